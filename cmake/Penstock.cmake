@@ -1,0 +1,69 @@
+# Compiler settings and the four ways in which this project declares a target.
+
+include_guard()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+option(PENSTOCK_WERROR "Treat warnings as errors" OFF)
+set(PENSTOCK_INSTALL_BINDIR "bin" CACHE STRING "Where install() puts the programs")
+set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizers to build with, such as address,undefined")
+
+# What every target of the project is compiled with. No contraction: g++ would fuse a separate multiply and
+# add where the instruction set has FMA, and the bytes of a batch would depend on the machine.
+add_library(penstock_settings INTERFACE)
+target_include_directories(penstock_settings INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/proto)
+target_compile_options(penstock_settings INTERFACE -ffp-contract=off -Wall -Wextra -Wno-unused-parameter)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  target_compile_options(penstock_settings INTERFACE -march=x86-64-v2)
+endif()
+if(PENSTOCK_WERROR)
+  target_compile_options(penstock_settings INTERFACE -Werror)
+endif()
+if(PENSTOCK_SANITIZE)
+  target_compile_options(penstock_settings INTERFACE -fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(penstock_settings INTERFACE -fsanitize=${PENSTOCK_SANITIZE})
+endif()
+
+# penstock_library(NAME [DEPS target...]): a static library of every .cc in the current folder.
+function(penstock_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(${name} PUBLIC penstock_settings ${ARG_DEPS})
+endfunction()
+
+# penstock_objects(NAME [DEPS target...]): the same as an OBJECT library, for files that register themselves
+# by a static object: a linker drops such files from a static library without a word.
+function(penstock_objects name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  add_library(${name} OBJECT ${sources})
+  target_link_libraries(${name} PUBLIC penstock_settings ${ARG_DEPS})
+endfunction()
+
+# penstock_test(NAME [DEPS target...]): one test program of every *_test.cc in the current folder; each test
+# case is a test of ctest.
+function(penstock_test name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE penstock_test_main ${ARG_DEPS})
+  catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT 120)
+endfunction()

@@ -1,0 +1,86 @@
+// The daemon's side of a ring: creates the segment, claims and publishes slots, keeps the table of consumers.
+//
+// Threads:  the producer calls (TryClaim, Publish, Finish) one at a time, in step order; everything else from any thread.
+// Owns:     the segment's memory and each consumer's control page. Memory that a client has mapped lives on in the client.
+// Limits:   slots <= 64, consumers <= 64, tensors <= 256, a name <= 128 bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ring/status.h"
+
+namespace penstock::ring {
+
+// One tensor of every slot. `dtype` is a code of layout.h. `shape` is that of a full batch.
+struct TensorSpec {
+  std::string name;
+  uint8_t dtype = 0;
+  bool batched = true;  // the first axis counts rows, and a shorter batch fills the first ones
+  std::vector<int64_t> shape;
+};
+
+struct SegmentOptions {
+  std::string pipeline;
+  std::vector<TensorSpec> tensors;
+  uint32_t slots = 3;       // populated at creation
+  uint32_t slots_max = 9;   // address space; more are populated when consumers attach (2 a consumer + 1)
+};
+
+struct PublishInfo {
+  uint64_t step = 0;
+  uint64_t epoch = 0;
+  uint32_t rows = 0;
+  std::string_view cursor;  // at most 1,024 bytes
+};
+
+// What a client receives when it attaches.
+struct ConsumerHandle {
+  uint32_t id = 0;
+  uint64_t start_step = 0;
+  int segment_fd = -1;  // owned by the writer: sealed, readable only
+  int control_fd = -1;  // owned by the writer until Detach(): this consumer's own page
+};
+
+struct ConsumerStats {
+  uint32_t id = 0;
+  std::string group;
+  int32_t pid = 0;
+  uint64_t position = 0;  // the next step it will take
+  uint32_t leases = 0;    // steps it holds
+};
+
+class Writer {
+ public:
+  // Compares the size with the memory at hand (the machine's and the cgroup's, v1 and v2) before it allocates: kResourceExhausted with the figures,
+  // never a SIGBUS or an OOM kill.
+  static Status Create(const SegmentOptions& options, std::unique_ptr<Writer>* out);
+  virtual ~Writer() = default;
+
+  // --- producer ---
+  // A slot that no consumer holds or still has to read, or -1.
+  virtual int TryClaim() = 0;
+  virtual uint8_t* tensor(int slot, int tensor) = 0;
+  virtual void Publish(int slot, const PublishInfo& info) = 0;
+  // The end of the stream (kOk) or its failure; every `next` behind the last step returns it.
+  virtual void Finish(Code code, std::string_view message) = 0;
+  // Sleeps until a consumer releases something, a consumer leaves, Interrupt(), or the time is over.
+  virtual void WaitForRelease(uint64_t timeout_ns) = 0;
+  virtual void Interrupt() = 0;
+
+  // --- sessions ---
+  // A newcomer starts at the oldest step that the ring still holds for it.
+  virtual Status Attach(std::string_view group, int32_t pid, ConsumerHandle* out) = 0;
+  // The consumer left or died: its leases come back.
+  virtual void Detach(uint32_t id) = 0;
+
+  virtual std::vector<ConsumerStats> Consumers() const = 0;
+  virtual uint64_t published() const = 0;
+  virtual uint64_t segment_bytes() const = 0;
+  virtual uint32_t slots() const = 0;
+};
+
+}  // namespace penstock::ring

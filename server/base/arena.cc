@@ -1,0 +1,54 @@
+#include "server/base/arena.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMinChunkBytes = 256 << 10;
+
+size_t RoundUp(size_t bytes) {
+  return (bytes + Arena::kPadding + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment;
+}
+
+}  // namespace
+
+void Arena::Free::operator()(uint8_t* memory) const { std::free(memory); }
+
+uint8_t* Arena::Allocate(size_t bytes) {
+  const size_t need = RoundUp(bytes);
+  while (chunk_ < chunks_.size()) {
+    if (chunks_[chunk_].bytes - offset_ >= need) {
+      uint8_t* memory = chunks_[chunk_].memory.get() + offset_;
+      offset_ += need;
+      return memory;
+    }
+    ++chunk_;
+    offset_ = 0;
+  }
+  const size_t chunk_bytes = std::max(need, kMinChunkBytes);
+  auto* memory = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, chunk_bytes));
+  if (memory == nullptr) throw std::bad_alloc();
+  chunks_.push_back({std::unique_ptr<uint8_t, Free>(memory), chunk_bytes});
+  capacity_bytes_ += chunk_bytes;
+  chunk_ = chunks_.size() - 1;
+  offset_ = need;
+  return memory;
+}
+
+void Arena::Reset() {
+  // One chunk of the whole need serves the next block better than several small ones.
+  if (chunks_.size() > 1) {
+    const size_t total = capacity_bytes_;
+    chunks_.clear();
+    capacity_bytes_ = 0;
+    chunk_ = offset_ = 0;
+    Allocate(total - kPadding);
+  }
+  chunk_ = 0;
+  offset_ = 0;
+}
+
+}  // namespace penstock

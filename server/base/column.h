@@ -1,0 +1,37 @@
+// One feature for a block of rows, as work ops and programs see it. A view: it owns nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+// The bytes of one row that lie wherever they were read.
+struct RowBytes {
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+};
+
+// Either dense (row r at data + r * row_bytes) or scattered (row r is rows[r]; `data` is null).
+// Scattered rows may be loaded from in whole vectors: at least 64 readable bytes follow each.
+struct Column {
+  uint8_t* data = nullptr;
+  size_t row_bytes = 0;
+  const RowBytes* rows = nullptr;
+
+  const uint8_t* row(size_t r) const { return rows ? rows[r].data : data + r * row_bytes; }
+  size_t row_size(size_t r) const { return rows ? rows[r].size : row_bytes; }
+};
+
+// The result of work on a block: fine, or the lowest failing row and what was wrong with it.
+struct RowStatus {
+  absl::Status status;
+  int row = 0;  // meaningful only when !status.ok()
+
+  bool ok() const { return status.ok(); }
+};
+
+}  // namespace penstock

@@ -1,0 +1,56 @@
+// What an element looks like: the name, type and shape of each of its features.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "server/base/dtype.h"
+
+namespace penstock {
+
+// A size that only the data tells.
+inline constexpr int64_t kUnknownSize = -1;
+
+// The sizes of the axes, outermost first; empty for a scalar.
+using Shape = absl::InlinedVector<int64_t, 6>;
+
+struct TensorType {
+  DType dtype = DType::kInvalid;
+  Shape shape;
+
+  bool operator==(const TensorType&) const = default;
+};
+
+struct Feature {
+  std::string name;
+  TensorType type;
+
+  bool operator==(const Feature&) const = default;
+};
+
+// The features of one element, in the order in which the spec names them.
+using Signature = std::vector<Feature>;
+
+// The number of elements; nullopt when an axis is unknown or the product leaves 63 bits.
+std::optional<int64_t> NumElements(const Shape& shape);
+
+// Bytes of a dense tensor; nullopt for strings, unknown axes and overflow.
+std::optional<int64_t> NumBytes(const TensorType& type);
+
+// "(8, 8, 24)", "(?, ?, 3)", "()".
+std::string ShapeToString(const Shape& shape);
+
+// "float32 (8, 8, 24)".
+std::string TypeToString(const TensorType& type);
+
+// The name of `known` nearest to `name` by edit distance, when near enough to be a slip of the pen; else "".
+std::string NearestName(std::string_view name, const std::vector<std::string>& known);
+
+// ", did you mean \"map\"?" or "".
+std::string DidYouMean(std::string_view name, const std::vector<std::string>& known);
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+// Runs a plan: workers that read, order and transform, and fill the batches of a sink.
+//
+// Threads:  Start() and Stop() from one owner; Snapshot() from any thread.
+// Owns:     its worker threads and everything in flight; Stop() (or the destructor) cancels and joins them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/batch_sink.h"
+#include "server/engine/plan.h"
+
+namespace penstock {
+
+struct ExecutorOptions {
+  int workers = 0;       // 0: one for each processor this process may use
+  int worker_nice = 10;  // so that a trainer on the same processors goes first
+};
+
+struct StageStats {
+  std::string name;
+  uint64_t elements = 0;  // that left the stage
+  uint64_t busy_ns = 0;   // processor time of all workers inside it
+};
+
+struct ExecutorStats {
+  uint64_t steps = 0;  // published
+  uint64_t rows = 0;
+  uint64_t epoch = 0;
+  uint64_t records = 0;     // read from files
+  uint64_t bytes_read = 0;
+  int workers = 0;
+  std::vector<StageStats> stages;
+  uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the consumers are the bottleneck
+  uint64_t running_ns = 0;    // since Start()
+  std::string bottleneck;     // the stage's name, or "consumer"
+};
+
+class Executor {
+ public:
+  // `sink` must outlive the executor.
+  static std::unique_ptr<Executor> Create(std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options);
+  virtual ~Executor() = default;
+
+  virtual void Start() = 0;
+  virtual void Stop() = 0;
+  virtual ExecutorStats Snapshot() const = 0;
+};
+
+}  // namespace penstock

@@ -1,0 +1,55 @@
+// A checked spec: every stage's types known, functions bound to kernels, memory sized.
+//
+// Threads:  constant after MakePlan(); shared by all executors of a pipeline.
+// Cost:     MakePlan() lists and opens files, reads no record.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/pipeline.pb.h"
+#include "server/engine/batch_sink.h"
+#include "server/base/signature.h"
+
+namespace penstock {
+
+class FileSystem;
+class OrderOp;
+class WorkOp;
+
+class Plan {
+ public:
+  virtual ~Plan() = default;
+
+  // The spec with every default that was drawn or derived filled in: stage names, seeds.
+  virtual const v1::PipelineSpec& spec() const = 0;
+
+  // One element as a consumer sees it: with the batch axis (kUnknownSize when the last batch may be shorter).
+  virtual const Signature& element() const = 0;
+
+  // The tensors of a full batch.
+  virtual const std::vector<BatchTensor>& tensors() const = 0;
+
+  // Rows of a full batch; 1 without `batch`.
+  virtual uint32_t batch_rows() const = 0;
+
+  // Bytes of one slot's tensors, without alignment.
+  virtual uint64_t slot_bytes() const = 0;
+
+  // Whether the stream has no end (`repeat` without count).
+  virtual bool endless() const = 0;
+
+  // The stages, the fused programs and the memory in words, for `validate`.
+  virtual std::string Explain() const = 0;
+};
+
+// `files` must outlive the plan. Errors name the stage, what was expected, what was found, and the nearest known name. Codes:
+// InvalidArgument for the spec, NotFound for files, PermissionDenied, ResourceExhausted.
+absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec, FileSystem& files);
+
+// The names of all stages as messages and the command line call them (Stage.name or its default).
+std::vector<std::string> StageNames(const v1::PipelineSpec& spec);
+
+}  // namespace penstock
