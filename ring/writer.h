@@ -1,7 +1,10 @@
-// The daemon's side of a ring: creates the segment, claims and publishes slots, keeps the table of consumers.
+// The daemon's side of a ring: creates the segment, claims and publishes slots, keeps the table of
+// consumers.
 //
-// Threads:  the producer calls (TryClaim, Publish, Finish) one at a time, in step order; everything else from any thread.
-// Owns:     the segment's memory and each consumer's control page. Memory that a client has mapped lives on in the client.
+// Threads:  the producer calls (TryClaim, Publish, Finish) one at a time, in step order; everything
+//           else from any thread.
+// Owns:     the segment's memory and each consumer's control page. Memory that a client has mapped
+//           lives on in the client.
 // Limits:   slots <= 64, consumers <= 64, tensors <= 256, a name <= 128 bytes.
 #pragma once
 
@@ -26,8 +29,8 @@ struct TensorSpec {
 struct SegmentOptions {
   std::string pipeline;
   std::vector<TensorSpec> tensors;
-  uint32_t slots = 3;       // populated at creation
-  uint32_t slots_max = 9;   // address space; more are populated when consumers attach (2 a consumer + 1)
+  uint32_t slots = 3;      // populated at creation
+  uint32_t slots_max = 9;  // address space; more are populated as consumers attach: 2 each, and 1
 };
 
 struct PublishInfo {
@@ -41,8 +44,12 @@ struct PublishInfo {
 struct ConsumerHandle {
   uint32_t id = 0;
   uint64_t start_step = 0;
-  int segment_fd = -1;  // owned by the writer: sealed, readable only
-  int control_fd = -1;  // owned by the writer until Detach(): this consumer's own page
+  // Owned by the writer: the sealed segment, which nobody else can write.
+  int segment_fd = -1;
+  // Owned by the writer until Detach(): this consumer's own page, and the eventfd by which it wakes
+  // a writer that waits for its release.
+  int control_fd = -1;
+  int bell_fd = -1;
 };
 
 struct ConsumerStats {
@@ -55,8 +62,8 @@ struct ConsumerStats {
 
 class Writer {
  public:
-  // Compares the size with the memory at hand (the machine's and the cgroup's, v1 and v2) before it allocates: kResourceExhausted with the figures,
-  // never a SIGBUS or an OOM kill.
+  // Compares the size with the memory at hand (the machine's and the cgroup's, v1 and v2) before it
+  // allocates: kResourceExhausted with the figures, never a SIGBUS or an OOM kill.
   static Status Create(const SegmentOptions& options, std::unique_ptr<Writer>* out);
   virtual ~Writer() = default;
 
@@ -67,7 +74,7 @@ class Writer {
   virtual void Publish(int slot, const PublishInfo& info) = 0;
   // The end of the stream (kOk) or its failure; every `next` behind the last step returns it.
   virtual void Finish(Code code, std::string_view message) = 0;
-  // Sleeps until a consumer releases something, a consumer leaves, Interrupt(), or the time is over.
+  // Sleeps until a slot may have become free, Interrupt(), or the time is over.
   virtual void WaitForRelease(uint64_t timeout_ns) = 0;
   virtual void Interrupt() = 0;
 

@@ -1,0 +1,123 @@
+// How a client gets the descriptors of a ring: one request and one reply over a Unix stream socket,
+// which then stays open for the consumer's life. Its hang-up is the consumer's leave, or the
+// daemon's death.
+//
+//   client                                   daemon
+//   ──────                                   ──────
+//   connect(DefaultSocketPath())             accept, ring/liveness.h: CheckPeer
+//   AttachRequest               ──────────►  ParseRequest over the bytes that came so far
+//                                            Writer::Attach
+//   AttachReply + descriptors   ◄──────────  SendReply: segment, control page, bell (SCM_RIGHTS)
+//   …                                        poll: hang-up or pidfd → Writer::Detach
+//
+// The daemon tells this protocol from gRPC by the first bytes: HTTP/2 begins with "PRI ", a request
+// with "PNSTKATT".
+//
+// Threads:  the functions hold no state and are safe from any thread.
+// Owns:     a descriptor passed in stays the caller's; one handed out is the caller's to close.
+// Limits:   request and reply have fixed sizes, little-endian; names and messages as in layout.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ring/status.h"
+#include "ring/writer.h"
+
+namespace penstock::ring {
+
+inline constexpr uint64_t kRequestMagic = 0x5454414b54534e50;  // "PNSTKATT"
+inline constexpr uint64_t kReplyMagic = 0x5045524b54534e50;    // "PNSTKREP"
+inline constexpr uint32_t kMaxGroupBytes = 64;
+inline constexpr uint32_t kMaxReplyMessageBytes = 960;
+// Segment, control page, bell.
+inline constexpr uint32_t kAttachDescriptors = 3;
+
+// The first 16 bytes mean the same in every version, so that a daemon can answer a client of
+// another one.
+//
+//   0    magic │ abi_version, request_bytes
+//   16   operation, flags │ pipeline_bytes, group_bytes │ zeros
+//   64   pipeline[128]
+//   192  group[64]
+struct AttachRequest {
+  uint64_t magic;
+  uint32_t abi_version;
+  uint32_t request_bytes;
+  uint32_t operation;  // 1: attach
+  uint32_t flags;      // 0
+  uint32_t pipeline_bytes;
+  uint32_t group_bytes;
+  uint64_t reserved[4];
+  char pipeline[128];
+  char group[kMaxGroupBytes];
+};
+static_assert(sizeof(AttachRequest) == 256);
+static_assert(offsetof(AttachRequest, pipeline) == 64 && offsetof(AttachRequest, group) == 192);
+
+// All fields mean the same in every version, so that a client of another one can show the message.
+//
+//   0   magic │ abi_version, reply_bytes │ code, consumer │ start_step │ message_bytes, descriptors
+//   │ zeros 64  message[960]
+struct AttachReply {
+  uint64_t magic;
+  uint32_t abi_version;
+  uint32_t reply_bytes;
+  int32_t code;  // ring/status.h
+  uint32_t consumer;
+  uint64_t start_step;
+  uint32_t message_bytes;
+  uint32_t descriptors;  // 3, or 0 with an error
+  uint64_t reserved[3];
+  char message[kMaxReplyMessageBytes];
+};
+static_assert(sizeof(AttachReply) == 1024);
+static_assert(offsetof(AttachReply, message) == 64);
+
+// $PENSTOCK_SOCKET, else $XDG_RUNTIME_DIR/penstock.sock, else /run/penstock/penstock.sock: the one
+// rule for daemon, command line and clients.
+std::string DefaultSocketPath();
+
+// --- the daemon's side ---
+
+struct ParsedRequest {
+  std::string pipeline;
+  std::string group;  // "default" where the client gave none
+};
+
+enum class ParseState {
+  kNeedMore,  // a prefix of a request: call again with more bytes
+  kRequest,   // complete; sizeof(AttachRequest) bytes are used up
+  kRefused,   // answer with `error` and close
+};
+
+// Looks at the first `size` bytes of a connection.
+ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* request, Status* error);
+
+// Sends the reply, with the descriptors of `handle` when `status` is kOk (else `handle` may be
+// null). Never blocks: the reply fits an empty socket's buffer, and a peer that makes it not fit
+// loses its connection (kUnavailable).
+Status SendReply(int socket, const Status& status, const ConsumerHandle* handle);
+
+// --- the client's side ---
+
+AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group);
+
+// What a client holds after attaching; every descriptor is the caller's to close.
+struct Attachment {
+  int socket = -1;
+  int segment_fd = -1;
+  int control_fd = -1;
+  int bell_fd = -1;
+  uint32_t consumer = 0;
+  uint64_t start_step = 0;
+};
+
+// Connects to the daemon at `socket_path` and attaches. The error says the cause and the next
+// command to type.
+Status Attach(const std::string& socket_path, std::string_view pipeline, std::string_view group,
+              uint64_t timeout_ns, Attachment* out);
+
+}  // namespace penstock::ring

@@ -1,0 +1,352 @@
+// Every byte that penstockd and a client share, and nothing else: the contract of the data plane.
+// docs/ring.md says the same in words, for clients in other languages.
+//
+// Threads:  words declared std::atomic may be touched by both sides at any time; all other bytes of
+//           a segment are written by the daemon before the word that publishes them, and are
+//           constant while a client may look at them.
+// Owns:     nothing. A segment is made by ring/segment.h, a control page by ring/control_page.h.
+// Limits:   little-endian, 64-bit, cache lines of 64 bytes, pages of 4 KiB.
+//
+// Two kinds of memory, both memfds that travel by SCM_RIGHTS:
+//
+//   segment       one for each pipeline; written by the daemon, sealed so that nobody else can ever
+//                 write or resize it
+//   control page  one for each consumer; written by that consumer, shared with the daemon only,
+//                 hostile to the daemon
+//
+// The segment:
+//
+//   0                     SegmentHeader                          4,096 bytes
+//   tensor_table_offset   TensorEntry[num_tensors]               one for each tensor of a batch
+//   slot_table_offset     SlotEntry[slots_max]                   what each slot holds now
+//   ring_table_offset     RingEntry[ring_entries]                from a step to its slot
+//   extent_table_offset   TensorExtent[slots_max][num_tensors]   where each tensor's parts lie
+//   slot_data_offset      slot 0 │ slot 1 │ … │ slot slots_max-1
+//                         slot_stride bytes each, aligned to a page
+//
+// One slot, with every tensor aligned to 64 bytes and followed by 64 bytes or more that belong to
+// nobody:
+//
+//   0        entry[0].offset               entry[1].offset
+//   ▼        ▼                             ▼
+//   ┌────────────────────────────┬────────┬───────────────────┬────────┬ … ┐
+//   │ tensor 0, capacity_bytes   │ ≥ 64 B │ tensor 1          │ ≥ 64 B │   │
+//   └────────────────────────────┴────────┴───────────────────┴────────┴ … ┘
+//
+// The parts of a tensor by its kind, in the order of TensorExtent::parts:
+//
+//   dense    values                     rows × row_bytes, in C order; the shape is entry.shape,
+//                                       with shape[0] = rows where BATCHED
+//   string   offsets │ bytes            offsets: int64[n + 1]; element i is
+//                                       bytes[offsets[i] … offsets[i + 1])
+//   ragged   values │ splits × R        R = ragged_rank ≤ 3; splits: int64[m + 1] for each ragged
+//                                       axis, the outermost first
+//            offsets │ bytes │ splits × R            a ragged string, R ≤ 2
+//   sparse   values │ indices │ shape   indices: int64[nnz][ndim]; shape: int64[ndim]
+//            offsets │ bytes │ indices │ shape       a sparse string
+//
+// Dense tensors are built now. Their extents never change and a client may ignore them.
+//
+// How a step moves through a slot (tests/ring/interleaving_test.cc tries every order):
+//
+//   daemon                                           consumer
+//   ──────                                           ────────
+//   claims a free slot and fills it
+//   SlotEntry, RingEntry of step s
+//   published = s + 1       ─ SYNC slot-publish ─►   sees published > s
+//                                                    finds the slot: RingEntry[s % ring_entries]
+//                                                    reads the batch in place
+//   released[slot] is s+1   ◄─ SYNC slot-release ─   released[slot] = s + 1
+//   the slot is free when every consumer that needs s has released it
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace penstock::ring {
+
+// Changes with every change of this file or of attach.h that an older peer would misread.
+inline constexpr uint32_t kAbiVersion = 1;
+
+inline constexpr uint64_t kSegmentMagic = 0x4745534b54534e50;  // "PNSTKSEG"
+inline constexpr uint64_t kControlMagic = 0x4c54434b54534e50;  // "PNSTKCTL"
+
+inline constexpr size_t kCacheLine = 64;
+inline constexpr size_t kPageBytes = 4096;
+inline constexpr size_t kTensorAlignment = 64;
+inline constexpr size_t kTensorPadding = 64;
+
+inline constexpr uint32_t kMaxSlots = 64;
+inline constexpr uint32_t kMaxConsumers = 64;
+inline constexpr uint32_t kMaxTensors = 256;
+inline constexpr uint32_t kMaxDims = 16;
+inline constexpr uint32_t kMaxNameBytes = 128;
+inline constexpr uint32_t kMaxCursorBytes = 1024;
+inline constexpr uint32_t kMaxMessageBytes = 1024;
+
+// Element types. The codes are those of penstock.v1.DataType and of server/base/dtype.h; a test
+// compares them.
+enum class TensorDType : uint8_t {
+  kInvalid = 0,
+  kBool = 1,
+  kInt8 = 2,
+  kUint8 = 3,
+  kInt16 = 4,
+  kUint16 = 5,
+  kInt32 = 6,
+  kUint32 = 7,
+  kInt64 = 8,
+  kUint64 = 9,
+  kFloat16 = 10,
+  kBfloat16 = 11,
+  kFloat32 = 12,
+  kFloat64 = 13,
+  kString = 14,
+};
+
+enum class TensorKind : uint8_t { kDense = 0, kRagged = 1, kString = 2, kSparse = 3 };
+
+// TensorEntry::flags
+inline constexpr uint16_t kTensorBatched = 1;  // the first axis counts rows
+
+// No step: a slot that is free or being filled.
+inline constexpr uint64_t kNoStep = UINT64_MAX;
+// ControlPage::wake_at of a consumer that is awake.
+inline constexpr uint64_t kAwake = UINT64_MAX;
+// ControlPage::stop_at of a consumer that goes on.
+inline constexpr uint64_t kNeverStops = UINT64_MAX;
+
+// The first page of a segment.
+//
+//   0     magic │ abi_version, header_bytes │ generation │ segment_bytes
+//   32    sizes of a TensorEntry, a SlotEntry, a RingEntry, a ControlPage
+//   48    num_tensors │ slots_max │ ring_entries │ pipeline_bytes
+//   64    offsets of the four tables and of the slots │ slot_stride
+//   128   pipeline
+//   256   published, wake_word              one cache line, written at every publish
+//   320   ended, end_code, …                written once
+//   384   waits_for                         written when the daemon falls asleep and wakes up
+//   448   slots, consumers, lease_share     written when a consumer comes or goes
+//   512   end_message
+//   1536  zeros
+struct SegmentHeader {
+  uint64_t magic;
+  uint32_t abi_version;
+  uint32_t header_bytes;
+  uint64_t generation;  // drawn at creation; no two segments of a machine share it
+  uint64_t segment_bytes;
+  uint32_t tensor_entry_bytes;
+  uint32_t slot_entry_bytes;
+  uint32_t ring_entry_bytes;
+  uint32_t control_page_bytes;
+  uint32_t num_tensors;
+  uint32_t slots_max;
+  uint32_t ring_entries;  // a power of two, at least slots_max
+  uint32_t pipeline_bytes;
+
+  uint64_t tensor_table_offset;
+  uint64_t slot_table_offset;
+  uint64_t ring_table_offset;
+  uint64_t extent_table_offset;
+  uint64_t slot_data_offset;
+  uint64_t slot_stride;
+  uint64_t reserved_0[2];
+
+  char pipeline[kMaxNameBytes];
+
+  // The number of published steps: step s may be read when published > s.
+  // SYNC slot-publish
+  alignas(kCacheLine) std::atomic<uint64_t> published;
+  // The futex that consumers sleep on. It changes after every publish and at the end of the stream.
+  // SYNC consumer-wake
+  std::atomic<uint32_t> wake_word;
+  uint32_t reserved_1[13];
+
+  // 1 when no further step follows; end_code and end_message are valid then.
+  // SYNC stream-end
+  std::atomic<uint32_t> ended;
+  int32_t end_code;  // a Code of ring/status.h; 0 is the regular end
+  uint32_t end_message_bytes;
+  uint32_t reserved_2[13];
+
+  // Bit i: the daemon sleeps, and the next release of the consumer with index i may free a slot;
+  // that consumer rings its bell then.
+  // SYNC release-wake
+  std::atomic<uint64_t> waits_for;
+  uint64_t reserved_3[7];
+
+  std::atomic<uint32_t> slots;  // how many of slots_max are in use; it only grows
+  std::atomic<uint32_t> consumers;
+  std::atomic<uint32_t> lease_share;  // how many slots one consumer may hold at a time
+  uint32_t reserved_4[13];
+
+  char end_message[kMaxMessageBytes];
+  uint8_t reserved_5[kPageBytes - 1536];
+};
+
+// One tensor of every batch.
+//
+//   0    name_bytes │ dtype, kind, flags │ offset │ capacity_bytes │ row_bytes
+//   32   ndim │ ragged_rank │ zeros
+//   64   shape[16]
+//   192  name[128]
+struct TensorEntry {
+  uint32_t name_bytes;
+  uint8_t dtype;  // TensorDType
+  uint8_t kind;   // TensorKind
+  uint16_t flags;
+  uint64_t offset;          // from the slot's first byte
+  uint64_t capacity_bytes;  // reserved for it, without the spare bytes behind it
+  uint64_t row_bytes;       // dense and batched: bytes of one row; else 0
+  uint32_t ndim;
+  uint32_t ragged_rank;
+  uint64_t reserved[3];
+  int64_t shape[kMaxDims];  // of a full batch; -1 for an axis that only the data tells
+  char name[kMaxNameBytes];
+};
+
+// What a slot holds. Written before the step is published, constant until every consumer has
+// released it.
+//
+//   0   step │ epoch │ rows, cursor_bytes │ zeros
+//   64  cursor[1024]
+struct SlotEntry {
+  uint64_t step;  // kNoStep while the slot is free or being filled
+  uint64_t epoch;
+  uint32_t rows;
+  uint32_t cursor_bytes;
+  uint64_t reserved[5];
+  uint8_t cursor[kMaxCursorBytes];
+};
+
+// Where step s lies: entry s % ring_entries.
+struct RingEntry {
+  uint64_t step;
+  uint32_t slot;
+  uint32_t reserved;
+};
+
+// The parts of one tensor in one slot, in the order given at the top; unused parts are zero.
+struct TensorPart {
+  uint64_t offset;  // from the slot's first byte
+  uint64_t bytes;
+};
+struct TensorExtent {
+  TensorPart parts[4];
+};
+
+// What one consumer tells the daemon. The daemon fills in the first cache line, and never reads it
+// again.
+//
+//   0    magic │ abi_version, page_bytes │ generation │ consumer, index │ start_step │ zeros
+//   64   wake_at, stop_at
+//   128  position
+//   256  released[64]
+//   768  zeros
+//
+// The daemon copies a word before it looks at it, and uses none as an index, an offset or a length:
+// `released` counts only where it equals the step that the slot holds, plus one.
+struct ControlPage {
+  uint64_t magic;
+  uint32_t abi_version;
+  uint32_t page_bytes;
+  uint64_t generation;
+  uint32_t consumer;  // unique in its ring's life
+  uint32_t index;     // below kMaxConsumers; used again when the consumer has left
+  uint64_t start_step;
+  uint64_t reserved_0[3];
+
+  // The consumer sleeps and wants to be woken when published >= wake_at; kAwake otherwise.
+  // SYNC consumer-wake
+  alignas(kCacheLine) std::atomic<uint64_t> wake_at;
+  // It takes no step from this one on, but may still hold earlier ones. The daemon believes the
+  // first value below kNeverStops that it sees.
+  std::atomic<uint64_t> stop_at;
+  uint64_t reserved_1[6];
+
+  // The next step it will take. For statistics, and to guess whose release comes last.
+  alignas(kCacheLine) std::atomic<uint64_t> position;
+  uint64_t reserved_2[15];
+
+  // released[slot] = step + 1 when the consumer has let go of that step, in any order.
+  // SYNC slot-release
+  std::atomic<uint64_t> released[kMaxSlots];
+  uint8_t reserved_3[kPageBytes - 768];
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
+static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == 4);
+
+static_assert(sizeof(SegmentHeader) == kPageBytes);
+static_assert(offsetof(SegmentHeader, magic) == 0);
+static_assert(offsetof(SegmentHeader, abi_version) == 8);
+static_assert(offsetof(SegmentHeader, header_bytes) == 12);
+static_assert(offsetof(SegmentHeader, generation) == 16);
+static_assert(offsetof(SegmentHeader, segment_bytes) == 24);
+static_assert(offsetof(SegmentHeader, tensor_entry_bytes) == 32);
+static_assert(offsetof(SegmentHeader, slot_entry_bytes) == 36);
+static_assert(offsetof(SegmentHeader, ring_entry_bytes) == 40);
+static_assert(offsetof(SegmentHeader, control_page_bytes) == 44);
+static_assert(offsetof(SegmentHeader, num_tensors) == 48);
+static_assert(offsetof(SegmentHeader, slots_max) == 52);
+static_assert(offsetof(SegmentHeader, ring_entries) == 56);
+static_assert(offsetof(SegmentHeader, pipeline_bytes) == 60);
+static_assert(offsetof(SegmentHeader, tensor_table_offset) == 64);
+static_assert(offsetof(SegmentHeader, slot_table_offset) == 72);
+static_assert(offsetof(SegmentHeader, ring_table_offset) == 80);
+static_assert(offsetof(SegmentHeader, extent_table_offset) == 88);
+static_assert(offsetof(SegmentHeader, slot_data_offset) == 96);
+static_assert(offsetof(SegmentHeader, slot_stride) == 104);
+static_assert(offsetof(SegmentHeader, pipeline) == 128);
+static_assert(offsetof(SegmentHeader, published) == 256);
+static_assert(offsetof(SegmentHeader, wake_word) == 264);
+static_assert(offsetof(SegmentHeader, ended) == 320);
+static_assert(offsetof(SegmentHeader, end_code) == 324);
+static_assert(offsetof(SegmentHeader, end_message_bytes) == 328);
+static_assert(offsetof(SegmentHeader, waits_for) == 384);
+static_assert(offsetof(SegmentHeader, slots) == 448);
+static_assert(offsetof(SegmentHeader, consumers) == 452);
+static_assert(offsetof(SegmentHeader, lease_share) == 456);
+static_assert(offsetof(SegmentHeader, end_message) == 512);
+
+static_assert(sizeof(TensorEntry) == 320);
+static_assert(offsetof(TensorEntry, name_bytes) == 0);
+static_assert(offsetof(TensorEntry, dtype) == 4);
+static_assert(offsetof(TensorEntry, kind) == 5);
+static_assert(offsetof(TensorEntry, flags) == 6);
+static_assert(offsetof(TensorEntry, offset) == 8);
+static_assert(offsetof(TensorEntry, capacity_bytes) == 16);
+static_assert(offsetof(TensorEntry, row_bytes) == 24);
+static_assert(offsetof(TensorEntry, ndim) == 32);
+static_assert(offsetof(TensorEntry, ragged_rank) == 36);
+static_assert(offsetof(TensorEntry, shape) == 64);
+static_assert(offsetof(TensorEntry, name) == 192);
+
+static_assert(sizeof(SlotEntry) == 1088);
+static_assert(offsetof(SlotEntry, step) == 0);
+static_assert(offsetof(SlotEntry, epoch) == 8);
+static_assert(offsetof(SlotEntry, rows) == 16);
+static_assert(offsetof(SlotEntry, cursor_bytes) == 20);
+static_assert(offsetof(SlotEntry, cursor) == 64);
+
+static_assert(sizeof(RingEntry) == 16);
+static_assert(offsetof(RingEntry, step) == 0);
+static_assert(offsetof(RingEntry, slot) == 8);
+
+static_assert(sizeof(TensorExtent) == 64);
+
+static_assert(sizeof(ControlPage) == kPageBytes);
+static_assert(offsetof(ControlPage, magic) == 0);
+static_assert(offsetof(ControlPage, abi_version) == 8);
+static_assert(offsetof(ControlPage, page_bytes) == 12);
+static_assert(offsetof(ControlPage, generation) == 16);
+static_assert(offsetof(ControlPage, consumer) == 24);
+static_assert(offsetof(ControlPage, index) == 28);
+static_assert(offsetof(ControlPage, start_step) == 32);
+static_assert(offsetof(ControlPage, wake_at) == 64);
+static_assert(offsetof(ControlPage, stop_at) == 72);
+static_assert(offsetof(ControlPage, position) == 128);
+static_assert(offsetof(ControlPage, released) == 256);
+
+}  // namespace penstock::ring
