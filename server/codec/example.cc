@@ -1,0 +1,405 @@
+#include "server/codec/example.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/codec/wire.h"
+
+namespace penstock {
+namespace {
+
+using wire::ReadSize;
+using wire::ReadTag;
+using wire::ReadVarint;
+using wire::SkipField;
+
+// Field tags, all of field numbers below 16 and so of one byte when written by an ordinary writer.
+constexpr uint32_t kFeaturesTag = 0x0a;  // Example.features
+constexpr uint32_t kEntryTag = 0x0a;     // Features.feature
+constexpr uint32_t kKeyTag = 0x0a;       // of a map entry
+constexpr uint32_t kValueTag = 0x12;
+constexpr uint32_t kBytesListTag = 0x0a;  // Feature.kind
+constexpr uint32_t kFloatListTag = 0x12;
+constexpr uint32_t kInt64ListTag = 0x1a;
+constexpr uint32_t kBytesTag = 0x0a;   // BytesList.value
+constexpr uint32_t kPackedTag = 0x0a;  // of the number lists
+constexpr uint32_t kInt64Tag = 0x08;
+constexpr uint32_t kFloatTag = 0x0d;
+
+// How many more levels may nest inside each message.
+constexpr int kExampleDepth = wire::kDepthLimit;
+constexpr int kFeaturesDepth = kExampleDepth - 1;
+constexpr int kEntryDepth = kFeaturesDepth - 1;
+constexpr int kFeatureDepth = kEntryDepth - 1;
+constexpr int kListDepth = kFeatureDepth - 1;
+
+// What a Feature message holds, gathered over all its parts, and where its numbers are to go.
+struct Sink {
+  DType wanted = DType::kInvalid;
+  int64_t capacity = 0;  // values that `numbers` has room for
+  void* numbers = nullptr;
+
+  DType kind = DType::kInvalid;
+  int64_t num_values = 0;
+  const uint8_t* bytes = nullptr;  // the last value of a byte list
+  size_t bytes_size = 0;
+
+  // A oneof: another kind than before drops what was there.
+  void Enter(DType entered) {
+    if (kind != entered) {
+      kind = entered;
+      num_values = 0;
+    }
+  }
+
+  template <typename T>
+  void Add(T value) {
+    if (num_values < capacity) static_cast<T*>(numbers)[num_values] = value;
+    ++num_values;
+  }
+};
+
+const uint8_t* ParseBytesList(const uint8_t* p, const uint8_t* end, Sink& sink) {
+  while (p < end) {
+    uint32_t tag;
+    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
+    if (tag == kBytesTag) {
+      size_t size;
+      if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
+      sink.bytes = p;
+      sink.bytes_size = size;
+      ++sink.num_values;
+      p += size;
+    } else if ((p = SkipField(tag, p, end, kListDepth)) == nullptr) {
+      return nullptr;
+    }
+  }
+  return p;
+}
+
+const uint8_t* ParseInt64List(const uint8_t* p, const uint8_t* end, Sink& sink) {
+  uint64_t value;
+  while (p < end) {
+    uint32_t tag;
+    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
+    if (tag == kPackedTag) {
+      size_t size;
+      if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
+      for (const uint8_t* const packed_end = p + size; p < packed_end;) {
+        if ((p = ReadVarint(p, packed_end, &value)) == nullptr) return nullptr;
+        sink.Add<int64_t>(static_cast<int64_t>(value));
+      }
+    } else if (tag == kInt64Tag) {
+      if ((p = ReadVarint(p, end, &value)) == nullptr) return nullptr;
+      sink.Add<int64_t>(static_cast<int64_t>(value));
+    } else if ((p = SkipField(tag, p, end, kListDepth)) == nullptr) {
+      return nullptr;
+    }
+  }
+  return p;
+}
+
+const uint8_t* ParseFloatList(const uint8_t* p, const uint8_t* end, Sink& sink) {
+  while (p < end) {
+    uint32_t tag;
+    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
+    size_t size = sizeof(float);
+    if (tag == kPackedTag) {
+      if ((p = ReadSize(p, end, &size)) == nullptr || size % sizeof(float) != 0) return nullptr;
+    } else if (tag == kFloatTag) {
+      if (end - p < static_cast<ptrdiff_t>(sizeof(float))) return nullptr;
+    } else {
+      if ((p = SkipField(tag, p, end, kListDepth)) == nullptr) return nullptr;
+      continue;
+    }
+    const int64_t count = size / sizeof(float);
+    const int64_t room = std::max<int64_t>(sink.capacity - sink.num_values, 0);
+    if (room > 0 && count > 0) {
+      std::memcpy(static_cast<float*>(sink.numbers) + sink.num_values, p,
+                  std::min(room, count) * sizeof(float));
+    }
+    sink.num_values += count;
+    p += size;
+  }
+  return p;
+}
+
+// Parses a Feature, or one more part of it, into the sink.
+const uint8_t* ParseFeature(const uint8_t* p, const uint8_t* end, Sink& sink) {
+  // Numbers of another kind than the wanted one are only counted.
+  const int64_t capacity = sink.capacity;
+  while (p < end) {
+    uint32_t tag;
+    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
+    if (tag != kBytesListTag && tag != kFloatListTag && tag != kInt64ListTag) {
+      if ((p = SkipField(tag, p, end, kFeatureDepth)) == nullptr) return nullptr;
+      continue;
+    }
+    size_t size;
+    if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
+    const DType kind = tag == kBytesListTag   ? DType::kString
+                       : tag == kFloatListTag ? DType::kFloat32
+                                              : DType::kInt64;
+    sink.Enter(kind);
+    sink.capacity = kind == sink.wanted ? capacity : 0;
+    p = kind == DType::kString    ? ParseBytesList(p, p + size, sink)
+        : kind == DType::kFloat32 ? ParseFloatList(p, p + size, sink)
+                                  : ParseInt64List(p, p + size, sink);
+    sink.capacity = capacity;
+    if (p == nullptr) return nullptr;
+  }
+  return p;
+}
+
+// Walks a map entry of any form. The key is the last one; null when malformed. With a sink, every
+// value goes into it.
+const uint8_t* WalkEntry(const uint8_t* p, const uint8_t* end, Sink& sink, std::string_view* key) {
+  *key = {};
+  while (p < end) {
+    uint32_t tag;
+    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
+    if (tag == kKeyTag || tag == kValueTag) {
+      size_t size;
+      if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
+      if (tag == kKeyTag) {
+        if (!wire::IsUtf8(p, size)) return nullptr;
+        *key = std::string_view(reinterpret_cast<const char*>(p), size);
+        p += size;
+      } else if ((p = ParseFeature(p, p + size, sink)) == nullptr) {
+        return nullptr;
+      }
+    } else if ((p = SkipField(tag, p, end, kEntryDepth)) == nullptr) {
+      return nullptr;
+    }
+  }
+  return p;
+}
+
+uint64_t LoadWord(const uint8_t* p) {
+  uint64_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+
+bool KeyLess(std::string_view a, std::string_view b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+const char* KindName(DType kind) {
+  return kind == DType::kString ? "bytes" : kind == DType::kFloat32 ? "float" : "int64";
+}
+
+}  // namespace
+
+// One record being parsed.
+class ExampleParser::Cursor {
+ public:
+  Cursor(const ExampleParser& parser, ExampleValue* values, void* const* numbers)
+      : parser_(parser), values_(values), numbers_(numbers) {}
+
+  const uint8_t* ParseExample(const uint8_t* p, const uint8_t* end) {
+    while (p < end) {
+      uint32_t tag;
+      if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
+      if (tag == kFeaturesTag) {
+        size_t size;
+        if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
+        if ((p = ParseFeatures(p, p + size)) == nullptr) return nullptr;
+      } else if ((p = SkipField(tag, p, end, kExampleDepth)) == nullptr) {
+        return nullptr;
+      }
+    }
+    return p;
+  }
+
+  // Of the features that are not as wanted, the first of the plan.
+  absl::Status Verdict() const {
+    if (faults_.empty()) return absl::OkStatus();
+    const Fault& fault =
+        *std::min_element(faults_.begin(), faults_.end(),
+                          [](const Fault& a, const Fault& b) { return a.position < b.position; });
+    const ExampleFeature& wanted = parser_.wanted_[fault.position].feature;
+    if (fault.kind != wanted.kind) {
+      return absl::DataLossError(absl::StrCat("feature \"", wanted.key, "\": expected ",
+                                              KindName(wanted.kind), ", found ",
+                                              KindName(fault.kind)));
+    }
+    return absl::DataLossError(absl::StrCat("feature \"", wanted.key, "\": expected ", wanted.count,
+                                            wanted.count == 1 ? " value" : " values", ", found ",
+                                            fault.num_values));
+  }
+
+ private:
+  // A feature that is there but not as wanted. Kept aside since a later entry of the same key may
+  // still replace it.
+  struct Fault {
+    int position;
+    DType kind;
+    int64_t num_values;
+  };
+
+  const uint8_t* ParseFeatures(const uint8_t* p, const uint8_t* end) {
+    while (p < end) {
+      uint32_t tag;
+      if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
+      if (tag == kEntryTag) {
+        size_t size;
+        if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
+        if ((p = ParseEntry(p, p + size)) == nullptr) return nullptr;
+      } else if ((p = SkipField(tag, p, end, kFeaturesDepth)) == nullptr) {
+        return nullptr;
+      }
+    }
+    return p;
+  }
+
+  const uint8_t* ParseEntry(const uint8_t* p, const uint8_t* end) {
+    int position = -1;
+    const uint8_t* value = MatchExpected(p, end);
+    if (value != nullptr) {
+      position = next_;
+    } else {
+      value = ReadKey(p, end, &position);
+    }
+    if (value != nullptr) {
+      size_t size;
+      value = ReadSize(value, end, &size);
+      // Nothing may follow the value: then the key cannot change any more.
+      if (value != nullptr && value + size == end) {
+        Sink sink = SinkFor(position);
+        if (ParseFeature(value, end, sink) == nullptr) return nullptr;
+        Finish(position, sink);
+        return end;
+      }
+    }
+    return ParseUnusualEntry(p, end);
+  }
+
+  // The position of the value's size if the entry is that of the feature whose turn it is.
+  const uint8_t* MatchExpected(const uint8_t* p, const uint8_t* end) const {
+    if (static_cast<size_t>(next_) >= parser_.wanted_.size()) return nullptr;
+    const Wanted& wanted = parser_.wanted_[next_];
+    const size_t size = wanted.entry_start.size();
+    if (end - p < 8 || (LoadWord(p) & wanted.start_mask) != wanted.start_word ||
+        wanted.start_mask == 0) {
+      return nullptr;
+    }
+    if (size > 8 && (static_cast<size_t>(end - p) < size ||
+                     std::memcmp(p + 8, wanted.entry_start.data() + 8, size - 8) != 0)) {
+      return nullptr;
+    }
+    return p + size;
+  }
+
+  // The same for an entry with any key in front of a value; null when it does not look so.
+  const uint8_t* ReadKey(const uint8_t* p, const uint8_t* end, int* position) const {
+    if (p == end || *p != kKeyTag) return nullptr;
+    size_t size;
+    p = ReadSize(p + 1, end, &size);
+    if (p == nullptr || p + size == end || p[size] != kValueTag || !wire::IsUtf8(p, size)) {
+      return nullptr;
+    }
+    *position = parser_.Find(std::string_view(reinterpret_cast<const char*>(p), size));
+    return p + size + 1;
+  }
+
+  // Twice over an entry whose fields are split, repeated or out of order: what its key is may stand
+  // behind its value.
+  const uint8_t* ParseUnusualEntry(const uint8_t* p, const uint8_t* end) {
+    std::string_view key;
+    Sink nowhere;
+    if (WalkEntry(p, end, nowhere, &key) == nullptr) return nullptr;
+    const int position = parser_.Find(key);
+    if (position >= 0) {
+      Sink sink = SinkFor(position);
+      WalkEntry(p, end, sink, &key);
+      Finish(position, sink);
+    }
+    return end;
+  }
+
+  Sink SinkFor(int position) const {
+    Sink sink;
+    if (position >= 0) {
+      const ExampleFeature& wanted = parser_.wanted_[position].feature;
+      sink.wanted = wanted.kind;
+      sink.capacity = wanted.kind == DType::kString ? 0 : wanted.count;
+      sink.numbers = numbers_[position];
+    }
+    return sink;
+  }
+
+  // Notes what an entry held; what an earlier entry of the same key held is gone.
+  void Finish(int position, const Sink& sink) {
+    if (position < 0) return;
+    next_ = position + 1 == static_cast<int>(parser_.wanted_.size()) ? 0 : position + 1;
+    const ExampleFeature& wanted = parser_.wanted_[position].feature;
+    ExampleValue& value = values_[position];
+    value.present = sink.kind != DType::kInvalid;
+    value.bytes = sink.bytes;
+    value.size = sink.bytes_size;
+    if (!faults_.empty()) [[unlikely]] {
+      std::erase_if(faults_, [&](const Fault& fault) { return fault.position == position; });
+    }
+    if (value.present && (sink.kind != wanted.kind || sink.num_values != wanted.count))
+        [[unlikely]] {
+      faults_.push_back({position, sink.kind, sink.num_values});
+    }
+  }
+
+  const ExampleParser& parser_;
+  ExampleValue* const values_;
+  void* const* const numbers_;
+  int next_ = 0;  // the position after that of the last feature found
+  std::vector<Fault> faults_;
+};
+
+ExampleParser::ExampleParser(std::vector<ExampleFeature> features) {
+  for (ExampleFeature& feature : features) {
+    Wanted wanted;
+    const std::string& key = feature.key;
+    // A longer size takes two bytes, and a key that is no UTF-8 must not be found: such features
+    // are never matched this way.
+    if (key.size() < 0x80 &&
+        wire::IsUtf8(reinterpret_cast<const uint8_t*>(key.data()), key.size())) {
+      wanted.entry_start.push_back(static_cast<char>(kKeyTag));
+      wanted.entry_start.push_back(static_cast<char>(key.size()));
+      wanted.entry_start.append(key);
+      wanted.entry_start.push_back(static_cast<char>(kValueTag));
+      const size_t size = std::min<size_t>(wanted.entry_start.size(), 8);
+      std::memcpy(&wanted.start_word, wanted.entry_start.data(), size);
+      std::memset(&wanted.start_mask, 0xff, size);
+    }
+    wanted.feature = std::move(feature);
+    wanted_.push_back(std::move(wanted));
+  }
+  by_key_.resize(wanted_.size());
+  std::iota(by_key_.begin(), by_key_.end(), 0);
+  std::sort(by_key_.begin(), by_key_.end(), [this](int a, int b) {
+    return KeyLess(wanted_[a].feature.key, wanted_[b].feature.key);
+  });
+}
+
+int ExampleParser::Find(std::string_view key) const {
+  const auto found = std::lower_bound(by_key_.begin(), by_key_.end(), key,
+                                      [this](int position, std::string_view k) {
+                                        return KeyLess(wanted_[position].feature.key, k);
+                                      });
+  if (found == by_key_.end() || wanted_[*found].feature.key != key) return -1;
+  return *found;
+}
+
+absl::Status ExampleParser::Parse(const uint8_t* data, size_t size, ExampleValue* values,
+                                  void* const* numbers) const {
+  for (size_t i = 0; i < wanted_.size(); ++i) values[i].present = false;
+  Cursor cursor(*this, values, numbers);
+  if (cursor.ParseExample(data, data + size) == nullptr) {
+    return absl::DataLossError("not a tf.train.Example: malformed protobuf message");
+  }
+  return cursor.Verdict();
+}
+
+}  // namespace penstock
