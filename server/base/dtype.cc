@@ -6,7 +6,7 @@ namespace penstock {
 namespace {
 
 struct Row {
-  std::string_view name;
+  const char* name;
   size_t size;
 };
 
@@ -32,11 +32,11 @@ constexpr std::array<Row, 15> kRows = {{
 
 size_t DTypeSize(DType dtype) { return kRows[static_cast<size_t>(dtype)].size; }
 
-std::string_view DTypeName(DType dtype) { return kRows[static_cast<size_t>(dtype)].name; }
+const char* DTypeName(DType dtype) { return kRows[static_cast<size_t>(dtype)].name; }
 
 std::optional<DType> DTypeFromName(std::string_view name) {
   for (size_t code = 1; code < kRows.size(); ++code) {
-    if (kRows[code].name == name) return static_cast<DType>(code);
+    if (name == kRows[code].name) return static_cast<DType>(code);
   }
   return std::nullopt;
 }

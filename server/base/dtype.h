@@ -31,7 +31,7 @@ enum class DType : uint8_t {
 size_t DTypeSize(DType dtype);
 
 // NumPy's name ("float32"); "string" for kString.
-std::string_view DTypeName(DType dtype);
+const char* DTypeName(DType dtype);
 
 std::optional<DType> DTypeFromName(std::string_view name);
 

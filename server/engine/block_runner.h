@@ -1,0 +1,39 @@
+// Runs the work ops of a plan over one block of rows of a step, into the step's slot.
+//
+// Threads:  one runner a worker.
+// Owns:     the temporaries of the block it runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "server/base/arena.h"
+#include "server/engine/file_table.h"
+#include "server/engine/plan_impl.h"
+#include "server/engine/stage_clock.h"
+#include "server/engine/step.h"
+
+namespace penstock {
+
+class BlockRunner {
+ public:
+  BlockRunner(const PlanImpl& plan, FileTable& files, StageClock& clock);
+
+  // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its address; the lowest of all blocks stays.
+  void Run(Step* step, uint32_t first, uint32_t rows);
+
+ private:
+  RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
+  // Where the bytes of the records lie; late records are read.
+  RowStatus FindBytes(const Step& step, uint32_t first, uint32_t rows, RowBytes* bytes);
+
+  const PlanImpl& plan_;
+  FileTable& files_;
+  StageClock& clock_;
+  Arena arena_;
+  int failed_stage_ = 0;
+  std::vector<Column> in_;
+  std::vector<Column> out_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,373 @@
+#include "server/engine/executor.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "server/engine/block_runner.h"
+#include "server/engine/event.h"
+#include "server/engine/front.h"
+#include "server/engine/plan_impl.h"
+#include "server/engine/read_queue.h"
+
+namespace penstock {
+namespace {
+
+// Steps in flight at most: every slot of a ring, and those assembled ahead of a slot.
+constexpr uint64_t kMaxSteps = 128;
+// Steps assembled before there is a slot for them, so that a freed slot is filled at once.
+constexpr uint64_t kStepsAhead = 2;
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+constexpr int kSpins = 50;
+constexpr uint64_t kSampleTicks = uint64_t{1} << 31;  // about a second
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// What a run of the front led to.
+enum class FrontResult {
+  kForward,   // something was assembled or claimed
+  kStuck,     // a read is under way, enough is assembled, or the stream is over
+  kRingFull,  // an assembled step has no slot
+};
+
+int UsableProcessors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+// A step passes four counters, each written in one place: assembled (front) >= claimed (front) >= committed (commit) >= recycled (front). Workers
+// deal themselves tasks by two more: task t is block t % blocks_per_step of step t / blocks_per_step.
+class ExecutorImpl final : public Executor {
+ public:
+  ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink, const ExecutorOptions& options)
+      : plan_(std::move(plan)),
+        sink_(sink),
+        nice_(options.worker_nice),
+        num_workers_(options.workers > 0 ? options.workers : std::max(1, UsableProcessors())),
+        blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
+        late_files_(plan_->files(), plan_->manifest()),
+        front_(*plan_, reads_) {
+    for (int i = 0; i < num_workers_; ++i) clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
+    start_sample_ = TakeSample();
+  }
+  ~ExecutorImpl() override { Stop(); }
+
+  void Start() override {
+    for (int i = 0; i < num_workers_; ++i) threads_.emplace_back([this, i] { Work(i); });
+  }
+
+  void Stop() override {
+    stop_.store(true);
+    work_.NotifyAll();
+    sink_.Interrupt();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  ExecutorStats Snapshot() const override;
+
+ private:
+  void Work(int worker);
+  bool WorkOnce(BlockRunner& runner, StageClock& clock, FrontResult* front);
+  bool WantsFront() const;
+  FrontResult RunFront(StageClock& clock);
+  bool Assemble();
+  bool Claim();
+  bool RunTask(BlockRunner& runner);
+  bool RunRead(StageClock& clock);
+  void WaitForSlot();
+  void Commit();
+
+  // Totals at one moment.
+  struct Sample {
+    uint64_t ticks = 0;
+    uint64_t slot_wait_ticks = 0;
+    std::vector<uint64_t> stage_ticks;
+  };
+  Sample TakeSample() const;
+  void SampleWaits();
+  std::string Bottleneck(const Sample& from, const Sample& to) const;
+
+  bool HasTasks() const {
+    return tasks_.load(std::memory_order_relaxed) < tasks_limit_.load(std::memory_order_relaxed);
+  }
+
+  // Constant after construction.
+  const std::shared_ptr<const PlanImpl> plan_;
+  BatchSink& sink_;
+  const int nice_;
+  const int num_workers_;
+  const uint64_t blocks_per_step_;
+  const TickScale scale_;
+
+  // Own synchronisation.
+  FileTable late_files_;
+  ReadQueue reads_;
+  Event work_;
+  std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
+  std::array<std::atomic<Step*>, kMaxSteps> steps_{};
+  std::atomic<uint64_t> tasks_{0};        // dealt to workers so far
+  std::atomic<uint64_t> tasks_limit_{0};  // SYNC tasks-ready
+  std::atomic<uint64_t> claimed_{0};
+  std::atomic<uint64_t> committed_{0};  // SYNC step-committed
+  std::atomic<uint64_t> end_step_{kNever};  // SYNC stream-end: the first step that does not exist
+  std::atomic<bool> finished_{false};  // written under commit_mutex_
+  std::atomic<bool> slot_waiter_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> bytes_read_{0};
+  std::atomic<uint64_t> rows_{0};
+  std::atomic<uint64_t> epoch_{0};
+  std::atomic<uint64_t> slot_wait_ticks_{0};
+
+  // Under front_mutex_.
+  std::mutex front_mutex_;
+  Front front_;
+  std::vector<std::unique_ptr<Step>> all_steps_;
+  std::vector<Step*> idle_steps_;
+  Step* partial_ = nullptr;  // being assembled
+  uint64_t assembled_ = 0;
+  uint64_t recycled_ = 0;
+  absl::Status end_status_;  // written before end_step_
+
+  // Under commit_mutex_.
+  mutable std::mutex commit_mutex_;
+  Sample start_sample_;            // constant after construction
+  std::array<Sample, 2> samples_;  // the last two of those taken about once a second
+
+  std::vector<std::thread> threads_;
+};
+
+void ExecutorImpl::Work(int worker) {
+  setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
+  StageClock& clock = *clocks_[worker];
+  BlockRunner runner(*plan_, late_files_, clock);
+  FrontResult front = FrontResult::kStuck;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (WorkOnce(runner, clock, &front)) continue;
+    for (int spin = 0; spin < kSpins && !HasTasks() && reads_.empty(); ++spin) Pause();
+    // The last look before sleeping comes behind the ticket: what changes after it wakes us at once.
+    const Event::Ticket ticket = work_.Prepare();
+    if (stop_.load() || WorkOnce(runner, clock, &front)) {
+      work_.Cancel();
+    } else if (front == FrontResult::kRingFull && !slot_waiter_.exchange(true)) {
+      work_.Cancel();
+      WaitForSlot();
+      slot_waiter_.store(false);
+    } else {
+      work_.Wait(ticket);
+    }
+  }
+}
+
+// Does one thing, the most urgent first; false when there was none. `front` tells why the front did not go forward.
+bool ExecutorImpl::WorkOnce(BlockRunner& runner, StageClock& clock, FrontResult* front) {
+  *front = FrontResult::kStuck;
+  if (WantsFront() && front_mutex_.try_lock()) {
+    std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
+    *front = RunFront(clock);
+  }
+  return RunTask(runner) || *front == FrontResult::kForward || RunRead(clock);
+}
+
+// The front is wanted when less than a step's tasks are left: the other workers have those to go on with meanwhile.
+bool ExecutorImpl::WantsFront() const {
+  const uint64_t left = tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
+  return left < blocks_per_step_ && !finished_.load(std::memory_order_relaxed);
+}
+
+// Takes back what is done with, assembles what may be assembled, claims slots.
+FrontResult ExecutorImpl::RunFront(StageClock& clock) {
+  front_.set_clock(&clock);
+  const uint64_t committed = committed_.load(std::memory_order_acquire);  // SYNC step-committed
+  for (; recycled_ < committed; ++recycled_) {
+    Step* step = steps_[recycled_ % kMaxSteps].load(std::memory_order_relaxed);
+    front_.Release(step);
+    idle_steps_.push_back(step);
+  }
+  const bool assembled = Assemble();
+  const bool claimed = Claim();
+  if (assembled || claimed) return FrontResult::kForward;
+  return claimed_.load(std::memory_order_relaxed) < assembled_ ? FrontResult::kRingFull : FrontResult::kStuck;
+}
+
+bool ExecutorImpl::Assemble() {
+  if (end_step_.load(std::memory_order_relaxed) != kNever) return false;
+  if (assembled_ - claimed_.load(std::memory_order_relaxed) >= kStepsAhead || assembled_ - recycled_ >= kMaxSteps) return false;
+  if (partial_ == nullptr) {
+    if (idle_steps_.empty()) {
+      all_steps_.push_back(std::make_unique<Step>());
+      idle_steps_.push_back(all_steps_.back().get());
+    }
+    partial_ = idle_steps_.back();
+    idle_steps_.pop_back();
+    partial_->info = {assembled_, 0, 0};
+    partial_->done.store(false, std::memory_order_relaxed);
+    partial_->failure = absl::OkStatus();
+    partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
+  }
+  const bool reads_waiting = !reads_.empty();
+  switch (front_.Assemble(partial_)) {
+    case Pulled::kSome:
+      steps_[assembled_ % kMaxSteps].store(std::exchange(partial_, nullptr), std::memory_order_relaxed);
+      ++assembled_;
+      break;
+    case Pulled::kBlocked:
+      if (!reads_waiting && !reads_.empty()) work_.NotifyAll();
+      return false;
+    case Pulled::kFailed:
+      end_status_ = front_.status();
+      [[fallthrough]];
+    case Pulled::kEnd:
+      end_step_.store(assembled_, std::memory_order_release);  // SYNC stream-end
+      Commit();
+      break;
+  }
+  if (!reads_.empty()) work_.NotifyAll();
+  return true;
+}
+
+bool ExecutorImpl::Claim() {
+  uint64_t claimed = claimed_.load(std::memory_order_relaxed);
+  const uint64_t before = claimed;
+  for (; claimed < assembled_; ++claimed) {
+    Step* step = steps_[claimed % kMaxSteps].load(std::memory_order_relaxed);
+    if (!sink_.TryClaim(&step->slot)) break;
+  }
+  if (claimed == before) return false;
+  claimed_.store(claimed, std::memory_order_release);
+  tasks_limit_.store(claimed * blocks_per_step_, std::memory_order_release);  // SYNC tasks-ready
+  work_.NotifyAll();
+  return true;
+}
+
+bool ExecutorImpl::RunTask(BlockRunner& runner) {
+  uint64_t task = tasks_.load(std::memory_order_relaxed);
+  do {
+    if (task >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
+  } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
+  Step* step = steps_[task / blocks_per_step_ % kMaxSteps].load(std::memory_order_relaxed);
+  const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
+  if (first < step->info.rows) runner.Run(step, first, std::min(plan_->block_rows(), step->info.rows - first));
+  if (step->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // SYNC block-done
+    step->done.store(true, std::memory_order_release);                   // SYNC step-done
+    Commit();
+  }
+  return true;
+}
+
+bool ExecutorImpl::RunRead(StageClock& clock) {
+  ReadRequest* request = reads_.Pop();
+  if (request == nullptr) return false;
+  StageClock::Scope scope(clock, 0);
+  bytes_read_.fetch_add(penstock::RunRead(request), std::memory_order_relaxed);
+  work_.NotifyAll();
+  return true;
+}
+
+void ExecutorImpl::Commit() {
+  std::lock_guard<std::mutex> lock(commit_mutex_);
+  uint64_t step_number = committed_.load(std::memory_order_relaxed);
+  while (!finished_.load(std::memory_order_relaxed)) {
+    if (step_number == end_step_.load(std::memory_order_acquire)) {  // SYNC stream-end
+      sink_.Finish(end_status_);
+      finished_.store(true, std::memory_order_relaxed);
+      break;
+    }
+    if (step_number == claimed_.load(std::memory_order_acquire)) break;
+    Step* step = steps_[step_number % kMaxSteps].load(std::memory_order_relaxed);
+    if (!step->done.load(std::memory_order_acquire)) break;  // SYNC step-done
+    if (!step->failure.ok()) {
+      sink_.Finish(step->failure);
+      finished_.store(true, std::memory_order_relaxed);
+      // Nothing behind it will be committed; the front need not go on.
+      end_step_.store(step_number, std::memory_order_release);
+      break;
+    }
+    sink_.Publish(step->slot, step->info);
+    rows_.fetch_add(step->info.rows, std::memory_order_relaxed);
+    epoch_.store(step->info.epoch, std::memory_order_relaxed);
+    committed_.store(++step_number, std::memory_order_release);  // SYNC step-committed
+  }
+  SampleWaits();
+}
+
+void ExecutorImpl::WaitForSlot() {
+  const uint64_t start = Ticks();
+  sink_.WaitForSlot(absl::Milliseconds(100));
+  slot_wait_ticks_.fetch_add(Ticks() - start, std::memory_order_relaxed);
+}
+
+void ExecutorImpl::SampleWaits() {
+  const uint64_t now = Ticks();
+  if (samples_[1].ticks != 0 && now - samples_[1].ticks < kSampleTicks) return;
+  samples_[0] = std::move(samples_[1]);
+  samples_[1] = TakeSample();
+}
+
+ExecutorImpl::Sample ExecutorImpl::TakeSample() const {
+  Sample sample{Ticks(), slot_wait_ticks_.load(std::memory_order_relaxed), std::vector<uint64_t>(plan_->stage_names().size())};
+  for (const std::unique_ptr<StageClock>& clock : clocks_) {
+    for (size_t stage = 0; stage < sample.stage_ticks.size(); ++stage) sample.stage_ticks[stage] += clock->ticks(stage);
+  }
+  return sample;
+}
+
+// What held the stream back between two samples: the consumers, if work waited for a slot for half of the time; else the busiest stage.
+std::string ExecutorImpl::Bottleneck(const Sample& from, const Sample& to) const {
+  if ((to.slot_wait_ticks - from.slot_wait_ticks) * 2 > to.ticks - from.ticks) return "consumer";
+  size_t busiest = 0;
+  uint64_t most = 0;
+  for (size_t stage = 0; stage < to.stage_ticks.size(); ++stage) {
+    const uint64_t ticks = to.stage_ticks[stage] - (from.stage_ticks.empty() ? 0 : from.stage_ticks[stage]);
+    if (ticks > most) {
+      most = ticks;
+      busiest = stage;
+    }
+  }
+  return plan_->stage_names()[busiest];
+}
+
+ExecutorStats ExecutorImpl::Snapshot() const {
+  ExecutorStats stats;
+  stats.steps = committed_.load(std::memory_order_relaxed);
+  stats.rows = rows_.load(std::memory_order_relaxed);
+  stats.epoch = epoch_.load(std::memory_order_relaxed);
+  stats.bytes_read = bytes_read_.load(std::memory_order_relaxed);
+  stats.workers = num_workers_;
+  stats.slot_wait_ns = scale_.ToNanos(slot_wait_ticks_.load(std::memory_order_relaxed));
+  stats.running_ns = scale_.elapsed_ns();
+  for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage) {
+    StageStats& row = stats.stages.emplace_back();
+    row.name = plan_->stage_names()[stage];
+    uint64_t ticks = 0;
+    for (const std::unique_ptr<StageClock>& clock : clocks_) {
+      ticks += clock->ticks(stage);
+      row.elements += clock->elements(stage);
+    }
+    row.busy_ns = scale_.ToNanos(ticks);
+  }
+  stats.records = stats.stages[0].elements;
+  const Sample now = TakeSample();
+  std::lock_guard<std::mutex> lock(commit_mutex_);
+  stats.bottleneck = Bottleneck(samples_[0].ticks != 0 ? samples_[0] : start_sample_, now);
+  return stats;
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> Executor::Create(std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options) {
+  return std::make_unique<ExecutorImpl>(std::static_pointer_cast<const PlanImpl>(plan), sink, options);
+}
+
+}  // namespace penstock

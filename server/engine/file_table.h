@@ -1,0 +1,45 @@
+// The files of a source, by index: the manifest that was listed at plan time, and handles opened when first needed.
+//
+// Threads:  safe from any thread.
+// Limits:   at most kMaxOpenFiles handles are kept; a file beyond them is opened anew each time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/base/file.h"
+
+namespace penstock {
+
+struct FileEntry {
+  std::string path;
+  uint64_t size_bytes = 0;
+};
+
+// Constant after the plan is made.
+using Manifest = std::vector<FileEntry>;
+
+class FileTable {
+ public:
+  static constexpr size_t kMaxOpenFiles = 256;
+
+  FileTable(FileSystem& files, const Manifest& manifest);
+
+  // FailedPrecondition when the file's size is no longer what the manifest says.
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
+
+  const Manifest& manifest() const { return manifest_; }
+
+ private:
+  FileSystem& files_;
+  const Manifest& manifest_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
+  size_t num_open_ = 0;                                  // under mutex_
+};
+
+}  // namespace penstock

@@ -1,0 +1,44 @@
+// The sequential front of a running pipeline: pulls references through the order ops and assigns them to the rows of steps.
+//
+// Threads:  one at a time (the executor's front lock); the ReadQueue it fills is emptied by any worker.
+// Owns:     the order ops with their state, the record store.
+// Cost:     about 10 ns a record.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "server/engine/order_op.h"
+#include "server/engine/plan_impl.h"
+#include "server/engine/stage_clock.h"
+#include "server/engine/step.h"
+
+namespace penstock {
+
+class Front {
+ public:
+  Front(const PlanImpl& plan, ReadQueue& reads);
+
+  // Whose clock is charged; set by the worker that holds the front's lock.
+  void set_clock(StageClock* clock) { clock_ = clock; }
+
+  // Goes on filling `step->records`, which must be empty at a step's first call. kSome: the step is complete.
+  Pulled Assemble(Step* step);
+
+  // Why Assemble() returned kFailed.
+  absl::Status status() const;
+
+  // The step's records are no longer needed.
+  void Release(Step* step);
+
+  uint64_t store_bytes() const { return store_.capacity_bytes(); }
+
+ private:
+  const PlanImpl& plan_;
+  RecordStore store_;
+  FrontContext context_;
+  StageClock* clock_ = nullptr;
+  std::unique_ptr<OrderOp> last_;
+};
+
+}  // namespace penstock

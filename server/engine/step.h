@@ -1,0 +1,27 @@
+// One step in flight: the records of its rows, the memory that they fill, and what is left to do.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "server/engine/batch_sink.h"
+#include "server/engine/record.h"
+
+namespace penstock {
+
+// Threads: assembled under the front's lock; then constant but for the atomics and the failure, until it is committed and the front takes it back.
+struct Step {
+  StepInfo info;
+  RecordList records;  // record r fills row r
+  ClaimedSlot slot;
+  std::atomic<uint32_t> blocks_left{0};  // SYNC block-done
+  std::atomic<bool> done{false};         // SYNC step-done
+
+  std::mutex failure_mutex;
+  absl::Status failure;  // of the lowest failing row; under failure_mutex
+  int failed_row = 0;    // under failure_mutex
+};
+
+}  // namespace penstock

@@ -1,0 +1,29 @@
+// Work ops: pure functions over a block of rows, run by any worker, with no state of their own.
+#pragma once
+
+#include <memory>
+
+#include "absl/types/span.h"
+#include "server/base/arena.h"
+#include "server/base/column.h"
+#include "server/base/signature.h"
+
+namespace penstock {
+
+// Constant after construction; Run() is safe from any thread.
+class WorkOp {
+ public:
+  virtual ~WorkOp() = default;
+
+  // The features that Run() makes, with the shape of one row.
+  virtual const Signature& output() const = 0;
+
+  // `in` has one column for each feature of the input. Where `out[i].data` is set, feature i must be written there, dense; elsewhere the op may
+  // leave a view of its input or memory of `arena`, valid until the block is done.
+  virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena) const = 0;
+
+  // One op that does the work of this and then of `next`, or null when they stay apart.
+  virtual std::unique_ptr<WorkOp> FusedWith(const WorkOp& next) const { return nullptr; }
+};
+
+}  // namespace penstock

@@ -1,0 +1,100 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/op_registry.h"
+#include "server/expr/program.h"
+
+namespace penstock {
+namespace {
+
+// A compiled program and the sources that it came from, so that consecutive maps can be compiled as one.
+class MapOp final : public WorkOp {
+ public:
+  static absl::StatusOr<std::unique_ptr<MapOp>> Create(Signature input, std::vector<expr::MapSource> sources) {
+    absl::StatusOr<std::unique_ptr<expr::Program>> program = expr::Compile(input, sources);
+    if (!program.ok()) return program.status();
+    return std::unique_ptr<MapOp>(new MapOp(std::move(input), std::move(sources), *std::move(program)));
+  }
+
+  const Signature& output() const override { return program_->output(); }
+
+  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena) const override {
+    absl::InlinedVector<uint8_t*, 16> targets;
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i].row_bytes = row_bytes_[i];
+      if (out[i].data == nullptr) out[i].data = arena.Allocate(row_bytes_[i] * rows);
+      targets.push_back(out[i].data);
+    }
+    return program_->Run(rows, in, targets, arena);
+  }
+
+  std::unique_ptr<WorkOp> FusedWith(const WorkOp& next) const override {
+    const auto* map = dynamic_cast<const MapOp*>(&next);
+    if (map == nullptr) return nullptr;
+    std::vector<expr::MapSource> sources = sources_;
+    sources.insert(sources.end(), map->sources_.begin(), map->sources_.end());
+    absl::StatusOr<std::unique_ptr<MapOp>> fused = Create(input_, std::move(sources));
+    return fused.ok() ? *std::move(fused) : nullptr;
+  }
+
+ private:
+  MapOp(Signature input, std::vector<expr::MapSource> sources, std::unique_ptr<expr::Program> program)
+      : input_(std::move(input)), sources_(std::move(sources)), program_(std::move(program)) {
+    for (const Feature& feature : program_->output()) row_bytes_.push_back(NumBytes(feature.type).value_or(0));
+  }
+
+  const Signature input_;
+  const std::vector<expr::MapSource> sources_;
+  const std::unique_ptr<expr::Program> program_;
+  std::vector<size_t> row_bytes_;
+};
+
+absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant) {
+  expr::NamedConstant result;
+  result.name = constant.name();
+  if (constant.name().empty()) return absl::InvalidArgumentError("a constant has no name");
+  if (constant.value().empty() == constant.int_value().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(), ": expected one of value and int_value, found ",
+                                                   constant.value().empty() ? "none" : "both"));
+  }
+  if (!constant.dtype().empty()) {
+    const std::optional<DType> dtype = DTypeFromName(constant.dtype());
+    if (!dtype || *dtype == DType::kString) {
+      return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(), ": dtype: expected a number's type such as float32, found \"", constant.dtype(), "\""));
+    }
+    result.dtype = *dtype;
+  }
+  result.has_shape = !constant.shape().empty();
+  result.shape.assign(constant.shape().begin(), constant.shape().end());
+  result.float_values.assign(constant.value().begin(), constant.value().end());
+  result.int_values.assign(constant.int_value().begin(), constant.int_value().end());
+  if (result.has_shape) {
+    const std::optional<int64_t> count = NumElements(result.shape);
+    const int64_t found = result.float_values.size() + result.int_values.size();
+    if (!count || *count != found) {
+      return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(), ": expected as many values as the shape ", ShapeToString(result.shape), " holds, found ", found));
+    }
+  }
+  return result;
+}
+
+const OpRegistration<v1::Map> kMap("map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
+  expr::MapSource source;
+  source.stage = plan.stage();
+  source.batched = plan.batched();
+  source.lets.assign(options.let().begin(), options.let().end());
+  source.outs.assign(options.out().begin(), options.out().end());
+  if (source.outs.empty()) return absl::InvalidArgumentError("expected at least one out, found none");
+  for (const v1::Constant& constant : options.constant()) {
+    absl::StatusOr<expr::NamedConstant> converted = ToConstant(constant);
+    if (!converted.ok()) return converted.status();
+    source.constants.push_back(*std::move(converted));
+  }
+  absl::StatusOr<std::unique_ptr<MapOp>> op = MapOp::Create(plan.signature(), {std::move(source)});
+  if (!op.ok()) return op.status();
+  plan.AddWork(*std::move(op));
+  return absl::OkStatus();
+});
+
+}  // namespace
+}  // namespace penstock
