@@ -1,0 +1,42 @@
+// An endless, reproducible sequence of chess records: first every position of the well-known games
+// in turn, then positions that random legal moves reach from random ones of these games.
+//
+// Threads:  one thread.
+// Cost:     about 1 us a record.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "client/ctl/chess/encode.h"
+#include "client/ctl/chess/position.h"
+#include "client/ctl/random.h"
+
+namespace penstock::chess {
+
+class PositionStream {
+ public:
+  // Equal seeds give equal sequences.
+  explicit PositionStream(uint64_t seed);
+
+  Record Next();
+
+  // How many records come from the games themselves.
+  int num_real() const { return static_cast<int>(real_.size()); }
+
+ private:
+  // Makes a random legal move; false when there is none, or none was found in a few attempts.
+  bool MoveRandomly();
+  void StartLine();
+
+  std::vector<Position> starts_;
+  std::vector<Record> real_;
+  size_t next_real_ = 0;
+  ctl::Random random_;
+  Position position_;
+  int line_left_ = 0;
+  // The record of position_, held back until the next move shows whether it mates.
+  Record held_;
+};
+
+}  // namespace penstock::chess

@@ -1,0 +1,38 @@
+// The `make-sample` command: data to try Penstock with, made on the spot.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::ctl {
+
+// Adds `make-sample chess` and `make-sample flowers`. Parsing a command line that asks for one of
+// them runs it: `exit_code` receives 0, or 1 after a message on stderr.
+void AddMakeSample(CLI::App& app, int* exit_code);
+
+struct SampleOptions {
+  int64_t records = 0;
+  std::string directory;  // made if absent
+  int shards = 1;
+  uint64_t seed = 1;
+};
+
+// Positions of well-known chess games, then random continuations of them: the features `d` (bytes,
+// 194) and `s` (int64) of client/ctl/chess/encode.h in DIRECTORY/chess-00000-of-00008.tfrecord and
+// so on. The same options give the same bytes.
+absl::Status MakeChess(const SampleOptions& options);
+
+// Pieces of the photographs that match the patterns, 320x240 to 500x375 pixels, as JPEGs of quality
+// 90 with 4:2:0 subsampling: the features `image/encoded` (bytes) and `image/class/label` (int64,
+// the ordinal of the photograph) in DIRECTORY/flowers-00000-of-00004.tfrecord and so on. The same
+// options, photographs and JPEG library give the same bytes.
+absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& photos);
+
+}  // namespace penstock::ctl

@@ -1,0 +1,29 @@
+#include <string_view>
+#include <utility>
+
+#include "client/ctl/chess/position_stream.h"
+#include "client/ctl/make_sample.h"
+#include "client/ctl/shards.h"
+#include "server/io/example_builder.h"
+
+namespace penstock::ctl {
+
+absl::Status MakeChess(const SampleOptions& options) {
+  auto shards = ShardSet::Create(options.directory, "chess", options.shards);
+  if (!shards.ok()) return shards.status();
+  chess::PositionStream stream(options.seed);
+  ExampleBuilder example;
+  for (int64_t record = 0; record < options.records; ++record) {
+    const chess::Record position = stream.Next();
+    example.Clear();
+    example.AddBytes("d", std::string_view(reinterpret_cast<const char*>(position.bits.data()),
+                                           position.bits.size()));
+    example.AddInt64("s", position.score);
+    absl::Status status =
+        (*shards)[static_cast<int>(record % options.shards)].Write(example.Serialize());
+    if (!status.ok()) return status;
+  }
+  return shards->Close();
+}
+
+}  // namespace penstock::ctl

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/make_sample.h"
+#include "client/ctl/match_files.h"
+#include "client/ctl/photo.h"
+#include "client/ctl/random.h"
+#include "client/ctl/shards.h"
+#include "server/io/example_builder.h"
+
+namespace penstock::ctl {
+namespace {
+
+constexpr int kMinWidth = 320;
+constexpr int kMaxWidth = 500;
+constexpr int kQuality = 90;
+// A piece of a photograph is this many percent of the size of the picture made of it: enlarged
+// detail has too little to decode.
+constexpr int kMinReduction = 150;
+constexpr int kMaxReduction = 500;
+constexpr int kMaxSide = 2600;  // of a photograph in memory: about 15 MB
+
+absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns) {
+  auto paths = MatchFiles(patterns);
+  if (!paths.ok()) return paths.status();
+  std::vector<Photo> photos;
+  for (const std::string& path : *paths) {
+    auto photo = ReadJpeg(path, kMaxSide);
+    if (!photo.ok()) return photo.status();
+    if (photo->width < kMaxWidth || photo->height < kMaxWidth * 3 / 4) {
+      return absl::InvalidArgumentError(absl::StrCat("photograph smaller than ", kMaxWidth, "x",
+                                                     kMaxWidth * 3 / 4, ": ", photo->width, "x",
+                                                     photo->height, " pixels (", path, ")"));
+    }
+    photos.push_back(*std::move(photo));
+  }
+  return photos;
+}
+
+// A record depends on the seed and its ordinal alone, not on the thread that makes it.
+std::string_view MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal,
+                            ExampleBuilder* example) {
+  Random random(seed, ordinal);
+  const size_t label = random.Below(photos.size());
+  const Photo& photo = photos[label];
+  const int width = kMinWidth + static_cast<int>(random.Below(kMaxWidth - kMinWidth + 1));
+  const int height = width * 3 / 4;
+  const int most =
+      std::min({kMaxReduction, 100 * photo.width / width, 100 * photo.height / height});
+  const int least = std::min(kMinReduction, most);
+  const int percent = least + static_cast<int>(random.Below(most - least + 1));
+  const int cut_width = width * percent / 100, cut_height = height * percent / 100;
+  const int x = static_cast<int>(random.Below(photo.width - cut_width + 1));
+  const int y = static_cast<int>(random.Below(photo.height - cut_height + 1));
+  const std::string jpeg =
+      EncodeJpeg(CutAndScale(photo, x, y, cut_width, cut_height, width, height), kQuality);
+  example->Clear();
+  example->AddBytes("image/encoded", jpeg);
+  example->AddInt64("image/class/label", static_cast<int64_t>(label));
+  return example->Serialize();
+}
+
+}  // namespace
+
+absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& patterns) {
+  auto photos = ReadPhotos(patterns);
+  if (!photos.ok()) return photos.status();
+  auto shards = ShardSet::Create(options.directory, "flowers", options.shards);
+  if (!shards.ok()) return shards.status();
+
+  std::atomic<int> next_shard = 0;
+  std::mutex mutex;
+  absl::Status failure;  // guarded by mutex
+  const auto work = [&] {
+    ExampleBuilder example;
+    for (int shard; (shard = next_shard.fetch_add(1)) < options.shards;) {
+      for (int64_t i = shard; i < options.records; i += options.shards) {
+        const absl::Status status = (*shards)[shard].Write(
+            MakeRecord(*photos, options.seed, static_cast<uint64_t>(i), &example));
+        if (status.ok()) continue;
+        std::lock_guard lock(mutex);
+        failure.Update(status);
+        return;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  const unsigned num_threads = std::max(1u, std::thread::hardware_concurrency());
+  for (unsigned i = 0; i < num_threads; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  return failure.ok() ? shards->Close() : failure;
+}
+
+}  // namespace penstock::ctl

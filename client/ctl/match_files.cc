@@ -1,0 +1,35 @@
+#include "client/ctl/match_files.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace penstock::ctl {
+
+absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::string>& patterns) {
+  std::vector<std::string> files;
+  for (const std::string& pattern : patterns) {
+    glob_t matches = {};
+    glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
+    const size_t before = files.size();
+    for (size_t i = 0; i < matches.gl_pathc; ++i) {
+      struct stat info;
+      if (stat(matches.gl_pathv[i], &info) == 0 && S_ISREG(info.st_mode)) {
+        files.emplace_back(matches.gl_pathv[i]);
+      }
+    }
+    globfree(&matches);
+    if (files.size() == before) {
+      return absl::NotFoundError(absl::StrCat("no file matches \"", pattern, "\""));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
+
+}  // namespace penstock::ctl

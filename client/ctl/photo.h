@@ -1,0 +1,32 @@
+// Photographs in memory: as much of the JPEG format and of scaling as `make-sample flowers` needs.
+//
+// Threads:  safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace penstock::ctl {
+
+struct Photo {
+  int width = 0;
+  int height = 0;
+  std::vector<uint8_t> rgb;  // rows from top to bottom, 3 bytes a pixel
+};
+
+// Reads a JPEG file; a large one at 1/2, 1/4 or 1/8 of its size, so that neither side exceeds
+// `max_side` where that suffices.
+absl::StatusOr<Photo> ReadJpeg(const std::string& path, int max_side);
+
+// The rectangle at (x, y), scaled to width x height: each new pixel is the mean of the old ones
+// that it covers. REQUIRES: the rectangle lies inside the photo and is not smaller than the result.
+Photo CutAndScale(const Photo& photo, int x, int y, int cut_width, int cut_height, int width,
+                  int height);
+
+// A baseline JPEG with 4:2:0 subsampling.
+std::string EncodeJpeg(const Photo& photo, int quality);
+
+}  // namespace penstock::ctl

@@ -1,0 +1,31 @@
+// The `write` command: a user's own data as TFRecords of tf.train.Example.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::ctl {
+
+// Adds `write OUT --files GLOB...` and `write OUT --jsonl FILE`. Parsing a command line that asks
+// for it runs it: `exit_code` receives 0, or 1 after a message on stderr.
+void AddWrite(CLI::App& app, int* exit_code);
+
+// One record a file: the features `name` (the path as matched) and `data` (its bytes). Returns the
+// number of records.
+absl::StatusOr<uint64_t> WriteFiles(const std::string& out,
+                                    const std::vector<std::string>& patterns);
+
+// One record a line, which holds a JSON object: each field becomes a feature of its name. Strings
+// become bytes, integers and booleans int64, numbers of which any line writes one with a fraction
+// or exponent float; an array becomes a list. Blank lines are passed over. Errors name the line and
+// the field. Returns the number of records.
+absl::StatusOr<uint64_t> WriteJsonLines(const std::string& out, const std::string& path);
+
+}  // namespace penstock::ctl

@@ -1,0 +1,162 @@
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "client/ctl/write.h"
+#include "server/io/example_builder.h"
+#include "server/io/tfrecord_writer.h"
+
+namespace penstock::ctl {
+namespace {
+
+using nlohmann::json;
+
+enum class Kind { kUnknown, kBytes, kInt64, kFloat };
+
+constexpr const char* kKindNames[] = {"an empty list", "a string", "an integer", "a number"};
+
+// What the lines seen so far say about a field.
+struct Field {
+  Kind kind = Kind::kUnknown;
+  uint64_t line = 0;  // the first that decided it
+};
+
+using Fields = std::map<std::string, Field>;
+
+absl::Status Error(absl::string_view what, const std::string& path, uint64_t line,
+                   absl::string_view field) {
+  return absl::InvalidArgumentError(absl::StrCat(what, " (", path, ", line ", line,
+                                                 field.empty() ? "" : ", field \"", field,
+                                                 field.empty() ? ")" : "\")"));
+}
+
+absl::StatusOr<Kind> KindOf(const json& value) {
+  switch (value.type()) {
+    case json::value_t::string:
+      return Kind::kBytes;
+    case json::value_t::boolean:
+    case json::value_t::number_integer:
+      return Kind::kInt64;
+    case json::value_t::number_unsigned:
+      if (value.get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()}) {
+        return absl::InvalidArgumentError(absl::StrCat("integer beyond int64: ", value.dump()));
+      }
+      return Kind::kInt64;
+    case json::value_t::number_float:
+      if (!std::isfinite(static_cast<float>(value.get<double>()))) {
+        return absl::InvalidArgumentError(absl::StrCat("number beyond float32: ", value.dump()));
+      }
+      return Kind::kFloat;
+    case json::value_t::null:
+      return absl::InvalidArgumentError(
+          "null has no counterpart in an Example: leave the field out");
+    case json::value_t::array:
+      return absl::InvalidArgumentError(
+          "a list in a list: write one flat list, and give its shape in parse_example");
+    default:
+      return absl::InvalidArgumentError(
+          "expected a string, a number or a list of them, found an object");
+  }
+}
+
+absl::Status Learn(const json& value, uint64_t line, Field* field) {
+  const absl::StatusOr<Kind> kind = KindOf(value);
+  if (!kind.ok()) return kind.status();
+  if (field->kind == Kind::kUnknown) *field = {*kind, line};
+  if ((field->kind == Kind::kBytes) != (*kind == Kind::kBytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected ", kKindNames[static_cast<int>(field->kind)], " as on line ", field->line,
+        ", found ", value.dump(-1, ' ', false, json::error_handler_t::replace)));
+  }
+  if (*kind == Kind::kFloat && field->kind == Kind::kInt64) *field = {Kind::kFloat, line};
+  return absl::OkStatus();
+}
+
+// Calls `visit(line, object)` for each line.
+template <typename Visit>
+absl::Status ForEachObject(const std::string& path, Visit visit) {
+  std::ifstream file(path);
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  std::string text;
+  for (uint64_t line = 1; std::getline(file, text); ++line) {
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    json object;
+    try {
+      object = json::parse(text);
+    } catch (const json::parse_error& error) {
+      return Error(absl::StrCat("not JSON at column ", error.byte), path, line, "");
+    }
+    if (!object.is_object()) {
+      return Error("expected a JSON object, such as {\"x\": [1, 2], \"y\": 3}", path, line, "");
+    }
+    if (absl::Status status = visit(line, object); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Fields> LearnFields(const std::string& path) {
+  Fields fields;
+  const absl::Status status = ForEachObject(path, [&](uint64_t line, const json& object) {
+    for (const auto& [name, value] : object.items()) {
+      Field& field = fields[name];
+      const json& list = value.is_array() ? value : json::array({value});
+      for (const json& element : list) {
+        absl::Status learned = Learn(element, line, &field);
+        if (!learned.ok()) return Error(learned.message(), path, line, name);
+      }
+    }
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  return fields;
+}
+
+void AddFeature(const std::string& name, const json& value, Kind kind, ExampleBuilder* example) {
+  const json& list = value.is_array() ? value : json::array({value});
+  if (kind == Kind::kBytes) {
+    std::vector<std::string_view> values;
+    for (const json& element : list) values.push_back(element.get_ref<const std::string&>());
+    example->AddBytesList(name, values);
+  } else if (kind == Kind::kFloat) {
+    std::vector<float> values;
+    for (const json& element : list) {
+      values.push_back(element.is_boolean() ? static_cast<float>(element.get<bool>())
+                                            : element.get<float>());
+    }
+    example->AddFloat(name, values);
+  } else {
+    std::vector<int64_t> values;
+    for (const json& element : list) {
+      values.push_back(element.is_boolean() ? element.get<bool>() : element.get<int64_t>());
+    }
+    example->AddInt64(name, values);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> WriteJsonLines(const std::string& out, const std::string& path) {
+  // Whether a field holds integers or fractions is known only at the last line, so the file is read
+  // twice.
+  auto fields = LearnFields(path);
+  if (!fields.ok()) return fields.status();
+  auto writer = TfrecordWriter::Create(out);
+  if (!writer.ok()) return writer.status();
+  ExampleBuilder example;
+  absl::Status status = ForEachObject(path, [&](uint64_t, const json& object) {
+    example.Clear();
+    for (const auto& [name, value] : object.items()) {
+      AddFeature(name, value, fields->at(name).kind, &example);
+    }
+    return (*writer)->Write(example.Serialize());
+  });
+  if (!status.ok()) return status;
+  if (status = (*writer)->Close(); !status.ok()) return status;
+  return (*writer)->num_records();
+}
+
+}  // namespace penstock::ctl

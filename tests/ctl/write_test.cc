@@ -1,0 +1,173 @@
+#include "client/ctl/write.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "client/ctl/make_sample.h"
+#include "server/io/example_builder.h"
+#include "server/io/tfrecord_writer.h"
+#include "tests/support/catch.h"
+
+namespace penstock::ctl {
+namespace {
+
+// A folder for one test case.
+class Folder {
+ public:
+  Folder() {
+    path_ = std::filesystem::temp_directory_path() / "penstock-ctl-XXXXXX";
+    REQUIRE(mkdtemp(path_.data()) != nullptr);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+  std::string Put(const std::string& name, const std::string& text) const {
+    std::ofstream(*this / name, std::ios::binary) << text;
+    return *this / name;
+  }
+
+  std::string Get(const std::string& name) const {
+    std::ifstream file(*this / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+// The bytes of a file with these records.
+class Expected {
+ public:
+  ExampleBuilder& Next() {
+    Flush();
+    pending_ = true;
+    return example_;
+  }
+  std::string Bytes() {
+    Flush();
+    REQUIRE(writer_->Close().ok());
+    return folder_.Get("expected");
+  }
+
+ private:
+  void Flush() {
+    if (pending_) REQUIRE(writer_->Write(example_.Serialize()).ok());
+    example_.Clear();
+    pending_ = false;
+  }
+  Folder folder_;
+  std::unique_ptr<TfrecordWriter> writer_ = *TfrecordWriter::Create(folder_ / "expected");
+  ExampleBuilder example_;
+  bool pending_ = false;
+};
+
+TEST_CASE("JSON lines become Examples") {
+  Folder folder;
+  const std::string lines =
+      folder.Put("in.jsonl",
+                 "{\"x\": [1, 2.5], \"n\": -3, \"text\": \"h\\u00e9\", \"flag\": true}\n\n"
+                 "{\"x\": 4, \"n\": [], \"text\": [\"a\", \"b\"]}");
+  auto records = WriteJsonLines(folder / "out", lines);
+  REQUIRE(records.ok());
+  CHECK(*records == 2);
+  Expected expected;
+  ExampleBuilder& first = expected.Next();
+  first.AddInt64("flag", 1);
+  first.AddInt64("n", -3);
+  first.AddBytes("text", "h\xc3\xa9");
+  first.AddFloat("x", {1.f, 2.5f});
+  ExampleBuilder& second = expected.Next();
+  second.AddInt64("n", absl::Span<const int64_t>());
+  second.AddBytesList("text", {"a", "b"});
+  second.AddFloat("x", {4.f});  // an integer here, but line 1 has a fraction
+  CHECK(folder.Get("out") == expected.Bytes());
+}
+
+TEST_CASE("A bad JSON line is named") {
+  struct Case {
+    const char* lines;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"{\"x\": 1}\n{\"x\": ", "not JSON at column 7 (PATH, line 2)"},
+      {"[1, 2]", "expected a JSON object, such as {\"x\": [1, 2], \"y\": 3} (PATH, line 1)"},
+      {"{\"x\": 1}\n\n{\"x\": \"one\"}",
+       "expected an integer as on line 1, found \"one\" (PATH, line 3, field \"x\")"},
+      {"{\"x\": [1, [2]]}",
+       "a list in a list: write one flat list, and give its shape in parse_example (PATH, line 1, "
+       "field \"x\")"},
+      {"{\"x\": {\"y\": 1}}",
+       "expected a string, a number or a list of them, found an object (PATH, line 1, field "
+       "\"x\")"},
+      {"{\"x\": null}",
+       "null has no counterpart in an Example: leave the field out (PATH, line 1, field \"x\")"},
+      {"{\"x\": 9223372036854775808}",
+       "integer beyond int64: 9223372036854775808 (PATH, line 1, field \"x\")"},
+      {"{\"x\": 1e300}", "number beyond float32: 1e+300 (PATH, line 1, field \"x\")"},
+  };
+  for (const Case& c : cases) {
+    Folder folder;
+    const std::string path = folder.Put("in.jsonl", c.lines);
+    auto records = WriteJsonLines(folder / "out", path);
+    REQUIRE_FALSE(records.ok());
+    std::string expected = c.message;
+    expected.replace(expected.find("PATH"), 4, path);
+    CHECK(records.status().message() == expected);
+    CHECK_FALSE(std::filesystem::exists(folder / "out"));
+  }
+}
+
+TEST_CASE("Files become Examples in the order of their names") {
+  Folder folder;
+  folder.Put("b.bin", std::string("\x00\x01", 2));
+  folder.Put("a.bin", "");
+  auto records = WriteFiles(folder / "out", {folder / "*.bin", folder / "b.bin"});
+  REQUIRE(records.ok());
+  CHECK(*records == 2);
+  Expected expected;
+  ExampleBuilder& first = expected.Next();
+  first.AddBytes("name", folder / "a.bin");
+  first.AddBytes("data", "");
+  ExampleBuilder& second = expected.Next();
+  second.AddBytes("name", folder / "b.bin");
+  second.AddBytes("data", std::string_view("\x00\x01", 2));
+  CHECK(folder.Get("out") == expected.Bytes());
+}
+
+TEST_CASE("A pattern without match is named") {
+  Folder folder;
+  auto records = WriteFiles(folder / "out", {folder / "*.bin"});
+  REQUIRE_FALSE(records.ok());
+  CHECK(records.status().code() == absl::StatusCode::kNotFound);
+  CHECK(records.status().message() == "no file matches \"" + (folder / "*.bin") + "\"");
+}
+
+TEST_CASE("Chess shards depend on the options alone") {
+  Folder folder;
+  SampleOptions options{1000, folder / "one", 3, 1};
+  REQUIRE(MakeChess(options).ok());
+  options.directory = folder / "two";
+  REQUIRE(MakeChess(options).ok());
+  const std::string shard = "/chess-00002-of-00003.tfrecord";
+  CHECK(folder.Get("one" + shard) == folder.Get("two" + shard));
+  CHECK(folder.Get("one" + shard).size() > 333 * 210);
+  options.shards = 2;
+  const absl::Status mixed = MakeChess(options);
+  CHECK(mixed.code() == absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE("A photograph that is no JPEG is named") {
+  Folder folder;
+  const std::string photo = folder.Put("photo.jpg", "not a JPEG");
+  const absl::Status status = MakeFlowers({10, folder / "out", 1, 1}, {photo});
+  CHECK(status.code() == absl::StatusCode::kDataLoss);
+  CHECK(status.message() ==
+        "cannot decode: Not a JPEG file: starts with 0x6e 0x6f (" + photo + ")");
+}
+
+}  // namespace
+}  // namespace penstock::ctl
