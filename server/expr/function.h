@@ -1,4 +1,7 @@
-// Functions of the expression language and their registry. One file in server/functions registers one function, or one family.
+// Functions of the expression language and their registry. One file in server/functions registers
+// one function, or one family.
+//
+// Threads:  registration before main(); everything else is constant and safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +16,20 @@
 #include "absl/types/span.h"
 #include "server/base/signature.h"
 #include "server/expr/row_kernel.h"
+#include "server/kernels/lane_program.h"
 
 namespace penstock::expr {
 
-// An argument given as a constant in the text: a number, a name in quotes, a flag, or a list of integers. A scalar NamedConstant counts too.
+// An argument given as a constant in the text: a number, a name in quotes, a flag, or a list of
+// integers. A scalar NamedConstant counts too.
 using Literal = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
 
-// One argument at a call, by position. Keywords have been sorted into the positions that the signature gives them.
+// One argument at a call, by position. Keywords have been sorted into the positions that the
+// signature gives them.
 struct Argument {
-  TensorType type;           // of one row; dtype kInvalid for a text or list literal
-  bool weak = false;         // a literal number without a type of its own
-  bool given = true;         // false: absent, the default of the signature holds
+  TensorType type;                   // of one row; dtype kInvalid for a text or list literal
+  bool weak = false;                 // a literal number without a type of its own
+  bool given = true;                 // false: absent, the default of the signature holds
   const Literal* literal = nullptr;  // null unless known at compile time
 };
 
@@ -31,15 +37,16 @@ struct Argument {
 struct BoundRowFunction {
   TensorType type;  // of the result; sizes may be kUnknownSize
   std::shared_ptr<const RowKernel> kernel;
-  // Which arguments the kernel receives at run time (positions of tensors, in order); literals are bound into the kernel.
+  // Which arguments the kernel receives at run time (positions of tensors, in order); literals are
+  // bound into the kernel.
   std::vector<int> tensor_arguments;
 };
 
-// A function that is computed row by row. (Elementwise families and views register in their own forms beside this one.)
+// A function that is computed row by row.
 struct RowFunction {
   std::string_view name;
-  // As it would stand in a manual: "decode_jpeg(contents, channels=0, ratio=1, fancy_upscaling=True, dct_method=\"\")". Keywords and
-  // defaults are read from it.
+  // As it would stand in a manual: "decode_jpeg(contents, channels=0, ratio=1,
+  // fancy_upscaling=True, dct_method=\"\")". Keywords and defaults are read from it.
   std::string_view signature;
   // Arguments, shapes, dtypes, convention, source, errors: its manual.
   std::string_view doc;
@@ -47,9 +54,80 @@ struct RowFunction {
   absl::StatusOr<BoundRowFunction> (*bind)(absl::Span<const Argument> arguments);
 };
 
-// Registers by static object: `const RowFunctionRegistration kDecodeJpeg({...});` in an anonymous namespace.
+// How the type of an element-wise function follows from its arguments (docs/expressions.md,
+// "Types").
+enum class TypeRule : uint8_t {
+  kPromote,   // the promoted type of all arguments
+  kNumber,    // the same, but flags are refused (NumPy's `-`)
+  kIntegral,  // the same for integers and flags only
+  kFloating,  // the promoted type made floating
+  kDivide,    // the same by the rules of `/`
+  kCompare,   // computed in the promoted type, the result is bool
+  kSelect,    // the first argument is a condition, the others are promoted
+  kCast,      // cast_to
+};
+
+// A function that is computed element by element with broadcasting.
+struct ElementwiseFunction {
+  std::string_view name;
+  std::string_view signature;
+  std::string_view doc;
+  int num_arguments;
+  TypeRule rule;
+  kernels::Operation operation;
+  DType cast_to = DType::kInvalid;
+};
+
+// Another arrangement of the same elements. It costs nothing by itself: a view of a view, of a
+// constant or of packed bits is folded into the work around it.
+struct BoundView {
+  Shape shape;
+  // For each element of the result in C order, which element of the argument it is. Empty: the same
+  // order.
+  std::vector<int32_t> source;
+};
+
+// A function that only rearranges its first argument; the others are literals.
+struct ViewFunction {
+  std::string_view name;
+  std::string_view signature;
+  std::string_view doc;
+  // `arguments[0]` is one row; all its sizes are known. `batched` tells that the text sees an axis
+  // in front of it (a literal shape then begins with -1, axes count from it).
+  absl::StatusOr<BoundView> (*bind)(absl::Span<const Argument> arguments, bool batched);
+};
+
+// Register by static object: `const RowFunctionRegistration kDecodeJpeg({...});` in an anonymous
+// namespace. A name that is taken is a bug and ends the process.
 struct RowFunctionRegistration {
   explicit RowFunctionRegistration(const RowFunction& function);
 };
+struct ElementwiseRegistration {
+  explicit ElementwiseRegistration(absl::Span<const ElementwiseFunction> family);
+};
+struct ViewRegistration {
+  explicit ViewRegistration(const ViewFunction& function);
+};
+
+// A parameter as its function's signature gives it.
+struct Parameter {
+  std::string name;
+  bool required = true;
+};
+
+struct FunctionEntry {
+  std::variant<RowFunction, ElementwiseFunction, ViewFunction> function;
+  std::vector<Parameter> parameters;  // in order
+
+  std::string_view name() const;
+  std::string_view signature() const;
+  std::string_view doc() const;
+};
+
+// Null when there is none of that name. Registration happens before main(), so all of this is safe
+// from any thread.
+const FunctionEntry* FindFunction(std::string_view name);
+// All functions, by name.
+std::vector<const FunctionEntry*> AllFunctions();
 
 }  // namespace penstock::expr

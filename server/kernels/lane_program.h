@@ -1,0 +1,113 @@
+// Element-wise arithmetic as a chain of vector instructions: what an expression's element-wise
+// region is compiled into.
+//
+// One step of a program computes kGroups vectors of each value at once. A single accumulator of
+// that many vectors stays in registers and is passed from instruction to instruction by tail calls
+// ("threaded code"); second operands come from memory: a column, a constant, or a value that was
+// put aside in an L1 tile earlier in the step.
+//
+// Threads:  instructions are constant once built; a LaneState belongs to one call.
+// Owns:     nothing; the caller provides instructions and every buffer.
+// Limits:   kMaxOperands operands, kMaxCursors cursors a program.
+// Cost:     about one nanosecond an instruction and step of eight vectors, besides the arithmetic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "server/base/dtype.h"
+
+namespace penstock::kernels {
+
+// The types that values have in registers. Narrower integers and flags are computed as kInt32.
+enum class Lane : uint8_t { kInt32, kUint32, kInt64, kUint64, kFloat32, kFloat64 };
+inline constexpr int kLaneTypes = 6;
+inline constexpr size_t LaneBytes(Lane lane) {
+  return lane == Lane::kInt64 || lane == Lane::kUint64 || lane == Lane::kFloat64 ? 8 : 4;
+}
+
+// How many elements an instruction handles.
+enum class Span : uint8_t {
+  kWide,   // eight vectors
+  kShort,  // two vectors: for columns of few elements, and the ends of others
+  kOne,    // one element: the scalar twin, which defines the bytes
+};
+inline constexpr int kSpans = 3;
+
+// What a program was built for. All its instructions share one form.
+struct Form {
+  Span span = Span::kWide;
+  // Whether a 64-bit type occurs. A vector then holds as many elements as fit of 8 bytes, and
+  // 32-bit values use half of it.
+  bool has_64bit = false;
+};
+
+struct LaneState;
+struct Instruction;
+
+// The code of an instruction for one form, lane type and instruction set. Its true parameters are
+// vectors, which only the code of that instruction set can name.
+using Handler = void (*)();
+
+struct Instruction {
+  Handler run = nullptr;
+  // Second and third operand: where in LaneState::base and LaneState::cursor, and elements from one
+  // vector to the next (0: the same vector for all, a broadcast).
+  uint16_t operand = 0;
+  uint16_t operand2 = 0;
+  uint8_t cursor = 0;
+  uint8_t cursor2 = 0;
+  uint8_t vector_step = 0;
+  uint8_t vector_step2 = 0;
+};
+
+inline constexpr int kMaxOperands = 4096;
+inline constexpr int kMaxCursors = 8;
+
+struct LaneState {
+  // The start of each operand, in bytes.
+  uint8_t* const* base = nullptr;
+  // Elements from the start to this step's first: 0 is always 0, 1 runs through the columns, the
+  // others through periodic constants.
+  size_t cursor[kMaxCursors] = {};
+};
+
+// One operation for the current instruction set (highway's dynamic dispatch); null when it does not
+// exist for that combination.
+using HandlerLookup = Handler (*)(int code, Lane lane, Form form);
+
+struct Operation {
+  HandlerLookup lookup = nullptr;
+  int code = 0;
+  // The operation with its operands exchanged; -1: no such code (unary and ternary operations).
+  int reversed = -1;
+  Handler Find(Lane lane, Form form) const { return lookup(code, lane, form); }
+  Handler FindReversed(Lane lane, Form form) const { return lookup(reversed, lane, form); }
+};
+
+// Elements of one step.
+size_t StepElements(Form form);
+// Bytes of one vector, the distance between the vectors of a broadcast operand.
+size_t VectorBytes();
+
+// Runs one step: all instructions up to and including Finish().
+void RunStep(const Instruction* first, const LaneState& state);
+// The same for `steps` steps; cursor 1 advances by the step's elements, each further one does so
+// modulo its period.
+void RunSteps(const Instruction* first, LaneState& state, Form form, size_t steps,
+              const uint32_t* periods, int num_cursors);
+
+// Instructions that every program needs.
+Handler Finish(Form form);  // ends a step
+Handler Load(DType memory, Lane lane,
+             Form form);  // accumulator = memory; null where a conversion is needed
+Handler LoadConverted(DType memory, Lane lane,
+                      Form form);  // the same with the conversion, for the pairs that have one
+Handler Store(DType memory, Lane lane,
+              Form form);                        // memory = accumulator, whose values are in range
+Handler Convert(Lane from, Lane to, Form form);  // saturates towards integers and takes NaN to 0
+// Brings an int32 into the range of a narrower integer by dropping high bits, as NumPy's arithmetic
+// does.
+Handler WrapInteger(DType narrow, Form form);
+
+}  // namespace penstock::kernels
