@@ -264,6 +264,7 @@ class ExampleParser::Cursor {
     } else {
       value = ReadKey(p, end, &position);
     }
+    if (position >= 0 && ParseOrdinaryValue(value, end, position)) return end;
     if (value != nullptr) {
       size_t size;
       value = ReadSize(value, end, &size);
@@ -276,6 +277,37 @@ class ExampleParser::Cursor {
       }
     }
     return ParseUnusualEntry(p, end);
+  }
+
+  // Takes a value of one byte string or one integer in the form that ordinary writers choose;
+  // false, having done nothing, for any other. `p` is at the value's size.
+  bool ParseOrdinaryValue(const uint8_t* p, const uint8_t* end, int position) {
+    const ExampleFeature& wanted = parser_.wanted_[position].feature;
+    const bool is_bytes = wanted.kind == DType::kString;
+    if (!is_bytes && (wanted.kind != DType::kInt64 || wanted.count != 1)) return false;
+    // Value, list and run (or string) each fill what encloses them.
+    if ((p = EnterWhole(p, end)) == nullptr) return false;
+    if (p == end || *p != (is_bytes ? kBytesListTag : kInt64ListTag)) return false;
+    if ((p = EnterWhole(p + 1, end)) == nullptr) return false;
+    static_assert(kBytesTag == kPackedTag);
+    if (p == end || *p != kBytesTag) return false;
+    if ((p = EnterWhole(p + 1, end)) == nullptr) return false;
+    if (!is_bytes) {
+      // The eight bytes that ReadWholeVarint() may look at in front are the tags and sizes just
+      // read.
+      uint64_t number;
+      if (!wire::ReadWholeVarint(p, end, &number)) return false;
+      *static_cast<int64_t*>(numbers_[position]) = static_cast<int64_t>(number);
+    }
+    Arrived(position, {true, p, static_cast<size_t>(end - p)});
+    return true;
+  }
+
+  // The content of a length-delimited field that ends at `end`; null for any other.
+  static const uint8_t* EnterWhole(const uint8_t* p, const uint8_t* end) {
+    size_t size;
+    p = ReadSize(p, end, &size);
+    return p != nullptr && p + size == end ? p : nullptr;
   }
 
   // The position of the value's size if the entry is that of the feature whose turn it is.
@@ -335,18 +367,19 @@ class ExampleParser::Cursor {
   // Notes what an entry held; what an earlier entry of the same key held is gone.
   void Finish(int position, const Sink& sink) {
     if (position < 0) return;
-    next_ = position + 1 == static_cast<int>(parser_.wanted_.size()) ? 0 : position + 1;
     const ExampleFeature& wanted = parser_.wanted_[position].feature;
-    ExampleValue& value = values_[position];
-    value.present = sink.kind != DType::kInvalid;
-    value.bytes = sink.bytes;
-    value.size = sink.bytes_size;
+    const bool present = sink.kind != DType::kInvalid;
+    Arrived(position, {present, sink.bytes, sink.bytes_size});
+    if (present && (sink.kind != wanted.kind || sink.num_values != wanted.count)) {
+      faults_.push_back({position, sink.kind, sink.num_values});
+    }
+  }
+
+  void Arrived(int position, const ExampleValue& value) {
+    next_ = position + 1 == static_cast<int>(parser_.wanted_.size()) ? 0 : position + 1;
+    values_[position] = value;
     if (!faults_.empty()) [[unlikely]] {
       std::erase_if(faults_, [&](const Fault& fault) { return fault.position == position; });
-    }
-    if (value.present && (sink.kind != wanted.kind || sink.num_values != wanted.count))
-        [[unlikely]] {
-      faults_.push_back({position, sink.kind, sink.num_values});
     }
   }
 

@@ -61,6 +61,12 @@ inline const uint8_t* ReadSize(const uint8_t* p, const uint8_t* end, size_t* siz
   return *size <= static_cast<size_t>(end - p) ? p : nullptr;
 }
 
+// The value of a varint that fills [p, end) exactly, which is how most integers arrive: alone in a
+// packed run. Does not branch on its size, which for values of either sign is 1, 2 or 10 bytes at
+// random. At least 8 bytes in front of `end` must be readable. False when the bytes are anything
+// but one varint.
+bool ReadWholeVarint(const uint8_t* p, const uint8_t* end, uint64_t* value);
+
 // Skips what follows the tag of an unknown field. `depth` is how many more levels may nest.
 const uint8_t* SkipField(uint32_t tag, const uint8_t* p, const uint8_t* end, int depth);
 
