@@ -1,0 +1,61 @@
+"""Checks an installation: makes data, starts the daemon, takes two batches.
+
+    python attach_once.py BIN
+
+BIN is the folder of `penstock` and `penstockd`; the Python that runs this must find the `penstock` package.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import penstock
+
+SPEC = """
+name: "installed"
+stage { tfrecord { files: "chess/*.tfrecord" } }
+stage { parse_example { feature { key: "d" bytes { length: 194 } } feature { key: "s" int64 {} } } }
+stage { map { out: "bits = unpack_bits(d)" out: "score = float32(s)" } }
+stage { batch { batch_size: 8 } }
+"""
+
+
+def main(bin_folder):
+    bin_folder = pathlib.Path(bin_folder)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([bin_folder / "penstock", "make-sample", "chess", "--records", "20", "--out", "chess"],
+                       cwd=folder, check=True)
+        pathlib.Path(folder, "spec.textproto").write_text(SPEC)
+        socket = os.path.join(folder, "penstock.sock")
+        daemon = subprocess.Popen([bin_folder / "penstockd", "--socket", socket])
+        try:
+            wait_until_listening(daemon, socket)
+            subprocess.run([bin_folder / "penstock", "--socket", socket, "create", "spec.textproto"], cwd=folder, check=True)
+            rows = 0
+            for batch in penstock.attach("installed", socket=socket):
+                assert batch["bits"].shape[1:] == (1552,), batch["bits"].shape
+                rows += len(batch["score"])
+            assert rows == 20, rows
+        finally:
+            daemon.terminate()
+            daemon.wait()
+    print("attached, took", rows, "rows")
+
+
+def wait_until_listening(daemon, path):
+    import socket
+    import time
+
+    deadline = time.monotonic() + 30
+    while daemon.poll() is None and time.monotonic() < deadline:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(path) == 0:
+                return
+        time.sleep(0.01)
+    raise SystemExit("penstockd does not listen on " + path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
