@@ -158,7 +158,8 @@ struct SegmentHeader {
   // The number of published steps: step s may be read when published > s.
   // SYNC slot-publish
   alignas(kCacheLine) std::atomic<uint64_t> published;
-  // The futex that consumers sleep on. It changes after every publish and at the end of the stream.
+  // The futex that consumers sleep on, each with its own bit of a FUTEX_WAIT_BITSET mask: bit
+  // index % 32. It changes before every wake-up, and not when nobody sleeps.
   // SYNC consumer-wake
   std::atomic<uint32_t> wake_word;
   uint32_t reserved_1[13];
@@ -257,7 +258,8 @@ struct ControlPage {
   uint64_t start_step;
   uint64_t reserved_0[3];
 
-  // The consumer sleeps and wants to be woken when published >= wake_at; kAwake otherwise.
+  // The consumer sleeps and wants to be woken when published >= wake_at; kAwake otherwise. Whoever
+  // wakes it sets kAwake.
   // SYNC consumer-wake
   alignas(kCacheLine) std::atomic<uint64_t> wake_at;
   // It takes no step from this one on, but may still hold earlier ones. The daemon believes the

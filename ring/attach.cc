@@ -1,0 +1,291 @@
+#include "ring/attach.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "ring/descriptor.h"
+#include "ring/futex.h"
+#include "ring/layout.h"
+
+namespace penstock::ring {
+namespace {
+
+constexpr uint32_t kOperationAttach = 1;
+// What both structures have in common in every version: magic, ABI version, size.
+constexpr size_t kPrefixBytes = 16;
+
+Status VersionMismatch(uint32_t client, uint32_t daemon) {
+  return {Code::kFailedPrecondition,
+          "client and penstockd speak different versions of the ring's ABI: the client " +
+              std::to_string(client) + ", the daemon " + std::to_string(daemon) +
+              "; install the same release of both"};
+}
+
+void CopyText(std::string_view text, char* to, uint32_t capacity, uint32_t* bytes) {
+  *bytes = static_cast<uint32_t>(std::min<size_t>(text.size(), capacity));
+  if (*bytes > 0) std::memcpy(to, text.data(), *bytes);
+}
+
+// Why connect() failed, and what to do about it.
+Status ConnectError(const std::string& path, int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return {Code::kUnavailable, "no penstockd at " + path +
+                                      ": there is no such socket; start one: penstockd --socket " +
+                                      path};
+    case ECONNREFUSED:
+      return {Code::kUnavailable, "no penstockd at " + path +
+                                      ": nobody listens on this socket any more; start one: "
+                                      "penstockd --socket " +
+                                      path};
+    case EACCES:
+    case EPERM: {
+      struct stat info = {};
+      std::string owner;
+      if (stat(path.c_str(), &info) == 0) {
+        owner = ", the socket's owner is " + std::to_string(info.st_uid);
+      }
+      return {Code::kPermissionDenied, "no permission to connect to " + path + ": you are user " +
+                                           std::to_string(geteuid()) + owner +
+                                           "; look at it: ls -l " + path};
+    }
+    default:
+      return {Code::kUnavailable, "cannot connect to penstockd at " + path + ": " +
+                                      std::strerror(error) + "; is it running? penstock --socket " +
+                                      path + " list"};
+  }
+}
+
+bool WaitFor(int socket, short events, uint64_t deadline_ns) {
+  while (true) {
+    const uint64_t now = MonotonicNs();
+    if (now >= deadline_ns) return false;
+    pollfd entry = {socket, events, 0};
+    const uint64_t wait_ms = std::min<uint64_t>((deadline_ns - now) / 1'000'000 + 1, 60'000);
+    if (poll(&entry, 1, static_cast<int>(wait_ms)) > 0) return true;
+  }
+}
+
+Status NoAnswer(const std::string& path) {
+  return {Code::kUnavailable, "penstockd at " + path +
+                                  " accepted the connection but did not answer; see: penstock "
+                                  "--socket " +
+                                  path + " list"};
+}
+
+Status Connect(const std::string& path, uint64_t deadline_ns, Descriptor* out) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return {Code::kInvalidArgument,
+            "a socket's path has 1 to " + std::to_string(sizeof address.sun_path - 1) +
+                " bytes: " + std::to_string(path.size()) + " (" + path + ")"};
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!made) return ConnectError(path, errno);
+  while (connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    // EAGAIN: the daemon's queue of connections is full. There is nothing to poll for.
+    if ((errno != EAGAIN && errno != EINTR) || MonotonicNs() >= deadline_ns) {
+      return ConnectError(path, errno);
+    }
+    poll(nullptr, 0, 1);
+  }
+  *out = std::move(made);
+  return {};
+}
+
+// Reads one reply and the descriptors that come with its first byte.
+Status ReadReply(int socket, const std::string& path, uint64_t deadline_ns, AttachReply* reply,
+                 Descriptor* descriptors) {
+  size_t have = 0;
+  uint8_t* bytes = reinterpret_cast<uint8_t*>(reply);
+  while (have < sizeof *reply) {
+    if (!WaitFor(socket, POLLIN, deadline_ns)) return NoAnswer(path);
+    iovec part = {bytes + have, sizeof *reply - have};
+    alignas(cmsghdr) char control[CMSG_SPACE(kAttachDescriptors * sizeof(int))];
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count <= 0) {
+      return {Code::kUnavailable, "penstockd at " + path +
+                                      " closed the connection without an answer; is it a "
+                                      "penstockd, and of this release? penstock --socket " +
+                                      path + " list"};
+    }
+    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
+      if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+      const size_t received = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < received; ++i) {
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof fd);
+        Descriptor owned(fd);
+        if (i < kAttachDescriptors) descriptors[i] = std::move(owned);
+      }
+    }
+    have += static_cast<size_t>(count);
+    // What answers is something else, such as an HTTP server.
+    if (have >= sizeof reply->magic && reply->magic != kReplyMagic) {
+      return {Code::kFailedPrecondition,
+              path + " is no penstockd: it answers another protocol; give the right socket"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string DefaultSocketPath() {
+  if (const char* path = std::getenv("PENSTOCK_SOCKET"); path != nullptr && *path != '\0') {
+    return path;
+  }
+  if (const char* folder = std::getenv("XDG_RUNTIME_DIR"); folder != nullptr && *folder != '\0') {
+    return std::string(folder) + "/penstock.sock";
+  }
+  return "/run/penstock/penstock.sock";
+}
+
+ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* request, Status* error) {
+  const auto refuse = [error](Code code, std::string message) {
+    *error = {code, std::move(message)};
+    return ParseState::kRefused;
+  };
+  AttachRequest copy = {};
+  std::memcpy(&copy, bytes, std::min(size, sizeof copy));
+  const size_t magic_bytes = std::min(size, sizeof copy.magic);
+  if (std::memcmp(&copy.magic, &kRequestMagic, magic_bytes) != 0) {
+    return refuse(Code::kInvalidArgument, "not a request to attach: it begins with other bytes");
+  }
+  if (size < kPrefixBytes) return ParseState::kNeedMore;
+  if (copy.abi_version != kAbiVersion) {
+    *error = VersionMismatch(copy.abi_version, kAbiVersion);
+    return ParseState::kRefused;
+  }
+  if (copy.request_bytes != sizeof copy) {
+    return refuse(Code::kInvalidArgument,
+                  "a request has " + std::to_string(sizeof copy) +
+                      " bytes, this one says: " + std::to_string(copy.request_bytes));
+  }
+  if (size < sizeof copy) return ParseState::kNeedMore;
+  if (copy.operation != kOperationAttach || copy.flags != 0) {
+    return refuse(Code::kUnimplemented,
+                  "unknown operation or flags: " + std::to_string(copy.operation) + " and " +
+                      std::to_string(copy.flags));
+  }
+  if (copy.pipeline_bytes == 0 || copy.pipeline_bytes > sizeof copy.pipeline ||
+      copy.group_bytes > sizeof copy.group) {
+    return refuse(Code::kInvalidArgument,
+                  "a pipeline's name has 1 to 128 bytes and a group's at most 64: " +
+                      std::to_string(copy.pipeline_bytes) + " and " +
+                      std::to_string(copy.group_bytes));
+  }
+  request->pipeline.assign(copy.pipeline, copy.pipeline_bytes);
+  request->group.assign(copy.group, copy.group_bytes);
+  if (request->group.empty()) request->group = "default";
+  return ParseState::kRequest;
+}
+
+Status SendReply(int socket, const Status& status, const ConsumerHandle* handle) {
+  AttachReply reply = {};
+  reply.magic = kReplyMagic;
+  reply.abi_version = kAbiVersion;
+  reply.reply_bytes = sizeof reply;
+  reply.code = static_cast<int32_t>(status.code);
+  CopyText(status.message, reply.message, sizeof reply.message, &reply.message_bytes);
+  iovec part = {&reply, sizeof reply};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(kAttachDescriptors * sizeof(int))] = {};
+  if (status.ok()) {
+    reply.consumer = handle->id;
+    reply.start_step = handle->start_step;
+    reply.descriptors = kAttachDescriptors;
+    const int fds[kAttachDescriptors] = {handle->segment_fd, handle->control_fd, handle->bell_fd};
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof fds);
+    std::memcpy(CMSG_DATA(head), fds, sizeof fds);
+  }
+  ssize_t count;
+  do {
+    count = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (count < 0 && errno == EINTR);
+  if (count == sizeof reply) return {};
+  return {Code::kUnavailable, std::string("the reply could not be sent: ") +
+                                  (count < 0 ? std::strerror(errno) : "the peer does not read")};
+}
+
+AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group) {
+  AttachRequest request = {};
+  request.magic = kRequestMagic;
+  request.abi_version = kAbiVersion;
+  request.request_bytes = sizeof request;
+  request.operation = kOperationAttach;
+  CopyText(pipeline, request.pipeline, sizeof request.pipeline, &request.pipeline_bytes);
+  CopyText(group, request.group, sizeof request.group, &request.group_bytes);
+  return request;
+}
+
+Status Attach(const std::string& socket_path, std::string_view pipeline, std::string_view group,
+              uint64_t timeout_ns, Attachment* out) {
+  if (pipeline.empty() || pipeline.size() > kMaxNameBytes || group.size() > kMaxGroupBytes) {
+    return {Code::kInvalidArgument,
+            "a pipeline's name has 1 to 128 bytes and a group's at most 64: " +
+                std::to_string(pipeline.size()) + " and " + std::to_string(group.size())};
+  }
+  const uint64_t deadline_ns = MonotonicNs() + timeout_ns;
+  Descriptor socket;
+  if (Status status = Connect(socket_path, deadline_ns, &socket); !status.ok()) return status;
+  const AttachRequest request = EncodeRequest(pipeline, group);
+  // A fresh socket's buffer holds the request.
+  if (send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
+    return ConnectError(socket_path, errno);
+  }
+  AttachReply reply = {};
+  Descriptor descriptors[kAttachDescriptors];
+  if (Status status = ReadReply(socket.get(), socket_path, deadline_ns, &reply, descriptors);
+      !status.ok()) {
+    return status;
+  }
+  if (reply.code != 0) {
+    Status status = {
+        static_cast<Code>(reply.code),
+        std::string(reply.message, std::min(reply.message_bytes, kMaxReplyMessageBytes))};
+    if (status.code == Code::kNotFound) {
+      status.message += "; see what runs: penstock --socket " + socket_path + " list";
+    }
+    return status;
+  }
+  if (reply.abi_version != kAbiVersion) return VersionMismatch(kAbiVersion, reply.abi_version);
+  for (const Descriptor& descriptor : descriptors) {
+    if (!descriptor) {
+      return {Code::kInternal, "penstockd at " + socket_path + " sent no descriptors"};
+    }
+  }
+  out->socket = socket.Release();
+  out->segment_fd = descriptors[0].Release();
+  out->control_fd = descriptors[1].Release();
+  out->bell_fd = descriptors[2].Release();
+  out->consumer = reply.consumer;
+  out->start_step = reply.start_step;
+  return {};
+}
+
+}  // namespace penstock::ring

@@ -1,0 +1,31 @@
+// How much memory this process may still take: the machine's MemAvailable and the limits of its
+// cgroups, v1 and v2.
+//
+// Threads:  any; no state.
+// Limits:   a snapshot: what others take afterwards is not known.
+// Cost:     reads a handful of small files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ring/status.h"
+
+namespace penstock::ring {
+
+struct MemoryAtHand {
+  uint64_t bytes = UINT64_MAX;
+  std::string source;  // what limits it, with its figures, for a message
+};
+
+// `root` stands in front of /proc and /sys, for tests.
+MemoryAtHand ReadMemoryAtHand(const std::string& root = "");
+
+// kResourceExhausted, with the figures, unless `bytes` fit and some are left over. `what` begins
+// the sentence: "a ring of 3 slots of 12.0 MiB".
+Status CheckMemory(const std::string& what, uint64_t bytes, const MemoryAtHand& at_hand);
+
+// "12.0 MiB", "512 bytes".
+std::string BytesToString(uint64_t bytes);
+
+}  // namespace penstock::ring

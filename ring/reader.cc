@@ -1,0 +1,264 @@
+#include "ring/reader.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "ring/futex.h"
+
+namespace penstock::ring {
+namespace {
+
+// Longer spins take a core from those that produce the batch.
+constexpr uint64_t kSpinNs = 10'000;
+// How long a second batch is waited for when one is ready: half the wake-ups where batches come
+// fast, and no delay to speak of where they come slowly.
+constexpr uint64_t kPatienceNs = 2'000'000;
+// How often a sleeper looks whether the daemon lives.
+constexpr uint64_t kLookNs = 100'000'000;
+
+// How many forks lie between the first process and this one.
+std::atomic<uint32_t> num_forks{0};
+
+void CountForks() {
+  static const int registered = pthread_atfork(
+      nullptr, nullptr, +[] { num_forks.fetch_add(1, std::memory_order_relaxed); });
+  (void)registered;
+}
+
+Status SystemError(const char* what) {
+  return {errno == ENOMEM ? Code::kResourceExhausted : Code::kInternal,
+          std::string(what) + ": " + std::strerror(errno)};
+}
+
+Status Malformed(const std::string& what) {
+  return {Code::kInternal, "the ring that penstockd sent is malformed: " + what};
+}
+
+}  // namespace
+
+Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out) {
+  std::unique_ptr<Reader> reader(new Reader);
+  reader->socket_ = Descriptor(attachment.socket);
+  reader->segment_fd_ = Descriptor(attachment.segment_fd);
+  reader->control_fd_ = Descriptor(attachment.control_fd);
+  reader->bell_fd_ = Descriptor(attachment.bell_fd);
+  reader->consumer_ = attachment.consumer;
+  reader->position_ = attachment.start_step;
+  CountForks();
+  reader->fork_count_ = num_forks.load(std::memory_order_relaxed);
+  if (Status status = reader->Map(); !status.ok()) return status;
+  *out = std::move(reader);
+  return {};
+}
+
+Reader::~Reader() {
+  if (segment_ != nullptr) munmap(const_cast<uint8_t*>(segment_), segment_bytes_);
+  if (page_ != nullptr) munmap(page_, sizeof(ControlPage));
+}
+
+Status Reader::Map() {
+  struct stat info = {};
+  if (fstat(segment_fd_.get(), &info) != 0) return SystemError("cannot look at the ring");
+  const uint64_t file_bytes = static_cast<uint64_t>(info.st_size);
+  if (file_bytes < sizeof(SegmentHeader)) return Malformed("it is too small");
+  void* segment = mmap(nullptr, file_bytes, PROT_READ, MAP_SHARED, segment_fd_.get(), 0);
+  if (segment == MAP_FAILED) return SystemError("cannot map the ring");
+  segment_ = static_cast<const uint8_t*>(segment);
+  segment_bytes_ = file_bytes;
+  if (Status status = CheckSegment(file_bytes); !status.ok()) return status;
+  void* page =
+      mmap(nullptr, sizeof(ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, control_fd_.get(), 0);
+  if (page == MAP_FAILED) return SystemError("cannot map the control page");
+  page_ = static_cast<ControlPage*>(page);
+  if (page_->magic != kControlMagic || page_->generation != header().generation ||
+      page_->index >= kMaxConsumers) {
+    return Malformed("the control page does not belong to it");
+  }
+  index_ = page_->index;
+  slot_table_ = reinterpret_cast<const SlotEntry*>(segment_ + header().slot_table_offset);
+  ring_table_ = reinterpret_cast<const RingEntry*>(segment_ + header().ring_table_offset);
+  ring_mask_ = header().ring_entries - 1;
+  const auto* entries =
+      reinterpret_cast<const TensorEntry*>(segment_ + header().tensor_table_offset);
+  tensors_.assign(entries, entries + header().num_tensors);
+  return {};
+}
+
+Status Reader::CheckSegment(uint64_t file_bytes) const {
+  const SegmentHeader& head = header();
+  if (head.magic != kSegmentMagic) return Malformed("it begins with other bytes");
+  if (head.abi_version != kAbiVersion) {
+    return {Code::kFailedPrecondition,
+            "client and penstockd speak different versions of the ring's ABI: the client " +
+                std::to_string(kAbiVersion) + ", the daemon " + std::to_string(head.abi_version) +
+                "; install the same release of both"};
+  }
+  if (head.header_bytes != sizeof(SegmentHeader) ||
+      head.tensor_entry_bytes != sizeof(TensorEntry) ||
+      head.slot_entry_bytes != sizeof(SlotEntry) || head.ring_entry_bytes != sizeof(RingEntry) ||
+      head.control_page_bytes != sizeof(ControlPage)) {
+    return Malformed("its tables have other sizes");
+  }
+  if (head.segment_bytes != file_bytes || head.num_tensors > kMaxTensors ||
+      head.slots_max > kMaxSlots || head.ring_entries < head.slots_max ||
+      (head.ring_entries & (head.ring_entries - 1)) != 0 || head.pipeline_bytes > kMaxNameBytes ||
+      head.slot_data_offset + head.slots_max * head.slot_stride > file_bytes) {
+    return Malformed("its sizes do not fit together");
+  }
+  return {};
+}
+
+std::string_view Reader::pipeline() const { return {header().pipeline, header().pipeline_bytes}; }
+uint32_t Reader::slots_max() const { return header().slots_max; }
+uint64_t Reader::published() const { return header().published.load(std::memory_order_relaxed); }
+uint32_t Reader::lease_share() const {
+  return header().lease_share.load(std::memory_order_relaxed);
+}
+
+bool Reader::Ready() const {
+  return header().published.load(std::memory_order_relaxed) > position_ && !over_ && !ended_;
+}
+
+Reader::Result Reader::Fail(Code code, std::string message) {
+  over_ = true;
+  error_ = {code, std::move(message)};
+  return Result::kFailed;
+}
+
+Reader::Result Reader::Next(uint64_t timeout_ns, Lease* out) {
+  if (over_) return Result::kFailed;
+  if (ended_) return Result::kEnd;
+  if (fork_count_ != num_forks.load(std::memory_order_relaxed)) {
+    return Fail(Code::kFailedPrecondition,
+                "this consumer belongs to the parent process; attach again in the child");
+  }
+  // SYNC slot-publish: everything that the daemon wrote to the slot is seen.
+  if (header().published.load(std::memory_order_acquire) <= position_) {
+    if (Result result = Wait(timeout_ns); result != Result::kBatch) return result;
+  }
+  return Take(out);
+}
+
+Reader::Result Reader::Take(Lease* out) {
+  const RingEntry& entry = ring_table_[position_ & ring_mask_];
+  const uint32_t slot = entry.slot;
+  if (entry.step != position_ || slot >= header().slots_max) {
+    return Fail(Code::kInternal, "step " + std::to_string(position_) +
+                                     " is not in the ring; it holds step " +
+                                     std::to_string(entry.step) + " there");
+  }
+  const SlotEntry& held = slot_table_[slot];
+  out->slot = slot;
+  out->rows = held.rows;
+  out->step = position_;
+  out->epoch = held.epoch;
+  out->data = segment_ + header().slot_data_offset + slot * header().slot_stride;
+  out->cursor = held.cursor;
+  out->cursor_bytes = std::min(held.cursor_bytes, kMaxCursorBytes);
+  ++position_;
+  ++stats_.batches;
+  leases_.fetch_add(1, std::memory_order_relaxed);
+  page_->position.store(position_, std::memory_order_relaxed);
+  return Result::kBatch;
+}
+
+void Reader::Release(const Lease& lease) {
+  if (fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
+  leases_.fetch_sub(1, std::memory_order_relaxed);
+  // SYNC slot-release: the consumer's reads of the slot come before.
+  page_->released[lease.slot].store(lease.step + 1, std::memory_order_seq_cst);
+  // SYNC release-wake: the daemon announces its sleep before it looks at `released` again.
+  if (header().waits_for.load(std::memory_order_seq_cst) >> index_ & 1) RingBell();
+}
+
+void Reader::RingBell() { eventfd_write(bell_fd_.get(), 1); }
+
+void Reader::Leave() {
+  if (over_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
+  page_->stop_at.store(position_, std::memory_order_seq_cst);
+  RingBell();
+  Fail(Code::kFailedPrecondition, "the loader is closed");
+}
+
+Reader::Result Reader::EndOfStream() {
+  const SegmentHeader& head = header();
+  if (head.end_code == 0) {
+    ended_ = true;
+    return Result::kEnd;
+  }
+  return Fail(static_cast<Code>(head.end_code),
+              std::string(head.end_message, std::min(head.end_message_bytes, kMaxMessageBytes)));
+}
+
+bool Reader::HungUp() const {
+  pollfd entry = {socket_.get(), POLLIN | POLLRDHUP, 0};
+  return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+}
+
+void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns) {
+  // SYNC consumer-wake: the word is read before the announcement; the daemon changes it between its
+  // look at wake_at and the wake-up.
+  const uint32_t word = header().wake_word.load(std::memory_order_seq_cst);
+  page_->wake_at.store(wake_at, std::memory_order_seq_cst);
+  if (header().published.load(std::memory_order_seq_cst) <= position_ &&
+      header().ended.load(std::memory_order_seq_cst) == 0) {
+    ++stats_.sleeps;
+    FutexWait(header().wake_word, word, uint32_t{1} << (index_ % 32), deadline_ns);
+  }
+  page_->wake_at.store(kAwake, std::memory_order_relaxed);
+}
+
+Reader::Result Reader::Wait(uint64_t timeout_ns) {
+  const uint64_t start_ns = MonotonicNs();
+  const uint64_t deadline_ns =
+      timeout_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + timeout_ns;
+  uint64_t now_ns = start_ns;
+  ++stats_.waits;
+  bool hung_up = false;
+  Result result;
+  while (true) {
+    if (header().published.load(std::memory_order_acquire) > position_) {
+      result = Result::kBatch;
+      break;
+    }
+    // SYNC stream-end: every step was published before; so look once more.
+    if (header().ended.load(std::memory_order_acquire) != 0) {
+      if (header().published.load(std::memory_order_acquire) > position_) continue;
+      result = EndOfStream();
+      break;
+    }
+    if (hung_up) {
+      result = Fail(Code::kUnavailable,
+                    "penstockd has gone away: it was killed, or it crashed, before step " +
+                        std::to_string(position_) +
+                        "; start it again, create the pipeline and attach anew");
+      break;
+    }
+    if (now_ns - start_ns < kSpinNs) {
+      for (int i = 0; i < 16; ++i) SpinPause();
+    } else if (now_ns >= deadline_ns) {
+      result = Result::kTimeout;
+      break;
+    } else if (now_ns - start_ns < kPatienceNs) {
+      Sleep(position_ + 2, std::min(deadline_ns, start_ns + kPatienceNs));
+    } else {
+      // A dead daemon publishes nothing more, so what is published after this look is all there is.
+      hung_up = HungUp();
+      if (!hung_up) Sleep(position_ + 1, std::min(deadline_ns, now_ns + kLookNs));
+    }
+    now_ns = MonotonicNs();
+  }
+  stats_.wait_ns += MonotonicNs() - start_ns;
+  return result;
+}
+
+}  // namespace penstock::ring

@@ -1,0 +1,129 @@
+// The consumer's side of a ring: takes steps in order, reads them in place, lets go of them in any
+// order.
+//
+// Threads:  Next() and Leave() one at a time; Release() and the accessors from any thread.
+// Owns:     the connection, the descriptors and the mappings. Leased memory is valid until
+// Release(),
+//           and the Reader must outlive its leases.
+// Limits:   one lease a slot; a consumer should hold at most lease_share() of them, else the ring
+// may
+//           run out of slots for it.
+// Cost:     Next() of a ready step: some twenty loads and one store, no system call, no allocation.
+//
+// A fork()ed child shares the pages with its parent and must not speak for it: in the child every
+// Next() fails and every Release() does nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ring/attach.h"
+#include "ring/descriptor.h"
+#include "ring/layout.h"
+#include "ring/status.h"
+
+namespace penstock::ring {
+
+// A consumer's hold on one step.
+struct Lease {
+  uint32_t slot = 0;
+  uint32_t rows = 0;
+  uint64_t step = 0;
+  uint64_t epoch = 0;
+  const uint8_t* data = nullptr;  // the slot's first byte
+  const uint8_t* cursor = nullptr;
+  uint32_t cursor_bytes = 0;
+};
+
+// What a consumer has seen so far.
+struct ReaderStats {
+  uint64_t batches = 0;
+  uint64_t waits = 0;    // times that no batch was ready
+  uint64_t sleeps = 0;   // times that it slept in the kernel
+  uint64_t wait_ns = 0;  // in those waits
+};
+
+class Reader {
+ public:
+  enum class Result {
+    kBatch,
+    kEnd,      // of the stream; also on every later call
+    kTimeout,  // nothing was ready in time; the next call goes on waiting
+    kFailed,   // see error(); also on every later call
+  };
+
+  // Takes the descriptors over, also on failure.
+  static Status Open(const Attachment& attachment, std::unique_ptr<Reader>* out);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // The next step. Waits for at most `timeout_ns` (UINT64_MAX: for ever), and no longer than a
+  // second for a daemon that has died: published steps are served first, then kFailed with
+  // kUnavailable.
+  Result Next(uint64_t timeout_ns, Lease* out);
+  // Whether Next() would return at once with a batch.
+  bool Ready() const;
+  void Release(const Lease& lease);
+
+  // Takes no further step: Next() fails from now on. Leases stay valid.
+  void Leave();
+
+  const Status& error() const { return error_; }
+  const std::vector<TensorEntry>& tensors() const { return tensors_; }
+  std::string_view pipeline() const;
+  uint32_t slots_max() const;
+  uint64_t position() const { return position_; }
+  uint64_t published() const;
+  uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
+  uint32_t lease_share() const;
+  uint32_t consumer() const { return consumer_; }
+  const ReaderStats& stats() const { return stats_; }
+
+ private:
+  Reader() = default;
+
+  Status Map();
+  Status CheckSegment(uint64_t file_bytes) const;
+  Result Take(Lease* out);
+  // Waits for step position_: kBatch when it is there.
+  Result Wait(uint64_t timeout_ns);
+  void Sleep(uint64_t wake_at, uint64_t deadline_ns);
+  bool HungUp() const;
+  Result EndOfStream();
+  Result Fail(Code code, std::string message);
+  void RingBell();
+
+  const SegmentHeader& header() const { return *reinterpret_cast<const SegmentHeader*>(segment_); }
+
+  // Constant after Open().
+  Descriptor socket_;
+  Descriptor segment_fd_;
+  Descriptor control_fd_;
+  Descriptor bell_fd_;
+  const uint8_t* segment_ = nullptr;
+  uint64_t segment_bytes_ = 0;
+  ControlPage* page_ = nullptr;
+  const SlotEntry* slot_table_ = nullptr;
+  const RingEntry* ring_table_ = nullptr;
+  uint64_t ring_mask_ = 0;
+  std::vector<TensorEntry> tensors_;
+  uint32_t consumer_ = 0;
+  uint32_t index_ = 0;
+  uint32_t fork_count_ = 0;
+
+  // Own synchronisation.
+  std::atomic<uint32_t> leases_{0};
+
+  // The thread in Next().
+  uint64_t position_ = 0;
+  bool over_ = false;
+  bool ended_ = false;
+  Status error_;
+  ReaderStats stats_;
+};
+
+}  // namespace penstock::ring

@@ -1,0 +1,111 @@
+#include "ring/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <cstring>
+#include <string>
+
+#include "ring/memory_file.h"
+#include "ring/memory_limit.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace penstock::ring {
+namespace {
+
+uint64_t DrawGeneration() {
+  uint64_t generation = 0;
+  if (getrandom(&generation, sizeof generation, 0) != sizeof generation) generation = 1;
+  return generation;
+}
+
+}  // namespace
+
+Status Segment::Create(const SegmentOptions& options, std::unique_ptr<Segment>* out) {
+  SegmentPlan plan;
+  if (Status status = PlanSegment(options, &plan); !status.ok()) return status;
+  // Before anything is created, so that a ring that cannot fit leaves no trace.
+  if (Status status =
+          CheckMemory("a ring of " + std::to_string(options.slots) + " slots of " +
+                          BytesToString(plan.slot_stride),
+                      plan.slot_data_offset + plan.slot_stride * options.slots, ReadMemoryAtHand());
+      !status.ok()) {
+    return status;
+  }
+  Descriptor fd;
+  boost::interprocess::mapped_region region;
+  if (Status status = CreateMemoryFile(
+          "penstock-ring", plan.segment_bytes,
+          F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL, &fd, &region);
+      !status.ok()) {
+    return status;
+  }
+  std::unique_ptr<Segment> segment(new Segment(std::move(fd), std::move(region), std::move(plan)));
+  segment->FillIn(options);
+  if (Status status = segment->Populate(0, options.slots); !status.ok()) return status;
+  *out = std::move(segment);
+  return {};
+}
+
+void Segment::FillIn(const SegmentOptions& options) {
+  SegmentHeader& head = header();
+  head.abi_version = kAbiVersion;
+  head.header_bytes = sizeof(SegmentHeader);
+  head.generation = DrawGeneration();
+  head.segment_bytes = plan_.segment_bytes;
+  head.tensor_entry_bytes = sizeof(TensorEntry);
+  head.slot_entry_bytes = sizeof(SlotEntry);
+  head.ring_entry_bytes = sizeof(RingEntry);
+  head.control_page_bytes = sizeof(ControlPage);
+  head.num_tensors = static_cast<uint32_t>(plan_.tensors.size());
+  head.slots_max = options.slots_max;
+  head.ring_entries = plan_.ring_entries;
+  head.pipeline_bytes = static_cast<uint32_t>(options.pipeline.size());
+  head.tensor_table_offset = plan_.tensor_table_offset;
+  head.slot_table_offset = plan_.slot_table_offset;
+  head.ring_table_offset = plan_.ring_table_offset;
+  head.extent_table_offset = plan_.extent_table_offset;
+  head.slot_data_offset = plan_.slot_data_offset;
+  head.slot_stride = plan_.slot_stride;
+  std::memcpy(head.pipeline, options.pipeline.data(), options.pipeline.size());
+  head.slots.store(options.slots, std::memory_order_relaxed);
+  head.lease_share.store(1, std::memory_order_relaxed);
+  std::memcpy(At<TensorEntry>(plan_.tensor_table_offset), plan_.tensors.data(),
+              plan_.tensors.size() * sizeof(TensorEntry));
+  for (uint32_t slot = 0; slot < options.slots_max; ++slot) {
+    slot_entry(slot).step = kNoStep;
+    TensorExtent* extents = At<TensorExtent>(plan_.extent_table_offset) + slot * head.num_tensors;
+    for (uint32_t tensor = 0; tensor < head.num_tensors; ++tensor) {
+      const TensorEntry& entry = plan_.tensors[tensor];
+      extents[tensor].parts[0] = {entry.offset, entry.capacity_bytes};
+    }
+  }
+  for (uint32_t entry = 0; entry < plan_.ring_entries; ++entry) ring_entry(entry).step = kNoStep;
+  head.magic = kSegmentMagic;
+}
+
+Status Segment::Populate(uint32_t first, uint32_t count) {
+  const uint64_t bytes = count * plan_.slot_stride;
+  if (Status status =
+          CheckMemory(std::to_string(count) + " slots of " + BytesToString(plan_.slot_stride),
+                      bytes, ReadMemoryAtHand());
+      !status.ok()) {
+    return status;
+  }
+  uint8_t* data = slot_data(first);
+  if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return {};
+  // Before Linux 5.14: touch each page.
+  for (uint64_t offset = 0; offset < bytes; offset += kPageBytes) {
+    static_cast<volatile uint8_t*>(data)[offset] = 0;
+  }
+  return {};
+}
+
+}  // namespace penstock::ring

@@ -1,0 +1,65 @@
+// The shared memory of one ring: a sealed memfd that only this object can write.
+//
+// Threads:  constant after creation but for Populate(), which one thread calls at a time; who
+// writes
+//           which bytes when is the writer's matter.
+// Owns:     the descriptor and the mapping; a client's own mapping outlives it.
+// Cost:     Create() and Populate() touch every byte of the slots they add.
+#pragma once
+
+#include <boost/interprocess/mapped_region.hpp>
+#include <cstdint>
+#include <memory>
+
+#include "ring/descriptor.h"
+#include "ring/layout.h"
+#include "ring/segment_plan.h"
+#include "ring/status.h"
+#include "ring/writer.h"
+
+namespace penstock::ring {
+
+class Segment {
+ public:
+  // Fills in all tables, and populates the first options.slots slots after a look at the memory at
+  // hand.
+  static Status Create(const SegmentOptions& options, std::unique_ptr<Segment>* out);
+
+  // Takes the pages of slots [first, first + count) from the system: kResourceExhausted with the
+  // figures when they do not fit.
+  Status Populate(uint32_t first, uint32_t count);
+
+  int fd() const { return fd_.get(); }
+  uint64_t bytes() const { return plan_.segment_bytes; }
+  const SegmentPlan& plan() const { return plan_; }
+
+  SegmentHeader& header() const { return *At<SegmentHeader>(0); }
+  SlotEntry& slot_entry(uint32_t slot) const {
+    return At<SlotEntry>(plan_.slot_table_offset)[slot];
+  }
+  RingEntry& ring_entry(uint64_t step) const {
+    return At<RingEntry>(plan_.ring_table_offset)[step & (plan_.ring_entries - 1)];
+  }
+  uint8_t* slot_data(uint32_t slot) const {
+    return At<uint8_t>(plan_.slot_data_offset + slot * plan_.slot_stride);
+  }
+  uint8_t* tensor(uint32_t slot, uint32_t tensor) const {
+    return slot_data(slot) + plan_.tensors[tensor].offset;
+  }
+
+ private:
+  Segment(Descriptor fd, boost::interprocess::mapped_region region, SegmentPlan plan)
+      : fd_(std::move(fd)), region_(std::move(region)), plan_(std::move(plan)) {}
+
+  template <typename T>
+  T* At(uint64_t offset) const {
+    return reinterpret_cast<T*>(static_cast<uint8_t*>(region_.get_address()) + offset);
+  }
+  void FillIn(const SegmentOptions& options);
+
+  Descriptor fd_;
+  boost::interprocess::mapped_region region_;
+  SegmentPlan plan_;
+};
+
+}  // namespace penstock::ring

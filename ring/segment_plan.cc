@@ -1,0 +1,138 @@
+#include "ring/segment_plan.h"
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+namespace penstock::ring {
+namespace {
+
+constexpr uint64_t kMaxSegmentBytes = uint64_t{1} << 62;
+
+Status Invalid(const std::string& message) { return {Code::kInvalidArgument, message}; }
+
+// The least multiple of `unit`, a power of two, from `bytes` on. No overflow below 2^63.
+uint64_t RoundUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) & ~(unit - 1); }
+
+Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
+  if (spec.name.empty() || spec.name.size() > kMaxNameBytes) {
+    return Invalid("tensor name must have 1 to " + std::to_string(kMaxNameBytes) +
+                   " bytes: " + std::to_string(spec.name.size()) + " (\"" + spec.name + "\")");
+  }
+  const std::string named = " (tensor \"" + spec.name + "\")";
+  const uint64_t element_bytes = ElementBytes(spec.dtype);
+  if (element_bytes == 0) {
+    return Invalid("dtype code without a fixed size: " + std::to_string(spec.dtype) + named);
+  }
+  if (spec.shape.size() > kMaxDims) {
+    return Invalid("more than " + std::to_string(kMaxDims) +
+                   " axes: " + std::to_string(spec.shape.size()) + named);
+  }
+  if (spec.batched && spec.shape.empty()) {
+    return Invalid("a batched tensor needs an axis of rows" + named);
+  }
+  uint64_t bytes = element_bytes;
+  uint64_t row_bytes = element_bytes;
+  for (size_t axis = 0; axis < spec.shape.size(); ++axis) {
+    const int64_t size = spec.shape[axis];
+    if (size < 0) {
+      return Invalid("axis " + std::to_string(axis) +
+                     " has no fixed size: " + std::to_string(size) + named);
+    }
+    if (axis > 0) {
+      if (__builtin_mul_overflow(row_bytes, static_cast<uint64_t>(size), &row_bytes)) {
+        row_bytes = kMaxSegmentBytes;
+      }
+    }
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) {
+      bytes = kMaxSegmentBytes;
+    }
+    if (bytes >= kMaxSegmentBytes) return Invalid("a batch does not fit in 2^62 bytes" + named);
+  }
+  entry->name_bytes = static_cast<uint32_t>(spec.name.size());
+  entry->dtype = spec.dtype;
+  entry->kind = static_cast<uint8_t>(TensorKind::kDense);
+  entry->flags = spec.batched ? kTensorBatched : 0;
+  entry->capacity_bytes = bytes;
+  entry->row_bytes = spec.batched ? row_bytes : 0;
+  entry->ndim = static_cast<uint32_t>(spec.shape.size());
+  for (size_t axis = 0; axis < spec.shape.size(); ++axis) entry->shape[axis] = spec.shape[axis];
+  std::memcpy(entry->name, spec.name.data(), spec.name.size());
+  return {};
+}
+
+}  // namespace
+
+uint64_t ElementBytes(uint8_t dtype) {
+  switch (static_cast<TensorDType>(dtype)) {
+    case TensorDType::kBool:
+    case TensorDType::kInt8:
+    case TensorDType::kUint8:
+      return 1;
+    case TensorDType::kInt16:
+    case TensorDType::kUint16:
+    case TensorDType::kFloat16:
+    case TensorDType::kBfloat16:
+      return 2;
+    case TensorDType::kInt32:
+    case TensorDType::kUint32:
+    case TensorDType::kFloat32:
+      return 4;
+    case TensorDType::kInt64:
+    case TensorDType::kUint64:
+    case TensorDType::kFloat64:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+Status PlanSegment(const SegmentOptions& options, SegmentPlan* out) {
+  *out = {};
+  if (options.pipeline.empty() || options.pipeline.size() > kMaxNameBytes) {
+    return Invalid("pipeline name must have 1 to " + std::to_string(kMaxNameBytes) +
+                   " bytes: " + std::to_string(options.pipeline.size()));
+  }
+  if (options.tensors.empty() || options.tensors.size() > kMaxTensors) {
+    return Invalid("a batch must have 1 to " + std::to_string(kMaxTensors) +
+                   " tensors: " + std::to_string(options.tensors.size()));
+  }
+  if (options.slots < 1 || options.slots_max < options.slots || options.slots_max > kMaxSlots) {
+    return Invalid("slots must be 1 to slots_max, and slots_max at most " +
+                   std::to_string(kMaxSlots) + ": " + std::to_string(options.slots) + " and " +
+                   std::to_string(options.slots_max));
+  }
+  uint64_t slot_bytes = 0;
+  for (const TensorSpec& spec : options.tensors) {
+    TensorEntry entry = {};
+    if (Status status = PlanTensor(spec, &entry); !status.ok()) return status;
+    entry.offset = slot_bytes;
+    slot_bytes = RoundUp(slot_bytes + entry.capacity_bytes + kTensorPadding, kTensorAlignment);
+    if (slot_bytes >= kMaxSegmentBytes) return Invalid("a batch does not fit in 2^62 bytes");
+    out->tensors.push_back(entry);
+  }
+  out->slot_stride = RoundUp(slot_bytes, kPageBytes);
+
+  out->ring_entries = std::bit_ceil(options.slots_max);
+  uint64_t offset = sizeof(SegmentHeader);
+  const auto place = [&offset](uint64_t count, uint64_t bytes) {
+    const uint64_t at = offset;
+    offset = RoundUp(offset + count * bytes, kCacheLine);
+    return at;
+  };
+  out->tensor_table_offset = place(out->tensors.size(), sizeof(TensorEntry));
+  out->slot_table_offset = place(options.slots_max, sizeof(SlotEntry));
+  out->ring_table_offset = place(out->ring_entries, sizeof(RingEntry));
+  out->extent_table_offset =
+      place(uint64_t{options.slots_max} * out->tensors.size(), sizeof(TensorExtent));
+  out->slot_data_offset = RoundUp(offset, kPageBytes);
+  uint64_t data_bytes = 0;
+  if (__builtin_mul_overflow(out->slot_stride, uint64_t{options.slots_max}, &data_bytes) ||
+      data_bytes >= kMaxSegmentBytes) {
+    return Invalid("the slots do not fit in 2^62 bytes");
+  }
+  out->segment_bytes = out->slot_data_offset + data_bytes;
+  return {};
+}
+
+}  // namespace penstock::ring

@@ -1,0 +1,34 @@
+// Where everything in a segment lies: the arithmetic of layout.h, without any memory.
+//
+// Threads:  any; no state.
+// Limits:   those of layout.h; every product and sum is checked, and a segment is below 2^62 bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ring/layout.h"
+#include "ring/status.h"
+#include "ring/writer.h"
+
+namespace penstock::ring {
+
+struct SegmentPlan {
+  std::vector<TensorEntry> tensors;
+  uint32_t ring_entries = 0;
+  uint64_t tensor_table_offset = 0;
+  uint64_t slot_table_offset = 0;
+  uint64_t ring_table_offset = 0;
+  uint64_t extent_table_offset = 0;
+  uint64_t slot_data_offset = 0;
+  uint64_t slot_stride = 0;
+  uint64_t segment_bytes = 0;
+};
+
+// Bytes of one element; 0 for codes that have no fixed size.
+uint64_t ElementBytes(uint8_t dtype);
+
+// kInvalidArgument names the tensor and the limit.
+Status PlanSegment(const SegmentOptions& options, SegmentPlan* out);
+
+}  // namespace penstock::ring

@@ -1,0 +1,86 @@
+#include "ring/slot_table.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace penstock::ring {
+
+void SlotTable::Grow(uint32_t slots) {
+  for (; slots_ < slots; ++slots_) table_[slots_].state = State::kFree;
+}
+
+int SlotTable::Claim() {
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    if (table_[slot].state == State::kFree) {
+      table_[slot].state = State::kClaimed;
+      return static_cast<int>(slot);
+    }
+  }
+  return -1;
+}
+
+void SlotTable::Publish(uint32_t slot) {
+  assert(table_[slot].state == State::kClaimed);
+  table_[slot] = {State::kReady, published_++};
+}
+
+bool SlotTable::MayFree(uint32_t slot, std::span<const Member> members) const {
+  const uint64_t step = table_[slot].step;
+  bool taken = false;
+  for (const Member& member : members) {
+    if (!member.Needs(step)) continue;
+    if (!member.HasReleased(slot, step)) return false;
+    taken = true;
+  }
+  return taken || step < floor_;
+}
+
+bool SlotTable::Sweep(std::span<const Member> members) {
+  bool any_free = false;
+  uint64_t floor = floor_;
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    Slot& entry = table_[slot];
+    if (entry.state == State::kReady && MayFree(slot, members)) {
+      floor = std::max(floor, entry.step + 1);
+      entry.state = State::kFree;
+    }
+    any_free |= entry.state == State::kFree;
+  }
+  floor_ = floor;
+  return any_free;
+}
+
+uint64_t SlotTable::Blockers(std::span<const Member> members) const {
+  uint64_t blockers = 0;
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    if (table_[slot].state != State::kReady) continue;
+    const uint64_t step = table_[slot].step;
+    const Member* last = nullptr;
+    uint64_t last_position = UINT64_MAX;
+    for (const Member& member : members) {
+      if (!member.Needs(step) || member.HasReleased(slot, step)) continue;
+      const uint64_t position = member.page->position.load(std::memory_order_relaxed);
+      if (last == nullptr || position < last_position) {
+        last = &member;
+        last_position = position;
+      }
+    }
+    if (last != nullptr) blockers |= uint64_t{1} << last->index;
+  }
+  return blockers;
+}
+
+uint32_t SlotTable::Leases(const Member& member) const {
+  const uint64_t position = member.page->position.load(std::memory_order_relaxed);
+  uint32_t leases = 0;
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    const Slot& entry = table_[slot];
+    if (entry.state == State::kReady && entry.step < position && member.Needs(entry.step) &&
+        !member.HasReleased(slot, entry.step)) {
+      ++leases;
+    }
+  }
+  return leases;
+}
+
+}  // namespace penstock::ring

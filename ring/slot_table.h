@@ -1,0 +1,81 @@
+// Which slot holds which step, and which slot may be used again: the rule of the ring, without
+// memory, clocks or threads of its own.
+//
+//   kFree ──Claim()──► kClaimed ──Publish()──► kReady ──Sweep()──► kFree
+//
+// A slot that holds step s is free again when at least one consumer needs s, and every one that
+// does has released it; a consumer needs the steps from its start to its stop. The floor is the
+// step at which a newcomer starts: everything from it on is in the ring. It never goes back, and a
+// step at or above it that nobody needs yet is kept for the newcomer.
+//
+// Threads:  one at a time; the words of the control pages may change under it, and are only ever
+//           compared.
+// Cost:     Sweep() is slots × consumers loads at the most.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "ring/layout.h"
+
+namespace penstock::ring {
+
+// One attached consumer as the rule sees it.
+struct Member {
+  const ControlPage* page = nullptr;
+  uint32_t index = 0;
+  uint64_t start = 0;
+  uint64_t stop = kNeverStops;
+
+  bool Needs(uint64_t step) const { return start <= step && step < stop; }
+  bool HasReleased(uint32_t slot, uint64_t step) const {
+    // SYNC slot-release: acquires the consumer's last reads of the slot.
+    return page->released[slot].load(std::memory_order_seq_cst) == step + 1;
+  }
+};
+
+class SlotTable {
+ public:
+  enum class State : uint8_t { kUnused, kFree, kClaimed, kReady };
+
+  explicit SlotTable(uint32_t slots) { Grow(slots); }
+
+  // Puts slots into use, up to `slots` in all.
+  void Grow(uint32_t slots);
+
+  // The free slot with the lowest number, or -1.
+  int Claim();
+  // Gives a claimed slot the next step; steps come in order.
+  void Publish(uint32_t slot);
+  // Frees every slot that may be used again. Returns whether any slot is free now.
+  bool Sweep(std::span<const Member> members);
+
+  // For each ready slot one consumer that has not released it, as bits of their indices: a slot can
+  // become free only after the release of one of them. Of several, the one that is furthest behind.
+  uint64_t Blockers(std::span<const Member> members) const;
+
+  // How many steps a consumer has taken and not released.
+  uint32_t Leases(const Member& member) const;
+
+  uint64_t published() const { return published_; }
+  uint64_t floor() const { return floor_; }
+  uint32_t slots() const { return slots_; }
+  State state(uint32_t slot) const { return table_[slot].state; }
+  uint64_t step(uint32_t slot) const { return table_[slot].step; }
+
+ private:
+  struct Slot {
+    State state = State::kUnused;
+    uint64_t step = kNoStep;
+  };
+
+  bool MayFree(uint32_t slot, std::span<const Member> members) const;
+
+  std::array<Slot, kMaxSlots> table_;
+  uint32_t slots_ = 0;
+  uint64_t published_ = 0;
+  uint64_t floor_ = 0;
+};
+
+}  // namespace penstock::ring
