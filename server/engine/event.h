@@ -4,7 +4,7 @@
 // makes the wait return at once.
 //
 // Threads:  safe from any thread of one process.
-// Cost:     Notify: one load when nobody prepares or sleeps.
+// Cost:     Notify: one atomic operation when nobody prepares or sleeps.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ class Event {
 
   // Call after the change that sleepers wait for.
   void NotifyAll() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (waiters_.load(std::memory_order_seq_cst) == 0) return;  // SYNC event-waiters
+    // A read-modify-write, so that the change before it cannot pass it.
+    if (waiters_.fetch_add(0, std::memory_order_seq_cst) == 0) return;  // SYNC event-waiters
     count_.fetch_add(1, std::memory_order_seq_cst);
     count_.notify_all();
   }

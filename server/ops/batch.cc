@@ -16,7 +16,7 @@ class BatchOp final : public ChainedOrderOp {
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
-      const Pulled result = input().Pull(batch_size_ - rows_, out, &rows_);
+      const Pulled result = input().Pull(batch_size_, out, &rows_);
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       if (result == Pulled::kEnd) {
         if (rows_ == 0) return Pulled::kEnd;

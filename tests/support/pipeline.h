@@ -1,0 +1,50 @@
+// Runs a spec to its end, or for some steps, into memory of the test.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/batch_sink.h"
+#include "server/engine/plan.h"
+
+namespace penstock::test {
+
+struct Batch {
+  StepInfo info;
+  std::vector<std::string> tensors;  // the bytes of the valid rows
+
+  // The values of one tensor.
+  template <typename T>
+  std::vector<T> As(size_t tensor) const {
+    const T* begin = reinterpret_cast<const T*>(tensors[tensor].data());
+    return {begin, begin + tensors[tensor].size() / sizeof(T)};
+  }
+  bool operator==(const Batch& other) const {
+    return info.step == other.info.step && info.epoch == other.info.epoch && info.rows == other.info.rows && tensors == other.tensors;
+  }
+};
+
+struct RunOptions {
+  int workers = 2;
+  int slots = 3;
+  uint64_t max_steps = 1000;  // the run is stopped behind them
+};
+
+struct RunResult {
+  std::vector<Batch> batches;
+  bool finished = false;  // the stream ended by itself
+  absl::Status status;    // how
+};
+
+absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text);
+RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options = {});
+// REQUIREs that the spec is accepted.
+RunResult RunText(const std::string& spec_text, const RunOptions& options = {});
+
+// All values of an int64 tensor, batch after batch.
+std::vector<int64_t> Int64s(const RunResult& result, size_t tensor = 0);
+
+}  // namespace penstock::test
