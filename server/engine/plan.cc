@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/plan_impl.h"
 
@@ -147,6 +148,7 @@ std::string PlanImpl::Explain() const {
                   }), "\n");
   for (const PlannedWork& work : built_.work_) {
     absl::StrAppend(&text, "work: ", absl::StrJoin(work.stages, " + ", [this](std::string* out, int stage) { absl::StrAppend(out, stage_names()[stage]); }), "\n");
+    for (absl::string_view line : absl::StrSplit(work.op->Describe(), '\n', absl::SkipEmpty())) absl::StrAppend(&text, "  ", line, "\n");
   }
   absl::StrAppend(&text, "task: ", block_rows_, " rows; slot: ", slot_bytes_, " bytes\n");
   for (const std::string& notice : built_.notices_) absl::StrAppend(&text, "note: ", notice, "\n");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/types/span.h"
 #include "server/base/arena.h"
@@ -21,6 +22,9 @@ class WorkOp {
   // `in` has one column for each feature of the input. Where `out[i].data` is set, feature i must be written there, dense; elsewhere the op may
   // leave a view of its input or memory of `arena`, valid until the block is done.
   virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena) const = 0;
+
+  // How it computes, a line each, for Plan::Explain().
+  virtual std::string Describe() const { return ""; }
 
   // One op that does the work of this and then of `next`, or null when they stay apart.
   virtual std::unique_ptr<WorkOp> FusedWith(const WorkOp& next) const { return nullptr; }

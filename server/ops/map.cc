@@ -28,6 +28,8 @@ class MapOp final : public WorkOp {
     return program_->Run(rows, in, targets, arena);
   }
 
+  std::string Describe() const override { return program_->DebugString(); }
+
   std::unique_ptr<WorkOp> FusedWith(const WorkOp& next) const override {
     const auto* map = dynamic_cast<const MapOp*>(&next);
     if (map == nullptr) return nullptr;

@@ -16,6 +16,7 @@ constexpr int kRowsAhead = 8;
 constexpr size_t kBytesAhead = 320;
 
 constexpr size_t kMaxFeatures = 4096;
+constexpr int64_t kMaxValues = 1 << 26;  // of one feature: a default is kept in memory
 
 // One parsed feature of the plan.
 struct Parsed {
@@ -124,8 +125,8 @@ absl::Status SetDefault(const std::string& key, const Values& values, int64_t co
 absl::StatusOr<int64_t> CheckShape(const std::string& key, const google::protobuf::RepeatedField<int64_t>& sizes, Shape* shape) {
   shape->assign(sizes.begin(), sizes.end());
   const std::optional<int64_t> count = NumElements(*shape);
-  if (!count || *count < 1 || *count > int64_t{1} << 30) {
-    return absl::InvalidArgumentError(absl::StrCat("feature \"", key, "\": shape: expected sizes of at least 1, found ", ShapeToString(*shape)));
+  if (!count || *count < 1 || *count > kMaxValues) {
+    return absl::InvalidArgumentError(absl::StrCat("feature \"", key, "\": shape: expected sizes of at least 1 and at most ", kMaxValues, " values, found ", ShapeToString(*shape)));
   }
   return *count;
 }
