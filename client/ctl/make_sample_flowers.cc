@@ -9,8 +9,8 @@
 #include "client/ctl/make_sample.h"
 #include "client/ctl/match_files.h"
 #include "client/ctl/photo.h"
-#include "client/ctl/random.h"
 #include "client/ctl/shards.h"
+#include "server/base/random.h"
 #include "server/io/example_builder.h"
 
 namespace penstock::ctl {
@@ -45,23 +45,27 @@ absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& pa
 // A record depends on the seed and its ordinal alone, not on the thread that makes it.
 std::string_view MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal,
                             ExampleBuilder* example) {
-  Random random(seed, ordinal);
-  const size_t label = random.Below(photos.size());
+  DrawSequence draws(seed, ordinal);
+  uint64_t num_draws = 0;
+  const auto draw = [&](size_t bound) {
+    return static_cast<int>(draws.Below(num_draws++, static_cast<uint32_t>(bound)));
+  };
+  const int label = draw(photos.size());
   const Photo& photo = photos[label];
-  const int width = kMinWidth + static_cast<int>(random.Below(kMaxWidth - kMinWidth + 1));
+  const int width = kMinWidth + draw(kMaxWidth - kMinWidth + 1);
   const int height = width * 3 / 4;
   const int most =
       std::min({kMaxReduction, 100 * photo.width / width, 100 * photo.height / height});
   const int least = std::min(kMinReduction, most);
-  const int percent = least + static_cast<int>(random.Below(most - least + 1));
+  const int percent = least + draw(most - least + 1);
   const int cut_width = width * percent / 100, cut_height = height * percent / 100;
-  const int x = static_cast<int>(random.Below(photo.width - cut_width + 1));
-  const int y = static_cast<int>(random.Below(photo.height - cut_height + 1));
+  const int x = draw(photo.width - cut_width + 1);
+  const int y = draw(photo.height - cut_height + 1);
   const std::string jpeg =
       EncodeJpeg(CutAndScale(photo, x, y, cut_width, cut_height, width, height), kQuality);
   example->Clear();
   example->AddBytes("image/encoded", jpeg);
-  example->AddInt64("image/class/label", static_cast<int64_t>(label));
+  example->AddInt64("image/class/label", label);
   return example->Serialize();
 }
 

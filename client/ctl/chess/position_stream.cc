@@ -12,7 +12,7 @@ constexpr int kAttempts = 8;
 
 }  // namespace
 
-PositionStream::PositionStream(uint64_t seed) : random_(seed) {
+PositionStream::PositionStream(uint64_t seed) : draws_(seed, 0) {
   for (const Game& game : Games()) {
     std::string error;
     const std::vector<Position> positions = Replay(game, &error);
@@ -53,7 +53,7 @@ bool PositionStream::MoveRandomly() {
   if (list.count == 0) return false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Position next = position_;
-    next.Apply(list.moves[random_.Below(list.count)]);
+    next.Apply(list.moves[Draw(list.count)]);
     if (next.InCheck(position_.turn())) continue;
     position_ = next;
     return true;
@@ -64,7 +64,7 @@ bool PositionStream::MoveRandomly() {
 void PositionStream::StartLine() {
   // The start itself is one of the real positions, so the line begins one move later.
   do {
-    position_ = starts_[random_.Below(starts_.size())];
+    position_ = starts_[Draw(starts_.size())];
   } while (!MoveRandomly());
   line_left_ = kLineMoves;
   held_ = Encode(position_, position_.IsCheckmate() ? Mate::kMated : Mate::kNone);

@@ -10,7 +10,7 @@
 
 #include "client/ctl/chess/encode.h"
 #include "client/ctl/chess/position.h"
-#include "client/ctl/random.h"
+#include "server/base/random.h"
 
 namespace penstock::chess {
 
@@ -25,6 +25,8 @@ class PositionStream {
   int num_real() const { return static_cast<int>(real_.size()); }
 
  private:
+  // Uniform in [0, bound).
+  uint32_t Draw(size_t bound) { return draws_.Below(num_draws_++, static_cast<uint32_t>(bound)); }
   // Makes a random legal move; false when there is none, or none was found in a few attempts.
   bool MoveRandomly();
   void StartLine();
@@ -32,7 +34,8 @@ class PositionStream {
   std::vector<Position> starts_;
   std::vector<Record> real_;
   size_t next_real_ = 0;
-  ctl::Random random_;
+  DrawSequence draws_;
+  uint64_t num_draws_ = 0;
   Position position_;
   int line_left_ = 0;
   // The record of position_, held back until the next move shows whether it mates.
