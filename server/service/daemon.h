@@ -1,0 +1,28 @@
+// A penstockd, from its socket to its last pipeline.
+//
+// Threads:  Run() uses the caller's thread as its event loop. REQUIRES: SIGTERM and SIGINT are
+// blocked
+//           in every thread of the process, by BlockStopSignals() before the first one starts.
+// Owns:     everything; all of it is gone when Run() returns.
+#pragma once
+
+#include "absl/status/status.h"
+#include "penstock/v1/server.pb.h"
+
+namespace penstock {
+
+struct DaemonOptions {
+  v1::DaemonConfig config;  // complete (daemon_config.h)
+  // The reading end of a pipe whose writing end only the owner holds: the daemon stops at its
+  // hang-up and is private. Or the owner's pidfd. -1: none.
+  int owner_fd = -1;
+  // Closed, after one byte was written to it, when the daemon accepts connections. -1: none.
+  int ready_fd = -1;
+};
+
+void BlockStopSignals();
+
+// Returns OK after SIGTERM, SIGINT or the owner's end. A second signal ends the process at once.
+absl::Status RunDaemon(const DaemonOptions& options);
+
+}  // namespace penstock

@@ -1,0 +1,97 @@
+#include "server/service/daemon_config.h"
+
+#include <fcntl.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "ring/attach.h"
+#include "server/service/text_proto.h"
+#include "server/service/unique_fd.h"
+
+namespace penstock {
+namespace {
+
+absl::Status CheckRange(absl::string_view field, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " out of range: ", value, " is not in [", low, ", ", high, "]"));
+}
+
+absl::Status CheckSocket(const std::string& path) {
+  constexpr size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.size() > kMaxPathBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("socket: path longer than limit: ", path.size(),
+                                                   " > ", kMaxPathBytes, " bytes: ", path));
+  }
+  if (path.find('\0') != path.npos || path.back() == '/') {
+    return absl::InvalidArgumentError(absl::StrCat("socket: not the path of a file: ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  std::string text;
+  char buffer[16384];
+  while (text.size() <= kMaxTextBytes) {
+    const ssize_t got = read(file.get(), buffer, sizeof(buffer));
+    if (got == 0) break;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+    text.append(buffer, got);
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
+  if (config->socket().empty()) config->set_socket(ring::DefaultSocketPath());
+  v1::WorkerDefaults* workers = config->mutable_worker_defaults();
+  if (!workers->has_worker_nice()) workers->set_worker_nice(10);
+  v1::ConnectionLimits* limits = config->mutable_connection_limits();
+  if (limits->max_control_connections() == 0) limits->set_max_control_connections(64);
+  if (limits->max_consumers() == 0) limits->set_max_consumers(1024);
+  if (limits->max_message_bytes() == 0) limits->set_max_message_bytes(4 << 20);
+  if (limits->first_bytes_timeout_ms() == 0) limits->set_first_bytes_timeout_ms(5000);
+  if (config->log_level() == v1::LOG_LEVEL_UNSPECIFIED) config->set_log_level(v1::LOG_LEVEL_INFO);
+
+  absl::Status status = CheckSocket(config->socket());
+  status.Update(CheckRange("worker_defaults.workers", workers->workers(), 0, 1024));
+  status.Update(CheckRange("worker_defaults.worker_nice", workers->worker_nice(), 0, 19));
+  status.Update(CheckRange("connection_limits.max_control_connections",
+                           limits->max_control_connections(), 1, 4096));
+  status.Update(CheckRange("connection_limits.max_consumers", limits->max_consumers(), 1, 4096));
+  status.Update(CheckRange("connection_limits.max_message_bytes", limits->max_message_bytes(),
+                           64 << 10, 64 << 20));
+  status.Update(CheckRange("connection_limits.first_bytes_timeout_ms",
+                           limits->first_bytes_timeout_ms(), 10, 60000));
+  status.Update(
+      CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
+  return status;
+}
+
+absl::StatusOr<v1::DaemonConfig> ParseDaemonConfig(absl::string_view text,
+                                                   absl::string_view file_name) {
+  v1::DaemonConfig config;
+  absl::Status status = ParseTextProto(text, file_name, &config);
+  if (!status.ok()) return status;
+  status = CompleteDaemonConfig(&config);
+  if (!status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(file_name, ": ", status.message()));
+  }
+  return config;
+}
+
+absl::StatusOr<v1::DaemonConfig> ReadDaemonConfig(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadText(path);
+  if (!text.ok()) return text.status();
+  return ParseDaemonConfig(*text, path);
+}
+
+}  // namespace penstock

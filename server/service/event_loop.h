@@ -1,0 +1,60 @@
+// Waits for descriptors and deadlines on one thread and calls whoever asked.
+//
+// Threads:  Stop() from any thread; everything else on the thread that runs Run(), or before it.
+// Owns:     its epoll and wake-up descriptors; watched descriptors stay their owners' and are
+// removed
+//           before they are closed.
+// Limits:   none of its own; a callback must not block.
+// Cost:     a system call a wake-up, a map look-up an event.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/service/unique_fd.h"
+
+namespace penstock {
+
+class EventLoop {
+ public:
+  // A watched descriptor or a timer; 0 is none.
+  using Id = uint64_t;
+
+  static absl::StatusOr<std::unique_ptr<EventLoop>> Create();
+
+  // `events` are epoll's; EPOLLHUP and EPOLLERR always come. ResourceExhausted when the kernel
+  // takes no more.
+  absl::StatusOr<Id> Watch(int fd, uint32_t events, std::function<void(uint32_t events)> callback);
+  // No callback of `id` runs afterwards, whatever has already happened. Unknown ids are fine.
+  void Unwatch(Id id);
+
+  Id StartTimer(absl::Duration delay, std::function<void()> callback);
+  void CancelTimer(Id id);
+
+  // Returns after Stop().
+  void Run();
+  void Stop();
+
+ private:
+  struct Watched {
+    int fd;
+    std::function<void(uint32_t)> callback;
+  };
+
+  EventLoop(UniqueFd epoll, UniqueFd wake) : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
+  void RunTimers();
+  int MillisecondsToNextTimer() const;
+
+  const UniqueFd epoll_;
+  const UniqueFd wake_;
+  Id next_id_ = 1;
+  std::map<Id, Watched> watched_;
+  std::map<std::pair<int64_t, Id>, std::function<void()>> timers_;  // by due time, monotonic ns
+};
+
+}  // namespace penstock

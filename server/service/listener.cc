@@ -1,0 +1,104 @@
+#include "server/service/listener.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "spdlog/spdlog.h"
+
+namespace penstock {
+namespace {
+
+// How long accepting rests when not even the spare descriptor helps.
+constexpr absl::Duration kPause = absl::Milliseconds(100);
+
+UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+}  // namespace
+
+Listener::Listener(EventLoop& loop, int listening, std::set<uid_t> allowed_uids,
+                   std::function<void(Visitor)> on_visitor)
+    : loop_(loop),
+      listening_(listening),
+      allowed_uids_(std::move(allowed_uids)),
+      on_visitor_(std::move(on_visitor)),
+      spare_(OpenSpare()) {
+  allowed_uids_.insert({0, geteuid()});
+}
+
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(
+    EventLoop& loop, int listening, std::set<uid_t> allowed_uids,
+    std::function<void(Visitor)> on_visitor) {
+  std::unique_ptr<Listener> listener(
+      new Listener(loop, listening, std::move(allowed_uids), std::move(on_visitor)));
+  absl::Status status = listener->Arm();
+  if (!status.ok()) return status;
+  return listener;
+}
+
+Listener::~Listener() {
+  loop_.Unwatch(watch_);
+  loop_.CancelTimer(pause_);
+}
+
+absl::Status Listener::Arm() {
+  auto watch = loop_.Watch(listening_, EPOLLIN, [this](uint32_t) { AcceptAll(); });
+  if (!watch.ok()) return watch.status();
+  watch_ = *watch;
+  return absl::OkStatus();
+}
+
+void Listener::AcceptAll() {
+  // A bounded number a turn, so that a flood of connections does not starve the other descriptors.
+  for (int i = 0; i < 16; ++i) {
+    UniqueFd socket(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.ok()) {
+      Admit(std::move(socket));
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      RefuseOne();
+      return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;  // EAGAIN: none is left
+    }
+  }
+}
+
+void Listener::Admit(UniqueFd socket) {
+  ring::Peer peer;
+  const ring::Status status = ring::CheckPeer(socket.get(), &peer);
+  UniqueFd pidfd(peer.pidfd);
+  if (!status.ok()) return;
+  if (!allowed_uids_.contains(peer.uid)) {
+    // Powers of two, so that nobody fills the log by knocking.
+    if ((++refused_ & (refused_ - 1)) == 0) {
+      spdlog::warn("refused a connection of uid {}: not in allowed_uids ({} refused so far)",
+                   peer.uid, refused_);
+    }
+    return;
+  }
+  on_visitor_(Visitor{std::move(socket), peer.pid, peer.uid, std::move(pidfd)});
+}
+
+void Listener::RefuseOne() {
+  spare_.reset();
+  UniqueFd refused(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
+  const bool accepted = refused.ok();
+  if ((++refused_ & (refused_ - 1)) == 0) {
+    spdlog::warn("refused a connection: no free descriptors ({} refused so far)", refused_);
+  }
+  refused.reset();
+  spare_ = OpenSpare();
+  if (accepted) return;
+  loop_.Unwatch(watch_);
+  watch_ = 0;
+  pause_ = loop_.StartTimer(kPause, [this] {
+    pause_ = 0;
+    if (!Arm().ok()) RefuseOne();
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,58 @@
+// Accepts connections on the daemon's socket and lets in whom the configuration allows.
+//
+// Threads:  the event loop's.
+// Owns:     a spare descriptor; the listening descriptor stays the caller's.
+// Limits:   without free descriptors a connection is accepted on the spare one and closed, so that
+// it
+//           is refused rather than left waiting, and the loop does not spin.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "absl/status/statusor.h"
+#include "ring/liveness.h"
+#include "server/service/event_loop.h"
+#include "server/service/unique_fd.h"
+
+namespace penstock {
+
+// Somebody who has connected and was let in.
+struct Visitor {
+  UniqueFd socket;  // non-blocking
+  pid_t pid = 0;
+  uid_t uid = 0;
+  UniqueFd pidfd;  // as in ring::Peer
+};
+
+class Listener {
+ public:
+  // Root and the daemon's own user are allowed besides `allowed_uids`.
+  static absl::StatusOr<std::unique_ptr<Listener>> Create(EventLoop& loop, int listening,
+                                                          std::set<uid_t> allowed_uids,
+                                                          std::function<void(Visitor)> on_visitor);
+  ~Listener();
+
+ private:
+  Listener(EventLoop& loop, int listening, std::set<uid_t> allowed_uids,
+           std::function<void(Visitor)> on_visitor);
+  absl::Status Arm();
+  void AcceptAll();
+  void Admit(UniqueFd socket);
+  void RefuseOne();
+
+  EventLoop& loop_;
+  const int listening_;
+  std::set<uid_t> allowed_uids_;
+  const std::function<void(Visitor)> on_visitor_;
+  UniqueFd spare_;
+  EventLoop::Id watch_ = 0;
+  EventLoop::Id pause_ = 0;
+  uint64_t refused_ = 0;
+};
+
+}  // namespace penstock

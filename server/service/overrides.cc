@@ -1,0 +1,276 @@
+#include "server/service/overrides.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "server/base/signature.h"
+#include "server/engine/plan.h"
+#include "server/service/text_proto.h"
+
+namespace penstock {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::RepeatedPtrField;
+
+// The field `name` of the stage's op if it is a list of `type`, else null; through reflection, so
+// that a new op that reads `files` or takes constants needs no change here.
+struct OpList {
+  Message* op = nullptr;
+  const FieldDescriptor* field = nullptr;
+};
+OpList FindOpList(v1::Stage* stage, const std::string& name, FieldDescriptor::CppType type) {
+  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
+  const FieldDescriptor* op_field = stage->GetReflection()->GetOneofFieldDescriptor(*stage, oneof);
+  if (op_field == nullptr) return {};
+  Message* op = stage->GetReflection()->MutableMessage(stage, op_field);
+  const FieldDescriptor* field = op->GetDescriptor()->FindFieldByName(name);
+  if (field == nullptr || !field->is_repeated() || field->cpp_type() != type) return {};
+  return {op, field};
+}
+
+// The files that a stage reads, or null if it is no source.
+RepeatedPtrField<std::string>* FilesOf(v1::Stage* stage) {
+  const OpList list = FindOpList(stage, "files", FieldDescriptor::CPPTYPE_STRING);
+  if (list.op == nullptr) return nullptr;
+  return list.op->GetReflection()->MutableRepeatedPtrField<std::string>(list.op, list.field);
+}
+
+std::vector<v1::Constant*> ConstantsOf(v1::Stage* stage) {
+  const OpList list = FindOpList(stage, "constant", FieldDescriptor::CPPTYPE_MESSAGE);
+  std::vector<v1::Constant*> constants;
+  if (list.op == nullptr || list.field->message_type() != v1::Constant::descriptor())
+    return constants;
+  const auto* reflection = list.op->GetReflection();
+  for (int i = 0; i < reflection->FieldSize(*list.op, list.field); ++i) {
+    constants.push_back(
+        static_cast<v1::Constant*>(reflection->MutableRepeatedMessage(list.op, list.field, i)));
+  }
+  return constants;
+}
+
+// The stages of a spec with the names that the user sees.
+class NamedStages {
+ public:
+  explicit NamedStages(v1::PipelineSpec* spec) : spec_(spec), names_(StageNames(*spec)) {}
+
+  int size() const { return spec_->stage_size(); }
+  v1::Stage* stage(int i) const { return spec_->mutable_stage(i); }
+  const std::string& name(int i) const { return names_[i]; }
+
+  absl::StatusOr<int> Find(absl::string_view name) const {
+    for (int i = 0; i < size(); ++i) {
+      if (names_[i] == name) return i;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("no stage \"", name, "\"",
+                                                   DidYouMean(std::string(name), names_),
+                                                   "; the spec has ", absl::StrJoin(names_, ", ")));
+  }
+
+  // The one of `candidates`; an error that says `what` and lists them if there are several.
+  absl::StatusOr<int> Only(const std::vector<int>& candidates, absl::string_view what,
+                           absl::string_view how) const {
+    if (candidates.size() == 1) return candidates[0];
+    std::vector<absl::string_view> names;
+    for (int i : candidates) names.push_back(names_[i]);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "several stages ", what, ": ", absl::StrJoin(names, ", "), "; name one: ", how));
+  }
+
+ private:
+  v1::PipelineSpec* const spec_;
+  const std::vector<std::string> names_;
+};
+
+absl::StatusOr<int> FindSource(const NamedStages& stages, const v1::FilesOverride& change) {
+  std::vector<int> sources;
+  for (int i = 0; i < stages.size(); ++i) {
+    if (FilesOf(stages.stage(i)) != nullptr) sources.push_back(i);
+  }
+  if (sources.empty()) return absl::InvalidArgumentError("no stage reads files");
+  if (change.stage().empty()) {
+    return stages.Only(sources, "read files", absl::StrCat("STAGE=", change.glob()));
+  }
+  auto found = stages.Find(change.stage());
+  if (found.ok() && FilesOf(stages.stage(*found)) == nullptr) {
+    std::vector<absl::string_view> names;
+    for (int i : sources) names.push_back(stages.name(i));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage \"", change.stage(), "\" reads no files; these do: ", absl::StrJoin(names, ", ")));
+  }
+  return found;
+}
+
+absl::Status ApplyFiles(const NamedStages& stages,
+                        const RepeatedPtrField<v1::FilesOverride>& changes) {
+  std::set<int> replaced;
+  for (const v1::FilesOverride& change : changes) {
+    if (change.glob().empty()) {
+      return absl::InvalidArgumentError("files override without a path or glob");
+    }
+    const absl::StatusOr<int> source = FindSource(stages, change);
+    if (!source.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("files override \"", change.glob(), "\": ", source.status().message()));
+    }
+    auto* files = FilesOf(stages.stage(*source));
+    if (replaced.insert(*source).second) files->Clear();
+    *files->Add() = change.glob();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetIntegers(const std::vector<absl::string_view>& words, v1::Constant* constant) {
+  for (int i = 0; i < constant->int_value_size(); ++i) {
+    int64_t value;
+    if (!absl::SimpleAtoi(words[i], &value)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected an integer of 64 bits, found \"", words[i], "\""));
+    }
+    constant->set_int_value(i, value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetNumbers(const std::vector<absl::string_view>& words, v1::Constant* constant) {
+  for (int i = 0; i < constant->value_size(); ++i) {
+    double value;
+    if (!absl::SimpleAtod(words[i], &value)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected a number, found \"", words[i], "\""));
+    }
+    constant->set_value(i, value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetConstant(absl::string_view text, v1::Constant* constant) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, ',');
+  const bool integers = constant->int_value_size() > 0;
+  const int size = integers ? constant->int_value_size() : constant->value_size();
+  if (static_cast<int>(words.size()) != size) {
+    return absl::InvalidArgumentError(absl::StrCat("expected ", size,
+                                                   size == 1 ? " value" : " values", ", found ",
+                                                   words.size(), " in \"", text, "\""));
+  }
+  return integers ? SetIntegers(words, constant) : SetNumbers(words, constant);
+}
+
+v1::Constant* FindConstant(v1::Stage* stage, absl::string_view name) {
+  for (v1::Constant* constant : ConstantsOf(stage)) {
+    if (constant->name() == name) return constant;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<v1::Constant*> LocateConstant(const NamedStages& stages,
+                                             const v1::ConstantOverride& change) {
+  std::vector<int> candidates;
+  std::vector<std::string> known;
+  for (int i = 0; i < stages.size(); ++i) {
+    if (!change.stage().empty() && stages.name(i) != change.stage()) continue;
+    for (v1::Constant* constant : ConstantsOf(stages.stage(i))) known.push_back(constant->name());
+    if (FindConstant(stages.stage(i), change.name()) != nullptr) candidates.push_back(i);
+  }
+  if (!change.stage().empty()) {
+    const absl::StatusOr<int> stage = stages.Find(change.stage());
+    if (!stage.ok()) return stage.status();
+  }
+  if (candidates.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no constant \"", change.name(), "\"",
+        change.stage().empty() ? "" : absl::StrCat(" in stage \"", change.stage(), "\""),
+        DidYouMean(change.name(), known), "; ",
+        known.empty() ? "there are none" : absl::StrCat("known are ", absl::StrJoin(known, ", "))));
+  }
+  const absl::StatusOr<int> stage =
+      stages.Only(candidates, absl::StrCat("have a constant \"", change.name(), "\""),
+                  absl::StrCat("STAGE.", change.name(), "=", change.value()));
+  if (!stage.ok()) return stage.status();
+  return FindConstant(stages.stage(*stage), change.name());
+}
+
+absl::Status ApplyConstants(const NamedStages& stages,
+                            const RepeatedPtrField<v1::ConstantOverride>& changes) {
+  for (const v1::ConstantOverride& change : changes) {
+    const absl::StatusOr<v1::Constant*> constant = LocateConstant(stages, change);
+    const absl::Status status =
+        constant.ok() ? SetConstant(change.value(), *constant) : constant.status();
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant override \"", change.name(), "\": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakePathsAbsolute(const std::string& base_directory, v1::PipelineSpec* spec) {
+  if (!base_directory.empty() && base_directory[0] != '/') {
+    return absl::InvalidArgumentError(
+        absl::StrCat("base_directory is not absolute: \"", base_directory, "\""));
+  }
+  const std::vector<std::string> names = StageNames(*spec);
+  for (int i = 0; i < spec->stage_size(); ++i) {
+    auto* files = FilesOf(spec->mutable_stage(i));
+    if (files == nullptr) continue;
+    for (std::string& path : *files) {
+      if (path.empty() || path[0] == '/') continue;
+      if (base_directory.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "stage \"", names[i], "\": relative path without a base_directory: \"", path, "\""));
+      }
+      path = absl::StrCat(base_directory, base_directory.back() == '/' ? "" : "/", path);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ApplyOverrides(const v1::SpecOverrides& overrides, v1::PipelineSpec* spec) {
+  if (overrides.workers() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workers out of range: ", overrides.workers(), " < 0"));
+  }
+  const NamedStages stages(spec);
+  if (absl::Status status = ApplyFiles(stages, overrides.files()); !status.ok()) return status;
+  if (absl::Status status = ApplyConstants(stages, overrides.constants()); !status.ok()) {
+    return status;
+  }
+  if (!overrides.name().empty()) spec->set_name(overrides.name());
+  if (overrides.workers() > 0) spec->set_workers(overrides.workers());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::PipelineSpec> ResolveSource(const v1::SpecSource& source) {
+  v1::PipelineSpec spec;
+  switch (source.source_case()) {
+    case v1::SpecSource::kSpec:
+      spec = source.spec();
+      break;
+    case v1::SpecSource::kText: {
+      const std::string& file = source.text().file_name();
+      absl::Status status =
+          ParseTextProto(source.text().text(), file.empty() ? "spec" : file, &spec);
+      if (!status.ok()) return status;
+      break;
+    }
+    case v1::SpecSource::SOURCE_NOT_SET:
+      return absl::InvalidArgumentError("the request holds no spec");
+  }
+  if (absl::Status status = ApplyOverrides(source.overrides(), &spec); !status.ok()) return status;
+  if (absl::Status status = MakePathsAbsolute(source.base_directory(), &spec); !status.ok()) {
+    return status;
+  }
+  return spec;
+}
+
+}  // namespace penstock

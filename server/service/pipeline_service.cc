@@ -1,0 +1,83 @@
+#include "server/service/pipeline_service.h"
+
+#include <string>
+
+#include "server/service/overrides.h"
+
+namespace penstock {
+namespace {
+
+// gRPC sends messages as a header, in which a byte may take three, and whose sum is limited to 8
+// KiB.
+constexpr size_t kMaxMessageBytes = 2000;
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  std::string message(status.message());
+  if (message.size() > kMaxMessageBytes) {
+    message.resize(kMaxMessageBytes);
+    message += " …";
+  }
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
+}
+
+grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext*,
+                                                 const v1::CreatePipelineRequest* request,
+                                                 v1::CreatePipelineResponse* response) {
+  const auto spec = ResolveSource(request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto pipeline = table_.Create(*spec);
+  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  *response->mutable_pipeline() = (*pipeline)->Describe();
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext*,
+                                                   const v1::ValidatePipelineRequest* request,
+                                                   v1::ValidatePipelineResponse* response) {
+  const auto spec = ResolveSource(request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  *response->mutable_pipeline() = Describe(*checked);
+  response->set_explanation(checked->plan->Explain());
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext*,
+                                                const v1::ListPipelinesRequest*,
+                                                v1::ListPipelinesResponse* response) {
+  for (const auto& pipeline : table_.List()) {
+    v1::Pipeline* out = response->add_pipelines();
+    *out = pipeline->Describe();
+    out->clear_spec();
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::GetPipeline(grpc::ServerContext*,
+                                              const v1::GetPipelineRequest* request,
+                                              v1::GetPipelineResponse* response) {
+  const auto pipeline = table_.Find(request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  *response->mutable_pipeline() = (*pipeline)->Describe();
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext*, const v1::GetStatsRequest* request,
+                                           v1::GetStatsResponse* response) {
+  const auto pipeline = table_.Find(request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  *response->mutable_stats() = (*pipeline)->Stats();
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext*,
+                                                 const v1::DeletePipelineRequest* request,
+                                                 v1::DeletePipelineResponse*) {
+  return ToGrpc(table_.Delete(request->name()));
+}
+
+}  // namespace penstock

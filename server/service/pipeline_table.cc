@@ -1,0 +1,107 @@
+#include "server/service/pipeline_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/base/signature.h"
+#include "spdlog/spdlog.h"
+
+namespace penstock {
+
+PipelineTable::~PipelineTable() { Close(absl::UnavailableError("penstockd is stopping")); }
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec) {
+  absl::Status status = CheckPipelineName(spec.name());
+  if (!status.ok()) return status;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return absl::UnavailableError("penstockd is stopping");
+    if (pipelines_.contains(spec.name())) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("a pipeline \"", spec.name(), "\" exists; delete it (penstock delete ",
+                       spec.name(), ") or give this one another --name"));
+    }
+    if (pipelines_.size() >= kMaxPipelines) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("too many pipelines: limit ", kMaxPipelines));
+    }
+    pipelines_[spec.name()] = nullptr;
+  }
+  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, defaults_, files_);
+  bool closed;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    if (pipeline.ok() && !closed) {
+      pipelines_[spec.name()] = *pipeline;
+    } else {
+      pipelines_.erase(spec.name());
+    }
+  }
+  if (!pipeline.ok()) return pipeline.status();
+  if (closed) {
+    (*pipeline)->Close(absl::UnavailableError("penstockd is stopping"));
+    return absl::UnavailableError("penstockd is stopping");
+  }
+  spdlog::info("pipeline {} created", spec.name());
+  return pipeline;
+}
+
+absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
+  return CheckPipeline(spec, defaults_, files_);
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string& name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = pipelines_.find(name);
+  if (found == pipelines_.end() || found->second == nullptr) return NotFound(name);
+  return found->second;
+}
+
+absl::Status PipelineTable::NotFound(const std::string& name) const {
+  std::vector<std::string> known;
+  for (const auto& [known_name, pipeline] : pipelines_) {
+    if (pipeline != nullptr) known.push_back(known_name);
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no pipeline \"", name.substr(0, 128), "\"", DidYouMean(name, known), "; ",
+                   known.empty() ? "there are none: start one with penstock create SPEC"
+                                 : absl::StrCat("there are ", absl::StrJoin(known, ", "))));
+}
+
+std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::shared_ptr<Pipeline>> list;
+  for (const auto& [name, pipeline] : pipelines_) {
+    if (pipeline != nullptr) list.push_back(pipeline);
+  }
+  return list;
+}
+
+absl::Status PipelineTable::Delete(const std::string& name) {
+  std::shared_ptr<Pipeline> pipeline;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = pipelines_.find(name);
+    if (found == pipelines_.end() || found->second == nullptr) return NotFound(name);
+    pipeline = std::move(found->second);
+    pipelines_.erase(found);
+  }
+  pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
+  spdlog::info("pipeline {} deleted", name);
+  return absl::OkStatus();
+}
+
+void PipelineTable::Close(const absl::Status& reason) {
+  std::vector<std::shared_ptr<Pipeline>> all;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    for (auto& [name, pipeline] : pipelines_) {
+      if (pipeline != nullptr) all.push_back(std::move(pipeline));
+    }
+    std::erase_if(pipelines_, [](const auto& entry) { return entry.second == nullptr; });
+  }
+  for (const auto& pipeline : all) pipeline->Close(reason);
+}
+
+}  // namespace penstock

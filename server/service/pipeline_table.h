@@ -1,0 +1,57 @@
+// The pipelines of a daemon, by name.
+//
+// Threads:  safe from any thread; creating or deleting one pipeline does not hold up the others.
+// Owns:     the pipelines, together with whoever holds a reference.
+// Limits:   kMaxPipelines.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "penstock/v1/pipeline.pb.h"
+#include "penstock/v1/server.pb.h"
+#include "server/base/file.h"
+#include "server/service/pipeline.h"
+
+namespace penstock {
+
+class PipelineTable {
+ public:
+  static constexpr size_t kMaxPipelines = 256;
+
+  // `files` must outlive the table.
+  PipelineTable(FileSystem& files, v1::WorkerDefaults defaults)
+      : files_(files), defaults_(std::move(defaults)) {}
+  ~PipelineTable();
+
+  // AlreadyExists when the name is taken.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec);
+  absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec) const;
+
+  // NotFound names what there is.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name) const;
+  std::vector<std::shared_ptr<Pipeline>> List() const;
+  absl::Status Delete(const std::string& name);
+
+  // Ends all pipelines; `reason` is what their consumers get. Create() fails afterwards.
+  void Close(const absl::Status& reason);
+
+ private:
+  absl::Status NotFound(const std::string& name) const;  // under mutex_
+
+  FileSystem& files_;
+  const v1::WorkerDefaults defaults_;
+  mutable std::mutex mutex_;
+  // Under mutex_. A name whose pipeline is being created holds null.
+  std::map<std::string, std::shared_ptr<Pipeline>> pipelines_;
+  bool closed_ = false;  // under mutex_
+};
+
+}  // namespace penstock

@@ -1,0 +1,58 @@
+// Finds out what a new connection wants by its first bytes: gRPC (an HTTP/2 preface) or to attach
+// to a ring. A visitor who says nothing, or half of something, keeps nobody else waiting and is
+// shown out after a time.
+//
+// Threads:  the event loop's.
+// Owns:     the connections that have not said enough yet.
+// Limits:   kMaxWaiting of them, then the oldest goes; each within `timeout`.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+
+#include "absl/time/time.h"
+#include "ring/attach.h"
+#include "server/service/event_loop.h"
+#include "server/service/listener.h"
+
+namespace penstock {
+
+class Reception {
+ public:
+  static constexpr size_t kMaxWaiting = 128;
+
+  struct Destinations {
+    // The preface is still unread.
+    std::function<void(Visitor)> control;
+    // The request has been read.
+    std::function<void(Visitor, const ring::ParsedRequest&)> attach;
+  };
+
+  Reception(EventLoop& loop, absl::Duration timeout, Destinations destinations)
+      : loop_(loop), timeout_(timeout), destinations_(std::move(destinations)) {}
+  ~Reception();
+
+  void Welcome(Visitor visitor);
+
+  size_t waiting() const { return waiting_.size(); }
+
+ private:
+  struct Waiting {
+    Visitor visitor;
+    EventLoop::Id watch = 0;
+    EventLoop::Id timer = 0;
+  };
+  using Ordinal = uint64_t;  // in the order of arrival
+
+  void Listen(Ordinal ordinal);
+  Visitor Release(Ordinal ordinal);
+
+  EventLoop& loop_;
+  const absl::Duration timeout_;
+  const Destinations destinations_;
+  Ordinal next_ordinal_ = 0;
+  std::map<Ordinal, Waiting> waiting_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,106 @@
+#include "server/service/ring_sink.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+
+namespace penstock {
+namespace {
+
+// Virtual machines report the cache of the whole host, of which they have a part.
+constexpr uint64_t kMaxAssumedCacheBytes = 32 << 20;
+constexpr uint64_t kFallbackCacheBytes = 8 << 20;
+constexpr uint32_t kMinSlots = 3;
+constexpr uint32_t kMaxDefaultSlots = 8;
+// Address space for more slots when several consumers attach.
+constexpr uint32_t kSpareSlots = 6;
+constexpr uint32_t kMaxSlots = 64;
+
+}  // namespace
+
+absl::Status FromRing(const ring::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.code), status.message);
+}
+
+ring::Status ToRing(const absl::Status& status) {
+  return {static_cast<ring::Code>(status.code()), std::string(status.message())};
+}
+
+uint32_t DefaultSlots(uint64_t slot_bytes) {
+  const long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  const uint64_t cache_bytes =
+      reported > 0 ? std::min<uint64_t>(reported, kMaxAssumedCacheBytes) : kFallbackCacheBytes;
+  const uint64_t fitting = cache_bytes / 3 / std::max<uint64_t>(slot_bytes, 1);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(fitting, kMinSlots, kMaxDefaultSlots));
+}
+
+absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pipeline,
+                                                           const std::vector<BatchTensor>& tensors,
+                                                           uint32_t slots) {
+  ring::SegmentOptions options;
+  options.pipeline = pipeline;
+  for (const BatchTensor& tensor : tensors) {
+    ring::TensorSpec spec;
+    spec.name = tensor.name;
+    spec.dtype = static_cast<uint8_t>(tensor.type.dtype);
+    spec.batched = tensor.batched;
+    spec.shape.assign(tensor.type.shape.begin(), tensor.type.shape.end());
+    options.tensors.push_back(std::move(spec));
+  }
+  options.slots = slots;
+  options.slots_max = std::min(slots + kSpareSlots, kMaxSlots);
+  std::unique_ptr<ring::Writer> writer;
+  const ring::Status status = ring::Writer::Create(options, &writer);
+  if (status.code != ring::Code::kOk) return FromRing(status);
+  return std::unique_ptr<RingSink>(
+      new RingSink(std::move(writer), pipeline, static_cast<int>(tensors.size())));
+}
+
+bool RingSink::TryClaim(ClaimedSlot* slot) {
+  slot->slot = writer_->TryClaim();
+  if (slot->slot < 0) return false;
+  slot->tensors.resize(num_tensors_);
+  for (int i = 0; i < num_tensors_; ++i) slot->tensors[i] = writer_->tensor(slot->slot, i);
+  return true;
+}
+
+void RingSink::Publish(const ClaimedSlot& slot, const StepInfo& info) {
+  ring::PublishInfo publish;
+  publish.step = info.step;
+  publish.epoch = info.epoch;
+  publish.rows = info.rows;
+  writer_->Publish(slot.slot, publish);
+}
+
+void RingSink::Finish(const absl::Status& status) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (outcome_) return;
+    outcome_ = status;
+  }
+  if (!status.ok()) spdlog::error("pipeline {} failed: {}", pipeline_, status.ToString());
+  const ring::Status end = ToRing(status);
+  writer_->Finish(end.code, end.message);
+}
+
+void RingSink::Close(const absl::Status& status) {
+  if (outcome()) return;
+  const ring::Status end = ToRing(status);
+  writer_->Finish(end.code, end.message);
+}
+
+void RingSink::WaitForSlot(absl::Duration timeout) {
+  writer_->WaitForRelease(absl::ToInt64Nanoseconds(timeout));
+}
+
+void RingSink::Interrupt() { writer_->Interrupt(); }
+
+std::optional<absl::Status> RingSink::outcome() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return outcome_;
+}
+
+}  // namespace penstock

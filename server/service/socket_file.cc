@@ -1,0 +1,122 @@
+#include "server/service/socket_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kBacklog = 128;
+
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string LockPath(const std::string& path) { return path + ".lock"; }
+
+absl::Status MakeDirectory(const std::string& directory) {
+  if (mkdir(directory.c_str(), 0750) == 0 || errno == EEXIST) return absl::OkStatus();
+  return absl::ErrnoToStatus(
+      errno, absl::StrCat("cannot make the socket's directory ", directory,
+                          "; make it for this user, or choose another place with --socket PATH"));
+}
+
+std::string HolderOf(int lock) {
+  char text[32] = {};
+  const ssize_t size = pread(lock, text, sizeof(text) - 1, 0);
+  const std::string pid(text, size > 0 ? strcspn(text, "\n") : 0);
+  return pid.empty() ? "" : absl::StrCat(" (process ", pid, ")");
+}
+
+// Whether `fd` is still the file that stands at `path`.
+bool IsAt(int fd, const std::string& path) {
+  struct stat open_file, named_file;
+  return fstat(fd, &open_file) == 0 && lstat(path.c_str(), &named_file) == 0 &&
+         open_file.st_ino == named_file.st_ino && open_file.st_dev == named_file.st_dev;
+}
+
+absl::StatusOr<UniqueFd> TakeLock(const std::string& path) {
+  const std::string lock_path = LockPath(path);
+  for (;;) {
+    UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+    if (!lock.ok()) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot open the lock ", lock_path,
+                                                     "; choose another place with --socket PATH"));
+    }
+    if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another penstockd", HolderOf(lock.get()), " serves ", path,
+                       "; use it, or start this one with --socket PATH"));
+    }
+    // A daemon that ended between our open and our lock has removed the file that we hold.
+    if (!IsAt(lock.get(), lock_path)) continue;
+    const std::string pid = absl::StrCat(getpid(), "\n");
+    if (ftruncate(lock.get(), 0) != 0 ||
+        pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", lock_path));
+    }
+    return lock;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Create(const std::string& path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return absl::InvalidArgumentError(absl::StrCat("socket path longer than limit: ", path.size(),
+                                                   " > ", sizeof(sockaddr_un::sun_path) - 1,
+                                                   " bytes: ", path));
+  }
+  absl::Status status = MakeDirectory(DirectoryOf(path));
+  if (!status.ok()) return status;
+  absl::StatusOr<UniqueFd> lock = TakeLock(path);
+  if (!lock.ok()) return lock.status();
+  std::unique_ptr<SocketFile> file(new SocketFile(path, *std::move(lock)));
+  status = file->Listen();
+  if (!status.ok()) return status;
+  return file;
+}
+
+absl::Status SocketFile::Listen() {
+  struct stat existing;
+  if (lstat(path_.c_str(), &existing) == 0) {
+    if (!S_ISSOCK(existing.st_mode)) {
+      return absl::AlreadyExistsError(absl::StrCat(path_, " exists and is not a socket"));
+    }
+    unlink(path_.c_str());
+  }
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path_.data(), path_.size());
+  // The mode of an unbound socket is that of its file, less the umask: never wider than 0660, at no
+  // moment.
+  if (!fd.ok() || fchmod(fd.get(), 0660) != 0 ||
+      bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot bind ", path_));
+  }
+  socket_ = std::move(fd);
+  if (chmod(path_.c_str(), 0660) != 0 || listen(socket_.get(), kBacklog) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen at ", path_));
+  }
+  return absl::OkStatus();
+}
+
+SocketFile::~SocketFile() {
+  if (socket_.ok()) unlink(path_.c_str());
+  unlink(LockPath(path_).c_str());
+  if (remove_directory_) rmdir(DirectoryOf(path_).c_str());
+}
+
+}  // namespace penstock

@@ -1,0 +1,44 @@
+// The daemon's Unix socket in the file system, and the lock that makes it the only daemon there.
+//
+// Beside the socket `PATH` stands `PATH.lock`, which holds the daemon's process id and is locked
+// (flock) as long as the daemon lives; a socket without a locked file beside it is left over from a
+// crash and is replaced.
+//
+// Threads: none.
+// Owns:    the listening descriptor, the lock, and both files until it is destroyed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "server/service/unique_fd.h"
+
+namespace penstock {
+
+class SocketFile {
+ public:
+  // Makes the directory (0750) if it is missing, takes the lock, binds (0660) and listens.
+  // FailedPrecondition naming the other daemon's process id when the lock is held; AlreadyExists
+  // when something that is no socket stands at `path`.
+  static absl::StatusOr<std::unique_ptr<SocketFile>> Create(const std::string& path);
+  ~SocketFile();
+
+  int fd() const { return socket_.get(); }
+
+  // Removes the directory too, at the end, if that leaves it empty: for a private daemon, whose
+  // owner made it for this socket alone.
+  void RemoveDirectoryToo() { remove_directory_ = true; }
+
+ private:
+  SocketFile(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  absl::Status Listen();
+
+  const std::string path_;
+  const UniqueFd lock_;
+  UniqueFd socket_;
+  bool remove_directory_ = false;
+};
+
+}  // namespace penstock

@@ -1,0 +1,87 @@
+#include "server/service/text_proto.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/text_format.h"
+#include "server/base/signature.h"
+
+namespace penstock {
+namespace {
+
+// Keeps the first error: what follows it is mostly its consequence.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (found) return;
+    found = true;
+    this->line = line;
+    this->column = column;
+    this->message = message;
+  }
+
+  bool found = false;
+  int line = 0;  // from 0
+  int column = 0;
+  std::string message;
+};
+
+std::vector<std::string> FieldNames(const google::protobuf::Descriptor& descriptor) {
+  std::vector<std::string> names;
+  for (int i = 0; i < descriptor.field_count(); ++i) names.push_back(descriptor.field(i)->name());
+  return names;
+}
+
+// The parser's complaint about an unknown field is
+// `Message type "penstock.v1.Stage" has no field named "mpa".`
+std::optional<std::string> SayUnknownField(const google::protobuf::DescriptorPool& pool,
+                                           absl::string_view message) {
+  constexpr absl::string_view kTypeMark = "Message type \"";
+  constexpr absl::string_view kFieldMark = "\" has no field named \"";
+  const size_t field_mark = message.find(kFieldMark);
+  if (!absl::StartsWith(message, kTypeMark) || field_mark == message.npos) return std::nullopt;
+  const std::string type(message.substr(kTypeMark.size(), field_mark - kTypeMark.size()));
+  absl::string_view field = message.substr(field_mark + kFieldMark.size());
+  field = field.substr(0, field.find('"'));
+  const google::protobuf::Descriptor* descriptor = pool.FindMessageTypeByName(type);
+  if (descriptor == nullptr) return std::nullopt;
+  const std::vector<std::string> known = FieldNames(*descriptor);
+  const std::string near = DidYouMean(std::string(field), known);
+  std::string result = absl::StrCat("unknown field \"", field, "\" in ", descriptor->name(), near);
+  if (near.empty()) {
+    absl::StrAppend(&result, "; known are ");
+    for (size_t i = 0; i < known.size(); ++i) absl::StrAppend(&result, i ? ", " : "", known[i]);
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
+                            google::protobuf::Message* message) {
+  if (text.size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file_name, ": text longer than limit: ", text.size(), " > ", kMaxTextBytes, " bytes"));
+  }
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(64);
+  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  if (parser.Parse(&stream, message)) return absl::OkStatus();
+  std::string what = "not a message in Protobuf's text format";
+  if (error.found) {
+    const auto unknown = SayUnknownField(*message->GetDescriptor()->file()->pool(), error.message);
+    what = unknown.value_or(error.message);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(file_name, ":", error.line + 1, ":", error.column + 1, ": ", what));
+}
+
+}  // namespace penstock
