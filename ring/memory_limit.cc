@@ -66,6 +66,13 @@ void LookAtCgroup(const std::string& folder, const char* limit_file, const char*
         "cgroup limit " + BytesToString(limit) + ", " + BytesToString(used) + " in use", at_hand);
 }
 
+// Whether ":a,b,c:" names the controller.
+bool HasController(const std::string& list, const std::string& name) {
+  const size_t at = list.find(name);
+  return at != std::string::npos && list.find_first_of(",:", at - 1) == at - 1 &&
+         list.find_first_of(",:", at) == at + name.size();
+}
+
 // The cgroup's own directory and its ancestors: the smallest of their limits holds. In a container
 // the path may be the host's, and then only the mount's root exists.
 template <typename Look>
@@ -112,14 +119,14 @@ MemoryAtHand ReadMemoryAtHand(const std::string& root) {
     line = end + 1;
     size_t first = entry.find(':'), second = entry.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    std::string controllers = "," + entry.substr(first + 1, second - first - 1) + ",";
+    std::string controllers = entry.substr(first, second - first + 1);
     std::string path = entry.substr(second + 1);
-    if (controllers == ",,") {
+    if (controllers == "::") {
       WalkUp(path, [&](const std::string& folder) {
         LookAtCgroup(root + "/sys/fs/cgroup" + folder, "/memory.max", "/memory.current",
                      "inactive_file ", &at_hand);
       });
-    } else if (controllers.find(",memory,") != std::string::npos) {
+    } else if (HasController(controllers, "memory")) {
       WalkUp(path, [&](const std::string& folder) {
         LookAtCgroup(root + "/sys/fs/cgroup/memory" + folder, "/memory.limit_in_bytes",
                      "/memory.usage_in_bytes", "total_inactive_file ", &at_hand);

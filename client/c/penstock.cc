@@ -1,0 +1,272 @@
+#include "client/c/penstock.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "client/c/loader.h"
+#include "ring/attach.h"
+#include "ring/layout.h"
+#include "ring/segment_plan.h"
+
+namespace {
+
+using penstock::ring::Code;
+using penstock::ring::kMaxDims;
+using penstock::ring::Lease;
+using penstock::ring::Reader;
+using penstock::ring::Status;
+using penstock::ring::TensorEntry;
+
+// How long penstockd may take to answer a request to attach.
+constexpr uint64_t kAttachTimeoutNs = 10'000'000'000;
+
+thread_local std::string last_error;
+
+int Fail(const Status& status) {
+  last_error = status.message;
+  return static_cast<int>(status.code);
+}
+
+void Unreference(penstock_loader* loader) {
+  if (loader->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete loader;
+}
+
+uint64_t TensorBytes(const penstock_tensor& tensor) {
+  uint64_t bytes = tensor.element_bytes;
+  for (uint32_t axis = 0; axis < tensor.ndim; ++axis) {
+    bytes *= static_cast<uint64_t>(tensor.shape[axis]);
+  }
+  return bytes;
+}
+
+// Describes full batches; fails on what this client cannot show.
+Status Describe(penstock_loader* loader) {
+  const std::vector<TensorEntry>& entries = loader->reader->tensors();
+  loader->tensors.resize(entries.size());
+  loader->shapes.resize(entries.size() * kMaxDims);
+  for (const TensorEntry& entry : entries) {
+    loader->names.emplace_back(entry.name,
+                               std::min(entry.name_bytes, penstock::ring::kMaxNameBytes));
+  }
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const TensorEntry& entry = entries[i];
+    penstock_tensor& tensor = loader->tensors[i];
+    tensor.name = loader->names[i].c_str();
+    tensor.dtype = entry.dtype;
+    tensor.element_bytes = static_cast<uint32_t>(penstock::ring::ElementBytes(entry.dtype));
+    tensor.ndim = entry.ndim;
+    tensor.batched = (entry.flags & penstock::ring::kTensorBatched) != 0;
+    if (entry.kind != 0 || tensor.element_bytes == 0 || entry.ndim > kMaxDims) {
+      return {Code::kUnimplemented, "this client shows dense tensors of numbers only; tensor \"" +
+                                        loader->names[i] +
+                                        "\" is of another kind: install the release of penstockd"};
+    }
+    int64_t* shape = &loader->shapes[i * kMaxDims];
+    std::copy(entry.shape, entry.shape + entry.ndim, shape);
+    tensor.shape = shape;
+    tensor.bytes = TensorBytes(tensor);
+  }
+  return {};
+}
+
+// Gives a batch its own shapes, and tensors that lie at `data`.
+void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch) {
+  batch->loader = loader;
+  batch->tensors = loader->tensors;
+  batch->shapes = loader->shapes;
+  batch->shaped_rows = UINT32_MAX;
+  for (size_t i = 0; i < batch->tensors.size(); ++i) {
+    batch->tensors[i].data = data + loader->reader->tensors()[i].offset;
+    batch->tensors[i].shape = &batch->shapes[i * kMaxDims];
+  }
+}
+
+// Shows `rows` rows: fewer than a full batch's only in a short one.
+void ShowRows(uint32_t rows, penstock_batch* batch) {
+  if (batch->shaped_rows == rows) return;
+  batch->shaped_rows = rows;
+  for (size_t i = 0; i < batch->tensors.size(); ++i) {
+    penstock_tensor& tensor = batch->tensors[i];
+    if (!tensor.batched) continue;
+    const penstock_tensor& full = batch->loader->tensors[i];
+    batch->shapes[i * kMaxDims] = std::min<int64_t>(rows, full.shape[0]);
+    tensor.bytes = TensorBytes(tensor);
+  }
+}
+
+// A private copy of a leased batch; null when there is no memory for it.
+penstock_batch* Copy(penstock_loader* loader, const Lease& lease) {
+  const std::vector<TensorEntry>& entries = loader->reader->tensors();
+  const TensorEntry& last = entries.back();
+  const uint64_t bytes = last.offset + last.capacity_bytes + penstock::ring::kTensorPadding;
+  auto copy = std::unique_ptr<penstock_batch>(new (std::nothrow) penstock_batch);
+  if (copy == nullptr) return nullptr;
+  const uint64_t aligned = (bytes + 63) & ~uint64_t{63};
+  copy->memory.reset(static_cast<uint8_t*>(std::aligned_alloc(64, aligned)));
+  if (copy->memory == nullptr) return nullptr;
+  copy->is_copy = true;
+  copy->lease = lease;
+  copy->lease.cursor_bytes = 0;
+  Prepare(loader, copy->memory.get(), copy.get());
+  ShowRows(lease.rows, copy.get());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    std::memcpy(copy->memory.get() + entries[i].offset, lease.data + entries[i].offset,
+                copy->tensors[i].bytes);
+  }
+  return copy.release();
+}
+
+int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) {
+  *out = Copy(loader, lease);
+  loader->reader->Release(lease);
+  if (*out == nullptr) {
+    return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
+  }
+  ++loader->copies;
+  return PENSTOCK_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+int penstock_attach(const char* name, const char* socket, const char* group,
+                    penstock_loader** loader) {
+  last_error.clear();
+  *loader = nullptr;
+  if (name == nullptr) return Fail({Code::kInvalidArgument, "a pipeline's name is needed"});
+  const std::string path =
+      socket != nullptr && *socket != '\0' ? socket : penstock::ring::DefaultSocketPath();
+  penstock::ring::Attachment attachment;
+  Status status = penstock::ring::Attach(path, name, group != nullptr ? group : "",
+                                         kAttachTimeoutNs, &attachment);
+  if (!status.ok()) return Fail(status);
+  auto made = std::make_unique<penstock_loader>();
+  status = Reader::Open(attachment, &made->reader);
+  if (status.ok()) status = Describe(made.get());
+  if (!status.ok()) return Fail(status);
+  made->slots = std::vector<penstock_batch>(made->reader->slots_max());
+  *loader = made.release();
+  return PENSTOCK_OK;
+}
+
+int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** out) {
+  *out = nullptr;
+  std::lock_guard<std::mutex> lock(loader->next_mutex);
+  Reader& reader = *loader->reader;
+  Lease lease;
+  const uint64_t timeout = timeout_ns == PENSTOCK_FOREVER
+                               ? UINT64_MAX
+                               : static_cast<uint64_t>(std::max<int64_t>(timeout_ns, 0));
+  // Before it takes one more: a copy is for the batch beyond the share.
+  const bool share_full = reader.leases() >= reader.lease_share();
+  switch (reader.Next(timeout, &lease)) {
+    case Reader::Result::kEnd:
+      return PENSTOCK_END;
+    case Reader::Result::kTimeout:
+      last_error = "no batch was ready in time";
+      return PENSTOCK_TIMEOUT;
+    case Reader::Result::kFailed:
+      return Fail(reader.error());
+    case Reader::Result::kBatch:
+      break;
+  }
+  if (share_full) {
+    const int code = TakeCopy(loader, lease, out);
+    if (code != PENSTOCK_OK) return code;
+  } else {
+    penstock_batch& batch = loader->slots[lease.slot];
+    if (batch.loader == nullptr) Prepare(loader, lease.data, &batch);
+    batch.lease = lease;
+    ShowRows(lease.rows, &batch);
+    *out = &batch;
+  }
+  for (const penstock_tensor& tensor : (*out)->tensors) loader->bytes += tensor.bytes;
+  loader->references.fetch_add(1, std::memory_order_relaxed);
+  return PENSTOCK_OK;
+}
+
+int penstock_ready(penstock_loader* loader) {
+  std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);
+  return lock.owns_lock() && loader->reader->Ready();
+}
+
+void penstock_batch_release(penstock_batch* batch) {
+  if (batch == nullptr) return;
+  penstock_loader* loader = batch->loader;
+  if (batch->is_copy) {
+    delete batch;
+  } else {
+    // A copy of the lease: the slot's batch may be handed out again as soon as it is released.
+    const Lease lease = batch->lease;
+    loader->reader->Release(lease);
+  }
+  Unreference(loader);
+}
+
+void penstock_detach(penstock_loader* loader) {
+  if (loader == nullptr) return;
+  {
+    std::lock_guard<std::mutex> lock(loader->next_mutex);
+    loader->reader->Leave();
+  }
+  Unreference(loader);
+}
+
+uint32_t penstock_num_tensors(const penstock_loader* loader) {
+  return static_cast<uint32_t>(loader->tensors.size());
+}
+const penstock_tensor* penstock_tensor_info(const penstock_loader* loader, uint32_t index) {
+  return index < loader->tensors.size() ? &loader->tensors[index] : nullptr;
+}
+
+uint64_t penstock_batch_step(const penstock_batch* batch) { return batch->lease.step; }
+uint64_t penstock_batch_epoch(const penstock_batch* batch) { return batch->lease.epoch; }
+uint32_t penstock_batch_rows(const penstock_batch* batch) { return batch->lease.rows; }
+const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes) {
+  *bytes = batch->lease.cursor_bytes;
+  return batch->lease.cursor;
+}
+int penstock_batch_is_copy(const penstock_batch* batch) { return batch->is_copy; }
+uint32_t penstock_batch_num_tensors(const penstock_batch* batch) {
+  return static_cast<uint32_t>(batch->tensors.size());
+}
+const penstock_tensor* penstock_batch_tensor(const penstock_batch* batch, uint32_t index) {
+  return index < batch->tensors.size() ? &batch->tensors[index] : nullptr;
+}
+const penstock_tensor* penstock_batch_find(const penstock_batch* batch, const char* name) {
+  for (const penstock_tensor& tensor : batch->tensors) {
+    if (std::strcmp(tensor.name, name) == 0) return &tensor;
+  }
+  return nullptr;
+}
+
+void penstock_get_stats(penstock_loader* loader, penstock_stats* stats) {
+  std::lock_guard<std::mutex> lock(loader->next_mutex);
+  const Reader& reader = *loader->reader;
+  *stats = {};
+  stats->batches = reader.stats().batches;
+  stats->bytes = loader->bytes;
+  stats->copies = loader->copies;
+  stats->waits = reader.stats().waits;
+  stats->sleeps = reader.stats().sleeps;
+  stats->wait_ns = reader.stats().wait_ns;
+  stats->position = reader.position();
+  stats->published = reader.published();
+  stats->leases = reader.leases();
+  stats->lease_share = reader.lease_share();
+  stats->consumer = reader.consumer();
+}
+
+const char* penstock_last_error(void) { return last_error.c_str(); }
+const char* penstock_version(void) { return PENSTOCK_VERSION; }
+uint32_t penstock_abi_version(void) { return penstock::ring::kAbiVersion; }
+
+const char* penstock_default_socket(void) {
+  thread_local std::string path;
+  path = penstock::ring::DefaultSocketPath();
+  return path.c_str();
+}
+
+}  // extern "C"

@@ -1,0 +1,160 @@
+/* The C interface of a Penstock client: attach to a pipeline of penstockd and take its batches, in
+ * place, without a copy.
+ *
+ *   penstock_loader* loader;
+ *   if (penstock_attach("chess", NULL, NULL, &loader) != PENSTOCK_OK) die(penstock_last_error());
+ *   penstock_batch* batch;
+ *   int code;
+ *   while ((code = penstock_next(loader, PENSTOCK_FOREVER, &batch)) == PENSTOCK_OK) {
+ *     const penstock_tensor* boards = penstock_batch_tensor(batch, 0);
+ *     train(boards->data, boards->shape[0]);
+ *     penstock_batch_release(batch);
+ *   }
+ *   if (code != PENSTOCK_END) die(penstock_last_error());
+ *   penstock_detach(loader);
+ *
+ * Threads:  every function may be called from any thread. Two calls of penstock_next on one loader
+ *           follow each other.
+ * Owns:     a loader is the caller's until penstock_detach, a batch until penstock_batch_release.
+ *           Batches may be released in any order, and after penstock_detach too: their memory lives
+ *           until then. What the accessors point to lives as long as the batch, or the loader.
+ * Limits:   a consumer holds at most its share of the ring's slots (see penstock_stats); a batch
+ *           beyond it is a private copy, so that a consumer never waits for itself.
+ * Cost:     penstock_next of a ready batch and its release: tens of nanoseconds, no system call.
+ *
+ * Version 1 of the interface: functions are only added, and structures only grow at their end. A
+ * program links libpenstock.so, which needs libc and nothing else. */
+#ifndef PENSTOCK_H_
+#define PENSTOCK_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PENSTOCK_API __attribute__((visibility("default")))
+
+/* Results. 1 to 16 are gRPC's codes. */
+enum {
+  PENSTOCK_OK = 0,
+  PENSTOCK_CANCELLED = 1,
+  PENSTOCK_UNKNOWN = 2,
+  PENSTOCK_INVALID_ARGUMENT = 3,
+  PENSTOCK_DEADLINE_EXCEEDED = 4,
+  PENSTOCK_NOT_FOUND = 5,
+  PENSTOCK_ALREADY_EXISTS = 6,
+  PENSTOCK_PERMISSION_DENIED = 7,
+  PENSTOCK_RESOURCE_EXHAUSTED = 8,
+  PENSTOCK_FAILED_PRECONDITION = 9,
+  PENSTOCK_ABORTED = 10,
+  PENSTOCK_OUT_OF_RANGE = 11,
+  PENSTOCK_UNIMPLEMENTED = 12,
+  PENSTOCK_INTERNAL = 13,
+  PENSTOCK_UNAVAILABLE = 14,
+  PENSTOCK_DATA_LOSS = 15,
+  PENSTOCK_UNAUTHENTICATED = 16,
+  PENSTOCK_END = 100,    /* the stream has ended; not an error */
+  PENSTOCK_TIMEOUT = 101 /* no batch in time; not an error of the pipeline: call again to go on */
+};
+
+/* Element types, by NumPy's names. */
+enum {
+  PENSTOCK_BOOL = 1,
+  PENSTOCK_INT8 = 2,
+  PENSTOCK_UINT8 = 3,
+  PENSTOCK_INT16 = 4,
+  PENSTOCK_UINT16 = 5,
+  PENSTOCK_INT32 = 6,
+  PENSTOCK_UINT32 = 7,
+  PENSTOCK_INT64 = 8,
+  PENSTOCK_UINT64 = 9,
+  PENSTOCK_FLOAT16 = 10,
+  PENSTOCK_BFLOAT16 = 11,
+  PENSTOCK_FLOAT32 = 12,
+  PENSTOCK_FLOAT64 = 13
+};
+
+#define PENSTOCK_FOREVER INT64_MAX
+
+typedef struct penstock_loader penstock_loader;
+typedef struct penstock_batch penstock_batch;
+
+/* One tensor of a batch: C order, read-only. */
+typedef struct penstock_tensor {
+  const char* name; /* ends with a zero byte; lives as long as the loader or the batch */
+  const void* data; /* aligned to 64 bytes; at least 64 readable bytes follow */
+  const int64_t* shape;
+  uint64_t bytes;
+  uint32_t ndim;
+  uint32_t dtype;
+  uint32_t element_bytes;
+  uint32_t batched; /* 1: the first axis counts rows, and is shorter in a short batch */
+} penstock_tensor;
+
+typedef struct penstock_stats {
+  uint64_t batches;     /* taken so far */
+  uint64_t bytes;       /* in them */
+  uint64_t copies;      /* of them, given as private copies */
+  uint64_t waits;       /* times that no batch was ready */
+  uint64_t sleeps;      /* times that the process slept for one */
+  uint64_t wait_ns;     /* spent waiting */
+  uint64_t position;    /* the next step */
+  uint64_t published;   /* steps that the daemon has published */
+  uint32_t leases;      /* slots held now */
+  uint32_t lease_share; /* slots that may be held */
+  uint32_t consumer;    /* this consumer's number, as `penstock stats` shows it */
+  uint32_t reserved;
+} penstock_stats;
+
+/* Attaches to the pipeline `name`. `socket`: the daemon's, or NULL for $PENSTOCK_SOCKET, else
+ * $XDG_RUNTIME_DIR/penstock.sock, else /run/penstock/penstock.sock. `group`: NULL for "default". */
+PENSTOCK_API int penstock_attach(const char* name, const char* socket, const char* group,
+                                 penstock_loader** loader);
+
+/* The next batch: PENSTOCK_OK, PENSTOCK_END, PENSTOCK_TIMEOUT after `timeout_ns` without one, or
+ * the reason why there will be none. */
+PENSTOCK_API int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** batch);
+
+/* 1 when penstock_next would return a batch without waiting, else 0. */
+PENSTOCK_API int penstock_ready(penstock_loader* loader);
+
+PENSTOCK_API void penstock_batch_release(penstock_batch* batch);
+
+/* Leaves. Batches that are still held stay valid. */
+PENSTOCK_API void penstock_detach(penstock_loader* loader);
+
+/* What every batch of this loader looks like; the shape is that of a full batch, data is NULL. */
+PENSTOCK_API uint32_t penstock_num_tensors(const penstock_loader* loader);
+PENSTOCK_API const penstock_tensor* penstock_tensor_info(const penstock_loader* loader,
+                                                         uint32_t index);
+
+PENSTOCK_API uint64_t penstock_batch_step(const penstock_batch* batch);
+PENSTOCK_API uint64_t penstock_batch_epoch(const penstock_batch* batch); /* of its first row */
+PENSTOCK_API uint32_t penstock_batch_rows(const penstock_batch* batch);
+PENSTOCK_API const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes);
+PENSTOCK_API int penstock_batch_is_copy(const penstock_batch* batch);
+PENSTOCK_API uint32_t penstock_batch_num_tensors(const penstock_batch* batch);
+PENSTOCK_API const penstock_tensor* penstock_batch_tensor(const penstock_batch* batch,
+                                                          uint32_t index);
+/* The tensor of that name, or NULL. */
+PENSTOCK_API const penstock_tensor* penstock_batch_find(const penstock_batch* batch,
+                                                        const char* name);
+
+PENSTOCK_API void penstock_get_stats(penstock_loader* loader, penstock_stats* stats);
+
+/* The calling thread's last error, as a sentence; "" when there was none. */
+PENSTOCK_API const char* penstock_last_error(void);
+
+/* The release of the library ("0.1.0"), and the version of the ring's ABI that it speaks. */
+PENSTOCK_API const char* penstock_version(void);
+PENSTOCK_API uint32_t penstock_abi_version(void);
+
+/* The socket that a NULL `socket` stands for. Valid until the thread's next call. */
+PENSTOCK_API const char* penstock_default_socket(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PENSTOCK_H_ */

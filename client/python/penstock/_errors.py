@@ -1,0 +1,97 @@
+"""The exceptions of this package: one for each of gRPC's codes."""
+
+
+class Error(Exception):
+    """What went wrong, in a sentence; `code` is the name of gRPC's code, such as "NOT_FOUND"."""
+
+    code = "UNKNOWN"
+
+
+class CancelledError(Error):
+    code = "CANCELLED"
+
+
+class UnknownError(Error):
+    code = "UNKNOWN"
+
+
+class InvalidArgumentError(Error):
+    code = "INVALID_ARGUMENT"
+
+
+class DeadlineExceededError(Error):
+    code = "DEADLINE_EXCEEDED"
+
+
+class NotFoundError(Error):
+    code = "NOT_FOUND"
+
+
+class AlreadyExistsError(Error):
+    code = "ALREADY_EXISTS"
+
+
+class PermissionDeniedError(Error):
+    code = "PERMISSION_DENIED"
+
+
+class ResourceExhaustedError(Error):
+    code = "RESOURCE_EXHAUSTED"
+
+
+class FailedPreconditionError(Error):
+    code = "FAILED_PRECONDITION"
+
+
+class AbortedError(Error):
+    code = "ABORTED"
+
+
+class OutOfRangeError(Error):
+    code = "OUT_OF_RANGE"
+
+
+class UnimplementedError(Error):
+    code = "UNIMPLEMENTED"
+
+
+class InternalError(Error):
+    code = "INTERNAL"
+
+
+class UnavailableError(Error):
+    code = "UNAVAILABLE"
+
+
+class DataLossError(Error):
+    code = "DATA_LOSS"
+
+
+class UnauthenticatedError(Error):
+    code = "UNAUTHENTICATED"
+
+
+# By the numbers of penstock.h.
+BY_CODE = {
+    1: CancelledError,
+    2: UnknownError,
+    3: InvalidArgumentError,
+    4: DeadlineExceededError,
+    5: NotFoundError,
+    6: AlreadyExistsError,
+    7: PermissionDeniedError,
+    8: ResourceExhaustedError,
+    9: FailedPreconditionError,
+    10: AbortedError,
+    11: OutOfRangeError,
+    12: UnimplementedError,
+    13: InternalError,
+    14: UnavailableError,
+    15: DataLossError,
+    16: UnauthenticatedError,
+}
+
+
+def from_code(code, message):
+    """The exception for a result of the C interface."""
+    return BY_CODE.get(code, UnknownError)(message)
