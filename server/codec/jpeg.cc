@@ -1,0 +1,221 @@
+#include "server/codec/jpeg.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+// Last, since it needs <cstdio>'s names and is C.
+#include <jpeglib.h>
+
+namespace penstock {
+
+// libjpeg reports errors by a function that must not return: it jumps back into the call that
+// entered libjpeg. Between there and here only C frames may lie, and the functions that enter
+// (RunHeader, RunDecode) hold no object with a destructor.
+struct JpegDecoder::State {
+  jpeg_decompress_struct info;
+  jpeg_error_mgr errors;
+  jpeg_source_mgr source;
+  jpeg_progress_mgr progress;
+  std::jmp_buf escape;
+  char message[JMSG_LENGTH_MAX];
+  JpegShape shape;
+  std::vector<uint8_t> cmyk_row;
+
+  static State& Of(j_common_ptr info) { return *static_cast<State*>(info->client_data); }
+
+  [[noreturn]] static void Fail(j_common_ptr info) {
+    State& state = Of(info);
+    info->err->format_message(info, state.message);
+    std::longjmp(state.escape, 1);
+  }
+
+  [[noreturn]] static void FailWith(j_common_ptr info, const char* message) {
+    State& state = Of(info);
+    std::snprintf(state.message, sizeof(state.message), "%s", message);
+    std::longjmp(state.escape, 1);
+  }
+
+  // Warnings and traces. As in TensorFlow, damage that libjpeg can go on behind is no error.
+  static void EmitMessage(j_common_ptr, int) {}
+  static void OutputMessage(j_common_ptr) {}
+
+  static void OnProgress(j_common_ptr info) {
+    if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kJpegScansMax) {
+      FailWith(info, "more scans than the limit of 256");
+    }
+  }
+
+  static void InitSource(j_decompress_ptr) {}
+  static void TermSource(j_decompress_ptr) {}
+
+  // All data was there from the beginning.
+  static boolean FillInput(j_decompress_ptr info) {
+    FailWith(reinterpret_cast<j_common_ptr>(info), kCut);
+  }
+
+  static void SkipInput(j_decompress_ptr info, long bytes) {
+    if (bytes <= 0) return;
+    jpeg_source_mgr* const source = info->src;
+    if (static_cast<size_t>(bytes) > source->bytes_in_buffer) {
+      FailWith(reinterpret_cast<j_common_ptr>(info), kCut);
+    }
+    source->next_input_byte += bytes;
+    source->bytes_in_buffer -= bytes;
+  }
+
+  static constexpr char kCut[] = "it ends before its end marker";
+
+  State() {
+    std::memset(&info, 0, sizeof(info));
+    info.err = jpeg_std_error(&errors);
+    errors.error_exit = Fail;
+    errors.emit_message = EmitMessage;
+    errors.output_message = OutputMessage;
+    info.client_data = this;
+    if (setjmp(escape) != 0) {
+      std::fprintf(stderr, "libjpeg cannot start: %s\n", message);
+      std::abort();
+    }
+    jpeg_create_decompress(&info);
+    info.client_data = this;
+    source = {};
+    source.init_source = InitSource;
+    source.fill_input_buffer = FillInput;
+    source.skip_input_data = SkipInput;
+    source.resync_to_restart = jpeg_resync_to_restart;
+    source.term_source = TermSource;
+    info.src = &source;
+    progress = {};
+    progress.progress_monitor = OnProgress;
+    info.progress = &progress;
+  }
+
+  ~State() { jpeg_destroy_decompress(&info); }
+
+  // Back to the state before Start(), with all of the image's memory given back. Does not fail.
+  void Forget() { jpeg_abort_decompress(&info); }
+
+  bool RunHeader(const uint8_t* data, size_t size, const JpegOptions& options) {
+    if (setjmp(escape) != 0) return false;
+    source.next_input_byte = data;
+    source.bytes_in_buffer = size;
+    jpeg_read_header(&info, TRUE);
+    const int64_t width = info.image_width, height = info.image_height;
+    if (width > kJpegSideMax || height > kJpegSideMax || width * height > kJpegPixelsMax) {
+      std::snprintf(message, sizeof(message),
+                    "image larger than the limit of %d pixels a side and %lld in all: %lld x %lld",
+                    kJpegSideMax, static_cast<long long>(kJpegPixelsMax),
+                    static_cast<long long>(width), static_cast<long long>(height));
+      return false;
+    }
+    const int channels = options.channels != 0
+                             ? options.channels
+                             : (info.num_components < 3 ? info.num_components : 3);
+    if (channels != 1 && channels != 3) {
+      std::snprintf(message, sizeof(message), "%d colour components, expected 1, 3 or 4",
+                    info.num_components);
+      return false;
+    }
+    const bool has_inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+    if (channels == 1 && has_inks) {
+      std::snprintf(message, sizeof(message), "CMYK cannot be decoded to one channel");
+      return false;
+    }
+    info.out_color_space = channels == 1 ? JCS_GRAYSCALE : has_inks ? JCS_CMYK : JCS_RGB;
+    info.do_fancy_upsampling = options.fancy_upscaling ? TRUE : FALSE;
+    info.scale_num = 1;
+    info.scale_denom = options.ratio;
+    info.dct_method = options.accurate_dct ? JDCT_ISLOW : JDCT_IFAST;
+    jpeg_calc_output_dimensions(&info);
+    shape.height = info.output_height;
+    shape.width = info.output_width;
+    shape.channels = channels;
+    return true;
+  }
+
+  bool RunDecode(uint8_t* pixels) {
+    if (setjmp(escape) != 0) return false;
+    jpeg_start_decompress(&info);
+    const bool has_inks = info.out_color_space == JCS_CMYK;
+    const size_t row_bytes = size_t{1} * shape.width * shape.channels;
+    constexpr int kRowsMax = 16;
+    JSAMPROW rows[kRowsMax];
+    while (info.output_scanline < info.output_height) {
+      uint8_t* const next = pixels + info.output_scanline * row_bytes;
+      if (has_inks) {
+        rows[0] = cmyk_row.data();
+        jpeg_read_scanlines(&info, rows, 1);
+        InksToRgb(next);
+        continue;
+      }
+      const int left = info.output_height - info.output_scanline;
+      const int count = left < kRowsMax ? left : kRowsMax;
+      for (int i = 0; i < count; ++i) rows[i] = next + i * row_bytes;
+      jpeg_read_scanlines(&info, rows, count);
+    }
+    jpeg_finish_decompress(&info);
+    return true;
+  }
+
+  void InksToRgb(uint8_t* out) const {
+    const uint8_t* in = cmyk_row.data();
+    for (int x = 0; x < shape.width; ++x, in += 4, out += 3) {
+      const int k = in[3];
+      for (int i = 0; i < 3; ++i) {
+        out[i] = info.saw_Adobe_marker ? in[i] * k / 255 : (255 - in[i]) * (255 - k) / 255;
+      }
+    }
+  }
+
+  // In words, by where it was found.
+  absl::Status Error(const uint8_t* data, size_t size) const {
+    if (size < 3 || data[0] != 0xff || data[1] != 0xd8 || data[2] != 0xff) {
+      return absl::DataLossError(
+          absl::StrCat("not a JPEG: expected the bytes ff d8 ff first (", size, " bytes)"));
+    }
+    if (std::strcmp(message, kCut) == 0) {
+      return absl::DataLossError(
+          absl::StrCat("JPEG data is cut: ", message, " (", size, " bytes)"));
+    }
+    return absl::DataLossError(absl::StrCat("JPEG cannot be decoded: ", message));
+  }
+
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+};
+
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
+
+JpegDecoder::~JpegDecoder() = default;
+
+absl::StatusOr<JpegShape> JpegDecoder::Start(const uint8_t* data, size_t size,
+                                             const JpegOptions& options) {
+  State& state = *state_;
+  state.Forget();
+  state.data = data;
+  state.size = size;
+  state.message[0] = '\0';
+  if (!state.RunHeader(data, size, options)) {
+    const absl::Status error = state.Error(data, size);
+    state.Forget();
+    return error;
+  }
+  if (state.info.out_color_space == JCS_CMYK) state.cmyk_row.resize(size_t{4} * state.shape.width);
+  return state.shape;
+}
+
+absl::Status JpegDecoder::Decode(uint8_t* pixels) {
+  State& state = *state_;
+  if (state.RunDecode(pixels)) return absl::OkStatus();
+  const absl::Status error = state.Error(state.data, state.size);
+  state.Forget();
+  return error;
+}
+
+}  // namespace penstock

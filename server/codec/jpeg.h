@@ -1,0 +1,67 @@
+// Decodes JPEG images to 8-bit pixels through libjpeg-turbo, with the arguments, the pixels and the
+// verdicts of tf.io.decode_jpeg.
+//
+// Threads:  one thread at a time.
+// Owns:     libjpeg's state, which may be used for one image after another; never the data.
+// Limits:   kJpegSideMax pixels a side, kJpegPixelsMax in all (before scaling), checked before
+// anything of the image's size
+//           is allocated; kJpegScansMax scans; 8 bits a sample.
+// Cost:     libjpeg's own; making a decoder is below a microsecond.
+//
+// EXIF orientation is ignored. CMYK and YCCK become RGB by ink times black over 255, in integers.
+//
+// Errors are DataLoss: data that ends before its end marker ("JPEG data is cut: ..."), that is no
+// JPEG, or that libjpeg cannot go on decoding. Damage inside an entropy-coded segment behind which
+// libjpeg finds its way again is no error, as in TensorFlow; record checksums are what guards
+// against it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace penstock {
+
+inline constexpr int kJpegSideMax = 16384;
+inline constexpr int64_t kJpegPixelsMax = int64_t{64} << 20;
+inline constexpr int kJpegScansMax = 256;
+
+struct JpegOptions {
+  int channels = 0;             // 1: grey, 3: RGB, 0: as in the image, at most 3
+  int ratio = 1;                // 1, 2, 4 or 8: each side is divided by it, rounded up
+  bool fancy_upscaling = true;  // smooth instead of repeated chroma
+  bool accurate_dct = false;    // the accurate integer DCT instead of the fast one
+};
+
+struct JpegShape {
+  int height = 0;
+  int width = 0;
+  int channels = 0;  // 1 or 3
+
+  size_t bytes() const { return size_t{1} * height * width * channels; }
+};
+
+class JpegDecoder {
+ public:
+  JpegDecoder();
+  ~JpegDecoder();
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  // Reads the header: what Decode() will give. `data` must stay until Decode() or the next Start().
+  absl::StatusOr<JpegShape> Start(const uint8_t* data, size_t size, const JpegOptions& options);
+
+  // Writes the image that Start() announced: shape.bytes() bytes, rows from the top, channels last.
+  // On failure the pixels are undefined. REQUIRES: Start() succeeded and Decode() was not called
+  // since.
+  absl::Status Decode(uint8_t* pixels);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock

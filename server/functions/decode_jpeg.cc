@@ -1,0 +1,108 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/codec/jpeg.h"
+#include "server/expr/function.h"
+#include "server/expr/row_kernel.h"
+
+namespace penstock::expr {
+namespace {
+
+class DecodeJpeg final : public RowKernel {
+ public:
+  explicit DecodeJpeg(const JpegOptions& options) : options_(options) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    JpegDecoder decoder;
+    const absl::StatusOr<JpegShape> shape =
+        decoder.Start(arguments[0].data, arguments[0].bytes, options_);
+    if (!shape.ok()) return shape.status();
+    out.SetShape({shape->height, shape->width, shape->channels});
+    uint8_t* const pixels = out.Reserve(shape->bytes());
+    if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  const JpegOptions options_;
+};
+
+absl::Status WrongArgument(const char* name, const char* expected) {
+  return absl::InvalidArgumentError(absl::StrCat(name, ": expected ", expected));
+}
+
+// The value of a literal argument; left alone when it is absent.
+template <typename T>
+absl::Status ReadLiteral(const Argument& argument, const char* name, const char* expected,
+                         T* value) {
+  if (!argument.given) return absl::OkStatus();
+  const T* const given = argument.literal == nullptr ? nullptr : std::get_if<T>(argument.literal);
+  if (given == nullptr) return WrongArgument(name, expected);
+  *value = *given;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& contents = arguments[0].type;
+  if (contents.dtype != DType::kString || !contents.shape.empty() || arguments[0].literal) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("contents: expected a string scalar, found ", TypeToString(contents)));
+  }
+  int64_t channels = 0, ratio = 1;
+  bool fancy_upscaling = true;
+  std::string dct_method;
+  constexpr char kChannels[] = "0, 1 or 3 as a constant";
+  constexpr char kRatio[] = "1, 2, 4 or 8 as a constant";
+  constexpr char kFancy[] = "True or False";
+  constexpr char kDct[] = "\"\", \"INTEGER_FAST\" or \"INTEGER_ACCURATE\"";
+  for (const absl::Status& status :
+       {ReadLiteral(arguments[1], "channels", kChannels, &channels),
+        ReadLiteral(arguments[2], "ratio", kRatio, &ratio),
+        ReadLiteral(arguments[3], "fancy_upscaling", kFancy, &fancy_upscaling),
+        ReadLiteral(arguments[4], "dct_method", kDct, &dct_method)}) {
+    if (!status.ok()) return status;
+  }
+  if (channels != 0 && channels != 1 && channels != 3) return WrongArgument("channels", kChannels);
+  if (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 8) return WrongArgument("ratio", kRatio);
+  if (!dct_method.empty() && dct_method != "INTEGER_FAST" && dct_method != "INTEGER_ACCURATE") {
+    return WrongArgument("dct_method", kDct);
+  }
+  JpegOptions options;
+  options.channels = static_cast<int>(channels);
+  options.ratio = static_cast<int>(ratio);
+  options.fancy_upscaling = fancy_upscaling;
+  options.accurate_dct = dct_method == "INTEGER_ACCURATE";
+  BoundRowFunction bound;
+  bound.type.dtype = DType::kUint8;
+  bound.type.shape = {kUnknownSize, kUnknownSize, channels != 0 ? channels : kUnknownSize};
+  bound.kernel = std::make_shared<DecodeJpeg>(options);
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kDecodeJpeg({
+    .name = "decode_jpeg",
+    .signature =
+        "decode_jpeg(contents, channels=0, ratio=1, fancy_upscaling=True, dct_method=\"\")",
+    .doc = "Decodes a JPEG image to uint8 of shape (height, width, channels), as tf.io.decode_jpeg "
+           "does.\n"
+           "\n"
+           "contents: a string scalar, the bytes of a JPEG file. EXIF orientation is ignored.\n"
+           "channels: 1 (grey), 3 (RGB), or 0: as many as the image has. CMYK becomes RGB.\n"
+           "ratio: 1, 2, 4 or 8: divides both sides while decoding, rounded up.\n"
+           "fancy_upscaling: whether chroma is interpolated rather than repeated.\n"
+           "dct_method: \"INTEGER_FAST\" (also the default) or \"INTEGER_ACCURATE\".\n"
+           "\n"
+           "The pixels are bit for bit libjpeg-turbo's. Data that is cut, is no JPEG, or has more "
+           "than 16384 pixels\n"
+           "a side or 64 Mi in all is an error of its record.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr
