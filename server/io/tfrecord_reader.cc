@@ -42,7 +42,7 @@ absl::Status DescribeFirstHeader(const absl::Status& error, const uint8_t* heade
 // Checks a header's 12 bytes, found at `offset` of a file of `size` bytes.
 absl::StatusOr<uint64_t> CheckHeader(const uint8_t* header, uint64_t offset, uint64_t size) {
   const uint32_t stored = LoadU32(header + 8);
-  const uint32_t computed = MaskCrc32c(Crc32c(header, 8));
+  const uint32_t computed = MaskCrc32c(Crc32cOfU64(LoadU64(header)));
   if (stored != computed) {
     absl::Status error = ChecksumError("length", stored, computed);
     return offset == 0 ? DescribeFirstHeader(error, header) : error;
@@ -131,27 +131,30 @@ void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, Record
       if (size - frame_offset < kRecordHeaderBytes) return Fail(chunk, frame_offset, CutHeader(size - frame_offset));
       break;
     }
-    absl::StatusOr<uint64_t> length = CheckHeader(frame, frame_offset, size);
-    if (!length.ok()) return Fail(chunk, frame_offset, length.status());
-    if (*length > kLateRecordBytes) {
-      chunk->records.push_back({frame_offset, static_cast<uint32_t>(*length), true});
+    const uint64_t length = LoadU64(frame);
+    // A whole small record, as nearly all are, needs no other look at its header.
+    const uint64_t left = end - frame;
+    if (length > kLateRecordBytes || length + kFrameBytes > left || MaskCrc32c(Crc32cOfU64(length)) != LoadU32(frame + 8)) {
+      absl::StatusOr<uint64_t> checked = CheckHeader(frame, frame_offset, size);
+      if (!checked.ok()) return Fail(chunk, frame_offset, checked.status());
+      if (length <= kLateRecordBytes) break;
+      chunk->records.push_back({frame_offset, static_cast<uint32_t>(length), true});
       chunk->next_is_late = true;
-      if (*length + kFrameBytes >= static_cast<uint64_t>(end - frame)) {
-        chunk->next_offset = frame_offset + kFrameBytes + *length;
+      if (length + kFrameBytes >= left) {
+        chunk->next_offset = frame_offset + kFrameBytes + length;
         chunk->end_of_file = chunk->next_offset >= size;
         return;
       }
-      frame += kFrameBytes + *length;
+      frame += kFrameBytes + length;
       continue;
     }
-    if (*length + kFrameBytes > static_cast<uint64_t>(end - frame)) break;
     const uint8_t* data = frame + kRecordHeaderBytes;
-    const uint32_t stored = LoadU32(data + *length);
-    const uint32_t computed = MaskCrc32c(Crc32c(data, *length));
+    const uint32_t stored = LoadU32(data + length);
+    const uint32_t computed = MaskCrc32c(Crc32c(data, length));
     if (stored != computed) return Fail(chunk, frame_offset, ChecksumError("data", stored, computed));
-    chunk->records.push_back({frame_offset, static_cast<uint32_t>(*length), false});
+    chunk->records.push_back({frame_offset, static_cast<uint32_t>(length), false});
     chunk->next_is_late = false;
-    frame = data + *length + kRecordFooterBytes;
+    frame = data + length + kRecordFooterBytes;
     __builtin_prefetch(frame + 2048);
   }
   chunk->next_offset = offset + (frame - begin);
