@@ -1,0 +1,190 @@
+#include "server/io/tfrecord_reader.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "server/io/crc32c.h"
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+// A file in memory that can become shorter than it was, and fail.
+class MemoryFile final : public RandomAccessFile {
+ public:
+  explicit MemoryFile(std::string bytes) : bytes_(std::move(bytes)), size_(bytes_.size()) {}
+  const std::string& path() const override { return path_; }
+  uint64_t size() const override { return size_; }
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
+    if (failing_) return absl::UnavailableError("the disk is gone");
+    if (offset >= bytes_.size()) return 0;
+    const size_t count = std::min<size_t>(out.size(), bytes_.size() - offset);
+    std::memcpy(out.data(), bytes_.data() + offset, count);
+    return count;
+  }
+  void Shrink(size_t size) { bytes_.resize(size); }
+  void Fail() { failing_ = true; }
+
+ private:
+  const std::string path_ = "memory";
+  std::string bytes_;
+  const uint64_t size_;
+  bool failing_ = false;
+};
+
+std::string Frame(const std::string& data) {
+  const uint64_t length = data.size();
+  const uint32_t length_crc = MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(&length), 8));
+  const uint32_t data_crc = MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(data.data()), data.size()));
+  std::string frame(reinterpret_cast<const char*>(&length), 8);
+  frame.append(reinterpret_cast<const char*>(&length_crc), 4);
+  frame += data;
+  frame.append(reinterpret_cast<const char*>(&data_crc), 4);
+  return frame;
+}
+
+// What reading from the start to the end or to an error finds.
+struct Found {
+  std::vector<std::string> records;
+  absl::Status error;
+  uint64_t error_offset = 0;
+};
+
+Found ReadAll(RandomAccessFile& file) {
+  Found found;
+  uint64_t offset = 0;
+  bool expect_late = false;
+  RecordChunk chunk;
+  Arena arena;
+  while (true) {
+    ReadChunk(file, offset, expect_late, &chunk);
+    for (const RecordChunk::Record& record : chunk.records) {
+      const uint8_t* data = record.late ? nullptr : chunk.data(record);
+      if (record.late) {
+        absl::StatusOr<const uint8_t*> late = ReadRecord(file, record.offset, record.length, arena);
+        if (!late.ok()) {
+          found.error = late.status();
+          found.error_offset = record.offset;
+          return found;
+        }
+        data = *late;
+      }
+      found.records.emplace_back(reinterpret_cast<const char*>(data), record.length);
+    }
+    if (!chunk.error.ok()) {
+      found.error = chunk.error;
+      found.error_offset = chunk.error_offset;
+      return found;
+    }
+    if (chunk.end_of_file) return found;
+    // Every chunk brings the reader forward, or it would never end.
+    REQUIRE(chunk.next_offset > offset);
+    offset = chunk.next_offset;
+    expect_late = chunk.next_is_late;
+  }
+}
+
+TEST_CASE("CRC-32C has the check value of its definition, and the mask of TensorFlow's test") {
+  const std::string digits = "123456789";
+  CHECK(Crc32c(reinterpret_cast<const uint8_t*>(digits.data()), 9) == 0xe3069283u);
+  const std::string zeros(32, '\0');
+  CHECK(Crc32c(reinterpret_cast<const uint8_t*>(zeros.data()), 32) == 0x8a9136aau);  // RFC 3720, B.4
+  CHECK(Crc32cOfU64(0) == Crc32c(reinterpret_cast<const uint8_t*>(zeros.data()), 8));
+  CHECK(MaskCrc32c(0) == 0xa282ead8u);
+  CHECK(MaskCrc32c(0x00008000u) == 0xa282ead9u);
+}
+
+TEST_CASE("A file cut at every point gives the whole records and then an error with the offset of the cut one") {
+  const std::vector<std::string> data = {"first", "", std::string(300, 'x')};
+  std::string bytes;
+  std::vector<size_t> ends = {0};
+  for (const std::string& record : data) {
+    bytes += Frame(record);
+    ends.push_back(bytes.size());
+  }
+  for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+    INFO("cut at " << cut);
+    MemoryFile file(bytes.substr(0, cut));
+    const Found found = ReadAll(file);
+    size_t whole = 0;
+    while (whole + 1 < ends.size() && ends[whole + 1] <= cut) ++whole;
+    CHECK(found.records == std::vector<std::string>(data.begin(), data.begin() + whole));
+    if (ends[whole] == cut) {
+      CHECK(found.error.ok());
+    } else {
+      CHECK(found.error.code() == absl::StatusCode::kDataLoss);
+      CHECK(absl::StrContains(std::string(found.error.message()), "is cut"));
+      CHECK(found.error_offset == ends[whole]);
+    }
+  }
+}
+
+TEST_CASE("Every single flipped bit of a frame is noticed") {
+  const std::string bytes = Frame("some data") + Frame("more");
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string flipped = bytes;
+    flipped[bit / 8] ^= 1 << bit % 8;
+    MemoryFile file(flipped);
+    const Found found = ReadAll(file);
+    INFO("bit " << bit);
+    CHECK(found.error.code() == absl::StatusCode::kDataLoss);
+    CHECK(found.error_offset == (bit / 8 < Frame("some data").size() ? 0 : Frame("some data").size()));
+  }
+}
+
+TEST_CASE("Records of every length around the limits of chunk and late reading come whole") {
+  std::string bytes;
+  std::vector<std::string> data;
+  for (size_t length : {size_t{0}, size_t{1}, size_t{8191}, size_t{8192}, size_t{8193}, kChunkBytes - 17, kChunkBytes - 16, kChunkBytes, 3 * kChunkBytes, size_t{5}}) {
+    for (int copy = 0; copy < 3; ++copy) {
+      data.emplace_back(length, static_cast<char>('a' + copy));
+      bytes += Frame(data.back());
+    }
+  }
+  MemoryFile file(bytes);
+  const Found found = ReadAll(file);
+  CHECK(found.error.ok());
+  CHECK(found.records == data);
+}
+
+TEST_CASE("A length that wraps around is refused") {
+  for (uint64_t length : {~uint64_t{0}, ~uint64_t{0} - 15, uint64_t{1} << 63, uint64_t{1} << 40, kMaxRecordBytes + 1}) {
+    std::string bytes(reinterpret_cast<const char*>(&length), 8);
+    const uint32_t crc = MaskCrc32c(Crc32cOfU64(length));
+    bytes.append(reinterpret_cast<const char*>(&crc), 4);
+    bytes.append(64, 'x');
+    MemoryFile file(bytes);
+    const Found found = ReadAll(file);
+    CHECK(found.records.empty());
+    CHECK(absl::StrContains(std::string(found.error.message()), "record longer than limit"));
+  }
+}
+
+TEST_CASE("A file that shrinks while it is read, or cannot be read, is an error and no end") {
+  std::string bytes;
+  for (int i = 0; i < 5000; ++i) bytes += Frame(std::string(200, 'x'));
+  MemoryFile shrunk(bytes);
+  shrunk.Shrink(bytes.size() - 1000);
+  CHECK(absl::StrContains(std::string(ReadAll(shrunk).error.message()), "became shorter"));
+  MemoryFile gone(bytes);
+  gone.Fail();
+  CHECK(ReadAll(gone).error.code() == absl::StatusCode::kUnavailable);
+}
+
+TEST_CASE("The ordinal of a record is found from its offset") {
+  std::string bytes;
+  std::vector<uint64_t> offsets;
+  for (int i = 0; i < 50; ++i) {
+    offsets.push_back(bytes.size());
+    bytes += Frame(std::string(i * 7, 'x'));
+  }
+  MemoryFile file(bytes);
+  for (int i = 0; i < 50; ++i) CHECK(RecordOrdinal(file, offsets[i]) == static_cast<uint64_t>(i));
+  const absl::Status status = WithAddress(absl::DataLossError("bad"), file, offsets[17]);
+  CHECK(status.message() == "bad (memory, record 17, offset " + std::to_string(offsets[17]) + ")");
+}
+
+}  // namespace
+}  // namespace penstock
