@@ -29,9 +29,11 @@ def main(bin_folder):
                        cwd=folder, check=True)
         pathlib.Path(folder, "spec.textproto").write_text(SPEC)
         socket = os.path.join(folder, "penstock.sock")
-        daemon = subprocess.Popen([bin_folder / "penstockd", "--socket", socket])
+        ready, ready_end = os.pipe()
+        daemon = subprocess.Popen([bin_folder / "penstockd", "--socket", socket, "--ready-fd", str(ready_end)], pass_fds=[ready_end])
+        os.close(ready_end)
         try:
-            wait_until_listening(daemon, socket)
+            assert os.read(ready, 1), "penstockd did not start"
             subprocess.run([bin_folder / "penstock", "--socket", socket, "create", "spec.textproto"], cwd=folder, check=True)
             rows = 0
             for batch in penstock.attach("installed", socket=socket):
@@ -42,19 +44,6 @@ def main(bin_folder):
             daemon.terminate()
             daemon.wait()
     print("attached, took", rows, "rows")
-
-
-def wait_until_listening(daemon, path):
-    import socket
-    import time
-
-    deadline = time.monotonic() + 30
-    while daemon.poll() is None and time.monotonic() < deadline:
-        with socket.socket(socket.AF_UNIX) as probe:
-            if probe.connect_ex(path) == 0:
-                return
-        time.sleep(0.01)
-    raise SystemExit("penstockd does not listen on " + path)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,251 @@
+"""Penstock and its peers side by side: `./dev bench peers [--quick] [--cases A,B]`.
+
+Every case is run several times, all sides by turns on the same warm files, and printed as one line of JSON a peer: `ours` and
+`theirs` are medians in examples/s, `ratio`, `min` and `max` the median and the extremes of ours / theirs over the turns, `cpu_ratio`
+the median of their CPU seconds an example over ours, all processes of a side counted. Everything else goes to stderr.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import penstock
+from daemon import BIN, FILES_AT_ONCE, ROOT, ctl, daemon, peak_rss_bytes, spec_text
+from window import process_cpu_seconds
+
+HERE = pathlib.Path(__file__).parent
+RATE_CASES = ["chess_float32", "chess_float64", "chess_float32_read", "flowers"]
+OTHER_CASES = ["handover_12MiB", "first_batch", "memory"]
+MIB = 1 << 20
+
+
+def log(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def run_json(command, seconds):
+    """Runs one side and returns its line of JSON."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60 + 20 * seconds)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+class Bench:
+    def __init__(self, arguments):
+        self.runs = 1 if arguments.quick else arguments.runs
+        self.seconds = 1.0 if arguments.quick else arguments.seconds
+        self.records = {"chess": 200_000 if arguments.quick else 2_000_000, "flowers": 2_000 if arguments.quick else 4_000}
+        self.arguments = arguments
+        self.failed = False
+
+    # ---- data ----
+
+    def files(self, kind):
+        """The pattern of the shards of `kind`, made if they are not there and read once, so that they are warm."""
+        folder = ROOT / "build/bench-data" / f"{kind}-{self.records[kind]}"
+        if not folder.exists():
+            log(f"making {self.records[kind]} {kind} records in {folder}")
+            partial = folder.with_suffix(".partial")
+            subprocess.run(["rm", "-rf", partial], check=True)
+            photos = ["--photos", self.arguments.photos] if kind == "flowers" else []
+            subprocess.run([BIN / "penstock", "make-sample", kind, "--records", str(self.records[kind]), "--out", partial, *photos],
+                           check=True, stdout=subprocess.DEVNULL)
+            partial.rename(folder)
+        for path in folder.iterdir():
+            path.read_bytes()
+        return f"{folder}/*.tfrecord"
+
+    # ---- sides: each returns {"examples_per_s", "cpu_s_per_million"} ----
+
+    def ours(self, case):
+        name = case.removesuffix("_read")
+        name = "chess" if name == "chess_float64" else name
+        with tempfile.TemporaryDirectory() as folder:
+            spec = spec_text(name, self.files(name.partition("_")[0]), folder)
+            with daemon(folder) as (process, socket):
+                ctl(socket, "create", str(spec))
+                return run_json([sys.executable, HERE / "take_penstock.py", "--socket", socket, "--pipeline", name, "--daemon-pid",
+                                 process.pid, "--seconds", self.seconds, *self.read_flag(case)], self.seconds)
+
+    def tensorflow(self, case, form="table"):
+        kind = case.partition("_")[0]
+        options = [] if kind == "flowers" else ["--dtype", self.dtype(case), "--form", form]
+        return run_json([self.arguments.tf_python, HERE / "take_tensorflow.py", "--case", kind, "--files", self.files(kind), "--seconds",
+                         self.seconds, *options, *self.read_flag(case)], self.seconds)
+
+    def torch(self, case):
+        return run_json([self.arguments.torch_python, HERE / "take_torch.py", "--files", self.files("chess"), "--dtype", self.dtype(case),
+                         "--seconds", self.seconds, *self.read_flag(case)], self.seconds)
+
+    def loop(self, case):
+        kind = case.partition("_")[0]
+        options = [] if kind == "flowers" else ["--dtype", self.dtype(case)]
+        return run_json([BIN / f"bench_loop_{kind}", "--files", self.files(kind), "--seconds", self.seconds, *options], self.seconds)
+
+    @staticmethod
+    def dtype(case):
+        return case.split("_")[1]
+
+    @staticmethod
+    def read_flag(case):
+        return ["--read"] if case.endswith("_read") else []
+
+    def faster_form(self, case):
+        """The form of tf.data's bit expansion that is faster on this machine."""
+        rates = {form: self.tensorflow(case, form)["examples_per_s"] for form in ("shifts", "table")}
+        log(f"{case}: tf.data by " + ", ".join(f"{form} {rate:,.0f}/s" for form, rate in rates.items()))
+        return max(rates, key=rates.get)
+
+    # ---- cases ----
+
+    def rate_case(self, case):
+        sides = {"penstock": self.ours}
+        if not case.endswith("_read"):
+            sides["loop"] = self.loop
+        if case == "flowers":
+            sides["tf.data from TFRecord"] = self.tensorflow
+        else:
+            form = self.faster_form(case)
+            sides["tf.data vectorised"] = lambda case: self.tensorflow(case, form)
+            sides["torch NumPy"] = self.torch
+        results = {side: [] for side in sides}
+        for run in range(self.runs):
+            for side, take in sides.items():
+                result = take(case)
+                results[side].append(result)
+                log(f"{case} {run + 1}/{self.runs} {side}: {result['examples_per_s']:,.0f}/s, "
+                    f"{result['cpu_s_per_million']:.3f} CPU s per million")
+        ours = results.pop("penstock")
+        for peer, theirs in results.items():
+            ratios = [a["examples_per_s"] / b["examples_per_s"] for a, b in zip(ours, theirs)]
+            cpu_ratios = [b["cpu_s_per_million"] / a["cpu_s_per_million"] for a, b in zip(ours, theirs)]
+            self.show(case=case, peer=peer, ours=round(median(ours, "examples_per_s")), theirs=round(median(theirs, "examples_per_s")),
+                      ratio=round(statistics.median(ratios), 3), cpu_ratio=round(statistics.median(cpu_ratios), 3), runs=self.runs,
+                      min=round(min(ratios), 3), max=round(max(ratios), 3),
+                      ours_cpu_s_per_million=round(median(ours, "cpu_s_per_million"), 4),
+                      theirs_cpu_s_per_million=round(median(theirs, "cpu_s_per_million"), 4))
+
+    def handover(self, case):
+        """CPU of both sides for a ready batch of 12 MiB at full rate: the producer publishes slots that are filled already."""
+        costs, rates = [], []
+        for _ in range(self.runs):
+            with tempfile.TemporaryDirectory() as folder:
+                socket = os.path.join(folder, "handover.sock")
+                producer = subprocess.Popen([BIN / "bench_handover", socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                try:
+                    if producer.stdout.readline().strip() != "ready":
+                        raise RuntimeError("bench_handover did not start")
+                    cost, rate = self.take_handover(socket, producer.pid)
+                    costs.append(cost)
+                    rates.append(rate)
+                finally:
+                    producer.stdin.close()
+                    producer.wait()
+        self.show(case=case, cpu_us_per_batch=round(statistics.median(costs), 2), batches_per_s=round(statistics.median(rates)),
+                  runs=self.runs, min=round(min(costs), 2), max=round(max(costs), 2))
+
+    def take_handover(self, socket, producer_pid):
+        def cpu_seconds():
+            return time.process_time() + process_cpu_seconds(producer_pid)
+
+        count = begin = 0
+        for batch in penstock.attach("handover", socket=socket):
+            for array in batch.values():
+                array.item(0)
+                array.item(array.size - 1)
+            now = time.perf_counter()
+            if not begin:
+                begin, cpu = now, cpu_seconds()
+                continue
+            count += 1
+            if now - begin >= self.seconds:
+                break
+        return (cpu_seconds() - cpu) / count * 1e6, count / (now - begin)
+
+    def first_batch(self, case):
+        """Seconds from the start of `penstock run` to its first line."""
+        times = []
+        with tempfile.TemporaryDirectory() as folder:
+            spec = spec_text("chess_float32", self.files("chess"), folder)
+            for _ in range(self.runs + 1):
+                begin = time.perf_counter()
+                command = subprocess.Popen([BIN / "penstock", "run", spec, "--steps", "1"], stdout=subprocess.PIPE, text=True)
+                line = command.stdout.readline()
+                times.append(time.perf_counter() - begin)
+                command.stdout.read()
+                if command.wait() != 0 or not line:
+                    raise RuntimeError("penstock run failed")
+        del times[0]  # the programs themselves were not warm
+        self.show(case=case, seconds=round(statistics.median(times), 4), runs=self.runs, min=round(min(times), 4), max=round(max(times), 4))
+
+    def memory(self, case):
+        """Peak memory of the daemon beyond the ring, the shuffle's cells and the read buffers."""
+        over = []
+        for _ in range(self.runs):
+            with tempfile.TemporaryDirectory() as folder:
+                spec = spec_text("chess_float32", self.files("chess"), folder)
+                with daemon(folder) as (process, socket):
+                    ctl(socket, "create", str(spec))
+                    ring_bytes = self.take_some(socket)
+                    # Cells of 256 bytes for 10,000 waiting records; for each open file the chunk in use and two ahead, of 256 KiB.
+                    buffers = 10_000 * 256 + FILES_AT_ONCE * 3 * 256 * 1024
+                    peak = peak_rss_bytes(process.pid)
+                    over.append((peak - ring_bytes - buffers) / MIB)
+                    log(f"memory: peak {peak / MIB:.1f} MiB, ring {ring_bytes / MIB:.1f}, buffers {buffers / MIB:.1f}")
+        self.show(case=case, over_mib=round(statistics.median(over), 1), runs=self.runs, min=round(min(over), 1), max=round(max(over), 1))
+
+    def take_some(self, socket):
+        """Trains for a window and returns the bytes of the ring."""
+        rows = 0
+        for batch in penstock.attach("chess_float32", socket=socket):
+            rows += len(batch["score"])
+            if rows >= self.records["chess"]:
+                break
+        stats = json.loads(ctl(socket, "stats", "chess_float32", "--json"))
+        return int(stats["segmentBytes"])
+
+    def show(self, **fields):
+        print(json.dumps(fields), flush=True)
+
+    def run(self, case):
+        methods = {"handover_12MiB": self.handover, "first_batch": self.first_batch, "memory": self.memory}
+        try:
+            methods.get(case, self.rate_case)(case)
+        except (RuntimeError, OSError, ValueError, subprocess.SubprocessError, penstock.Error) as error:
+            log(f"FAILED: {case}: {error}")
+            self.failed = True
+
+
+def median(results, field):
+    return statistics.median(result[field] for result in results)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tf-python", required=True, help="a Python with TensorFlow")
+    parser.add_argument("--torch-python", required=True, help="a Python with torch")
+    parser.add_argument("--photos", help="the photographs that flowers are made from, if there are none yet")
+    parser.add_argument("--cases", type=lambda text: text.split(","), default=RATE_CASES + OTHER_CASES)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0, help="the window's length")
+    parser.add_argument("--quick", action="store_true", help="fewer records, one run of one second")
+    arguments = parser.parse_args()
+    unknown = set(arguments.cases) - set(RATE_CASES + OTHER_CASES)
+    if unknown:
+        parser.error(f"no such case: {', '.join(unknown)}. There are: {', '.join(RATE_CASES + OTHER_CASES)}")
+
+    bench = Bench(arguments)
+    for case in arguments.cases:
+        bench.run(case)
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
