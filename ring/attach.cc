@@ -243,6 +243,13 @@ AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group) {
   return request;
 }
 
+Status ConnectToDaemon(const std::string& socket_path, uint64_t timeout_ns, int* socket) {
+  Descriptor made;
+  Status status = Connect(socket_path, MonotonicNs() + timeout_ns, &made);
+  if (status.ok()) *socket = made.Release();
+  return status;
+}
+
 Status Attach(const std::string& socket_path, std::string_view pipeline, std::string_view group,
               uint64_t timeout_ns, Attachment* out) {
   if (pipeline.empty() || pipeline.size() > kMaxNameBytes || group.size() > kMaxGroupBytes) {

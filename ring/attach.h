@@ -105,6 +105,10 @@ Status SendReply(int socket, const Status& status, const ConsumerHandle* handle)
 
 AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group);
 
+// Connects to the daemon at `socket_path`; `socket` receives a descriptor that is the caller's to close
+// and does not block. The error says the cause and the next command to type.
+Status ConnectToDaemon(const std::string& socket_path, uint64_t timeout_ns, int* socket);
+
 // What a client holds after attaching; every descriptor is the caller's to close.
 struct Attachment {
   int socket = -1;

@@ -43,8 +43,8 @@ void ControlServer::Adopt(Visitor visitor) {
                  max_connections_);
     return;
   }
-  UniqueFd duplicate(fcntl(visitor.socket.get(), F_DUPFD_CLOEXEC, 0));
-  if (!duplicate.ok()) return;
+  ring::Descriptor duplicate(fcntl(visitor.socket.get(), F_DUPFD_CLOEXEC, 0));
+  if (!duplicate) return;
   const int key = duplicate.get();
   const auto watch = loop_.Watch(key, EPOLLRDHUP | EPOLLHUP | EPOLLET, [this, key](uint32_t) {
     loop_.Unwatch(connections_.at(key).watch);
@@ -52,7 +52,7 @@ void ControlServer::Adopt(Visitor visitor) {
   });
   if (!watch.ok()) return;
   connections_[key] = {std::move(duplicate), *watch};
-  grpc::AddInsecureChannelFromFd(server_.get(), visitor.socket.release());
+  grpc::AddInsecureChannelFromFd(server_.get(), visitor.socket.Release());
 }
 
 }  // namespace penstock

@@ -37,7 +37,7 @@ class ControlServer {
 
   // A duplicate of a connection's descriptor, by which its end is noticed: gRPC does not tell.
   struct Connection {
-    UniqueFd socket;
+    ring::Descriptor socket;
     EventLoop::Id watch = 0;
   };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ring/descriptor.h"
 #include "server/base/file.h"
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
@@ -19,7 +20,6 @@
 #include "server/service/reception.h"
 #include "server/service/sessions.h"
 #include "server/service/socket_file.h"
-#include "server/service/unique_fd.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -82,8 +82,8 @@ absl::Status RunDaemon(const DaemonOptions& options) {
   if (!loop_or.ok()) return loop_or.status();
   EventLoop& loop = **loop_or;
   const sigset_t stop_signals = StopSignals();
-  const UniqueFd signals(signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.ok()) return absl::ErrnoToStatus(errno, "cannot receive signals");
+  const ring::Descriptor signals(signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return absl::ErrnoToStatus(errno, "cannot receive signals");
   absl::Status status = WatchForTheEnd(loop, signals.get(), options.owner_fd);
   if (!status.ok()) return status;
 

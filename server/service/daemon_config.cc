@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "ring/attach.h"
+#include "ring/descriptor.h"
 #include "server/service/text_proto.h"
-#include "server/service/unique_fd.h"
 
 namespace penstock {
 namespace {
@@ -34,8 +34,8 @@ absl::Status CheckSocket(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   std::string text;
   char buffer[16384];
   while (text.size() <= kMaxTextBytes) {

@@ -31,9 +31,9 @@ int Register(int epoll, int fd, uint32_t events, uint64_t id) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create() {
-  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
-  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll.ok() || !wake.ok() || Register(epoll.get(), wake.get(), EPOLLIN, kWakeId) != 0) {
+  ring::Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+  ring::Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll || !wake || Register(epoll.get(), wake.get(), EPOLLIN, kWakeId) != 0) {
     return absl::ErrnoToStatus(errno, "cannot create the event loop");
   }
   return std::unique_ptr<EventLoop>(new EventLoop(std::move(epoll), std::move(wake)));

@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/service/unique_fd.h"
+#include "ring/descriptor.h"
 
 namespace penstock {
 
@@ -46,12 +46,13 @@ class EventLoop {
     std::function<void(uint32_t)> callback;
   };
 
-  EventLoop(UniqueFd epoll, UniqueFd wake) : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
+  EventLoop(ring::Descriptor epoll, ring::Descriptor wake)
+      : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
   void RunTimers();
   int MillisecondsToNextTimer() const;
 
-  const UniqueFd epoll_;
-  const UniqueFd wake_;
+  const ring::Descriptor epoll_;
+  const ring::Descriptor wake_;
   Id next_id_ = 1;
   std::map<Id, Watched> watched_;
   std::map<std::pair<int64_t, Id>, std::function<void()>> timers_;  // by due time, monotonic ns

@@ -16,7 +16,7 @@ namespace {
 // How long accepting rests when not even the spare descriptor helps.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 
-UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+ring::Descriptor OpenSpare() { return ring::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 }  // namespace
 
@@ -55,8 +55,8 @@ absl::Status Listener::Arm() {
 void Listener::AcceptAll() {
   // A bounded number a turn, so that a flood of connections does not starve the other descriptors.
   for (int i = 0; i < 16; ++i) {
-    UniqueFd socket(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.ok()) {
+    ring::Descriptor socket(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) {
       Admit(std::move(socket));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       RefuseOne();
@@ -67,10 +67,10 @@ void Listener::AcceptAll() {
   }
 }
 
-void Listener::Admit(UniqueFd socket) {
+void Listener::Admit(ring::Descriptor socket) {
   ring::Peer peer;
   const ring::Status status = ring::CheckPeer(socket.get(), &peer);
-  UniqueFd pidfd(peer.pidfd);
+  ring::Descriptor pidfd(peer.pidfd);
   if (!status.ok()) return;
   if (!allowed_uids_.contains(peer.uid)) {
     // Powers of two, so that nobody fills the log by knocking.
@@ -84,13 +84,13 @@ void Listener::Admit(UniqueFd socket) {
 }
 
 void Listener::RefuseOne() {
-  spare_.reset();
-  UniqueFd refused(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
-  const bool accepted = refused.ok();
+  spare_ = ring::Descriptor();
+  ring::Descriptor refused(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
+  const bool accepted = static_cast<bool>(refused);
   if ((++refused_ & (refused_ - 1)) == 0) {
     spdlog::warn("refused a connection: no free descriptors ({} refused so far)", refused_);
   }
-  refused.reset();
+  refused = ring::Descriptor();
   spare_ = OpenSpare();
   if (accepted) return;
   loop_.Unwatch(watch_);

@@ -15,18 +15,18 @@
 #include <set>
 
 #include "absl/status/statusor.h"
+#include "ring/descriptor.h"
 #include "ring/liveness.h"
 #include "server/service/event_loop.h"
-#include "server/service/unique_fd.h"
 
 namespace penstock {
 
 // Somebody who has connected and was let in.
 struct Visitor {
-  UniqueFd socket;  // non-blocking
+  ring::Descriptor socket;  // non-blocking
   pid_t pid = 0;
   uid_t uid = 0;
-  UniqueFd pidfd;  // as in ring::Peer
+  ring::Descriptor pidfd;  // as in ring::Peer
 };
 
 class Listener {
@@ -42,14 +42,14 @@ class Listener {
            std::function<void(Visitor)> on_visitor);
   absl::Status Arm();
   void AcceptAll();
-  void Admit(UniqueFd socket);
+  void Admit(ring::Descriptor socket);
   void RefuseOne();
 
   EventLoop& loop_;
   const int listening_;
   std::set<uid_t> allowed_uids_;
   const std::function<void(Visitor)> on_visitor_;
-  UniqueFd spare_;
+  ring::Descriptor spare_;
   EventLoop::Id watch_ = 0;
   EventLoop::Id pause_ = 0;
   uint64_t refused_ = 0;

@@ -61,7 +61,7 @@ ring::Status Sessions::WatchOver(Key key, Session& session) {
                                   [this, key](uint32_t) { End(key, "left"); });
   if (!socket.ok()) return ToRing(socket.status());
   session.socket_watch = *socket;
-  if (!session.visitor.pidfd.ok()) return {};
+  if (!session.visitor.pidfd) return {};
   const auto process = loop_.Watch(session.visitor.pidfd.get(), EPOLLIN,
                                    [this, key](uint32_t) { End(key, "died"); });
   if (!process.ok()) return ToRing(process.status());

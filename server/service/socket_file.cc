@@ -46,11 +46,11 @@ bool IsAt(int fd, const std::string& path) {
          open_file.st_ino == named_file.st_ino && open_file.st_dev == named_file.st_dev;
 }
 
-absl::StatusOr<UniqueFd> TakeLock(const std::string& path) {
+absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path) {
   const std::string lock_path = LockPath(path);
   for (;;) {
-    UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
-    if (!lock.ok()) {
+    ring::Descriptor lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+    if (!lock) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot open the lock ", lock_path,
                                                      "; choose another place with --socket PATH"));
     }
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Create(const std::string
   }
   absl::Status status = MakeDirectory(DirectoryOf(path));
   if (!status.ok()) return status;
-  absl::StatusOr<UniqueFd> lock = TakeLock(path);
+  absl::StatusOr<ring::Descriptor> lock = TakeLock(path);
   if (!lock.ok()) return lock.status();
   std::unique_ptr<SocketFile> file(new SocketFile(path, *std::move(lock)));
   status = file->Listen();
@@ -96,13 +96,13 @@ absl::Status SocketFile::Listen() {
     }
     unlink(path_.c_str());
   }
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ring::Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path_.data(), path_.size());
   // The mode of an unbound socket is that of its file, less the umask: never wider than 0660, at no
   // moment.
-  if (!fd.ok() || fchmod(fd.get(), 0660) != 0 ||
+  if (!fd || fchmod(fd.get(), 0660) != 0 ||
       bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot bind ", path_));
   }
@@ -114,7 +114,7 @@ absl::Status SocketFile::Listen() {
 }
 
 SocketFile::~SocketFile() {
-  if (socket_.ok()) unlink(path_.c_str());
+  if (socket_) unlink(path_.c_str());
   unlink(LockPath(path_).c_str());
   if (remove_directory_) rmdir(DirectoryOf(path_).c_str());
 }

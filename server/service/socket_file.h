@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "server/service/unique_fd.h"
+#include "ring/descriptor.h"
 
 namespace penstock {
 
@@ -32,12 +32,13 @@ class SocketFile {
   void RemoveDirectoryToo() { remove_directory_ = true; }
 
  private:
-  SocketFile(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  SocketFile(std::string path, ring::Descriptor lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   absl::Status Listen();
 
   const std::string path_;
-  const UniqueFd lock_;
-  UniqueFd socket_;
+  const ring::Descriptor lock_;
+  ring::Descriptor socket_;
   bool remove_directory_ = false;
 };
 
