@@ -17,14 +17,6 @@
 namespace penstock::ring {
 namespace {
 
-// Longer spins take a core from those that produce the batch.
-constexpr uint64_t kSpinNs = 10'000;
-// How long a second batch is waited for when one is ready: half the wake-ups where batches come
-// fast, and no delay to speak of where they come slowly.
-constexpr uint64_t kPatienceNs = 2'000'000;
-// How often a sleeper looks whether the daemon lives.
-constexpr uint64_t kLookNs = 100'000'000;
-
 // How many forks lie between the first process and this one.
 std::atomic<uint32_t> num_forks{0};
 
@@ -39,13 +31,19 @@ Status SystemError(const char* what) {
           std::string(what) + ": " + std::strerror(errno)};
 }
 
+// The time `delay_ns` later; a thousand years stand for ever.
+uint64_t After(uint64_t start_ns, uint64_t delay_ns) {
+  return start_ns + std::min(delay_ns, uint64_t{1} << 62);
+}
+
 Status Malformed(const std::string& what) {
   return {Code::kInternal, "the ring that penstockd sent is malformed: " + what};
 }
 
 }  // namespace
 
-Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out) {
+Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
+                    const WaitTimes& times) {
   std::unique_ptr<Reader> reader(new Reader);
   reader->socket_ = Descriptor(attachment.socket);
   reader->segment_fd_ = Descriptor(attachment.segment_fd);
@@ -53,6 +51,7 @@ Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out) 
   reader->bell_fd_ = Descriptor(attachment.bell_fd);
   reader->consumer_ = attachment.consumer;
   reader->position_ = attachment.start_step;
+  reader->times_ = times;
   CountForks();
   reader->fork_count_ = num_forks.load(std::memory_order_relaxed);
   if (Status status = reader->Map(); !status.ok()) return status;
@@ -219,8 +218,7 @@ void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns) {
 
 Reader::Result Reader::Wait(uint64_t timeout_ns) {
   const uint64_t start_ns = MonotonicNs();
-  const uint64_t deadline_ns =
-      timeout_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + timeout_ns;
+  const uint64_t deadline_ns = After(start_ns, timeout_ns);
   uint64_t now_ns = start_ns;
   ++stats_.waits;
   bool hung_up = false;
@@ -243,17 +241,17 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
                         "; start it again, create the pipeline and attach anew");
       break;
     }
-    if (now_ns - start_ns < kSpinNs) {
+    if (now_ns - start_ns < times_.spin_ns) {
       for (int i = 0; i < 16; ++i) SpinPause();
     } else if (now_ns >= deadline_ns) {
       result = Result::kTimeout;
       break;
-    } else if (now_ns - start_ns < kPatienceNs) {
-      Sleep(position_ + 2, std::min(deadline_ns, start_ns + kPatienceNs));
+    } else if (now_ns - start_ns < times_.patience_ns) {
+      Sleep(position_ + 2, std::min(deadline_ns, After(start_ns, times_.patience_ns)));
     } else {
       // A dead daemon publishes nothing more, so what is published after this look is all there is.
       hung_up = HungUp();
-      if (!hung_up) Sleep(position_ + 1, std::min(deadline_ns, now_ns + kLookNs));
+      if (!hung_up) Sleep(position_ + 1, std::min(deadline_ns, After(now_ns, times_.look_ns)));
     }
     now_ns = MonotonicNs();
   }

@@ -46,6 +46,18 @@ struct ReaderStats {
   uint64_t wait_ns = 0;  // in those waits
 };
 
+// How a consumer waits for a batch. The defaults are right for everybody but tests, which rule out
+// the looks by which a lost wake-up would heal.
+struct WaitTimes {
+  // Before it sleeps. Longer spins take a core from those that produce the batch.
+  uint64_t spin_ns = 10'000;
+  // How long it sleeps for two batches rather than one: half the wake-ups where batches come fast,
+  // and no delay to speak of where they come slowly.
+  uint64_t patience_ns = 2'000'000;
+  // How often it looks whether the daemon lives.
+  uint64_t look_ns = 100'000'000;
+};
+
 class Reader {
  public:
   enum class Result {
@@ -56,7 +68,8 @@ class Reader {
   };
 
   // Takes the descriptors over, also on failure.
-  static Status Open(const Attachment& attachment, std::unique_ptr<Reader>* out);
+  static Status Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
+                     const WaitTimes& times = {});
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -114,6 +127,7 @@ class Reader {
   uint32_t consumer_ = 0;
   uint32_t index_ = 0;
   uint32_t fork_count_ = 0;
+  WaitTimes times_;
 
   // Own synchronisation.
   std::atomic<uint32_t> leases_{0};

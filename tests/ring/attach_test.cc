@@ -1,0 +1,277 @@
+// The attach protocol: what the daemon makes of any bytes, and what a client makes of any answer.
+#include "ring/attach.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ring/liveness.h"
+#include "tests/ring/test_ring.h"
+#include "tests/support/attach_server.h"
+#include "tests/support/catch.h"
+
+namespace penstock::ring {
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+std::vector<uint8_t> BytesOf(const AttachRequest& request) {
+  std::vector<uint8_t> bytes(sizeof request);
+  std::memcpy(bytes.data(), &request, sizeof request);
+  return bytes;
+}
+
+struct Parsed {
+  ParseState state;
+  ParsedRequest request;
+  Status error;
+};
+Parsed Parse(const std::vector<uint8_t>& bytes) {
+  Parsed parsed;
+  parsed.state = ParseRequest(bytes.data(), bytes.size(), &parsed.request, &parsed.error);
+  return parsed;
+}
+
+TEST_CASE("a request is understood, and no part of it is") {
+  const std::vector<uint8_t> bytes = BytesOf(EncodeRequest("chess", "eval"));
+  const Parsed parsed = Parse(bytes);
+  REQUIRE(parsed.state == ParseState::kRequest);
+  CHECK(parsed.request.pipeline == "chess");
+  CHECK(parsed.request.group == "eval");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    CHECK(Parse({bytes.begin(), bytes.begin() + size}).state == ParseState::kNeedMore);
+  }
+  CHECK(Parse(BytesOf(EncodeRequest("chess", ""))).request.group == "default");
+  const std::string longest(128, 'p');
+  CHECK(Parse(BytesOf(EncodeRequest(longest, ""))).request.pipeline == longest);
+}
+
+TEST_CASE("other protocols are refused at their first other byte") {
+  for (const std::string text :
+       {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\n", "PNSTKATX"}) {
+    INFO(text);
+    const std::vector<uint8_t> bytes(text.begin(), text.end());
+    CHECK(Parse(bytes).state == ParseState::kRefused);
+  }
+  CHECK(Parse({'P', 'R'}).state == ParseState::kRefused);
+  CHECK(Parse({'P', 'N'}).state == ParseState::kNeedMore);
+}
+
+TEST_CASE("another version is refused with both, whatever follows") {
+  AttachRequest request = EncodeRequest("chess", "");
+  request.abi_version = 77;
+  request.request_bytes = 4000;
+  std::vector<uint8_t> bytes = BytesOf(request);
+  bytes.resize(16);
+  const Parsed parsed = Parse(bytes);
+  CHECK(parsed.state == ParseState::kRefused);
+  CHECK(parsed.error.code == Code::kFailedPrecondition);
+  CHECK_THAT(parsed.error.message, Catch::Contains("the client 77, the daemon 1"));
+}
+
+TEST_CASE("hostile requests are refused") {
+  AttachRequest request = EncodeRequest("chess", "");
+  SECTION("empty name") { request.pipeline_bytes = 0; }
+  SECTION("long name") { request.pipeline_bytes = 129; }
+  SECTION("huge name") { request.pipeline_bytes = UINT32_MAX; }
+  SECTION("long group") { request.group_bytes = 65; }
+  SECTION("operation") { request.operation = 2; }
+  SECTION("flags") { request.flags = 1; }
+  SECTION("size") { request.request_bytes = 255; }
+  CHECK(Parse(BytesOf(request)).state == ParseState::kRefused);
+}
+
+TEST_CASE("random bytes never get through unless they are a request") {
+  std::mt19937_64 dice(20);
+  int requests = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<uint8_t> bytes = BytesOf(EncodeRequest("chess", "eval"));
+    const int changes = static_cast<int>(dice() % 4);
+    for (int i = 0; i < changes; ++i) bytes[dice() % 64] = static_cast<uint8_t>(dice());
+    bytes.resize(dice() % 300);
+    const Parsed parsed = Parse(bytes);
+    if (parsed.state == ParseState::kRequest) {
+      ++requests;
+      CHECK(parsed.request.pipeline.size() <= 128);
+      CHECK(parsed.request.group.size() <= 64);
+    }
+  }
+  CHECK(requests > 100);
+}
+
+// A listening socket whose first connection is handled by a function.
+class OneShotServer {
+ public:
+  explicit OneShotServer(std::function<void(int)> handle) {
+    char pattern[] = "/tmp/penstock-attach-XXXXXX";
+    REQUIRE(mkdtemp(pattern) != nullptr);
+    folder_ = pattern;
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path().c_str());
+    listener_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(listen(listener_.get(), 1) == 0);
+    thread_ = std::thread([this, handle] {
+      const Descriptor connection(accept(listener_.get(), nullptr, nullptr));
+      handle(connection.get());
+    });
+  }
+  ~OneShotServer() {
+    thread_.join();
+    unlink(path().c_str());
+    rmdir(folder_.c_str());
+  }
+  std::string path() const { return folder_ + "/socket"; }
+
+ private:
+  std::string folder_;
+  Descriptor listener_;
+  std::thread thread_;
+};
+
+Status TryAttach(const std::string& path, uint64_t timeout_ns = 10 * kSecondNs) {
+  Attachment attachment;
+  return Attach(path, "chess", "", timeout_ns, &attachment);
+}
+
+TEST_CASE("a client says what is wrong with an answer") {
+  SECTION("another version's daemon, whose words are shown") {
+    OneShotServer server([](int connection) {
+      AttachReply reply = {};
+      reply.magic = kReplyMagic;
+      reply.abi_version = 9;
+      reply.code = 9;
+      const char message[] = "both versions";
+      reply.message_bytes = sizeof message - 1;
+      std::memcpy(reply.message, message, sizeof message);
+      CHECK(write(connection, &reply, sizeof reply) == sizeof reply);
+      char rest[256];
+      CHECK(read(connection, rest, sizeof rest) > 0);
+    });
+    const Status status = TryAttach(server.path());
+    CHECK(status.code == Code::kFailedPrecondition);
+    CHECK(status.message == "both versions");
+  }
+  SECTION("another protocol") {
+    OneShotServer server([](int connection) {
+      CHECK(write(connection, "HTTP/1.1 400 Bad Request\r\n\r\n", 28) == 28);
+      char rest[256];
+      CHECK(read(connection, rest, sizeof rest) > 0);
+    });
+    CHECK_THAT(TryAttach(server.path()).message, Catch::Contains("is no penstockd"));
+  }
+  SECTION("a connection that closes") {
+    OneShotServer server([](int connection) {
+      char rest[256];
+      CHECK(read(connection, rest, sizeof rest) > 0);
+    });
+    const Status status = TryAttach(server.path());
+    CHECK(status.code == Code::kUnavailable);
+    CHECK_THAT(status.message, Catch::Contains("closed the connection without an answer"));
+  }
+  SECTION("no answer") {
+    OneShotServer server([](int connection) {
+      char rest[256];
+      while (read(connection, rest, sizeof rest) > 0) {
+      }
+    });
+    const Status status = TryAttach(server.path(), 1000);
+    CHECK(status.code == Code::kUnavailable);
+    CHECK_THAT(status.message, Catch::Contains("did not answer"));
+  }
+  SECTION("success without descriptors") {
+    OneShotServer server([](int connection) {
+      AttachReply reply = {};
+      reply.magic = kReplyMagic;
+      reply.abi_version = kAbiVersion;
+      CHECK(write(connection, &reply, sizeof reply) == sizeof reply);
+      char rest[256];
+      CHECK(read(connection, rest, sizeof rest) > 0);
+    });
+    CHECK(TryAttach(server.path()).code == Code::kInternal);
+  }
+}
+
+TEST_CASE("a client says why it cannot connect") {
+  char pattern[] = "/tmp/penstock-attach-XXXXXX";
+  REQUIRE(mkdtemp(pattern) != nullptr);
+  const std::string path = std::string(pattern) + "/socket";
+  SECTION("nothing there") {
+    CHECK(TryAttach(path).message == "no penstockd at " + path +
+                                         ": there is no such socket; start one: penstockd "
+                                         "--socket " +
+                                         path);
+  }
+  SECTION("a socket that nobody listens on") {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    Descriptor gone(socket(AF_UNIX, SOCK_STREAM, 0));
+    REQUIRE(bind(gone.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    const Status status = TryAttach(path);
+    CHECK(status.code == Code::kUnavailable);
+    CHECK_THAT(status.message, Catch::Contains("nobody listens on this socket any more"));
+    SECTION("and that is not ours to use") {
+      if (geteuid() != 0) return;  // only root can become somebody else
+      chmod(pattern, 0755);
+      chmod(path.c_str(), 0600);
+      const pid_t child = fork();
+      if (child == 0) {
+        if (setuid(65534) != 0) _exit(2);
+        const Status refused = TryAttach(path);
+        _exit(refused.code == Code::kPermissionDenied &&
+                      refused.message.find("you are user 65534, the socket's owner is 0; look at "
+                                           "it: ls -l ") != std::string::npos
+                  ? 0
+                  : 1);
+      }
+      int state = 0;
+      REQUIRE(waitpid(child, &state, 0) == child);
+      CHECK(state == 0);
+    }
+  }
+  SECTION("a path that is too long") {
+    CHECK(TryAttach("/tmp/" + std::string(200, 'x')).code == Code::kInvalidArgument);
+  }
+  unlink(path.c_str());
+  rmdir(pattern);
+}
+
+TEST_CASE("the default socket: PENSTOCK_SOCKET, XDG_RUNTIME_DIR, /run") {
+  setenv("PENSTOCK_SOCKET", "/a/b", 1);
+  setenv("XDG_RUNTIME_DIR", "/run/user/1", 1);
+  CHECK(DefaultSocketPath() == "/a/b");
+  setenv("PENSTOCK_SOCKET", "", 1);
+  CHECK(DefaultSocketPath() == "/run/user/1/penstock.sock");
+  unsetenv("PENSTOCK_SOCKET");
+  unsetenv("XDG_RUNTIME_DIR");
+  CHECK(DefaultSocketPath() == "/run/penstock/penstock.sock");
+}
+
+TEST_CASE("the kernel says who the peer is, and when it has died") {
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const Descriptor ours(ends[0]), theirs(ends[1]);
+  Peer peer;
+  REQUIRE(CheckPeer(ours.get(), &peer).ok());
+  CHECK(peer.pid == getpid());
+  CHECK(peer.uid == geteuid());
+  const Descriptor pidfd(peer.pidfd);
+  REQUIRE(pidfd);
+  pollfd entry = {pidfd.get(), POLLIN, 0};
+  CHECK(poll(&entry, 1, 0) == 0);
+  CHECK_FALSE(CheckPeer(pidfd.get(), &peer).ok());
+}
+
+}  // namespace
+}  // namespace penstock::ring
