@@ -54,8 +54,11 @@ struct JpegDecoder::State {
   static void InitSource(j_decompress_ptr) {}
   static void TermSource(j_decompress_ptr) {}
 
-  // All data was there from the beginning.
+  // All data was there from the beginning: this is its end. Inside something that has begun,
+  // libjpeg is asked to wait, and each caller below says what that means; TensorFlow does so too,
+  // whose verdict on an image without the second byte of its end marker is thereby met.
   static boolean FillInput(j_decompress_ptr info) {
+    if (info->src->bytes_in_buffer != 0) return FALSE;
     FailWith(reinterpret_cast<j_common_ptr>(info), kCut);
   }
 
@@ -101,11 +104,16 @@ struct JpegDecoder::State {
   // Back to the state before Start(), with all of the image's memory given back. Does not fail.
   void Forget() { jpeg_abort_decompress(&info); }
 
+  bool Cut() {
+    std::snprintf(message, sizeof(message), "%s", kCut);
+    return false;
+  }
+
   bool RunHeader(const uint8_t* data, size_t size, const JpegOptions& options) {
     if (setjmp(escape) != 0) return false;
     source.next_input_byte = data;
     source.bytes_in_buffer = size;
-    jpeg_read_header(&info, TRUE);
+    if (jpeg_read_header(&info, TRUE) == JPEG_SUSPENDED) return Cut();
     const int64_t width = info.image_width, height = info.image_height;
     if (width > kJpegSideMax || height > kJpegSideMax || width * height > kJpegPixelsMax) {
       std::snprintf(message, sizeof(message),
@@ -141,7 +149,7 @@ struct JpegDecoder::State {
 
   bool RunDecode(uint8_t* pixels) {
     if (setjmp(escape) != 0) return false;
-    jpeg_start_decompress(&info);
+    if (!jpeg_start_decompress(&info)) return Cut();
     const bool has_inks = info.out_color_space == JCS_CMYK;
     const size_t row_bytes = size_t{1} * shape.width * shape.channels;
     constexpr int kRowsMax = 16;
@@ -150,15 +158,16 @@ struct JpegDecoder::State {
       uint8_t* const next = pixels + info.output_scanline * row_bytes;
       if (has_inks) {
         rows[0] = cmyk_row.data();
-        jpeg_read_scanlines(&info, rows, 1);
+        if (jpeg_read_scanlines(&info, rows, 1) == 0) return Cut();
         InksToRgb(next);
         continue;
       }
       const int left = info.output_height - info.output_scanline;
       const int count = left < kRowsMax ? left : kRowsMax;
       for (int i = 0; i < count; ++i) rows[i] = next + i * row_bytes;
-      jpeg_read_scanlines(&info, rows, count);
+      if (jpeg_read_scanlines(&info, rows, count) == 0) return Cut();
     }
+    // Looks for the end marker. False would mean that it has begun, which is enough.
     jpeg_finish_decompress(&info);
     return true;
   }
