@@ -59,8 +59,9 @@ void Doorbell::EndWatch() {
 }
 
 void Doorbell::Sleep(uint64_t timeout_ns) {
-  // Rounded up to milliseconds, so that a short timeout is no busy loop.
-  const uint64_t timeout_ms = std::min<uint64_t>(timeout_ns / 1'000'000 + 1, 1'000'000'000);
+  // Rounded up to milliseconds, so that a short time-out is no busy loop.
+  const uint64_t timeout_ms =
+      std::min<uint64_t>(timeout_ns / 1'000'000 + (timeout_ns % 1'000'000 != 0), 1'000'000'000);
   epoll_event events[16];
   epoll_wait(epoll_.get(), events, 16, static_cast<int>(timeout_ms));
 }

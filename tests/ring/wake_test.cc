@@ -1,0 +1,158 @@
+// No lost wake-up in either direction, with the time-outs that would heal one taken away: a lost
+// one hangs the test.
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tests/ring/test_ring.h"
+#include "tests/support/catch.h"
+
+namespace penstock::ring {
+namespace {
+
+constexpr uint64_t kEver = UINT64_MAX;
+// A consumer that sleeps at once, always for two batches, and never looks around by itself.
+constexpr WaitTimes kForTwo = {0, kEver, kEver};
+// One that sleeps at once for the very next batch.
+constexpr WaitTimes kForOne = {0, 0, kEver};
+constexpr WaitTimes kSpins = {5'000, 1'000, kEver};
+
+// What a random number of turns of an empty loop takes: it shifts the threads against each other.
+void Dawdle(std::mt19937* dice) {
+  for (uint32_t i = (*dice)() % 400; i > 0; --i) asm volatile("");
+}
+
+void ProduceAll(Writer* writer, uint64_t steps, bool dawdle) {
+  std::mt19937 dice(1);
+  for (uint64_t step = 0; step < steps; ++step) {
+    int slot;
+    while ((slot = writer->TryClaim()) < 0) writer->WaitForRelease(kEver);
+    if (dawdle) Dawdle(&dice);
+    FillAndPublish(writer, slot, step);
+  }
+  writer->Finish(Code::kOk, "");
+}
+
+// Takes everything to the end; returns the number of batches, or -1 if one was wrong.
+int64_t ConsumeAll(Reader* reader, uint32_t keep, uint32_t seed) {
+  std::mt19937 dice(seed);
+  std::vector<Lease> held;
+  int64_t batches = 0;
+  bool fine = true;
+  uint64_t expected = reader->position();
+  while (true) {
+    Lease lease;
+    const Reader::Result result = reader->Next(kEver, &lease);
+    if (result != Reader::Result::kBatch) {
+      fine &= result == Reader::Result::kEnd;
+      break;
+    }
+    fine &= lease.step == expected++ && IsIntact(lease);
+    ++batches;
+    held.push_back(lease);
+    Dawdle(&dice);
+    while (held.size() > keep) {
+      const size_t which = dice() % held.size();
+      fine &= IsIntact(held[which]);
+      reader->Release(held[which]);
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+  }
+  for (const Lease& lease : held) reader->Release(lease);
+  return fine ? batches : -1;
+}
+
+void RunPair(const WaitTimes& times, uint32_t slots, uint32_t keep, bool dawdle, uint64_t steps) {
+  auto writer = MakeWriter(SmallRing(slots, std::max(slots, 2u)));
+  TestConsumer consumer(writer.get(), times);
+  std::thread producer([&] { ProduceAll(writer.get(), steps, dawdle); });
+  const int64_t batches = ConsumeAll(&consumer.reader(), keep, 7);
+  producer.join();
+  CHECK(batches == static_cast<int64_t>(steps));
+}
+
+TEST_CASE("writer and one consumer wake each other") {
+  SECTION("for one, two slots") { RunPair(kForOne, 2, 0, false, 30000); }
+  SECTION("for one, three slots, slow writer") { RunPair(kForOne, 3, 0, true, 30000); }
+  SECTION("for two, two slots: the ring is full before two are ready") {
+    RunPair(kForTwo, 2, 1, false, 30000);
+  }
+  SECTION("for two, three slots, two of them held") { RunPair(kForTwo, 3, 2, false, 30000); }
+  SECTION("for two, five slots, slow writer") { RunPair(kForTwo, 5, 1, true, 30000); }
+  SECTION("with spins") { RunPair(kSpins, 3, 1, true, 30000); }
+}
+
+TEST_CASE("a writer with several consumers of different pace") {
+  auto writer = MakeWriter();
+  std::vector<std::unique_ptr<TestConsumer>> consumers;
+  for (int i = 0; i < 4; ++i) {
+    consumers.push_back(
+        std::make_unique<TestConsumer>(writer.get(), i % 2 == 0 ? kForTwo : kForOne));
+  }
+  constexpr uint64_t kSteps = 10000;
+  int64_t batches[4];
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 4; ++i) {
+    threads.emplace_back(
+        [&, i] { batches[i] = ConsumeAll(&consumers[i]->reader(), i % 2, 100 + i); });
+  }
+  ProduceAll(writer.get(), kSteps, true);
+  for (std::thread& thread : threads) thread.join();
+  for (int64_t count : batches) CHECK(count == kSteps);
+}
+
+TEST_CASE("consumers that come and go") {
+  auto writer = MakeWriter();
+  constexpr uint64_t kSteps = 10000;
+  TestConsumer stays(writer.get(), kForTwo);
+  std::atomic<bool> over{false};
+  std::atomic<int> wrong{0};
+  std::thread visitors([&] {
+    std::mt19937 dice(3);
+    while (!over) {
+      TestConsumer visitor(writer.get(), kForOne);
+      uint64_t expected = visitor.start();
+      for (uint32_t i = dice() % 20; i > 0; --i) {
+        Lease lease;
+        if (visitor.reader().Next(kEver, &lease) != Reader::Result::kBatch) break;
+        wrong += lease.step != expected++ || !IsIntact(lease);
+        // Some it takes with it into its grave.
+        if (dice() % 3 != 0) visitor.reader().Release(lease);
+        if (visitor.reader().leases() >= 2) break;
+      }
+      visitor.Detach();
+    }
+  });
+  int64_t batches = 0;
+  std::thread stayer([&] { batches = ConsumeAll(&stays.reader(), 1, 11); });
+  ProduceAll(writer.get(), kSteps, false);
+  stayer.join();
+  over = true;
+  visitors.join();
+  CHECK(batches == kSteps);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("several threads wait for a slot, and an interrupt wakes them all") {
+  auto writer = MakeWriter();
+  Produce(writer.get());
+  std::atomic<int> woken{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      writer->WaitForRelease(kEver);
+      ++woken;
+    });
+  }
+  while (woken < 4) {
+    writer->Interrupt();
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(woken == 4);
+}
+
+}  // namespace
+}  // namespace penstock::ring
