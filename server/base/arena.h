@@ -19,6 +19,11 @@ class Arena {
   // Readable and writable bytes behind every allocation, so that a kernel may load or store whole vectors.
   static constexpr size_t kPadding = 64;
 
+  // Gives back memory of std::aligned_alloc.
+  struct Free {
+    void operator()(uint8_t* memory) const;
+  };
+
   Arena() = default;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -37,9 +42,6 @@ class Arena {
   size_t capacity_bytes() const { return capacity_bytes_; }
 
  private:
-  struct Free {
-    void operator()(uint8_t* memory) const;
-  };
   struct Chunk {
     std::unique_ptr<uint8_t, Free> memory;
     size_t bytes;

@@ -57,7 +57,7 @@ class ExecutorImpl final : public Executor {
         num_workers_(options.workers > 0 ? options.workers : std::max(1, UsableProcessors())),
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
         late_files_(plan_->files(), plan_->manifest()),
-        front_(*plan_, reads_) {
+        front_(*plan_, store_, reads_) {
     for (int i = 0; i < num_workers_; ++i) clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
     start_sample_ = TakeSample();
   }
@@ -78,14 +78,21 @@ class ExecutorImpl final : public Executor {
   ExecutorStats Snapshot() const override;
 
  private:
+  // What one worker keeps for itself.
+  struct WorkerTools {
+    StageClock& clock;
+    BlockRunner runner;
+    ChunkReader reader;
+  };
+
   void Work(int worker);
-  bool WorkOnce(BlockRunner& runner, StageClock& clock, FrontResult* front);
+  bool WorkOnce(WorkerTools& tools, FrontResult* front);
   bool WantsFront() const;
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
   bool Claim();
   bool RunTask(BlockRunner& runner);
-  bool RunRead(StageClock& clock);
+  bool RunRead(WorkerTools& tools);
   void WaitForSlot();
   void Commit();
 
@@ -113,6 +120,7 @@ class ExecutorImpl final : public Executor {
 
   // Own synchronisation.
   FileTable late_files_;
+  RecordStore store_;
   ReadQueue reads_;
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
@@ -151,14 +159,14 @@ class ExecutorImpl final : public Executor {
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
   StageClock& clock = *clocks_[worker];
-  BlockRunner runner(*plan_, late_files_, clock);
+  WorkerTools tools{clock, BlockRunner(*plan_, late_files_, clock), ChunkReader(store_)};
   FrontResult front = FrontResult::kStuck;
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (WorkOnce(runner, clock, &front)) continue;
+    if (WorkOnce(tools, &front)) continue;
     for (int spin = 0; spin < kSpins && !HasTasks() && reads_.empty(); ++spin) Pause();
     // The last look before sleeping comes behind the ticket: what changes after it wakes us at once.
     const Event::Ticket ticket = work_.Prepare();
-    if (stop_.load() || WorkOnce(runner, clock, &front)) {
+    if (stop_.load() || WorkOnce(tools, &front)) {
       work_.Cancel();
     } else if (front == FrontResult::kRingFull && !slot_waiter_.exchange(true)) {
       work_.Cancel();
@@ -171,13 +179,13 @@ void ExecutorImpl::Work(int worker) {
 }
 
 // Does one thing, the most urgent first; false when there was none. `front` tells why the front did not go forward.
-bool ExecutorImpl::WorkOnce(BlockRunner& runner, StageClock& clock, FrontResult* front) {
+bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   *front = FrontResult::kStuck;
   if (WantsFront() && front_mutex_.try_lock()) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
-    *front = RunFront(clock);
+    *front = RunFront(tools.clock);
   }
-  return RunTask(runner) || *front == FrontResult::kForward || RunRead(clock);
+  return RunTask(tools.runner) || *front == FrontResult::kForward || RunRead(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on with meanwhile.
@@ -266,11 +274,11 @@ bool ExecutorImpl::RunTask(BlockRunner& runner) {
   return true;
 }
 
-bool ExecutorImpl::RunRead(StageClock& clock) {
+bool ExecutorImpl::RunRead(WorkerTools& tools) {
   ReadRequest* request = reads_.Pop();
   if (request == nullptr) return false;
-  StageClock::Scope scope(clock, 0);
-  bytes_read_.fetch_add(penstock::RunRead(request), std::memory_order_relaxed);
+  StageClock::Scope scope(tools.clock, 0);
+  bytes_read_.fetch_add(tools.reader.Run(request), std::memory_order_relaxed);
   work_.NotifyAll();
   return true;
 }

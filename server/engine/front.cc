@@ -30,7 +30,7 @@ class MeasuredOrderOp final : public OrderOp {
 
 }  // namespace
 
-Front::Front(const PlanImpl& plan, ReadQueue& reads) : plan_(plan), context_{store_, reads} {
+Front::Front(const PlanImpl& plan, RecordStore& store, ReadQueue& reads) : context_{store, reads} {
   for (const PlannedOrder& planned : plan.order()) {
     last_ = std::make_unique<MeasuredOrderOp>(planned.make(context_, std::move(last_)), planned.stage, clock_);
   }
@@ -51,7 +51,7 @@ Pulled Front::Assemble(Step* step) {
 absl::Status Front::status() const { return last_->status(); }
 
 void Front::Release(Step* step) {
-  for (const RecordRef& record : step->records) store_.Release(record);
+  context_.store.Release(step->records);
   step->records.clear();
 }
 

@@ -1,7 +1,7 @@
 // The sequential front of a running pipeline: pulls references through the order ops and assigns them to the rows of steps.
 //
 // Threads:  one at a time (the executor's front lock); the ReadQueue it fills is emptied by any worker.
-// Owns:     the order ops with their state, the record store.
+// Owns:     the order ops with their state.
 // Cost:     about 10 ns a record.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace penstock {
 
 class Front {
  public:
-  Front(const PlanImpl& plan, ReadQueue& reads);
+  Front(const PlanImpl& plan, RecordStore& store, ReadQueue& reads);
 
   // Whose clock is charged; set by the worker that holds the front's lock.
   void set_clock(StageClock* clock) { clock_ = clock; }
@@ -31,11 +31,7 @@ class Front {
   // The step's records are no longer needed.
   void Release(Step* step);
 
-  uint64_t store_bytes() const { return store_.capacity_bytes(); }
-
  private:
-  const PlanImpl& plan_;
-  RecordStore store_;
   FrontContext context_;
   StageClock* clock_ = nullptr;
   std::unique_ptr<OrderOp> last_;

@@ -1,6 +1,12 @@
 #include "server/engine/read_queue.h"
 
 namespace penstock {
+namespace {
+
+// Asked of the kernel beyond what is read, so that a disk works while the processor does.
+constexpr uint64_t kReadAheadBytes = 512 << 10;
+
+}  // namespace
 
 void ReadQueue::Push(ReadRequest* request) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -18,20 +24,27 @@ ReadRequest* ReadQueue::Pop() {
   return request;
 }
 
-uint64_t RunRead(ReadRequest* request) {
-  RecordChunk* chunk = request->chunk;
+uint64_t ChunkReader::Run(ReadRequest* request) {
+  uint64_t bytes_read = 0;
+  request->records.clear();
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
   if (file.ok()) {
-    ReadChunk(**file, request->offset, request->expect_late, chunk);
-    if (!chunk->error.ok()) chunk->error = WithAddress(chunk->error, **file, chunk->error_offset);
-    if (!chunk->end_of_file && !chunk->next_is_late) (*file)->WillNeed(chunk->next_offset, 2 * kChunkBytes);
+    ReadChunk(**file, request->offset, request->expect_late, &chunk_);
+    bytes_read = chunk_.bytes_read;
+    request->records.reserve(chunk_.records.size());
+    for (const RecordChunk::Record& record : chunk_.records) {
+      const uint8_t* data = record.late ? nullptr : cells_.Keep(chunk_.data(record), record.length);
+      request->records.push_back({data, record.offset, record.length, request->file});
+    }
+    request->error = chunk_.error.ok() ? absl::OkStatus() : WithAddress(chunk_.error, **file, chunk_.error_offset);
+    request->end_of_file = chunk_.end_of_file;
+    request->next_offset = chunk_.next_offset;
+    request->next_is_late = chunk_.next_is_late;
+    if (!chunk_.end_of_file && !chunk_.next_is_late) (*file)->WillNeed(chunk_.next_offset, kReadAheadBytes);
   } else {
-    chunk->records.clear();
-    chunk->bytes_read = 0;
-    chunk->error = file.status();
+    request->error = file.status();
   }
-  // From the store on, chunk and request are the front's.
-  const uint64_t bytes_read = chunk->bytes_read;
+  // From the store on the request is the front's.
   request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
   return bytes_read;
 }

@@ -1,4 +1,4 @@
-// Read tasks: chunks that the front has asked for and a worker will fill.
+// Read tasks: the next records of a file, which the front has asked for and a worker will find.
 //
 // Threads:  Push() by the front; Pop() by any worker; a request's fields belong to the worker between Pop() and the store of `done`, else to the front.
 // Owns:     nothing; a request lives until the front has seen it done.
@@ -10,16 +10,26 @@
 #include <mutex>
 
 #include "server/engine/file_table.h"
+#include "server/engine/record.h"
+#include "server/engine/record_store.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
 
 struct ReadRequest {
+  // Set by the front.
   FileTable* files = nullptr;
   uint32_t file = 0;
   uint64_t offset = 0;
   bool expect_late = false;
-  RecordChunk* chunk = nullptr;
+
+  // Set by the worker.
+  RecordList records;
+  absl::Status error;  // what stopped the reading behind the last record
+  bool end_of_file = false;
+  uint64_t next_offset = 0;
+  bool next_is_late = false;
+
   std::atomic<bool> done{false};  // SYNC chunk-ready
 };
 
@@ -36,7 +46,17 @@ class ReadQueue {
   std::atomic<size_t> size_{0};
 };
 
-// Fills the request's chunk and marks it done. Returns the bytes read.
-uint64_t RunRead(ReadRequest* request);
+// One worker's means of reading: a chunk that stays in its cache, and a stock of cells.
+class ChunkReader {
+ public:
+  explicit ChunkReader(RecordStore& store) : cells_(store) {}
+
+  // Does what the request asks and marks it done. Returns the bytes read.
+  uint64_t Run(ReadRequest* request);
+
+ private:
+  RecordChunk chunk_;
+  CellCache cells_;
+};
 
 }  // namespace penstock

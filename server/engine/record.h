@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/io/tfrecord_reader.h"
-
 namespace penstock {
 
-// One record. Its bytes lie in a chunk (`chunk` set), in a cell of the record store (`data` set, no chunk), or still in the file (`data` null).
+// One record. A small one's bytes lie in a cell of the record store; a long one's are still in the file (`data` null), to be read by whoever
+// handles it.
 struct RecordRef {
   const uint8_t* data = nullptr;
-  RecordChunk* chunk = nullptr;
   uint64_t offset = 0;  // of the record's header in its file
   uint32_t length = 0;
   uint32_t file = 0;  // index in the source's manifest

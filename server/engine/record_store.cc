@@ -1,63 +1,59 @@
 #include "server/engine/record_store.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace penstock {
 namespace {
 
-constexpr size_t kStepBytes = 16;
 constexpr size_t kMaxSlabBytes = 1 << 20;
-
-size_t SizeClassOf(uint32_t length) { return (length + kStepBytes - 1) / kStepBytes; }
 
 }  // namespace
 
-RecordStore::RecordStore() : classes_(SizeClassOf(kLateRecordBytes) + 1) {}
-
 void RecordStore::Grow(size_t size_class) {
   SizeClass& cells = classes_[size_class];
-  const size_t cell_bytes = std::max<size_t>(size_class, 1) * kStepBytes;
+  const size_t cell_bytes = CellBytes(size_class);
   const size_t count = std::max<size_t>(1, std::min(cells.next_slab_cells, kMaxSlabBytes / cell_bytes));
   cells.next_slab_cells = count * 2;
-  const size_t bytes = count * cell_bytes + Arena::kPadding;
-  slabs_.emplace_back(new uint8_t[bytes]);
+  const size_t bytes = (count * cell_bytes + Arena::kPadding + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment;
+  auto* slab = static_cast<uint8_t*>(std::aligned_alloc(Arena::kAlignment, bytes));
+  if (slab == nullptr) throw std::bad_alloc();
+  slabs_.emplace_back(slab);
   capacity_bytes_ += bytes;
-  uint8_t* cell = slabs_.back().get() + count * cell_bytes;
-  while (cell != slabs_.back().get()) {
-    cell -= cell_bytes;
-    cells.free.push_back(cell);
+  for (size_t i = count; i-- > 0;) cells.free.push_back(slab + i * cell_bytes);
+}
+
+void RecordStore::Take(size_t size_class, size_t count, std::vector<uint8_t*>* cells) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<uint8_t*>& free = classes_[size_class].free;
+  while (free.size() < count) Grow(size_class);
+  cells->insert(cells->end(), free.end() - count, free.end());
+  free.resize(free.size() - count);
+}
+
+void RecordStore::Release(absl::Span<const RecordRef> records) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const RecordRef& record : records) {
+    if (record.data != nullptr) classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
   }
 }
 
-RecordChunk* RecordStore::AcquireChunk() {
-  if (idle_chunks_.empty()) {
-    chunks_.push_back(std::make_unique<RecordChunk>());
-    return chunks_.back().get();
-  }
-  RecordChunk* chunk = idle_chunks_.back();
-  idle_chunks_.pop_back();
-  return chunk;
+uint64_t RecordStore::capacity_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return capacity_bytes_;
 }
 
-void RecordStore::Adopt(RecordRef* record) {
-  const size_t size_class = SizeClassOf(record->length);
-  SizeClass& cells = classes_[size_class];
-  if (cells.free.empty()) Grow(size_class);
-  uint8_t* cell = cells.free.back();
-  cells.free.pop_back();
-  std::memcpy(cell, record->data, record->length);
-  ReleaseChunk(record->chunk);
-  record->data = cell;
-  record->chunk = nullptr;
-}
-
-void RecordStore::Release(const RecordRef& record) {
-  if (record.chunk != nullptr) {
-    ReleaseChunk(record.chunk);
-  } else if (record.data != nullptr) {
-    classes_[SizeClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
-  }
+const uint8_t* CellCache::Keep(const uint8_t* data, uint32_t length) {
+  const size_t size_class = RecordStore::ClassOf(length);
+  std::vector<uint8_t*>& cells = classes_[size_class];
+  if (cells.empty()) store_.Take(size_class, kBulk, &cells);
+  uint8_t* cell = cells.back();
+  cells.pop_back();
+  // The whole cell: a copy of a round number of bytes is the faster one.
+  std::memcpy(cell, data, RecordStore::CellBytes(size_class));
+  return cell;
 }
 
 }  // namespace penstock

@@ -1,43 +1,46 @@
-// Memory for records: the chunks that reads fill, and cells of equal size classes for small records that wait in a shuffle buffer.
+// Memory for small records between the read task that finds them and the commit of the step that they fill: cells of equal size classes.
 //
-// A record is copied out of its chunk on entry, so that a few waiting records do not hold many chunks. Cells are freed in the order of commit and
-// taken again last in, first out, while they are still in the cache.
+// The reader copies a record into its cell while it is still in that processor's cache, so that the front never touches a record's bytes, and
+// a few waiting records do not hold whole chunks. Cells are taken again last in, first out.
 //
-// Threads:  one at a time (the front's lock).
-// Owns:     all chunks and cells, until destruction.
-// Limits:   records of up to kLateRecordBytes; a size class holds 16 bytes more than the last, so at most 15 bytes of a cell are wasted.
+// Threads:  safe from any thread; a CellCache belongs to one thread and takes cells in bulk, so that the lock is rare.
+// Owns:     all cells, until destruction.
+// Limits:   records of up to kLateRecordBytes. A cell is at most 15 bytes larger than a record below 128 bytes, and 63 above, where it
+//           begins on a cache line.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "server/base/arena.h"
 #include "server/engine/record.h"
+#include "server/io/tfrecord_reader.h"
 
 namespace penstock {
 
 class RecordStore {
  public:
-  RecordStore();
+  static constexpr size_t kNumClasses = 8 + (kLateRecordBytes - 128) / 64 + 1;
+
+  RecordStore() : classes_(kNumClasses) {}
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
 
-  // Moves the record into a cell; what it leaves behind in its chunk is released. REQUIRES: record.chunk != nullptr.
-  void Adopt(RecordRef* record);
+  // The class whose cells hold `length` bytes, and the size of its cells.
+  static size_t ClassOf(uint32_t length) { return length <= 128 ? (length + 15) / 16 : 8 + (length - 128 + 63) / 64; }
+  static size_t CellBytes(size_t size_class) { return size_class <= 8 ? (size_class == 0 ? 16 : 16 * size_class) : 128 + 64 * (size_class - 8); }
 
-  // The record is no longer needed.
-  void Release(const RecordRef& record);
+  // Adds `count` cells to `cells`.
+  void Take(size_t size_class, size_t count, std::vector<uint8_t*>* cells);
 
-  // An empty chunk for a read.
-  RecordChunk* AcquireChunk();
-  // `count` of the chunk's users are gone; the last one makes it free for another read.
-  void ReleaseChunk(RecordChunk* chunk, uint32_t count = 1) {
-    chunk->live -= count;
-    if (chunk->live == 0) idle_chunks_.push_back(chunk);
-  }
+  // The records are no longer needed.
+  void Release(absl::Span<const RecordRef> records);
 
-  uint64_t capacity_bytes() const { return capacity_bytes_; }
+  uint64_t capacity_bytes() const;
 
  private:
   struct SizeClass {
@@ -46,11 +49,24 @@ class RecordStore {
   };
   void Grow(size_t size_class);
 
-  std::vector<SizeClass> classes_;
-  std::vector<std::unique_ptr<uint8_t[]>> slabs_;
-  std::vector<std::unique_ptr<RecordChunk>> chunks_;
-  std::vector<RecordChunk*> idle_chunks_;
-  uint64_t capacity_bytes_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<SizeClass> classes_;                                // under mutex_
+  std::vector<std::unique_ptr<uint8_t, Arena::Free>> slabs_;      // under mutex_
+  uint64_t capacity_bytes_ = 0;                                   // under mutex_
+};
+
+// One reader's stock of cells.
+class CellCache {
+ public:
+  explicit CellCache(RecordStore& store) : store_(store), classes_(RecordStore::kNumClasses) {}
+
+  // A copy of the record in a cell of its own. At least 63 bytes behind `data` must be readable.
+  const uint8_t* Keep(const uint8_t* data, uint32_t length);
+
+ private:
+  static constexpr size_t kBulk = 64;
+  RecordStore& store_;
+  std::vector<std::vector<uint8_t*>> classes_;
 };
 
 }  // namespace penstock

@@ -6,11 +6,10 @@
 //          │ u64      │ of length u32│ length bytes│ of data u32  │   8 bytes of the length and of the data
 //          └──────────┴──────────────┴─────────────┴──────────────┘
 //
-// Small records are read in chunks and stay in the chunk's memory. A record longer than kLateRecordBytes is only located: whoever handles it
+// Small records are read in chunks and lie in the chunk's memory until it is filled again. A record longer than kLateRecordBytes is only located: whoever handles it
 // reads it later (ReadRecord), so that waiting in a shuffle buffer costs no memory.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,11 +26,9 @@ inline constexpr uint64_t kRecordHeaderBytes = 12;
 inline constexpr uint64_t kRecordFooterBytes = 4;
 inline constexpr uint64_t kMaxRecordBytes = uint64_t{256} << 20;
 inline constexpr uint64_t kLateRecordBytes = 8 << 10;
-inline constexpr size_t kChunkBytes = 256 << 10;
+inline constexpr size_t kChunkBytes = 64 << 10;
 
-// Consecutive records of one file.
-//
-// Threads: filled by one worker, then handed to the front, which alone counts `live`.
+// Consecutive records of one file, as one read found them.
 struct RecordChunk {
   struct Record {
     uint64_t offset;  // of the header in the file
@@ -50,9 +47,6 @@ struct RecordChunk {
   bool end_of_file = false;
   uint64_t next_offset = 0;  // where the next chunk begins
   bool next_is_late = false;  // the next record is probably a long one
-
-  // Records that are still in use, and one for the reader itself.
-  uint32_t live = 0;
 
   const uint8_t* data(const Record& record) const {
     return buffer.get() + (record.offset + kRecordHeaderBytes - buffer_offset);

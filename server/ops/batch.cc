@@ -21,10 +21,10 @@ class BatchOp final : public ChainedOrderOp {
       if (result == Pulled::kEnd) {
         if (rows_ == 0) return Pulled::kEnd;
         if (drop_remainder_) {
-          for (; rows_ > 0; --rows_) {
-            context_.store.Release(out.back());
-            out.pop_back();
-          }
+          const size_t kept = out.size() - rows_;
+          context_.store.Release(absl::MakeConstSpan(out).subspan(kept));
+          out.resize(kept);
+          rows_ = 0;
           return Pulled::kEnd;
         }
       }

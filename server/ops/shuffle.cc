@@ -25,8 +25,7 @@ class ShuffleOp final : public ChainedOrderOp {
         uint64_t arrived = 0;
         incoming_.clear();
         const Pulled result = input().Pull(filling ? buffer_size_ - buffer_.size() : count - *pulled, incoming_, &arrived);
-        for (RecordRef& record : incoming_) {
-          if (record.chunk != nullptr) context_.store.Adopt(&record);
+        for (const RecordRef& record : incoming_) {
           if (filling) {
             buffer_.push_back(record);
           } else {
@@ -49,7 +48,7 @@ class ShuffleOp final : public ChainedOrderOp {
   }
 
   void Restart(uint64_t epoch) override {
-    for (const RecordRef& record : buffer_) context_.store.Release(record);
+    context_.store.Release(buffer_);
     buffer_.clear();
     input_over_ = false;
     num_draws_ = 0;

@@ -36,7 +36,7 @@ class SkipOp final : public ChainedOrderOp {
 
  private:
   void ReleaseSkipped() {
-    for (const RecordRef& record : skipped_) context_.store.Release(record);
+    context_.store.Release(skipped_);
     skipped_.clear();
   }
 

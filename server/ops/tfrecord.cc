@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <deque>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,110 +11,71 @@ namespace {
 
 constexpr int64_t kMaxCycleLength = 1024;
 
-// One file that is being read: chunks that are ready, and at most one that is on its way.
+// One file that is being read: the records that are at hand, and one read that is on its way.
 class FileStream {
  public:
   FileStream(FrontContext& context, FileTable& files, uint32_t file) : context_(context) {
-    request_.files = &files;
-    request_.file = file;
-    RequestNext();
+    for (ReadRequest& request : requests_) {
+      request.files = &files;
+      request.file = file;
+    }
+    Request();
   }
   FileStream(const FileStream&) = delete;
   FileStream& operator=(const FileStream&) = delete;
 
   // The next record of the file. kEnd behind the last one, sticky.
   Pulled Next(RecordRef* record) {
-    while (chunk_ == nullptr || next_ == chunk_->records.size()) {
-      const Pulled result = NextChunk();
+    while (next_ == at_hand().records.size()) {
+      const Pulled result = NextRead();
       if (result != Pulled::kSome) return result;
     }
-    const RecordChunk::Record& found = chunk_->records[next_++];
-    record->offset = found.offset;
-    record->length = found.length;
-    record->file = request_.file;
-    if (found.late) {
-      record->data = nullptr;
-      record->chunk = nullptr;
-    } else {
-      record->data = chunk_->data(found);
-      record->chunk = chunk_;
-      // Several streams take turns: by the next turn of this one its record is near.
-      if (next_ < chunk_->records.size()) {
-        const uint8_t* ahead = chunk_->data(chunk_->records[next_]);
-        for (int line = 0; line < 4; ++line) __builtin_prefetch(ahead + 64 * line);
-      }
-    }
+    *record = at_hand().records[next_++];
     return Pulled::kSome;
   }
 
-  const absl::Status& status() const { return status_; }
+  const absl::Status& status() const { return at_hand().error; }
 
   // Gives back what was read and not taken. False while a read is under way: then call again later.
   bool Close() {
-    if (requested_ && !request_.done.load(std::memory_order_acquire)) return false;  // SYNC chunk-ready
-    if (requested_) ready_.push_back(std::exchange(request_.chunk, nullptr));
+    if (requested_ && !ahead().done.load(std::memory_order_acquire)) return false;  // SYNC chunk-ready
+    if (requested_) context_.store.Release(ahead().records);
     requested_ = false;
-    DropChunk();
-    for (RecordChunk* chunk : ready_) {
-      chunk->live = 1;
-      context_.store.ReleaseChunk(chunk);
-    }
-    ready_.clear();
+    context_.store.Release(absl::MakeConstSpan(at_hand().records).subspan(next_));
+    next_ = at_hand().records.size();
     return true;
   }
 
  private:
-  void RequestNext() {
-    request_.chunk = context_.store.AcquireChunk();
-    request_.done.store(false, std::memory_order_relaxed);
+  ReadRequest& at_hand() { return requests_[current_]; }
+  const ReadRequest& at_hand() const { return requests_[current_]; }
+  ReadRequest& ahead() { return requests_[1 - current_]; }
+
+  // Asks for what follows the records at hand.
+  void Request() {
+    ahead().offset = at_hand().next_offset;
+    ahead().expect_late = at_hand().next_is_late;
+    ahead().done.store(false, std::memory_order_relaxed);
     requested_ = true;
-    context_.reads.Push(&request_);
+    context_.reads.Push(&ahead());
   }
 
-  // Takes in a finished read and asks for the one after it.
-  void Poll() {
-    if (!requested_ || !request_.done.load(std::memory_order_acquire)) return;  // SYNC chunk-ready
+  Pulled NextRead() {
+    if (!at_hand().error.ok()) return Pulled::kFailed;
+    if (at_hand().end_of_file) return Pulled::kEnd;
+    if (!ahead().done.load(std::memory_order_acquire)) return Pulled::kBlocked;  // SYNC chunk-ready
     requested_ = false;
-    RecordChunk* chunk = std::exchange(request_.chunk, nullptr);
-    ready_.push_back(chunk);
-    request_.offset = chunk->next_offset;
-    request_.expect_late = chunk->next_is_late;
-    if (chunk->error.ok() && !chunk->end_of_file) RequestNext();
-  }
-
-  void DropChunk() {
-    if (chunk_ == nullptr) return;
-    const auto unused = std::count_if(chunk_->records.begin() + next_, chunk_->records.end(),
-                                      [](const RecordChunk::Record& record) { return !record.late; });
-    context_.store.ReleaseChunk(std::exchange(chunk_, nullptr), 1 + unused);
-  }
-
-  Pulled NextChunk() {
-    Poll();
-    if (chunk_ != nullptr) {
-      if (!chunk_->error.ok()) {
-        status_ = chunk_->error;
-        return Pulled::kFailed;
-      }
-      if (chunk_->end_of_file) return Pulled::kEnd;
-    }
-    if (ready_.empty()) return Pulled::kBlocked;
-    DropChunk();
-    chunk_ = ready_.front();
-    ready_.pop_front();
+    current_ = 1 - current_;
     next_ = 0;
-    chunk_->live = 1 + std::count_if(chunk_->records.begin(), chunk_->records.end(),
-                                     [](const RecordChunk::Record& record) { return !record.late; });
+    if (at_hand().error.ok() && !at_hand().end_of_file) Request();
     return Pulled::kSome;
   }
 
   FrontContext& context_;
-  ReadRequest request_;
+  ReadRequest requests_[2];
+  int current_ = 0;  // the request whose records are at hand; the first one is empty
+  size_t next_ = 0;  // the first of them that is not taken
   bool requested_ = false;
-  std::deque<RecordChunk*> ready_;
-  RecordChunk* chunk_ = nullptr;  // the one that is being taken from
-  size_t next_ = 0;               // in chunk_->records
-  absl::Status status_;
 };
 
 // The records of the files, `cycle_length` files in turns; the order is that of tf.data's interleave.
