@@ -1,9 +1,9 @@
 // Bump allocation for the temporaries of one block of rows.
 //
 // Threads:  one thread.
-// Owns:     its chunks, until destruction; Reset() makes them free for the next block and keeps them.
-// Limits:   a single allocation of any size; what is kept between blocks is the largest block's need.
-// Cost:     an addition; malloc only while the need still grows.
+// Owns:     its chunks, until destruction; Reset() makes them free for the next block and keeps
+// them. Limits:   a single allocation of any size; what is kept between blocks is the largest
+// block's need. Cost:     an addition; malloc only while the need still grows.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ namespace penstock {
 class Arena {
  public:
   static constexpr size_t kAlignment = 64;
-  // Readable and writable bytes behind every allocation, so that a kernel may load or store whole vectors.
+  // Readable and writable bytes behind every allocation, so that a kernel may load or store whole
+  // vectors.
   static constexpr size_t kPadding = 64;
 
   // Gives back memory of std::aligned_alloc.

@@ -1,4 +1,5 @@
-// Files as the rest of the server sees them, so that a test can put faults and memory in their place.
+// Files as the rest of the server sees them, so that a test can put faults and memory in their
+// place.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ class RandomAccessFile {
   virtual const std::string& path() const = 0;
   // The size when it was opened.
   virtual uint64_t size() const = 0;
-  // Reads up to out.size() bytes at `offset`; fewer only at the end of the file. Interrupted and short reads are gone on with.
+  // Reads up to out.size() bytes at `offset`; fewer only at the end of the file. Interrupted and
+  // short reads are gone on with.
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) = 0;
   // Hints that the range will be read soon.
   virtual void WillNeed(uint64_t offset, uint64_t bytes) {}
@@ -29,8 +31,8 @@ class FileSystem {
   virtual ~FileSystem() = default;
   // Opens a regular file for reading; anything else is refused before it could block.
   virtual absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) = 0;
-  // The paths that match, in byte order. A path without wildcard characters matches itself if it exists.
-  // NotFound when nothing matches.
+  // The paths that match, in byte order. A path without wildcard characters matches itself if it
+  // exists. NotFound when nothing matches.
   virtual absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) = 0;
 };
 

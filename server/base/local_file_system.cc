@@ -15,7 +15,8 @@ namespace {
 
 class LocalFile final : public RandomAccessFile {
  public:
-  LocalFile(std::string path, int fd, uint64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
+  LocalFile(std::string path, int fd, uint64_t size)
+      : path_(std::move(path)), fd_(fd), size_(size) {}
   ~LocalFile() override { close(fd_); }
 
   const std::string& path() const override { return path_; }
@@ -28,7 +29,8 @@ class LocalFile final : public RandomAccessFile {
       if (count == 0) break;
       if (count < 0) {
         if (errno == EINTR || errno == EAGAIN) continue;
-        return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path_, " at offset ", offset + done));
+        return absl::ErrnoToStatus(
+            errno, absl::StrCat("cannot read ", path_, " at offset ", offset + done));
       }
       done += count;
     }
@@ -77,9 +79,11 @@ class LocalFiles final : public FileSystem {
     std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     globfree(&found);
     if (result == GLOB_ABORTED) {
-      return absl::PermissionDeniedError(absl::StrCat("cannot list a folder of the glob ", pattern));
+      return absl::PermissionDeniedError(
+          absl::StrCat("cannot list a folder of the glob ", pattern));
     }
-    if (paths.empty()) return absl::NotFoundError(absl::StrCat("no file matches the glob ", pattern));
+    if (paths.empty())
+      return absl::NotFoundError(absl::StrCat("no file matches the glob ", pattern));
     std::sort(paths.begin(), paths.end());
     return paths;
   }

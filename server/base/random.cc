@@ -3,7 +3,8 @@
 namespace penstock {
 
 uint64_t MixKey(uint64_t seed, std::string_view name) {
-  // The sponge is Philox itself: absorb the seed, then eight bytes of the name at a time, then the length.
+  // The sponge is Philox itself: absorb the seed, then eight bytes of the name at a time, then the
+  // length.
   PhiloxBlock state = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                        static_cast<uint32_t>(name.size()), 0};
   for (size_t start = 0; start < name.size(); start += 8) {

@@ -1,7 +1,9 @@
-// Counter-based randomness: a number is a pure function of a key and a counter, never of a thread or of time.
+// Counter-based randomness: a number is a pure function of a key and a counter, never of a thread
+// or of time.
 //
-// Philox4x32-10, from Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011); the bytes are those of
-// the paper's reference (tests/base/random_test.cc has its known answers).
+// Philox4x32-10, from Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3"
+// (SC 2011); the bytes are those of the paper's reference (tests/base/random_test.cc has its known
+// answers).
 #pragma once
 
 #include <array>
@@ -26,7 +28,8 @@ inline PhiloxBlock Philox4x32(PhiloxBlock counter, std::array<uint32_t, 2> key) 
   return counter;
 }
 
-// 64 bits that depend on every bit of all arguments; used to make the key of a stage from seed and name.
+// 64 bits that depend on every bit of all arguments; used to make the key of a stage from seed and
+// name.
 uint64_t MixKey(uint64_t seed, std::string_view name);
 
 // The draws of one random op in one epoch.
@@ -37,14 +40,15 @@ class DrawSequence {
   DrawSequence(uint64_t key, uint64_t epoch)
       : key_{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}, epoch_(epoch) {}
 
-  // Draw number `ordinal`, uniform in [0, bound) but for a bias below bound / 2^32. REQUIRES: bound > 0.
+  // Draw number `ordinal`, uniform in [0, bound) but for a bias below bound / 2^32. REQUIRES: bound
+  // > 0.
   uint32_t Below(uint64_t ordinal, uint32_t bound) {
     if (ordinal / 4 != block_number_) {
       block_number_ = ordinal / 4;
-      block_ = Philox4x32({static_cast<uint32_t>(block_number_),
-                           static_cast<uint32_t>(block_number_ >> 32),
-                           static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)},
-                          key_);
+      block_ = Philox4x32(
+          {static_cast<uint32_t>(block_number_), static_cast<uint32_t>(block_number_ >> 32),
+           static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)},
+          key_);
     }
     return static_cast<uint32_t>(uint64_t{block_[ordinal % 4]} * bound >> 32);
   }

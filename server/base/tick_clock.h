@@ -1,5 +1,5 @@
-// The cheapest monotonic clock of the machine, for statistics of the data path: about 10 ns a reading. Ticks become nanoseconds only when
-// somebody looks, by comparison with CLOCK_MONOTONIC.
+// The cheapest monotonic clock of the machine, for statistics of the data path: about 10 ns a
+// reading. Ticks become nanoseconds only when somebody looks, by comparison with CLOCK_MONOTONIC.
 #pragma once
 
 #include <cstdint>

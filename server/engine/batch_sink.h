@@ -1,4 +1,5 @@
-// Where finished batches go. The engine fills spans of a sink; the service hands out slots of a ring, a test hands out vectors.
+// Where finished batches go. The engine fills spans of a sink; the service hands out slots of a
+// ring, a test hands out vectors.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@
 
 namespace penstock {
 
-// One tensor of every batch. `type.shape` is that of a full batch: where `batched`, its first axis counts rows and a shorter batch fills its
-// first rows; where not (a pipeline without `batch`), a step is one element.
+// One tensor of every batch. `type.shape` is that of a full batch: where `batched`, its first axis
+// counts rows and a shorter batch fills its first rows; where not (a pipeline without `batch`), a
+// step is one element.
 struct BatchTensor {
   std::string name;
   TensorType type;
@@ -23,17 +25,19 @@ struct BatchTensor {
 // Memory for one step, claimed from the sink.
 struct ClaimedSlot {
   int slot = -1;
-  // One for each tensor, aligned to 64 bytes and followed by at least 64 bytes that may be overwritten.
+  // One for each tensor, aligned to 64 bytes and followed by at least 64 bytes that may be
+  // overwritten.
   std::vector<uint8_t*> tensors;
 };
 
 struct StepInfo {
   uint64_t step = 0;
-  uint64_t epoch = 0;   // of its first row
-  uint32_t rows = 0;    // valid rows; 1 where the pipeline has no `batch`
+  uint64_t epoch = 0;  // of its first row
+  uint32_t rows = 0;   // valid rows; 1 where the pipeline has no `batch`
 };
 
-// Threads: TryClaim, Publish and Finish are called by one thread at a time, in step order; WaitForSlot and Interrupt by any thread.
+// Threads: TryClaim, Publish and Finish are called by one thread at a time, in step order;
+// WaitForSlot and Interrupt by any thread.
 class BatchSink {
  public:
   virtual ~BatchSink() = default;
@@ -41,10 +45,12 @@ class BatchSink {
   // Claims memory for the next step; false when no slot is free.
   virtual bool TryClaim(ClaimedSlot* slot) = 0;
 
-  // Makes a claimed and filled step visible. Steps are published in order without gaps; up to the number of slots are claimed at a time.
+  // Makes a claimed and filled step visible. Steps are published in order without gaps; up to the
+  // number of slots are claimed at a time.
   virtual void Publish(const ClaimedSlot& slot, const StepInfo& info) = 0;
 
-  // No further step follows: the stream ended (OK) or failed. Called once, after the last Publish().
+  // No further step follows: the stream ended (OK) or failed. Called once, after the last
+  // Publish().
   virtual void Finish(const absl::Status& status) = 0;
 
   // Returns when a slot may have become free, at Interrupt(), or after `timeout`.

@@ -54,7 +54,8 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
 }
 
 void BlockRunner::Run(Step* step, uint32_t first, uint32_t rows) {
-  // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at the rows before it.
+  // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at
+  // the rows before it.
   RowStatus failure;
   int stage = 0;
   for (uint32_t left = rows; left > 0;) {
@@ -70,7 +71,8 @@ void BlockRunner::Run(Step* step, uint32_t first, uint32_t rows) {
   std::lock_guard<std::mutex> lock(step->failure_mutex);
   if (!step->failure.ok() && step->failed_row < row) return;
   const RecordRef& record = step->records[row];
-  absl::Status addressed(failure.status.code(), absl::StrCat("stage ", plan_.stage_names()[stage], ": ", failure.status.message()));
+  absl::Status addressed(failure.status.code(), absl::StrCat("stage ", plan_.stage_names()[stage],
+                                                             ": ", failure.status.message()));
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(record.file);
   step->failure = file.ok() ? WithAddress(addressed, **file, record.offset) : addressed;
   step->failed_row = row;

@@ -19,7 +19,8 @@ class BlockRunner {
  public:
   BlockRunner(const PlanImpl& plan, FileTable& files, StageClock& clock);
 
-  // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its address; the lowest of all blocks stays.
+  // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its
+  // address; the lowest of all blocks stays.
   void Run(Step* step, uint32_t first, uint32_t rows);
 
  private:

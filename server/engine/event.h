@@ -1,7 +1,8 @@
-// An event count: sleeping without a lock and without a lost wake-up, and no system call when nobody sleeps.
+// An event count: sleeping without a lock and without a lost wake-up, and no system call when
+// nobody sleeps.
 //
-// A sleeper takes a ticket, looks once more whether there is anything to do, and waits with the ticket; a notification after the ticket was taken
-// makes the wait return at once.
+// A sleeper takes a ticket, looks once more whether there is anything to do, and waits with the
+// ticket; a notification after the ticket was taken makes the wait return at once.
 //
 // Threads:  safe from any thread of one process.
 // Cost:     Notify: one atomic operation when nobody prepares or sleeps.

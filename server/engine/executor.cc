@@ -46,11 +46,13 @@ int UsableProcessors() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// A step passes four counters, each written in one place: assembled (front) >= claimed (front) >= committed (commit) >= recycled (front). Workers
-// deal themselves tasks by two more: task t is block t % blocks_per_step of step t / blocks_per_step.
+// A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
+// committed (commit) >= recycled (front). Workers deal themselves tasks by two more: task t is
+// block t % blocks_per_step of step t / blocks_per_step.
 class ExecutorImpl final : public Executor {
  public:
-  ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink, const ExecutorOptions& options)
+  ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink,
+               const ExecutorOptions& options)
       : plan_(std::move(plan)),
         sink_(sink),
         nice_(options.worker_nice),
@@ -58,7 +60,8 @@ class ExecutorImpl final : public Executor {
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
         late_files_(plan_->files(), plan_->manifest()),
         front_(*plan_, store_, reads_) {
-    for (int i = 0; i < num_workers_; ++i) clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
+    for (int i = 0; i < num_workers_; ++i)
+      clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
     start_sample_ = TakeSample();
   }
   ~ExecutorImpl() override { Stop(); }
@@ -128,9 +131,9 @@ class ExecutorImpl final : public Executor {
   std::atomic<uint64_t> tasks_{0};        // dealt to workers so far
   std::atomic<uint64_t> tasks_limit_{0};  // SYNC tasks-ready
   std::atomic<uint64_t> claimed_{0};
-  std::atomic<uint64_t> committed_{0};  // SYNC step-committed
+  std::atomic<uint64_t> committed_{0};      // SYNC step-committed
   std::atomic<uint64_t> end_step_{kNever};  // SYNC stream-end: the first step that does not exist
-  std::atomic<bool> finished_{false};  // written under commit_mutex_
+  std::atomic<bool> finished_{false};       // written under commit_mutex_
   std::atomic<bool> slot_waiter_{false};
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> bytes_read_{0};
@@ -164,7 +167,8 @@ void ExecutorImpl::Work(int worker) {
   while (!stop_.load(std::memory_order_relaxed)) {
     if (WorkOnce(tools, &front)) continue;
     for (int spin = 0; spin < kSpins && !HasTasks() && reads_.empty(); ++spin) Pause();
-    // The last look before sleeping comes behind the ticket: what changes after it wakes us at once.
+    // The last look before sleeping comes behind the ticket: what changes after it wakes us at
+    // once.
     const Event::Ticket ticket = work_.Prepare();
     if (stop_.load() || WorkOnce(tools, &front)) {
       work_.Cancel();
@@ -178,7 +182,8 @@ void ExecutorImpl::Work(int worker) {
   }
 }
 
-// Does one thing, the most urgent first; false when there was none. `front` tells why the front did not go forward.
+// Does one thing, the most urgent first; false when there was none. `front` tells why the front did
+// not go forward.
 bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   *front = FrontResult::kStuck;
   if (WantsFront() && front_mutex_.try_lock()) {
@@ -188,9 +193,11 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   return RunTask(tools.runner) || *front == FrontResult::kForward || RunRead(tools);
 }
 
-// The front is wanted when less than a step's tasks are left: the other workers have those to go on with meanwhile.
+// The front is wanted when less than a step's tasks are left: the other workers have those to go on
+// with meanwhile.
 bool ExecutorImpl::WantsFront() const {
-  const uint64_t left = tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
+  const uint64_t left =
+      tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
   return left < blocks_per_step_ && !finished_.load(std::memory_order_relaxed);
 }
 
@@ -206,12 +213,15 @@ FrontResult ExecutorImpl::RunFront(StageClock& clock) {
   const bool assembled = Assemble();
   const bool claimed = Claim();
   if (assembled || claimed) return FrontResult::kForward;
-  return claimed_.load(std::memory_order_relaxed) < assembled_ ? FrontResult::kRingFull : FrontResult::kStuck;
+  return claimed_.load(std::memory_order_relaxed) < assembled_ ? FrontResult::kRingFull
+                                                               : FrontResult::kStuck;
 }
 
 bool ExecutorImpl::Assemble() {
   if (end_step_.load(std::memory_order_relaxed) != kNever) return false;
-  if (assembled_ - claimed_.load(std::memory_order_relaxed) >= kStepsAhead || assembled_ - recycled_ >= kMaxSteps) return false;
+  if (assembled_ - claimed_.load(std::memory_order_relaxed) >= kStepsAhead ||
+      assembled_ - recycled_ >= kMaxSteps)
+    return false;
   if (partial_ == nullptr) {
     if (idle_steps_.empty()) {
       all_steps_.push_back(std::make_unique<Step>());
@@ -227,7 +237,8 @@ bool ExecutorImpl::Assemble() {
   const bool reads_waiting = !reads_.empty();
   switch (front_.Assemble(partial_)) {
     case Pulled::kSome:
-      steps_[assembled_ % kMaxSteps].store(std::exchange(partial_, nullptr), std::memory_order_relaxed);
+      steps_[assembled_ % kMaxSteps].store(std::exchange(partial_, nullptr),
+                                           std::memory_order_relaxed);
       ++assembled_;
       break;
     case Pulled::kBlocked:
@@ -266,7 +277,8 @@ bool ExecutorImpl::RunTask(BlockRunner& runner) {
   } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
   Step* step = steps_[task / blocks_per_step_ % kMaxSteps].load(std::memory_order_relaxed);
   const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
-  if (first < step->info.rows) runner.Run(step, first, std::min(plan_->block_rows(), step->info.rows - first));
+  if (first < step->info.rows)
+    runner.Run(step, first, std::min(plan_->block_rows(), step->info.rows - first));
   if (step->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // SYNC block-done
     step->done.store(true, std::memory_order_release);                   // SYNC step-done
     Commit();
@@ -324,20 +336,24 @@ void ExecutorImpl::SampleWaits() {
 }
 
 ExecutorImpl::Sample ExecutorImpl::TakeSample() const {
-  Sample sample{Ticks(), slot_wait_ticks_.load(std::memory_order_relaxed), std::vector<uint64_t>(plan_->stage_names().size())};
+  Sample sample{Ticks(), slot_wait_ticks_.load(std::memory_order_relaxed),
+                std::vector<uint64_t>(plan_->stage_names().size())};
   for (const std::unique_ptr<StageClock>& clock : clocks_) {
-    for (size_t stage = 0; stage < sample.stage_ticks.size(); ++stage) sample.stage_ticks[stage] += clock->ticks(stage);
+    for (size_t stage = 0; stage < sample.stage_ticks.size(); ++stage)
+      sample.stage_ticks[stage] += clock->ticks(stage);
   }
   return sample;
 }
 
-// What held the stream back between two samples: the consumers, if work waited for a slot for half of the time; else the busiest stage.
+// What held the stream back between two samples: the consumers, if work waited for a slot for half
+// of the time; else the busiest stage.
 std::string ExecutorImpl::Bottleneck(const Sample& from, const Sample& to) const {
   if ((to.slot_wait_ticks - from.slot_wait_ticks) * 2 > to.ticks - from.ticks) return "consumer";
   size_t busiest = 0;
   uint64_t most = 0;
   for (size_t stage = 0; stage < to.stage_ticks.size(); ++stage) {
-    const uint64_t ticks = to.stage_ticks[stage] - (from.stage_ticks.empty() ? 0 : from.stage_ticks[stage]);
+    const uint64_t ticks =
+        to.stage_ticks[stage] - (from.stage_ticks.empty() ? 0 : from.stage_ticks[stage]);
     if (ticks > most) {
       most = ticks;
       busiest = stage;
@@ -374,8 +390,10 @@ ExecutorStats ExecutorImpl::Snapshot() const {
 
 }  // namespace
 
-std::unique_ptr<Executor> Executor::Create(std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options) {
-  return std::make_unique<ExecutorImpl>(std::static_pointer_cast<const PlanImpl>(plan), sink, options);
+std::unique_ptr<Executor> Executor::Create(std::shared_ptr<const Plan> plan, BatchSink& sink,
+                                           const ExecutorOptions& options) {
+  return std::make_unique<ExecutorImpl>(std::static_pointer_cast<const PlanImpl>(plan), sink,
+                                        options);
 }
 
 }  // namespace penstock

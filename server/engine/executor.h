@@ -1,7 +1,8 @@
 // Runs a plan: workers that read, order and transform, and fill the batches of a sink.
 //
 // Threads:  Start() and Stop() from one owner; Snapshot() from any thread.
-// Owns:     its worker threads and everything in flight; Stop() (or the destructor) cancels and joins them.
+// Owns:     its worker threads and everything in flight; Stop() (or the destructor) cancels and
+// joins them.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +30,12 @@ struct ExecutorStats {
   uint64_t steps = 0;  // published
   uint64_t rows = 0;
   uint64_t epoch = 0;
-  uint64_t records = 0;     // read from files
+  uint64_t records = 0;  // read from files
   uint64_t bytes_read = 0;
   int workers = 0;
   std::vector<StageStats> stages;
-  uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the consumers are the bottleneck
+  uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the
+                              // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()
   std::string bottleneck;     // the stage's name, or "consumer"
 };
@@ -41,7 +43,8 @@ struct ExecutorStats {
 class Executor {
  public:
   // `sink` must outlive the executor.
-  static std::unique_ptr<Executor> Create(std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options);
+  static std::unique_ptr<Executor> Create(std::shared_ptr<const Plan> plan, BatchSink& sink,
+                                          const ExecutorOptions& options);
   virtual ~Executor() = default;
 
   virtual void Start() = 0;

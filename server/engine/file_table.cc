@@ -16,8 +16,9 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file)
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = files_.Open(entry.path);
   if (!handle.ok()) return handle.status();
   if ((*handle)->size() != entry.size_bytes) {
-    return absl::FailedPreconditionError(absl::StrCat("the file changed since the pipeline was created: ", entry.size_bytes, " bytes then, ",
-                                                      (*handle)->size(), " now (", entry.path, ")"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the file changed since the pipeline was created: ", entry.size_bytes,
+                     " bytes then, ", (*handle)->size(), " now (", entry.path, ")"));
   }
   std::lock_guard<std::mutex> lock(mutex_);
   if (!open_[file] && num_open_ < kMaxOpenFiles) {

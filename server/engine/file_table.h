@@ -1,4 +1,5 @@
-// The files of a source, by index: the manifest that was listed at plan time, and handles opened when first needed.
+// The files of a source, by index: the manifest that was listed at plan time, and handles opened
+// when first needed.
 //
 // Threads:  safe from any thread.
 // Limits:   at most kMaxOpenFiles handles are kept; a file beyond them is opened anew each time.

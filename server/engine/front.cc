@@ -10,7 +10,8 @@ namespace {
 // Charges an op's time, but for its input's, to its stage and counts what leaves it.
 class MeasuredOrderOp final : public OrderOp {
  public:
-  MeasuredOrderOp(std::unique_ptr<OrderOp> op, int stage, StageClock* const& clock) : op_(std::move(op)), stage_(stage), clock_(clock) {}
+  MeasuredOrderOp(std::unique_ptr<OrderOp> op, int stage, StageClock* const& clock)
+      : op_(std::move(op)), stage_(stage), clock_(clock) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     StageClock::Scope scope(*clock_, stage_);
@@ -32,7 +33,8 @@ class MeasuredOrderOp final : public OrderOp {
 
 Front::Front(const PlanImpl& plan, RecordStore& store, ReadQueue& reads) : context_{store, reads} {
   for (const PlannedOrder& planned : plan.order()) {
-    last_ = std::make_unique<MeasuredOrderOp>(planned.make(context_, std::move(last_)), planned.stage, clock_);
+    last_ = std::make_unique<MeasuredOrderOp>(planned.make(context_, std::move(last_)),
+                                              planned.stage, clock_);
   }
 }
 

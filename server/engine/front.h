@@ -1,8 +1,8 @@
-// The sequential front of a running pipeline: pulls references through the order ops and assigns them to the rows of steps.
+// The sequential front of a running pipeline: pulls references through the order ops and assigns
+// them to the rows of steps.
 //
-// Threads:  one at a time (the executor's front lock); the ReadQueue it fills is emptied by any worker.
-// Owns:     the order ops with their state.
-// Cost:     about 10 ns a record.
+// Threads:  one at a time (the executor's front lock); the ReadQueue it fills is emptied by any
+// worker. Owns:     the order ops with their state. Cost:     about 10 ns a record.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,8 @@ class Front {
   // Whose clock is charged; set by the worker that holds the front's lock.
   void set_clock(StageClock* clock) { clock_ = clock; }
 
-  // Goes on filling `step->records`, which must be empty at a step's first call. kSome: the step is complete.
+  // Goes on filling `step->records`, which must be empty at a step's first call. kSome: the step is
+  // complete.
   Pulled Assemble(Step* step);
 
   // Why Assemble() returned kFailed.

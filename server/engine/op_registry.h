@@ -1,6 +1,7 @@
 // The ops that a spec can name. Each file in server/ops registers one, by a static object:
 //
-//   const OpRegistration<v1::Take> kTake("take", [](const v1::Take& options, PlanBuilder& plan) -> absl::Status { … });
+//   const OpRegistration<v1::Take> kTake("take", [](const v1::Take& options, PlanBuilder& plan) ->
+//   absl::Status { … });
 //
 // The name is the field of v1.Stage; the message is the op's manual.
 #pragma once
@@ -17,7 +18,8 @@
 namespace penstock {
 
 struct OpDefinition {
-  // Checks the options against what the plan holds so far and adds the op. Messages leave out the stage's name.
+  // Checks the options against what the plan holds so far and adds the op. Messages leave out the
+  // stage's name.
   std::function<absl::Status(const google::protobuf::Message& options, PlanBuilder& plan)> plan;
   bool is_source = false;
 };

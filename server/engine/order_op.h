@@ -1,4 +1,5 @@
-// Order ops: the sequential front of a pipeline. They move references to records and decide nothing but their order.
+// Order ops: the sequential front of a pipeline. They move references to records and decide nothing
+// but their order.
 //
 // Threads: one at a time (the front's lock).
 #pragma once
@@ -40,7 +41,6 @@ class OrderOp {
   // Begins another pass. Passes are numbered; a random op draws by (seed, epoch).
   virtual void Restart(uint64_t epoch) = 0;
 
-
   // Why Pull() returned kFailed.
   virtual absl::Status status() const = 0;
 };
@@ -60,6 +60,7 @@ class ChainedOrderOp : public OrderOp {
 };
 
 // Makes the op of one stage over its input (null for a source).
-using OrderFactory = std::function<std::unique_ptr<OrderOp>(FrontContext& context, std::unique_ptr<OrderOp> input)>;
+using OrderFactory =
+    std::function<std::unique_ptr<OrderOp>(FrontContext& context, std::unique_ptr<OrderOp> input)>;
 
 }  // namespace penstock

@@ -72,24 +72,33 @@ void PlanBuilder::SetBatch(uint32_t rows, bool drop_remainder) {
 
 absl::Status BuildStages(PlanBuilder& builder) {
   const v1::PipelineSpec& spec = builder.spec_;
-  if (spec.stage_size() == 0) return absl::InvalidArgumentError("the spec has no stage; the first is a source such as tfrecord");
+  if (spec.stage_size() == 0)
+    return absl::InvalidArgumentError(
+        "the spec has no stage; the first is a source such as tfrecord");
   std::set<std::string> names;
   for (const std::string& name : builder.stage_names_) {
-    if (!names.insert(name).second) return absl::InvalidArgumentError(absl::StrCat("two stages are called \"", name, "\""));
+    if (!names.insert(name).second)
+      return absl::InvalidArgumentError(absl::StrCat("two stages are called \"", name, "\""));
   }
   for (int i = 0; i < spec.stage_size(); ++i) {
     builder.stage_ = i;
     const v1::Stage& stage = spec.stage(i);
     const google::protobuf::FieldDescriptor* field = OpField(stage);
-    if (field == nullptr) return InStage(builder.stage(), absl::InvalidArgumentError("names no op"));
+    if (field == nullptr)
+      return InStage(builder.stage(), absl::InvalidArgumentError("names no op"));
     const OpDefinition* op = FindOp(field->name());
-    if (op == nullptr) return InStage(builder.stage(), absl::UnimplementedError(absl::StrCat("the op ", field->name(), " is not in this build")));
+    if (op == nullptr)
+      return InStage(builder.stage(), absl::UnimplementedError(absl::StrCat(
+                                          "the op ", field->name(), " is not in this build")));
     if (op->is_source != (i == 0)) {
-      return InStage(builder.stage(), absl::InvalidArgumentError(i == 0 ? "the first stage must be a source such as tfrecord"
-                                                                        : "a source can only be the first stage"));
+      return InStage(
+          builder.stage(),
+          absl::InvalidArgumentError(i == 0 ? "the first stage must be a source such as tfrecord"
+                                            : "a source can only be the first stage"));
     }
     // The op may change its own message (to fill in a drawn seed): give it a copy to read.
-    std::unique_ptr<google::protobuf::Message> options(stage.GetReflection()->GetMessage(stage, field).New());
+    std::unique_ptr<google::protobuf::Message> options(
+        stage.GetReflection()->GetMessage(stage, field).New());
     options->CopyFrom(stage.GetReflection()->GetMessage(stage, field));
     absl::Status status = op->plan(*options, builder);
     if (!status.ok()) return InStage(builder.stage(), status);
@@ -105,15 +114,18 @@ absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(PlanBuilder bui
 }
 
 absl::Status PlanImpl::Finish() {
-  for (int i = 0; i < built_.spec_.stage_size(); ++i) built_.spec_.mutable_stage(i)->set_name(built_.stage_names_[i]);
+  for (int i = 0; i < built_.spec_.stage_size(); ++i)
+    built_.spec_.mutable_stage(i)->set_name(built_.stage_names_[i]);
   const bool batched = built_.batched();
   size_t row_bytes = 0;
   for (const Feature& feature : built_.signature_) {
     const std::optional<int64_t> bytes = NumBytes(feature.type);
     if (!bytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat("stage ", built_.stage_names_.back(), ": the pipeline's output \"", feature.name, "\" is ", TypeToString(feature.type),
-                       "; expected a type of fixed size: strings and unknown axes cannot be handed to a trainer yet (parse_example with bytes { length: N }, "
+          absl::StrCat("stage ", built_.stage_names_.back(), ": the pipeline's output \"",
+                       feature.name, "\" is ", TypeToString(feature.type),
+                       "; expected a type of fixed size: strings and unknown axes cannot be handed "
+                       "to a trainer yet (parse_example with bytes { length: N }, "
                        "decode or resize it in a map)"));
     }
     BatchTensor tensor{feature.name, feature.type, batched};
@@ -125,8 +137,11 @@ absl::Status PlanImpl::Finish() {
     }
     const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
     uint64_t total = 0;
-    if (!tensor_bytes || __builtin_add_overflow(slot_bytes_, static_cast<uint64_t>(*tensor_bytes), &total)) {
-      return absl::InvalidArgumentError(absl::StrCat("output \"", feature.name, "\": the size of a batch of ", TypeToString(tensor.type), " overflows"));
+    if (!tensor_bytes ||
+        __builtin_add_overflow(slot_bytes_, static_cast<uint64_t>(*tensor_bytes), &total)) {
+      return absl::InvalidArgumentError(absl::StrCat("output \"", feature.name,
+                                                     "\": the size of a batch of ",
+                                                     TypeToString(tensor.type), " overflows"));
     }
     slot_bytes_ = total;
     row_bytes += *bytes;
@@ -134,7 +149,8 @@ absl::Status PlanImpl::Finish() {
     element_.push_back(std::move(seen));
     tensors_.push_back(std::move(tensor));
   }
-  const uint32_t fitting = std::clamp<size_t>(kBlockBytes / std::max<size_t>(row_bytes, 1), 1, kMaxBlockRows);
+  const uint32_t fitting =
+      std::clamp<size_t>(kBlockBytes / std::max<size_t>(row_bytes, 1), 1, kMaxBlockRows);
   block_rows_ = 1;
   while (block_rows_ * 2 <= fitting) block_rows_ *= 2;
   return absl::OkStatus();
@@ -143,19 +159,29 @@ absl::Status PlanImpl::Finish() {
 std::string PlanImpl::Explain() const {
   std::string text;
   absl::StrAppend(&text, "files: ", manifest().size(), "\n");
-  absl::StrAppend(&text, "order: ", absl::StrJoin(order(), " -> ", [this](std::string* out, const PlannedOrder& op) {
-                    absl::StrAppend(out, stage_names()[op.stage]);
-                  }), "\n");
+  absl::StrAppend(&text, "order: ",
+                  absl::StrJoin(order(), " -> ",
+                                [this](std::string* out, const PlannedOrder& op) {
+                                  absl::StrAppend(out, stage_names()[op.stage]);
+                                }),
+                  "\n");
   for (const PlannedWork& work : built_.work_) {
-    absl::StrAppend(&text, "work: ", absl::StrJoin(work.stages, " + ", [this](std::string* out, int stage) { absl::StrAppend(out, stage_names()[stage]); }), "\n");
-    for (absl::string_view line : absl::StrSplit(work.op->Describe(), '\n', absl::SkipEmpty())) absl::StrAppend(&text, "  ", line, "\n");
+    absl::StrAppend(&text, "work: ",
+                    absl::StrJoin(work.stages, " + ",
+                                  [this](std::string* out, int stage) {
+                                    absl::StrAppend(out, stage_names()[stage]);
+                                  }),
+                    "\n");
+    for (absl::string_view line : absl::StrSplit(work.op->Describe(), '\n', absl::SkipEmpty()))
+      absl::StrAppend(&text, "  ", line, "\n");
   }
   absl::StrAppend(&text, "task: ", block_rows_, " rows; slot: ", slot_bytes_, " bytes\n");
   for (const std::string& notice : built_.notices_) absl::StrAppend(&text, "note: ", notice, "\n");
   return text;
 }
 
-absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec, FileSystem& files) {
+absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
+                                                     FileSystem& files) {
   PlanBuilder builder(spec, files);
   absl::Status status = BuildStages(builder);
   if (!status.ok()) return status;

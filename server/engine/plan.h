@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "penstock/v1/pipeline.pb.h"
-#include "server/engine/batch_sink.h"
 #include "server/base/signature.h"
+#include "server/engine/batch_sink.h"
 
 namespace penstock {
 
@@ -26,7 +26,8 @@ class Plan {
   // The spec with every default that was drawn or derived filled in: stage names, seeds.
   virtual const v1::PipelineSpec& spec() const = 0;
 
-  // One element as a consumer sees it: with the batch axis (kUnknownSize when the last batch may be shorter).
+  // One element as a consumer sees it: with the batch axis (kUnknownSize when the last batch may be
+  // shorter).
   virtual const Signature& element() const = 0;
 
   // The tensors of a full batch.
@@ -45,9 +46,11 @@ class Plan {
   virtual std::string Explain() const = 0;
 };
 
-// `files` must outlive the plan. Errors name the stage, what was expected, what was found, and the nearest known name. Codes:
-// InvalidArgument for the spec, NotFound for files, PermissionDenied, ResourceExhausted.
-absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec, FileSystem& files);
+// `files` must outlive the plan. Errors name the stage, what was expected, what was found, and the
+// nearest known name. Codes: InvalidArgument for the spec, NotFound for files, PermissionDenied,
+// ResourceExhausted.
+absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
+                                                     FileSystem& files);
 
 // The names of all stages as messages and the command line call them (Stage.name or its default).
 std::vector<std::string> StageNames(const v1::PipelineSpec& spec);

@@ -1,6 +1,7 @@
 // What a stage tells the plan about itself.
 //
-// An op reads the signature of the elements before it, checks its options, and adds itself as order op or as work op.
+// An op reads the signature of the elements before it, checks its options, and adds itself as order
+// op or as work op.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,8 @@ class PlanBuilder {
   const Signature& signature() const { return signature_; }
   bool batched() const { return batch_rows_.has_value(); }
 
-  // Reads the records of files; the element becomes the feature `value`. Called by sources. The manifest outlives the plan's executors.
+  // Reads the records of files; the element becomes the feature `value`. Called by sources. The
+  // manifest outlives the plan's executors.
   const Manifest& SetSource(Manifest manifest);
   void AddOrder(OrderFactory make) { order_.push_back({stage_, std::move(make)}); }
   // The element's features become those of `op`.

@@ -36,11 +36,13 @@ uint64_t ChunkReader::Run(ReadRequest* request) {
       const uint8_t* data = record.late ? nullptr : cells_.Keep(chunk_.data(record), record.length);
       request->records.push_back({data, record.offset, record.length, request->file});
     }
-    request->error = chunk_.error.ok() ? absl::OkStatus() : WithAddress(chunk_.error, **file, chunk_.error_offset);
+    request->error = chunk_.error.ok() ? absl::OkStatus()
+                                       : WithAddress(chunk_.error, **file, chunk_.error_offset);
     request->end_of_file = chunk_.end_of_file;
     request->next_offset = chunk_.next_offset;
     request->next_is_late = chunk_.next_is_late;
-    if (!chunk_.end_of_file && !chunk_.next_is_late) (*file)->WillNeed(chunk_.next_offset, kReadAheadBytes);
+    if (!chunk_.end_of_file && !chunk_.next_is_late)
+      (*file)->WillNeed(chunk_.next_offset, kReadAheadBytes);
   } else {
     request->error = file.status();
   }

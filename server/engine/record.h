@@ -6,8 +6,8 @@
 
 namespace penstock {
 
-// One record. A small one's bytes lie in a cell of the record store; a long one's are still in the file (`data` null), to be read by whoever
-// handles it.
+// One record. A small one's bytes lie in a cell of the record store; a long one's are still in the
+// file (`data` null), to be read by whoever handles it.
 struct RecordRef {
   const uint8_t* data = nullptr;
   uint64_t offset = 0;  // of the record's header in its file

@@ -15,9 +15,11 @@ constexpr size_t kMaxSlabBytes = 1 << 20;
 void RecordStore::Grow(size_t size_class) {
   SizeClass& cells = classes_[size_class];
   const size_t cell_bytes = CellBytes(size_class);
-  const size_t count = std::max<size_t>(1, std::min(cells.next_slab_cells, kMaxSlabBytes / cell_bytes));
+  const size_t count =
+      std::max<size_t>(1, std::min(cells.next_slab_cells, kMaxSlabBytes / cell_bytes));
   cells.next_slab_cells = count * 2;
-  const size_t bytes = (count * cell_bytes + Arena::kPadding + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment;
+  const size_t bytes = (count * cell_bytes + Arena::kPadding + Arena::kAlignment - 1) /
+                       Arena::kAlignment * Arena::kAlignment;
   auto* slab = static_cast<uint8_t*>(std::aligned_alloc(Arena::kAlignment, bytes));
   if (slab == nullptr) throw std::bad_alloc();
   slabs_.emplace_back(slab);
@@ -36,7 +38,8 @@ void RecordStore::Take(size_t size_class, size_t count, std::vector<uint8_t*>* c
 void RecordStore::Release(absl::Span<const RecordRef> records) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const RecordRef& record : records) {
-    if (record.data != nullptr) classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
+    if (record.data != nullptr)
+      classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
   }
 }
 

@@ -1,11 +1,14 @@
-// Memory for small records between the read task that finds them and the commit of the step that they fill: cells of equal size classes.
+// Memory for small records between the read task that finds them and the commit of the step that
+// they fill: cells of equal size classes.
 //
-// The reader copies a record into its cell while it is still in that processor's cache, so that the front never touches a record's bytes, and
-// a few waiting records do not hold whole chunks. Cells are taken again last in, first out.
+// The reader copies a record into its cell while it is still in that processor's cache, so that the
+// front never touches a record's bytes, and a few waiting records do not hold whole chunks. Cells
+// are taken again last in, first out.
 //
-// Threads:  safe from any thread; a CellCache belongs to one thread and takes cells in bulk, so that the lock is rare.
-// Owns:     all cells, until destruction.
-// Limits:   records of up to kLateRecordBytes. A cell is at most 15 bytes larger than a record below 128 bytes, and 63 above, where it
+// Threads:  safe from any thread; a CellCache belongs to one thread and takes cells in bulk, so
+// that the lock is rare. Owns:     all cells, until destruction. Limits:   records of up to
+// kLateRecordBytes. A cell is at most 15 bytes larger than a record below 128 bytes, and 63 above,
+// where it
 //           begins on a cache line.
 #pragma once
 
@@ -31,8 +34,12 @@ class RecordStore {
   RecordStore& operator=(const RecordStore&) = delete;
 
   // The class whose cells hold `length` bytes, and the size of its cells.
-  static size_t ClassOf(uint32_t length) { return length <= 128 ? (length + 15) / 16 : 8 + (length - 128 + 63) / 64; }
-  static size_t CellBytes(size_t size_class) { return size_class <= 8 ? (size_class == 0 ? 16 : 16 * size_class) : 128 + 64 * (size_class - 8); }
+  static size_t ClassOf(uint32_t length) {
+    return length <= 128 ? (length + 15) / 16 : 8 + (length - 128 + 63) / 64;
+  }
+  static size_t CellBytes(size_t size_class) {
+    return size_class <= 8 ? (size_class == 0 ? 16 : 16 * size_class) : 128 + 64 * (size_class - 8);
+  }
 
   // Adds `count` cells to `cells`.
   void Take(size_t size_class, size_t count, std::vector<uint8_t*>* cells);
@@ -50,9 +57,9 @@ class RecordStore {
   void Grow(size_t size_class);
 
   mutable std::mutex mutex_;
-  std::vector<SizeClass> classes_;                                // under mutex_
-  std::vector<std::unique_ptr<uint8_t, Arena::Free>> slabs_;      // under mutex_
-  uint64_t capacity_bytes_ = 0;                                   // under mutex_
+  std::vector<SizeClass> classes_;                            // under mutex_
+  std::vector<std::unique_ptr<uint8_t, Arena::Free>> slabs_;  // under mutex_
+  uint64_t capacity_bytes_ = 0;                               // under mutex_
 };
 
 // One reader's stock of cells.

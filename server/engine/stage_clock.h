@@ -1,7 +1,8 @@
 // Where one worker's processor time goes, stage by stage, and how many elements left each stage.
 //
 // Threads:  Enter/Leave/Count by one worker; ticks() and elements() from any thread.
-// Cost:     one clock reading (about 10 ns) for each Enter and Leave; used once a block, never once a row.
+// Cost:     one clock reading (about 10 ns) for each Enter and Leave; used once a block, never once
+// a row.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,8 @@ class StageClock {
  public:
   explicit StageClock(int num_stages) : stages_(num_stages) {}
 
-  // Time from here on belongs to `stage` until Leave(), but for what stages entered inside it take. Returns the stage to give back to Leave().
+  // Time from here on belongs to `stage` until Leave(), but for what stages entered inside it take.
+  // Returns the stage to give back to Leave().
   int Enter(int stage) {
     const int outer = current_;
     Switch(stage);
@@ -27,7 +29,9 @@ class StageClock {
   void Count(int stage, uint64_t elements) { Add(stages_[stage].elements, elements); }
 
   uint64_t ticks(int stage) const { return stages_[stage].ticks.load(std::memory_order_relaxed); }
-  uint64_t elements(int stage) const { return stages_[stage].elements.load(std::memory_order_relaxed); }
+  uint64_t elements(int stage) const {
+    return stages_[stage].elements.load(std::memory_order_relaxed);
+  }
 
   // For the length of a C++ scope.
   class Scope {

@@ -11,7 +11,8 @@
 
 namespace penstock {
 
-// Threads: assembled under the front's lock; then constant but for the atomics and the failure, until it is committed and the front takes it back.
+// Threads: assembled under the front's lock; then constant but for the atomics and the failure,
+// until it is committed and the front takes it back.
 struct Step {
   StepInfo info;
   RecordList records;  // record r fills row r

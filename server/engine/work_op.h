@@ -19,9 +19,11 @@ class WorkOp {
   // The features that Run() makes, with the shape of one row.
   virtual const Signature& output() const = 0;
 
-  // `in` has one column for each feature of the input. Where `out[i].data` is set, feature i must be written there, dense; elsewhere the op may
-  // leave a view of its input or memory of `arena`, valid until the block is done.
-  virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena) const = 0;
+  // `in` has one column for each feature of the input. Where `out[i].data` is set, feature i must
+  // be written there, dense; elsewhere the op may leave a view of its input or memory of `arena`,
+  // valid until the block is done.
+  virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
+                        Arena& arena) const = 0;
 
   // How it computes, a line each, for Plan::Explain().
   virtual std::string Describe() const { return ""; }

@@ -27,15 +27,17 @@ uint64_t LoadU64(const uint8_t* bytes) {
 }
 
 absl::Status ChecksumError(const char* what, uint32_t stored, uint32_t computed) {
-  return absl::DataLossError(
-      absl::StrFormat("%s checksum mismatch: stored 0x%08x, computed 0x%08x", what, stored, computed));
+  return absl::DataLossError(absl::StrFormat("%s checksum mismatch: stored 0x%08x, computed 0x%08x",
+                                             what, stored, computed));
 }
 
 // What a file that fails at its very first header most likely is.
 absl::Status DescribeFirstHeader(const absl::Status& error, const uint8_t* header) {
   const char* hint = "not a TFRecord file?";
-  if (header[0] == 0x1f && header[1] == 0x8b) hint = "a gzip file? compressed shards cannot be read yet: decompress it first";
-  if (header[0] == 0x28 && header[1] == 0xb5 && header[2] == 0x2f) hint = "a zstd file? compressed shards cannot be read yet: decompress it first";
+  if (header[0] == 0x1f && header[1] == 0x8b)
+    hint = "a gzip file? compressed shards cannot be read yet: decompress it first";
+  if (header[0] == 0x28 && header[1] == 0xb5 && header[2] == 0x2f)
+    hint = "a zstd file? compressed shards cannot be read yet: decompress it first";
   return absl::DataLossError(absl::StrCat(error.message(), "; ", hint));
 }
 
@@ -49,17 +51,20 @@ absl::StatusOr<uint64_t> CheckHeader(const uint8_t* header, uint64_t offset, uin
   }
   const uint64_t length = LoadU64(header);
   if (length > kMaxRecordBytes) {
-    return absl::DataLossError(absl::StrCat("record longer than limit: ", length, " > ", kMaxRecordBytes, " bytes"));
+    return absl::DataLossError(
+        absl::StrCat("record longer than limit: ", length, " > ", kMaxRecordBytes, " bytes"));
   }
   if (length > size - offset - kFrameBytes || size - offset < kFrameBytes) {
-    return absl::DataLossError(absl::StrCat("record is cut: its length is ", length, " bytes, the file has ",
-                                            size - std::min(size, offset + kRecordHeaderBytes), " more"));
+    return absl::DataLossError(
+        absl::StrCat("record is cut: its length is ", length, " bytes, the file has ",
+                     size - std::min(size, offset + kRecordHeaderBytes), " more"));
   }
   return length;
 }
 
 absl::Status CutHeader(uint64_t left) {
-  return absl::DataLossError(absl::StrCat("header is cut: expected 12 bytes, the file has ", left, " more"));
+  return absl::DataLossError(
+      absl::StrCat("header is cut: expected 12 bytes, the file has ", left, " more"));
 }
 
 void Fail(RecordChunk* chunk, uint64_t offset, absl::Status error) {
@@ -69,7 +74,8 @@ void Fail(RecordChunk* chunk, uint64_t offset, absl::Status error) {
 }
 
 absl::Status Shrunk(const RandomAccessFile& file) {
-  return absl::DataLossError(absl::StrCat("the file became shorter than its ", file.size(), " bytes while it was read"));
+  return absl::DataLossError(
+      absl::StrCat("the file became shorter than its ", file.size(), " bytes while it was read"));
 }
 
 // Locates late records by their headers alone.
@@ -80,7 +86,8 @@ void WalkLate(RandomAccessFile& file, uint64_t offset, RecordChunk* chunk) {
     absl::StatusOr<size_t> count = file.ReadAt(offset, absl::MakeSpan(header));
     if (!count.ok()) return Fail(chunk, offset, count.status());
     if (*count < kRecordHeaderBytes) {
-      return Fail(chunk, offset, size - offset < kRecordHeaderBytes ? CutHeader(size - offset) : Shrunk(file));
+      return Fail(chunk, offset,
+                  size - offset < kRecordHeaderBytes ? CutHeader(size - offset) : Shrunk(file));
     }
     chunk->bytes_read += *count;
     absl::StatusOr<uint64_t> length = CheckHeader(header, offset, size);
@@ -112,7 +119,8 @@ void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, Record
     if (!chunk->records.empty() || !chunk->error.ok() || chunk->end_of_file) return;
   }
   if (!chunk->buffer) {
-    // Not value-initialised: every byte that is looked at has been read, and the padding is only ever skipped over.
+    // Not value-initialised: every byte that is looked at has been read, and the padding is only
+    // ever skipped over.
     chunk->buffer.reset(new uint8_t[kChunkBytes + Arena::kPadding]);
   }
   chunk->buffer_offset = offset;
@@ -128,13 +136,15 @@ void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, Record
   while (frame < end) {
     const uint64_t frame_offset = offset + (frame - begin);
     if (static_cast<uint64_t>(end - frame) < kRecordHeaderBytes) {
-      if (size - frame_offset < kRecordHeaderBytes) return Fail(chunk, frame_offset, CutHeader(size - frame_offset));
+      if (size - frame_offset < kRecordHeaderBytes)
+        return Fail(chunk, frame_offset, CutHeader(size - frame_offset));
       break;
     }
     const uint64_t length = LoadU64(frame);
     // A whole small record, as nearly all are, needs no other look at its header.
     const uint64_t left = end - frame;
-    if (length > kLateRecordBytes || length + kFrameBytes > left || MaskCrc32c(Crc32cOfU64(length)) != LoadU32(frame + 8)) {
+    if (length > kLateRecordBytes || length + kFrameBytes > left ||
+        MaskCrc32c(Crc32cOfU64(length)) != LoadU32(frame + 8)) {
       absl::StatusOr<uint64_t> checked = CheckHeader(frame, frame_offset, size);
       if (!checked.ok()) return Fail(chunk, frame_offset, checked.status());
       if (length <= kLateRecordBytes) break;
@@ -151,7 +161,8 @@ void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, Record
     const uint8_t* data = frame + kRecordHeaderBytes;
     const uint32_t stored = LoadU32(data + length);
     const uint32_t computed = MaskCrc32c(Crc32c(data, length));
-    if (stored != computed) return Fail(chunk, frame_offset, ChecksumError("data", stored, computed));
+    if (stored != computed)
+      return Fail(chunk, frame_offset, ChecksumError("data", stored, computed));
     chunk->records.push_back({frame_offset, static_cast<uint32_t>(length), false});
     chunk->next_is_late = false;
     frame = data + length + kRecordFooterBytes;
@@ -161,10 +172,12 @@ void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, Record
   chunk->end_of_file = chunk->next_offset >= size;
 }
 
-absl::StatusOr<const uint8_t*> ReadRecord(RandomAccessFile& file, uint64_t offset, uint32_t length, Arena& arena) {
+absl::StatusOr<const uint8_t*> ReadRecord(RandomAccessFile& file, uint64_t offset, uint32_t length,
+                                          Arena& arena) {
   const size_t want = length + kRecordFooterBytes;
   uint8_t* data = arena.Allocate(want);
-  absl::StatusOr<size_t> count = file.ReadAt(offset + kRecordHeaderBytes, absl::MakeSpan(data, want));
+  absl::StatusOr<size_t> count =
+      file.ReadAt(offset + kRecordHeaderBytes, absl::MakeSpan(data, want));
   if (!count.ok()) return count.status();
   if (*count < want) return Shrunk(file);
   const uint32_t stored = LoadU32(data + length);
@@ -189,8 +202,9 @@ uint64_t RecordOrdinal(RandomAccessFile& file, uint64_t offset) {
 }
 
 absl::Status WithAddress(const absl::Status& status, RandomAccessFile& file, uint64_t offset) {
-  return absl::Status(status.code(), absl::StrCat(status.message(), " (", file.path(), ", record ",
-                                                  RecordOrdinal(file, offset), ", offset ", offset, ")"));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), " (", file.path(), ", record ",
+                                   RecordOrdinal(file, offset), ", offset ", offset, ")"));
 }
 
 }  // namespace penstock

@@ -2,12 +2,13 @@
 //
 //   offset 0          8              12            12 + length
 //          ┌──────────┬──────────────┬─────────────┬──────────────┐
-//          │ length   │ masked CRC32C│ data        │ masked CRC32C│   little-endian; the checksums are of the
-//          │ u64      │ of length u32│ length bytes│ of data u32  │   8 bytes of the length and of the data
-//          └──────────┴──────────────┴─────────────┴──────────────┘
+//          │ length   │ masked CRC32C│ data        │ masked CRC32C│   little-endian; the checksums
+//          are of the │ u64      │ of length u32│ length bytes│ of data u32  │   8 bytes of the
+//          length and of the data └──────────┴──────────────┴─────────────┴──────────────┘
 //
-// Small records are read in chunks and lie in the chunk's memory until it is filled again. A record longer than kLateRecordBytes is only located: whoever handles it
-// reads it later (ReadRecord), so that waiting in a shuffle buffer costs no memory.
+// Small records are read in chunks and lie in the chunk's memory until it is filled again. A record
+// longer than kLateRecordBytes is only located: whoever handles it reads it later (ReadRecord), so
+// that waiting in a shuffle buffer costs no memory.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ struct RecordChunk {
   absl::Status error;
   uint64_t error_offset = 0;
   bool end_of_file = false;
-  uint64_t next_offset = 0;  // where the next chunk begins
+  uint64_t next_offset = 0;   // where the next chunk begins
   bool next_is_late = false;  // the next record is probably a long one
 
   const uint8_t* data(const Record& record) const {
@@ -53,12 +54,13 @@ struct RecordChunk {
   }
 };
 
-// Fills `chunk` with the records from `offset` on: as many as fit a chunk (one or more), or the late ones up to a limit. Errors are put into
-// the chunk, behind the records that precede them.
+// Fills `chunk` with the records from `offset` on: as many as fit a chunk (one or more), or the
+// late ones up to a limit. Errors are put into the chunk, behind the records that precede them.
 void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, RecordChunk* chunk);
 
 // Reads and verifies one late record into memory of `arena`.
-absl::StatusOr<const uint8_t*> ReadRecord(RandomAccessFile& file, uint64_t offset, uint32_t length, Arena& arena);
+absl::StatusOr<const uint8_t*> ReadRecord(RandomAccessFile& file, uint64_t offset, uint32_t length,
+                                          Arena& arena);
 
 // The ordinal in its file of the record at `offset`, found by walking the headers: for messages.
 uint64_t RecordOrdinal(RandomAccessFile& file, uint64_t offset);

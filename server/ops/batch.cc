@@ -11,8 +11,12 @@ constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
 // Groups consecutive records. An element of its output is the records of one batch.
 class BatchOp final : public ChainedOrderOp {
  public:
-  BatchOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t batch_size, bool drop_remainder)
-      : ChainedOrderOp(std::move(input)), context_(context), batch_size_(batch_size), drop_remainder_(drop_remainder) {}
+  BatchOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t batch_size,
+          bool drop_remainder)
+      : ChainedOrderOp(std::move(input)),
+        context_(context),
+        batch_size_(batch_size),
+        drop_remainder_(drop_remainder) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
@@ -46,17 +50,23 @@ class BatchOp final : public ChainedOrderOp {
   uint64_t rows_ = 0;  // of the batch that is being filled
 };
 
-const OpRegistration<v1::Batch> kBatch("batch", [](const v1::Batch& options, PlanBuilder& plan) -> absl::Status {
-  if (options.batch_size() < 1 || options.batch_size() > kMaxBatchSize) {
-    return absl::InvalidArgumentError(absl::StrCat("batch_size: expected 1 to ", kMaxBatchSize, ", found ", options.batch_size()));
-  }
-  if (plan.batched()) return absl::InvalidArgumentError("batches of batches are not supported yet; expected one batch in a pipeline, found a second");
-  plan.SetBatch(options.batch_size(), options.drop_remainder());
-  plan.AddOrder([options](FrontContext& context, std::unique_ptr<OrderOp> input) {
-    return std::make_unique<BatchOp>(context, std::move(input), options.batch_size(), options.drop_remainder());
-  });
-  return absl::OkStatus();
-});
+const OpRegistration<v1::Batch> kBatch(
+    "batch", [](const v1::Batch& options, PlanBuilder& plan) -> absl::Status {
+      if (options.batch_size() < 1 || options.batch_size() > kMaxBatchSize) {
+        return absl::InvalidArgumentError(absl::StrCat("batch_size: expected 1 to ", kMaxBatchSize,
+                                                       ", found ", options.batch_size()));
+      }
+      if (plan.batched())
+        return absl::InvalidArgumentError(
+            "batches of batches are not supported yet; expected one batch in a pipeline, found a "
+            "second");
+      plan.SetBatch(options.batch_size(), options.drop_remainder());
+      plan.AddOrder([options](FrontContext& context, std::unique_ptr<OrderOp> input) {
+        return std::make_unique<BatchOp>(context, std::move(input), options.batch_size(),
+                                         options.drop_remainder());
+      });
+      return absl::OkStatus();
+    });
 
 }  // namespace
 }  // namespace penstock

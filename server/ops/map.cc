@@ -7,18 +7,22 @@
 namespace penstock {
 namespace {
 
-// A compiled program and the sources that it came from, so that consecutive maps can be compiled as one.
+// A compiled program and the sources that it came from, so that consecutive maps can be compiled as
+// one.
 class MapOp final : public WorkOp {
  public:
-  static absl::StatusOr<std::unique_ptr<MapOp>> Create(Signature input, std::vector<expr::MapSource> sources) {
+  static absl::StatusOr<std::unique_ptr<MapOp>> Create(Signature input,
+                                                       std::vector<expr::MapSource> sources) {
     absl::StatusOr<std::unique_ptr<expr::Program>> program = expr::Compile(input, sources);
     if (!program.ok()) return program.status();
-    return std::unique_ptr<MapOp>(new MapOp(std::move(input), std::move(sources), *std::move(program)));
+    return std::unique_ptr<MapOp>(
+        new MapOp(std::move(input), std::move(sources), *std::move(program)));
   }
 
   const Signature& output() const override { return program_->output(); }
 
-  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena) const override {
+  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
+                Arena& arena) const override {
     absl::InlinedVector<uint8_t*, 16> targets;
     for (size_t i = 0; i < out.size(); ++i) {
       out[i].row_bytes = row_bytes_[i];
@@ -40,9 +44,11 @@ class MapOp final : public WorkOp {
   }
 
  private:
-  MapOp(Signature input, std::vector<expr::MapSource> sources, std::unique_ptr<expr::Program> program)
+  MapOp(Signature input, std::vector<expr::MapSource> sources,
+        std::unique_ptr<expr::Program> program)
       : input_(std::move(input)), sources_(std::move(sources)), program_(std::move(program)) {
-    for (const Feature& feature : program_->output()) row_bytes_.push_back(NumBytes(feature.type).value_or(0));
+    for (const Feature& feature : program_->output())
+      row_bytes_.push_back(NumBytes(feature.type).value_or(0));
   }
 
   const Signature input_;
@@ -56,13 +62,16 @@ absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant) {
   result.name = constant.name();
   if (constant.name().empty()) return absl::InvalidArgumentError("a constant has no name");
   if (constant.value().empty() == constant.int_value().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(), ": expected one of value and int_value, found ",
+    return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(),
+                                                   ": expected one of value and int_value, found ",
                                                    constant.value().empty() ? "none" : "both"));
   }
   if (!constant.dtype().empty()) {
     const std::optional<DType> dtype = DTypeFromName(constant.dtype());
     if (!dtype || *dtype == DType::kString) {
-      return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(), ": dtype: expected a number's type such as float32, found \"", constant.dtype(), "\""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "constant ", constant.name(),
+          ": dtype: expected a number's type such as float32, found \"", constant.dtype(), "\""));
     }
     result.dtype = *dtype;
   }
@@ -74,29 +83,34 @@ absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant) {
     const std::optional<int64_t> count = NumElements(result.shape);
     const int64_t found = result.float_values.size() + result.int_values.size();
     if (!count || *count != found) {
-      return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(), ": expected as many values as the shape ", ShapeToString(result.shape), " holds, found ", found));
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant ", constant.name(), ": expected as many values as the shape ",
+                       ShapeToString(result.shape), " holds, found ", found));
     }
   }
   return result;
 }
 
-const OpRegistration<v1::Map> kMap("map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
-  expr::MapSource source;
-  source.stage = plan.stage();
-  source.batched = plan.batched();
-  source.lets.assign(options.let().begin(), options.let().end());
-  source.outs.assign(options.out().begin(), options.out().end());
-  if (source.outs.empty()) return absl::InvalidArgumentError("expected at least one out, found none");
-  for (const v1::Constant& constant : options.constant()) {
-    absl::StatusOr<expr::NamedConstant> converted = ToConstant(constant);
-    if (!converted.ok()) return converted.status();
-    source.constants.push_back(*std::move(converted));
-  }
-  absl::StatusOr<std::unique_ptr<MapOp>> op = MapOp::Create(plan.signature(), {std::move(source)});
-  if (!op.ok()) return op.status();
-  plan.AddWork(*std::move(op));
-  return absl::OkStatus();
-});
+const OpRegistration<v1::Map> kMap(
+    "map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
+      expr::MapSource source;
+      source.stage = plan.stage();
+      source.batched = plan.batched();
+      source.lets.assign(options.let().begin(), options.let().end());
+      source.outs.assign(options.out().begin(), options.out().end());
+      if (source.outs.empty())
+        return absl::InvalidArgumentError("expected at least one out, found none");
+      for (const v1::Constant& constant : options.constant()) {
+        absl::StatusOr<expr::NamedConstant> converted = ToConstant(constant);
+        if (!converted.ok()) return converted.status();
+        source.constants.push_back(*std::move(converted));
+      }
+      absl::StatusOr<std::unique_ptr<MapOp>> op =
+          MapOp::Create(plan.signature(), {std::move(source)});
+      if (!op.ok()) return op.status();
+      plan.AddWork(*std::move(op));
+      return absl::OkStatus();
+    });
 
 }  // namespace
 }  // namespace penstock

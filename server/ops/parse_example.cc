@@ -10,8 +10,8 @@
 namespace penstock {
 namespace {
 
-// Rows whose bytes are fetched ahead of the one that is parsed, and how much of each. (Measured: the largest single gain when records lie
-// scattered.)
+// Rows whose bytes are fetched ahead of the one that is parsed, and how much of each. (Measured:
+// the largest single gain when records lie scattered.)
 constexpr int kRowsAhead = 8;
 constexpr size_t kBytesAhead = 320;
 
@@ -20,8 +20,8 @@ constexpr int64_t kMaxValues = 1 << 26;  // of one feature: a default is kept in
 
 // One parsed feature of the plan.
 struct Parsed {
-  bool fixed_bytes = false;    // uint8 (length,) instead of a string
-  size_t length = 0;           // of fixed bytes
+  bool fixed_bytes = false;  // uint8 (length,) instead of a string
+  size_t length = 0;         // of fixed bytes
   bool has_default = false;
   std::vector<uint8_t> default_value;  // as it lies in memory, with Arena::kPadding behind it
   size_t row_bytes = 0;                // of numbers and fixed bytes
@@ -29,12 +29,17 @@ struct Parsed {
 
 class ParseExampleOp final : public WorkOp {
  public:
-  ParseExampleOp(size_t input, std::vector<ExampleFeature> wanted, std::vector<Parsed> features, Signature output)
-      : input_(input), features_(std::move(features)), output_(std::move(output)), parser_(std::move(wanted)) {}
+  ParseExampleOp(size_t input, std::vector<ExampleFeature> wanted, std::vector<Parsed> features,
+                 Signature output)
+      : input_(input),
+        features_(std::move(features)),
+        output_(std::move(output)),
+        parser_(std::move(wanted)) {}
 
   const Signature& output() const override { return output_; }
 
-  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena) const override {
+  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
+                Arena& arena) const override {
     const Column& records = in[input_];
     const size_t num_features = features_.size();
     auto* values = arena.AllocateArray<ExampleValue>(num_features);
@@ -60,7 +65,8 @@ class ParseExampleOp final : public WorkOp {
       }
       absl::Status status = parser_.Parse(records.row(row), records.row_size(row), values, numbers);
       for (size_t i = 0; status.ok() && i < num_features; ++i) {
-        status = Finish(i, values[i], places[i] ? places[i] + row : nullptr, out[i].data + row * features_[i].row_bytes);
+        status = Finish(i, values[i], places[i] ? places[i] + row : nullptr,
+                        out[i].data + row * features_[i].row_bytes);
       }
       if (!status.ok()) return {std::move(status), row};
     }
@@ -68,7 +74,9 @@ class ParseExampleOp final : public WorkOp {
   }
 
  private:
-  bool IsBytes(size_t i) const { return features_[i].fixed_bytes || output_[i].type.dtype == DType::kString; }
+  bool IsBytes(size_t i) const {
+    return features_[i].fixed_bytes || output_[i].type.dtype == DType::kString;
+  }
 
   static void Prefetch(const Column& records, int row) {
     const uint8_t* data = records.row(row);
@@ -80,16 +88,19 @@ class ParseExampleOp final : public WorkOp {
   absl::Status Finish(size_t i, const ExampleValue& value, RowBytes* place, uint8_t* target) const {
     const Parsed& feature = features_[i];
     if (!value.present && !feature.has_default) {
-      return absl::InvalidArgumentError(absl::StrCat("feature \"", output_[i].name, "\": missing, and the spec gives no default"));
+      return absl::InvalidArgumentError(absl::StrCat("feature \"", output_[i].name,
+                                                     "\": missing, and the spec gives no default"));
     }
     if (!IsBytes(i)) {
       if (!value.present) std::memcpy(target, feature.default_value.data(), feature.row_bytes);
       return absl::OkStatus();
     }
     RowBytes bytes{value.bytes, value.size};
-    if (!value.present) bytes = {feature.default_value.data(), feature.default_value.size() - Arena::kPadding};
+    if (!value.present)
+      bytes = {feature.default_value.data(), feature.default_value.size() - Arena::kPadding};
     if (feature.fixed_bytes && bytes.size != feature.length) {
-      return absl::InvalidArgumentError(absl::StrCat("feature \"", output_[i].name, "\": expected ", feature.length, " bytes, found ", bytes.size));
+      return absl::InvalidArgumentError(absl::StrCat("feature \"", output_[i].name, "\": expected ",
+                                                     feature.length, " bytes, found ", bytes.size));
     }
     if (place != nullptr) {
       *place = bytes;
@@ -107,11 +118,14 @@ class ParseExampleOp final : public WorkOp {
 
 // Default values as they lie in memory: one for all, or one for each.
 template <typename T, typename Values>
-absl::Status SetDefault(const std::string& key, const Values& values, int64_t count, Parsed* parsed) {
+absl::Status SetDefault(const std::string& key, const Values& values, int64_t count,
+                        Parsed* parsed) {
   parsed->row_bytes = count * sizeof(T);
   if (values.empty()) return absl::OkStatus();
   if (values.size() != 1 && values.size() != count) {
-    return absl::InvalidArgumentError(absl::StrCat("feature \"", key, "\": default_value: expected 1 or ", count, " values, found ", values.size()));
+    return absl::InvalidArgumentError(absl::StrCat("feature \"", key,
+                                                   "\": default_value: expected 1 or ", count,
+                                                   " values, found ", values.size()));
   }
   parsed->has_default = true;
   parsed->default_value.resize(parsed->row_bytes + Arena::kPadding);
@@ -122,16 +136,21 @@ absl::Status SetDefault(const std::string& key, const Values& values, int64_t co
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> CheckShape(const std::string& key, const google::protobuf::RepeatedField<int64_t>& sizes, Shape* shape) {
+absl::StatusOr<int64_t> CheckShape(const std::string& key,
+                                   const google::protobuf::RepeatedField<int64_t>& sizes,
+                                   Shape* shape) {
   shape->assign(sizes.begin(), sizes.end());
   const std::optional<int64_t> count = NumElements(*shape);
   if (!count || *count < 1 || *count > kMaxValues) {
-    return absl::InvalidArgumentError(absl::StrCat("feature \"", key, "\": shape: expected sizes of at least 1 and at most ", kMaxValues, " values, found ", ShapeToString(*shape)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("feature \"", key, "\": shape: expected sizes of at least 1 and at most ",
+                     kMaxValues, " values, found ", ShapeToString(*shape)));
   }
   return *count;
 }
 
-absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, Parsed* parsed, TensorType* type) {
+absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, Parsed* parsed,
+                         TensorType* type) {
   wanted->key = spec.key();
   switch (spec.kind_case()) {
     case v1::ParsedFeature::kBytes: {
@@ -141,7 +160,8 @@ absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, 
       if (spec.bytes().has_length()) {
         const int64_t length = spec.bytes().length();
         if (length < 1 || length > int64_t{1} << 28) {
-          return absl::InvalidArgumentError(absl::StrCat("feature \"", spec.key(), "\": length: expected at least 1, found ", length));
+          return absl::InvalidArgumentError(absl::StrCat(
+              "feature \"", spec.key(), "\": length: expected at least 1, found ", length));
         }
         *type = {DType::kUint8, {length}};
         parsed->fixed_bytes = true;
@@ -150,7 +170,9 @@ absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, 
       if (spec.bytes().has_default_value()) {
         const std::string& value = spec.bytes().default_value();
         if (parsed->fixed_bytes && value.size() != parsed->length) {
-          return absl::InvalidArgumentError(absl::StrCat("feature \"", spec.key(), "\": default_value: expected ", parsed->length, " bytes, found ", value.size()));
+          return absl::InvalidArgumentError(
+              absl::StrCat("feature \"", spec.key(), "\": default_value: expected ", parsed->length,
+                           " bytes, found ", value.size()));
         }
         parsed->has_default = true;
         parsed->default_value.assign(value.begin(), value.end());
@@ -175,33 +197,41 @@ absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, 
     case v1::ParsedFeature::KIND_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError(absl::StrCat("feature \"", spec.key(), "\": expected one of bytes, int64 and float, found none"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "feature \"", spec.key(), "\": expected one of bytes, int64 and float, found none"));
 }
 
-const OpRegistration<v1::ParseExample> kParseExample("parse_example", [](const v1::ParseExample& options, PlanBuilder& plan) -> absl::Status {
-  const Signature& input = plan.signature();
-  if (input.size() != 1 || input[0].type != TensorType{DType::kString, {}}) {
-    return absl::InvalidArgumentError(absl::StrCat("expected one string scalar, found ", input.size(), " feature(s), the first \"", input[0].name, "\" ",
-                                                   TypeToString(input[0].type)));
-  }
-  if (options.feature().empty() || static_cast<size_t>(options.feature_size()) > kMaxFeatures) {
-    return absl::InvalidArgumentError(absl::StrCat("expected 1 to ", kMaxFeatures, " features, found ", options.feature_size()));
-  }
-  std::vector<ExampleFeature> wanted;
-  std::vector<Parsed> parsed;
-  Signature output;
-  std::set<std::string> keys;
-  for (const v1::ParsedFeature& feature : options.feature()) {
-    if (feature.key().empty()) return absl::InvalidArgumentError("a feature has no key");
-    if (!keys.insert(feature.key()).second) return absl::InvalidArgumentError(absl::StrCat("feature \"", feature.key(), "\" is listed twice"));
-    Feature result{feature.key(), {}};
-    absl::Status status = PlanFeature(feature, &wanted.emplace_back(), &parsed.emplace_back(), &result.type);
-    if (!status.ok()) return status;
-    output.push_back(std::move(result));
-  }
-  plan.AddWork(std::make_unique<ParseExampleOp>(0, std::move(wanted), std::move(parsed), std::move(output)));
-  return absl::OkStatus();
-});
+const OpRegistration<v1::ParseExample> kParseExample(
+    "parse_example", [](const v1::ParseExample& options, PlanBuilder& plan) -> absl::Status {
+      const Signature& input = plan.signature();
+      if (input.size() != 1 || input[0].type != TensorType{DType::kString, {}}) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "expected one string scalar, found ", input.size(), " feature(s), the first \"",
+            input[0].name, "\" ", TypeToString(input[0].type)));
+      }
+      if (options.feature().empty() || static_cast<size_t>(options.feature_size()) > kMaxFeatures) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "expected 1 to ", kMaxFeatures, " features, found ", options.feature_size()));
+      }
+      std::vector<ExampleFeature> wanted;
+      std::vector<Parsed> parsed;
+      Signature output;
+      std::set<std::string> keys;
+      for (const v1::ParsedFeature& feature : options.feature()) {
+        if (feature.key().empty()) return absl::InvalidArgumentError("a feature has no key");
+        if (!keys.insert(feature.key()).second)
+          return absl::InvalidArgumentError(
+              absl::StrCat("feature \"", feature.key(), "\" is listed twice"));
+        Feature result{feature.key(), {}};
+        absl::Status status =
+            PlanFeature(feature, &wanted.emplace_back(), &parsed.emplace_back(), &result.type);
+        if (!status.ok()) return status;
+        output.push_back(std::move(result));
+      }
+      plan.AddWork(std::make_unique<ParseExampleOp>(0, std::move(wanted), std::move(parsed),
+                                                    std::move(output)));
+      return absl::OkStatus();
+    });
 
 }  // namespace
 }  // namespace penstock

@@ -22,7 +22,8 @@ class RepeatOp final : public ChainedOrderOp {
       pulled_of_pass_ += *pulled - before;
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       if (result == Pulled::kEnd) {
-        // A pass without elements is followed by no other: an endless repeat of nothing would never return.
+        // A pass without elements is followed by no other: an endless repeat of nothing would never
+        // return.
         if (pulled_of_pass_ == 0) return Pulled::kEnd;
         pulled_of_pass_ = 0;
         ++pass_;
@@ -48,18 +49,21 @@ class RepeatOp final : public ChainedOrderOp {
   uint64_t pulled_of_pass_ = 0;
 };
 
-const OpRegistration<v1::Repeat> kRepeat("repeat", [](const v1::Repeat& options, PlanBuilder& plan) -> absl::Status {
-  std::optional<uint64_t> count;
-  if (options.has_count() && options.count() != -1) {
-    if (options.count() < 0) return absl::InvalidArgumentError(absl::StrCat("count: expected -1 (without end) or at least 0, found ", options.count()));
-    count = options.count();
-  }
-  if (!count) plan.SetEndless(true);
-  plan.AddOrder([count](FrontContext& context, std::unique_ptr<OrderOp> input) {
-    return std::make_unique<RepeatOp>(context, std::move(input), count);
-  });
-  return absl::OkStatus();
-});
+const OpRegistration<v1::Repeat> kRepeat(
+    "repeat", [](const v1::Repeat& options, PlanBuilder& plan) -> absl::Status {
+      std::optional<uint64_t> count;
+      if (options.has_count() && options.count() != -1) {
+        if (options.count() < 0)
+          return absl::InvalidArgumentError(absl::StrCat(
+              "count: expected -1 (without end) or at least 0, found ", options.count()));
+        count = options.count();
+      }
+      if (!count) plan.SetEndless(true);
+      plan.AddOrder([count](FrontContext& context, std::unique_ptr<OrderOp> input) {
+        return std::make_unique<RepeatOp>(context, std::move(input), count);
+      });
+      return absl::OkStatus();
+    });
 
 }  // namespace
 }  // namespace penstock

@@ -10,12 +10,19 @@ namespace {
 
 constexpr int64_t kMaxBufferSize = int64_t{1} << 31;
 
-// A buffer of waiting records. Draw number i of an epoch picks the place whose record goes out i-th; the next input takes that place, and once
-// the input is over the last place does. So the buffer's state is a function of the draws alone.
+// A buffer of waiting records. Draw number i of an epoch picks the place whose record goes out
+// i-th; the next input takes that place, and once the input is over the last place does. So the
+// buffer's state is a function of the draws alone.
 class ShuffleOp final : public ChainedOrderOp {
  public:
-  ShuffleOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t buffer_size, uint64_t key, bool reshuffle)
-      : ChainedOrderOp(std::move(input)), context_(context), buffer_size_(buffer_size), key_(key), reshuffle_(reshuffle), draws_(key, 0) {}
+  ShuffleOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t buffer_size,
+            uint64_t key, bool reshuffle)
+      : ChainedOrderOp(std::move(input)),
+        context_(context),
+        buffer_size_(buffer_size),
+        key_(key),
+        reshuffle_(reshuffle),
+        draws_(key, 0) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
@@ -24,7 +31,8 @@ class ShuffleOp final : public ChainedOrderOp {
       if (!input_over_) {
         uint64_t arrived = 0;
         incoming_.clear();
-        const Pulled result = input().Pull(filling ? buffer_size_ - buffer_.size() : count - *pulled, incoming_, &arrived);
+        const Pulled result = input().Pull(
+            filling ? buffer_size_ - buffer_.size() : count - *pulled, incoming_, &arrived);
         for (const RecordRef& record : incoming_) {
           if (filling) {
             buffer_.push_back(record);
@@ -74,22 +82,28 @@ int64_t DrawSeed() {
   return static_cast<int64_t>((uint64_t{device()} << 32 | device()) >> 1);
 }
 
-const OpRegistration<v1::Shuffle> kShuffle("shuffle", [](const v1::Shuffle& options, PlanBuilder& plan) -> absl::Status {
-  if (options.buffer_size() < 1 || options.buffer_size() >= kMaxBufferSize) {
-    return absl::InvalidArgumentError(absl::StrCat("buffer_size: expected 1 to ", kMaxBufferSize - 1, ", found ", options.buffer_size()));
-  }
-  if (plan.batched()) {
-    return absl::InvalidArgumentError("shuffles batches, which is not supported yet; put it before batch to shuffle their elements");
-  }
-  v1::Shuffle& resolved = *plan.stage_spec().mutable_shuffle();
-  if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
-  const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
-  const bool reshuffle = !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
-  plan.AddOrder([buffer_size = options.buffer_size(), key, reshuffle](FrontContext& context, std::unique_ptr<OrderOp> input) {
-    return std::make_unique<ShuffleOp>(context, std::move(input), buffer_size, key, reshuffle);
-  });
-  return absl::OkStatus();
-});
+const OpRegistration<v1::Shuffle> kShuffle(
+    "shuffle", [](const v1::Shuffle& options, PlanBuilder& plan) -> absl::Status {
+      if (options.buffer_size() < 1 || options.buffer_size() >= kMaxBufferSize) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "buffer_size: expected 1 to ", kMaxBufferSize - 1, ", found ", options.buffer_size()));
+      }
+      if (plan.batched()) {
+        return absl::InvalidArgumentError(
+            "shuffles batches, which is not supported yet; put it before batch to shuffle their "
+            "elements");
+      }
+      v1::Shuffle& resolved = *plan.stage_spec().mutable_shuffle();
+      if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
+      const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
+      const bool reshuffle =
+          !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
+      plan.AddOrder([buffer_size = options.buffer_size(), key, reshuffle](
+                        FrontContext& context, std::unique_ptr<OrderOp> input) {
+        return std::make_unique<ShuffleOp>(context, std::move(input), buffer_size, key, reshuffle);
+      });
+      return absl::OkStatus();
+    });
 
 }  // namespace
 }  // namespace penstock

@@ -46,14 +46,18 @@ class SkipOp final : public ChainedOrderOp {
   RecordList skipped_;
 };
 
-const OpRegistration<v1::Skip> kSkip("skip", [](const v1::Skip& options, PlanBuilder& plan) -> absl::Status {
-  if (options.count() < -1) return absl::InvalidArgumentError(absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
-  const uint64_t count = options.count() == -1 ? std::numeric_limits<uint64_t>::max() : options.count();
-  plan.AddOrder([count](FrontContext& context, std::unique_ptr<OrderOp> input) {
-    return std::make_unique<SkipOp>(context, std::move(input), count);
-  });
-  return absl::OkStatus();
-});
+const OpRegistration<v1::Skip> kSkip(
+    "skip", [](const v1::Skip& options, PlanBuilder& plan) -> absl::Status {
+      if (options.count() < -1)
+        return absl::InvalidArgumentError(
+            absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
+      const uint64_t count =
+          options.count() == -1 ? std::numeric_limits<uint64_t>::max() : options.count();
+      plan.AddOrder([count](FrontContext& context, std::unique_ptr<OrderOp> input) {
+        return std::make_unique<SkipOp>(context, std::move(input), count);
+      });
+      return absl::OkStatus();
+    });
 
 }  // namespace
 }  // namespace penstock

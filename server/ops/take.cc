@@ -9,7 +9,8 @@ namespace {
 
 class TakeOp final : public ChainedOrderOp {
  public:
-  TakeOp(std::unique_ptr<OrderOp> input, uint64_t count) : ChainedOrderOp(std::move(input)), count_(count), left_(count) {}
+  TakeOp(std::unique_ptr<OrderOp> input, uint64_t count)
+      : ChainedOrderOp(std::move(input)), count_(count), left_(count) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     const uint64_t before = *pulled;
@@ -28,15 +29,18 @@ class TakeOp final : public ChainedOrderOp {
   uint64_t left_;
 };
 
-const OpRegistration<v1::Take> kTake("take", [](const v1::Take& options, PlanBuilder& plan) -> absl::Status {
-  if (options.count() < -1) return absl::InvalidArgumentError(absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
-  if (options.count() == -1) return absl::OkStatus();
-  plan.SetEndless(false);
-  plan.AddOrder([count = options.count()](FrontContext&, std::unique_ptr<OrderOp> input) {
-    return std::make_unique<TakeOp>(std::move(input), count);
-  });
-  return absl::OkStatus();
-});
+const OpRegistration<v1::Take> kTake(
+    "take", [](const v1::Take& options, PlanBuilder& plan) -> absl::Status {
+      if (options.count() < -1)
+        return absl::InvalidArgumentError(
+            absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
+      if (options.count() == -1) return absl::OkStatus();
+      plan.SetEndless(false);
+      plan.AddOrder([count = options.count()](FrontContext&, std::unique_ptr<OrderOp> input) {
+        return std::make_unique<TakeOp>(std::move(input), count);
+      });
+      return absl::OkStatus();
+    });
 
 }  // namespace
 }  // namespace penstock

@@ -38,7 +38,8 @@ class FileStream {
 
   // Gives back what was read and not taken. False while a read is under way: then call again later.
   bool Close() {
-    if (requested_ && !ahead().done.load(std::memory_order_acquire)) return false;  // SYNC chunk-ready
+    if (requested_ && !ahead().done.load(std::memory_order_acquire))
+      return false;  // SYNC chunk-ready
     if (requested_) context_.store.Release(ahead().records);
     requested_ = false;
     context_.store.Release(absl::MakeConstSpan(at_hand().records).subspan(next_));
@@ -78,11 +79,17 @@ class FileStream {
   bool requested_ = false;
 };
 
-// The records of the files, `cycle_length` files in turns; the order is that of tf.data's interleave.
+// The records of the files, `cycle_length` files in turns; the order is that of tf.data's
+// interleave.
 class TfrecordOp final : public OrderOp {
  public:
-  TfrecordOp(FrontContext& context, FileSystem& files, const Manifest& manifest, const std::string& stage, uint32_t cycle_length, uint32_t block_length)
-      : context_(context), files_(files, manifest), stage_(stage), block_length_(block_length), cycle_(cycle_length) {}
+  TfrecordOp(FrontContext& context, FileSystem& files, const Manifest& manifest,
+             const std::string& stage, uint32_t cycle_length, uint32_t block_length)
+      : context_(context),
+        files_(files, manifest),
+        stage_(stage),
+        block_length_(block_length),
+        cycle_(cycle_length) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
@@ -107,7 +114,8 @@ class TfrecordOp final : public OrderOp {
         case Pulled::kBlocked:
           return Pulled::kBlocked;
         case Pulled::kFailed:
-          status_ = absl::Status(stream->status().code(), absl::StrCat("stage ", stage_, ": ", stream->status().message()));
+          status_ = absl::Status(stream->status().code(),
+                                 absl::StrCat("stage ", stage_, ": ", stream->status().message()));
           return Pulled::kFailed;
       }
     }
@@ -136,11 +144,13 @@ class TfrecordOp final : public OrderOp {
   bool OpenNext(std::unique_ptr<FileStream>* stream) {
     const size_t num_files = files_.manifest().size();
     if (next_file_ == num_files) return false;
-    *stream = upcoming_ ? std::move(upcoming_) : std::make_unique<FileStream>(context_, files_, next_file_);
+    *stream = upcoming_ ? std::move(upcoming_)
+                        : std::make_unique<FileStream>(context_, files_, next_file_);
     ++next_file_;
     ++num_open_;
     // The file after it is read ahead, so that its turn does not begin with a wait.
-    if (next_file_ < num_files) upcoming_ = std::make_unique<FileStream>(context_, files_, next_file_);
+    if (next_file_ < num_files)
+      upcoming_ = std::make_unique<FileStream>(context_, files_, next_file_);
     return true;
   }
 
@@ -167,14 +177,17 @@ class TfrecordOp final : public OrderOp {
 const OpRegistration<v1::Tfrecord> kTfrecord(
     "tfrecord",
     [](const v1::Tfrecord& options, PlanBuilder& plan) -> absl::Status {
-      if (options.files().empty()) return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
+      if (options.files().empty())
+        return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
       const int64_t cycle_length = options.has_cycle_length() ? options.cycle_length() : 1;
       const int64_t block_length = options.has_block_length() ? options.block_length() : 1;
       if (cycle_length < 1 || cycle_length > kMaxCycleLength) {
-        return absl::InvalidArgumentError(absl::StrCat("cycle_length: expected 1 to ", kMaxCycleLength, ", found ", cycle_length));
+        return absl::InvalidArgumentError(absl::StrCat("cycle_length: expected 1 to ",
+                                                       kMaxCycleLength, ", found ", cycle_length));
       }
       if (block_length < 1 || block_length > INT32_MAX) {
-        return absl::InvalidArgumentError(absl::StrCat("block_length: expected at least 1, found ", block_length));
+        return absl::InvalidArgumentError(
+            absl::StrCat("block_length: expected at least 1, found ", block_length));
       }
       Manifest manifest;
       for (const std::string& pattern : options.files()) {
@@ -186,13 +199,18 @@ const OpRegistration<v1::Tfrecord> kTfrecord(
           manifest.push_back({path, (*file)->size()});
         }
       }
-      std::sort(manifest.begin(), manifest.end(), [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
-      if (std::all_of(manifest.begin(), manifest.end(), [](const FileEntry& file) { return file.size_bytes == 0; })) {
-        return absl::InvalidArgumentError(absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
+      std::sort(manifest.begin(), manifest.end(),
+                [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
+      if (std::all_of(manifest.begin(), manifest.end(),
+                      [](const FileEntry& file) { return file.size_bytes == 0; })) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "all ", manifest.size(), " files are empty, such as ", manifest.front().path));
       }
       const Manifest& listed = plan.SetSource(std::move(manifest));
-      plan.AddOrder([&files = plan.files(), &listed, stage = plan.stage(), cycle_length, block_length](FrontContext& context, std::unique_ptr<OrderOp>) {
-        return std::make_unique<TfrecordOp>(context, files, listed, stage, cycle_length, block_length);
+      plan.AddOrder([&files = plan.files(), &listed, stage = plan.stage(), cycle_length,
+                     block_length](FrontContext& context, std::unique_ptr<OrderOp>) {
+        return std::make_unique<TfrecordOp>(context, files, listed, stage, cycle_length,
+                                            block_length);
       });
       return absl::OkStatus();
     },

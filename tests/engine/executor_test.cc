@@ -1,4 +1,5 @@
-// The contract of a running pipeline: the same bytes whatever the workers, errors in order and with their address, an end that stays.
+// The contract of a running pipeline: the same bytes whatever the workers, errors in order and with
+// their address, an end that stays.
 #include "server/engine/executor.h"
 
 #include <algorithm>
@@ -16,16 +17,19 @@ namespace {
 
 constexpr size_t kDataBytes = 40;
 
-std::string Spec(const std::string& files, const std::string& rest, size_t data_bytes = kDataBytes) {
+std::string Spec(const std::string& files, const std::string& rest,
+                 size_t data_bytes = kDataBytes) {
   return absl::StrCat("stage { tfrecord { files: '", files, "' cycle_length: 3 } } ", rest,
-                      " stage { parse_example { feature { key: 'd' bytes { length: ", data_bytes, " } } feature { key: 'n' int64 {} } } } ");
+                      " stage { parse_example { feature { key: 'd' bytes { length: ", data_bytes,
+                      " } } feature { key: 'n' int64 {} } } } ");
 }
 
 TEST_CASE("1, 2, 3 and 8 workers and any number of slots give the same bytes") {
   ScratchFolder folder;
-  for (int shard = 0; shard < 5; ++shard) WriteShard(folder / absl::StrCat(shard), 1000 * shard, 700 + 31 * shard, kDataBytes);
-  const std::string spec =
-      Spec(folder / "*", "stage { shuffle { buffer_size: 300 seed: 9 } }") + "stage { batch { batch_size: 100 } } stage { repeat { count: 3 } }";
+  for (int shard = 0; shard < 5; ++shard)
+    WriteShard(folder / absl::StrCat(shard), 1000 * shard, 700 + 31 * shard, kDataBytes);
+  const std::string spec = Spec(folder / "*", "stage { shuffle { buffer_size: 300 seed: 9 } }") +
+                           "stage { batch { batch_size: 100 } } stage { repeat { count: 3 } }";
   const RunResult reference = RunText(spec, {.workers = 1, .slots = 1});
   REQUIRE(reference.batches.size() == 3 * 39);
   CHECK(reference.status.ok());
@@ -43,15 +47,18 @@ TEST_CASE("Long records are read late, and give the same bytes mixed with short 
   ScratchFolder folder;
   std::vector<std::string> records;
   std::vector<int64_t> expected;
-  // Runs of long and short records, so that the reader changes its mind in the middle of a chunk and at its start.
+  // Runs of long and short records, so that the reader changes its mind in the middle of a chunk
+  // and at its start.
   for (int64_t n = 0; n < 400; ++n) {
     records.push_back(MakeRecord(n, (n / 70) % 2 == 0 ? 16 : (n % 3 == 0 ? 300 : 20000 + 100 * n)));
     expected.push_back(n);
   }
   WriteRecords(folder / "a", records);
   for (const char* shuffle : {"", "stage { shuffle { buffer_size: 64 seed: 1 } }"}) {
-    const std::string spec = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", shuffle,
-                                          " stage { parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: 32 } }");
+    const std::string spec =
+        absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", shuffle,
+                     " stage { parse_example { feature { key: 'n' int64 {} } } } stage { batch { "
+                     "batch_size: 32 } }");
     std::vector<int64_t> found = Int64s(RunText(spec));
     if (*shuffle) std::sort(found.begin(), found.end());
     CHECK(found == expected);
@@ -78,13 +85,26 @@ struct BadFile {
 constexpr size_t kRecordBytes = 16 + 65;  // of MakeRecord(n, 40) for 0 <= n < 128, with its frame
 
 const BadFile kBadFiles[] = {
-    {"length checksum", [](const std::string& path) { FlipBit(path, 17 * kRecordBytes); }, {"length checksum mismatch", "record 17, offset 1377"}},
-    {"data checksum", [](const std::string& path) { FlipBit(path, 17 * kRecordBytes + 30); }, {"data checksum mismatch", "record 17, offset 1377"}},
-    {"cut header", [](const std::string& path) { WriteFile(path, ReadFile(path).substr(0, 17 * kRecordBytes + 5)); },
+    {"length checksum",
+     [](const std::string& path) { FlipBit(path, 17 * kRecordBytes); },
+     {"length checksum mismatch", "record 17, offset 1377"}},
+    {"data checksum",
+     [](const std::string& path) { FlipBit(path, 17 * kRecordBytes + 30); },
+     {"data checksum mismatch", "record 17, offset 1377"}},
+    {"cut header",
+     [](const std::string& path) {
+       WriteFile(path, ReadFile(path).substr(0, 17 * kRecordBytes + 5));
+     },
      {"header is cut", "expected 12 bytes, the file has 5 more", "record 17, offset 1377"}},
-    {"cut data", [](const std::string& path) { WriteFile(path, ReadFile(path).substr(0, 18 * kRecordBytes - 5)); },
+    {"cut data",
+     [](const std::string& path) {
+       WriteFile(path, ReadFile(path).substr(0, 18 * kRecordBytes - 5));
+     },
      {"record is cut", "record 17, offset 1377"}},
-    {"cut footer", [](const std::string& path) { WriteFile(path, ReadFile(path).substr(0, 18 * kRecordBytes - 1)); },
+    {"cut footer",
+     [](const std::string& path) {
+       WriteFile(path, ReadFile(path).substr(0, 18 * kRecordBytes - 1));
+     },
      {"record is cut", "record 17, offset 1377"}},
 };
 
@@ -96,11 +116,13 @@ TEST_CASE("A damaged file ends the stream behind the batches before the damage, 
       WriteShard(folder / "a", 0, 40, kDataBytes);
       REQUIRE(ReadFile(folder / "a").size() == 40 * kRecordBytes);
       bad.damage(folder / "a");
-      const RunResult result = RunText(Spec(folder / "a", "") + "stage { batch { batch_size: 4 } }", {.workers = workers});
+      const RunResult result = RunText(Spec(folder / "a", "") + "stage { batch { batch_size: 4 } }",
+                                       {.workers = workers});
       CHECK(result.finished);
       CHECK(result.status.code() == absl::StatusCode::kDataLoss);
       INFO(result.status.message());
-      for (const char* part : bad.message) CHECK(absl::StrContains(std::string(result.status.message()), part));
+      for (const char* part : bad.message)
+        CHECK(absl::StrContains(std::string(result.status.message()), part));
       CHECK(absl::StrContains(std::string(result.status.message()), folder / "a"));
       CHECK(absl::StrContains(std::string(result.status.message()), "stage tfrecord"));
       // Records 0 to 16 are whole: four batches of four.
@@ -121,7 +143,8 @@ TEST_CASE("A length of 2^40 with a valid checksum is refused before anything is 
   WriteFile(folder / "a", bytes);
   const RunResult result = RunText(Spec(folder / "a", "") + "stage { batch { batch_size: 4 } }");
   CHECK(result.status.code() == absl::StatusCode::kDataLoss);
-  CHECK(absl::StrContains(std::string(result.status.message()), "record longer than limit: 1099511627776 > 268435456 bytes"));
+  CHECK(absl::StrContains(std::string(result.status.message()),
+                          "record longer than limit: 1099511627776 > 268435456 bytes"));
 }
 
 TEST_CASE("A file that is no TFRecord is called so") {
@@ -135,13 +158,16 @@ TEST_CASE("A file that is no TFRecord is called so") {
 TEST_CASE("Of several bad rows in a step the lowest is reported, whatever the workers") {
   ScratchFolder folder;
   std::vector<std::string> records;
-  for (int64_t n = 0; n < 600; ++n) records.push_back(MakeRecord(n, n == 333 || n == 470 || n == 260 ? 41 : kDataBytes));
+  for (int64_t n = 0; n < 600; ++n)
+    records.push_back(MakeRecord(n, n == 333 || n == 470 || n == 260 ? 41 : kDataBytes));
   WriteRecords(folder / "a", records);
   for (int workers : {1, 2, 8}) {
-    const RunResult result = RunText(Spec(folder / "a", "") + "stage { batch { batch_size: 256 } }", {.workers = workers});
+    const RunResult result = RunText(Spec(folder / "a", "") + "stage { batch { batch_size: 256 } }",
+                                     {.workers = workers});
     INFO(result.status.message());
     CHECK(result.batches.size() == 1);
-    CHECK(absl::StrContains(std::string(result.status.message()), "stage parse_example: feature \"d\": expected 40 bytes, found 41"));
+    CHECK(absl::StrContains(std::string(result.status.message()),
+                            "stage parse_example: feature \"d\": expected 40 bytes, found 41"));
     CHECK(absl::StrContains(std::string(result.status.message()), "record 260, "));
   }
 }
@@ -153,13 +179,17 @@ TEST_CASE("A long record with a wrong checksum fails its step") {
   WriteRecords(folder / "a", records);
   const size_t frame = ReadFile(folder / "a").size() / 20;
   FlipBit(folder / "a", 13 * frame + 100);
-  const std::string spec = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } stage { parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: 4 } }");
+  const std::string spec = absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                                        "' } } stage { parse_example { feature { key: 'n' int64 {} "
+                                        "} } } stage { batch { batch_size: 4 } }");
   const RunResult result = RunText(spec);
   CHECK(result.batches.size() == 3);
   CHECK(result.status.code() == absl::StatusCode::kDataLoss);
   INFO(result.status.message());
-  CHECK(absl::StrContains(std::string(result.status.message()), absl::StrCat("data checksum mismatch")));
-  CHECK(absl::StrContains(std::string(result.status.message()), absl::StrCat("record 13, offset ", 13 * frame)));
+  CHECK(absl::StrContains(std::string(result.status.message()),
+                          absl::StrCat("data checksum mismatch")));
+  CHECK(absl::StrContains(std::string(result.status.message()),
+                          absl::StrCat("record 13, offset ", 13 * frame)));
 }
 
 TEST_CASE("A file that changed since the plan was made is refused") {
@@ -177,13 +207,20 @@ TEST_CASE("A missing feature takes its default or is an error with its address")
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 6, 8);
   const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ");
-  const RunResult filled = RunText(source + "stage { parse_example { feature { key: 'x' int64 { shape: [2] default_value: [7, -8] } } feature { key: 'y' float { default_value: 0.5 } } "
-                                            "feature { key: 'z' bytes { length: 2 default_value: 'ab' } } } } stage { batch { batch_size: 6 } }");
+  const RunResult filled =
+      RunText(source +
+              "stage { parse_example { feature { key: 'x' int64 { shape: [2] default_value: [7, "
+              "-8] } } feature { key: 'y' float { default_value: 0.5 } } "
+              "feature { key: 'z' bytes { length: 2 default_value: 'ab' } } } } stage { batch { "
+              "batch_size: 6 } }");
   REQUIRE(filled.batches.size() == 1);
-  CHECK(filled.batches[0].As<int64_t>(0) == std::vector<int64_t>{7, -8, 7, -8, 7, -8, 7, -8, 7, -8, 7, -8});
+  CHECK(filled.batches[0].As<int64_t>(0) ==
+        std::vector<int64_t>{7, -8, 7, -8, 7, -8, 7, -8, 7, -8, 7, -8});
   CHECK(filled.batches[0].As<float>(1) == std::vector<float>(6, 0.5f));
   CHECK(filled.batches[0].tensors[2] == "abababababab");
-  const RunResult missing = RunText(source + "stage { parse_example { feature { key: 'x' int64 {} } } } stage { batch { batch_size: 6 } }");
+  const RunResult missing = RunText(source +
+                                    "stage { parse_example { feature { key: 'x' int64 {} } } } "
+                                    "stage { batch { batch_size: 6 } }");
   CHECK(missing.status.code() == absl::StatusCode::kInvalidArgument);
   CHECK(absl::StrContains(std::string(missing.status.message()), "feature \"x\": missing"));
   CHECK(absl::StrContains(std::string(missing.status.message()), "record 0, offset 0"));
@@ -194,7 +231,10 @@ TEST_CASE("Stopping in the middle of a stream returns") {
   WriteShard(folder / "a", 0, 5000, kDataBytes);
   for (int i = 0; i < 20; ++i) {
     RunOptions options{.workers = 4, .slots = 2, .max_steps = static_cast<uint64_t>(i)};
-    const RunResult result = RunText(Spec(folder / "a", "stage { shuffle { buffer_size: 1000 seed: 1 } } ") + "stage { batch { batch_size: 64 } } stage { repeat {} }", options);
+    const RunResult result =
+        RunText(Spec(folder / "a", "stage { shuffle { buffer_size: 1000 seed: 1 } } ") +
+                    "stage { batch { batch_size: 64 } } stage { repeat {} }",
+                options);
     CHECK(result.batches.size() == static_cast<size_t>(i));
     CHECK_FALSE(result.finished);
   }

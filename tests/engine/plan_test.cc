@@ -33,38 +33,73 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
   const BadSpec cases[] = {
       {"", kInvalid, "the spec has no stage"},
       {"stage { }", kInvalid, "stage stage: names no op"},
-      {"stage { batch { batch_size: 2 } }", kInvalid, "stage batch: the first stage must be a source such as tfrecord"},
+      {"stage { batch { batch_size: 2 } }", kInvalid,
+       "stage batch: the first stage must be a source such as tfrecord"},
       {good + kSource, kInvalid, "stage tfrecord_2: a source can only be the first stage"},
-      {"stage { name: 'x' tfrecord { files: 'FOLDER/a' } } stage { name: 'x' batch { batch_size: 1 } }", kInvalid, "two stages are called \"x\""},
-      {"stage { tfrecord { } }", kInvalid, "stage tfrecord: files: expected at least one path or glob, found none"},
-      {"stage { tfrecord { files: 'FOLDER/b' } }", absl::StatusCode::kNotFound, "stage tfrecord: cannot open FOLDER/b"},
-      {"stage { tfrecord { files: 'FOLDER/*.tfrecord' } }", absl::StatusCode::kNotFound, "no file matches the glob FOLDER/*.tfrecord"},
-      {"stage { tfrecord { files: 'FOLDER' } }", absl::StatusCode::kPermissionDenied, "not a regular file: FOLDER"},
-      {"stage { tfrecord { files: '/dev/zero' } }", absl::StatusCode::kPermissionDenied, "not a regular file: /dev/zero"},
-      {"stage { tfrecord { files: 'FOLDER/empty' } }", kInvalid, "all 1 files are empty, such as FOLDER/empty"},
-      {"stage { tfrecord { files: 'FOLDER/a' cycle_length: 0 } }", kInvalid, "cycle_length: expected 1 to 1024, found 0"},
-      {"stage { tfrecord { files: 'FOLDER/a' block_length: -1 } }", kInvalid, "block_length: expected at least 1, found -1"},
-      {good + "stage { shuffle { buffer_size: 0 } }", kInvalid, "stage shuffle: buffer_size: expected 1 to"},
-      {good + "stage { batch { batch_size: 0 } }", kInvalid, "stage batch: batch_size: expected 1 to 16777216, found 0"},
-      {good + "stage { batch { batch_size: 2 } } stage { batch { batch_size: 2 } }", kInvalid, "stage batch_2: batches of batches"},
-      {good + "stage { repeat { count: -2 } }", kInvalid, "stage repeat: count: expected -1 (without end) or at least 0, found -2"},
+      {"stage { name: 'x' tfrecord { files: 'FOLDER/a' } } stage { name: 'x' batch { batch_size: 1 "
+       "} }",
+       kInvalid, "two stages are called \"x\""},
+      {"stage { tfrecord { } }", kInvalid,
+       "stage tfrecord: files: expected at least one path or glob, found none"},
+      {"stage { tfrecord { files: 'FOLDER/b' } }", absl::StatusCode::kNotFound,
+       "stage tfrecord: cannot open FOLDER/b"},
+      {"stage { tfrecord { files: 'FOLDER/*.tfrecord' } }", absl::StatusCode::kNotFound,
+       "no file matches the glob FOLDER/*.tfrecord"},
+      {"stage { tfrecord { files: 'FOLDER' } }", absl::StatusCode::kPermissionDenied,
+       "not a regular file: FOLDER"},
+      {"stage { tfrecord { files: '/dev/zero' } }", absl::StatusCode::kPermissionDenied,
+       "not a regular file: /dev/zero"},
+      {"stage { tfrecord { files: 'FOLDER/empty' } }", kInvalid,
+       "all 1 files are empty, such as FOLDER/empty"},
+      {"stage { tfrecord { files: 'FOLDER/a' cycle_length: 0 } }", kInvalid,
+       "cycle_length: expected 1 to 1024, found 0"},
+      {"stage { tfrecord { files: 'FOLDER/a' block_length: -1 } }", kInvalid,
+       "block_length: expected at least 1, found -1"},
+      {good + "stage { shuffle { buffer_size: 0 } }", kInvalid,
+       "stage shuffle: buffer_size: expected 1 to"},
+      {good + "stage { batch { batch_size: 0 } }", kInvalid,
+       "stage batch: batch_size: expected 1 to 16777216, found 0"},
+      {good + "stage { batch { batch_size: 2 } } stage { batch { batch_size: 2 } }", kInvalid,
+       "stage batch_2: batches of batches"},
+      {good + "stage { repeat { count: -2 } }", kInvalid,
+       "stage repeat: count: expected -1 (without end) or at least 0, found -2"},
       {good + "stage { take { count: -2 } }", kInvalid, "stage take: count"},
-      {good + "stage { prefetch { buffer_size: 1000 } }", kInvalid, "stage prefetch: buffer_size: expected -1 (automatic) to 63, found 1000"},
-      {std::string(kSource) + "stage { parse_example { } }", kInvalid, "stage parse_example: expected 1 to 4096 features, found 0"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'n' } } }", kInvalid, "feature \"n\": expected one of bytes, int64 and float, found none"},
-      {std::string(kSource) + "stage { parse_example { feature { int64 {} } } }", kInvalid, "a feature has no key"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'n' int64 {} } feature { key: 'n' float {} } } }", kInvalid, "feature \"n\" is listed twice"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'd' bytes { length: 0 } } } }", kInvalid, "feature \"d\": length: expected at least 1, found 0"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'd' bytes { length: 3 default_value: 'ab' } } } }", kInvalid, "default_value: expected 3 bytes, found 2"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'n' int64 { shape: 3 default_value: [1, 2] } } } }", kInvalid, "default_value: expected 1 or 3 values, found 2"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'n' int64 { shape: [2, -1] } } } }", kInvalid, "shape: expected sizes of at least 1 and at most 67108864 values, found (2, ?)"},
-      {good + kParse, kInvalid, "stage parse_example_2: expected one string scalar, found 1 feature(s), the first \"n\" int64 ()"},
+      {good + "stage { prefetch { buffer_size: 1000 } }", kInvalid,
+       "stage prefetch: buffer_size: expected -1 (automatic) to 63, found 1000"},
+      {std::string(kSource) + "stage { parse_example { } }", kInvalid,
+       "stage parse_example: expected 1 to 4096 features, found 0"},
+      {std::string(kSource) + "stage { parse_example { feature { key: 'n' } } }", kInvalid,
+       "feature \"n\": expected one of bytes, int64 and float, found none"},
+      {std::string(kSource) + "stage { parse_example { feature { int64 {} } } }", kInvalid,
+       "a feature has no key"},
+      {std::string(kSource) + "stage { parse_example { feature { key: 'n' int64 {} } feature { "
+                              "key: 'n' float {} } } }",
+       kInvalid, "feature \"n\" is listed twice"},
+      {std::string(kSource) +
+           "stage { parse_example { feature { key: 'd' bytes { length: 0 } } } }",
+       kInvalid, "feature \"d\": length: expected at least 1, found 0"},
+      {std::string(kSource) + "stage { parse_example { feature { key: 'd' bytes { length: 3 "
+                              "default_value: 'ab' } } } }",
+       kInvalid, "default_value: expected 3 bytes, found 2"},
+      {std::string(kSource) + "stage { parse_example { feature { key: 'n' int64 { shape: 3 "
+                              "default_value: [1, 2] } } } }",
+       kInvalid, "default_value: expected 1 or 3 values, found 2"},
+      {std::string(kSource) +
+           "stage { parse_example { feature { key: 'n' int64 { shape: [2, -1] } } } }",
+       kInvalid, "shape: expected sizes of at least 1 and at most 67108864 values, found (2, ?)"},
+      {good + kParse, kInvalid,
+       "stage parse_example_2: expected one string scalar, found 1 feature(s), the first \"n\" "
+       "int64 ()"},
       {kSource, kInvalid, "stage tfrecord: the pipeline's output \"value\" is string ()"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'd' bytes {} } } }", kInvalid, "output \"d\" is string ()"},
+      {std::string(kSource) + "stage { parse_example { feature { key: 'd' bytes {} } } }", kInvalid,
+       "output \"d\" is string ()"},
       {good + "stage { map { } }", kInvalid, "stage map: expected at least one out, found none"},
-      {good + "stage { map { constant { name: 'A' } out: 'x = n' } }", kInvalid, "constant A: expected one of value and int_value, found none"},
-      {good + "stage { map { constant { name: 'A' value: 1 dtype: 'float33' } out: 'x = n' } }", kInvalid, "found \"float33\""},
-      {good + "stage { map { constant { name: 'A' value: [1, 2] shape: 3 } out: 'x = n' } }", kInvalid, "expected as many values as the shape (3,) holds, found 2"},
+      {good + "stage { map { constant { name: 'A' } out: 'x = n' } }", kInvalid,
+       "constant A: expected one of value and int_value, found none"},
+      {good + "stage { map { constant { name: 'A' value: 1 dtype: 'float33' } out: 'x = n' } }",
+       kInvalid, "found \"float33\""},
+      {good + "stage { map { constant { name: 'A' value: [1, 2] shape: 3 } out: 'x = n' } }",
+       kInvalid, "expected as many values as the shape (3,) holds, found 2"},
       {good + "stage { map { out: 'x = m + 1' } }", kInvalid, "stage map"},
   };
   for (const BadSpec& bad : cases) {
@@ -73,7 +108,8 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
     REQUIRE_FALSE(plan.ok());
     INFO(plan.status().ToString());
     CHECK(plan.status().code() == bad.code);
-    CHECK(absl::StrContains(std::string(plan.status().message()), absl::StrReplaceAll(bad.message, {{"FOLDER", folder.path()}})));
+    CHECK(absl::StrContains(std::string(plan.status().message()),
+                            absl::StrReplaceAll(bad.message, {{"FOLDER", folder.path()}})));
   }
 }
 
@@ -81,18 +117,26 @@ TEST_CASE("A plan names stages, element, tensors and sizes") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 4);
   const std::string source = absl::StrReplaceAll(kSource, {{"FOLDER", folder.path()}});
-  const char* parse = "stage { parse_example { feature { key: 'd' bytes { length: 8 } } feature { key: 'f' float { shape: [2, 3] default_value: 0 } } } } ";
-  auto plan = PlanText(absl::StrCat(source, "stage { take { count: 9 } } ", parse, "stage { take { count: 8 } } stage { batch { batch_size: 4 } } stage { repeat {} }"));
+  const char* parse =
+      "stage { parse_example { feature { key: 'd' bytes { length: 8 } } feature { key: 'f' float { "
+      "shape: [2, 3] default_value: 0 } } } } ";
+  auto plan = PlanText(absl::StrCat(
+      source, "stage { take { count: 9 } } ", parse,
+      "stage { take { count: 8 } } stage { batch { batch_size: 4 } } stage { repeat {} }"));
   INFO(plan.status().ToString());
   REQUIRE(plan.ok());
   std::vector<std::string> names;
   for (const v1::Stage& stage : (*plan)->spec().stage()) names.push_back(stage.name());
-  CHECK(names == std::vector<std::string>{"tfrecord", "take", "parse_example", "take_2", "batch", "repeat"});
-  CHECK((*plan)->element() == Signature{{"d", {DType::kUint8, {kUnknownSize, 8}}}, {"f", {DType::kFloat32, {kUnknownSize, 2, 3}}}});
+  CHECK(names ==
+        std::vector<std::string>{"tfrecord", "take", "parse_example", "take_2", "batch", "repeat"});
+  CHECK((*plan)->element() == Signature{{"d", {DType::kUint8, {kUnknownSize, 8}}},
+                                        {"f", {DType::kFloat32, {kUnknownSize, 2, 3}}}});
   CHECK((*plan)->tensors()[1].type == TensorType{DType::kFloat32, {4, 2, 3}});
   CHECK((*plan)->slot_bytes() == 4 * 8 + 4 * 24);
   CHECK((*plan)->endless());
-  auto dropped = PlanText(absl::StrCat(source, parse, "stage { batch { batch_size: 4 drop_remainder: true } } stage { repeat {} } stage { take { count: 2 } }"));
+  auto dropped = PlanText(absl::StrCat(source, parse,
+                                       "stage { batch { batch_size: 4 drop_remainder: true } } "
+                                       "stage { repeat {} } stage { take { count: 2 } }"));
   REQUIRE(dropped.ok());
   CHECK((*dropped)->element()[0].type == TensorType{DType::kUint8, {4, 8}});
   CHECK_FALSE((*dropped)->endless());

@@ -37,7 +37,8 @@ class MemoryFile final : public RandomAccessFile {
 std::string Frame(const std::string& data) {
   const uint64_t length = data.size();
   const uint32_t length_crc = MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(&length), 8));
-  const uint32_t data_crc = MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(data.data()), data.size()));
+  const uint32_t data_crc =
+      MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(data.data()), data.size()));
   std::string frame(reinterpret_cast<const char*>(&length), 8);
   frame.append(reinterpret_cast<const char*>(&length_crc), 4);
   frame += data;
@@ -90,13 +91,16 @@ TEST_CASE("CRC-32C has the check value of its definition, and the mask of Tensor
   const std::string digits = "123456789";
   CHECK(Crc32c(reinterpret_cast<const uint8_t*>(digits.data()), 9) == 0xe3069283u);
   const std::string zeros(32, '\0');
-  CHECK(Crc32c(reinterpret_cast<const uint8_t*>(zeros.data()), 32) == 0x8a9136aau);  // RFC 3720, B.4
+  CHECK(Crc32c(reinterpret_cast<const uint8_t*>(zeros.data()), 32) ==
+        0x8a9136aau);  // RFC 3720, B.4
   CHECK(Crc32cOfU64(0) == Crc32c(reinterpret_cast<const uint8_t*>(zeros.data()), 8));
   CHECK(MaskCrc32c(0) == 0xa282ead8u);
   CHECK(MaskCrc32c(0x00008000u) == 0xa282ead9u);
 }
 
-TEST_CASE("A file cut at every point gives the whole records and then an error with the offset of the cut one") {
+TEST_CASE(
+    "A file cut at every point gives the whole records and then an error with the offset of the "
+    "cut one") {
   const std::vector<std::string> data = {"first", "", std::string(300, 'x')};
   std::string bytes;
   std::vector<size_t> ends = {0};
@@ -130,14 +134,17 @@ TEST_CASE("Every single flipped bit of a frame is noticed") {
     const Found found = ReadAll(file);
     INFO("bit " << bit);
     CHECK(found.error.code() == absl::StatusCode::kDataLoss);
-    CHECK(found.error_offset == (bit / 8 < Frame("some data").size() ? 0 : Frame("some data").size()));
+    CHECK(found.error_offset ==
+          (bit / 8 < Frame("some data").size() ? 0 : Frame("some data").size()));
   }
 }
 
 TEST_CASE("Records of every length around the limits of chunk and late reading come whole") {
   std::string bytes;
   std::vector<std::string> data;
-  for (size_t length : {size_t{0}, size_t{1}, size_t{8191}, size_t{8192}, size_t{8193}, kChunkBytes - 17, kChunkBytes - 16, kChunkBytes, 3 * kChunkBytes, size_t{5}}) {
+  for (size_t length :
+       {size_t{0}, size_t{1}, size_t{8191}, size_t{8192}, size_t{8193}, kChunkBytes - 17,
+        kChunkBytes - 16, kChunkBytes, 3 * kChunkBytes, size_t{5}}) {
     for (int copy = 0; copy < 3; ++copy) {
       data.emplace_back(length, static_cast<char>('a' + copy));
       bytes += Frame(data.back());
@@ -150,7 +157,8 @@ TEST_CASE("Records of every length around the limits of chunk and late reading c
 }
 
 TEST_CASE("A length that wraps around is refused") {
-  for (uint64_t length : {~uint64_t{0}, ~uint64_t{0} - 15, uint64_t{1} << 63, uint64_t{1} << 40, kMaxRecordBytes + 1}) {
+  for (uint64_t length : {~uint64_t{0}, ~uint64_t{0} - 15, uint64_t{1} << 63, uint64_t{1} << 40,
+                          kMaxRecordBytes + 1}) {
     std::string bytes(reinterpret_cast<const char*>(&length), 8);
     const uint32_t crc = MaskCrc32c(Crc32cOfU64(length));
     bytes.append(reinterpret_cast<const char*>(&crc), 4);

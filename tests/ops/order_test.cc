@@ -31,7 +31,8 @@ struct Shards {
     WriteShard(folder / "4.tfrecord", 300, 3);
   }
   std::string Source(const std::string& options = "") const {
-    return absl::StrCat("stage { tfrecord { files: '", folder.path(), "/*.tfrecord' ", options, " } } ", kParse);
+    return absl::StrCat("stage { tfrecord { files: '", folder.path(), "/*.tfrecord' ", options,
+                        " } } ", kParse);
   }
   ScratchFolder folder;
 };
@@ -62,7 +63,8 @@ TEST_CASE("tfrecord with cycle_length has the order of tf.data's interleave") {
   Shards shards;
   for (const InterleaveGolden& golden : kInterleave) {
     INFO("cycle_length " << golden.cycle_length << ", block_length " << golden.block_length);
-    RunResult result = RunText(shards.Source(absl::StrCat("cycle_length: ", golden.cycle_length, " block_length: ", golden.block_length)) +
+    RunResult result = RunText(shards.Source(absl::StrCat("cycle_length: ", golden.cycle_length,
+                                                          " block_length: ", golden.block_length)) +
                                "stage { batch { batch_size: 3 } }");
     CHECK(Int64s(result) == golden.order);
   }
@@ -71,7 +73,8 @@ TEST_CASE("tfrecord with cycle_length has the order of tf.data's interleave") {
 TEST_CASE("batch keeps or drops the rest, and a pipeline without batch hands out elements") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 10);
-  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
   RunResult kept = RunText(source + "stage { batch { batch_size: 4 } }");
   REQUIRE(kept.batches.size() == 3);
   CHECK(kept.batches[2].info.rows == 2);
@@ -87,7 +90,8 @@ TEST_CASE("batch keeps or drops the rest, and a pipeline without batch hands out
 TEST_CASE("repeat, take and skip count elements before batch and batches after it") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 10);
-  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
   struct Case {
     const char* ops;
     std::vector<int64_t> expected;
@@ -100,15 +104,28 @@ TEST_CASE("repeat, take and skip count elements before batch and batches after i
       {"stage { take { count: 0 } } stage { batch { batch_size: 2 } }", {}},
       {"stage { batch { batch_size: 4 } } stage { take { count: 2 } }", {0, 1, 2, 3, 4, 5, 6, 7}},
       {"stage { batch { batch_size: 4 } } stage { skip { count: 2 } }", {8, 9}},
-      {"stage { take { count: 2 } } stage { repeat { count: 3 } } stage { batch { batch_size: 4 } }", {0, 1, 0, 1, 0, 1}},
-      {"stage { skip { count: 8 } } stage { repeat { count: 2 } } stage { batch { batch_size: 3 } }", {8, 9, 8, 9}},
-      {"stage { take { count: 3 } } stage { batch { batch_size: 2 drop_remainder: true } } stage { repeat { count: 2 } }", {0, 1, 0, 1}},
-      {"stage { repeat { count: 2 } } stage { skip { count: 9 } } stage { take { count: 3 } } stage { batch { batch_size: 8 } }", {9, 0, 1}},
+      {"stage { take { count: 2 } } stage { repeat { count: 3 } } stage { batch { batch_size: 4 } "
+       "}",
+       {0, 1, 0, 1, 0, 1}},
+      {"stage { skip { count: 8 } } stage { repeat { count: 2 } } stage { batch { batch_size: 3 } "
+       "}",
+       {8, 9, 8, 9}},
+      {"stage { take { count: 3 } } stage { batch { batch_size: 2 drop_remainder: true } } stage { "
+       "repeat { count: 2 } }",
+       {0, 1, 0, 1}},
+      {"stage { repeat { count: 2 } } stage { skip { count: 9 } } stage { take { count: 3 } } "
+       "stage { batch { batch_size: 8 } }",
+       {9, 0, 1}},
       {"stage { repeat { count: 0 } } stage { batch { batch_size: 8 } }", {}},
-      {"stage { take { count: 1 } } stage { repeat { count: 2 } } stage { repeat { count: 2 } } stage { batch { batch_size: 8 } }", {0, 0, 0, 0}},
-      {"stage { take { count: 2 } } stage { repeat {} } stage { take { count: 5 } } stage { batch { batch_size: 8 } }", {0, 1, 0, 1, 0}},
+      {"stage { take { count: 1 } } stage { repeat { count: 2 } } stage { repeat { count: 2 } } "
+       "stage { batch { batch_size: 8 } }",
+       {0, 0, 0, 0}},
+      {"stage { take { count: 2 } } stage { repeat {} } stage { take { count: 5 } } stage { batch "
+       "{ batch_size: 8 } }",
+       {0, 1, 0, 1, 0}},
       {"stage { take { count: 0 } } stage { repeat {} } stage { batch { batch_size: 8 } }", {}},
-      {"stage { prefetch { buffer_size: 3 } } stage { batch { batch_size: 16 } }", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {"stage { prefetch { buffer_size: 3 } } stage { batch { batch_size: 16 } }",
+       {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
   };
   for (const Case& c : cases) {
     INFO(c.ops);
@@ -122,31 +139,39 @@ TEST_CASE("repeat, take and skip count elements before batch and batches after i
 TEST_CASE("The epoch of a batch is that of its first row") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 5);
-  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
-  for (const char* ops : {"stage { batch { batch_size: 5 } } stage { repeat { count: 3 } }", "stage { repeat { count: 3 } } stage { batch { batch_size: 5 } }"}) {
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
+  for (const char* ops : {"stage { batch { batch_size: 5 } } stage { repeat { count: 3 } }",
+                          "stage { repeat { count: 3 } } stage { batch { batch_size: 5 } }"}) {
     RunResult result = RunText(source + ops);
     REQUIRE(result.batches.size() == 3);
     for (uint64_t i = 0; i < 3; ++i) CHECK(result.batches[i].info.epoch == i);
   }
-  RunResult crossing = RunText(source + "stage { repeat {} } stage { batch { batch_size: 3 } } stage { take { count: 4 } }");
+  RunResult crossing = RunText(
+      source + "stage { repeat {} } stage { batch { batch_size: 3 } } stage { take { count: 4 } }");
   std::vector<uint64_t> epochs;
   for (const Batch& batch : crossing.batches) epochs.push_back(batch.info.epoch);
   CHECK(epochs == std::vector<uint64_t>{0, 0, 1, 1});
 }
 
-std::vector<int64_t> Shuffled(const std::string& source, const std::string& shuffle, const std::string& rest = "") {
-  return Int64s(RunText(source + "stage { shuffle { " + shuffle + " } } " + rest + "stage { batch { batch_size: 7 } }"));
+std::vector<int64_t> Shuffled(const std::string& source, const std::string& shuffle,
+                              const std::string& rest = "") {
+  return Int64s(RunText(source + "stage { shuffle { " + shuffle + " } } " + rest +
+                        "stage { batch { batch_size: 7 } }"));
 }
 
 TEST_CASE("shuffle is a permutation that moves no element forward by more than its buffer") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 500);
-  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
   for (int buffer_size : {1, 2, 10, 499, 500, 501, 10000}) {
-    const std::vector<int64_t> order = Shuffled(source, absl::StrCat("buffer_size: ", buffer_size, " seed: 5"));
+    const std::vector<int64_t> order =
+        Shuffled(source, absl::StrCat("buffer_size: ", buffer_size, " seed: 5"));
     REQUIRE(order.size() == 500);
     CHECK(std::set<int64_t>(order.begin(), order.end()).size() == 500);
-    for (size_t i = 0; i < order.size(); ++i) CHECK(order[i] < static_cast<int64_t>(i) + buffer_size);
+    for (size_t i = 0; i < order.size(); ++i)
+      CHECK(order[i] < static_cast<int64_t>(i) + buffer_size);
     CHECK((order == Range(0, 500)) == (buffer_size == 1));
   }
 }
@@ -154,10 +179,14 @@ TEST_CASE("shuffle is a permutation that moves no element forward by more than i
 TEST_CASE("shuffle with a full buffer puts each element anywhere equally often") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 8);
-  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
   RunOptions options;
   options.max_steps = 4000;
-  RunResult result = RunText(source + "stage { shuffle { buffer_size: 8 seed: 1 } } stage { repeat {} } stage { batch { batch_size: 8 } }", options);
+  RunResult result = RunText(source +
+                                 "stage { shuffle { buffer_size: 8 seed: 1 } } stage { repeat {} } "
+                                 "stage { batch { batch_size: 8 } }",
+                             options);
   std::vector<std::vector<int>> counts(8, std::vector<int>(8));
   for (const Batch& batch : result.batches) {
     const std::vector<int64_t> row = batch.As<int64_t>(0);
@@ -172,22 +201,28 @@ TEST_CASE("shuffle with a full buffer puts each element anywhere equally often")
 TEST_CASE("shuffle draws by seed, stage name and epoch") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 50);
-  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse);
   const std::vector<int64_t> first = Shuffled(source, "buffer_size: 50 seed: 3");
   CHECK(first == Shuffled(source, "buffer_size: 50 seed: 3"));
   CHECK(first != Shuffled(source, "buffer_size: 50 seed: 4"));
-  const std::vector<int64_t> twice = Shuffled(source, "buffer_size: 50 seed: 3", "stage { repeat { count: 2 } } ");
+  const std::vector<int64_t> twice =
+      Shuffled(source, "buffer_size: 50 seed: 3", "stage { repeat { count: 2 } } ");
   REQUIRE(twice.size() == 100);
   CHECK(std::vector<int64_t>(twice.begin(), twice.begin() + 50) == first);
   CHECK(std::vector<int64_t>(twice.begin() + 50, twice.end()) != first);
-  const std::vector<int64_t> same = Shuffled(source, "buffer_size: 50 seed: 3 reshuffle_each_iteration: false", "stage { repeat { count: 2 } } ");
+  const std::vector<int64_t> same =
+      Shuffled(source, "buffer_size: 50 seed: 3 reshuffle_each_iteration: false",
+               "stage { repeat { count: 2 } } ");
   CHECK(std::equal(same.begin(), same.begin() + 50, same.begin() + 50));
 }
 
 TEST_CASE("A missing seed is drawn when the plan is made and stands in its spec") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 50);
-  const std::string spec = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse, "stage { shuffle { buffer_size: 50 } } stage { batch { batch_size: 50 } }");
+  const std::string spec =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ", kParse,
+                   "stage { shuffle { buffer_size: 50 } } stage { batch { batch_size: 50 } }");
   auto plan = PlanText(spec);
   REQUIRE(plan.ok());
   CHECK((*plan)->spec().stage(2).shuffle().has_seed());

@@ -15,9 +15,11 @@ namespace {
 // Slots of plain memory; a published step is copied out and its slot is free again.
 class VectorSink final : public BatchSink {
  public:
-  VectorSink(const Plan& plan, const RunOptions& options) : tensors_(plan.tensors()), max_steps_(options.max_steps) {
+  VectorSink(const Plan& plan, const RunOptions& options)
+      : tensors_(plan.tensors()), max_steps_(options.max_steps) {
     for (int slot = 0; slot < options.slots; ++slot) {
-      for (const BatchTensor& tensor : tensors_) memory_[slot].emplace_back(*NumBytes(tensor.type) + 64, '\x5a');
+      for (const BatchTensor& tensor : tensors_)
+        memory_[slot].emplace_back(*NumBytes(tensor.type) + 64, '\x5a');
       free_.push_back(slot);
     }
   }
@@ -29,7 +31,8 @@ class VectorSink final : public BatchSink {
     claimed->slot = free_.front();
     free_.pop_front();
     claimed->tensors.clear();
-    for (std::string& bytes : memory_[claimed->slot]) claimed->tensors.push_back(reinterpret_cast<uint8_t*>(bytes.data()));
+    for (std::string& bytes : memory_[claimed->slot])
+      claimed->tensors.push_back(reinterpret_cast<uint8_t*>(bytes.data()));
     return true;
   }
 
@@ -38,7 +41,8 @@ class VectorSink final : public BatchSink {
     Batch batch{info, {}};
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const size_t full_bytes = memory_[slot.slot][i].size() - 64;
-      const size_t bytes = tensors_[i].batched ? full_bytes / tensors_[i].type.shape[0] * info.rows : full_bytes;
+      const size_t bytes =
+          tensors_[i].batched ? full_bytes / tensors_[i].type.shape[0] * info.rows : full_bytes;
       batch.tensors.push_back(memory_[slot.slot][i].substr(0, bytes));
       // What a step leaves behind must not pass for the next one's.
       memory_[slot.slot][i].assign(full_bytes + 64, '\x5a');
@@ -58,7 +62,9 @@ class VectorSink final : public BatchSink {
 
   void WaitForSlot(absl::Duration timeout) override {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [this] { return interrupted_ || (!free_.empty() && next_claim_ < max_steps_); });
+    changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [this] {
+      return interrupted_ || (!free_.empty() && next_claim_ < max_steps_);
+    });
   }
 
   void Interrupt() override {
@@ -69,7 +75,8 @@ class VectorSink final : public BatchSink {
 
   RunResult Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return result_.finished || result_.batches.size() == max_steps_; });
+    changed_.wait(lock,
+                  [this] { return result_.finished || result_.batches.size() == max_steps_; });
     return result_;
   }
 

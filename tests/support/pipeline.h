@@ -23,7 +23,8 @@ struct Batch {
     return {begin, begin + tensors[tensor].size() / sizeof(T)};
   }
   bool operator==(const Batch& other) const {
-    return info.step == other.info.step && info.epoch == other.info.epoch && info.rows == other.info.rows && tensors == other.tensors;
+    return info.step == other.info.step && info.epoch == other.info.epoch &&
+           info.rows == other.info.rows && tensors == other.tensors;
   }
 };
 

@@ -11,7 +11,8 @@ namespace penstock::test {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "penstock-test-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "penstock-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~ScratchFolder() {
