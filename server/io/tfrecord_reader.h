@@ -1,10 +1,12 @@
 // Reads TFRecord files: finds the frames, verifies both checksums.
 //
-//   offset 0          8              12            12 + length
-//          ┌──────────┬──────────────┬─────────────┬──────────────┐
-//          │ length   │ masked CRC32C│ data        │ masked CRC32C│   little-endian; the checksums
-//          are of the │ u64      │ of length u32│ length bytes│ of data u32  │   8 bytes of the
-//          length and of the data └──────────┴──────────────┴─────────────┴──────────────┘
+//   0         8                12               12 + length
+//   ┌─────────┬────────────────┬────────────────┬───────────────────────┐
+//   │ length  │ checksum of    │ data           │ checksum of the data  │
+//   │ u64     │ those 8 bytes  │ length bytes   │ u32                   │
+//   └─────────┴────────────────┴────────────────┴───────────────────────┘
+//
+// Numbers are little-endian, checksums masked CRC-32C (io/crc32c.h).
 //
 // Small records are read in chunks and lie in the chunk's memory until it is filled again. A record
 // longer than kLateRecordBytes is only located: whoever handles it reads it later (ReadRecord), so
