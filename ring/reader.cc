@@ -17,6 +17,11 @@
 namespace penstock::ring {
 namespace {
 
+// Adds to a number that one thread writes and others read: no locked instruction is needed.
+void Add(uint64_t amount, std::atomic<uint64_t>* number) {
+  number->store(number->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
 // How many forks lie between the first process and this one.
 std::atomic<uint32_t> num_forks{0};
 
@@ -50,7 +55,7 @@ Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
   reader->control_fd_ = Descriptor(attachment.control_fd);
   reader->bell_fd_ = Descriptor(attachment.bell_fd);
   reader->consumer_ = attachment.consumer;
-  reader->position_ = attachment.start_step;
+  reader->position_.store(attachment.start_step, std::memory_order_relaxed);
   reader->times_ = times;
   CountForks();
   reader->fork_count_ = num_forks.load(std::memory_order_relaxed);
@@ -124,7 +129,12 @@ uint32_t Reader::lease_share() const {
 }
 
 bool Reader::Ready() const {
-  return header().published.load(std::memory_order_relaxed) > position_ && !over_ && !ended_;
+  return header().published.load(std::memory_order_relaxed) > position() && !over_ && !ended_;
+}
+
+ReaderStats Reader::stats() const {
+  return {batches_.load(std::memory_order_relaxed), waits_.load(std::memory_order_relaxed),
+          sleeps_.load(std::memory_order_relaxed), wait_ns_.load(std::memory_order_relaxed)};
 }
 
 Reader::Result Reader::Fail(Code code, std::string message) {
@@ -141,32 +151,33 @@ Reader::Result Reader::Next(uint64_t timeout_ns, Lease* out) {
                 "this consumer belongs to the parent process; attach again in the child");
   }
   // SYNC slot-publish: everything that the daemon wrote to the slot is seen.
-  if (header().published.load(std::memory_order_acquire) <= position_) {
+  if (header().published.load(std::memory_order_acquire) <= position()) {
     if (Result result = Wait(timeout_ns); result != Result::kBatch) return result;
   }
   return Take(out);
 }
 
 Reader::Result Reader::Take(Lease* out) {
-  const RingEntry& entry = ring_table_[position_ & ring_mask_];
+  const uint64_t step = position();
+  const RingEntry& entry = ring_table_[step & ring_mask_];
   const uint32_t slot = entry.slot;
-  if (entry.step != position_ || slot >= header().slots_max) {
-    return Fail(Code::kInternal, "step " + std::to_string(position_) +
+  if (entry.step != step || slot >= header().slots_max) {
+    return Fail(Code::kInternal, "step " + std::to_string(step) +
                                      " is not in the ring; it holds step " +
                                      std::to_string(entry.step) + " there");
   }
   const SlotEntry& held = slot_table_[slot];
   out->slot = slot;
   out->rows = held.rows;
-  out->step = position_;
+  out->step = step;
   out->epoch = held.epoch;
   out->data = segment_ + header().slot_data_offset + slot * header().slot_stride;
   out->cursor = held.cursor;
   out->cursor_bytes = std::min(held.cursor_bytes, kMaxCursorBytes);
-  ++position_;
-  ++stats_.batches;
+  position_.store(step + 1, std::memory_order_relaxed);
+  Add(1, &batches_);
   leases_.fetch_add(1, std::memory_order_relaxed);
-  page_->position.store(position_, std::memory_order_relaxed);
+  page_->position.store(step + 1, std::memory_order_relaxed);
   return Result::kBatch;
 }
 
@@ -183,7 +194,7 @@ void Reader::RingBell() { eventfd_write(bell_fd_.get(), 1); }
 
 void Reader::Leave() {
   if (over_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
-  page_->stop_at.store(position_, std::memory_order_seq_cst);
+  page_->stop_at.store(position(), std::memory_order_seq_cst);
   RingBell();
   Fail(Code::kFailedPrecondition, "the loader is closed");
 }
@@ -208,9 +219,9 @@ void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns) {
   // look at wake_at and the wake-up.
   const uint32_t word = header().wake_word.load(std::memory_order_seq_cst);
   page_->wake_at.store(wake_at, std::memory_order_seq_cst);
-  if (header().published.load(std::memory_order_seq_cst) <= position_ &&
+  if (header().published.load(std::memory_order_seq_cst) <= position() &&
       header().ended.load(std::memory_order_seq_cst) == 0) {
-    ++stats_.sleeps;
+    Add(1, &sleeps_);
     FutexWait(header().wake_word, word, uint32_t{1} << (index_ % 32), deadline_ns);
   }
   page_->wake_at.store(kAwake, std::memory_order_relaxed);
@@ -220,24 +231,24 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
   const uint64_t start_ns = MonotonicNs();
   const uint64_t deadline_ns = After(start_ns, timeout_ns);
   uint64_t now_ns = start_ns;
-  ++stats_.waits;
+  Add(1, &waits_);
   bool hung_up = false;
   Result result;
   while (true) {
-    if (header().published.load(std::memory_order_acquire) > position_) {
+    if (header().published.load(std::memory_order_acquire) > position()) {
       result = Result::kBatch;
       break;
     }
     // SYNC stream-end: every step was published before; so look once more.
     if (header().ended.load(std::memory_order_acquire) != 0) {
-      if (header().published.load(std::memory_order_acquire) > position_) continue;
+      if (header().published.load(std::memory_order_acquire) > position()) continue;
       result = EndOfStream();
       break;
     }
     if (hung_up) {
       result = Fail(Code::kUnavailable,
                     "penstockd has gone away: it was killed, or it crashed, before step " +
-                        std::to_string(position_) +
+                        std::to_string(position()) +
                         "; start it again, create the pipeline and attach anew");
       break;
     }
@@ -247,15 +258,15 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
       result = Result::kTimeout;
       break;
     } else if (now_ns - start_ns < times_.patience_ns) {
-      Sleep(position_ + 2, std::min(deadline_ns, After(start_ns, times_.patience_ns)));
+      Sleep(position() + 2, std::min(deadline_ns, After(start_ns, times_.patience_ns)));
     } else {
       // A dead daemon publishes nothing more, so what is published after this look is all there is.
       hung_up = HungUp();
-      if (!hung_up) Sleep(position_ + 1, std::min(deadline_ns, After(now_ns, times_.look_ns)));
+      if (!hung_up) Sleep(position() + 1, std::min(deadline_ns, After(now_ns, times_.look_ns)));
     }
     now_ns = MonotonicNs();
   }
-  stats_.wait_ns += MonotonicNs() - start_ns;
+  Add(MonotonicNs() - start_ns, &wait_ns_);
   return result;
 }
 

@@ -1,7 +1,7 @@
 // The consumer's side of a ring: takes steps in order, reads them in place, lets go of them in any
 // order.
 //
-// Threads:  Next() and Leave() one at a time; Release() and the accessors from any thread.
+// Threads:  Next(), Ready(), Leave() and error() one at a time; everything else from any thread.
 // Owns:     the connection, the descriptors and the mappings. Leased memory is valid until
 // Release(),
 //           and the Reader must outlive its leases.
@@ -89,12 +89,12 @@ class Reader {
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   std::string_view pipeline() const;
   uint32_t slots_max() const;
-  uint64_t position() const { return position_; }
+  uint64_t position() const { return position_.load(std::memory_order_relaxed); }
   uint64_t published() const;
   uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
   uint32_t lease_share() const;
   uint32_t consumer() const { return consumer_; }
-  const ReaderStats& stats() const { return stats_; }
+  ReaderStats stats() const;
 
  private:
   Reader() = default;
@@ -132,12 +132,17 @@ class Reader {
   // Own synchronisation.
   std::atomic<uint32_t> leases_{0};
 
+  // Written by the thread in Next() only, read by any.
+  std::atomic<uint64_t> position_{0};
+  std::atomic<uint64_t> batches_{0};
+  std::atomic<uint64_t> waits_{0};
+  std::atomic<uint64_t> sleeps_{0};
+  std::atomic<uint64_t> wait_ns_{0};
+
   // The thread in Next().
-  uint64_t position_ = 0;
   bool over_ = false;
   bool ended_ = false;
   Status error_;
-  ReaderStats stats_;
 };
 
 }  // namespace penstock::ring

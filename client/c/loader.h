@@ -44,6 +44,8 @@ struct penstock_loader {
   std::atomic<uint64_t> references{1};
 
   std::mutex next_mutex;
-  uint64_t bytes = 0;
-  uint64_t copies = 0;
+
+  // Written under `next_mutex`, read by any thread.
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> copies{0};
 };

@@ -123,7 +123,7 @@ int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) 
   if (*out == nullptr) {
     return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
   }
-  ++loader->copies;
+  loader->copies.fetch_add(1, std::memory_order_relaxed);
   return PENSTOCK_OK;
 }
 
@@ -182,7 +182,9 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
     ShowRows(lease.rows, &batch);
     *out = &batch;
   }
-  for (const penstock_tensor& tensor : (*out)->tensors) loader->bytes += tensor.bytes;
+  uint64_t bytes = loader->bytes.load(std::memory_order_relaxed);
+  for (const penstock_tensor& tensor : (*out)->tensors) bytes += tensor.bytes;
+  loader->bytes.store(bytes, std::memory_order_relaxed);
   loader->references.fetch_add(1, std::memory_order_relaxed);
   return PENSTOCK_OK;
 }
@@ -243,15 +245,15 @@ const penstock_tensor* penstock_batch_find(const penstock_batch* batch, const ch
 }
 
 void penstock_get_stats(penstock_loader* loader, penstock_stats* stats) {
-  std::lock_guard<std::mutex> lock(loader->next_mutex);
   const Reader& reader = *loader->reader;
+  const penstock::ring::ReaderStats seen = reader.stats();
   *stats = {};
-  stats->batches = reader.stats().batches;
+  stats->batches = seen.batches;
   stats->bytes = loader->bytes;
   stats->copies = loader->copies;
-  stats->waits = reader.stats().waits;
-  stats->sleeps = reader.stats().sleeps;
-  stats->wait_ns = reader.stats().wait_ns;
+  stats->waits = seen.waits;
+  stats->sleeps = seen.sleeps;
+  stats->wait_ns = seen.wait_ns;
   stats->position = reader.position();
   stats->published = reader.published();
   stats->leases = reader.leases();

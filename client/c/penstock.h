@@ -14,7 +14,7 @@
  *   penstock_detach(loader);
  *
  * Threads:  every function may be called from any thread. Two calls of penstock_next on one loader
- *           follow each other.
+ *           follow each other, and penstock_detach follows a call that still waits.
  * Owns:     a loader is the caller's until penstock_detach, a batch until penstock_batch_release.
  *           Batches may be released in any order, and after penstock_detach too: their memory lives
  *           until then. What the accessors point to lives as long as the batch, or the loader.

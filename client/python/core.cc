@@ -103,11 +103,7 @@ class Loader {
       ThrowError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
     }
     penstock_stats stats;
-    {
-      // A waiting thread holds the loader's mutex.
-      nb::gil_scoped_release release;
-      penstock_get_stats(loader_, &stats);
-    }
+    penstock_get_stats(loader_, &stats);
     nb::dict out;
     out["batches"] = stats.batches;
     out["bytes"] = stats.bytes;

@@ -51,6 +51,7 @@ __all__ = [
     "abi_version",
     "attach",
     "default_socket",
+    "version",
 ]
 
 

@@ -1,0 +1,49 @@
+// The control plane of a daemon, as the commands call it.
+//
+// Threads:  one.
+// Owns:     its connection, and the private daemon if it started one.
+// Cost:     a private daemon takes some tens of milliseconds to start.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/ctl/private_daemon.h"
+#include "penstock/v1/control.grpc.pb.h"
+
+namespace penstock::ctl {
+
+class DaemonConnection {
+ public:
+  // The daemon at `socket`, or at the default place if that is empty. Unavailable and
+  // PermissionDenied say what to type next.
+  static absl::StatusOr<DaemonConnection> Open(const std::string& socket);
+
+  // The same, but starts a private daemon if `socket` is empty.
+  static absl::StatusOr<DaemonConnection> OpenOrStart(const std::string& socket);
+
+  const std::string& socket() const { return socket_; }
+  bool is_private() const { return daemon_ != nullptr; }
+
+  absl::StatusOr<v1::Pipeline> Create(const v1::SpecSource& source);
+  absl::StatusOr<v1::ValidatePipelineResponse> Validate(const v1::SpecSource& source);
+  absl::StatusOr<v1::ListPipelinesResponse> List();
+  absl::StatusOr<v1::Pipeline> Get(const std::string& name);
+  absl::StatusOr<v1::PipelineStats> Stats(const std::string& name);
+  absl::Status Delete(const std::string& name);
+
+ private:
+  DaemonConnection() = default;
+  absl::Status FromGrpc(const grpc::Status& status) const;
+
+  std::unique_ptr<PrivateDaemon> daemon_;  // outlives the connection
+  std::string socket_;
+  std::unique_ptr<v1::PipelineService::Stub> stub_;
+};
+
+// "INVALID_ARGUMENT: …" on stderr after the command's name; returns kFailed.
+int Report(const std::string& command, const absl::Status& status);
+
+}  // namespace penstock::ctl

@@ -1,0 +1,35 @@
+// Pipelines in words, for a terminal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "penstock/v1/control.pb.h"
+
+namespace penstock::ctl {
+
+// "float32"; the codes are those of penstock.v1.DataType, ring/layout.h and penstock.h.
+std::string DataTypeName(int dtype);
+
+// "(512, 8, 8, 24)"; "?" for a size that only the data tells.
+template <typename Sizes>
+std::string ShapeName(const Sizes& sizes) {
+  std::string text = "(";
+  for (const int64_t size : sizes) {
+    if (text.size() > 1) text += ", ";
+    text += size < 0 ? "?" : std::to_string(size);
+  }
+  if (std::size(sizes) == 1) text += ",";
+  return text + ")";
+}
+
+// "running", "finished", "failed".
+std::string StateName(v1::PipelineState state);
+
+// "6.0 MiB".
+std::string ByteCount(uint64_t bytes);
+
+// A line for each tensor of a batch, with aligned columns.
+std::string DescribeElement(const v1::Pipeline& pipeline);
+
+}  // namespace penstock::ctl

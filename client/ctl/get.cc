@@ -1,0 +1,47 @@
+// `penstock get`: a pipeline's resolved spec, ready to be created again.
+
+#include <google/protobuf/text_format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
+
+namespace penstock::ctl {
+namespace {
+
+absl::Status Get(const std::string& socket, const std::string& name) {
+  auto daemon = DaemonConnection::Open(socket);
+  if (!daemon.ok()) return daemon.status();
+  const auto pipeline = daemon->Get(name);
+  if (!pipeline.ok()) return pipeline.status();
+  std::string spec;
+  google::protobuf::TextFormat::PrintToString(pipeline->spec(), &spec);
+  // All but the spec as comments, so that the output is a spec.
+  std::printf("# state: %s\n", StateName(pipeline->state()).c_str());
+  if (pipeline->has_error()) std::printf("# error: %s\n", pipeline->error().message().c_str());
+  std::string line = "# ";
+  for (const char c : DescribeElement(*pipeline)) {
+    line += c;
+    if (c != '\n') continue;
+    std::printf("%s", line.c_str());
+    line = "# ";
+  }
+  std::printf("%s", spec.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddGet(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "get", "A pipeline's state and its spec with all that was derived, seeds included");
+  auto name = std::make_shared<std::string>();
+  command->add_option("NAME", *name, "The pipeline")->required();
+  command->callback([&line, name] { line.exit_code = Report("get", Get(line.socket, *name)); });
+}
+
+}  // namespace penstock::ctl

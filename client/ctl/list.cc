@@ -1,0 +1,39 @@
+// `penstock list`: the daemon's pipelines, a line each.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
+
+namespace penstock::ctl {
+namespace {
+
+absl::Status List(const std::string& socket) {
+  auto daemon = DaemonConnection::Open(socket);
+  if (!daemon.ok()) return daemon.status();
+  const auto answer = daemon->List();
+  if (!answer.ok()) return answer.status();
+  int width = 4;
+  for (const v1::Pipeline& pipeline : answer->pipelines()) {
+    width = std::max(width, static_cast<int>(pipeline.name().size()));
+  }
+  std::printf("%-*s  %-8s  %5s  %10s  %s\n", width, "NAME", "STATE", "SLOTS", "BATCH", "ERROR");
+  for (const v1::Pipeline& pipeline : answer->pipelines()) {
+    std::printf("%-*s  %-8s  %5u  %10s  %s\n", width, pipeline.name().c_str(),
+                StateName(pipeline.state()).c_str(), pipeline.slots(),
+                ByteCount(pipeline.slot_bytes()).c_str(), pipeline.error().message().c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddList(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand("list", "The daemon's pipelines");
+  command->callback([&line] { line.exit_code = Report("list", List(line.socket)); });
+}
+
+}  // namespace penstock::ctl

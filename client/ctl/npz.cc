@@ -1,0 +1,103 @@
+#include "client/ctl/npz.h"
+
+#include <zip.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::ctl {
+namespace {
+
+constexpr size_t kNpyAlignment = 64;
+
+const char* NpyType(int dtype) {
+  switch (dtype) {
+    case PENSTOCK_BOOL:
+      return "|b1";
+    case PENSTOCK_INT8:
+      return "|i1";
+    case PENSTOCK_UINT8:
+      return "|u1";
+    case PENSTOCK_INT16:
+      return "<i2";
+    case PENSTOCK_UINT16:
+      return "<u2";
+    case PENSTOCK_INT32:
+      return "<i4";
+    case PENSTOCK_UINT32:
+      return "<u4";
+    case PENSTOCK_INT64:
+      return "<i8";
+    case PENSTOCK_UINT64:
+      return "<u8";
+    case PENSTOCK_FLOAT16:
+      return "<f2";
+    case PENSTOCK_BFLOAT16:
+      return "|V2";  // NumPy has no name for it
+    case PENSTOCK_FLOAT32:
+      return "<f4";
+    case PENSTOCK_FLOAT64:
+      return "<f8";
+  }
+  return nullptr;
+}
+
+std::string Npy(const Tensor& tensor) {
+  std::string shape;
+  for (const int64_t size : tensor.shape()) absl::StrAppend(&shape, size, ",");
+  std::string header = absl::StrCat("{'descr': '", NpyType(tensor.dtype()),
+                                    "', 'fortran_order': False, 'shape': (", shape, "), }");
+  constexpr size_t kPreambleBytes = 10;
+  const size_t unpadded = kPreambleBytes + header.size() + 1;
+  header.append((kNpyAlignment - unpadded % kNpyAlignment) % kNpyAlignment, ' ');
+  header.push_back('\n');
+
+  std::string npy("\x93NUMPY\x01\x00", 8);
+  npy.push_back(static_cast<char>(header.size() & 0xff));
+  npy.push_back(static_cast<char>(header.size() >> 8));
+  npy.reserve(npy.size() + header.size() + tensor.bytes().size());
+  npy += header;
+  npy.append(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
+  return npy;
+}
+
+absl::Status AddFile(zip_t* archive, const std::string& name, const std::string& content) {
+  zip_source_t* source = zip_source_buffer(archive, content.data(), content.size(), 0);
+  if (source == nullptr) return absl::InternalError(zip_strerror(archive));
+  const zip_int64_t index = zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
+  if (index < 0) {
+    zip_source_free(source);
+    return absl::InternalError(zip_strerror(archive));
+  }
+  zip_set_file_compression(archive, index, ZIP_CM_STORE, 0);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteNpz(const std::string& path, const Batch& batch) {
+  int error = 0;
+  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error);
+  if (archive == nullptr) {
+    zip_error_t reason;
+    zip_error_init_with_code(&reason, error);
+    absl::Status status =
+        absl::UnknownError(absl::StrCat("cannot create ", path, ": ", zip_error_strerror(&reason)));
+    zip_error_fini(&reason);
+    return status;
+  }
+  std::vector<std::string> contents(batch.size());  // read by zip_close()
+  absl::Status status;
+  for (size_t i = 0; i < batch.size() && status.ok(); ++i) {
+    contents[i] = Npy(batch[i]);
+    status = AddFile(archive, absl::StrCat(std::string(batch[i].name()), ".npy"), contents[i]);
+  }
+  if (status.ok() && zip_close(archive) == 0) return absl::OkStatus();
+  if (status.ok()) status = absl::UnknownError(zip_strerror(archive));
+  zip_discard(archive);
+  return absl::Status(status.code(), absl::StrCat("cannot write ", path, ": ", status.message()));
+}
+
+}  // namespace penstock::ctl

@@ -1,0 +1,126 @@
+#include "client/ctl/private_daemon.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+extern char** environ;
+
+namespace penstock::ctl {
+namespace {
+
+struct Pipe {
+  ring::Descriptor reading;
+  ring::Descriptor writing;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
+  return Pipe{ring::Descriptor(ends[0]), ring::Descriptor(ends[1])};
+}
+
+// The penstockd that was installed together with this program, else a bare name for PATH.
+std::string FindProgram() {
+  char path[PATH_MAX];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+  if (size > 0) {
+    std::string program(path, size);
+    program.replace(program.rfind('/') + 1, std::string::npos, "penstockd");
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "penstockd";
+}
+
+std::string TemporaryFolder() {
+  for (const char* name : {"XDG_RUNTIME_DIR", "TMPDIR"}) {
+    const char* folder = getenv(name);
+    if (folder != nullptr && folder[0] == '/' && access(folder, W_OK) == 0) return folder;
+  }
+  return "/tmp";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start() {
+  absl::StatusOr<Pipe> owner = MakePipe();
+  absl::StatusOr<Pipe> ready = MakePipe();
+  if (!owner.ok()) return owner.status();
+  if (!ready.ok()) return ready.status();
+  std::unique_ptr<PrivateDaemon> daemon(new PrivateDaemon);
+  daemon->folder_ = absl::StrCat(TemporaryFolder(), "/penstock-XXXXXX");
+  if (mkdtemp(daemon->folder_.data()) == nullptr) {
+    const int error = errno;
+    const std::string pattern = std::exchange(daemon->folder_, "");
+    return absl::ErrnoToStatus(error, absl::StrCat("cannot make a temporary folder ", pattern));
+  }
+  daemon->socket_ = daemon->folder_ + "/penstock.sock";
+  daemon->owner_ = std::move(owner->writing);
+  absl::Status status = daemon->Spawn(owner->reading, ready->writing);
+  if (!status.ok()) return status;
+
+  // The daemon's copy of the end is then the only one: its death reads as the end of the file.
+  { const ring::Descriptor closed = std::move(ready->writing); }
+  char byte;
+  ssize_t got;
+  do {
+    got = read(ready->reading.get(), &byte, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) {
+    return absl::UnavailableError("the private penstockd ended while it started; see above");
+  }
+  return daemon;
+}
+
+absl::Status PrivateDaemon::Spawn(const ring::Descriptor& owner_end,
+                                  const ring::Descriptor& ready_end) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  // A duplicate onto itself takes the close-on-exec mark away.
+  posix_spawn_file_actions_adddup2(&actions, owner_end.get(), owner_end.get());
+  posix_spawn_file_actions_adddup2(&actions, ready_end.get(), ready_end.get());
+  std::vector<std::string> words = {FindProgram(),
+                                    "--socket",
+                                    socket_,
+                                    "--log-level",
+                                    "warning",
+                                    "--exit-with-parent",
+                                    absl::StrCat(owner_end.get()),
+                                    "--ready-fd",
+                                    absl::StrCat(ready_end.get())};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const int error =
+      posix_spawnp(&pid_, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error == 0) return absl::OkStatus();
+  pid_ = 0;
+  return absl::ErrnoToStatus(
+      error, absl::StrCat("cannot start ", words[0],
+                          "; install it beside this program or into a folder of PATH"));
+}
+
+PrivateDaemon::~PrivateDaemon() {
+  { const ring::Descriptor closed = std::move(owner_); }
+  if (pid_ > 0) {
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (folder_.empty()) return;
+  // What a daemon that was killed has left.
+  unlink(socket_.c_str());
+  unlink((socket_ + ".lock").c_str());
+  rmdir(folder_.c_str());
+}
+
+}  // namespace penstock::ctl

@@ -1,0 +1,136 @@
+// `penstock run`: runs a spec and writes its batches to files, or prints a line for each.
+
+#include <isa-l.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
+#include "client/ctl/npz.h"
+#include "client/ctl/spec_arguments.h"
+#include "penstock.hpp"
+
+namespace penstock::ctl {
+namespace {
+
+struct RunArguments {
+  SpecArguments spec;
+  uint64_t steps = 0;  // 0: to the end
+  std::string out;
+};
+
+// Reflected, with the initial and final complement, as in TFRecord files before their mask.
+uint32_t Crc32c(std::span<const std::byte> bytes) {
+  // ISA-L takes an int for the size.
+  constexpr size_t kMaxChunkBytes = 1 << 30;
+  uint32_t crc = ~0u;
+  while (!bytes.empty()) {
+    const auto chunk = bytes.first(std::min(bytes.size(), kMaxChunkBytes));
+    auto* data = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(chunk.data()));
+    crc = crc32_iscsi(data, static_cast<int>(chunk.size()), crc);
+    bytes = bytes.subspan(chunk.size());
+  }
+  return ~crc;
+}
+
+void PrintBatch(const Batch& batch) {
+  std::string text = absl::StrFormat("step %d  epoch %d", batch.step(), batch.epoch());
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const Tensor tensor = batch[i];
+    absl::StrAppendFormat(&text, "  %s %s %s crc32c=%08x", std::string(tensor.name()),
+                          DataTypeName(tensor.dtype()), ShapeName(tensor.shape()),
+                          Crc32c(tensor.bytes()));
+  }
+  std::puts(text.c_str());
+}
+
+absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
+                         const RunArguments& arguments) {
+  try {
+    Loader loader(pipeline, socket);
+    for (uint64_t taken = 0; arguments.steps == 0 || taken < arguments.steps; ++taken) {
+      const std::optional<Batch> batch = loader.Next();
+      if (!batch) break;
+      if (arguments.out.empty()) {
+        PrintBatch(*batch);
+        continue;
+      }
+      const std::string file = absl::StrFormat("step-%06d.npz", batch->step());
+      absl::Status status =
+          WriteNpz((std::filesystem::path(arguments.out) / file).string(), *batch);
+      if (!status.ok()) return status;
+    }
+  } catch (const Error& error) {
+    return absl::Status(static_cast<absl::StatusCode>(error.code()), error.what());
+  }
+  if (std::fflush(stdout) != 0) return absl::ErrnoToStatus(errno, "cannot write to stdout");
+  return absl::OkStatus();
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", path));
+}
+
+// A spec without a name gets one; in a shared daemon, a name that is free.
+void ChooseName(const DaemonConnection& daemon, v1::SpecSource* source) {
+  v1::SpecOverrides* overrides = source->mutable_overrides();
+  if (overrides->name().empty()) overrides->set_name(absl::StrCat("run-", getpid()));
+}
+
+int Run(const std::string& socket, const RunArguments& arguments) {
+  auto source = arguments.spec.Read();
+  if (!source.ok()) return Report("run", source.status());
+  auto daemon = DaemonConnection::OpenOrStart(socket);
+  if (!daemon.ok()) return Report("run", daemon.status());
+  if (arguments.steps == 0) {
+    const auto answer = daemon->Validate(*source);
+    if (!answer.ok()) return Report("run", answer.status());
+    if (answer->pipeline().endless()) {
+      std::fprintf(stderr,
+                   "penstock run: the stream has no end (`repeat` without count): say how much of "
+                   "it, --steps N\n");
+      return kUsage;
+    }
+  }
+  if (!arguments.out.empty()) {
+    const absl::Status status = MakeFolder(arguments.out);
+    if (!status.ok()) return Report("run", status);
+  }
+  ChooseName(*daemon, &*source);
+  const auto pipeline = daemon->Create(*source);
+  if (!pipeline.ok()) return Report("run", pipeline.status());
+  const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);
+  if (!daemon->is_private()) {
+    const absl::Status deleted = daemon->Delete(pipeline->name());
+    if (status.ok()) return Report("run", deleted);
+  }
+  return Report("run", status);
+}
+
+}  // namespace
+
+void AddRun(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "run", "Run a spec and write its batches as .npz files, or print a line for each");
+  auto arguments = std::make_shared<RunArguments>();
+  SpecArguments::Add(command, &arguments->spec);
+  command
+      ->add_option("--steps", arguments->steps,
+                   "Batches to take; an endless stream needs it, a shorter one just ends")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--out", arguments->out,
+                      "Folder for DIR/step-000000.npz and so on, made if absent");
+  command->callback([&line, arguments] { line.exit_code = Run(line.socket, *arguments); });
+}
+
+}  // namespace penstock::ctl

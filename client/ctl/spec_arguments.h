@@ -1,0 +1,33 @@
+// `SPEC`, `--files`, `--set`, `--workers` and `--name`, which several commands take.
+//
+// Threads: one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/control.pb.h"
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::ctl {
+
+struct SpecArguments {
+  std::string path;
+  std::vector<std::string> files;
+  std::vector<std::string> constants;
+  std::string name;
+  int workers = 0;
+
+  // `arguments` outlives the parsing. Malformed ones are usage errors.
+  static void Add(CLI::App* command, SpecArguments* arguments);
+
+  // The file's text and the overrides, for the daemon to apply; relative paths start from the
+  // current directory.
+  absl::StatusOr<v1::SpecSource> Read() const;
+};
+
+}  // namespace penstock::ctl

@@ -1,0 +1,127 @@
+// `penstock stats`: what a pipeline does, and what holds it up.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
+
+namespace penstock::ctl {
+namespace {
+
+// What happened between two snapshots; from the beginning if the first is empty.
+struct Interval {
+  const v1::PipelineStats& from;
+  const v1::PipelineStats& to;
+
+  double seconds() const { return 1e-9 * static_cast<double>(to.running_ns() - from.running_ns()); }
+  double Rate(uint64_t amount) const {
+    return seconds() > 0 ? static_cast<double>(amount) / seconds() : 0;
+  }
+  // In percent of the interval.
+  double Share(uint64_t ns) const { return 100 * 1e-9 * Rate(ns); }
+};
+
+void PrintTotals(const Interval& interval) {
+  const v1::PipelineStats& stats = interval.to;
+  std::printf("pipeline    %s (%s)\n", stats.name().c_str(), StateName(stats.state()).c_str());
+  if (stats.has_error()) std::printf("error       %s\n", stats.error().message().c_str());
+  std::printf("steps       %llu  (%.1f/s)\n", static_cast<unsigned long long>(stats.steps()),
+              interval.Rate(stats.steps() - interval.from.steps()));
+  std::printf("rows        %llu  (%.1f/s)\n", static_cast<unsigned long long>(stats.rows()),
+              interval.Rate(stats.rows() - interval.from.rows()));
+  std::printf("epoch       %llu\n", static_cast<unsigned long long>(stats.epoch()));
+  std::printf("read        %llu records, %s\n", static_cast<unsigned long long>(stats.records()),
+              ByteCount(stats.bytes_read()).c_str());
+  std::printf("workers     %u\n", stats.workers());
+  std::printf("ring        %u slots, %s\n", stats.slots(),
+              ByteCount(stats.segment_bytes()).c_str());
+  std::printf("slot wait   %.1f %% of the time\n",
+              interval.Share(stats.slot_wait_ns() - interval.from.slot_wait_ns()));
+}
+
+void PrintStages(const Interval& interval) {
+  int width = 5;
+  for (const v1::StageStats& stage : interval.to.stages()) {
+    width = std::max(width, static_cast<int>(stage.name().size()));
+  }
+  // The share of all workers' time.
+  const double workers = std::max<double>(interval.to.workers(), 1);
+  std::printf("\n%-*s  %14s  %7s\n", width, "STAGE", "ELEMENTS", "BUSY");
+  for (int i = 0; i < interval.to.stages_size(); ++i) {
+    const v1::StageStats& stage = interval.to.stages(i);
+    const uint64_t before = i < interval.from.stages_size() ? interval.from.stages(i).busy_ns() : 0;
+    std::printf("%-*s  %14llu  %5.1f %%\n", width, stage.name().c_str(),
+                static_cast<unsigned long long>(stage.elements()),
+                interval.Share(stage.busy_ns() - before) / workers);
+  }
+}
+
+void PrintConsumers(const v1::PipelineStats& stats) {
+  if (stats.consumers().empty()) {
+    std::printf("\nno consumers\n");
+    return;
+  }
+  std::printf("\n%-8s  %-16s  %8s  %10s  %6s\n", "CONSUMER", "GROUP", "PID", "POSITION", "LEASES");
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    std::printf("%-8u  %-16s  %8d  %10llu  %6u\n", consumer.id(), consumer.group().c_str(),
+                consumer.pid(), static_cast<unsigned long long>(consumer.position()),
+                consumer.leases());
+  }
+}
+
+void PrintBottleneck(const v1::PipelineStats& stats) {
+  if (stats.bottleneck().empty()) return;
+  if (stats.bottleneck() != "consumer") {
+    std::printf("\nbottleneck: stage %s\n", stats.bottleneck().c_str());
+  } else if (stats.consumers().empty()) {
+    std::printf("\nbottleneck: no consumer is attached and the ring is full\n");
+  } else {
+    std::printf("\nbottleneck: the consumers, for whom batches wait\n");
+  }
+}
+
+absl::Status Stats(const std::string& socket, const std::string& name, double interval_s) {
+  auto daemon = DaemonConnection::Open(socket);
+  if (!daemon.ok()) return daemon.status();
+  v1::PipelineStats before;
+  if (interval_s > 0) {
+    const auto first = daemon->Stats(name);
+    if (!first.ok()) return first.status();
+    before = *first;
+    std::this_thread::sleep_for(std::chrono::duration<double>(interval_s));
+  }
+  const auto stats = daemon->Stats(name);
+  if (!stats.ok()) return stats.status();
+  const Interval interval{before, *stats};
+  PrintTotals(interval);
+  PrintStages(interval);
+  PrintConsumers(*stats);
+  PrintBottleneck(*stats);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddStats(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "stats", "What a pipeline does, stage by stage, its consumers and its bottleneck");
+  auto name = std::make_shared<std::string>();
+  auto interval_s = std::make_shared<double>(0.5);
+  command->add_option("NAME", *name, "The pipeline")->required();
+  command
+      ->add_option("--interval", *interval_s,
+                   "Seconds over which rates and shares are taken; 0: since the creation")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command->callback([&line, name, interval_s] {
+    line.exit_code = Report("stats", Stats(line.socket, *name, *interval_s));
+  });
+}
+
+}  // namespace penstock::ctl

@@ -1,0 +1,41 @@
+// `penstock validate`: checks a spec and prints what its batches look like.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
+#include "client/ctl/spec_arguments.h"
+
+namespace penstock::ctl {
+namespace {
+
+absl::Status Validate(const std::string& socket, const SpecArguments& arguments, bool explain) {
+  const auto source = arguments.Read();
+  if (!source.ok()) return source.status();
+  auto daemon = DaemonConnection::OpenOrStart(socket);
+  if (!daemon.ok()) return daemon.status();
+  const auto answer = daemon->Validate(*source);
+  if (!answer.ok()) return answer.status();
+  std::printf("%s", DescribeElement(answer->pipeline()).c_str());
+  if (explain) std::printf("\n%s", answer->explanation().c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddValidate(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "validate", "Check a spec and its files; print name, dtype and shape of each output");
+  auto arguments = std::make_shared<SpecArguments>();
+  auto explain = std::make_shared<bool>(false);
+  SpecArguments::Add(command, arguments.get());
+  command->add_flag("--explain", *explain, "Say also how it would run");
+  command->callback([&line, arguments, explain] {
+    line.exit_code = Report("validate", Validate(line.socket, *arguments, *explain));
+  });
+}
+
+}  // namespace penstock::ctl
