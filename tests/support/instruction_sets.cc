@@ -33,13 +33,13 @@ void ForEachInstructionSet(const std::function<void(const char* name)>& test) {
   REQUIRE(!targets.empty());
   for (const int64_t target : targets) {
     hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update();
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     INFO(hwy::TargetName(target));
     CHECK(HWY_DYNAMIC_DISPATCH(ThisTarget)() == target);
     test(hwy::TargetName(target));
   }
   hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update();
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 }  // namespace penstock::testing

@@ -80,7 +80,7 @@ TEST_CASE("decode_jpeg: wrong arguments") {
     return std::string(bound.status().message());
   };
   CHECK(message({DType::kUint8, {194}}, Arguments()) ==
-        "contents: expected a string scalar, found uint8 (194)");
+        "contents: expected a string scalar, found uint8 (194,)");
   CHECK(message({DType::kString, {2}}, Arguments()).find("string scalar") != std::string::npos);
   CHECK(message(kContents, Arguments(int64_t{4})) == "channels: expected 0, 1 or 3 as a constant");
   CHECK(message(kContents, Arguments(std::string("3"))) ==
