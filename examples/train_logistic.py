@@ -70,21 +70,24 @@ def main():
     print(f"{'seconds':>7} {'step':>7} {'examples':>10} {'loss':>7} {'right':>6} {'waiting':>8}")
     cpu_before = {name: cpu_seconds(pid) for name, pid in pids.items()}
     start = report = asked = time.perf_counter()
-    for batch in batches:
-        got = time.perf_counter()
-        waiting += got - asked
-        loss, right = model.step(batch)
-        losses.append(loss)
-        hits.append(right)
-        examples += len(batch["score"])
-        steps += 1
-        asked = time.perf_counter()
-        if asked - report >= REPORT_SECONDS or asked - start >= arguments.seconds:
-            print(f"{asked - start:7.1f} {steps:7d} {examples:10d} {np.mean(losses):7.4f} {np.mean(hits):6.1%} "
-                  f"{waiting / (asked - start):8.1%}", flush=True)
-            losses, hits, report = [], [], asked
-            if asked - start >= arguments.seconds:
-                break
+    try:
+        for batch in batches:
+            got = time.perf_counter()
+            waiting += got - asked
+            loss, right = model.step(batch)
+            losses.append(loss)
+            hits.append(right)
+            examples += len(batch["score"])
+            steps += 1
+            asked = time.perf_counter()
+            if asked - report >= REPORT_SECONDS or asked - start >= arguments.seconds:
+                print(f"{asked - start:7.1f} {steps:7d} {examples:10d} {np.mean(losses):7.4f} {np.mean(hits):6.1%} "
+                      f"{waiting / (asked - start):8.1%}", flush=True)
+                losses, hits, report = [], [], asked
+                if asked - start >= arguments.seconds:
+                    break
+    except KeyboardInterrupt:
+        print()
     elapsed = asked - start
     print()
     print(f"{'examples/s':32} {examples / elapsed:12,.0f}")

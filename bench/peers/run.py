@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -208,8 +209,9 @@ class Bench:
             rows += len(batch["score"])
             if rows >= self.records["chess"]:
                 break
-        stats = json.loads(ctl(socket, "stats", "chess_float32", "--json"))
-        return int(stats["segmentBytes"])
+        # "ring        3 slots, 9.3 MiB"
+        amount, unit = re.search(r"^ring .*, ([0-9.]+) (\w+)$", ctl(socket, "stats", "chess_float32", "--interval", "0"), re.M).groups()
+        return float(amount) * {"B": 1, "KiB": 1024, "MiB": MIB, "GiB": 1024 * MIB}[unit]
 
     def show(self, **fields):
         print(json.dumps(fields), flush=True)

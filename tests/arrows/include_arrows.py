@@ -51,6 +51,9 @@ STRANGERS = {"server/ops", "server/functions"}
 # Tests and benchmarks look at everything; nothing may look at them.
 OBSERVERS = {"tests", "bench", "examples"}
 
+# The headers that a trainer's author includes; they lie in one folder when they are installed.
+PUBLIC_HEADERS = {"penstock.h": "client/c", "penstock.hpp": "client/cpp"}
+
 # Other people's libraries whose headers are included in quotes.
 LIBRARIES = {"CLI", "absl", "boost", "google", "grpcpp", "hwy", "nlohmann", "spdlog"}
 
@@ -68,6 +71,8 @@ def module_of(path):
     """The module of a path from the root, or None."""
     if path.startswith("penstock/v1/"):
         return "proto"  # generated
+    if path in PUBLIC_HEADERS:
+        return PUBLIC_HEADERS[path]
     folder = path.rpartition("/")[0]
     return folder if folder in ALLOWED else None
 
