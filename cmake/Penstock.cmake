@@ -22,6 +22,10 @@ if(CCACHE)
 endif()
 
 option(PENSTOCK_WERROR "Treat warnings as errors" OFF)
+# In a wheel, programs go where pip puts scripts.
+if(SKBUILD)
+  set(PENSTOCK_INSTALL_BINDIR ${SKBUILD_SCRIPTS_DIR})
+endif()
 set(PENSTOCK_INSTALL_BINDIR "bin" CACHE STRING "Where install() puts the programs")
 set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizers to build with, such as address,undefined")
 

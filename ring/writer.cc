@@ -149,8 +149,8 @@ bool RingWriter::MaySleep() {
     if (slots_.Sweep(members)) return false;
     const uint64_t blockers = slots_.Blockers(members);
     // Sleep only when every blocker was seen to hold its slot *after* its bit was set: its release
-    // then finds the bit.
-    if ((blockers & ~announced) == 0) return true;
+    // then finds the bit. A slot that had no blocker any more was released since the sweep.
+    if ((blockers & ~announced) == 0) return !slots_.Sweep(members);
     announced |= blockers;
     // SYNC release-wake: before the look at `released`, as the consumer looks here after its store.
     header().waits_for.store(announced, std::memory_order_seq_cst);
