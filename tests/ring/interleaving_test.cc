@@ -2,7 +2,6 @@
 // the reads and writes of shared memory around them, and the two ways of going to sleep. The states are explored once
 // each; what is checked in each of them stands in its Check().
 #include <array>
-#include <cstring>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -349,44 +348,29 @@ struct SleepState {
     ++reader_at;
   }
 
+  // Asleep for ever is right only where the stream has no end, and then behind its last step; or one step before that
+  // where two are waited for and the writer has never found the ring full.
   std::string Check(bool no_way_out) const {
     if (!no_way_out || done) return "";
-    // Only the writer's end leaves no way out, and every script has one.
+    const bool starves = script.find('S') != std::string::npos;
+    const uint64_t may_wait = patience == 2 && !starves ? 1 : 0;
+    if (!ended && published - position <= may_wait) return "";
     return "the consumer sleeps for ever at step " + std::to_string(position) + " of " +
            std::to_string(published) + " with script " + script;
   }
 };
 
 TEST_CASE("no order of steps loses a consumer's wake-up") {
-  // For one batch every script must wake it; for two, every script that ends or starves.
-  for (const char* script : {"F", "PF", "PPF", "PPPF", "PSPF", "SPPF", "PSF"}) {
+  for (const char* script : {"F", "P", "PP", "PPP", "PS", "SP", "PPS", "SPP", "PSP", "SPSPS", "PF",
+                             "PPF", "PPPF", "PSPF", "SPPF", "PSF"}) {
     for (uint64_t patience : {1, 2}) {
       SleepState first;
       first.script = script;
       first.patience = patience;
       std::string wrong;
-      Explore(first, &wrong);
+      const size_t states = Explore(first, &wrong);
       CHECK(wrong == "");
-    }
-  }
-  SECTION("without an end: the published steps are taken") {
-    for (const char* script : {"P", "PP", "PPP"}) {
-      SleepState first;
-      first.script = script;
-      std::string wrong;
-      Explore(first, &wrong);
-      // It sleeps behind the last step, and not before.
-      CHECK_THAT(wrong, Catch::Contains("at step " + std::to_string(std::strlen(script))));
-    }
-  }
-  SECTION("a full ring wakes a consumer that waits for two") {
-    for (const char* script : {"PS", "SP", "PPS", "SPP"}) {
-      SleepState first;
-      first.script = script;
-      first.patience = 2;
-      std::string wrong;
-      Explore(first, &wrong);
-      CHECK_THAT(wrong, Catch::Contains("at step " + std::to_string(std::strlen(script) - 1)));
+      CHECK(states > 10);
     }
   }
 }
