@@ -39,6 +39,18 @@ class Arena {
 
   void Reset();
 
+  // A place to come back to: Rewind() frees everything that was allocated after GetMark(), whose memory the next allocations
+  // take while it is still in cache. Marks end with Reset().
+  struct Mark {
+    size_t chunk = 0;
+    size_t offset = 0;
+  };
+  Mark GetMark() const { return {chunk_, offset_}; }
+  void Rewind(Mark mark) {
+    chunk_ = mark.chunk;
+    offset_ = mark.offset;
+  }
+
   // Bytes held from the system.
   size_t capacity_bytes() const { return capacity_bytes_; }
 

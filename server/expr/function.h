@@ -40,6 +40,9 @@ struct BoundRowFunction {
   // Which arguments the kernel receives at run time (positions of tensors, in order); literals are
   // bound into the kernel.
   std::vector<int> tensor_arguments;
+  // Promises that element i of the result is bit 7 - i % 8 of byte i / 8 of the only tensor
+  // argument, which lets the compiler fuse what follows with the unpacking.
+  bool unpacks_bits = false;
 };
 
 // A function that is computed row by row.
@@ -60,6 +63,7 @@ enum class TypeRule : uint8_t {
   kPromote,   // the promoted type of all arguments
   kNumber,    // the same, but flags are refused (NumPy's `-`)
   kIntegral,  // the same for integers and flags only
+  kRound,     // the promoted type; integers are returned as they are
   kFloating,  // the promoted type made floating
   kDivide,    // the same by the rules of `/`
   kCompare,   // computed in the promoted type, the result is bool

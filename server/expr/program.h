@@ -1,7 +1,9 @@
-// A compiled `map`: assignments in the expression language, typed and turned into a program over blocks of rows.
+// A compiled `map`: assignments in the expression language, typed and turned into a program over
+// blocks of rows.
 //
-// Threads:  a Program is constant after Compile(); Run() is safe from any thread, each with its own Arena.
-// Cost:     Compile() allocates and may take a millisecond; Run() allocates nothing but from the arena.
+// Threads:  a Program is constant after Compile(); Run() is safe from any thread, each with its own
+// Arena. Cost:     Compile() allocates and may take a millisecond; Run() allocates nothing but from
+// the arena.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@ struct NamedConstant {
   DType dtype = DType::kInvalid;
   bool has_shape = false;  // false: a scalar for one value, else one axis
   Shape shape;
-  std::vector<double> float_values;   // exactly one of the two is filled
+  std::vector<double> float_values;  // exactly one of the two is filled
   std::vector<int64_t> int_values;
 };
 
@@ -33,8 +35,9 @@ struct MapSource {
   std::vector<NamedConstant> constants;
   std::vector<std::string> lets;  // "name = expression", in order
   std::vector<std::string> outs;
-  // Whether the stage stands behind `batch`: features have a leading axis of unknown size. Every expression must then treat rows
-  // independently, so that a block of rows can be computed alone; one that does not is refused by name.
+  // Whether the stage stands behind `batch`: features have a leading axis of unknown size. Every
+  // expression must then treat rows independently, so that a block of rows can be computed alone;
+  // one that does not is refused by name.
   bool batched = false;
 };
 
@@ -45,17 +48,21 @@ class Program {
   // The features that Run() writes. Shapes are those of one row, without the batch axis.
   virtual const Signature& output() const = 0;
 
-  // Computes rows [0, rows). `in` has one column for each input feature, in the order of the signature given to Compile();
-  // `out[i]` receives output i, row after row without gaps. On failure rows of `out` are undefined.
+  // Computes rows [0, rows). `in` has one column for each input feature, in the order of the
+  // signature given to Compile(); `out[i]` receives output i, row after row without gaps. On
+  // failure rows of `out` are undefined.
   virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<uint8_t* const> out,
                         Arena& arena) const = 0;
 
-  // The regions and kernels it was cut into, a line each: for `validate --explain`, tests and the curious.
+  // The regions and kernels it was cut into, a line each: for `validate --explain`, tests and the
+  // curious.
   virtual std::string DebugString() const = 0;
 };
 
-// Compiles consecutive maps into one program: the outputs of each are the features of the next. Shapes in `inputs` are those of one
-// row. Errors are InvalidArgument and name the stage, the expression, the column in its text, what was expected and what was found.
-absl::StatusOr<std::unique_ptr<Program>> Compile(const Signature& inputs, absl::Span<const MapSource> maps);
+// Compiles consecutive maps into one program: the outputs of each are the features of the next.
+// Shapes in `inputs` are those of one row. Errors are InvalidArgument and name the stage, the
+// expression, the column in its text, what was expected and what was found.
+absl::StatusOr<std::unique_ptr<Program>> Compile(const Signature& inputs,
+                                                 absl::Span<const MapSource> maps);
 
 }  // namespace penstock::expr

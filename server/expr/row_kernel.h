@@ -1,4 +1,5 @@
-// The form of a function that works on one row at a time: decode, resize, and whatever is no elementwise arithmetic.
+// The form of a function that works on one row at a time: decode, resize, and whatever is no
+// elementwise arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +11,28 @@
 
 namespace penstock::expr {
 
-// One argument for one row: values in C order. For a string, `shape` is empty and `bytes` its length.
+// One argument for one row: values in C order. For a string, `shape` is empty and `bytes` its
+// length.
 struct RowValue {
   const uint8_t* data = nullptr;
   size_t bytes = 0;
   Shape shape;  // with every size known
 };
 
-// Where a row kernel writes its result, tile by tile. The program decides what lies behind: the slot itself, a temporary, or elementwise
-// arithmetic that takes each tile while it is still in L1 and writes its own result on.
+// Where a row kernel writes its result, tile by tile. The program decides what lies behind: the
+// slot itself, a temporary, or elementwise arithmetic that takes each tile while it is still in L1
+// and writes its own result on.
 class RowOutput {
  public:
   virtual ~RowOutput() = default;
 
-  // Must be called once, before Reserve(), when the type that the function was bound with has unknown sizes.
+  // Must be called once, before Reserve(), when the type that the function was bound with has
+  // unknown sizes.
   virtual void SetShape(const Shape& shape) = 0;
 
-  // Memory for the next `bytes` bytes of the result in C order; 64 more may be overwritten. A kernel that produces its result in pieces
-  // asks for about 2 to 8 KiB at a time; one that cannot asks for the whole.
+  // Memory for the next `bytes` bytes of the result in C order; 64 more may be overwritten. A
+  // kernel that produces its result in pieces asks for about 2 to 8 KiB at a time; one that cannot
+  // asks for the whole.
   virtual uint8_t* Reserve(size_t bytes) = 0;
 
   // The reserved bytes are written.
@@ -38,8 +43,10 @@ class RowOutput {
 class RowKernel {
  public:
   virtual ~RowKernel() = default;
-  // `scratch` lives until the row is done. An error is the row's own ("not a JPEG"); the engine adds file, record and stage.
-  virtual absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch, RowOutput& out) const = 0;
+  // `scratch` lives until the row is done. An error is the row's own ("not a JPEG"); the engine
+  // adds file, record and stage.
+  virtual absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                           RowOutput& out) const = 0;
 };
 
 }  // namespace penstock::expr

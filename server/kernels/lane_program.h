@@ -1,8 +1,9 @@
 // Element-wise arithmetic as a chain of vector instructions: what an expression's element-wise
 // region is compiled into.
 //
-// One step of a program computes kGroups vectors of each value at once. A single accumulator of
-// that many vectors stays in registers and is passed from instruction to instruction by tail calls
+// One step of a program computes eight (or two) vectors of each value at once. A single accumulator
+// of that many vectors stays in registers and is passed from instruction to instruction by tail
+// calls
 // ("threaded code"); second operands come from memory: a column, a constant, or a value that was
 // put aside in an L1 tile earlier in the step.
 //
@@ -85,20 +86,21 @@ struct Operation {
   Handler FindReversed(Lane lane, Form form) const { return lookup(reversed, lane, form); }
 };
 
-// Elements of one step.
+// Elements of one vector, and of one step.
+size_t VectorElements(Form form);
 size_t StepElements(Form form);
-// Bytes of one vector, the distance between the vectors of a broadcast operand.
+// Bytes of a vector register.
 size_t VectorBytes();
 
-// Runs one step: all instructions up to and including Finish().
-void RunStep(const Instruction* first, const LaneState& state);
-// The same for `steps` steps; cursor 1 advances by the step's elements, each further one does so
-// modulo its period.
-void RunSteps(const Instruction* first, LaneState& state, Form form, size_t steps,
-              const uint32_t* periods, int num_cursors);
+// Runs `steps` steps of `step_elements` elements each. Cursor 1 advances by the step; each further
+// one does so modulo its period. A program keeps the loop of the instruction set that it was built
+// for.
+using StepLoop = void (*)(const Instruction* first, LaneState& state, size_t step_elements,
+                          size_t steps, const uint32_t* periods, int num_cursors);
+StepLoop FindStepLoop();
 
 // Instructions that every program needs.
-Handler Finish(Form form);  // ends a step
+Handler Finish();                                           // ends a step
 Handler Load(DType memory, Lane lane,
              Form form);  // accumulator = memory; null where a conversion is needed
 Handler LoadConverted(DType memory, Lane lane,

@@ -1,0 +1,187 @@
+#include "server/expr/bit_pattern.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace penstock::expr {
+namespace {
+
+using kernels::kBitChunk;
+
+// What an element is when its bit is clear and when it is set.
+struct Choice {
+  const Node* zero = nullptr;  // constants of the node's shape
+  const Node* one = nullptr;
+  std::vector<int32_t> index;
+};
+
+// Follows a value back to the bits. Every step is done twice on constants, so whatever NumPy would compute is what comes out.
+class Tracer {
+ public:
+  explicit Tracer(Graph& graph) : graph_(graph) {}
+
+  // nullopt: two different bits meet.
+  absl::StatusOr<std::optional<Choice>> Trace(const Node& node) {
+    switch (node.kind) {
+      case Node::Kind::kRow: {
+        Choice choice;
+        const auto elements = static_cast<size_t>(node.elements());
+        for (auto& [side, bit] : {std::pair(&choice.zero, 0), std::pair(&choice.one, 1)}) {
+          auto constant = graph_.Constant(node.type, std::vector<uint8_t>(elements, bit), false);
+          if (!constant.ok()) return constant.status();
+          *side = *constant;
+        }
+        choice.index.resize(elements);
+        for (size_t i = 0; i < elements; ++i) choice.index[i] = static_cast<int32_t>(i);
+        return choice;
+      }
+      case Node::Kind::kView:
+        return TraceView(node);
+      default:
+        return TraceElementwise(node);
+    }
+  }
+
+ private:
+  absl::StatusOr<std::optional<Choice>> TraceView(const Node& node) {
+    auto traced = Trace(*node.arguments[0]);
+    if (!traced.ok() || !*traced) return traced;
+    Choice& choice = **traced;
+    for (const Node** side : {&choice.zero, &choice.one}) {
+      auto view = graph_.View(*side, node.type.shape, node.source);
+      if (!view.ok()) return view.status();
+      *side = *view;
+    }
+    if (!node.source.empty()) {
+      std::vector<int32_t> index(node.source.size());
+      for (size_t i = 0; i < index.size(); ++i) index[i] = choice.index[node.source[i]];
+      choice.index = std::move(index);
+    }
+    return traced;
+  }
+
+  absl::StatusOr<std::optional<Choice>> TraceElementwise(const Node& node) {
+    Choice result;
+    std::vector<const Node*> zeros;
+    std::vector<const Node*> ones;
+    for (const Node* argument : node.arguments) {
+      if (argument->is_constant()) {
+        zeros.push_back(argument);
+        ones.push_back(argument);
+        continue;
+      }
+      auto traced = Trace(*argument);
+      if (!traced.ok() || !*traced) return traced;
+      if (!result.index.empty() && result.index != (*traced)->index) {
+        return std::optional<Choice>();
+      }
+      result.index = std::move((*traced)->index);
+      zeros.push_back((*traced)->zero);
+      ones.push_back((*traced)->one);
+    }
+    auto zero = graph_.Elementwise(*node.function, zeros, node.type);
+    if (!zero.ok()) return zero.status();
+    auto one = graph_.Elementwise(*node.function, ones, node.type);
+    if (!one.ok()) return one.status();
+    result.zero = *zero;
+    result.one = *one;
+    return std::optional<Choice>(std::move(result));
+  }
+
+  Graph& graph_;
+};
+
+// The windows of one chunk: greedily, each begins at the lowest byte not yet covered.
+std::vector<int32_t> WindowsOf(const int32_t* index, size_t count) {
+  std::vector<int32_t> bytes;
+  for (size_t i = 0; i < count; ++i) bytes.push_back(index[i] / 8);
+  std::sort(bytes.begin(), bytes.end());
+  std::vector<int32_t> windows;
+  for (const int32_t byte : bytes) {
+    if (windows.empty() || byte >= windows.back() + 16) windows.push_back(byte);
+  }
+  return windows;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BitPattern>> BitPattern::Make(Graph& graph, const Node& node) {
+  auto traced = Tracer(graph).Trace(node);
+  if (!traced.ok()) return traced.status();
+  if (!*traced) return std::unique_ptr<BitPattern>();
+  auto pattern = std::make_unique<BitPattern>();
+  pattern->index_ = std::move((*traced)->index);
+  pattern->one_ = (*traced)->one->data;
+  pattern->zero_ = (*traced)->zero->data;
+  pattern->BuildTables(DTypeSize(node.type.dtype));
+  return pattern;
+}
+
+// Whether chunk c + period looks like chunk c, a whole number of bytes further on.
+bool BitPattern::Repeats(size_t period_chunks, size_t element_bytes) const {
+  const size_t period = period_chunks * kBitChunk;
+  const int32_t shift = index_[period] - index_[0];
+  if (shift % 8 != 0 || shift < 0) return false;
+  for (size_t i = period; i < index_.size(); ++i) {
+    if (index_[i] - index_[i - period] != shift) return false;
+  }
+  const size_t shift_bytes = period * element_bytes;
+  return std::memcmp(one_.data(), one_.data() + shift_bytes, one_.size() - shift_bytes) == 0 &&
+         std::memcmp(zero_.data(), zero_.data() + shift_bytes, zero_.size() - shift_bytes) == 0;
+}
+
+void BitPattern::BuildTables(size_t element_bytes) {
+  const size_t elements = index_.size();
+  const size_t all_chunks = (elements + kBitChunk - 1) / kBitChunk;
+  size_t chunks = all_chunks;
+  table_.period_bytes = 0;
+  for (size_t period = 1; period * kBitChunk < elements; ++period) {
+    if (!Repeats(period, element_bytes)) continue;
+    chunks = period;
+    table_.period_bytes = static_cast<size_t>(index_[period * kBitChunk] - index_[0]) / 8;
+    break;
+  }
+
+  size_t windows = 1;
+  std::vector<std::vector<int32_t>> starts;
+  for (size_t c = 0; c < chunks; ++c) {
+    const size_t first = c * kBitChunk;
+    starts.push_back(WindowsOf(index_.data() + first, std::min(kBitChunk, elements - first)));
+    windows = std::max(windows, starts.back().size());
+  }
+  shuffle_.assign(chunks * windows * 16, 0x80);
+  mask_.assign(chunks * kBitChunk, 0);
+  offset_.resize(chunks * windows);
+  for (size_t c = 0; c < chunks; ++c) {
+    for (size_t w = 0; w < windows; ++w) {
+      // A chunk that needs fewer windows reads its first again and takes nothing from it.
+      offset_[c * windows + w] = starts[c][w < starts[c].size() ? w : 0];
+    }
+    for (size_t i = 0; i < kBitChunk && c * kBitChunk + i < elements; ++i) {
+      const int32_t bit = index_[c * kBitChunk + i];
+      size_t w = 0;
+      while (bit / 8 >= starts[c][w] + 16) ++w;
+      shuffle_[(c * windows + w) * 16 + i] = static_cast<uint8_t>(bit / 8 - starts[c][w]);
+      mask_[c * kBitChunk + i] = static_cast<uint8_t>(0x80 >> bit % 8);
+    }
+  }
+  // Whole chunks are loaded, also from the last one.
+  one_.resize(std::max(one_.size(), all_chunks * kBitChunk * element_bytes));
+  zero_.resize(one_.size());
+  const bool all_zero = std::all_of(zero_.begin(), zero_.end(), [](uint8_t b) { return b == 0; });
+
+  table_.element_bytes = element_bytes;
+  table_.elements = elements;
+  table_.period_chunks = chunks;
+  table_.windows = windows;
+  table_.offset = offset_.data();
+  table_.shuffle = shuffle_.data();
+  table_.mask = mask_.data();
+  table_.one = one_.data();
+  table_.zero = all_zero ? nullptr : zero_.data();
+}
+
+}  // namespace penstock::expr

@@ -1,0 +1,41 @@
+// Recognises what is computed from unpacked bits and constants alone, whatever the arithmetic: each element is then one of two
+// constants, chosen by one bit.
+//
+// Threads:  constant after construction.
+// Owns:     the kernel's tables.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/expr/graph.h"
+#include "server/kernels/bit_select.h"
+
+namespace penstock::expr {
+
+// The tables of one fused kernel, with everything they point to.
+class BitPattern {
+ public:
+  // REQUIRES: node.bits != nullptr. Null when the node is no choice by single bits (two different bits meet in an element).
+  static absl::StatusOr<std::unique_ptr<BitPattern>> Make(Graph& graph, const Node& node);
+
+  const kernels::BitSelectTable& table() const { return table_; }
+  // Which bit chooses each element.
+  const std::vector<int32_t>& index() const { return index_; }
+
+ private:
+  void BuildTables(size_t element_bytes);
+  bool Repeats(size_t period_chunks, size_t element_bytes) const;
+
+  kernels::BitSelectTable table_;
+  std::vector<int32_t> index_;
+  std::vector<uint8_t> one_;
+  std::vector<uint8_t> zero_;
+  std::vector<int32_t> offset_;
+  std::vector<uint8_t> shuffle_;
+  std::vector<uint8_t> mask_;
+};
+
+}  // namespace penstock::expr

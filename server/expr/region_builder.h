@@ -1,0 +1,93 @@
+// Turns the tree of a region into instructions: decides what is computed first, what is put aside,
+// and which constants become memory operands.
+//
+// Threads:  one thread, for one region.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/expr/region.h"
+
+namespace penstock::expr {
+
+class RegionBuilder {
+ public:
+  RegionBuilder(const std::set<const Node*>& leaves, Lanes lanes)
+      : leaves_(leaves), lanes_(lanes) {}
+
+  absl::StatusOr<std::unique_ptr<Region>> Build(const Node& root);
+
+ private:
+  // Where an operand lies: an index into Region::base_, a cursor, and elements from vector to
+  // vector.
+  struct Operand {
+    uint16_t operand = 0;
+    uint8_t cursor = 0;
+    uint8_t step = 0;
+  };
+
+  // Instructions are written once, for all forms: this one looks up its code when the forms are
+  // known.
+  struct Step {
+    enum class Kind : uint8_t {
+      kLoad,
+      kLoadConverted,
+      kStore,
+      kConvert,
+      kWrap,
+      kOperation,
+      kReversed
+    };
+    Kind kind = Kind::kLoad;
+    DType memory = DType::kInvalid;
+    kernels::Lane lane = kernels::Lane::kInt32;
+    kernels::Lane to = kernels::Lane::kInt32;
+    const kernels::Operation* operation = nullptr;
+    Operand first;
+    Operand second;
+  };
+
+  // Node without views of the same order.
+  static const Node* Skip(const Node* node);
+  bool IsLeaf(const Node* node) const;
+  void Count(const Node* node);
+  bool Has64Bit(const Node* node) const;
+
+  // Brings a node into the accumulator.
+  absl::Status Generate(const Node* node);
+  absl::Status GenerateOperation(const Node* node);
+  absl::Status GenerateCast(const Node* node);
+  absl::Status GenerateSelect(const Node* node);
+
+  // A node as a memory operand, if it is one without further instructions.
+  std::optional<Operand> Direct(const Node* node);
+  absl::StatusOr<Operand> ConstantOperand(const Node* node);
+  Operand SplatOperand(kernels::Lane lane, double value);
+  // Stores the accumulator into a tile.
+  Operand PutAside(kernels::Lane lane);
+  void Release(const Operand& tile);
+
+  uint16_t AddOperand(uint8_t* base);
+  uint16_t InputOperand(const Node* node);
+  absl::Status Emit(Region& region, int which, kernels::Form form);
+
+  const std::set<const Node*>& leaves_;
+  const Lanes lanes_;
+  std::unique_ptr<Region> region_;
+  std::vector<Step> steps_;
+  bool has_64bit_ = false;
+  uint8_t vector_elements_ = 1;
+  std::map<const Node*, int> uses_;
+  std::set<const Node*> visited_;
+  std::map<const Node*, Operand> saved_;
+  std::map<const Node*, uint16_t> input_operands_;
+  std::map<const Node*, Operand> constant_operands_;
+  std::vector<uint16_t> free_tiles_;
+};
+
+}  // namespace penstock::expr

@@ -1,0 +1,240 @@
+// The step that calls a row kernel for each row, and what stands behind its RowOutput.
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/step.h"
+
+namespace penstock::expr {
+namespace {
+
+// Writes into memory of the result's full size: a slot, or a temporary.
+class DirectOutput : public RowOutput {
+ public:
+  // `overrun`: bytes behind the row that may be overwritten.
+  DirectOutput(uint8_t* out, size_t bytes, size_t overrun, Arena& arena)
+      : out_(out), bytes_(bytes), overrun_(overrun), arena_(arena) {}
+
+  void SetShape(const Shape&) override {}
+
+  uint8_t* Reserve(size_t bytes) override {
+    reserved_ = bytes;
+    bounced_ = nullptr;
+    if (done_ + bytes + Arena::kPadding > bytes_ + overrun_) {
+      bounced_ = arena_.Allocate(bytes);
+      return bounced_;
+    }
+    return out_ + done_;
+  }
+
+  void Commit() override {
+    if (done_ + reserved_ <= bytes_ && bounced_ != nullptr)
+      std::memcpy(out_ + done_, bounced_, reserved_);
+    done_ += reserved_;
+    reserved_ = 0;
+  }
+
+  bool complete() const { return done_ == bytes_; }
+
+ private:
+  uint8_t* const out_;
+  const size_t bytes_;
+  const size_t overrun_;
+  Arena& arena_;
+  uint8_t* bounced_ = nullptr;
+  size_t done_ = 0;
+  size_t reserved_ = 0;
+};
+
+// Runs a region over each tile while it lies in L1.
+class EpilogueOutput : public RowOutput {
+ public:
+  EpilogueOutput(const Region& region, size_t elements, size_t in_element_bytes,
+                 size_t out_element_bytes, uint8_t* out, Arena& arena)
+      : region_(region),
+        elements_(elements),
+        in_element_bytes_(in_element_bytes),
+        out_element_bytes_(out_element_bytes),
+        out_(out),
+        arena_(arena) {}
+
+  void SetShape(const Shape&) override {}
+
+  uint8_t* Reserve(size_t bytes) override {
+    if (bytes > tile_bytes_) {
+      tile_ = arena_.Allocate(bytes);
+      tile_bytes_ = bytes;
+    }
+    reserved_ = bytes;
+    return tile_;
+  }
+
+  void Commit() override {
+    const size_t count = reserved_ / in_element_bytes_;
+    if (done_ + count <= elements_) {
+      const uint8_t* in = tile_;
+      region_.Run(done_, count, &in, out_ + done_ * out_element_bytes_);
+    }
+    done_ += count;
+    reserved_ = 0;
+  }
+
+  bool complete() const { return done_ == elements_; }
+
+ private:
+  const Region& region_;
+  const size_t elements_;
+  const size_t in_element_bytes_;
+  const size_t out_element_bytes_;
+  uint8_t* const out_;
+  Arena& arena_;
+  uint8_t* tile_ = nullptr;
+  size_t tile_bytes_ = 0;
+  size_t done_ = 0;
+  size_t reserved_ = 0;
+};
+
+// Takes the size from the kernel, and memory from the arena.
+class RaggedOutput : public RowOutput {
+ public:
+  RaggedOutput(size_t element_bytes, RowShape& shape, Arena& arena)
+      : element_bytes_(element_bytes), shape_(shape), arena_(arena) {}
+
+  void SetShape(const Shape& shape) override {
+    const auto elements = NumElements(shape);
+    if (!elements || *elements > kMaxRowElements || shape.size() > RowShape::kMaxAxes) return;
+    shape_.num_axes = static_cast<int>(shape.size());
+    for (size_t i = 0; i < shape.size(); ++i) shape_.sizes[i] = shape[i];
+    bytes_ = static_cast<size_t>(*elements) * element_bytes_;
+    data_ = arena_.Allocate(bytes_);
+    sized_ = true;
+  }
+
+  uint8_t* Reserve(size_t bytes) override {
+    reserved_ = bytes;
+    if (!sized_ || done_ + bytes > bytes_) return arena_.Allocate(bytes);
+    return data_ + done_;
+  }
+
+  void Commit() override {
+    done_ += reserved_;
+    reserved_ = 0;
+  }
+
+  bool complete() const { return sized_ && done_ == bytes_; }
+  RowBytes row() const { return {data_, bytes_}; }
+
+ private:
+  const size_t element_bytes_;
+  RowShape& shape_;
+  Arena& arena_;
+  uint8_t* data_ = nullptr;
+  size_t bytes_ = 0;
+  bool sized_ = false;
+  size_t done_ = 0;
+  size_t reserved_ = 0;
+};
+
+class RowStep : public Step {
+ public:
+  RowStep(const Node& node, std::vector<Place> arguments, std::unique_ptr<Region> epilogue,
+          const TensorType& type, bool to_output, int to)
+      : kernel_(node.row.kernel),
+        kernel_type_(node.type),
+        arguments_(std::move(arguments)),
+        epilogue_(std::move(epilogue)),
+        type_(type),
+        to_output_(to_output),
+        to_(to) {}
+
+  RowStatus Run(Frame& frame) const override {
+    const bool ragged = !NumElements(type_.shape).has_value();
+    RowBytes* rows = nullptr;
+    if (ragged) {
+      rows = frame.arena->AllocateArray<RowBytes>(frame.rows);
+      frame.shapes[to_] = frame.arena->AllocateArray<RowShape>(frame.rows);
+      frame.columns[to_] = {nullptr, 0, rows};
+    }
+    absl::InlinedVector<RowValue, 4> values(arguments_.size());
+    for (int r = 0; r < frame.rows; ++r) {
+      for (size_t i = 0; i < arguments_.size(); ++i)
+        SetArgument(frame, arguments_[i], r, values[i]);
+      absl::Status status;
+      bool complete;
+      if (ragged) {
+        RaggedOutput out(DTypeSize(type_.dtype), frame.shapes[to_][r], *frame.arena);
+        status = kernel_->Run(values, *frame.arena, out);
+        complete = out.complete();
+        rows[r] = out.row();
+      } else {
+        const auto elements = static_cast<size_t>(*NumElements(type_.shape));
+        const size_t bytes = elements * DTypeSize(type_.dtype);
+        uint8_t* data = frame.columns[to_].data + r * bytes;
+        if (epilogue_ != nullptr) {
+          EpilogueOutput out(*epilogue_, elements, DTypeSize(kernel_type_.dtype),
+                             DTypeSize(type_.dtype), data, *frame.arena);
+          status = kernel_->Run(values, *frame.arena, out);
+          complete = out.complete();
+        } else {
+          // A temporary has padding; in a slot the bytes behind the last row belong to others.
+          const size_t overrun = !to_output_                             ? Arena::kPadding
+                                 : r + 1 < frame.rows || frame.more_rows ? bytes
+                                                                         : 0;
+          DirectOutput out(data, bytes, overrun, *frame.arena);
+          status = kernel_->Run(values, *frame.arena, out);
+          complete = out.complete();
+        }
+      }
+      if (!status.ok()) return {status, r};
+      if (!complete) {
+        return {absl::InternalError(absl::StrCat("a function did not fill its result: ",
+                                                 TypeToString(kernel_type_))),
+                r};
+      }
+    }
+    return {};
+  }
+
+  std::string DebugString() const override {
+    return absl::StrCat("rows ", TypeToString(kernel_type_),
+                        epilogue_ == nullptr
+                            ? ""
+                            : absl::StrCat(", each tile then to ", TypeToString(type_), ": ",
+                                           epilogue_->DebugString()));
+  }
+
+ private:
+  static void SetArgument(const Frame& frame, const Place& place, int r, RowValue& value) {
+    value.data = place.row(frame, r);
+    const auto bytes = NumBytes(place.type);
+    if (bytes) {
+      value.bytes = *bytes;
+      value.shape = place.type.shape;
+      return;
+    }
+    value.bytes = frame.columns[place.column].row_size(r);
+    value.shape.clear();
+    if (const RowShape* shapes = frame.shapes[place.column]) {
+      value.shape.assign(shapes[r].sizes, shapes[r].sizes + shapes[r].num_axes);
+    }
+  }
+
+  const std::shared_ptr<const RowKernel> kernel_;
+  const TensorType kernel_type_;
+  const std::vector<Place> arguments_;
+  const std::unique_ptr<Region> epilogue_;
+  const TensorType type_;
+  const bool to_output_;
+  const int to_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> MakeRowStep(const Node& node, std::vector<Place> arguments,
+                                  std::unique_ptr<Region> epilogue, const TensorType& type,
+                                  bool to_output, int to) {
+  return std::make_unique<RowStep>(node, std::move(arguments), std::move(epilogue), type, to_output,
+                                   to);
+}
+
+}  // namespace penstock::expr

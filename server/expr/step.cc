@@ -1,0 +1,243 @@
+// Steps that move and compute whole columns. (row_step.cc has the one that works row by row.)
+#include "server/expr/step.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "server/kernels/gather.h"
+
+namespace penstock::expr {
+namespace {
+
+class CopyStep : public Step {
+ public:
+  CopyStep(Place from, int to) : from_(std::move(from)), to_(to), bytes_(*NumBytes(from_.type)) {}
+
+  RowStatus Run(Frame& frame) const override {
+    uint8_t* out = frame.columns[to_].data;
+    const Column& in = frame.columns[from_.column];
+    if (in.rows == nullptr && in.row_bytes == bytes_) {
+      std::memcpy(out, in.data, bytes_ * frame.rows);
+    } else if (bytes_ == 8) {
+      for (int r = 0; r < frame.rows; ++r) std::memcpy(out + r * 8, from_.row(frame, r), 8);
+    } else {
+      for (int r = 0; r < frame.rows; ++r) {
+        std::memcpy(out + r * bytes_, from_.row(frame, r), bytes_);
+      }
+    }
+    return {};
+  }
+
+  std::string DebugString() const override {
+    return absl::StrCat("copy ", TypeToString(from_.type));
+  }
+
+ private:
+  const Place from_;
+  const int to_;
+  const size_t bytes_;
+};
+
+class GatherStep : public Step {
+ public:
+  GatherStep(Place from, std::vector<int32_t> source, const TensorType& type, int to)
+      : from_(std::move(from)),
+        type_(type),
+        to_(to),
+        element_bytes_(DTypeSize(type.dtype)),
+        elements_(source.size()) {
+    // The longest stretch that divides the result into stretches of neighbours.
+    size_t run = 1;
+    while (run < elements_ && source[run] == source[run - 1] + 1) ++run;
+    for (; run > 1; --run) {
+      if (elements_ % run != 0) continue;
+      bool whole = true;
+      for (size_t i = 0; whole && i < elements_; ++i) {
+        whole = i % run == 0 || source[i] == source[i - 1] + 1;
+      }
+      if (whole) break;
+    }
+    if (run * element_bytes_ >= 16) {
+      for (size_t i = 0; i < elements_; i += run) index_.push_back(source[i]);
+      run_bytes_ = run * element_bytes_;
+    } else {
+      index_ = std::move(source);
+    }
+  }
+
+  RowStatus Run(Frame& frame) const override {
+    uint8_t* out = frame.columns[to_].data;
+    for (int r = 0; r < frame.rows; ++r, out += elements_ * element_bytes_) {
+      const uint8_t* in = from_.row(frame, r);
+      if (run_bytes_ > 0) {
+        kernels::GatherRuns(in, index_.data(), index_.size(), run_bytes_, element_bytes_, out);
+      } else {
+        kernels::Gather(in, index_.data(), elements_, element_bytes_, out);
+      }
+    }
+    return {};
+  }
+
+  std::string DebugString() const override {
+    return absl::StrCat(
+        "gather ", TypeToString(type_),
+        run_bytes_ > 0 ? absl::StrCat(" in stretches of ", run_bytes_, " bytes") : "");
+  }
+
+ private:
+  const Place from_;
+  const TensorType type_;
+  const int to_;
+  const size_t element_bytes_;
+  const size_t elements_;
+  std::vector<int32_t> index_;
+  size_t run_bytes_ = 0;
+};
+
+class BitStep : public Step {
+ public:
+  BitStep(Place from, std::unique_ptr<BitPattern> pattern, const TensorType& type, Lanes lanes,
+          int to)
+      : from_(std::move(from)), pattern_(std::move(pattern)), type_(type), lanes_(lanes), to_(to) {}
+
+  RowStatus Run(Frame& frame) const override {
+    const kernels::BitSelectTable& table = pattern_->table();
+    uint8_t* out = frame.columns[to_].data;
+    Column in = frame.columns[from_.column];
+    if (in.rows == nullptr) {
+      in.data += from_.offset;
+    } else if (from_.offset != 0) {
+      auto* rows = frame.arena->AllocateArray<RowBytes>(frame.rows);
+      for (int r = 0; r < frame.rows; ++r) {
+        rows[r] = {in.rows[r].data + from_.offset, in.rows[r].size - from_.offset};
+      }
+      in.rows = rows;
+    }
+    if (lanes_ == Lanes::kScalar) {
+      // The twin has no periods: one definition for each element.
+      const size_t bytes = table.element_bytes;
+      const size_t period = table.period_chunks * kernels::kBitChunk;
+      for (int r = 0; r < frame.rows; ++r) {
+        const Column row{const_cast<uint8_t*>(in.row(r)), 0, nullptr};
+        for (size_t i = 0; i < table.elements; ++i, out += bytes) {
+          const size_t at = i % period * bytes;
+          kernels::BitSelectScalar(pattern_->index().data() + i, table.one + at,
+                                   table.zero == nullptr ? nullptr : table.zero + at, 1, bytes, row,
+                                   1, out);
+        }
+      }
+    } else {
+      kernels::BitSelect(table, in, frame.rows, out);
+    }
+    return {};
+  }
+
+  std::string DebugString() const override {
+    const kernels::BitSelectTable& table = pattern_->table();
+    return absl::StrCat("bit_select ", TypeToString(type_), ": period of ", table.period_chunks,
+                        " chunks, ", table.windows, " windows",
+                        table.zero == nullptr ? "" : ", two values");
+  }
+
+ private:
+  const Place from_;
+  const std::unique_ptr<BitPattern> pattern_;
+  const TensorType type_;
+  const Lanes lanes_;
+  const int to_;
+};
+
+class RegionStep : public Step {
+ public:
+  RegionStep(std::unique_ptr<Region> region, std::vector<Place> inputs, const TensorType& type,
+             int to)
+      : region_(std::move(region)), inputs_(std::move(inputs)), type_(type), to_(to) {}
+
+  RowStatus Run(Frame& frame) const override {
+    if (!NumElements(type_.shape)) return RunRagged(frame);
+    const auto elements = static_cast<size_t>(*NumElements(type_.shape));
+    const size_t out_bytes = elements * DTypeSize(type_.dtype);
+    uint8_t* out = frame.columns[to_].data;
+    absl::InlinedVector<const uint8_t*, 8> data(inputs_.size());
+    bool contiguous = true;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Column& column = frame.columns[inputs_[i].column];
+      const size_t bytes = elements * DTypeSize(inputs_[i].type.dtype);
+      data[i] = column.data + inputs_[i].offset;
+      if (column.rows == nullptr && column.row_bytes == bytes) continue;
+      if (elements >= kRowElements) {
+        contiguous = false;
+        continue;
+      }
+      uint8_t* packed = frame.arena->Allocate(bytes * frame.rows);
+      for (int r = 0; r < frame.rows; ++r) {
+        std::memcpy(packed + r * bytes, inputs_[i].row(frame, r), bytes);
+      }
+      data[i] = packed;
+    }
+    if (contiguous) {
+      region_->Run(0, elements * frame.rows, data.data(), out);
+      return {};
+    }
+    for (int r = 0; r < frame.rows; ++r) {
+      for (size_t i = 0; i < inputs_.size(); ++i) data[i] = inputs_[i].row(frame, r);
+      region_->Run(0, elements, data.data(), out + r * out_bytes);
+    }
+    return {};
+  }
+
+  std::string DebugString() const override {
+    return absl::StrCat("elementwise ", TypeToString(type_), ": ", region_->DebugString());
+  }
+
+ private:
+  // Shorter rows that do not lie side by side are packed first, longer ones computed one by one.
+  static constexpr size_t kRowElements = 256;
+
+  // All inputs are one column of any sizes; the result has its sizes.
+  RowStatus RunRagged(Frame& frame) const {
+    const int in = inputs_[0].column;
+    auto* rows = frame.arena->AllocateArray<RowBytes>(frame.rows);
+    frame.shapes[to_] = frame.shapes[in];
+    for (int r = 0; r < frame.rows; ++r) {
+      const size_t elements = frame.columns[in].row_size(r) / DTypeSize(inputs_[0].type.dtype);
+      const size_t bytes = elements * DTypeSize(type_.dtype);
+      uint8_t* out = frame.arena->Allocate(bytes);
+      const uint8_t* data = frame.columns[in].row(r);
+      region_->Run(0, elements, &data, out);
+      rows[r] = {out, bytes};
+    }
+    frame.columns[to_] = {nullptr, 0, rows};
+    return {};
+  }
+
+  const std::unique_ptr<Region> region_;
+  const std::vector<Place> inputs_;
+  const TensorType type_;
+  const int to_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> MakeCopyStep(Place from, int to) {
+  return std::make_unique<CopyStep>(std::move(from), to);
+}
+
+std::unique_ptr<Step> MakeGatherStep(Place from, std::vector<int32_t> source,
+                                     const TensorType& type, int to) {
+  return std::make_unique<GatherStep>(std::move(from), std::move(source), type, to);
+}
+
+std::unique_ptr<Step> MakeBitStep(Place from, std::unique_ptr<BitPattern> pattern,
+                                  const TensorType& type, Lanes lanes, int to) {
+  return std::make_unique<BitStep>(std::move(from), std::move(pattern), type, lanes, to);
+}
+
+std::unique_ptr<Step> MakeRegionStep(std::unique_ptr<Region> region, std::vector<Place> inputs,
+                                     const TensorType& type, int to) {
+  return std::make_unique<RegionStep>(std::move(region), std::move(inputs), type, to);
+}
+
+}  // namespace penstock::expr

@@ -1,0 +1,82 @@
+// Gives every expression of one map its type and adds it to the graph.
+//
+// Threads:  one thread, while a program is compiled.
+// Owns:     the names and literals of one map; nodes belong to the graph.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/expr/graph.h"
+#include "server/expr/program.h"
+#include "server/expr/syntax.h"
+
+namespace penstock::expr {
+
+// What an expression stands for: a tensor, or text that only an argument can be.
+struct Value {
+  const Node* node = nullptr;
+  // Whether the text sees the batch as a leading axis, which the node's type leaves out.
+  bool batch_axis = false;
+  std::optional<std::string> text;
+};
+
+// A feature by name, as a map receives and returns it.
+struct NamedValue {
+  std::string name;
+  Value value;
+};
+
+class Typer {
+ public:
+  // `features` must outlive it.
+  Typer(Graph& graph, const std::vector<NamedValue>& features, bool batched);
+
+  absl::Status AddConstant(const NamedConstant& constant);
+  // `let` and `out`. Errors begin with "column C: ".
+  absl::Status AddLet(std::string_view text);
+  absl::StatusOr<NamedValue> Output(std::string_view text);
+
+ private:
+  using Result = absl::StatusOr<Value>;
+
+  Result Type(const Syntax& syntax);
+  Result TypeName(const Syntax& syntax);
+  Result TypeFeature(const Syntax& syntax);
+  Result TypeList(const Syntax& syntax);
+  Result TypeCall(const Syntax& syntax);
+  Result TypeSubscript(const Syntax& syntax);
+  Result Apply(const Syntax& syntax, const ElementwiseFunction& function,
+               std::vector<Value> arguments);
+  Result Bind(const Syntax& syntax, const RowFunction& function,
+              const std::vector<std::optional<Value>>& arguments);
+  Result Bind(const Syntax& syntax, const ViewFunction& function,
+              const std::vector<std::optional<Value>>& arguments);
+
+  // The argument as a function's bind() wants it, with its literal if it is one.
+  Argument ToArgument(const std::optional<Value>& value);
+  // Integers of a constant list, or of one number.
+  absl::StatusOr<std::vector<int64_t>> Integers(const Syntax& syntax, const Value& value) const;
+  // The shape as the text sees it: "(?, 194)" for rows of (194,) behind a batch.
+  std::string Shown(const Value& value) const;
+  std::vector<std::string> KnownNames() const;
+  absl::StatusOr<const Node*> Scalar(DType dtype, double number, int64_t integer, bool weak);
+
+  Graph& graph_;
+  const std::vector<NamedValue>& features_;
+  const bool batched_;
+  std::map<std::string, Value, std::less<>> constants_;
+  std::map<std::string, Value, std::less<>> lets_;
+  std::map<std::string, bool, std::less<>> outputs_;
+  std::deque<Literal> literals_;
+};
+
+// Adds the address to an error unless it has one.
+absl::Status At(const Syntax& syntax, const absl::Status& status);
+
+}  // namespace penstock::expr

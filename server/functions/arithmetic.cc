@@ -1,0 +1,49 @@
+// NumPy's operators and their functions.
+#include "server/kernels/arithmetic.h"
+
+#include "server/expr/function.h"
+
+namespace penstock::expr {
+namespace {
+
+using kernels::Arithmetic;
+
+constexpr kernels::Operation Of(Arithmetic code) {
+  return {kernels::FindArithmetic, static_cast<int>(code), static_cast<int>(code)};
+}
+constexpr kernels::Operation Of(Arithmetic code, Arithmetic reversed) {
+  return {kernels::FindArithmetic, static_cast<int>(code), static_cast<int>(reversed)};
+}
+
+const ElementwiseFunction kFamily[] = {
+    {"add", "add(a, b)", "a + b. Integers wrap; bools give a | b.", 2, TypeRule::kPromote,
+     Of(Arithmetic::kAdd)},
+    {"subtract", "subtract(a, b)", "a - b. Integers wrap; bools are refused.", 2, TypeRule::kNumber,
+     Of(Arithmetic::kSubtract, Arithmetic::kReverseSubtract)},
+    {"multiply", "multiply(a, b)", "a * b. Integers wrap; bools give a & b.", 2, TypeRule::kPromote,
+     Of(Arithmetic::kMultiply)},
+    {"divide", "divide(a, b)", "a / b, always floating: two integers give float64.", 2,
+     TypeRule::kDivide, Of(Arithmetic::kDivide, Arithmetic::kReverseDivide)},
+    {"floor_divide", "floor_divide(a, b)",
+     "a // b, rounded towards minus infinity. An integer divided by zero gives 0.", 2,
+     TypeRule::kNumber, Of(Arithmetic::kFloorDivide, Arithmetic::kReverseFloorDivide)},
+    {"remainder", "remainder(a, b)", "a % b, with the sign of b. An integer by zero gives 0.", 2,
+     TypeRule::kNumber, Of(Arithmetic::kRemainder, Arithmetic::kReverseRemainder)},
+    {"power", "power(a, b)", "a ** b. Integers wrap.", 2, TypeRule::kNumber,
+     Of(Arithmetic::kPower, Arithmetic::kReversePower)},
+    {"minimum", "minimum(a, b)", "The lesser of two, or NaN if one is NaN.", 2, TypeRule::kPromote,
+     Of(Arithmetic::kMinimum)},
+    {"maximum", "maximum(a, b)", "The greater of two, or NaN if one is NaN.", 2, TypeRule::kPromote,
+     Of(Arithmetic::kMaximum)},
+    {"bitwise_and", "bitwise_and(a, b)", "a & b, of integers or bools.", 2, TypeRule::kIntegral,
+     Of(Arithmetic::kAnd)},
+    {"bitwise_or", "bitwise_or(a, b)", "a | b, of integers or bools.", 2, TypeRule::kIntegral,
+     Of(Arithmetic::kOr)},
+    {"bitwise_xor", "bitwise_xor(a, b)", "a ^ b, of integers or bools.", 2, TypeRule::kIntegral,
+     Of(Arithmetic::kXor)},
+};
+
+const ElementwiseRegistration kRegistration(kFamily);
+
+}  // namespace
+}  // namespace penstock::expr

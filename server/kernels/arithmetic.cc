@@ -1,0 +1,167 @@
+#include "server/kernels/arithmetic.h"
+
+#include "server/kernels/power.h"
+#include "server/kernels/scalar_arithmetic.h"
+#include "server/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "server/kernels/arithmetic.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "server/kernels/lane_program-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock::kernels {
+namespace HWY_NAMESPACE {
+
+template <class V>
+inline constexpr bool kIsFloat = hwy::IsFloat<hn::TFromD<hn::DFromV<V>>>();
+
+struct AddOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D, V a, V b) {
+    return hn::Add(a, b);
+  }
+};
+struct SubtractOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D, V a, V b) {
+    return hn::Sub(a, b);
+  }
+};
+struct MultiplyOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    using T = hn::TFromD<D>;
+    if constexpr (kIs64<T> && !kIsFloat<V>) {
+      return ByLane<ScalarMultiply>::Apply(d, a, b);
+    } else {
+      return hn::Mul(a, b);
+    }
+  }
+};
+struct DivideOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D, V a, V b) {
+    return hn::Div(a, b);
+  }
+};
+struct AndOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D, V a, V b) {
+    return hn::And(a, b);
+  }
+};
+struct OrOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D, V a, V b) {
+    return hn::Or(a, b);
+  }
+};
+struct XorOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D, V a, V b) {
+    return hn::Xor(a, b);
+  }
+};
+// Where the first is NaN or no greater it wins, as in NumPy: minimum(0.0, -0.0) is 0.0.
+struct MinimumOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    if constexpr (kIsFloat<V>) {
+      return hn::IfThenElse(hn::Or(hn::Le(a, b), hn::Ne(a, a)), a, b);
+    } else {
+      return ByLane<ScalarMinimum>::Apply(d, a, b);
+    }
+  }
+};
+struct MaximumOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    if constexpr (kIsFloat<V>) {
+      return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::Ne(a, a)), a, b);
+    } else {
+      return ByLane<ScalarMaximum>::Apply(d, a, b);
+    }
+  }
+};
+template <class Op>
+struct Reverse {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    return Op::Apply(d, b, a);
+  }
+};
+
+template <class Op>
+Handler ForFloats(Lane lane, Form form) {
+  if (lane == Lane::kFloat32) return Binary<Op, float>(form);
+  if (lane == Lane::kFloat64) return Binary<Op, double>(form);
+  return nullptr;
+}
+template <class Op>
+Handler ForIntegers(Lane lane, Form form) {
+  if (lane == Lane::kInt32) return Binary<Op, int32_t>(form);
+  if (lane == Lane::kUint32) return Binary<Op, uint32_t>(form);
+  if (lane == Lane::kInt64) return Binary<Op, int64_t>(form);
+  if (lane == Lane::kUint64) return Binary<Op, uint64_t>(form);
+  return nullptr;
+}
+template <class Op>
+Handler ForAll(Lane lane, Form form) {
+  const Handler handler = ForFloats<Op>(lane, form);
+  return handler != nullptr ? handler : ForIntegers<Op>(lane, form);
+}
+
+Handler ArithmeticHandler(int code, Lane lane, Form form) {
+  switch (static_cast<Arithmetic>(code)) {
+    case Arithmetic::kAdd:
+      return ForAll<AddOp>(lane, form);
+    case Arithmetic::kSubtract:
+      return ForAll<SubtractOp>(lane, form);
+    case Arithmetic::kReverseSubtract:
+      return ForAll<Reverse<SubtractOp>>(lane, form);
+    case Arithmetic::kMultiply:
+      return ForAll<MultiplyOp>(lane, form);
+    case Arithmetic::kDivide:
+      return ForFloats<DivideOp>(lane, form);
+    case Arithmetic::kReverseDivide:
+      return ForFloats<Reverse<DivideOp>>(lane, form);
+    case Arithmetic::kFloorDivide:
+      return ForAll<ByLane<ScalarFloorDivide>>(lane, form);
+    case Arithmetic::kReverseFloorDivide:
+      return ForAll<Reverse<ByLane<ScalarFloorDivide>>>(lane, form);
+    case Arithmetic::kRemainder:
+      return ForAll<ByLane<ScalarRemainder>>(lane, form);
+    case Arithmetic::kReverseRemainder:
+      return ForAll<Reverse<ByLane<ScalarRemainder>>>(lane, form);
+    case Arithmetic::kPower:
+      return ForAll<ByLane<ScalarPower>>(lane, form);
+    case Arithmetic::kReversePower:
+      return ForAll<Reverse<ByLane<ScalarPower>>>(lane, form);
+    case Arithmetic::kMinimum:
+      return ForAll<MinimumOp>(lane, form);
+    case Arithmetic::kMaximum:
+      return ForAll<MaximumOp>(lane, form);
+    case Arithmetic::kAnd:
+      return ForIntegers<AndOp>(lane, form);
+    case Arithmetic::kOr:
+      return ForIntegers<OrOp>(lane, form);
+    case Arithmetic::kXor:
+      return ForIntegers<XorOp>(lane, form);
+  }
+  return nullptr;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace penstock::kernels {
+HWY_EXPORT(ArithmeticHandler);
+Handler FindArithmetic(int code, Lane lane, Form form) {
+  return HWY_DYNAMIC_DISPATCH(ArithmeticHandler)(code, lane, form);
+}
+}  // namespace penstock::kernels
+#endif  // HWY_ONCE

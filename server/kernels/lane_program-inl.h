@@ -1,0 +1,240 @@
+// How one instruction of a lane program is written: included once for each instruction set, inside
+// no namespace.
+//
+// An operation is a struct with a static `Apply(d, a, …)` on vectors of the tag `d`. The templates
+// here turn it into code for each form. The one-lane form is the same template on vectors of one
+// element: the scalar twin.
+#if defined(PENSTOCK_LANE_PROGRAM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PENSTOCK_LANE_PROGRAM_INL_H_
+#undef PENSTOCK_LANE_PROGRAM_INL_H_
+#else
+#define PENSTOCK_LANE_PROGRAM_INL_H_
+#endif
+
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "server/kernels/lane_program.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock::kernels {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The accumulator's vectors as they are passed, whatever type they hold.
+using Bytes = hn::Vec<hn::ScalableTag<uint8_t>>;
+using Code = void (*)(const Instruction*, const LaneState*, Bytes, Bytes, Bytes, Bytes, Bytes,
+                      Bytes, Bytes, Bytes);
+
+template <bool kHas64, int kNumVectors, bool kScalar>
+struct FormTag {
+  static constexpr int kVectors = kNumVectors;
+  static constexpr bool k64 = kHas64;
+  template <typename T>
+  using D = std::conditional_t<
+      kScalar, hn::CappedTag<T, 1>,
+      std::conditional_t<kHas64, hn::Rebind<T, hn::ScalableTag<double>>, hn::ScalableTag<T>>>;
+};
+using Wide32 = FormTag<false, 8, false>;
+using Wide64 = FormTag<true, 8, false>;
+using Short32 = FormTag<false, 2, false>;
+using Short64 = FormTag<true, 2, false>;
+using OneLane = FormTag<true, 1, true>;
+
+template <class D>
+inline constexpr size_t kLanesOf = hn::MaxLanes(D());
+template <class D>
+constexpr size_t TagBytes() {
+  return kLanesOf<D> * sizeof(hn::TFromD<D>);
+}
+
+// The accumulator's low part as a vector of D.
+template <class D, class V>
+HWY_INLINE hn::Vec<D> Shrink(D d, V v) {
+  using From = hn::DFromV<V>;
+  if constexpr (TagBytes<From>() == TagBytes<D>()) {
+    return hn::BitCast(d, v);
+  } else {
+    const hn::Half<From> half;
+    return Shrink(d, hn::LowerHalf(half, v));
+  }
+}
+
+// The opposite; what lies above is of no interest.
+template <class D, class V>
+HWY_INLINE Bytes Grow(D, V v) {
+  const hn::Repartition<uint8_t, D> bytes;
+  if constexpr (TagBytes<D>() == TagBytes<hn::ScalableTag<uint8_t>>()) {
+    return hn::BitCast(bytes, v);
+#if HWY_TARGET <= HWY_AVX3
+  } else if constexpr (TagBytes<D>() == 32) {
+    return Bytes{_mm512_castsi256_si512(hn::BitCast(bytes, v).raw)};
+#endif
+  } else {
+    const hn::Twice<hn::Repartition<uint8_t, D>> twice;
+    return Grow(twice, hn::ZeroExtendVector(twice, hn::BitCast(bytes, v)));
+  }
+}
+
+template <typename T>
+HWY_INLINE T* Operand(const Instruction* ip, const LaneState* s) {
+  return reinterpret_cast<T*>(s->base[ip->operand]) + s->cursor[ip->cursor];
+}
+template <typename T>
+HWY_INLINE T* Operand2(const Instruction* ip, const LaneState* s) {
+  return reinterpret_cast<T*>(s->base[ip->operand2]) + s->cursor[ip->cursor2];
+}
+
+// Does STATEMENT(k) for each vector k that the form has.
+#define PENSTOCK_EACH_VECTOR(F, STATEMENT)                           \
+  STATEMENT(0)                                                       \
+  if constexpr (F::kVectors > 1) {                                   \
+    STATEMENT(1)                                                     \
+  }                                                                  \
+  if constexpr (F::kVectors > 2) {                                   \
+    STATEMENT(2)                                                     \
+    STATEMENT(3) STATEMENT(4) STATEMENT(5) STATEMENT(6) STATEMENT(7) \
+  }
+#define PENSTOCK_CODE_PARAMETERS                                                               \
+  const Instruction *ip, const LaneState *s, Bytes v0, Bytes v1, Bytes v2, Bytes v3, Bytes v4, \
+      Bytes v5, Bytes v6, Bytes v7
+// A sibling call: the vectors stay where they are, and the stack does not grow.
+#define PENSTOCK_NEXT() \
+  return reinterpret_cast<Code>(ip[1].run)(ip + 1, s, v0, v1, v2, v3, v4, v5, v6, v7)
+
+// accumulator = Op(accumulator); `To` is the result's type where it differs.
+template <class F, class Op, typename T, typename To = T>
+void UnaryCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+  const typename F::template D<To> to;
+#define PENSTOCK_UNARY(k) v##k = Grow(to, Op::Apply(d, Shrink(d, v##k)));
+  PENSTOCK_EACH_VECTOR(F, PENSTOCK_UNARY)
+#undef PENSTOCK_UNARY
+  PENSTOCK_NEXT();
+}
+
+// accumulator = Op(accumulator, memory).
+template <class F, class Op, typename T, typename To = T>
+void BinaryCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+  const typename F::template D<To> to;
+  const T* HWY_RESTRICT p = Operand<const T>(ip, s);
+  const size_t step = ip->vector_step;
+#define PENSTOCK_BINARY(k) \
+  v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d, p + k * step)));
+  PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+  PENSTOCK_NEXT();
+}
+
+// accumulator = Op(accumulator, memory of type `Second`, memory).
+template <class F, class Op, typename T, typename Second = T>
+void TernaryCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+  const typename F::template D<Second> d2;
+  const Second* HWY_RESTRICT p = Operand<const Second>(ip, s);
+  const T* HWY_RESTRICT q = Operand2<const T>(ip, s);
+  const size_t step = ip->vector_step;
+  const size_t step2 = ip->vector_step2;
+#define PENSTOCK_TERNARY(k) \
+  v##k = Grow(              \
+      d, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d2, p + k * step), hn::LoadU(d, q + k * step2)));
+  PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
+#undef PENSTOCK_TERNARY
+  PENSTOCK_NEXT();
+}
+
+// Applies a function of single values to each lane, for what no instruction set does.
+template <class Scalar>
+struct ByLane {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a) {
+    using T = hn::TFromD<D>;
+    HWY_ALIGN T x[kLanesOf<D>];
+    hn::Store(a, d, x);
+    for (T& value : x) value = Scalar::Apply(value);
+    return hn::Load(d, x);
+  }
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    using T = hn::TFromD<D>;
+    HWY_ALIGN T x[kLanesOf<D>];
+    HWY_ALIGN T y[kLanesOf<D>];
+    hn::Store(a, d, x);
+    hn::Store(b, d, y);
+    for (size_t i = 0; i < kLanesOf<D>; ++i) x[i] = Scalar::Apply(x[i], y[i]);
+    return hn::Load(d, x);
+  }
+};
+
+template <typename T>
+inline constexpr bool kIs64 = sizeof(T) == 8;
+// Types that have code of eight vectors; the rarer ones make do with two.
+template <typename T>
+inline constexpr bool kHasWide = std::is_floating_point_v<T> || std::is_same_v<T, int32_t>;
+
+#define PENSTOCK_HANDLER(...) (reinterpret_cast<Handler>(static_cast<Code>(&__VA_ARGS__)))
+
+template <class Op, typename T, typename To = T>
+Handler Unary(Form form) {
+  constexpr bool k64 = kIs64<T> || kIs64<To>;
+  if (form.span == Span::kOne) return PENSTOCK_HANDLER(UnaryCode<OneLane, Op, T, To>);
+  if (form.span == Span::kShort) {
+    if (form.has_64bit) return PENSTOCK_HANDLER(UnaryCode<Short64, Op, T, To>);
+    if constexpr (!k64) return PENSTOCK_HANDLER(UnaryCode<Short32, Op, T, To>);
+  } else if constexpr (kHasWide<T> && kHasWide<To>) {
+    if (form.has_64bit) return PENSTOCK_HANDLER(UnaryCode<Wide64, Op, T, To>);
+    if constexpr (!k64) return PENSTOCK_HANDLER(UnaryCode<Wide32, Op, T, To>);
+  }
+  return nullptr;
+}
+
+template <class Op, typename T, typename To = T>
+Handler Binary(Form form) {
+  constexpr bool k64 = kIs64<T> || kIs64<To>;
+  if (form.span == Span::kOne) return PENSTOCK_HANDLER(BinaryCode<OneLane, Op, T, To>);
+  if (form.span == Span::kShort) {
+    if (form.has_64bit) return PENSTOCK_HANDLER(BinaryCode<Short64, Op, T, To>);
+    if constexpr (!k64) return PENSTOCK_HANDLER(BinaryCode<Short32, Op, T, To>);
+  } else if constexpr (kHasWide<T>) {
+    if (form.has_64bit) return PENSTOCK_HANDLER(BinaryCode<Wide64, Op, T, To>);
+    if constexpr (!k64) return PENSTOCK_HANDLER(BinaryCode<Wide32, Op, T, To>);
+  }
+  return nullptr;
+}
+
+template <class Op, typename T, typename Second = T>
+Handler Ternary(Form form) {
+  constexpr bool k64 = kIs64<T> || kIs64<Second>;
+  if (form.span == Span::kOne) return PENSTOCK_HANDLER(TernaryCode<OneLane, Op, T, Second>);
+  if (form.span == Span::kShort) {
+    if (form.has_64bit) return PENSTOCK_HANDLER(TernaryCode<Short64, Op, T, Second>);
+    if constexpr (!k64) return PENSTOCK_HANDLER(TernaryCode<Short32, Op, T, Second>);
+  } else if constexpr (kHasWide<T>) {
+    if (form.has_64bit) return PENSTOCK_HANDLER(TernaryCode<Wide64, Op, T, Second>);
+    if constexpr (!k64) return PENSTOCK_HANDLER(TernaryCode<Wide32, Op, T, Second>);
+  }
+  return nullptr;
+}
+
+// Flags are int32 lanes of 0 and 1.
+template <class D, class M>
+HWY_INLINE auto FlagsFromMask(D d, M mask) {
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    const hn::RebindToSigned<D> di;
+    return hn::IfThenElseZero(hn::RebindMask(di, mask), hn::Set(di, 1));
+  } else {
+    const hn::RebindToUnsigned<D> du;
+    const hn::Rebind<uint32_t, D> du32;
+    const hn::Rebind<int32_t, D> di32;
+    const auto wide = hn::IfThenElseZero(hn::RebindMask(du, mask), hn::Set(du, 1));
+    return hn::BitCast(di32, hn::TruncateTo(du32, wide));
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // PENSTOCK_LANE_PROGRAM_INL_H_

@@ -1,0 +1,82 @@
+// x ** y on single values. Slow (about 100 ns for a floating type): kernels call it lane by lane.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace penstock::kernels {
+
+// Natural logarithm of a positive finite value and exponential, in x87 precision, by the same
+// series as transcendental-inl.h. The C library's are not used: they differ from one machine's
+// instruction set to another's.
+inline long double LogExtended(long double x) {
+  int exponent;
+  long double m = std::frexp(x, &exponent);  // in [0.5, 1)
+  if (m < 0.70710678118654752440L) {
+    m *= 2;
+    --exponent;
+  }
+  const long double s = (m - 1) / (m + 1);
+  const long double z = s * s;
+  long double sum = 0;
+  for (int n = 27; n >= 3; n -= 2) sum = (sum + 1.0L / n) * z;
+  return exponent * 0.693147180559945309417232121458176568L + 2 * (s + s * sum);
+}
+
+inline long double ExpExtended(long double x) {
+  if (x > 12000) return std::numeric_limits<long double>::infinity();
+  if (x < -12000) return 0;
+  const long double k = std::rint(x * 1.44269504088896340735992468100189214L);
+  const long double r = (x - k * 0.693147180369123816490L) - k * 1.90821492927058770002e-10L;
+  long double sum = 1;
+  for (int n = 22; n >= 1; --n) sum = 1 + sum * r / n;
+  return std::ldexp(sum, static_cast<int>(k));
+}
+
+struct ScalarPower {
+  template <typename T>
+  static T Apply(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (y == 0 || x == 1) return 1;
+      if (y == 1) return x;
+      if (y == 2) return x * x;
+      if (y == T(0.5) && x >= 0) return std::sqrt(x);
+      if (y == -1) return 1 / x;
+      if (x != x || y != y) return x + y;
+      const bool integral = std::floor(y) == y;
+      const bool odd = integral && std::fmod(y, T(2)) != 0;
+      if (std::isinf(y)) {
+        const T magnitude = std::fabs(x);
+        if (magnitude == 1) return 1;
+        return (magnitude > 1) == (y > 0) ? std::numeric_limits<T>::infinity() : T(0);
+      }
+      if (x == 0 || std::isinf(x)) {
+        const bool large = (x == 0) == (y < 0);
+        const T magnitude = large ? std::numeric_limits<T>::infinity() : T(0);
+        return odd ? std::copysign(magnitude, x) : magnitude;
+      }
+      if (x < 0 && !integral) return std::numeric_limits<T>::quiet_NaN();
+      const long double magnitude =
+          ExpExtended(static_cast<long double>(y) * LogExtended(std::fabs(x)));
+      return static_cast<T>(x < 0 && odd ? -magnitude : magnitude);
+    } else {
+      // A negative exponent is refused where it is a constant; of a column it gives what NumPy's
+      // wrapping would.
+      if constexpr (std::is_signed_v<T>) {
+        if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
+      }
+      using U = std::make_unsigned_t<T>;
+      U result = 1;
+      U base = static_cast<U>(x);
+      for (U n = static_cast<U>(y); n != 0; n >>= 1) {
+        if (n & 1) result *= base;
+        base *= base;
+      }
+      return static_cast<T>(result);
+    }
+  }
+};
+
+}  // namespace penstock::kernels

@@ -1,0 +1,157 @@
+// Operations of one argument that are one or two instructions.
+#include "server/kernels/arithmetic.h"
+#include "server/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "server/kernels/unary.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "server/kernels/lane_program-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock::kernels {
+namespace HWY_NAMESPACE {
+
+struct NegativeOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      return hn::Neg(v);
+    } else {
+      return hn::Sub(hn::Zero(d), v);
+    }
+  }
+};
+struct ScalarAbsolute {
+  template <typename T>
+  static T Apply(T v) {
+    using U = std::make_unsigned_t<T>;
+    return v < 0 ? static_cast<T>(U(0) - static_cast<U>(v)) : v;
+  }
+};
+struct AbsoluteOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      return hn::Abs(v);
+    } else {
+      return ByLane<ScalarAbsolute>::Apply(d, v);
+    }
+  }
+};
+struct ScalarSign {
+  template <typename T>
+  static T Apply(T v) {
+    return static_cast<T>((v > 0) - (v < 0));
+  }
+};
+struct SignOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    using T = hn::TFromD<D>;
+    if constexpr (hwy::IsFloat<T>()) {
+      const V zero = hn::Zero(d);
+      const V one = hn::Set(d, T(1));
+      const V sign = hn::Or(hn::IfThenElseZero(hn::Gt(v, zero), one),
+                            hn::IfThenElseZero(hn::Lt(v, zero), hn::Neg(one)));
+      return hn::IfThenElse(hn::Ne(v, v), v, sign);
+    } else {
+      return ByLane<ScalarSign>::Apply(d, v);
+    }
+  }
+};
+struct InvertOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    return hn::Not(v);
+  }
+};
+struct SqrtOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    return hn::Sqrt(v);
+  }
+};
+// Highway's emulations for doubles lose the sign of a zero on none of the sets compiled here: all
+// have roundpd.
+struct FloorOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    return hn::Floor(v);
+  }
+};
+struct CeilOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    return hn::Ceil(v);
+  }
+};
+struct RintOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    return hn::Round(v);
+  }
+};
+struct TruncOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    return hn::Trunc(v);
+  }
+};
+
+template <class Op>
+Handler ForFloats(Lane lane, Form form) {
+  if (lane == Lane::kFloat32) return Unary<Op, float>(form);
+  if (lane == Lane::kFloat64) return Unary<Op, double>(form);
+  return nullptr;
+}
+template <class Op>
+Handler ForIntegers(Lane lane, Form form) {
+  if (lane == Lane::kInt32) return Unary<Op, int32_t>(form);
+  if (lane == Lane::kUint32) return Unary<Op, uint32_t>(form);
+  if (lane == Lane::kInt64) return Unary<Op, int64_t>(form);
+  if (lane == Lane::kUint64) return Unary<Op, uint64_t>(form);
+  return nullptr;
+}
+template <class Op>
+Handler ForAll(Lane lane, Form form) {
+  const Handler handler = ForFloats<Op>(lane, form);
+  return handler != nullptr ? handler : ForIntegers<Op>(lane, form);
+}
+
+Handler UnaryHandler(int code, Lane lane, Form form) {
+  switch (static_cast<Simple>(code)) {
+    case Simple::kNegative:
+      return ForAll<NegativeOp>(lane, form);
+    case Simple::kAbsolute:
+      return ForAll<AbsoluteOp>(lane, form);
+    case Simple::kSign:
+      return ForAll<SignOp>(lane, form);
+    case Simple::kInvert:
+      return ForIntegers<InvertOp>(lane, form);
+    case Simple::kSqrt:
+      return ForFloats<SqrtOp>(lane, form);
+    case Simple::kFloor:
+      return ForFloats<FloorOp>(lane, form);
+    case Simple::kCeil:
+      return ForFloats<CeilOp>(lane, form);
+    case Simple::kRint:
+      return ForFloats<RintOp>(lane, form);
+    case Simple::kTrunc:
+      return ForFloats<TruncOp>(lane, form);
+  }
+  return nullptr;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace penstock::kernels {
+HWY_EXPORT(UnaryHandler);
+Handler FindUnary(int code, Lane lane, Form form) {
+  return HWY_DYNAMIC_DISPATCH(UnaryHandler)(code, lane, form);
+}
+}  // namespace penstock::kernels
+#endif  // HWY_ONCE
