@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "server/service/daemon.h"
 #include "server/service/daemon_config.h"
 #include "spdlog/sinks/stdout_sinks.h"
@@ -31,7 +32,7 @@ absl::Status ReadConfig(const Flags& flags, penstock::v1::DaemonConfig* config) 
   if (!flags.socket.empty()) config->set_socket(flags.socket);
   penstock::v1::LogLevel level;
   if (!flags.log_level.empty() &&
-      penstock::v1::LogLevel_Parse("LOG_LEVEL_" + CLI::detail::to_upper(flags.log_level), &level)) {
+      penstock::v1::LogLevel_Parse("LOG_LEVEL_" + absl::AsciiStrToUpper(flags.log_level), &level)) {
     config->set_log_level(level);
   }
   return penstock::CompleteDaemonConfig(config);
