@@ -464,6 +464,13 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
       break;
     case TypeRule::kIntegral:
       if (IsFloating(compute)) return refuse("integers or bools");
+      // The opposite of a flag: turning over all of its bits would not give one.
+      if (compute == DType::kBool && name == "invert") {
+        auto no = graph_.Constant({DType::kBool, {}}, {0}, false);
+        if (!no.ok()) return At(syntax, no.status());
+        return Apply(syntax, std::get<ElementwiseFunction>(FindFunction("equal")->function),
+                     {values[0], Value{*no, false, {}}});
+      }
       break;
     case TypeRule::kRound:
       if (!IsFloating(compute)) return values[0];

@@ -69,7 +69,7 @@ struct MinimumOp {
   template <class D, class V>
   static HWY_INLINE V Apply(D d, V a, V b) {
     if constexpr (kIsFloat<V>) {
-      return hn::IfThenElse(hn::Or(hn::Le(a, b), hn::Ne(a, a)), a, b);
+      return hn::IfThenElse(hn::Or(hn::Le(a, b), hn::IsNaN(a)), a, b);
     } else {
       return ByLane<ScalarMinimum>::Apply(d, a, b);
     }
@@ -79,7 +79,7 @@ struct MaximumOp {
   template <class D, class V>
   static HWY_INLINE V Apply(D d, V a, V b) {
     if constexpr (kIsFloat<V>) {
-      return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::Ne(a, a)), a, b);
+      return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::IsNaN(a)), a, b);
     } else {
       return ByLane<ScalarMaximum>::Apply(d, a, b);
     }

@@ -35,7 +35,8 @@ HWY_INLINE auto Ordered(D d, V v) {
     }                                               \
   };
 PENSTOCK_COMPARISON(EqualOp, hn::Eq(x, y))
-PENSTOCK_COMPARISON(NotEqualOp, hn::Ne(x, y))
+// Highway's Ne is false for NaN on AVX and true on SSE.
+PENSTOCK_COMPARISON(NotEqualOp, hn::Not(hn::Eq(x, y)))
 PENSTOCK_COMPARISON(LessOp, hn::Lt(x, y))
 PENSTOCK_COMPARISON(GreaterOp, hn::Gt(x, y))
 #undef PENSTOCK_COMPARISON

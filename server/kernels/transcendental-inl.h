@@ -122,7 +122,7 @@ struct ExpOp {
     const V half = hn::Floor(hn::Mul(k, hn::Set(d, T(0.5))));
     const V result =
         hn::Mul(hn::Mul(hn::Add(one, p), PowerOfTwo(d, half)), PowerOfTwo(d, hn::Sub(k, half)));
-    return hn::IfThenElse(hn::Ne(x, x), x, result);
+    return hn::IfThenElse(hn::IsNaN(x), x, result);
   }
 };
 
@@ -138,7 +138,7 @@ struct TanhOp {
     const V power = PowerOfTwo(d, k);
     const V t = hn::Add(hn::Sub(power, one), hn::Mul(power, p));
     const V result = hn::CopySign(hn::Div(t, hn::Add(t, hn::Set(d, T(2)))), x);
-    return hn::IfThenElse(hn::Ne(x, x), x, result);
+    return hn::IfThenElse(hn::IsNaN(x), x, result);
   }
 };
 
@@ -188,7 +188,7 @@ HWY_INLINE V LogSpecial(D d, V u, V result) {
   result = hn::IfThenElse(hn::Eq(u, infinity), infinity, result);
   result = hn::IfThenElse(hn::Lt(u, hn::Zero(d)), nan, result);
   result = hn::IfThenElse(hn::Eq(u, hn::Zero(d)), hn::Neg(infinity), result);
-  return hn::IfThenElse(hn::Ne(u, u), u, result);
+  return hn::IfThenElse(hn::IsNaN(u), u, result);
 }
 
 struct LogOp {

@@ -54,7 +54,7 @@ struct SignOp {
       const V one = hn::Set(d, T(1));
       const V sign = hn::Or(hn::IfThenElseZero(hn::Gt(v, zero), one),
                             hn::IfThenElseZero(hn::Lt(v, zero), hn::Neg(one)));
-      return hn::IfThenElse(hn::Ne(v, v), v, sign);
+      return hn::IfThenElse(hn::IsNaN(v), v, sign);
     } else {
       return ByLane<ScalarSign>::Apply(d, v);
     }
