@@ -45,8 +45,9 @@ def ctl(socket, *arguments):
     return subprocess.run([BIN / "penstock", "--socket", socket, *arguments], check=True, capture_output=True, text=True).stdout
 
 
-def peak_rss_bytes(pid):
+def memory_bytes(pid, field):
+    """A figure of man 5 proc's status, such as VmHWM (the peak of resident memory)."""
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("no VmHWM")
+    raise RuntimeError("no " + field)

@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import tempfile
 import time
 
 import penstock
-from daemon import BIN, FILES_AT_ONCE, ROOT, ctl, daemon, peak_rss_bytes, spec_text
+from daemon import BIN, FILES_AT_ONCE, ROOT, ctl, daemon, memory_bytes, spec_text
 from window import process_cpu_seconds
 
 HERE = pathlib.Path(__file__).parent
@@ -194,24 +193,22 @@ class Bench:
                 spec = spec_text("chess_float32", self.files("chess"), folder)
                 with daemon(folder) as (process, socket):
                     ctl(socket, "create", str(spec))
-                    ring_bytes = self.take_some(socket)
-                    # Cells of 256 bytes for 10,000 waiting records; for each open file the chunk in use and two ahead, of 256 KiB.
+                    self.take_some(socket)
+                    # The ring is the only shared memory. Cells of 256 bytes for 10,000 waiting records; for each open file the chunk
+                    # in use and two ahead, of 256 KiB.
+                    peak, ring = memory_bytes(process.pid, "VmHWM"), memory_bytes(process.pid, "RssShmem")
                     buffers = 10_000 * 256 + FILES_AT_ONCE * 3 * 256 * 1024
-                    peak = peak_rss_bytes(process.pid)
-                    over.append((peak - ring_bytes - buffers) / MIB)
-                    log(f"memory: peak {peak / MIB:.1f} MiB, ring {ring_bytes / MIB:.1f}, buffers {buffers / MIB:.1f}")
+                    over.append((peak - ring - buffers) / MIB)
+                    log(f"memory: peak {peak / MIB:.1f} MiB, ring {ring / MIB:.1f}, buffers {buffers / MIB:.1f}")
         self.show(case=case, over_mib=round(statistics.median(over), 1), runs=self.runs, min=round(min(over), 1), max=round(max(over), 1))
 
     def take_some(self, socket):
-        """Trains for a window and returns the bytes of the ring."""
+        """Takes as many rows as there are records."""
         rows = 0
         for batch in penstock.attach("chess_float32", socket=socket):
             rows += len(batch["score"])
             if rows >= self.records["chess"]:
                 break
-        # "ring        3 slots, 9.3 MiB"
-        amount, unit = re.search(r"^ring .*, ([0-9.]+) (\w+)$", ctl(socket, "stats", "chess_float32", "--interval", "0"), re.M).groups()
-        return float(amount) * {"B": 1, "KiB": 1024, "MiB": MIB, "GiB": 1024 * MIB}[unit]
 
     def show(self, **fields):
         print(json.dumps(fields), flush=True)
