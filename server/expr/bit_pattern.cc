@@ -9,8 +9,6 @@
 namespace penstock::expr {
 namespace {
 
-using kernels::kBitChunk;
-
 // What an element is when its bit is clear and when it is set.
 struct Choice {
   const Node* zero = nullptr;  // constants of the node's shape
@@ -120,9 +118,8 @@ absl::StatusOr<std::unique_ptr<BitPattern>> BitPattern::Make(Graph& graph, const
   return pattern;
 }
 
-// Whether chunk c + period looks like chunk c, a whole number of bytes further on.
-bool BitPattern::Repeats(size_t period_chunks, size_t element_bytes) const {
-  const size_t period = period_chunks * kBitChunk;
+// Whether element i + period looks like element i, a whole number of bytes further on.
+bool BitPattern::Repeats(size_t period, size_t element_bytes) const {
   const int32_t shift = index_[period] - index_[0];
   if (shift % 8 != 0 || shift < 0) return false;
   for (size_t i = period; i < index_.size(); ++i) {
@@ -133,55 +130,71 @@ bool BitPattern::Repeats(size_t period_chunks, size_t element_bytes) const {
          std::memcmp(zero_.data(), zero_.data() + shift_bytes, zero_.size() - shift_bytes) == 0;
 }
 
-void BitPattern::BuildTables(size_t element_bytes) {
+BitPattern::Layout BitPattern::LayoutFor(size_t chunk, size_t element_bytes) const {
   const size_t elements = index_.size();
-  const size_t all_chunks = (elements + kBitChunk - 1) / kBitChunk;
-  size_t chunks = all_chunks;
-  table_.period_bytes = 0;
-  for (size_t period = 1; period * kBitChunk < elements; ++period) {
+  Layout layout;
+  layout.chunk = chunk;
+  layout.period_chunks = (elements + chunk - 1) / chunk;
+  for (size_t period = chunk; period < elements; period += chunk) {
     if (!Repeats(period, element_bytes)) continue;
-    chunks = period;
-    table_.period_bytes = static_cast<size_t>(index_[period * kBitChunk] - index_[0]) / 8;
+    layout.period_chunks = period / chunk;
+    layout.period_bytes = static_cast<size_t>(index_[period] - index_[0]) / 8;
     break;
   }
-
-  size_t windows = 1;
-  std::vector<std::vector<int32_t>> starts;
-  for (size_t c = 0; c < chunks; ++c) {
-    const size_t first = c * kBitChunk;
-    starts.push_back(WindowsOf(index_.data() + first, std::min(kBitChunk, elements - first)));
-    windows = std::max(windows, starts.back().size());
+  for (size_t c = 0; c < layout.period_chunks; ++c) {
+    layout.starts.push_back(
+        WindowsOf(index_.data() + c * chunk, std::min(chunk, elements - c * chunk)));
+    layout.windows = std::max(layout.windows, layout.starts.back().size());
   }
-  shuffle_.assign(chunks * windows * 16, 0x80);
-  mask_.assign(chunks * kBitChunk, 0);
+  return layout;
+}
+
+void BitPattern::BuildTables(size_t element_bytes) {
+  const size_t elements = index_.size();
+  Layout layout = LayoutFor(kernels::kMinBitChunk, element_bytes);
+  const size_t wide = kernels::BitSelectVectorBytes();
+  if (wide > kernels::kMinBitChunk && elements >= 4 * wide) {
+    // Fewer lookups for the same outputs.
+    Layout other = LayoutFor(wide, element_bytes);
+    if (other.windows * kernels::kMinBitChunk <= layout.windows * wide) layout = std::move(other);
+  }
+  const size_t chunk = layout.chunk;
+  const size_t chunks = layout.period_chunks;
+  const size_t windows = layout.windows;
+  shuffle_.assign(chunks * windows * chunk, 0x80);
+  mask_.assign(chunks * chunk, 0);
   offset_.resize(chunks * windows);
   for (size_t c = 0; c < chunks; ++c) {
+    const std::vector<int32_t>& starts = layout.starts[c];
     for (size_t w = 0; w < windows; ++w) {
       // A chunk that needs fewer windows reads its first again and takes nothing from it.
-      offset_[c * windows + w] = starts[c][w < starts[c].size() ? w : 0];
+      offset_[c * windows + w] = starts[w < starts.size() ? w : 0];
     }
-    for (size_t i = 0; i < kBitChunk && c * kBitChunk + i < elements; ++i) {
-      const int32_t bit = index_[c * kBitChunk + i];
+    for (size_t i = 0; i < chunk && c * chunk + i < elements; ++i) {
+      const int32_t bit = index_[c * chunk + i];
       size_t w = 0;
-      while (bit / 8 >= starts[c][w] + 16) ++w;
-      shuffle_[(c * windows + w) * 16 + i] = static_cast<uint8_t>(bit / 8 - starts[c][w]);
-      mask_[c * kBitChunk + i] = static_cast<uint8_t>(0x80 >> bit % 8);
+      while (bit / 8 >= starts[w] + 16) ++w;
+      shuffle_[(c * windows + w) * chunk + i] = static_cast<uint8_t>(bit / 8 - starts[w]);
+      mask_[c * chunk + i] = static_cast<uint8_t>(0x80 >> bit % 8);
     }
   }
-  // Whole chunks are loaded, also from the last one.
-  one_.resize(std::max(one_.size(), all_chunks * kBitChunk * element_bytes));
+  // Whole chunks are loaded, also the last one. Constants of one period suffice.
+  one_.resize(chunks * chunk * element_bytes);
   zero_.resize(one_.size());
   const bool all_zero = std::all_of(zero_.begin(), zero_.end(), [](uint8_t b) { return b == 0; });
 
   table_.element_bytes = element_bytes;
   table_.elements = elements;
+  table_.chunk = chunk;
   table_.period_chunks = chunks;
+  table_.period_bytes = layout.period_bytes;
   table_.windows = windows;
   table_.offset = offset_.data();
   table_.shuffle = shuffle_.data();
   table_.mask = mask_.data();
   table_.one = one_.data();
   table_.zero = all_zero ? nullptr : zero_.data();
+  kernel_ = kernels::FindBitSelect();
 }
 
 }  // namespace penstock::expr

@@ -22,14 +22,25 @@ class BitPattern {
   static absl::StatusOr<std::unique_ptr<BitPattern>> Make(Graph& graph, const Node& node);
 
   const kernels::BitSelectTable& table() const { return table_; }
+  void Run(const Column& in, size_t rows, uint8_t* out) const { kernel_(table_, in, rows, out); }
   // Which bit chooses each element.
   const std::vector<int32_t>& index() const { return index_; }
 
  private:
+  // The windows of one period of chunks, and how many of them the widest chunk has.
+  struct Layout {
+    size_t chunk = 0;
+    size_t period_chunks = 0;
+    size_t period_bytes = 0;
+    size_t windows = 1;
+    std::vector<std::vector<int32_t>> starts;
+  };
+  Layout LayoutFor(size_t chunk, size_t element_bytes) const;
   void BuildTables(size_t element_bytes);
-  bool Repeats(size_t period_chunks, size_t element_bytes) const;
+  bool Repeats(size_t period, size_t element_bytes) const;
 
   kernels::BitSelectTable table_;
+  kernels::BitSelectKernel kernel_ = nullptr;
   std::vector<int32_t> index_;
   std::vector<uint8_t> one_;
   std::vector<uint8_t> zero_;

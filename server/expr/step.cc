@@ -118,7 +118,7 @@ class BitStep : public Step {
     if (lanes_ == Lanes::kScalar) {
       // The twin has no periods: one definition for each element.
       const size_t bytes = table.element_bytes;
-      const size_t period = table.period_chunks * kernels::kBitChunk;
+      const size_t period = table.period_chunks * table.chunk;
       for (int r = 0; r < frame.rows; ++r) {
         const Column row{const_cast<uint8_t*>(in.row(r)), 0, nullptr};
         for (size_t i = 0; i < table.elements; ++i, out += bytes) {
@@ -129,7 +129,7 @@ class BitStep : public Step {
         }
       }
     } else {
-      kernels::BitSelect(table, in, frame.rows, out);
+      pattern_->Run(in, frame.rows, out);
     }
     return {};
   }
@@ -137,7 +137,7 @@ class BitStep : public Step {
   std::string DebugString() const override {
     const kernels::BitSelectTable& table = pattern_->table();
     return absl::StrCat("bit_select ", TypeToString(type_), ": period of ", table.period_chunks,
-                        " chunks, ", table.windows, " windows",
+                        " chunks of ", table.chunk, ", ", table.windows, " windows",
                         table.zero == nullptr ? "" : ", two values");
   }
 

@@ -1,13 +1,12 @@
-// Chooses between two constants by single bits of a byte row: out[i] = bit index[i] of the row ?
-// one[i] : zero[i].
+// Chooses between two constants by single bits of a byte row: out[i] = bit index[i] of the row ? one[i] : zero[i].
 //
-//   chunk c        16 outputs
-//   row bytes      [ window: 16 bytes at offset[w] ]  --shuffle--> one byte for each output
-//   --mask--> its bit out            one[c * 16 …] where the bit is set, zero[…] elsewhere
+//   chunk c        as many outputs as a vector has bytes, or 16
+//   row bytes      [ window: 16 bytes at offset[w] ]  --shuffle--> one byte for each output --mask--> its bit
+//   out            one[c * chunk …] where the bit is set, zero[…] elsewhere
 //
-// A chunk whose bits lie further apart has several windows; a shuffle index of 0x80 or more gives a
-// zero byte, and the bytes of all windows are joined. Tables describe one period of chunks; each
-// further period reads `period_bytes` further on in the row and uses the same constants.
+// A chunk whose bits lie further apart has several windows; a shuffle index of 0x80 or more gives a zero byte, and the bytes of
+// all windows are joined. Tables describe one period of chunks; each further period reads `period_bytes` further on in the row
+// and uses the same constants.
 //
 // Threads:  constant after construction.
 // Owns:     nothing; the tables must outlive the calls.
@@ -22,24 +21,30 @@
 
 namespace penstock::kernels {
 
-inline constexpr size_t kBitChunk = 16;
+inline constexpr size_t kMinBitChunk = 16;
+inline constexpr size_t kMaxBitChunk = 64;
 
 struct BitSelectTable {
   size_t element_bytes = 0;          // 1, 2, 4 or 8
   size_t elements = 0;               // of a row
+  size_t chunk = kMinBitChunk;       // elements; kMinBitChunk or BitSelectVectorBytes()
   size_t period_chunks = 0;          // chunks described
   size_t period_bytes = 0;           // of the row, from one period to the next
   size_t windows = 1;                // of every chunk
   const int32_t* offset = nullptr;   // [period_chunks * windows], bytes from the period's start
-  const uint8_t* shuffle = nullptr;  // [period_chunks * windows * 16]
-  const uint8_t* mask = nullptr;     // [period_chunks * 16]
-  const uint8_t* one = nullptr;      // [period_chunks * 16 * element_bytes]
+  const uint8_t* shuffle = nullptr;  // [period_chunks * windows * chunk]
+  const uint8_t* mask = nullptr;     // [period_chunks * chunk]
+  const uint8_t* one = nullptr;      // [period_chunks * chunk * element_bytes]
   const uint8_t* zero = nullptr;     // the same; null: all bytes zero
 };
 
-// Writes `rows` rows one after another. Rows are written in order, each may run over the next one's
-// start, none over the last one's end.
-void BitSelect(const BitSelectTable& table, const Column& in, size_t rows, uint8_t* out);
+// Writes `rows` rows one after another. Rows are written in order, each may run over the next one's start, none over the last one's
+// end.
+using BitSelectKernel = void (*)(const BitSelectTable& table, const Column& in, size_t rows,
+                                 uint8_t* out);
+// For the current instruction set, to be kept beside the table that was built for it.
+BitSelectKernel FindBitSelect();
+size_t BitSelectVectorBytes();
 
 // The scalar twin, from the definition: bit 7 - n % 8 of byte n / 8 is bit n.
 void BitSelectScalar(const int32_t* index, const uint8_t* one, const uint8_t* zero, size_t elements,
