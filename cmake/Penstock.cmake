@@ -17,8 +17,9 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  # Objects do not depend on the build directory that they are made in: several of them share one cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 option(PENSTOCK_WERROR "Treat warnings as errors" OFF)
@@ -32,7 +33,7 @@ set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizers to build with, such as address
 # What every target of the project is compiled with. No contraction: g++ would fuse a separate multiply and
 # add where the instruction set has FMA, and the bytes of a batch would depend on the machine.
 add_library(penstock_settings INTERFACE)
-target_include_directories(penstock_settings INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/proto)
+target_include_directories(penstock_settings INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(penstock_settings INTERFACE -ffp-contract=off -Wall -Wextra -Wno-unused-parameter)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(penstock_settings INTERFACE -march=x86-64-v2)
@@ -41,6 +42,8 @@ if(PENSTOCK_WERROR)
   target_compile_options(penstock_settings INTERFACE -Werror)
 endif()
 if(PENSTOCK_SANITIZE)
+  # One instruction set is enough for a sanitizer, and an eighth of the time to compile.
+  target_compile_definitions(penstock_settings INTERFACE HWY_COMPILE_ONLY_STATIC)
   target_compile_options(penstock_settings INTERFACE -fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(penstock_settings INTERFACE -fsanitize=${PENSTOCK_SANITIZE})
 endif()
