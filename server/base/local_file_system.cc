@@ -75,7 +75,11 @@ class LocalFiles final : public FileSystem {
       return std::vector<std::string>{pattern};
     }
     glob_t found{};
-    const int result = glob(pattern.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &found);
+    // A folder that is not there matches nothing; any other one that cannot be listed is an error.
+    const auto on_error = [](const char*, int error) {
+      return error != ENOENT && error != ENOTDIR ? 1 : 0;
+    };
+    const int result = glob(pattern.c_str(), GLOB_NOSORT, on_error, &found);
     std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     globfree(&found);
     if (result == GLOB_ABORTED) {
