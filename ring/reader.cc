@@ -48,7 +48,7 @@ Status Malformed(const std::string& what) {
 }  // namespace
 
 Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
-                    const WaitTimes& times) {
+                    const WaitTimes& times, const Mapped& mapped) {
   std::unique_ptr<Reader> reader(new Reader);
   reader->socket_ = Descriptor(attachment.socket);
   reader->segment_fd_ = Descriptor(attachment.segment_fd);
@@ -59,30 +59,40 @@ Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
   reader->times_ = times;
   CountForks();
   reader->fork_count_ = num_forks.load(std::memory_order_relaxed);
-  if (Status status = reader->Map(); !status.ok()) return status;
+  if (Status status = reader->Map(mapped); !status.ok()) return status;
   *out = std::move(reader);
   return {};
 }
 
 Reader::~Reader() {
+  if (!owns_mappings_) return;
   if (segment_ != nullptr) munmap(const_cast<uint8_t*>(segment_), segment_bytes_);
   if (page_ != nullptr) munmap(page_, sizeof(ControlPage));
 }
 
-Status Reader::Map() {
+Status Reader::Map(const Mapped& mapped) {
   struct stat info = {};
   if (fstat(segment_fd_.get(), &info) != 0) return SystemError("cannot look at the ring");
   const uint64_t file_bytes = static_cast<uint64_t>(info.st_size);
   if (file_bytes < sizeof(SegmentHeader)) return Malformed("it is too small");
-  void* segment = mmap(nullptr, file_bytes, PROT_READ, MAP_SHARED, segment_fd_.get(), 0);
-  if (segment == MAP_FAILED) return SystemError("cannot map the ring");
-  segment_ = static_cast<const uint8_t*>(segment);
   segment_bytes_ = file_bytes;
+  owns_mappings_ = mapped.segment == nullptr;
+  if (owns_mappings_) {
+    void* segment = mmap(nullptr, file_bytes, PROT_READ, MAP_SHARED, segment_fd_.get(), 0);
+    if (segment == MAP_FAILED) return SystemError("cannot map the ring");
+    segment_ = static_cast<const uint8_t*>(segment);
+  } else {
+    segment_ = mapped.segment;
+  }
   if (Status status = CheckSegment(file_bytes); !status.ok()) return status;
-  void* page =
-      mmap(nullptr, sizeof(ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, control_fd_.get(), 0);
-  if (page == MAP_FAILED) return SystemError("cannot map the control page");
-  page_ = static_cast<ControlPage*>(page);
+  if (owns_mappings_) {
+    void* page = mmap(nullptr, sizeof(ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED,
+                      control_fd_.get(), 0);
+    if (page == MAP_FAILED) return SystemError("cannot map the control page");
+    page_ = static_cast<ControlPage*>(page);
+  } else {
+    page_ = mapped.page;
+  }
   if (page_->magic != kControlMagic || page_->generation != header().generation ||
       page_->index >= kMaxConsumers) {
     return Malformed("the control page does not belong to it");

@@ -58,6 +58,13 @@ struct WaitTimes {
   uint64_t look_ns = 100'000'000;
 };
 
+// Memory in which the caller has mapped the ring already, and keeps it mapped: tests put both sides over one map, where
+// a race detector sees them.
+struct Mapped {
+  const uint8_t* segment = nullptr;
+  ControlPage* page = nullptr;
+};
+
 class Reader {
  public:
   enum class Result {
@@ -69,7 +76,7 @@ class Reader {
 
   // Takes the descriptors over, also on failure.
   static Status Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
-                     const WaitTimes& times = {});
+                     const WaitTimes& times = {}, const Mapped& mapped = {});
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -99,7 +106,7 @@ class Reader {
  private:
   Reader() = default;
 
-  Status Map();
+  Status Map(const Mapped& mapped);
   Status CheckSegment(uint64_t file_bytes) const;
   Result Take(Lease* out);
   // Waits for step position_: kBatch when it is there.
@@ -117,6 +124,7 @@ class Reader {
   Descriptor segment_fd_;
   Descriptor control_fd_;
   Descriptor bell_fd_;
+  bool owns_mappings_ = false;
   const uint8_t* segment_ = nullptr;
   uint64_t segment_bytes_ = 0;
   ControlPage* page_ = nullptr;

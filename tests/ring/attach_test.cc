@@ -109,6 +109,15 @@ TEST_CASE("random bytes never get through unless they are a request") {
 }
 
 // A listening socket whose first connection is handled by a function.
+// The thread of a server must not use Catch's macros; these say nothing and let the test find out.
+void Send(int connection, const void* bytes, size_t size) {
+  if (write(connection, bytes, size) < 0) return;
+}
+void Receive(int connection) {
+  char bytes[sizeof(AttachRequest)];
+  if (read(connection, bytes, sizeof bytes) < 0) return;
+}
+
 class OneShotServer {
  public:
   explicit OneShotServer(std::function<void(int)> handle) {
@@ -154,9 +163,8 @@ TEST_CASE("a client says what is wrong with an answer") {
       const char message[] = "both versions";
       reply.message_bytes = sizeof message - 1;
       std::memcpy(reply.message, message, sizeof message);
-      CHECK(write(connection, &reply, sizeof reply) == sizeof reply);
-      char rest[256];
-      CHECK(read(connection, rest, sizeof rest) > 0);
+      Send(connection, &reply, sizeof reply);
+      Receive(connection);
     });
     const Status status = TryAttach(server.path());
     CHECK(status.code == Code::kFailedPrecondition);
@@ -164,17 +172,13 @@ TEST_CASE("a client says what is wrong with an answer") {
   }
   SECTION("another protocol") {
     OneShotServer server([](int connection) {
-      CHECK(write(connection, "HTTP/1.1 400 Bad Request\r\n\r\n", 28) == 28);
-      char rest[256];
-      CHECK(read(connection, rest, sizeof rest) > 0);
+      Send(connection, "HTTP/1.1 400 Bad Request\r\n\r\n", 28);
+      Receive(connection);
     });
     CHECK_THAT(TryAttach(server.path()).message, Catch::Contains("is no penstockd"));
   }
   SECTION("a connection that closes") {
-    OneShotServer server([](int connection) {
-      char rest[256];
-      CHECK(read(connection, rest, sizeof rest) > 0);
-    });
+    OneShotServer server([](int connection) { Receive(connection); });
     const Status status = TryAttach(server.path());
     CHECK(status.code == Code::kUnavailable);
     CHECK_THAT(status.message, Catch::Contains("closed the connection without an answer"));
@@ -194,9 +198,8 @@ TEST_CASE("a client says what is wrong with an answer") {
       AttachReply reply = {};
       reply.magic = kReplyMagic;
       reply.abi_version = kAbiVersion;
-      CHECK(write(connection, &reply, sizeof reply) == sizeof reply);
-      char rest[256];
-      CHECK(read(connection, rest, sizeof rest) > 0);
+      Send(connection, &reply, sizeof reply);
+      Receive(connection);
     });
     CHECK(TryAttach(server.path()).code == Code::kInternal);
   }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,6 +71,32 @@ inline bool IsIntact(const Lease& lease) {
   return true;
 }
 
+// The address at which this process has mapped the file behind `fd` to be written, as the writer has.
+inline uint8_t* MappedAt(int fd) {
+  struct stat info;
+  REQUIRE(fstat(fd, &info) == 0);
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    std::istringstream fields(line);
+    std::string range, permissions, offset, device;
+    uint64_t inode = 0;
+    fields >> range >> permissions >> offset >> device >> inode;
+    if (inode == info.st_ino && permissions == "rw-s") {
+      return reinterpret_cast<uint8_t*>(std::stoull(range, nullptr, 16));
+    }
+  }
+  FAIL("the file is not mapped");
+  return nullptr;
+}
+
+// With a race detector, consumers share the writer's own maps: it knows memory by its address.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kOneMap = true;
+#else
+inline constexpr bool kOneMap = false;
+#endif
+
 // One consumer with its connection; the destructor is its death, which the daemon has yet to
 // notice.
 class TestConsumer {
@@ -85,7 +114,12 @@ class TestConsumer {
     const Attachment attachment = {
         ends[1],   dup(handle.segment_fd), dup(handle.control_fd), dup(handle.bell_fd),
         handle.id, handle.start_step};
-    const Status opened = Reader::Open(attachment, &reader_, times);
+    Mapped mapped;
+    if (kOneMap) {
+      mapped.segment = MappedAt(handle.segment_fd);
+      mapped.page = reinterpret_cast<ControlPage*>(MappedAt(handle.control_fd));
+    }
+    const Status opened = Reader::Open(attachment, &reader_, times, mapped);
     INFO(opened.message);
     REQUIRE(opened.ok());
   }
