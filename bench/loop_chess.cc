@@ -1,0 +1,286 @@
+// The strictest bare loop for the pipeline "chess": mapped files, a private shuffle and a private ring of two slots a thread,
+// both checksums, the transform by hand, and no hand-over. What Penstock is compared with.
+//
+//   bench_loop_chess --files GLOB [--dtype float32|float64] [--seconds S] [--threads N]
+//
+// Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/loop_chess_transform.h"
+#include "bench/loop_measure.h"
+#include "bench/loop_records.h"
+
+namespace penstock::bench {
+namespace {
+
+constexpr int kShuffle = 10000;
+constexpr int kBatch = 512;
+constexpr int kSlots = 2;
+static_assert(kBatch % kBlockRows == 0);
+
+// The two records that ordinary writers make, by the key that comes first; X is any size.
+//   0a XX XX | 0a XX XX | 0a 01 'd' | 12 XX XX | 0a XX XX | 0a c2 01 | 194 bytes
+//   0a XX | 0a 01 's' | 12 XX | 1a XX | 0a NN | varint of NN bytes
+constexpr size_t kPlanesHeader = 15;
+constexpr size_t kScoreHeader = 11;
+
+uint64_t LoadBytes(const uint8_t* p) {
+  uint64_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+
+constexpr uint64_t Pattern(const char* bytes, const char* any) {
+  uint64_t word = 0;
+  for (int i = 0; i < 8; ++i) {
+    word |= uint64_t{static_cast<uint8_t>(any[i] == '.' ? 0 : bytes[i])} << (8 * i);
+  }
+  return word;
+}
+
+constexpr uint64_t PatternMask(const char* any) {
+  uint64_t mask = 0;
+  for (int i = 0; i < 8; ++i) mask |= any[i] == '.' ? 0 : uint64_t{0xff} << (8 * i);
+  return mask;
+}
+
+// The entry of `d`, 15 bytes and the planes, at `p`.
+bool IsPlanesEntry(const uint8_t* p) {
+  constexpr uint64_t kFirst = Pattern(
+      "\x0a..\x0a\x01"
+      "d\x12.",
+      "=..====.");
+  constexpr uint64_t kLast = Pattern("\x12..\x0a..\x0a\xc2", "=..=..==");
+  return ((LoadBytes(p) & PatternMask("=..====.")) == kFirst) &
+         ((LoadBytes(p + 6) & PatternMask("=..=..==")) == kLast) & (p[14] == 1);
+}
+
+// The entry of `s` up to the varint.
+bool IsScoreEntry(const uint8_t* p) {
+  constexpr uint64_t kFirst = Pattern("\x0a.\x0a\x01s\x12.\x1a", "=.====.=");
+  return ((LoadBytes(p) & PatternMask("=.====.=")) == kFirst) & (p[9] == 0x0a);
+}
+
+// A varint of `size` bytes, 1 to 10, without a branch on it.
+PENSTOCK_AVX2 int64_t ReadVarint(const uint8_t* p, size_t size) {
+  const uint64_t low =
+      _pext_u64(_bzhi_u64(LoadBytes(p), static_cast<unsigned>(8 * size)), 0x7f7f7f7f7f7f7f7f);
+  const uint64_t high = _pext_u64(p[8] | uint64_t{p[9]} << 8, 0x017f) << 56;
+  return static_cast<int64_t>(low | (high & -static_cast<uint64_t>(size == 10)));
+}
+
+// One record in the shuffle buffer.
+struct Position {
+  const uint8_t* planes;
+  int64_t score;
+};
+
+[[noreturn]] void UnknownLayout() {
+  Die("not a chess record", "expected the features d and s only");
+}
+
+PENSTOCK_AVX2 inline Position ParsePosition(const Record& record) {
+  const uint8_t* p = record.data + 3;
+  const uint8_t* planes;
+  const uint8_t* score;
+  const bool planes_first = p[5] == 'd';
+  if (record.size < 3 + kPlanesHeader + kPlaneBytes + kScoreHeader || *record.data != 0x0a)
+      [[unlikely]] {
+    UnknownLayout();
+  }
+  if (planes_first) [[likely]] {
+    planes = p;
+    score = p + kPlanesHeader + kPlaneBytes;
+  } else {
+    score = p;
+    planes = p + 2 + p[1];
+  }
+  const size_t varint = score[10];
+  if (!IsPlanesEntry(planes) || !IsScoreEntry(score) || varint - 1 > 9 ||
+      3 + kPlanesHeader + kPlaneBytes + kScoreHeader + varint != record.size) [[unlikely]] {
+    UnknownLayout();
+  }
+  return {planes + kPlanesHeader, ReadVarint(score + kScoreHeader, varint)};
+}
+
+// SplitMix64: as good as any for a shuffle, one multiplication a draw less than most.
+struct Dice {
+  uint64_t state;
+  uint64_t Below(uint64_t bound) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (z >> 32) * bound >> 32;
+  }
+};
+
+// Compares the pieces of an instruction set with the definition, on one block: a loop that computes something else is no bound.
+template <typename T, typename Isa>
+void Check(const std::vector<MappedFile>& files) {
+  RecordWalk walk(files, 0, 1);
+  const ScoreConstants constants;
+  alignas(64) T s[kBlockRows], m[kBlockRows], scores[kBlockRows], expected[kBlockRows];
+  for (int i = 0; i < kBlockRows; ++i) {
+    const Position row = Isa::Next(walk);
+    const auto bit = [&](int index) { return row.planes[index / 8] >> (7 - index % 8) & 1; };
+    std::vector<T> board(kBoard), flags(16);
+    Isa::Planes(row.planes, board.data(), flags.data());
+    for (int j = 0; j < kBoard; ++j) {
+      const int plane = bit(j / 24 * 24 + kPlane[j % 24]);
+      const T value = static_cast<T>(j % 24 / 6 % 2 == 0 ? plane : -plane);
+      if (std::memcmp(&board[j], &value, sizeof(T)) != 0) Die("the transform is wrong", "board");
+    }
+    for (int j = 0; j < kFlags; ++j) {
+      if (flags[j] != static_cast<T>(bit(kBoard + j))) Die("the transform is wrong", "flags");
+    }
+    const double v = static_cast<double>(row.score), mate = bit(kBoard + kFlags);
+    const double sign = v > 0 ? 1 : v < 0 ? -1 : 0;
+    s[i] = static_cast<T>(v);
+    m[i] = static_cast<T>(mate);
+    expected[i] = static_cast<T>((1 - mate) * constants.a * std::tanh(v / constants.k) +
+                                 mate * sign *
+                                     (constants.a + (1 - constants.a) / (constants.b - 1) *
+                                                        std::max(0.0, constants.b - std::abs(v))));
+  }
+  Isa::Scores(s, m, constants, scores);
+  for (int i = 0; i < kBlockRows; ++i) {
+    if (!(std::abs(scores[i] - expected[i]) <= (sizeof(T) == 4 ? 2.5e-7 : 1e-15)))
+      Die("the transform is wrong", "score");
+  }
+}
+
+// How many rows lie between the draw of a record and its transform, so that it is in the cache again.
+constexpr int kDistance = 16;
+
+// One thread's work for ever; `Isa` brings the pieces that depend on the instruction set.
+template <typename T, typename Isa>
+__attribute__((always_inline)) inline void Work(const std::vector<MappedFile>& files, size_t thread,
+                                                size_t threads, LoopCounter& counter,
+                                                const std::atomic<bool>& stop) {
+  constexpr size_t kSlotValues = size_t{kBatch} * (kBoard + kFlags + 1);
+  T* const ring = reinterpret_cast<T*>(AllocateRing(kSlots * kSlotValues * sizeof(T) + 64));
+  RecordWalk walk(files, thread, threads);
+  Dice dice{thread + 1};
+  std::vector<Position> buffer(kShuffle);
+  for (Position& position : buffer) position = Isa::Next(walk);
+  Position drawn[kDistance];
+  const auto draw = [&](Position & row) __attribute__((always_inline)) {
+    Position& cell = buffer[dice.Below(kShuffle)];
+    row = cell;
+    for (int line = 0; line < 4; ++line) {
+      _mm_prefetch(reinterpret_cast<const char*>(row.planes + 64 * line), _MM_HINT_T0);
+    }
+    cell = Isa::Next(walk);
+  };
+  for (Position& row : drawn) draw(row);
+  for (uint64_t step = 0; !stop.load(std::memory_order_relaxed); ++step) {
+    T* const board = ring + step % kSlots * kSlotValues;
+    T* const flags = board + size_t{kBoard} * kBatch;
+    T* const score = flags + kFlags * kBatch;
+    for (int first = 0; first < kBatch; first += kBlockRows) {
+      alignas(64) T s[kBlockRows], m[kBlockRows];
+      // Reading and transforming take turns row by row: the stores of one row drain while the next record is read.
+      for (int i = 0; i < kBlockRows; ++i) {
+        const Position row = drawn[i % kDistance];
+        Isa::Planes(row.planes, board + size_t{kBoard} * (first + i), flags + kFlags * (first + i));
+        s[i] = static_cast<T>(row.score);
+        m[i] = (row.planes[kPlaneBytes - 1] & kMateBit) != 0 ? T{1} : T{0};
+        draw(drawn[i % kDistance]);
+      }
+      Isa::Scores(s, m, ScoreConstants{}, score + first);
+    }
+    counter.Add(kBatch);
+  }
+}
+
+#define PENSTOCK_WALK_AVX512                                                    \
+  __attribute__((                                                               \
+      target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512vl,avx512dq,vpclmulqdq," \
+             "pclmul")))
+#define PENSTOCK_WALK_AVX2 __attribute__((target("avx2,fma,bmi,bmi2,pclmul")))
+
+struct Avx512 {
+  PENSTOCK_WALK_AVX512 static Position Next(RecordWalk& walk) {
+    return ParsePosition(walk.Next<Crc32cOfRecordAvx512>());
+  }
+  template <typename T>
+  PENSTOCK_AVX512 static void Planes(const uint8_t* planes, T* board, T* flags) {
+    PlanesAvx512(planes, board, flags);
+  }
+  template <typename T>
+  PENSTOCK_AVX512 static void Scores(const T* s, const T* m, const ScoreConstants& constants,
+                                     T* out) {
+    ScoresAvx512(s, m, constants, out);
+  }
+};
+
+struct Avx2 {
+  PENSTOCK_WALK_AVX2 static Position Next(RecordWalk& walk) {
+    return ParsePosition(walk.Next<Crc32cOfRecord>());
+  }
+  template <typename T>
+  PENSTOCK_AVX2 static void Planes(const uint8_t* planes, T* board, T* flags) {
+    PlanesAvx2(planes, board, flags);
+  }
+  template <typename T>
+  PENSTOCK_AVX2 static void Scores(const T* s, const T* m, const ScoreConstants& constants,
+                                   T* out) {
+    ScoresAvx2(s, m, constants, out);
+  }
+};
+
+template <typename T>
+PENSTOCK_WALK_AVX512 void WorkAvx512(const std::vector<MappedFile>& files, size_t thread,
+                                     size_t threads, LoopCounter& counter,
+                                     const std::atomic<bool>& stop) {
+  if (thread == 0) Check<T, Avx512>(files);
+  Work<T, Avx512>(files, thread, threads, counter, stop);
+}
+
+template <typename T>
+PENSTOCK_WALK_AVX2 void WorkAvx2(const std::vector<MappedFile>& files, size_t thread,
+                                 size_t threads, LoopCounter& counter,
+                                 const std::atomic<bool>& stop) {
+  if (thread == 0) Check<T, Avx2>(files);
+  Work<T, Avx2>(files, thread, threads, counter, stop);
+}
+
+template <typename T>
+void Run(const LoopFlags& flags) {
+  std::vector<MappedFile> files;
+  for (const std::string& path : MatchFiles(flags.files)) files.emplace_back(path);
+  if (files.size() < static_cast<size_t>(flags.threads))
+    Die("fewer files than threads", flags.files);
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("vpclmulqdq");
+  if (!has_avx512 && !__builtin_cpu_supports("avx2"))
+    Die("no AVX2", "this machine is too old for the loop");
+  Measure(flags, [&](int thread, LoopCounter& counter, const std::atomic<bool>& stop) {
+    (has_avx512 ? WorkAvx512<T> : WorkAvx2<T>)(files, thread, flags.threads, counter, stop);
+  });
+}
+
+}  // namespace
+}  // namespace penstock::bench
+
+int main(int argc, char** argv) {
+  const penstock::bench::LoopFlags flags =
+      penstock::bench::ParseFlags(argc, argv, /*has_dtype=*/true);
+  if (flags.dtype == "float32") {
+    penstock::bench::Run<float>(flags);
+  } else {
+    penstock::bench::Run<double>(flags);
+  }
+}
