@@ -1,0 +1,61 @@
+#include "server/service/daemon_config.h"
+
+#include <string>
+
+#include "tests/support/catch.h"
+#include "tests/support/shards.h"
+
+namespace penstock {
+namespace {
+
+TEST_CASE("an empty configuration has every default") {
+  const auto config = ParseDaemonConfig("", "empty");
+  REQUIRE(config.ok());
+  CHECK(!config->socket().empty());
+  CHECK(config->worker_defaults().workers() == 0);
+  CHECK(config->worker_defaults().worker_nice() == 10);
+  CHECK(config->connection_limits().max_control_connections() == 64);
+  CHECK(config->connection_limits().max_consumers() == 1024);
+  CHECK(config->connection_limits().max_message_bytes() == 4 << 20);
+  CHECK(config->connection_limits().first_bytes_timeout_ms() == 5000);
+  CHECK(config->log_level() == v1::LOG_LEVEL_INFO);
+}
+
+TEST_CASE("the annotated configuration names the defaults") {
+  const auto example = ReadDaemonConfig(PENSTOCK_SOURCE_DIR "/config/penstockd.textproto");
+  REQUIRE(example.ok());
+  CHECK(example->SerializeAsString() == ParseDaemonConfig("", "empty")->SerializeAsString());
+}
+
+TEST_CASE("worker_nice of 0 is not the default") {
+  const auto config = ParseDaemonConfig("worker_defaults { worker_nice: 0 }", "c");
+  REQUIRE(config.ok());
+  CHECK(config->worker_defaults().worker_nice() == 0);
+}
+
+TEST_CASE("a bad configuration is refused with its place") {
+  const struct {
+    std::string text;
+    std::string message;
+  } kCases[] = {
+      {"sokcet: 'x'", "c:1:7: unknown field \"sokcet\" in DaemonConfig, did you mean \"socket\"?"},
+      {"worker_defaults { workers: 1025 }",
+       "c: worker_defaults.workers out of range: 1025 is not in [0, 1024]"},
+      {"worker_defaults { worker_nice: -1 }",
+       "c: worker_defaults.worker_nice out of range: -1 is not in [0, 19]"},
+      {"connection_limits { max_message_bytes: 1 }",
+       "c: connection_limits.max_message_bytes out of range: 1 is not in [65536, 67108864]"},
+      {"socket: '/run/x/'", "c: socket: not the path of a file: /run/x/"},
+      {"socket: '/" + std::string(107, 'x') + "'",
+       "c: socket: path longer than limit: 108 > 107 bytes: /" + std::string(107, 'x')},
+  };
+  for (const auto& c : kCases) {
+    const auto config = ParseDaemonConfig(c.text, "c");
+    CHECK(config.status().code() == absl::StatusCode::kInvalidArgument);
+    CHECK(std::string(config.status().message()) == c.message);
+  }
+  CHECK(ReadDaemonConfig("/nowhere/c").status().code() == absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace penstock

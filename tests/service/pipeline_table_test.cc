@@ -1,0 +1,138 @@
+#include "server/service/pipeline_table.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/service/text_proto.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
+
+namespace penstock {
+namespace {
+
+v1::PipelineSpec Counter(const test::ScratchFolder& folder, const std::string& name) {
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  v1::PipelineSpec spec;
+  REQUIRE(ParseTextProto("stage { tfrecord { files: '" + (folder / "n.tfrecord") +
+                             "' } } stage { parse_example { feature { key: 'n' int64 {} } } }"
+                             " stage { batch { batch_size: 4 } } stage { repeat {} }",
+                         "spec", &spec)
+              .ok());
+  spec.set_name(name);
+  return spec;
+}
+
+v1::WorkerDefaults OneWorker() {
+  v1::WorkerDefaults defaults;
+  defaults.set_workers(1);
+  return defaults;
+}
+
+TEST_CASE("pipelines are created, found, listed by name and deleted") {
+  test::ScratchFolder folder;
+  PipelineTable table(LocalFileSystem(), OneWorker());
+  REQUIRE(table.Create(Counter(folder, "flowers")).ok());
+  REQUIRE(table.Create(Counter(folder, "chess")).ok());
+  CHECK(table.Create(Counter(folder, "chess")).status().code() == absl::StatusCode::kAlreadyExists);
+  const auto list = table.List();
+  REQUIRE(list.size() == 2);
+  CHECK(list[0]->name() == "chess");
+  CHECK(list[1]->name() == "flowers");
+  CHECK(table.Find("chess").ok());
+  CHECK(table.Delete("chess").ok());
+  CHECK(std::string(table.Delete("chess").message()) == "no pipeline \"chess\"; there are flowers");
+  CHECK(table.Find("flowers").ok());
+  CHECK(table.Delete("flowers").ok());
+  CHECK(std::string(table.Find("flowers").status().message()) ==
+        "no pipeline \"flowers\"; there are none: start one with penstock create SPEC");
+}
+
+TEST_CASE("of many creations of one name one succeeds") {
+  test::ScratchFolder folder;
+  PipelineTable table(LocalFileSystem(), OneWorker());
+  const v1::PipelineSpec spec = Counter(folder, "x");
+  std::atomic<int> created{0};
+  std::atomic<int> refused{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const auto pipeline = table.Create(spec);
+      if (pipeline.ok()) ++created;
+      if (pipeline.status().code() == absl::StatusCode::kAlreadyExists) ++refused;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(created == 1);
+  CHECK(refused == 7);
+}
+
+TEST_CASE("a failed creation leaves the name free") {
+  test::ScratchFolder folder;
+  PipelineTable table(LocalFileSystem(), OneWorker());
+  v1::PipelineSpec bad = Counter(folder, "x");
+  bad.mutable_stage(2)->mutable_batch()->set_batch_size(0);
+  CHECK(table.Create(bad).status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK(table.List().empty());
+  CHECK(table.Create(Counter(folder, "x")).ok());
+}
+
+TEST_CASE("a closed table creates nothing") {
+  test::ScratchFolder folder;
+  PipelineTable table(LocalFileSystem(), OneWorker());
+  REQUIRE(table.Create(Counter(folder, "x")).ok());
+  table.Close(absl::UnavailableError("stopping"));
+  CHECK(table.List().empty());
+  CHECK(table.Create(Counter(folder, "y")).status().code() == absl::StatusCode::kUnavailable);
+}
+
+TEST_CASE("names and numbers of a spec are checked") {
+  test::ScratchFolder folder;
+  for (const std::string& name : {"a", "A.b_c-9", "9", "aaaaaaaaaaaaaaaaaaaa"}) {
+    CHECK(CheckPipelineName(name).ok());
+  }
+  for (const std::string& name : {"", ".a", "-a", "_a", "a b", "a/b", "\xc3\xa4"}) {
+    CHECK(CheckPipelineName(name).code() == absl::StatusCode::kInvalidArgument);
+  }
+  CHECK(CheckPipelineName(std::string(64, 'a')).ok());
+  CHECK_FALSE(CheckPipelineName(std::string(65, 'a')).ok());
+
+  v1::PipelineSpec spec = Counter(folder, "x");
+  spec.set_workers(1025);
+  CHECK(CheckPipeline(spec, {}, LocalFileSystem()).status().message() ==
+        "workers out of range: 1025 is not in [0, 1024]");
+  spec.set_workers(0);
+  for (const int slots : {-1, 1, 65}) {
+    spec.mutable_ring()->set_slots(slots);
+    CHECK_FALSE(CheckPipeline(spec, {}, LocalFileSystem()).ok());
+  }
+  spec.mutable_ring()->set_slots(2);
+  const auto checked = CheckPipeline(spec, OneWorker(), LocalFileSystem());
+  REQUIRE(checked.ok());
+  CHECK(checked->slots == 2);
+  CHECK(checked->workers == 1);
+}
+
+TEST_CASE("a description shows what was derived") {
+  test::ScratchFolder folder;
+  const auto checked = CheckPipeline(Counter(folder, "x"), OneWorker(), LocalFileSystem());
+  REQUIRE(checked.ok());
+  const v1::Pipeline pipeline = Describe(*checked);
+  CHECK(pipeline.name() == "x");
+  CHECK(pipeline.spec().stage(2).name() == "batch");
+  CHECK(pipeline.spec().workers() == 1);
+  CHECK(pipeline.spec().ring().slots() == 8);
+  CHECK(pipeline.endless());
+  CHECK(pipeline.batch_rows() == 4);
+  CHECK(pipeline.slot_bytes() == 32);
+  REQUIRE(pipeline.element_size() == 1);
+  CHECK(pipeline.element(0).name() == "n");
+  CHECK(pipeline.element(0).dtype() == v1::DATA_TYPE_INT64);
+  REQUIRE(pipeline.element(0).shape_size() == 1);
+  CHECK(pipeline.element(0).shape(0) == -1);
+}
+
+}  // namespace
+}  // namespace penstock
