@@ -289,8 +289,8 @@ absl::Status RegionBuilder::Generate(const Node* node) {
     absl::Status status;
     if (node->function->rule == TypeRule::kCast) {
       status = GenerateCast(node);
-    } else if (node->function->rule == TypeRule::kSelect) {
-      status = GenerateSelect(node);
+    } else if (node->arguments.size() == 3) {
+      status = GenerateTernary(node);
     } else {
       status = GenerateOperation(node);
     }
@@ -343,14 +343,17 @@ absl::Status RegionBuilder::GenerateOperation(const Node* node) {
   return absl::OkStatus();
 }
 
-absl::Status RegionBuilder::GenerateSelect(const Node* node) {
-  // The condition and the second choice wait in memory while the first is computed.
+absl::Status RegionBuilder::GenerateTernary(const Node* node) {
+  // The others wait in memory while the accumulator's argument is computed: a choice's first value, else the first argument.
+  const size_t accumulated = node->function->rule == TypeRule::kSelect ? 1 : 0;
   Step step;
   step.kind = Step::Kind::kOperation;
   step.operation = &node->function->operation;
   step.lane = LaneOf(node->type.dtype);
   std::vector<Operand> aside;
-  for (const int which : {0, 2}) {
+  bool first = true;
+  for (size_t which = 0; which < 3; ++which) {
+    if (which == accumulated) continue;
     const Node* argument = Skip(node->arguments[which]);
     auto direct = Direct(argument);
     if (!direct) {
@@ -361,9 +364,10 @@ absl::Status RegionBuilder::GenerateSelect(const Node* node) {
         aside.push_back(*direct);
       }
     }
-    (which == 0 ? step.first : step.second) = *direct;
+    (first ? step.first : step.second) = *direct;
+    first = false;
   }
-  if (auto status = Generate(node->arguments[1]); !status.ok()) return status;
+  if (auto status = Generate(node->arguments[accumulated]); !status.ok()) return status;
   steps_.push_back(step);
   for (const Operand& tile : aside) Release(tile);
   return absl::OkStatus();
@@ -434,6 +438,9 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
       case Step::Kind::kStore:
         instruction.run = kernels::Store(step.memory, step.lane, form);
         break;
+      case Step::Kind::kStoreResult:
+        instruction.run = kernels::StoreResult(step.memory, step.lane, form);
+        break;
       case Step::Kind::kConvert:
         instruction.run = kernels::Convert(step.lane, step.to, form);
         break;
@@ -480,7 +487,7 @@ absl::StatusOr<std::unique_ptr<Region>> RegionBuilder::Build(const Node& root) {
   const uint16_t out = AddOperand(nullptr);
   region_->columns_.push_back({out, static_cast<uint8_t>(DTypeSize(root.type.dtype))});
   Step store;
-  store.kind = Step::Kind::kStore;
+  store.kind = Step::Kind::kStoreResult;
   store.memory = root.type.dtype;
   store.lane = LaneOf(root.type.dtype);
   store.first = {out, 1, vector_elements_};

@@ -38,6 +38,7 @@ class RegionBuilder {
       kLoad,
       kLoadConverted,
       kStore,
+      kStoreResult,
       kConvert,
       kWrap,
       kOperation,
@@ -62,7 +63,7 @@ class RegionBuilder {
   absl::Status Generate(const Node* node);
   absl::Status GenerateOperation(const Node* node);
   absl::Status GenerateCast(const Node* node);
-  absl::Status GenerateSelect(const Node* node);
+  absl::Status GenerateTernary(const Node* node);
 
   // A node as a memory operand, if it is one without further instructions.
   std::optional<Operand> Direct(const Node* node);

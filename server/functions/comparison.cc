@@ -1,4 +1,4 @@
-// Comparisons, and the choice by a condition.
+// Comparisons, and choices by them.
 #include "server/expr/function.h"
 #include "server/kernels/arithmetic.h"
 
@@ -30,6 +30,12 @@ const ElementwiseFunction kFamily[] = {
      3,
      TypeRule::kSelect,
      {kernels::FindSelection, static_cast<int>(kernels::Selection::kSelect), -1}},
+    {"clip",
+     "clip(x, low, high)",
+     "minimum(maximum(x, low), high).",
+     3,
+     TypeRule::kPromote,
+     {kernels::FindSelection, static_cast<int>(kernels::Selection::kClip), -1}},
 };
 
 const ElementwiseRegistration kRegistration(kFamily);

@@ -36,9 +36,9 @@ Handler FindArithmetic(int code, Lane lane, Form form);
 enum class Comparison : int { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
 Handler FindComparison(int code, Lane lane, Form form);
 
-// Ternary: select(condition, a, b) takes a as the accumulator, the condition as the first operand
-// (int32 lanes) and b as the second.
-enum class Selection : int { kSelect };
+// Three arguments. select(condition, a, b) takes a as the accumulator, the condition as the first operand (int32 lanes) and b as
+// the second; clip(x, low, high) takes them in order.
+enum class Selection : int { kSelect, kClip };
 Handler FindSelection(int code, Lane lane, Form form);
 
 // One argument. Integer types have kNegative, kAbsolute, kSign and kInvert; floating ones all but

@@ -101,7 +101,9 @@ HWY_INLINE BitMask<kChunk> ChunkBits(const BitSelectTable& table, const uint8_t*
 }
 
 template <size_t kBytes, size_t kChunk, bool kOneWindow, bool kZero>
-void SelectRows(const BitSelectTable& table, const Column& in, size_t rows, uint8_t* out_bytes) {
+void SelectRows(const BitSelectTable& shared, const Column& in, size_t rows, uint8_t* out_bytes) {
+  // A copy, since the compiler must assume that stores to `out` change what a reference leads to.
+  const BitSelectTable table = shared;
   using T = Element<kBytes>;
   const T* HWY_RESTRICT one = reinterpret_cast<const T*>(table.one);
   const T* HWY_RESTRICT zero = kZero ? nullptr : reinterpret_cast<const T*>(table.zero);

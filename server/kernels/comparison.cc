@@ -109,20 +109,42 @@ Handler ComparisonHandler(int code, Lane lane, Form form) {
   return nullptr;
 }
 
+// minimum(maximum(x, low), high) with the rules of arithmetic.cc: the first stays where it is NaN or equal.
+struct ClipOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V x, V low, V high) {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      const V raised = hn::IfThenElse(hn::Or(hn::Ge(x, low), hn::IsNaN(x)), x, low);
+      return hn::IfThenElse(hn::Or(hn::Le(raised, high), hn::IsNaN(raised)), raised, high);
+    } else {
+      const auto below = hn::Lt(Ordered(d, x), Ordered(d, low));
+      const V raised = hn::IfThenElse(hn::RebindMask(d, below), low, x);
+      const auto above = hn::Lt(Ordered(d, high), Ordered(d, raised));
+      return hn::IfThenElse(hn::RebindMask(d, above), high, raised);
+    }
+  }
+};
+
+template <typename T>
+Handler SelectionOf(int code, Form form) {
+  if (static_cast<Selection>(code) == Selection::kClip) return Ternary<ClipOp, T, T>(form);
+  return Ternary<SelectOp, T, int32_t>(form);
+}
+
 Handler SelectionHandler(int code, Lane lane, Form form) {
   switch (lane) {
     case Lane::kInt32:
-      return Ternary<SelectOp, int32_t, int32_t>(form);
+      return SelectionOf<int32_t>(code, form);
     case Lane::kUint32:
-      return Ternary<SelectOp, uint32_t, int32_t>(form);
+      return SelectionOf<uint32_t>(code, form);
     case Lane::kInt64:
-      return Ternary<SelectOp, int64_t, int32_t>(form);
+      return SelectionOf<int64_t>(code, form);
     case Lane::kUint64:
-      return Ternary<SelectOp, uint64_t, int32_t>(form);
+      return SelectionOf<uint64_t>(code, form);
     case Lane::kFloat32:
-      return Ternary<SelectOp, float, int32_t>(form);
+      return SelectionOf<float>(code, form);
     case Lane::kFloat64:
-      return Ternary<SelectOp, double, int32_t>(form);
+      return SelectionOf<double>(code, form);
   }
   return nullptr;
 }

@@ -2,6 +2,8 @@
 // steps.
 #include "server/kernels/lane_program.h"
 
+#include <limits>
+
 #include "server/kernels/saturate.h"
 #include "server/kernels/targets.h"
 
@@ -44,6 +46,24 @@ void LoadCode(PENSTOCK_CODE_PARAMETERS) {
 #define PENSTOCK_LOAD(k) v##k = Grow(d, LoadAs<From>(d, p + k * step));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
 #undef PENSTOCK_LOAD
+  PENSTOCK_NEXT();
+}
+
+template <class D, class V>
+HWY_INLINE V CanonicalNan(D d, V v) {
+  using T = hn::TFromD<D>;
+  return hn::IfThenElse(hn::IsNaN(v), hn::Set(d, -std::numeric_limits<T>::quiet_NaN()), v);
+}
+
+// A result of floating type.
+template <class F, typename T>
+void StoreResultCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+  T* HWY_RESTRICT p = Operand<T>(ip, s);
+  const size_t step = ip->vector_step;
+#define PENSTOCK_STORE(k) hn::StoreU(CanonicalNan(d, Shrink(d, v##k)), d, p + k * step);
+  PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE)
+#undef PENSTOCK_STORE
   PENSTOCK_NEXT();
 }
 
@@ -94,6 +114,21 @@ Handler StoreFor(Form form) {
   if constexpr (!kIs64<T>) {
     return wide ? PENSTOCK_HANDLER(StoreCode<Wide32, T, M>)
                 : PENSTOCK_HANDLER(StoreCode<Short32, T, M>);
+  }
+  return nullptr;
+}
+
+template <typename T>
+Handler StoreResultFor(Form form) {
+  if (form.span == Span::kOne) return PENSTOCK_HANDLER(StoreResultCode<OneLane, T>);
+  const bool wide = form.span == Span::kWide;
+  if (form.has_64bit) {
+    return wide ? PENSTOCK_HANDLER(StoreResultCode<Wide64, T>)
+                : PENSTOCK_HANDLER(StoreResultCode<Short64, T>);
+  }
+  if constexpr (!kIs64<T>) {
+    return wide ? PENSTOCK_HANDLER(StoreResultCode<Wide32, T>)
+                : PENSTOCK_HANDLER(StoreResultCode<Short32, T>);
   }
   return nullptr;
 }
@@ -249,6 +284,12 @@ Handler FindStore(DType memory, Lane lane, Form form) {
   }
 }
 
+Handler FindStoreResult(DType memory, Lane lane, Form form) {
+  if (lane == Lane::kFloat32) return StoreResultFor<float>(form);
+  if (lane == Lane::kFloat64) return StoreResultFor<double>(form);
+  return FindStore(memory, lane, form);
+}
+
 Handler FindWrap(DType narrow, Form form) {
   switch (narrow) {
     case DType::kInt8:
@@ -293,6 +334,7 @@ HWY_EXPORT(FindConvert);
 HWY_EXPORT(FindLoad);
 HWY_EXPORT(FindLoadConverted);
 HWY_EXPORT(FindStore);
+HWY_EXPORT(FindStoreResult);
 HWY_EXPORT(FindWrap);
 HWY_EXPORT(FindFinish);
 HWY_EXPORT(TargetVectorBytes);
@@ -307,6 +349,9 @@ Handler LoadConverted(DType memory, Lane lane, Form form) {
 }
 Handler Store(DType memory, Lane lane, Form form) {
   return HWY_DYNAMIC_DISPATCH(FindStore)(memory, lane, form);
+}
+Handler StoreResult(DType memory, Lane lane, Form form) {
+  return HWY_DYNAMIC_DISPATCH(FindStoreResult)(memory, lane, form);
 }
 Handler Convert(Lane from, Lane to, Form form) {
   return HWY_DYNAMIC_DISPATCH(FindConvert)(from, to, form);

@@ -99,17 +99,22 @@ using StepLoop = void (*)(const Instruction* first, LaneState& state, size_t ste
                           size_t steps, const uint32_t* periods, int num_cursors);
 StepLoop FindStepLoop();
 
-// Instructions that every program needs.
-Handler Finish();                                           // ends a step
-Handler Load(DType memory, Lane lane,
-             Form form);  // accumulator = memory; null where a conversion is needed
-Handler LoadConverted(DType memory, Lane lane,
-                      Form form);  // the same with the conversion, for the pairs that have one
-Handler Store(DType memory, Lane lane,
-              Form form);                        // memory = accumulator, whose values are in range
-Handler Convert(Lane from, Lane to, Form form);  // saturates towards integers and takes NaN to 0
-// Brings an int32 into the range of a narrower integer by dropping high bits, as NumPy's arithmetic
-// does.
+// Instructions that every program needs. Null where the combination does not exist.
+
+// Ends a step.
+Handler Finish();
+// accumulator = memory.
+Handler Load(DType memory, Lane lane, Form form);
+// The same with a conversion, for the pairs that have one.
+Handler LoadConverted(DType memory, Lane lane, Form form);
+// memory = accumulator, whose values are in range.
+Handler Store(DType memory, Lane lane, Form form);
+// The same for a result: every NaN becomes the one that x86 makes. Which of two NaNs an addition passes on depends on the order
+// that the compiler gives its operands, so the bits of a NaN say nothing, but the bytes of a batch must be equal everywhere.
+Handler StoreResult(DType memory, Lane lane, Form form);
+// Saturates towards integers and takes NaN to 0.
+Handler Convert(Lane from, Lane to, Form form);
+// Brings an int32 into the range of a narrower integer by dropping high bits, as NumPy's arithmetic does.
 Handler WrapInteger(DType narrow, Form form);
 
 }  // namespace penstock::kernels

@@ -184,7 +184,7 @@ template <class D, class V>
 HWY_INLINE V LogSpecial(D d, V u, V result) {
   using T = hn::TFromD<D>;
   const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
-  const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+  const V nan = hn::Set(d, -std::numeric_limits<T>::quiet_NaN());
   result = hn::IfThenElse(hn::Eq(u, infinity), infinity, result);
   result = hn::IfThenElse(hn::Lt(u, hn::Zero(d)), nan, result);
   result = hn::IfThenElse(hn::Eq(u, hn::Zero(d)), hn::Neg(infinity), result);

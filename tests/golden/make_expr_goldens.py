@@ -76,7 +76,7 @@ def saturating(dtype):
 
 FUNCTIONS = {name: getattr(np, name) for name in (
     "where minimum maximum abs sign sqrt exp log log1p tanh floor ceil trunc rint add subtract multiply divide "
-    "floor_divide remainder power negative invert equal less bitwise_and reshape transpose clip").split() if name != "clip"}
+    "floor_divide remainder power negative invert equal less bitwise_and reshape transpose clip").split()}
 # EXCEPTION: casts to integers saturate, drop the fraction and take NaN to 0 (NumPy leaves this undefined or wraps).
 for _name in "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split():
     FUNCTIONS[_name] = saturating(np.dtype(_name).type)
@@ -154,6 +154,8 @@ for a, b in [("f", "g"), ("d", "e"), ("i8", "j8"), ("u8", "i8"), ("u64", "u64 //
 case("maximum(0, f)"), case("minimum(f, 1)"), case("maximum(i64, 7)"), case("minimum(7, u8)")
 case("where(f > 0, f, g)"), case("where(b, 1.5, d)"), case("where(b, u8, i8)"), case("where(i32, i64, 0)"),
 case("where(u8 > 100, u8, 100)"), case("where(b, f, i32)"), case("where(f > 0, 1, 0)"), case("where(d > e, d - e, e - d)")
+case("clip(f, -1, 1)"), case("clip(d, e, 5.0)"), case("clip(u8, 10, 200)"), case("clip(i64, -5, j64)"), case("clip(u64, 7, 1000)")
+case("clip(f, g, g + 1)"), case("clip(f * 255 + 0.5, 0, 255)"), case("uint8(clip(rint(f), 0, 255))")
 for target in "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split():
     for a in ["b", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f", "d"]:
         case(f"{target}({a})")
