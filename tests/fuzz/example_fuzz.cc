@@ -1,0 +1,19 @@
+// Looks for bytes on which ExampleParser and the protobuf library differ.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/codec/example_oracle.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using penstock::DType;
+  static const std::vector<penstock::ExampleFeature> features = {
+      {"d", DType::kString, 1}, {"s", DType::kInt64, 1}, {"f", DType::kFloat32, 2}};
+  const std::string record(reinterpret_cast<const char*>(data), size);
+  const auto theirs = penstock::testing::ParseByProtobuf(record, features);
+  const auto ours = penstock::testing::ParseByPenstock(record, features);
+  if (ours.verdict != theirs.verdict || ours.values != theirs.values) std::abort();
+  return 0;
+}
