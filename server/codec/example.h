@@ -75,7 +75,7 @@ class ExampleParser {
     uint64_t start_mask = 0;  // 0: never matches
   };
 
-  // The position in features_ of a key; -1 if nobody asked for it.
+  // The position in wanted_ of a key; -1 if nobody asked for it.
   int Find(std::string_view key) const;
 
   std::vector<Wanted> wanted_;
