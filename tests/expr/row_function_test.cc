@@ -1,0 +1,194 @@
+// Functions that work row by row: sizes that only the data tells, tiles that go on into arithmetic, errors with their row.
+#include <cstring>
+#include <numeric>
+
+#include "server/expr/function.h"
+#include "server/expr/program.h"
+#include "tests/support/catch.h"
+
+namespace penstock::expr {
+namespace {
+
+// A string of n bytes becomes uint8 (n, 2): each byte and its successor.
+class Pairs : public RowKernel {
+ public:
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    if (in.bytes > 0 && in.data[0] == 'X') return absl::DataLossError("not a pair");
+    out.SetShape({static_cast<int64_t>(in.bytes), 2});
+    for (size_t i = 0; i < in.bytes; ++i) {
+      uint8_t* tile = out.Reserve(2);
+      tile[0] = in.data[i];
+      tile[1] = static_cast<uint8_t>(in.data[i] + 1);
+      out.Commit();
+    }
+    return absl::OkStatus();
+  }
+};
+
+// Any tensor of numbers becomes float32 (times * 3,): its first byte or float, its number of axes, its elements; again and again.
+class Summary : public RowKernel {
+ public:
+  explicit Summary(int64_t times) : times_(times) {}
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    const auto elements = static_cast<float>(*NumElements(in.shape));
+    float first;
+    if (in.bytes == static_cast<size_t>(*NumElements(in.shape))) {
+      first = in.data[0];
+    } else {
+      std::memcpy(&first, in.data, sizeof(first));
+    }
+    // All that Reserve() promises is used: 64 bytes behind may be overwritten.
+    for (int64_t i = 0; i < times_; ++i) {
+      uint8_t* tile = out.Reserve(3 * sizeof(float));
+      std::memset(tile, 0x77, 3 * sizeof(float) + 64);
+      const float values[] = {first + static_cast<float>(i), static_cast<float>(in.shape.size()),
+                              elements};
+      std::memcpy(tile, values, sizeof(values));
+      out.Commit();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t times_;
+};
+
+absl::StatusOr<BoundRowFunction> BindPairs(absl::Span<const Argument> arguments) {
+  if (arguments[0].type.dtype != DType::kString)
+    return absl::InvalidArgumentError("expected a string scalar");
+  return BoundRowFunction{{DType::kUint8, {kUnknownSize, 2}}, std::make_shared<Pairs>(), {0}};
+}
+
+absl::StatusOr<BoundRowFunction> BindSummary(absl::Span<const Argument> arguments) {
+  int64_t times = 1;
+  if (arguments[1].given) {
+    const auto* number =
+        arguments[1].literal ? std::get_if<int64_t>(arguments[1].literal) : nullptr;
+    if (number == nullptr)
+      return absl::InvalidArgumentError("expected a constant integer for times");
+    times = *number;
+  }
+  return BoundRowFunction{{DType::kFloat32, {3 * times}}, std::make_shared<Summary>(times), {0}};
+}
+
+const RowFunctionRegistration kPairs({"test_pairs", "test_pairs(text)",
+                                      "Only for this test: pairs.", BindPairs});
+const RowFunctionRegistration kSummary({"test_summary", "test_summary(x, times=1)",
+                                        "Only for this test: a summary.", BindSummary});
+
+struct Rows {
+  explicit Rows(std::vector<std::string> values) : texts(std::move(values)) {
+    for (std::string& text : texts) {
+      const size_t size = text.size();
+      text.resize(size + 64);
+      rows.push_back({reinterpret_cast<const uint8_t*>(text.data()), size});
+    }
+  }
+  std::vector<std::string> texts;
+  std::vector<RowBytes> rows;
+};
+
+const Signature kInputs = {{"text", {DType::kString, {}}}, {"label", {DType::kInt64, {}}}};
+
+std::vector<float> Run(const std::string& text, const Rows& rows, size_t floats_per_row,
+                       RowStatus* status = nullptr) {
+  MapSource map;
+  map.stage = "map";
+  map.outs = {"n = feature(\"label\")", "y = " + text};
+  auto program = Compile(kInputs, {map});
+  INFO(program.status().ToString());
+  REQUIRE(program.ok());
+  const size_t count = rows.rows.size();
+  std::vector<int64_t> labels(count);
+  std::iota(labels.begin(), labels.end(), 40);
+  std::vector<int64_t> label_out(count + 1, -1);
+  // What follows belongs to somebody else.
+  std::vector<float> out(count * floats_per_row + 32, -7);
+  const Column in[] = {{nullptr, 0, rows.rows.data()},
+                       {reinterpret_cast<uint8_t*>(labels.data()), 8, nullptr}};
+  uint8_t* const outs[] = {reinterpret_cast<uint8_t*>(label_out.data()),
+                           reinterpret_cast<uint8_t*>(out.data())};
+  Arena arena;
+  const RowStatus result = (*program)->Run(static_cast<int>(count), in, outs, arena);
+  if (status != nullptr) {
+    *status = result;
+    return {};
+  }
+  REQUIRE(result.ok());
+  for (size_t i = count * floats_per_row; i < out.size(); ++i) REQUIRE(out[i] == -7);
+  CHECK(label_out[count] == -1);
+  labels.push_back(-1);
+  CHECK(label_out == labels);
+  out.resize(count * floats_per_row);
+  return out;
+}
+
+TEST_CASE("Values of unknown size pass between functions and through arithmetic with constants") {
+  const Rows rows({"abc", "b", "cdefgh"});
+  CHECK(Run("test_summary(test_pairs(text))", rows, 3) ==
+        std::vector<float>{97, 2, 6, 98, 2, 2, 99, 2, 12});
+  CHECK(Run("test_summary(float32(test_pairs(text)) / 2 + 0.5)", rows, 3) ==
+        std::vector<float>{49, 2, 6, 49.5, 2, 2, 50, 2, 12});
+}
+
+TEST_CASE("Arithmetic behind a function takes its tiles") {
+  const Rows rows({"abc", "b", "cdefgh", "d", "e"});
+  std::vector<float> want;
+  for (const auto& [first, elements] : {std::pair(97, 6), {98, 2}, {99, 12}, {100, 2}, {101, 2}}) {
+    for (int i = 0; i < 50; ++i) {
+      for (const float value :
+           {static_cast<float>(first + i), 2.0f, static_cast<float>(elements)}) {
+        want.push_back(2 * (value / 255) - 1);
+      }
+    }
+  }
+  CHECK(Run("2 * (test_summary(test_pairs(text), times=50) / 255) - 1", rows, 150) == want);
+}
+
+TEST_CASE("An array's period goes on from tile to tile") {
+  const Rows rows({"abc", "b"});
+  MapSource map;
+  map.stage = "map";
+  NamedConstant c{"C", DType::kFloat32, false, {}, {1, 10, 100, 2, 20, 200}, {}};
+  map.constants = {c};
+  map.outs = {"y = test_summary(test_pairs(text), 2) * C"};
+  auto program = Compile(kInputs, {map});
+  REQUIRE(program.ok());
+  CHECK_THAT((*program)->DebugString(), Catch::Matchers::Contains("each tile then"));
+  std::vector<float> out(12);
+  const Column in[] = {{nullptr, 0, rows.rows.data()}, {}};
+  uint8_t* const outs[] = {reinterpret_cast<uint8_t*>(out.data())};
+  Arena arena;
+  REQUIRE((*program)->Run(2, in, outs, arena).ok());
+  CHECK(out == std::vector<float>{97, 20, 600, 196, 40, 1200, 98, 20, 200, 198, 40, 400});
+}
+
+TEST_CASE("The lowest failing row is named") {
+  RowStatus status;
+  Run("test_summary(test_pairs(text))", Rows({"abc", "b", "Xyz", "X"}), 3, &status);
+  CHECK_FALSE(status.ok());
+  CHECK(status.row == 2);
+  CHECK(status.status.message() == "not a pair");
+}
+
+TEST_CASE("What needs known sizes is refused") {
+  MapSource map;
+  map.stage = "map";
+  for (const char* out :
+       {"y = test_pairs(text)", "y = test_pairs(text)[0]", "y = test_pairs(text) + [1, 2]",
+        "y = test_pairs(text) + test_pairs(text)[:1]", "y = reshape(test_pairs(text), [-1])"}) {
+    CAPTURE(out);
+    map.outs = {out};
+    const auto program = Compile(kInputs, {map});
+    REQUIRE_FALSE(program.ok());
+    CHECK_THAT(std::string(program.status().message()),
+               Catch::Matchers::Contains("known sizes") ||
+                   Catch::Matchers::Contains("only the data tells"));
+  }
+}
+
+}  // namespace
+}  // namespace penstock::expr

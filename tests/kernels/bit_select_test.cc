@@ -1,0 +1,104 @@
+// Bit choices against their definition, on every instruction set, for all lengths and element sizes.
+#include "server/kernels/bit_select.h"
+
+#include <random>
+#include <vector>
+
+#include "hwy/targets.h"
+#include "server/kernels/gather.h"
+#include "tests/support/catch.h"
+
+namespace penstock::kernels {
+namespace {
+
+TEST_CASE("A table of several windows chooses as the definition says") {
+  hwy::SetSupportedTargetsForTest(0);
+  const int64_t supported = hwy::SupportedTargets();
+  std::mt19937 random(11);
+  int sets = 0;
+  for (const int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
+    if ((supported & target) == 0) continue;
+    ++sets;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    const size_t wide = BitSelectVectorBytes();
+    REQUIRE(wide == (target == HWY_AVX3 ? 64u : target == HWY_AVX2 ? 32u : 16u));
+    for (const size_t chunk : {kMinBitChunk, wide}) {
+      for (const size_t element_bytes : {1, 2, 4, 8}) {
+        for (size_t elements = 1; elements <= 2 * chunk + 1; ++elements) {
+          for (const bool zeros : {false, true}) {
+            // Any bits of the first 32 bytes: two windows at 0 and 16.
+            constexpr size_t kWindows = 2;
+            const size_t chunks = (elements + chunk - 1) / chunk;
+            std::vector<int32_t> index(elements);
+            std::vector<int32_t> offset;
+            std::vector<uint8_t> shuffle(chunks * kWindows * chunk, 0x80);
+            std::vector<uint8_t> mask(chunks * chunk);
+            for (size_t c = 0; c < chunks; ++c) offset.insert(offset.end(), {0, 16});
+            for (size_t i = 0; i < elements; ++i) {
+              index[i] = static_cast<int32_t>(random() % 256);
+              const size_t c = i / chunk;
+              const int32_t byte = index[i] / 8;
+              shuffle[(c * kWindows + byte / 16) * chunk + i % chunk] =
+                  static_cast<uint8_t>(byte % 16);
+              mask[i] = static_cast<uint8_t>(0x80 >> index[i] % 8);
+            }
+            std::vector<uint8_t> one(chunks * chunk * element_bytes);
+            std::vector<uint8_t> zero(one.size());
+            for (uint8_t& b : one) b = static_cast<uint8_t>(random());
+            for (uint8_t& b : zero) b = static_cast<uint8_t>(random());
+            BitSelectTable table;
+            table.element_bytes = element_bytes;
+            table.elements = elements;
+            table.chunk = chunk;
+            table.period_chunks = chunks;
+            table.windows = kWindows;
+            table.offset = offset.data();
+            table.shuffle = shuffle.data();
+            table.mask = mask.data();
+            table.one = one.data();
+            table.zero = zeros ? nullptr : zero.data();
+
+            constexpr size_t kRows = 3;
+            std::vector<uint8_t> data(kRows * 40 + 64);
+            for (uint8_t& b : data) b = static_cast<uint8_t>(random());
+            const Column in{data.data(), 40, nullptr};
+            const size_t bytes = kRows * elements * element_bytes;
+            std::vector<uint8_t> got(bytes + 64, 0xEE);
+            std::vector<uint8_t> want(bytes + 64, 0xEE);
+            FindBitSelect()(table, in, kRows, got.data());
+            BitSelectScalar(index.data(), one.data(), table.zero, elements, element_bytes, in,
+                            kRows, want.data());
+            const bool same = got == want;
+            CAPTURE(hwy::TargetName(target), chunk, element_bytes, elements, zeros);
+            REQUIRE(same);
+          }
+        }
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  CHECK(sets > 0);
+}
+
+TEST_CASE("A gather takes the elements it is told") {
+  std::vector<uint8_t> in(64 * 8);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 37);
+  const std::vector<int32_t> index = {5, 0, 63, 63, 17, 2, 31};
+  for (const size_t size : {1, 2, 4, 8}) {
+    std::vector<uint8_t> out(index.size() * size);
+    Gather(in.data(), index.data(), index.size(), size, out.data());
+    for (size_t i = 0; i < out.size(); ++i)
+      REQUIRE(out[i] == in[index[i / size] * size + i % size]);
+    const std::vector<int32_t> starts = {40, 0, 61};
+    std::vector<uint8_t> runs(starts.size() * 3 * size);
+    GatherRuns(in.data(), starts.data(), starts.size(), 3 * size, size, runs.data());
+    for (size_t i = 0; i < runs.size(); ++i) {
+      REQUIRE(runs[i] == in[starts[i / (3 * size)] * size + i % (3 * size)]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::kernels
