@@ -165,6 +165,7 @@ class Loader {
   }
 
   bool WarnOfCopies() {
+    if (loader_ == nullptr) return true;  // closed meanwhile
     warned_ = true;
     penstock_stats stats;
     penstock_get_stats(loader_, &stats);
@@ -224,6 +225,8 @@ NB_MODULE(_core, m) {
                              "take in the spec to bound it");
              throw nb::python_error();
            })
+      // An object with a length is false when that is zero.
+      .def("__bool__", [](Loader&) { return true; })
       .def_prop_ro("step", &Loader::step, "The step of the batch taken last.")
       .def_prop_ro("epoch", &Loader::epoch, "The epoch of its first row.")
       .def_prop_ro("rows", &Loader::rows, "Its number of rows.")

@@ -203,6 +203,9 @@ def test_a_context_manager(start):
 def test_the_length_is_not_known(start):
     with pytest.raises(TypeError, match="not known"):
         len(start().attach())
+    loader = start("--steps", 2, "--last-rows", 1).attach()
+    assert loader
+    assert [len(batch["y"]) for batch in list(loader)] == [8, 1]
 
 
 def test_timeout(start):
