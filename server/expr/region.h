@@ -47,13 +47,6 @@ class Region {
  private:
   friend class RegionBuilder;
 
-  // A constant in lanes: the splat of one value, or an array repeated so that a step may start
-  // anywhere in its period.
-  struct Buffer {
-    std::vector<uint8_t> bytes;
-    bool splat = false;
-  };
-
   struct Column {
     uint16_t operand;
     uint8_t element_bytes;

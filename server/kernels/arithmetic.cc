@@ -93,6 +93,14 @@ struct Reverse {
   }
 };
 
+template <class Scalar>
+struct ReverseScalar {
+  template <typename T>
+  static T Apply(T a, T b) {
+    return Scalar::Apply(b, a);
+  }
+};
+
 template <class Op>
 Handler ForFloats(Lane lane, Form form) {
   if (lane == Lane::kFloat32) return Binary<Op, float>(form);
@@ -130,15 +138,15 @@ Handler ArithmeticHandler(int code, Lane lane, Form form) {
     case Arithmetic::kFloorDivide:
       return ForAll<ByLane<ScalarFloorDivide>>(lane, form);
     case Arithmetic::kReverseFloorDivide:
-      return ForAll<Reverse<ByLane<ScalarFloorDivide>>>(lane, form);
+      return ForAll<ByLane<ReverseScalar<ScalarFloorDivide>>>(lane, form);
     case Arithmetic::kRemainder:
       return ForAll<ByLane<ScalarRemainder>>(lane, form);
     case Arithmetic::kReverseRemainder:
-      return ForAll<Reverse<ByLane<ScalarRemainder>>>(lane, form);
+      return ForAll<ByLane<ReverseScalar<ScalarRemainder>>>(lane, form);
     case Arithmetic::kPower:
       return ForAll<ByLane<ScalarPower>>(lane, form);
     case Arithmetic::kReversePower:
-      return ForAll<Reverse<ByLane<ScalarPower>>>(lane, form);
+      return ForAll<ByLane<ReverseScalar<ScalarPower>>>(lane, form);
     case Arithmetic::kMinimum:
       return ForAll<MinimumOp>(lane, form);
     case Arithmetic::kMaximum:

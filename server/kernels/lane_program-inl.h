@@ -120,9 +120,16 @@ void BinaryCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<To> to;
   const T* HWY_RESTRICT p = Operand<const T>(ip, s);
-  const size_t step = ip->vector_step;
+  // A broadcast operand is loaded once; any other lies at constant distances, which addresses take for nothing.
+  if (ip->vector_step == 0) {
+    const auto b = hn::LoadU(d, p);
+#define PENSTOCK_BINARY(k) v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), b));
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+    PENSTOCK_NEXT();
+  }
 #define PENSTOCK_BINARY(k) \
-  v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d, p + k * step)));
+  v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d, p + k * kLanesOf<decltype(d)>)));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
 #undef PENSTOCK_BINARY
   PENSTOCK_NEXT();
@@ -168,6 +175,11 @@ struct ByLane {
   }
 };
 
+template <class Op>
+inline constexpr bool kIsByLane = false;
+template <class Scalar>
+inline constexpr bool kIsByLane<ByLane<Scalar>> = true;
+
 template <typename T>
 inline constexpr bool kIs64 = sizeof(T) == 8;
 // Types that have code of eight vectors; the rarer ones make do with two.
@@ -197,7 +209,7 @@ Handler Binary(Form form) {
   if (form.span == Span::kShort) {
     if (form.has_64bit) return PENSTOCK_HANDLER(BinaryCode<Short64, Op, T, To>);
     if constexpr (!k64) return PENSTOCK_HANDLER(BinaryCode<Short32, Op, T, To>);
-  } else if constexpr (kHasWide<T>) {
+  } else if constexpr (kHasWide<T> && !kIsByLane<Op>) {
     if (form.has_64bit) return PENSTOCK_HANDLER(BinaryCode<Wide64, Op, T, To>);
     if constexpr (!k64) return PENSTOCK_HANDLER(BinaryCode<Wide32, Op, T, To>);
   }

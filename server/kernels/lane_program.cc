@@ -32,8 +32,11 @@ HWY_INLINE hn::Vec<D> LoadAs(D d, const From* HWY_RESTRICT p) {
     const hn::Rebind<int32_t, D> di;
     return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(from, p)));
   } else {
+    // Columns may lie at any address.
+    HWY_ALIGN From in[kLanesOf<D>];
     HWY_ALIGN To values[kLanesOf<D>];
-    for (size_t i = 0; i < kLanesOf<D>; ++i) values[i] = SaturateCast<To>(p[i]);
+    hwy::CopyBytes<sizeof(in)>(p, in);
+    for (size_t i = 0; i < kLanesOf<D>; ++i) values[i] = SaturateCast<To>(in[i]);
     return hn::Load(d, values);
   }
 }
@@ -42,8 +45,11 @@ template <class F, typename From, typename To>
 void LoadCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<To> d;
   const From* HWY_RESTRICT p = Operand<const From>(ip, s);
-  const size_t step = ip->vector_step;
-#define PENSTOCK_LOAD(k) v##k = Grow(d, LoadAs<From>(d, p + k * step));
+  if (ip->vector_step == 0) {
+    v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = Grow(d, LoadAs<From>(d, p));
+    PENSTOCK_NEXT();
+  }
+#define PENSTOCK_LOAD(k) v##k = Grow(d, LoadAs<From>(d, p + k * kLanesOf<decltype(d)>));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
 #undef PENSTOCK_LOAD
   PENSTOCK_NEXT();
@@ -60,8 +66,8 @@ template <class F, typename T>
 void StoreResultCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   T* HWY_RESTRICT p = Operand<T>(ip, s);
-  const size_t step = ip->vector_step;
-#define PENSTOCK_STORE(k) hn::StoreU(CanonicalNan(d, Shrink(d, v##k)), d, p + k * step);
+  constexpr size_t kStep = kLanesOf<decltype(d)>;
+#define PENSTOCK_STORE(k) hn::StoreU(CanonicalNan(d, Shrink(d, v##k)), d, p + k * kStep);
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE)
 #undef PENSTOCK_STORE
   PENSTOCK_NEXT();
@@ -72,12 +78,12 @@ void StoreCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const hn::Rebind<To, decltype(d)> to;
   To* HWY_RESTRICT p = Operand<To>(ip, s);
-  const size_t step = ip->vector_step;
-#define PENSTOCK_STORE(k)                                            \
-  if constexpr (std::is_same_v<T, To>) {                             \
-    hn::StoreU(Shrink(d, v##k), d, p + k * step);                    \
-  } else {                                                           \
-    hn::StoreU(hn::DemoteTo(to, Shrink(d, v##k)), to, p + k * step); \
+  constexpr size_t kStep = kLanesOf<decltype(d)>;
+#define PENSTOCK_STORE(k)                                             \
+  if constexpr (std::is_same_v<T, To>) {                              \
+    hn::StoreU(Shrink(d, v##k), d, p + k * kStep);                    \
+  } else {                                                            \
+    hn::StoreU(hn::DemoteTo(to, Shrink(d, v##k)), to, p + k * kStep); \
   }
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE)
 #undef PENSTOCK_STORE
