@@ -92,7 +92,7 @@ absl::Status PrivateDaemon::Spawn(const ring::Descriptor& owner_end,
                                     "--socket",
                                     socket_,
                                     "--log-level",
-                                    "warning",
+                                    "error",  // its owner reports what goes wrong
                                     "--exit-with-parent",
                                     absl::StrCat(owner_end.get()),
                                     "--ready-fd",

@@ -81,7 +81,7 @@ void RingSink::Finish(const absl::Status& status) {
     if (outcome_) return;
     outcome_ = status;
   }
-  if (!status.ok()) spdlog::error("pipeline {} failed: {}", pipeline_, status.ToString());
+  if (!status.ok()) spdlog::warn("pipeline {} failed: {}", pipeline_, status.ToString());
   const ring::Status end = ToRing(status);
   writer_->Finish(end.code, end.message);
 }

@@ -1,0 +1,147 @@
+"""The `penstock` command: what it prints, writes and returns."""
+
+import re
+
+import numpy
+import pytest
+
+from tfrecord_files import crc32c
+
+
+def test_the_life_of_a_pipeline(remote, counter):
+    spec = counter(more="stage { repeat {} }")
+    # Its seed is drawn at creation and shown by get.
+    spec.write_text(spec.read_text().replace("stage { batch", "stage { shuffle { buffer_size: 10 } } stage { batch"))
+    created = remote("create", spec)
+    assert created.code == 0, created
+    assert re.search(r"^n +int64 +\(\?,\)$", created.out, re.M), created
+    assert re.search(r"^x +float32 +\(\?,\)$", created.out, re.M), created
+    listed = remote("list")
+    assert re.search(r"^counter +running +8 ", listed.out, re.M), listed
+    got = remote("get", "counter")
+    assert re.search(r"seed: \d+", got.out), got
+    stats = remote("stats", "counter", "--interval", "0")
+    assert stats.code == 0, stats
+    assert "no consumers" in stats.out
+    assert re.search(r"^bottleneck: ", stats.out, re.M), stats
+    again = remote("create", spec)
+    assert again.code == 1
+    assert 'ALREADY_EXISTS: a pipeline "counter" exists' in again.err
+    assert remote("delete", "counter").code == 0
+    gone = remote("get", "counter")
+    assert gone.code == 1
+    assert "NOT_FOUND" in gone.err
+
+
+def test_get_prints_a_spec_that_can_be_created(remote, counter, tmp_path):
+    assert remote("create", counter()).code == 0
+    (tmp_path / "got.textproto").write_text(remote("get", "counter").out)
+    result = remote("create", "got.textproto", "--name", "again")
+    assert result.code == 0, result
+
+
+def test_run_writes_what_numpy_reads(penstock_command, counter, tmp_path):
+    result = penstock_command("run", counter(), "--out", "out")
+    assert result.code == 0, result
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert files == [f"step-{step:06d}.npz" for step in range(11)]
+    rows = []
+    for name in files:
+        with numpy.load(tmp_path / "out" / name) as arrays:
+            assert sorted(arrays) == ["n", "x"]
+            assert arrays["n"].dtype == numpy.int64
+            assert arrays["x"].dtype == numpy.float32
+            numpy.testing.assert_array_equal(arrays["x"], 2 * arrays["n"])
+            rows.extend(arrays["n"])
+    assert rows == list(range(42))
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_run_prints_a_line_a_batch(penstock_command, counter):
+    result = penstock_command("run", counter(), "--steps", "2")
+    assert result.code == 0, result
+    lines = result.out.splitlines()
+    assert len(lines) == 2
+    n = numpy.arange(4, 8, dtype=numpy.int64)
+    x = (2 * n).astype(numpy.float32)
+    assert lines[1] == (f"step 1  epoch 0  n int64 (4,) crc32c={crc32c(n.tobytes()):08x}"
+                        f"  x float32 (4,) crc32c={crc32c(x.tobytes()):08x}")
+
+
+def test_run_of_fewer_and_more_steps(penstock_command, counter):
+    assert len(penstock_command("run", counter(), "--steps", "3").out.splitlines()) == 3
+    longer = penstock_command("run", counter(), "--steps", "1000")
+    assert longer.code == 0
+    assert len(longer.out.splitlines()) == 11
+
+
+def test_run_of_an_endless_stream_needs_steps(penstock_command, counter):
+    spec = counter(more="stage { repeat {} }")
+    result = penstock_command("run", spec)
+    assert result.code == 2
+    assert "--steps N" in result.err
+    assert len(penstock_command("run", spec, "--steps", "30").out.splitlines()) == 30
+
+
+def test_run_in_a_shared_daemon_deletes_its_pipeline(remote, counter):
+    assert len(remote("run", counter(), "--steps", "2").out.splitlines()) == 2
+    assert "run-" not in remote("list").out
+
+
+def test_workers_do_not_change_the_bytes(penstock_command, counter):
+    spec = counter(records=3000)
+    outputs = {penstock_command("run", spec, "--workers", workers).out for workers in (1, 2, 8)}
+    assert len(outputs) == 1
+    assert len(outputs.pop().splitlines()) == 750
+
+
+def test_files_and_constants_are_overridden(penstock_command, counter, tmp_path):
+    spec = counter()
+    counter("other", records=3)
+    plain = penstock_command("run", spec, "--files", "other.tfrecord", "--set", "K=3", "--out", "a")
+    assert plain.code == 0, plain
+    named = penstock_command("run", spec, "--files", "tfrecord=oth*.tfrecord", "--set", "map.K=3", "--out", "b")
+    assert named.code == 0, named
+    for folder in "ab":
+        with numpy.load(tmp_path / folder / "step-000000.npz") as arrays:
+            numpy.testing.assert_array_equal(arrays["x"], [0, 3, 6])
+
+
+def test_an_ambiguous_override_lists_the_stages(penstock_command, counter):
+    spec = counter(more='stage { name: "late" map { constant { name: "K" value: 1 } out: "y = x * K" } }')
+    result = penstock_command("validate", spec, "--set", "K=3")
+    assert result.code == 1
+    assert 'several stages have a constant "K": map, late; name one: STAGE.K=3' in result.err
+    assert penstock_command("validate", spec, "--set", "late.K=3").code == 0
+
+
+def test_validate_prints_the_signature(penstock_command, counter, tmp_path):
+    result = penstock_command("validate", counter())
+    assert result.code == 0, result
+    assert result.out == "n  int64     (?,)\nx  float32   (?,)\n"
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [
+    [],
+    ["no-such-command"],
+    ["run"],
+    ["run", "SPEC", "--steps", "0"],
+    ["run", "SPEC", "--steps", "x"],
+    ["run", "SPEC", "--workers", "-1"],
+    ["run", "SPEC", "--set", "K"],
+    ["validate", "SPEC", "--no-such-flag"],
+    ["list", "too", "many"],
+])
+def test_usage_errors(penstock_command, counter, words):
+    spec = counter()
+    result = penstock_command(*[spec if word == "SPEC" else word for word in words])
+    assert result.code == 2, result
+    assert result.err
+
+
+def test_help_is_no_error(penstock_command):
+    for words in (["--help"], ["run", "--help"]):
+        result = penstock_command(*words)
+        assert result.code == 0
+        assert "Usage:" in result.out

@@ -1,0 +1,128 @@
+"""penstockd from its start to its end."""
+
+import os
+import resource
+import signal
+import socket
+import stat
+import subprocess
+
+import pytest
+
+from conftest import Daemon, Penstock, children, eventually, is_alive, process_fields, program
+
+
+def run_daemon(*words):
+    done = subprocess.run([program("penstockd"), *map(str, words)], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(tmp_path, number, counter):
+    daemon = Daemon(tmp_path / "run" / "penstock.sock")
+    penstock = Penstock(tmp_path, daemon.socket)
+    assert penstock("create", counter(more="stage { repeat {} }")).code == 0
+    assert daemon.stop(number) == 0
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_modes(daemon, tmp_path):
+    assert stat.S_IMODE(os.stat(daemon.socket).st_mode) == 0o660
+    assert stat.S_IMODE(os.stat(tmp_path / "run").st_mode) == 0o750
+
+
+def test_a_second_daemon_is_refused_and_the_first_lives_on(daemon, remote):
+    code, _, error = run_daemon("--socket", daemon.socket)
+    assert code == 1
+    assert f"another penstockd (process {daemon.pid}) serves {daemon.socket}" in error
+    assert remote("list").code == 0
+
+
+def test_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
+    first = Daemon(tmp_path / "penstock.sock")
+    first.kill()
+    assert (tmp_path / "penstock.sock").exists()
+    second = Daemon(tmp_path / "penstock.sock")
+    assert second.is_ready
+    assert Penstock(tmp_path, second.socket)("list").code == 0
+    assert second.stop() == 0
+
+
+def test_a_file_that_is_no_socket_is_not_replaced(tmp_path):
+    path = tmp_path / "precious"
+    path.write_text("data")
+    code, _, error = run_daemon("--socket", path)
+    assert code == 1
+    assert "exists and is not a socket" in error
+    assert path.read_text() == "data"
+
+
+def test_config_is_checked(tmp_path):
+    config = tmp_path / "penstockd.textproto"
+    config.write_text("worker_defaults {\n  wokers: 3\n}\n")
+    code, _, error = run_daemon("--config", config, "--check-config")
+    assert code == 78
+    assert f'{config}:2:9: unknown field "wokers" in WorkerDefaults, did you mean "workers"?' in error
+    config.write_text(f'socket: "{tmp_path}/s"\nworker_defaults {{ workers: 3 }}')
+    code, out, _ = run_daemon("--config", config, "--check-config")
+    assert code == 0
+    assert "workers: 3" in out
+    assert not (tmp_path / "s").exists()
+    assert run_daemon("--config", tmp_path / "none")[0] == 78
+    assert run_daemon("--no-such-flag")[0] == 2
+    assert run_daemon("--socket", "/" + "x" * 200)[0] == 78
+
+
+def test_the_owners_end_stops_it(tmp_path):
+    reading, writing = os.pipe()
+    process = subprocess.Popen([program("penstockd"), "--socket", tmp_path / "run" / "s", "--exit-with-parent", str(reading)],
+                               pass_fds=[reading], stderr=subprocess.DEVNULL)
+    os.close(reading)
+    eventually(lambda: (tmp_path / "run" / "s").exists())
+    assert process.poll() is None
+    os.close(writing)
+    assert process.wait(60) == 0
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_descriptors_it_refuses_and_recovers(tmp_path, counter):
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
+
+    daemon = Daemon(tmp_path / "penstock.sock", "--log-level", "error", limits=few_descriptors)
+    visitors = []
+    for _ in range(100):
+        visitor = socket.socket(socket.AF_UNIX)
+        visitor.connect(daemon.socket)
+        visitors.append(visitor)
+    # Those for whom there is no descriptor are hung up on at once, rather than left waiting.
+    visitors[-1].settimeout(60)
+    assert visitors[-1].recv(1) == b""
+    before = cpu_ticks(daemon.pid)
+    with pytest.raises(TimeoutError):
+        visitors[0].settimeout(0.3)
+        visitors[0].recv(1)
+    assert cpu_ticks(daemon.pid) - before <= 10, "the daemon spins"
+    for visitor in visitors:
+        visitor.close()
+    penstock = Penstock(tmp_path, daemon.socket)
+    eventually(lambda: penstock("list").code == 0)
+    assert daemon.stop() == 0
+
+
+def cpu_ticks(pid):
+    fields = process_fields(pid)
+    return int(fields[11]) + int(fields[12])
+
+
+def test_kill_of_the_command_leaves_no_daemon(penstock_command, counter, tmp_path):
+    spec = counter(more="stage { repeat {} }")
+    process = penstock_command.start("run", spec, "--steps", "1000000000")
+    process.stdout.readline()
+    [private_daemon] = children(process.pid)
+    process.kill()
+    process.wait(60)
+    process.stdout.close()
+    process.stderr.close()
+    eventually(lambda: not is_alive(private_daemon))
+    eventually(lambda: list((tmp_path / "tmp").iterdir()) == [])
