@@ -98,6 +98,21 @@ TEST_CASE("CRC-32C has the check value of its definition, and the mask of Tensor
   CHECK(MaskCrc32c(0x00008000u) == 0xa282ead9u);
 }
 
+TEST_CASE("CRC-32C of every length equals the definition, bit by bit") {
+  std::vector<uint8_t> bytes(700);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 167 + i / 7);
+  uint32_t crc = ~uint32_t{0};
+  for (size_t size = 0; size <= bytes.size(); ++size) {
+    CHECK(Crc32c(bytes.data(), size) == ~crc);
+    // Data that begins elsewhere in a cache line, in memory of just its size.
+    const std::vector<uint8_t> copy(bytes.begin(), bytes.begin() + size);
+    CHECK(Crc32c(copy.data(), size) == ~crc);
+    if (size == bytes.size()) break;
+    crc ^= bytes[size];
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+  }
+}
+
 TEST_CASE(
     "A file cut at every point gives the whole records and then an error with the offset of the "
     "cut one") {
