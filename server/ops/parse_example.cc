@@ -88,8 +88,8 @@ class ParseExampleOp final : public WorkOp {
   absl::Status Finish(size_t i, const ExampleValue& value, RowBytes* place, uint8_t* target) const {
     const Parsed& feature = features_[i];
     if (!value.present && !feature.has_default) {
-      return absl::InvalidArgumentError(absl::StrCat("feature \"", output_[i].name,
-                                                     "\": missing, and the spec gives no default"));
+      return absl::DataLossError(absl::StrCat("feature \"", output_[i].name,
+                                              "\": missing, and the spec gives no default"));
     }
     if (!IsBytes(i)) {
       if (!value.present) std::memcpy(target, feature.default_value.data(), feature.row_bytes);
@@ -99,8 +99,8 @@ class ParseExampleOp final : public WorkOp {
     if (!value.present)
       bytes = {feature.default_value.data(), feature.default_value.size() - Arena::kPadding};
     if (feature.fixed_bytes && bytes.size != feature.length) {
-      return absl::InvalidArgumentError(absl::StrCat("feature \"", output_[i].name, "\": expected ",
-                                                     feature.length, " bytes, found ", bytes.size));
+      return absl::DataLossError(absl::StrCat("feature \"", output_[i].name, "\": expected ",
+                                              feature.length, " bytes, found ", bytes.size));
     }
     if (place != nullptr) {
       *place = bytes;

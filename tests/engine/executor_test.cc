@@ -221,7 +221,7 @@ TEST_CASE("A missing feature takes its default or is an error with its address")
   const RunResult missing = RunText(source +
                                     "stage { parse_example { feature { key: 'x' int64 {} } } } "
                                     "stage { batch { batch_size: 6 } }");
-  CHECK(missing.status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(missing.status.code() == absl::StatusCode::kDataLoss);
   CHECK(absl::StrContains(std::string(missing.status.message()), "feature \"x\": missing"));
   CHECK(absl::StrContains(std::string(missing.status.message()), "record 0, offset 0"));
 }
