@@ -11,6 +11,13 @@
 #include "spdlog/spdlog.h"
 
 namespace penstock {
+namespace {
+
+// For calls that run at the same time; one more waits. Each call is short, but a creation may
+// allocate for a second.
+constexpr int kMaxThreads = 16;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(
     EventLoop& loop, PipelineTable& table, const v1::ConnectionLimits& limits) {
@@ -21,6 +28,9 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(
   grpc::ServerBuilder builder;
   builder.RegisterService(&control->service_);
   builder.SetMaxReceiveMessageSize(limits.max_message_bytes());
+  grpc::ResourceQuota quota("control");
+  quota.SetMaxThreads(kMaxThreads);
+  builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 16);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ring/memory_limit.h"
 #include "server/base/signature.h"
 #include "spdlog/spdlog.h"
 
@@ -47,7 +48,17 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
-  return CheckPipeline(spec, defaults_, files_);
+  absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, defaults_, files_);
+  if (!checked.ok()) return checked;
+  // Create() would meet the same limit when it makes the ring.
+  uint64_t ring_bytes = 0;
+  const uint64_t slot_bytes = checked->plan->slot_bytes();
+  if (__builtin_mul_overflow(checked->slots, slot_bytes, &ring_bytes)) ring_bytes = UINT64_MAX;
+  const ring::Status memory = ring::CheckMemory(
+      absl::StrCat("a ring of ", checked->slots, " slots of ", ring::BytesToString(slot_bytes)),
+      ring_bytes, ring::ReadMemoryAtHand());
+  if (!memory.ok()) return FromRing(memory);
+  return checked;
 }
 
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string& name) const {

@@ -181,12 +181,12 @@ def test_a_ring_larger_than_memory(remote, tmp_path):
     (tmp_path / "data.tfrecord").write_bytes(sound())
     spec = CHESS_LIKE.replace("batch_size: 2", "batch_size: 16000000").replace("unpack_bits(d)", "float64(unpack_bits(d))")
     (tmp_path / "bad.textproto").write_text(spec + "ring { slots: 64 }")
-    result = remote("create", "bad.textproto")
-    assert result.code == 1
-    assert "RESOURCE_EXHAUSTED" in result.err
-    # What it needs, and what there is.
-    assert len(re.findall(r"\d+\.\d GiB", result.err)) >= 3, result
-    assert "64 slots" in result.err
+    for command in ("validate", "create"):
+        result = remote(command, "bad.textproto")
+        assert result.code == 1
+        assert "RESOURCE_EXHAUSTED: a ring of 64 slots" in result.err
+        # What it needs, and what there is.
+        assert len(re.findall(r"\d+\.\d GiB", result.err)) >= 3, result
     assert remote("list").code == 0
 
 
