@@ -24,6 +24,10 @@ class BlockRunner {
   void Run(Step* step, uint32_t first, uint32_t rows);
 
  private:
+  // Brings the bytes of rows [first, end) nearer.
+  static void Fetch(const Step& step, uint32_t first, uint32_t end);
+  // False when a row failed.
+  bool RunStrip(Step* step, uint32_t first, uint32_t rows);
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
   // Where the bytes of the records lie; late records are read.
   RowStatus FindBytes(const Step& step, uint32_t first, uint32_t rows, RowBytes* bytes);

@@ -10,11 +10,6 @@
 namespace penstock {
 namespace {
 
-// Rows whose bytes are fetched ahead of the one that is parsed, and how much of each. (Measured:
-// the largest single gain when records lie scattered.)
-constexpr int kRowsAhead = 8;
-constexpr size_t kBytesAhead = 320;
-
 constexpr size_t kMaxFeatures = 4096;
 constexpr int64_t kMaxValues = 1 << 26;  // of one feature: a default is kept in memory
 
@@ -57,9 +52,7 @@ class ParseExampleOp final : public WorkOp {
       }
       out[i].row_bytes = feature.row_bytes;
     }
-    for (int row = 0; row < std::min(rows, kRowsAhead); ++row) Prefetch(records, row);
     for (int row = 0; row < rows; ++row) {
-      if (row + kRowsAhead < rows) Prefetch(records, row + kRowsAhead);
       for (size_t i = 0; i < num_features; ++i) {
         if (!IsBytes(i)) numbers[i] = out[i].data + row * features_[i].row_bytes;
       }
@@ -76,12 +69,6 @@ class ParseExampleOp final : public WorkOp {
  private:
   bool IsBytes(size_t i) const {
     return features_[i].fixed_bytes || output_[i].type.dtype == DType::kString;
-  }
-
-  static void Prefetch(const Column& records, int row) {
-    const uint8_t* data = records.row(row);
-    const size_t bytes = std::min(records.row_size(row), kBytesAhead);
-    for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(data + offset);
   }
 
   // Puts one value of one row in its place: a default if it is missing, a view or a copy of bytes.
