@@ -81,8 +81,8 @@ absl::Status MakeFolder(const std::string& path) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", path));
 }
 
-// A spec without a name gets one; in a shared daemon, a name that is free.
-void ChooseName(const DaemonConnection& daemon, v1::SpecSource* source) {
+// A name that is free in a shared daemon too, whatever the spec says.
+void ChooseName(v1::SpecSource* source) {
   v1::SpecOverrides* overrides = source->mutable_overrides();
   if (overrides->name().empty()) overrides->set_name(absl::StrCat("run-", getpid()));
 }
@@ -106,7 +106,7 @@ int Run(const std::string& socket, const RunArguments& arguments) {
     const absl::Status status = MakeFolder(arguments.out);
     if (!status.ok()) return Report("run", status);
   }
-  ChooseName(*daemon, &*source);
+  ChooseName(&*source);
   const auto pipeline = daemon->Create(*source);
   if (!pipeline.ok()) return Report("run", pipeline.status());
   const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);

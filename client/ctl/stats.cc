@@ -40,7 +40,7 @@ void PrintTotals(const Interval& interval) {
               ByteCount(stats.bytes_read()).c_str());
   std::printf("workers     %u\n", stats.workers());
   std::printf("ring        %u slots, %s\n", stats.slots(),
-              ByteCount(stats.segment_bytes()).c_str());
+              ByteCount(stats.ring_bytes()).c_str());
   std::printf("slot wait   %.1f %% of the time\n",
               interval.Share(stats.slot_wait_ns() - interval.from.slot_wait_ns()));
 }

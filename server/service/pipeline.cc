@@ -144,7 +144,7 @@ v1::PipelineStats Pipeline::Stats() const {
     out->set_leases(consumer.leases);
   }
   result.set_slots(sink_->writer().slots());
-  result.set_segment_bytes(sink_->writer().segment_bytes());
+  result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());
 
   std::lock_guard<std::mutex> lock(mutex_);
   if (executor_ == nullptr) return result;

@@ -15,8 +15,7 @@ constexpr uint64_t kMaxAssumedCacheBytes = 32 << 20;
 constexpr uint64_t kFallbackCacheBytes = 8 << 20;
 constexpr uint32_t kMinSlots = 3;
 constexpr uint32_t kMaxDefaultSlots = 8;
-// Address space for more slots when several consumers attach.
-constexpr uint32_t kSpareSlots = 6;
+// Address space for the slots that more consumers will need; it costs nothing until they attach.
 constexpr uint32_t kMaxSlots = 64;
 
 }  // namespace
@@ -51,7 +50,7 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
     options.tensors.push_back(std::move(spec));
   }
   options.slots = slots;
-  options.slots_max = std::min(slots + kSpareSlots, kMaxSlots);
+  options.slots_max = kMaxSlots;
   std::unique_ptr<ring::Writer> writer;
   const ring::Status status = ring::Writer::Create(options, &writer);
   if (status.code != ring::Code::kOk) return FromRing(status);
