@@ -67,14 +67,18 @@ void Listener::AcceptAll() {
   }
 }
 
+bool Listener::CountRefusal() {
+  ++refused_;
+  return (refused_ & (refused_ - 1)) == 0;
+}
+
 void Listener::Admit(ring::Descriptor socket) {
   ring::Peer peer;
   const ring::Status status = ring::CheckPeer(socket.get(), &peer);
   ring::Descriptor pidfd(peer.pidfd);
   if (!status.ok()) return;
   if (!allowed_uids_.contains(peer.uid)) {
-    // Powers of two, so that nobody fills the log by knocking.
-    if ((++refused_ & (refused_ - 1)) == 0) {
+    if (CountRefusal()) {
       spdlog::warn("refused a connection of uid {}: not in allowed_uids ({} refused so far)",
                    peer.uid, refused_);
     }
@@ -87,7 +91,7 @@ void Listener::RefuseOne() {
   spare_ = ring::Descriptor();
   ring::Descriptor refused(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
   const bool accepted = static_cast<bool>(refused);
-  if ((++refused_ & (refused_ - 1)) == 0) {
+  if (CountRefusal()) {
     spdlog::warn("refused a connection: no free descriptors ({} refused so far)", refused_);
   }
   refused = ring::Descriptor();

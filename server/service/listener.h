@@ -44,6 +44,8 @@ class Listener {
   void AcceptAll();
   void Admit(ring::Descriptor socket);
   void RefuseOne();
+  // Counts it; true at powers of two, so that nobody fills the log by knocking.
+  bool CountRefusal();
 
   EventLoop& loop_;
   const int listening_;

@@ -44,7 +44,7 @@ class TestDaemon {
     char byte;
     REQUIRE(read(ready_end.get(), &byte, 1) == 1);
   }
-  ~TestDaemon() { Stop(); }
+  ~TestDaemon() { (void)Stop(); }
 
   absl::Status Stop() {
     { const ring::Descriptor closed = std::move(owner_); }
