@@ -10,7 +10,7 @@ namespace {
 
 // Rows that go through all ops before the next ones are looked at. While a strip is computed, whose stores keep the memory
 // busy, the records of the next one come nearer.
-constexpr uint32_t kStripRows = 16;
+constexpr uint32_t kStripRows = 32;
 // Of each record; what lies behind follows by itself.
 constexpr uint32_t kFetchedBytes = 512;
 

@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 constexpr uint32_t kMaxBlockRows = 64;
-constexpr size_t kBlockBytes = 256 << 10;
+constexpr size_t kBlockBytes = 800 << 10;
 
 // The field of Stage that is set, or null.
 const google::protobuf::FieldDescriptor* OpField(const v1::Stage& stage) {

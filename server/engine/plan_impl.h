@@ -29,8 +29,7 @@ class PlanImpl final : public Plan {
   const std::vector<PlannedWork>& work() const { return built_.work_; }
   // Bytes of one row of each tensor.
   const std::vector<size_t>& row_bytes() const { return row_bytes_; }
-  // Rows that one task computes: enough to make a task worth its hand-over, few enough that its
-  // output stays in L2.
+  // Rows that one task computes: a power of two.
   uint32_t block_rows() const { return block_rows_; }
 
  private:
