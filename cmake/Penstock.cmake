@@ -14,8 +14,6 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
-# What the sanitizers' builds use (lane programs are chains of sibling calls): enough to run the tests in seconds, and half of the time to compile.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -foptimize-sibling-calls -g1")
 
 find_program(CCACHE ccache)
 if(CCACHE)

@@ -18,7 +18,7 @@ struct InstructionSet {
 
 inline std::vector<InstructionSet> InstructionSets() {
   hwy::SetSupportedTargetsForTest(0);
-  const int64_t supported = hwy::SupportedTargets();
+  const int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
   std::vector<InstructionSet> sets = {{"scalar", HWY_SSE4, Lanes::kScalar}};
   for (const int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
     if (supported & target) sets.push_back({hwy::TargetName(target), target, Lanes::kVector});
