@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+// Before highway's own headers.
+#include "server/kernels/targets.h"
+
 #include "hwy/targets.h"
 #include "server/expr/region.h"
 

@@ -4,6 +4,9 @@
 #include <random>
 #include <vector>
 
+// Before highway's own headers.
+#include "server/kernels/targets.h"
+
 #include "hwy/targets.h"
 #include "server/kernels/gather.h"
 #include "tests/support/catch.h"
