@@ -2,7 +2,8 @@
 // chess-00007-of-00008.tfrecord.
 //
 // Threads:  Create() and Close() from one thread; between them each shard may be written by a
-// thread of its own. Owns:     the open files; without Close() none of them stays behind.
+//           thread of its own.
+// Owns:     the open files; without Close() none of them stays behind.
 #pragma once
 
 #include <memory>

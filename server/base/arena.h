@@ -2,8 +2,10 @@
 //
 // Threads:  one thread.
 // Owns:     its chunks, until destruction; Reset() makes them free for the next block and keeps
-// them. Limits:   a single allocation of any size; what is kept between blocks is the largest
-// block's need. Cost:     an addition; malloc only while the need still grows.
+//           them.
+// Limits:   a single allocation of any size; what is kept between blocks is the largest block's
+//           need.
+// Cost:     an addition; malloc only while the need still grows.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,9 @@
 // them to the rows of steps.
 //
 // Threads:  one at a time (the executor's front lock); the ReadQueue it fills is emptied by any
-// worker. Owns:     the order ops with their state. Cost:     about 10 ns a record.
+//           worker.
+// Owns:     the order ops with their state.
+// Cost:     about 10 ns a record.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // Read tasks: the next records of a file, which the front has asked for and a worker will find.
 //
 // Threads:  Push() by the front; Pop() by any worker; a request's fields belong to the worker
-// between Pop() and the store of `done`, else to the front. Owns:     nothing; a request lives
-// until the front has seen it done.
+//           between Pop() and the store of `done`, else to the front.
+// Owns:     nothing; a request lives until the front has seen it done.
 #pragma once
 
 #include <atomic>

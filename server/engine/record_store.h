@@ -6,10 +6,10 @@
 // are taken again last in, first out.
 //
 // Threads:  safe from any thread; a CellCache belongs to one thread and takes cells in bulk, so
-// that the lock is rare. Owns:     all cells, until destruction. Limits:   records of up to
-// kLateRecordBytes. A cell is at most 15 bytes larger than a record below 128 bytes, and 63 above,
-// where it
-//           begins on a cache line.
+//           that the lock is rare.
+// Owns:     all cells, until destruction.
+// Limits:   records of up to kLateRecordBytes. A cell is at most 15 bytes larger than a record
+//           below 128 bytes, and 63 above, where it begins on a cache line.
 #pragma once
 
 #include <cstddef>

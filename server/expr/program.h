@@ -2,8 +2,9 @@
 // blocks of rows.
 //
 // Threads:  a Program is constant after Compile(); Run() is safe from any thread, each with its own
-// Arena. Cost:     Compile() allocates and may take a millisecond; Run() allocates nothing but from
-// the arena.
+//           Arena.
+// Cost:     Compile() allocates and may take a millisecond; Run() allocates nothing but from the
+//           arena.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 //
 // Threads:  one thread.
 // Owns:     the message under construction; Serialize() hands out a view that the next call on the
-// builder ends. Cost:     appends to two buffers that keep their capacity from one Example to the
-// next.
+//           builder ends.
+// Cost:     appends to two buffers that keep their capacity from one Example to the next.
 #pragma once
 
 #include <cstdint>
