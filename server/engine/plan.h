@@ -16,8 +16,6 @@
 namespace penstock {
 
 class FileSystem;
-class OrderOp;
-class WorkOp;
 
 class Plan {
  public:

@@ -23,7 +23,6 @@ void RecordStore::Grow(size_t size_class) {
   auto* slab = static_cast<uint8_t*>(std::aligned_alloc(Arena::kAlignment, bytes));
   if (slab == nullptr) throw std::bad_alloc();
   slabs_.emplace_back(slab);
-  capacity_bytes_ += bytes;
   for (size_t i = count; i-- > 0;) cells.free.push_back(slab + i * cell_bytes);
 }
 
@@ -41,11 +40,6 @@ void RecordStore::Release(absl::Span<const RecordRef> records) {
     if (record.data != nullptr)
       classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
   }
-}
-
-uint64_t RecordStore::capacity_bytes() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return capacity_bytes_;
 }
 
 const uint8_t* CellCache::Keep(const uint8_t* data, uint32_t length) {

@@ -47,8 +47,6 @@ class RecordStore {
   // The records are no longer needed.
   void Release(absl::Span<const RecordRef> records);
 
-  uint64_t capacity_bytes() const;
-
  private:
   struct SizeClass {
     std::vector<uint8_t*> free;
@@ -56,10 +54,9 @@ class RecordStore {
   };
   void Grow(size_t size_class);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::vector<SizeClass> classes_;                            // under mutex_
   std::vector<std::unique_ptr<uint8_t, Arena::Free>> slabs_;  // under mutex_
-  uint64_t capacity_bytes_ = 0;                               // under mutex_
 };
 
 // One reader's stock of cells.
