@@ -13,27 +13,53 @@
 
 namespace penstock {
 
+// How the values of one tensor lie in a slot: the kinds of ring/layout.h.
+enum class TensorKind : uint8_t { kDense = 0, kRagged = 1, kString = 2 };
+
 // One tensor of every batch. `type.shape` is that of a full batch: where `batched`, its first axis
 // counts rows and a shorter batch fills its first rows; where not (a pipeline without `batch`), a
-// step is one element.
+// step is one element. An axis that only the data tells is kUnknownSize.
 struct BatchTensor {
   std::string name;
   TensorType type;
   bool batched = true;
+  TensorKind kind = TensorKind::kDense;
+  int ragged_rank = 0;  // ragged axes, from the one behind the rows on
+
+  // Whether every full batch has the same size: then its place in a slot is always the same.
+  bool fixed() const { return kind == TensorKind::kDense && NumBytes(type).has_value(); }
 };
 
 // Memory for one step, claimed from the sink.
 struct ClaimedSlot {
   int slot = -1;
-  // One for each tensor, aligned to 64 bytes and followed by at least 64 bytes that may be
-  // overwritten.
+  // One for each tensor, null for those that are not fixed; aligned to 64 bytes and followed by at
+  // least 64 bytes that may be overwritten.
   std::vector<uint8_t*> tensors;
+  // Memory for all tensors that are not fixed, aligned to 64 bytes: the engine lays their parts
+  // there one after another, each aligned to 64 bytes and followed by 64 spare ones.
+  uint8_t* variable = nullptr;
+  uint64_t variable_bytes = 0;
+};
+
+// The parts of one tensor that is not fixed, in the order of ring/layout.h; offsets are counted
+// from ClaimedSlot::variable. Unused parts are zero.
+struct TensorExtent {
+  struct Part {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+  Part parts[4];
 };
 
 struct StepInfo {
   uint64_t step = 0;
   uint64_t epoch = 0;  // of its first row
   uint32_t rows = 0;   // valid rows; 1 where the pipeline has no `batch`
+  // The position behind this step: with it a pipeline goes on with the next one.
+  std::string cursor;
+  // One for each tensor that is not fixed, in their order.
+  std::vector<TensorExtent> extents;
 };
 
 // Threads: TryClaim, Publish and Finish are called by one thread at a time, in step order;

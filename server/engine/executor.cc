@@ -229,7 +229,8 @@ bool ExecutorImpl::Assemble() {
     }
     partial_ = idle_steps_.back();
     idle_steps_.pop_back();
-    partial_->info = {assembled_, 0, 0};
+    partial_->info = StepInfo{};
+    partial_->info.step = assembled_;
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
