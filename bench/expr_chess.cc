@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "server/base/memory_block.h"
 #include "server/expr/program.h"
 
 namespace penstock {
@@ -65,9 +66,14 @@ expr::MapSource Chess(const std::string& type) {
 
 template <typename T>
 struct Ring {
-  std::vector<T> board = std::vector<T>(kSlots * kRows * 1536 + 64);
-  std::vector<T> flags = std::vector<T>(kSlots * kRows * 10 + 64);
-  std::vector<T> score = std::vector<T>(kSlots * kRows + 64);
+  static T* Allocate(MemoryBlock& memory, size_t values) {
+    memory = AllocateMemoryBlock((values + 64) * sizeof(T));
+    return reinterpret_cast<T*>(std::memset(memory.get(), 1, (values + 64) * sizeof(T)));
+  }
+  MemoryBlock memory[3];
+  T* const board = Allocate(memory[0], kSlots * kRows * 1536);
+  T* const flags = Allocate(memory[1], kSlots * kRows * 10);
+  T* const score = Allocate(memory[2], kSlots * kRows);
 };
 
 template <typename T>
@@ -85,9 +91,9 @@ void RunProgram(benchmark::State& state, const std::string& type) {
     const Column columns[] = {
         {nullptr, 0, data.rows.data() + record},
         {reinterpret_cast<uint8_t*>(const_cast<int64_t*>(data.score.data() + record)), 8, nullptr}};
-    uint8_t* const out[] = {reinterpret_cast<uint8_t*>(ring.board.data() + slot_row * 1536),
-                            reinterpret_cast<uint8_t*>(ring.flags.data() + slot_row * 10),
-                            reinterpret_cast<uint8_t*>(ring.score.data() + slot_row)};
+    uint8_t* const out[] = {reinterpret_cast<uint8_t*>(ring.board + slot_row * 1536),
+                            reinterpret_cast<uint8_t*>(ring.flags + slot_row * 10),
+                            reinterpret_cast<uint8_t*>(ring.score + slot_row)};
     benchmark::DoNotOptimize((*program)->Run(kBlock, columns, out, arena));
     arena.Reset();
     row += kBlock;
@@ -178,8 +184,8 @@ void RunHand(benchmark::State& state) {
       const size_t record = row % kRecords;
       const size_t slot_row = row % (kSlots * kRows);
       HandRow(tables, data.rows[record].data, data.score[record],
-              ring.board.data() + slot_row * 1536, ring.flags.data() + slot_row * 10,
-              ring.score.data() + slot_row);
+              ring.board + slot_row * 1536, ring.flags + slot_row * 10,
+              ring.score + slot_row);
     }
     benchmark::ClobberMemory();
   }

@@ -12,6 +12,8 @@
 
 namespace penstock::ring {
 
+inline constexpr uint64_t kHugePageBytes = 2 << 20;
+
 // Creates a memfd of `bytes`, maps it to be written, and puts `seals` (F_SEAL_…) on it afterwards.
 // Pages are taken from the system only when they are touched.
 Status CreateMemoryFile(const char* name, uint64_t bytes, int seals, Descriptor* fd,

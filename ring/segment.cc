@@ -16,6 +16,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 namespace penstock::ring {
 namespace {
@@ -24,6 +27,14 @@ uint64_t DrawGeneration() {
   uint64_t generation = 0;
   if (getrandom(&generation, sizeof generation, 0) != sizeof generation) generation = 1;
   return generation;
+}
+
+// Moves populated pages onto huge ones where the kernel can (6.1 and newer, whatever its setting for shared memory): writing a
+// batch costs up to a third less, most of all on a virtual machine. Without them everything works as well.
+void JoinPages(uint8_t* data, uint64_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(data) / kHugePageBytes * kHugePageBytes;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / kHugePageBytes * kHugePageBytes;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE);
 }
 
 }  // namespace
@@ -100,7 +111,10 @@ Status Segment::Populate(uint32_t first, uint32_t count) {
     return status;
   }
   uint8_t* data = slot_data(first);
-  if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return {};
+  if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) {
+    JoinPages(data, bytes);
+    return {};
+  }
   // Before Linux 5.14: touch each page.
   for (uint64_t offset = 0; offset < bytes; offset += kPageBytes) {
     static_cast<volatile uint8_t*>(data)[offset] = 0;

@@ -58,7 +58,7 @@ void PrintStages(const Interval& interval) {
     const uint64_t before = i < interval.from.stages_size() ? interval.from.stages(i).busy_ns() : 0;
     std::printf("%-*s  %14llu  %5.1f %%\n", width, stage.name().c_str(),
                 static_cast<unsigned long long>(stage.elements()),
-                interval.Share(stage.busy_ns() - before) / workers);
+                interval.Share(std::max(stage.busy_ns(), before) - before) / workers);
   }
 }
 

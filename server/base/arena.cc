@@ -1,8 +1,6 @@
 #include "server/base/arena.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
 namespace penstock {
 namespace {
@@ -14,8 +12,6 @@ size_t RoundUp(size_t bytes) {
 }
 
 }  // namespace
-
-void Arena::Free::operator()(uint8_t* memory) const { std::free(memory); }
 
 uint8_t* Arena::Allocate(size_t bytes) {
   const size_t need = RoundUp(bytes);
@@ -29,13 +25,11 @@ uint8_t* Arena::Allocate(size_t bytes) {
     offset_ = 0;
   }
   const size_t chunk_bytes = std::max(need, kMinChunkBytes);
-  auto* memory = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, chunk_bytes));
-  if (memory == nullptr) throw std::bad_alloc();
-  chunks_.push_back({std::unique_ptr<uint8_t, Free>(memory), chunk_bytes});
+  chunks_.push_back({AllocateMemoryBlock(chunk_bytes), chunk_bytes});
   capacity_bytes_ += chunk_bytes;
   chunk_ = chunks_.size() - 1;
   offset_ = need;
-  return memory;
+  return chunks_.back().memory.get();
 }
 
 void Arena::Reset() {

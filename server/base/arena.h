@@ -13,6 +13,8 @@
 #include <memory>
 #include <vector>
 
+#include "server/base/memory_block.h"
+
 namespace penstock {
 
 class Arena {
@@ -21,11 +23,6 @@ class Arena {
   // Readable and writable bytes behind every allocation, so that a kernel may load or store whole
   // vectors.
   static constexpr size_t kPadding = 64;
-
-  // Gives back memory of std::aligned_alloc.
-  struct Free {
-    void operator()(uint8_t* memory) const;
-  };
 
   Arena() = default;
   Arena(const Arena&) = delete;
@@ -58,7 +55,7 @@ class Arena {
 
  private:
   struct Chunk {
-    std::unique_ptr<uint8_t, Free> memory;
+    MemoryBlock memory;
     size_t bytes;
   };
   std::vector<Chunk> chunks_;

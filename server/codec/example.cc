@@ -428,11 +428,34 @@ int ExampleParser::Find(std::string_view key) const {
 absl::Status ExampleParser::Parse(const uint8_t* data, size_t size, ExampleValue* values,
                                   void* const* numbers) const {
   for (size_t i = 0; i < wanted_.size(); ++i) values[i].present = false;
+  const ExampleSkeleton* form =
+      forms_[size % kForms].load(std::memory_order_acquire);  // SYNC example-form
+  if (form != nullptr && form->size() == size && form->Match(data)) {
+    form->Extract(data, values, numbers);
+    return absl::OkStatus();
+  }
   Cursor cursor(*this, values, numbers);
   if (cursor.ParseExample(data, data + size) == nullptr) {
     return absl::DataLossError("not a tf.train.Example: malformed protobuf message");
   }
-  return cursor.Verdict();
+  absl::Status verdict = cursor.Verdict();
+  if (verdict.ok() && num_tried_.load(std::memory_order_relaxed) < kMaxMade) Remember(data, size);
+  return verdict;
+}
+
+void ExampleParser::Remember(const uint8_t* data, size_t size) const {
+  num_tried_.fetch_add(1, std::memory_order_relaxed);
+  std::unique_ptr<const ExampleSkeleton> form =
+      ExampleSkeleton::Make(data, size, [this](std::string_view key) -> ExampleSkeleton::Wish {
+        const int position = Find(key);
+        if (position < 0) return {};
+        const ExampleFeature& feature = wanted_[position].feature;
+        return {position, feature.kind, feature.count};
+      });
+  if (form == nullptr) return;
+  std::lock_guard<std::mutex> lock(made_mutex_);
+  forms_[size % kForms].store(form.get(), std::memory_order_release);  // SYNC example-form
+  made_.push_back(std::move(form));
 }
 
 }  // namespace penstock

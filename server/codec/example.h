@@ -1,7 +1,7 @@
 // Reads fixed-length features out of serialized tf.train.Example messages, without a copy and
 // without the protobuf library, with the verdict of that library on every input.
 //
-// Threads:  constant after construction; Parse() is safe from any thread.
+// Threads:  Parse() is safe from any thread; records of a form seen before are read by its skeleton.
 // Owns:     the list of features; what Parse() finds of byte lists points into the caller's record.
 // Limits:   a record below 2 GiB; unknown groups nest to protobuf's depth of 100 messages.
 // Cost:     a few nanoseconds a feature when the record holds them in the order of the list;
@@ -22,14 +22,20 @@
 // another length, the empty one included.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/base/dtype.h"
+#include "server/codec/example_skeleton.h"
+#include "server/codec/example_value.h"
 
 namespace penstock {
 
@@ -38,13 +44,6 @@ struct ExampleFeature {
   std::string key;
   DType kind = DType::kInvalid;  // kString (bytes), kInt64 or kFloat32
   int64_t count = 1;             // the number of values; always 1 for bytes
-};
-
-// What one feature of one record was found to be.
-struct ExampleValue {
-  bool present = false;
-  const uint8_t* bytes = nullptr;  // kString: the value, inside the record
-  size_t size = 0;
 };
 
 class ExampleParser {
@@ -75,11 +74,25 @@ class ExampleParser {
     uint64_t start_mask = 0;  // 0: never matches
   };
 
+  // Forms that are remembered, one for each remainder of the size; and forms that are made at most: data of endless variety is not
+  // worth the making.
+  static constexpr size_t kForms = 64;
+  static constexpr size_t kMaxMade = 256;
+
   // The position in wanted_ of a key; -1 if nobody asked for it.
   int Find(std::string_view key) const;
+  // Remembers the form of a record that was parsed without fault.
+  void Remember(const uint8_t* data, size_t size) const;
 
+  // Constant after construction.
   std::vector<Wanted> wanted_;
   std::vector<int> by_key_;  // positions in wanted_, sorted by (size of the key, key)
+
+  // A cache, which changes no result. A form once made stays until the end, since another thread may be looking at it.
+  mutable std::array<std::atomic<const ExampleSkeleton*>, kForms> forms_{};  // SYNC example-form
+  mutable std::mutex made_mutex_;
+  mutable std::vector<std::unique_ptr<const ExampleSkeleton>> made_;  // under made_mutex_
+  mutable std::atomic<size_t> num_tried_{0};
 };
 
 }  // namespace penstock

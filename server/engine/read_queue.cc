@@ -41,8 +41,13 @@ uint64_t ChunkReader::Run(ReadRequest* request) {
     request->end_of_file = chunk_.end_of_file;
     request->next_offset = chunk_.next_offset;
     request->next_is_late = chunk_.next_is_late;
-    if (!chunk_.end_of_file && !chunk_.next_is_late)
-      (*file)->WillNeed(chunk_.next_offset, kReadAheadBytes);
+    if (!chunk_.end_of_file && !chunk_.next_is_late) {
+      // The read before this one asked for all but the last part.
+      const uint64_t asked =
+          request->offset == 0 ? chunk_.next_offset : request->offset + kReadAheadBytes;
+      const uint64_t wanted = chunk_.next_offset + kReadAheadBytes;
+      if (wanted > asked) (*file)->WillNeed(asked, wanted - asked);
+    }
   } else {
     request->error = file.status();
   }

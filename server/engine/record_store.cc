@@ -1,14 +1,14 @@
 #include "server/engine/record_store.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 namespace penstock {
 namespace {
 
-constexpr size_t kMaxSlabBytes = 1 << 20;
+constexpr size_t kMaxSlabBytes = kHugePageBytes;
+// Behind the last cell, for loads of whole vectors.
+constexpr size_t kPadding = 64;
 
 }  // namespace
 
@@ -16,13 +16,12 @@ void RecordStore::Grow(size_t size_class) {
   SizeClass& cells = classes_[size_class];
   const size_t cell_bytes = CellBytes(size_class);
   const size_t count =
-      std::max<size_t>(1, std::min(cells.next_slab_cells, kMaxSlabBytes / cell_bytes));
+      std::max<size_t>(1, std::min(cells.next_slab_cells, (kMaxSlabBytes - kPadding) / cell_bytes));
   cells.next_slab_cells = count * 2;
-  const size_t bytes = (count * cell_bytes + Arena::kPadding + Arena::kAlignment - 1) /
-                       Arena::kAlignment * Arena::kAlignment;
-  auto* slab = static_cast<uint8_t*>(std::aligned_alloc(Arena::kAlignment, bytes));
-  if (slab == nullptr) throw std::bad_alloc();
-  slabs_.emplace_back(slab);
+  // The largest slabs are rounded up to a huge page.
+  const bool largest = 2 * count * cell_bytes > kMaxSlabBytes;
+  slabs_.push_back(AllocateMemoryBlock(largest ? kMaxSlabBytes : count * cell_bytes + kPadding));
+  uint8_t* slab = slabs_.back().get();
   for (size_t i = count; i-- > 0;) cells.free.push_back(slab + i * cell_bytes);
 }
 

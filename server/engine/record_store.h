@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "server/base/arena.h"
+#include "server/base/memory_block.h"
 #include "server/engine/record.h"
 #include "server/io/tfrecord_reader.h"
 
@@ -56,7 +56,7 @@ class RecordStore {
 
   std::mutex mutex_;
   std::vector<SizeClass> classes_;                            // under mutex_
-  std::vector<std::unique_ptr<uint8_t, Arena::Free>> slabs_;  // under mutex_
+  std::vector<MemoryBlock> slabs_;    // under mutex_
 };
 
 // One reader's stock of cells.

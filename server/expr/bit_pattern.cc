@@ -149,6 +149,12 @@ BitPattern::Layout BitPattern::LayoutFor(size_t chunk, size_t element_bytes) con
   return layout;
 }
 
+const uint8_t* BitPattern::Aligned(const std::vector<uint8_t>& bytes) {
+  uint8_t* copy = tables_.Allocate(bytes.size());
+  std::memcpy(copy, bytes.data(), bytes.size());
+  return copy;
+}
+
 void BitPattern::BuildTables(size_t element_bytes) {
   const size_t elements = index_.size();
   Layout layout = LayoutFor(kernels::kMinBitChunk, element_bytes);
@@ -161,8 +167,8 @@ void BitPattern::BuildTables(size_t element_bytes) {
   const size_t chunk = layout.chunk;
   const size_t chunks = layout.period_chunks;
   const size_t windows = layout.windows;
-  shuffle_.assign(chunks * windows * chunk, 0x80);
-  mask_.assign(chunks * chunk, 0);
+  std::vector<uint8_t> shuffle(chunks * windows * chunk, 0x80);
+  std::vector<uint8_t> mask(chunks * chunk, 0);
   offset_.resize(chunks * windows);
   for (size_t c = 0; c < chunks; ++c) {
     const std::vector<int32_t>& starts = layout.starts[c];
@@ -174,8 +180,8 @@ void BitPattern::BuildTables(size_t element_bytes) {
       const int32_t bit = index_[c * chunk + i];
       size_t w = 0;
       while (bit / 8 >= starts[w] + 16) ++w;
-      shuffle_[(c * windows + w) * chunk + i] = static_cast<uint8_t>(bit / 8 - starts[w]);
-      mask_[c * chunk + i] = static_cast<uint8_t>(0x80 >> bit % 8);
+      shuffle[(c * windows + w) * chunk + i] = static_cast<uint8_t>(bit / 8 - starts[w]);
+      mask[c * chunk + i] = static_cast<uint8_t>(0x80 >> bit % 8);
     }
   }
   // Whole chunks are loaded, also the last one. Constants of one period suffice.
@@ -190,10 +196,10 @@ void BitPattern::BuildTables(size_t element_bytes) {
   table_.period_bytes = layout.period_bytes;
   table_.windows = windows;
   table_.offset = offset_.data();
-  table_.shuffle = shuffle_.data();
-  table_.mask = mask_.data();
-  table_.one = one_.data();
-  table_.zero = all_zero ? nullptr : zero_.data();
+  table_.shuffle = Aligned(shuffle);
+  table_.mask = Aligned(mask);
+  table_.one = Aligned(one_);
+  table_.zero = all_zero ? nullptr : Aligned(zero_);
   kernel_ = kernels::FindBitSelect();
 }
 

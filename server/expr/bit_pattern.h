@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/base/arena.h"
 #include "server/expr/graph.h"
 #include "server/kernels/bit_select.h"
 
@@ -39,14 +40,16 @@ class BitPattern {
   void BuildTables(size_t element_bytes);
   bool Repeats(size_t period, size_t element_bytes) const;
 
+  // Where a kernel loads whole vectors: a load across two cache lines costs twice.
+  const uint8_t* Aligned(const std::vector<uint8_t>& bytes);
+
   kernels::BitSelectTable table_;
   kernels::BitSelectKernel kernel_ = nullptr;
+  Arena tables_;
   std::vector<int32_t> index_;
   std::vector<uint8_t> one_;
   std::vector<uint8_t> zero_;
   std::vector<int32_t> offset_;
-  std::vector<uint8_t> shuffle_;
-  std::vector<uint8_t> mask_;
 };
 
 }  // namespace penstock::expr

@@ -11,6 +11,7 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMaxFeatures = 4096;
+constexpr int kFetchedRows = 10;
 constexpr int64_t kMaxValues = 1 << 26;  // of one feature: a default is kept in memory
 
 // One parsed feature of the plan.
@@ -53,6 +54,11 @@ class ParseExampleOp final : public WorkOp {
       out[i].row_bytes = feature.row_bytes;
     }
     for (int row = 0; row < rows; ++row) {
+      if (row + kFetchedRows < rows) {
+        const uint8_t* next = records.row(row + kFetchedRows);
+        const size_t bytes = std::min<size_t>(records.row_size(row + kFetchedRows), 512);
+        for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(next + offset);
+      }
       for (size_t i = 0; i < num_features; ++i) {
         if (!IsBytes(i)) numbers[i] = out[i].data + row * features_[i].row_bytes;
       }

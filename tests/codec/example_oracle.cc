@@ -63,7 +63,12 @@ ParsedExample ParseByProtobuf(const std::string& record,
 
 ParsedExample ParseByPenstock(const std::string& record,
                               const std::vector<ExampleFeature>& features) {
-  const ExampleParser parser(features);
+  return ParseByPenstock(record, features, ExampleParser(features));
+}
+
+ParsedExample ParseByPenstock(const std::string& record,
+                              const std::vector<ExampleFeature>& features,
+                              const ExampleParser& parser) {
   const std::unique_ptr<uint8_t[]> data(new uint8_t[record.size()]);
   std::memcpy(data.get(), record.data(), record.size());
   std::vector<ExampleValue> values(features.size());

@@ -35,8 +35,11 @@ ParsedExample ParseByProtobuf(const std::string& record,
                               const std::vector<ExampleFeature>& features);
 
 // Through ExampleParser, from a heap block of exactly the record's size so that a sanitizer sees
-// any overrun.
+// any overrun; by a new parser, or by one of the same features that has seen other records.
 ParsedExample ParseByPenstock(const std::string& record,
                               const std::vector<ExampleFeature>& features);
+ParsedExample ParseByPenstock(const std::string& record,
+                              const std::vector<ExampleFeature>& features,
+                              const ExampleParser& parser);
 
 }  // namespace penstock::testing

@@ -13,7 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       {"d", DType::kString, 1}, {"s", DType::kInt64, 1}, {"f", DType::kFloat32, 2}};
   const std::string record(reinterpret_cast<const char*>(data), size);
   const auto theirs = penstock::testing::ParseByProtobuf(record, features);
-  const auto ours = penstock::testing::ParseByPenstock(record, features);
+  const penstock::ExampleParser parser(features);
+  penstock::testing::ParseByPenstock(record, features, parser);  // makes its form known
+  const auto ours = penstock::testing::ParseByPenstock(record, features, parser);
   if (ours.verdict != theirs.verdict || ours.values != theirs.values) std::abort();
   return 0;
 }
