@@ -397,5 +397,5 @@ def test_batches_leave_no_memory_behind(start):
 
 
 def test_versions():
-    assert penstock.abi_version() == 1
+    assert penstock.abi_version() == 2
     assert penstock.__version__ == penstock.version()
