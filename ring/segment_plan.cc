@@ -15,11 +15,6 @@ Status Invalid(const std::string& message) { return {Code::kInvalidArgument, mes
 // The least multiple of `unit`, a power of two, from `bytes` on. No overflow below 2^63.
 uint64_t RoundUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) & ~(unit - 1); }
 
-bool HasUnknownAxis(const TensorEntry& entry) {
-  const int64_t* end = entry.shape + std::min(entry.ndim, kMaxDims);
-  return std::find(entry.shape, end, -1) != end;
-}
-
 // Whether the axes fit the kind: which of them may be unknown, and how many are ragged.
 Status CheckAxes(const TensorSpec& spec, const std::string& named) {
   const uint32_t rank_max = spec.kind != TensorKind::kRagged ? 0
@@ -120,6 +115,11 @@ uint64_t ElementBytes(uint8_t dtype) {
     default:
       return 0;
   }
+}
+
+bool HasUnknownAxis(const TensorEntry& entry) {
+  const int64_t* end = entry.shape + std::min(entry.ndim, kMaxDims);
+  return std::find(entry.shape, end, -1) != end;
 }
 
 bool IsFixed(const TensorEntry& entry) {

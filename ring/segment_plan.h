@@ -32,6 +32,9 @@ struct SegmentPlan {
 // Bytes of one element; 0 for codes that have no fixed size.
 uint64_t ElementBytes(uint8_t dtype);
 
+// Whether only the data tells the size of one of its axes.
+bool HasUnknownAxis(const TensorEntry& entry);
+
 // Whether a tensor has the same place in every slot: it is dense, and no axis is unknown.
 bool IsFixed(const TensorEntry& entry);
 

@@ -55,6 +55,7 @@ void Describe(penstock_loader* loader) {
     tensor.dtype = entry.dtype;
     tensor.kind = entry.kind;
     tensor.ragged_rank = entry.ragged_rank;
+    tensor.dynamic = entry.ragged_rank == 0 && penstock::ring::HasUnknownAxis(entry);
     tensor.element_bytes = static_cast<uint32_t>(penstock::ring::ElementBytes(entry.dtype));
     tensor.ndim = entry.ndim;
     tensor.batched = (entry.flags & penstock::ring::kTensorBatched) != 0;

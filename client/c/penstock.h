@@ -111,6 +111,8 @@ typedef struct penstock_tensor {
   uint32_t batched;       /* 1: the first axis counts rows, and is shorter in a short batch */
   uint32_t kind;
   uint32_t ragged_rank;
+  uint32_t dynamic; /* 1: not ragged, and an axis of the shape differs from batch to batch */
+  uint32_t reserved;
   const int64_t* offsets; /* strings: num_strings + 1 of them; else NULL */
   uint64_t num_strings;
   const int64_t* row_splits[PENSTOCK_MAX_RAGGED_RANK]; /* the outermost axis first; else NULL */
