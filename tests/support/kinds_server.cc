@@ -1,6 +1,7 @@
 // A daemon without pipelines that publishes the batches of tests/support/all_kinds.h.
 //
-//   kinds_server SOCKET [--steps N] [--rows N] [--last-rows N] [--structure JSON]
+//   kinds_server SOCKET [--steps N] [--rows N] [--last-rows N] [--slots N]
+//   [--structure JSON]
 //
 // The pipeline is called "kinds". It prints "ready" when it listens, and ends when its standard
 // input is closed.
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
   const uint32_t rows = static_cast<uint32_t>(number("--rows", 5));
   const uint32_t last_rows = static_cast<uint32_t>(number("--last-rows", rows));
   penstock::ring::SegmentOptions options = penstock::AllKindsRing(rows);
+  options.slots = static_cast<uint32_t>(number("--slots", 3));
   options.structure = given["--structure"];
   std::unique_ptr<penstock::ring::Writer> writer;
   if (auto status = penstock::ring::Writer::Create(options, &writer); !status.ok()) {
