@@ -59,8 +59,8 @@
 // ignore them; those of the others are written before the step is published.
 //
 // The structure of an element is JSON: `null` is the next tensor in their order, an array a tuple,
-// an object a dict whose keys keep their order. {"x":null,"y":[null,null]} is a dict of a tensor and
-// a pair, `null` a lone tensor. Without a text the element is a flat dict of all tensors by name.
+// an object a dict whose keys keep their order. {"x":null,"y":[null,null]} is a dict of a tensor
+// and a pair, `null` a lone tensor. Without a text the element is a flat dict of all tensors.
 //
 // How a step moves through a slot (tests/ring/interleaving_test.cc tries every order):
 //

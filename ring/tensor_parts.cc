@@ -77,7 +77,8 @@ const char* FindShape(const TensorEntry& entry, const TensorPart& part, const ui
   int64_t shape[kMaxDims];
   std::memcpy(shape, slot + part.offset, part.bytes);
   for (uint32_t axis = 0; axis < entry.ndim; ++axis) {
-    if (shape[axis] < 0 || (out->shape[axis] != -1 && shape[axis] != out->shape[axis])) {
+    // A size below zero is found when the elements are counted.
+    if (out->shape[axis] != -1 && shape[axis] != out->shape[axis]) {
       return "a shape is not the one that was declared";
     }
     out->shape[axis] = shape[axis];

@@ -26,8 +26,8 @@ struct TensorParts {
   int64_t shape[kMaxDims] = {};  // of this batch; -1 for a ragged axis
 };
 
-// Whether a tensor's entry may be believed: null, or what is wrong with it. Fixed tensors lie inside
-// of a slot of `slot_bytes` bytes afterwards.
+// Whether a tensor's entry may be believed: null, or what is wrong with it. A fixed tensor lies
+// inside of a slot of `slot_bytes` bytes then.
 const char* CheckEntry(const TensorEntry& entry, uint64_t slot_bytes);
 
 // Finds the parts of a tensor in a slot that holds `rows` rows: null, or what is wrong with them.

@@ -150,7 +150,7 @@ uint64_t PaddedBytes(uint64_t bytes) {
   return (bytes + penstock::ring::kTensorPadding + kTensorAlignment - 1) & ~(kTensorAlignment - 1);
 }
 
-// A private copy of a leased batch; null when there is no memory for it, or the reader has an error.
+// A private copy of a leased batch; null when there is no memory for it or the reader has an error.
 penstock_batch* Copy(penstock_loader* loader, const Lease& lease) {
   auto copy = std::unique_ptr<penstock_batch>(new (std::nothrow) penstock_batch);
   if (copy == nullptr) return nullptr;

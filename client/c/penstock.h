@@ -151,8 +151,8 @@ PENSTOCK_API void penstock_batch_release(penstock_batch* batch);
 /* Leaves. Batches that are still held stay valid. */
 PENSTOCK_API void penstock_detach(penstock_loader* loader);
 
-/* What every batch of this loader looks like: the shape is that of a full batch, with -1 for an axis
- * that only the data tells; data is NULL. */
+/* What every batch of this loader looks like: the shape is that of a full batch, with -1 for an
+ * axis that only the data tells; data is NULL. */
 PENSTOCK_API uint32_t penstock_num_tensors(const penstock_loader* loader);
 PENSTOCK_API const penstock_tensor* penstock_tensor_info(const penstock_loader* loader,
                                                          uint32_t index);

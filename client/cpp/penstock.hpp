@@ -38,8 +38,8 @@ class Error : public std::runtime_error {
   int code_;
 };
 
-// The strings of a tensor, one after another in C order. A view, as its tensor; an offset that points
-// outside of the bytes is an Error, not a crash.
+// The strings of a tensor, one after another in C order. A view, as its tensor; an offset that
+// points outside of the bytes is an Error, not a crash.
 class Strings {
  public:
   explicit Strings(const penstock_tensor* tensor) : tensor_(tensor) {}

@@ -1,4 +1,4 @@
-// Batches as files that numpy.load reads: an uncompressed zip of .npy files (NumPy's format, version
+// Batches as files that numpy.load reads: uncompressed zips of .npy files (NumPy's format, version
 // 1.0: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 //
 //   dense numbers    NAME

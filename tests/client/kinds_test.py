@@ -252,7 +252,8 @@ def test_a_ragged_tensor():
     tensor = ragged()
     assert tensor.to_list() == [[[0, 1], [], [2, 3, 4]], [], [[5]]]
     assert tensor.shape == (3, None, None) and tensor.ragged_rank == 2 and len(tensor) == 3
-    assert [splits.tolist() for splits in tensor.nested_row_splits] == [[0, 3, 3, 4], [0, 2, 2, 5, 6]]
+    outer, inner = tensor.nested_row_splits
+    assert outer.tolist() == [0, 3, 3, 4] and inner.tolist() == [0, 2, 2, 5, 6]
     assert tensor.flat_values.tolist() == [0, 1, 2, 3, 4, 5]
     assert tensor.row_lengths().tolist() == [3, 0, 1]
     assert tensor[0].to_list() == [[0, 1], [], [2, 3, 4]]

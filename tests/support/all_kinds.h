@@ -8,10 +8,10 @@
 //   note    string   ()                 "note step"
 //   words   string   (rows, ?)          step % 3 columns, "w" and the element's number
 //   crop    uint8    (rows, ?, 3)       1 + step % 4 columns, (step + the element's number) % 251
-//   ids     int64    (rows, [..])       ragged; row has (step + row) % 4 values, counted from 100 step
+//   ids     int64    (rows, [..])       ragged; row has (step + row) % 4 values, from 100 step on
 //   boxes   float32  (rows, [..], 2)    ragged; row has row % 3 boxes, counted from step
-//   tokens  int32    (rows, [..], [..]) ragged; row has row % 3 sentences, sentence i of all i % 2 + 1
-//                                       tokens, counted from step
+//   tokens  int32    (rows, [..], [..]) ragged; row has row % 3 sentences, sentence i of all has
+//                                       i % 2 + 1 tokens, counted from step
 //   tags    string   (rows, [..])       ragged; row has (step + row) % 3 tags, "t" and their number
 //   paths   string   (rows, [..], [..]) ragged; splits as those of tokens, "p" and their number
 #pragma once

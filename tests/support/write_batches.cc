@@ -1,5 +1,5 @@
-// Takes a pipeline's batches, prints the line of each and writes it as DIR/STEP.npz, as `penstock run`
-// does, but from any ring:
+// Takes a pipeline's batches, prints the line of each and writes it as DIR/STEP.npz, as
+// `penstock run` does, but from any ring:
 //
 //   write_batches SOCKET PIPELINE DIR
 #include <cstdio>

@@ -68,8 +68,8 @@ def attach(
     A batch has the structure of the pipeline's element: a dict from names to tensors, a tuple of
     them, a nest of both, or a lone tensor. Its tensors, where the first axis counts rows:
 
-      numbers: read-only arrays in the daemon's memory, (rows, ...); a shape may differ from batch to
-        batch. bfloat16 is that of the package ml_dtypes, or uint16 where it is not installed.
+      numbers: read-only arrays in the daemon's memory, (rows, ...); a shape may differ from batch
+        to batch. bfloat16 is that of the package ml_dtypes, or uint16 where it is not installed.
       strings: arrays of dtype object that hold bytes, (rows, ...); copies.
       ragged tensors: RaggedTensor over such arrays, (rows, None, ...).
 

@@ -6,9 +6,9 @@ import numpy as np
 class RaggedTensor:
     """Rows of different lengths: row i is values[row_splits[i]:row_splits[i + 1]].
 
-    The model is tf.RaggedTensor (https://www.tensorflow.org/guide/ragged_tensor): with several ragged
-    axes `values` is a RaggedTensor itself, and the axes behind the ragged ones are those of the
-    innermost array. Batches of a Loader hold arrays over the ring's memory, without a copy. It is
+    The model is tf.RaggedTensor (https://www.tensorflow.org/guide/ragged_tensor): with several
+    ragged axes `values` is a RaggedTensor itself, and the axes behind the ragged ones are those of
+    the innermost array. Batches of a Loader hold arrays over the ring's memory, without a copy. It is
     frozen: attributes cannot be set.
 
     Attributes:
