@@ -31,7 +31,10 @@ TEST_CASE("a sink hands out a ring's slots until they are all taken") {
   }
   CHECK_FALSE((*sink)->TryClaim(&slots[3]));
   for (uint64_t step = 0; step < 3; ++step) {
-    (*sink)->Publish(slots[step], {.step = step, .epoch = 0, .rows = 5});
+    StepInfo info;
+    info.step = step;
+    info.rows = 5;
+    (*sink)->Publish(slots[step], info);
   }
   CHECK((*sink)->writer().published() == 3);
   // Nobody has read them.
