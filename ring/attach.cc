@@ -164,7 +164,7 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
     return ParseState::kRefused;
   };
   AttachRequest copy = {};
-  std::memcpy(&copy, bytes, std::min(size, sizeof copy));
+  if (size > 0) std::memcpy(&copy, bytes, std::min(size, sizeof copy));
   const size_t magic_bytes = std::min(size, sizeof copy.magic);
   if (std::memcmp(&copy.magic, &kRequestMagic, magic_bytes) != 0) {
     return refuse(Code::kInvalidArgument, "not a request to attach: it begins with other bytes");

@@ -21,31 +21,46 @@
 //   slot_table_offset     SlotEntry[slots_max]                   what each slot holds now
 //   ring_table_offset     RingEntry[ring_entries]                from a step to its slot
 //   extent_table_offset   TensorExtent[slots_max][num_tensors]   where each tensor's parts lie
+//   structure_offset      text                                   how tensors make up an element
 //   slot_data_offset      slot 0 │ slot 1 │ … │ slot slots_max-1
 //                         slot_stride bytes each, aligned to a page
 //
-// One slot, with every tensor aligned to 64 bytes and followed by 64 bytes or more that belong to
+// One slot: first the fixed tensors, which are dense and of a shape that is known, each at the same
+// place in every slot; then the parts of all others, one after another, at places of their own in
+// every batch. Everything is aligned to 64 bytes and followed by 64 bytes or more that belong to
 // nobody:
 //
-//   0        entry[0].offset               entry[1].offset
-//   ▼        ▼                             ▼
-//   ┌────────────────────────────┬────────┬───────────────────┬────────┬ … ┐
-//   │ tensor 0, capacity_bytes   │ ≥ 64 B │ tensor 1          │ ≥ 64 B │   │
-//   └────────────────────────────┴────────┴───────────────────┴────────┴ … ┘
+//   entry[0].offset            entry[1].offset            variable_offset
+//   ▼                          ▼                          ▼
+//   ┌─────────────────┬────────┬─────────────────┬────────┬──────┬────────┬──────┬────────┬ … ┐
+//   │ fixed tensor    │ ≥ 64 B │ fixed tensor    │ ≥ 64 B │ part │ ≥ 64 B │ part │ ≥ 64 B │   │
+//   └─────────────────┴────────┴─────────────────┴────────┴──────┴────────┴──────┴────────┴ … ┘
+//     capacity_bytes                                       ◄───────── variable_bytes ─────────►
 //
-// The parts of a tensor by its kind, in the order of TensorExtent::parts:
+// The parts of a tensor by its kind, in the order of TensorExtent::parts; n is the number of its
+// elements:
 //
 //   dense    values                     rows × row_bytes, in C order; the shape is entry.shape,
 //                                       with shape[0] = rows where BATCHED
+//            values │ shape             an axis of entry.shape is -1; shape: int64[ndim]
 //   string   offsets │ bytes            offsets: int64[n + 1]; element i is
 //                                       bytes[offsets[i] … offsets[i + 1])
+//            offsets │ bytes │ shape    an axis is -1
 //   ragged   values │ splits × R        R = ragged_rank ≤ 3; splits: int64[m + 1] for each ragged
-//                                       axis, the outermost first
+//                                       axis, the outermost first: row i of that axis is
+//                                       [splits[i] … splits[i + 1]) of the next one, and of the
+//                                       values behind the last. Axes 1 … R of entry.shape are -1,
+//                                       those behind them are known
 //            offsets │ bytes │ splits × R            a ragged string, R ≤ 2
 //   sparse   values │ indices │ shape   indices: int64[nnz][ndim]; shape: int64[ndim]
 //            offsets │ bytes │ indices │ shape       a sparse string
 //
-// Dense tensors are built now. Their extents never change and a client may ignore them.
+// Sparse tensors are not built yet. The extents of fixed tensors never change and a client may
+// ignore them; those of the others are written before the step is published.
+//
+// The structure of an element is JSON: `null` is the next tensor in their order, an array a tuple,
+// an object a dict whose keys keep their order. {"x":null,"y":[null,null]} is a dict of a tensor
+// and a pair, `null` a lone tensor. Without a text the element is a flat dict of all tensors.
 //
 // How a step moves through a slot (tests/ring/interleaving_test.cc tries every order):
 //
@@ -67,7 +82,7 @@
 namespace penstock::ring {
 
 // Changes with every change of this file or of attach.h that an older peer would misread.
-inline constexpr uint32_t kAbiVersion = 1;
+inline constexpr uint32_t kAbiVersion = 2;
 
 inline constexpr uint64_t kSegmentMagic = 0x4745534b54534e50;  // "PNSTKSEG"
 inline constexpr uint64_t kControlMagic = 0x4c54434b54534e50;  // "PNSTKCTL"
@@ -84,6 +99,9 @@ inline constexpr uint32_t kMaxDims = 16;
 inline constexpr uint32_t kMaxNameBytes = 128;
 inline constexpr uint32_t kMaxCursorBytes = 1024;
 inline constexpr uint32_t kMaxMessageBytes = 1024;
+inline constexpr uint32_t kMaxStructureBytes = 64 << 10;
+inline constexpr uint32_t kMaxParts = 4;
+inline constexpr uint32_t kMaxRaggedRank = 3;
 
 // Element types. The codes are those of penstock.v1.DataType and of server/base/dtype.h; a test
 // compares them.
@@ -129,7 +147,8 @@ inline constexpr uint64_t kNeverStops = UINT64_MAX;
 //   384   waits_for                         written when the daemon falls asleep and wakes up
 //   448   slots, consumers, lease_share     written when a consumer comes or goes
 //   512   end_message
-//   1536  zeros
+//   1536  variable_offset, variable_bytes │ structure_offset, structure_bytes
+//   1568  zeros
 struct SegmentHeader {
   uint64_t magic;
   uint32_t abi_version;
@@ -183,7 +202,13 @@ struct SegmentHeader {
   uint32_t reserved_4[13];
 
   char end_message[kMaxMessageBytes];
-  uint8_t reserved_5[kPageBytes - 1536];
+
+  // The part of every slot for tensors that are not fixed, from the slot's first byte.
+  uint64_t variable_offset;
+  uint64_t variable_bytes;
+  uint64_t structure_offset;
+  uint64_t structure_bytes;
+  uint8_t reserved_5[kPageBytes - 1568];
 };
 
 // One tensor of every batch.
@@ -197,9 +222,9 @@ struct TensorEntry {
   uint8_t dtype;  // TensorDType
   uint8_t kind;   // TensorKind
   uint16_t flags;
-  uint64_t offset;          // from the slot's first byte
-  uint64_t capacity_bytes;  // reserved for it, without the spare bytes behind it
-  uint64_t row_bytes;       // dense and batched: bytes of one row; else 0
+  uint64_t offset;          // fixed: from the slot's first byte; else 0
+  uint64_t capacity_bytes;  // fixed: reserved for it, without the spare bytes behind it; else 0
+  uint64_t row_bytes;       // fixed and batched: bytes of one row; else 0
   uint32_t ndim;
   uint32_t ragged_rank;
   uint64_t reserved[3];
@@ -234,7 +259,7 @@ struct TensorPart {
   uint64_t bytes;
 };
 struct TensorExtent {
-  TensorPart parts[4];
+  TensorPart parts[kMaxParts];
 };
 
 // What one consumer tells the daemon. The daemon fills in the first cache line, and never reads it
@@ -311,6 +336,10 @@ static_assert(offsetof(SegmentHeader, slots) == 448);
 static_assert(offsetof(SegmentHeader, consumers) == 452);
 static_assert(offsetof(SegmentHeader, lease_share) == 456);
 static_assert(offsetof(SegmentHeader, end_message) == 512);
+static_assert(offsetof(SegmentHeader, variable_offset) == 1536);
+static_assert(offsetof(SegmentHeader, variable_bytes) == 1544);
+static_assert(offsetof(SegmentHeader, structure_offset) == 1552);
+static_assert(offsetof(SegmentHeader, structure_bytes) == 1560);
 
 static_assert(sizeof(TensorEntry) == 320);
 static_assert(offsetof(TensorEntry, name_bytes) == 0);

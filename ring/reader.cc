@@ -13,6 +13,7 @@
 #include <string>
 
 #include "ring/futex.h"
+#include "ring/segment_plan.h"
 
 namespace penstock::ring {
 namespace {
@@ -98,12 +99,28 @@ Status Reader::Map(const Mapped& mapped) {
     return Malformed("the control page does not belong to it");
   }
   index_ = page_->index;
-  slot_table_ = reinterpret_cast<const SlotEntry*>(segment_ + header().slot_table_offset);
-  ring_table_ = reinterpret_cast<const RingEntry*>(segment_ + header().ring_table_offset);
-  ring_mask_ = header().ring_entries - 1;
-  const auto* entries =
-      reinterpret_cast<const TensorEntry*>(segment_ + header().tensor_table_offset);
-  tensors_.assign(entries, entries + header().num_tensors);
+  const SegmentHeader& head = header();
+  slot_table_ = reinterpret_cast<const SlotEntry*>(segment_ + head.slot_table_offset);
+  ring_table_ = reinterpret_cast<const RingEntry*>(segment_ + head.ring_table_offset);
+  extent_table_ = reinterpret_cast<const TensorExtent*>(segment_ + head.extent_table_offset);
+  slot_data_ = segment_ + head.slot_data_offset;
+  slot_stride_ = head.slot_stride;
+  slots_max_ = head.slots_max;
+  ring_mask_ = head.ring_entries - 1;
+  structure_.assign(reinterpret_cast<const char*>(segment_ + head.structure_offset),
+                    head.structure_bytes);
+  const auto* entries = reinterpret_cast<const TensorEntry*>(segment_ + head.tensor_table_offset);
+  tensors_.assign(entries, entries + head.num_tensors);
+  return CheckTensors();
+}
+
+Status Reader::CheckTensors() const {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const TensorEntry& entry = tensors_[i];
+    if (const char* error = CheckEntry(entry, slot_stride_); error != nullptr) {
+      return Malformed(error + std::string(" (tensor ") + std::to_string(i) + ")");
+    }
+  }
   return {};
 }
 
@@ -125,14 +142,27 @@ Status Reader::CheckSegment(uint64_t file_bytes) const {
   if (head.segment_bytes != file_bytes || head.num_tensors > kMaxTensors ||
       head.slots_max > kMaxSlots || head.ring_entries < head.slots_max ||
       (head.ring_entries & (head.ring_entries - 1)) != 0 || head.pipeline_bytes > kMaxNameBytes ||
-      head.slot_data_offset + head.slots_max * head.slot_stride > file_bytes) {
+      head.structure_bytes > kMaxStructureBytes || head.variable_offset > head.slot_stride ||
+      head.variable_bytes > head.slot_stride - head.variable_offset) {
     return Malformed("its sizes do not fit together");
+  }
+  const auto lies_inside = [file_bytes](uint64_t offset, uint64_t count, uint64_t bytes) {
+    return offset % kCacheLine == 0 && offset <= file_bytes &&
+           (count == 0 || bytes <= (file_bytes - offset) / count);
+  };
+  if (!lies_inside(head.tensor_table_offset, head.num_tensors, sizeof(TensorEntry)) ||
+      !lies_inside(head.slot_table_offset, head.slots_max, sizeof(SlotEntry)) ||
+      !lies_inside(head.ring_table_offset, head.ring_entries, sizeof(RingEntry)) ||
+      !lies_inside(head.extent_table_offset, uint64_t{head.slots_max} * head.num_tensors,
+                   sizeof(TensorExtent)) ||
+      !lies_inside(head.structure_offset, head.structure_bytes, 1) ||
+      !lies_inside(head.slot_data_offset, head.slots_max, head.slot_stride)) {
+    return Malformed("its tables do not lie inside of it");
   }
   return {};
 }
 
 std::string_view Reader::pipeline() const { return {header().pipeline, header().pipeline_bytes}; }
-uint32_t Reader::slots_max() const { return header().slots_max; }
 uint64_t Reader::published() const { return header().published.load(std::memory_order_relaxed); }
 uint32_t Reader::lease_share() const {
   return header().lease_share.load(std::memory_order_relaxed);
@@ -171,7 +201,7 @@ Reader::Result Reader::Take(Lease* out) {
   const uint64_t step = position();
   const RingEntry& entry = ring_table_[step & ring_mask_];
   const uint32_t slot = entry.slot;
-  if (entry.step != step || slot >= header().slots_max) {
+  if (entry.step != step || slot >= slots_max_) {
     return Fail(Code::kInternal, "step " + std::to_string(step) +
                                      " is not in the ring; it holds step " +
                                      std::to_string(entry.step) + " there");
@@ -181,7 +211,7 @@ Reader::Result Reader::Take(Lease* out) {
   out->rows = held.rows;
   out->step = step;
   out->epoch = held.epoch;
-  out->data = segment_ + header().slot_data_offset + slot * header().slot_stride;
+  out->data = slot_data_ + slot * slot_stride_;
   out->cursor = held.cursor;
   out->cursor_bytes = std::min(held.cursor_bytes, kMaxCursorBytes);
   position_.store(step + 1, std::memory_order_relaxed);
@@ -189,6 +219,18 @@ Reader::Result Reader::Take(Lease* out) {
   leases_.fetch_add(1, std::memory_order_relaxed);
   page_->position.store(step + 1, std::memory_order_relaxed);
   return Result::kBatch;
+}
+
+bool Reader::Find(const Lease& lease, uint32_t tensor, TensorParts* out) {
+  // A copy, so that what is checked is what is used.
+  const TensorExtent extent = extent_table_[uint64_t{lease.slot} * tensors_.size() + tensor];
+  const char* error =
+      FindParts(tensors_[tensor], extent, lease.rows, lease.data, slot_stride_, out);
+  if (error == nullptr) return true;
+  const Status status = Malformed(error);
+  Fail(status.code, status.message + " (step " + std::to_string(lease.step) + ", tensor " +
+                        std::to_string(tensor) + ")");
+  return false;
 }
 
 void Reader::Release(const Lease& lease) {

@@ -18,12 +18,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ring/attach.h"
 #include "ring/descriptor.h"
 #include "ring/layout.h"
 #include "ring/status.h"
+#include "ring/tensor_parts.h"
 
 namespace penstock::ring {
 
@@ -88,6 +90,10 @@ class Reader {
   // Whether Next() would return at once with a batch.
   bool Ready() const;
   void Release(const Lease& lease);
+  // Where one tensor of a leased step lies. False, as Next() with kFailed from then on, when the
+  // segment's tables are torn. To be called as Next(). A fixed tensor needs no call: it lies at
+  // lease.data + tensors()[tensor].offset.
+  bool Find(const Lease& lease, uint32_t tensor, TensorParts* out);
 
   // Takes no further step: Next() fails from now on. Leases stay valid.
   void Leave();
@@ -95,7 +101,9 @@ class Reader {
   const Status& error() const { return error_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   std::string_view pipeline() const;
-  uint32_t slots_max() const;
+  // The text that layout.h describes; empty for a flat dict.
+  const std::string& structure() const { return structure_; }
+  uint32_t slots_max() const { return slots_max_; }
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
   uint64_t published() const;
   uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
@@ -108,6 +116,7 @@ class Reader {
 
   Status Map(const Mapped& mapped);
   Status CheckSegment(uint64_t file_bytes) const;
+  Status CheckTensors() const;
   Result Take(Lease* out);
   // Waits for step position_: kBatch when it is there.
   Result Wait(uint64_t timeout_ns);
@@ -130,7 +139,12 @@ class Reader {
   ControlPage* page_ = nullptr;
   const SlotEntry* slot_table_ = nullptr;
   const RingEntry* ring_table_ = nullptr;
+  const TensorExtent* extent_table_ = nullptr;
+  const uint8_t* slot_data_ = nullptr;
+  uint64_t slot_stride_ = 0;
+  uint32_t slots_max_ = 0;
   uint64_t ring_mask_ = 0;
+  std::string structure_;
   std::vector<TensorEntry> tensors_;
   uint32_t consumer_ = 0;
   uint32_t index_ = 0;

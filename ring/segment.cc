@@ -85,6 +85,11 @@ void Segment::FillIn(const SegmentOptions& options) {
   head.extent_table_offset = plan_.extent_table_offset;
   head.slot_data_offset = plan_.slot_data_offset;
   head.slot_stride = plan_.slot_stride;
+  head.variable_offset = plan_.variable_offset;
+  head.variable_bytes = plan_.variable_bytes;
+  head.structure_offset = plan_.structure_offset;
+  head.structure_bytes = plan_.structure_bytes;
+  std::memcpy(At<char>(plan_.structure_offset), options.structure.data(), options.structure.size());
   std::memcpy(head.pipeline, options.pipeline.data(), options.pipeline.size());
   head.slots.store(options.slots, std::memory_order_relaxed);
   head.lease_share.store(1, std::memory_order_relaxed);
@@ -92,10 +97,9 @@ void Segment::FillIn(const SegmentOptions& options) {
               plan_.tensors.size() * sizeof(TensorEntry));
   for (uint32_t slot = 0; slot < options.slots_max; ++slot) {
     slot_entry(slot).step = kNoStep;
-    TensorExtent* extents = At<TensorExtent>(plan_.extent_table_offset) + slot * head.num_tensors;
     for (uint32_t tensor = 0; tensor < head.num_tensors; ++tensor) {
       const TensorEntry& entry = plan_.tensors[tensor];
-      extents[tensor].parts[0] = {entry.offset, entry.capacity_bytes};
+      extents(slot)[tensor].parts[0] = {entry.offset, entry.capacity_bytes};
     }
   }
   for (uint32_t entry = 0; entry < plan_.ring_entries; ++entry) ring_entry(entry).step = kNoStep;

@@ -46,6 +46,11 @@ class Segment {
   uint8_t* tensor(uint32_t slot, uint32_t tensor) const {
     return slot_data(slot) + plan_.tensors[tensor].offset;
   }
+  uint8_t* variable(uint32_t slot) const { return slot_data(slot) + plan_.variable_offset; }
+  // The slot's extents, one for each tensor.
+  TensorExtent* extents(uint32_t slot) const {
+    return At<TensorExtent>(plan_.extent_table_offset) + slot * plan_.tensors.size();
+  }
 
  private:
   Segment(Descriptor fd, boost::interprocess::mapped_region region, SegmentPlan plan)

@@ -1,5 +1,6 @@
 #include "ring/segment_plan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -14,15 +15,48 @@ Status Invalid(const std::string& message) { return {Code::kInvalidArgument, mes
 // The least multiple of `unit`, a power of two, from `bytes` on. No overflow below 2^63.
 uint64_t RoundUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) & ~(unit - 1); }
 
+// Whether the axes fit the kind: which of them may be unknown, and how many are ragged.
+Status CheckAxes(const TensorSpec& spec, const std::string& named) {
+  const uint32_t rank_max = spec.kind != TensorKind::kRagged ? 0
+                            : spec.dtype == static_cast<uint8_t>(TensorDType::kString)
+                                ? kMaxRaggedRank - 1
+                                : kMaxRaggedRank;
+  if (spec.ragged_rank > rank_max || (spec.ragged_rank == 0 && spec.kind == TensorKind::kRagged) ||
+      spec.ragged_rank >= spec.shape.size() + (spec.kind != TensorKind::kRagged)) {
+    return Invalid(
+        "a ragged tensor has 1 to 3 ragged axes behind the first one, one of strings 1 "
+        "or 2, and any other none: " +
+        std::to_string(spec.ragged_rank) + " of " + std::to_string(spec.shape.size()) + named);
+  }
+  for (size_t axis = 0; axis < spec.shape.size(); ++axis) {
+    const int64_t size = spec.shape[axis];
+    const bool is_ragged = axis >= 1 && axis <= spec.ragged_rank;
+    const bool may_be_unknown = spec.kind != TensorKind::kRagged || axis <= spec.ragged_rank;
+    if (size < -1 || (size == -1 && !may_be_unknown) || (size != -1 && is_ragged)) {
+      return Invalid("axis " + std::to_string(axis) + " must be " +
+                     (is_ragged ? "-1" : "0 or more, or -1 where the kind allows it") + ": " +
+                     std::to_string(size) + named);
+    }
+  }
+  return {};
+}
+
 Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
   if (spec.name.empty() || spec.name.size() > kMaxNameBytes) {
     return Invalid("tensor name must have 1 to " + std::to_string(kMaxNameBytes) +
                    " bytes: " + std::to_string(spec.name.size()) + " (\"" + spec.name + "\")");
   }
   const std::string named = " (tensor \"" + spec.name + "\")";
+  const bool is_string = spec.dtype == static_cast<uint8_t>(TensorDType::kString);
   const uint64_t element_bytes = ElementBytes(spec.dtype);
-  if (element_bytes == 0) {
-    return Invalid("dtype code without a fixed size: " + std::to_string(spec.dtype) + named);
+  if (element_bytes == 0 && !is_string) {
+    return Invalid("unknown dtype code: " + std::to_string(spec.dtype) + named);
+  }
+  if (spec.kind > TensorKind::kString ||
+      (spec.kind != TensorKind::kRagged && is_string != (spec.kind == TensorKind::kString))) {
+    return Invalid(
+        "kind and dtype do not belong together: " + std::to_string(static_cast<int>(spec.kind)) +
+        " and " + std::to_string(spec.dtype) + named);
   }
   if (spec.shape.size() > kMaxDims) {
     return Invalid("more than " + std::to_string(kMaxDims) +
@@ -31,32 +65,28 @@ Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
   if (spec.batched && spec.shape.empty()) {
     return Invalid("a batched tensor needs an axis of rows" + named);
   }
+  if (Status status = CheckAxes(spec, named); !status.ok()) return status;
   uint64_t bytes = element_bytes;
   uint64_t row_bytes = element_bytes;
   for (size_t axis = 0; axis < spec.shape.size(); ++axis) {
-    const int64_t size = spec.shape[axis];
-    if (size < 0) {
-      return Invalid("axis " + std::to_string(axis) +
-                     " has no fixed size: " + std::to_string(size) + named);
+    const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(spec.shape[axis], 0));
+    if (axis > 0 && __builtin_mul_overflow(row_bytes, size, &row_bytes)) {
+      row_bytes = kMaxSegmentBytes;
     }
-    if (axis > 0) {
-      if (__builtin_mul_overflow(row_bytes, static_cast<uint64_t>(size), &row_bytes)) {
-        row_bytes = kMaxSegmentBytes;
-      }
-    }
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) {
-      bytes = kMaxSegmentBytes;
-    }
+    if (__builtin_mul_overflow(bytes, size, &bytes)) bytes = kMaxSegmentBytes;
     if (bytes >= kMaxSegmentBytes) return Invalid("a batch does not fit in 2^62 bytes" + named);
   }
   entry->name_bytes = static_cast<uint32_t>(spec.name.size());
   entry->dtype = spec.dtype;
-  entry->kind = static_cast<uint8_t>(TensorKind::kDense);
+  entry->kind = static_cast<uint8_t>(spec.kind);
   entry->flags = spec.batched ? kTensorBatched : 0;
-  entry->capacity_bytes = bytes;
-  entry->row_bytes = spec.batched ? row_bytes : 0;
   entry->ndim = static_cast<uint32_t>(spec.shape.size());
+  entry->ragged_rank = spec.ragged_rank;
   for (size_t axis = 0; axis < spec.shape.size(); ++axis) entry->shape[axis] = spec.shape[axis];
+  if (IsFixed(*entry)) {
+    entry->capacity_bytes = bytes;
+    entry->row_bytes = spec.batched ? row_bytes : 0;
+  }
   std::memcpy(entry->name, spec.name.data(), spec.name.size());
   return {};
 }
@@ -87,6 +117,23 @@ uint64_t ElementBytes(uint8_t dtype) {
   }
 }
 
+bool HasUnknownAxis(const TensorEntry& entry) {
+  const int64_t* end = entry.shape + std::min(entry.ndim, kMaxDims);
+  return std::find(entry.shape, end, -1) != end;
+}
+
+bool IsFixed(const TensorEntry& entry) {
+  return entry.kind == static_cast<uint8_t>(TensorKind::kDense) && !HasUnknownAxis(entry);
+}
+
+uint32_t NumParts(const TensorEntry& entry) {
+  const uint32_t data_parts = entry.dtype == static_cast<uint8_t>(TensorDType::kString) ? 2 : 1;
+  if (entry.kind == static_cast<uint8_t>(TensorKind::kRagged)) {
+    return data_parts + entry.ragged_rank;
+  }
+  return data_parts + (HasUnknownAxis(entry) ? 1 : 0);
+}
+
 Status PlanSegment(const SegmentOptions& options, SegmentPlan* out) {
   *out = {};
   if (options.pipeline.empty() || options.pipeline.size() > kMaxNameBytes) {
@@ -102,15 +149,39 @@ Status PlanSegment(const SegmentOptions& options, SegmentPlan* out) {
                    std::to_string(kMaxSlots) + ": " + std::to_string(options.slots) + " and " +
                    std::to_string(options.slots_max));
   }
+  if (options.structure.size() > kMaxStructureBytes) {
+    return Invalid("the structure of an element is longer than " +
+                   std::to_string(kMaxStructureBytes) +
+                   " bytes: " + std::to_string(options.structure.size()));
+  }
   uint64_t slot_bytes = 0;
+  bool all_fixed = true;
   for (const TensorSpec& spec : options.tensors) {
     TensorEntry entry = {};
     if (Status status = PlanTensor(spec, &entry); !status.ok()) return status;
-    entry.offset = slot_bytes;
-    slot_bytes = RoundUp(slot_bytes + entry.capacity_bytes + kTensorPadding, kTensorAlignment);
+    if (IsFixed(entry)) {
+      entry.offset = slot_bytes;
+      slot_bytes = RoundUp(slot_bytes + entry.capacity_bytes + kTensorPadding, kTensorAlignment);
+    } else {
+      all_fixed = false;
+    }
     if (slot_bytes >= kMaxSegmentBytes) return Invalid("a batch does not fit in 2^62 bytes");
     out->tensors.push_back(entry);
   }
+  if (options.variable_bytes >= kMaxSegmentBytes) {
+    return Invalid("a batch does not fit in 2^62 bytes");
+  }
+  if (all_fixed && options.variable_bytes > 0) {
+    return Invalid("variable_bytes is for tensors that are not fixed, and all are: " +
+                   std::to_string(options.variable_bytes));
+  }
+  if (!all_fixed && options.variable_bytes == 0) {
+    return Invalid("a tensor has no fixed size, and variable_bytes gives it no memory");
+  }
+  out->variable_offset = slot_bytes;
+  out->variable_bytes = RoundUp(options.variable_bytes, kTensorAlignment);
+  // The last part has spare bytes of its own inside, unless it fills the memory to the end.
+  if (out->variable_bytes > 0) slot_bytes += out->variable_bytes + kTensorPadding;
   out->slot_stride = RoundUp(slot_bytes, kPageBytes);
 
   out->ring_entries = std::bit_ceil(options.slots_max);
@@ -125,6 +196,8 @@ Status PlanSegment(const SegmentOptions& options, SegmentPlan* out) {
   out->ring_table_offset = place(out->ring_entries, sizeof(RingEntry));
   out->extent_table_offset =
       place(uint64_t{options.slots_max} * out->tensors.size(), sizeof(TensorExtent));
+  out->structure_bytes = options.structure.size();
+  out->structure_offset = place(out->structure_bytes, 1);
   out->slot_data_offset = RoundUp(offset, kPageBytes);
   uint64_t data_bytes = 0;
   if (__builtin_mul_overflow(out->slot_stride, uint64_t{options.slots_max}, &data_bytes) ||

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -19,17 +20,31 @@ namespace {
 // An idle worker looks this often before it sleeps; longer takes a core from those that work.
 constexpr int kSpins = 50;
 
+// The indices of the tensors that are not fixed.
+std::vector<uint32_t> VariableTensors(const SegmentPlan& plan) {
+  std::vector<uint32_t> tensors;
+  for (uint32_t i = 0; i < plan.tensors.size(); ++i) {
+    if (!IsFixed(plan.tensors[i])) tensors.push_back(i);
+  }
+  return tensors;
+}
+
 class RingWriter : public Writer {
  public:
   explicit RingWriter(std::unique_ptr<Segment> segment)
-      : segment_(std::move(segment)), slots_(segment_->header().slots.load()) {}
+      : segment_(std::move(segment)),
+        variable_tensors_(VariableTensors(segment_->plan())),
+        slots_(segment_->header().slots.load()) {}
 
   Status Start() { return doorbell_.Create(); }
 
   int TryClaim() override;
   uint8_t* tensor(int slot, int tensor) override {
+    if (!IsFixed(segment_->plan().tensors[static_cast<size_t>(tensor)])) return nullptr;
     return segment_->tensor(static_cast<uint32_t>(slot), static_cast<uint32_t>(tensor));
   }
+  uint8_t* variable(int slot) override { return segment_->variable(static_cast<uint32_t>(slot)); }
+  uint64_t variable_bytes() const override { return segment_->plan().variable_bytes; }
   void Publish(int slot, const PublishInfo& info) override;
   void Finish(Code code, std::string_view message) override;
   void WaitForRelease(uint64_t timeout_ns) override;
@@ -49,6 +64,8 @@ class RingWriter : public Writer {
     std::lock_guard<std::mutex> lock(mutex_);
     return slots_.Sweep(consumers_.Members());
   }
+  // Puts the extents of tensors that are not fixed into the slot's table.
+  void WriteExtents(uint32_t slot, std::span<const TensorExtent> extents);
   bool MaySleep();
   void GrowFor(uint32_t num_consumers);
   void ShareLeases();
@@ -67,6 +84,7 @@ class RingWriter : public Writer {
 
   // Constant after construction, but for the shared memory itself.
   const std::unique_ptr<Segment> segment_;
+  const std::vector<uint32_t> variable_tensors_;
 
   // Own synchronisation.
   Doorbell doorbell_;
@@ -100,8 +118,24 @@ int RingWriter::TryClaim() {
   return slot;
 }
 
+void RingWriter::WriteExtents(uint32_t slot, std::span<const TensorExtent> extents) {
+  const SegmentPlan& plan = segment_->plan();
+  if (extents.size() != variable_tensors_.size()) std::abort();
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const uint32_t num_parts = NumParts(plan.tensors[variable_tensors_[i]]);
+    TensorExtent& written = segment_->extents(slot)[variable_tensors_[i]];
+    for (uint32_t part = 0; part < num_parts; ++part) {
+      const auto [offset, bytes] = extents[i].parts[part];
+      // A producer that wrote there has overwritten what others read.
+      if (offset > plan.variable_bytes || bytes > plan.variable_bytes - offset) std::abort();
+      written.parts[part] = {plan.variable_offset + offset, bytes};
+    }
+  }
+}
+
 void RingWriter::Publish(int slot, const PublishInfo& info) {
   const uint32_t index = static_cast<uint32_t>(slot);
+  WriteExtents(index, info.extents);
   SlotEntry& entry = segment_->slot_entry(index);
   entry.epoch = info.epoch;
   entry.rows = info.rows;

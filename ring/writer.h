@@ -5,25 +5,31 @@
 //           else from any thread.
 // Owns:     the segment's memory and each consumer's control page. Memory that a client has mapped
 //           lives on in the client.
-// Limits:   slots <= 64, consumers <= 64, tensors <= 256, a name <= 128 bytes.
+// Limits:   slots <= 64, consumers <= 64, tensors <= 256, a name <= 128 bytes, a structure <= 64
+//           KiB.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ring/layout.h"
 #include "ring/status.h"
 
 namespace penstock::ring {
 
-// One tensor of every slot. `dtype` is a code of layout.h. `shape` is that of a full batch.
+// One tensor of every slot. `dtype` is a code of layout.h. `shape` is that of a full batch, with -1
+// for an axis that only the data tells.
 struct TensorSpec {
   std::string name;
   uint8_t dtype = 0;
   bool batched = true;  // the first axis counts rows, and a shorter batch fills the first ones
   std::vector<int64_t> shape;
+  TensorKind kind = TensorKind::kDense;
+  uint32_t ragged_rank = 0;  // ragged: axes 1 … ragged_rank
 };
 
 struct SegmentOptions {
@@ -31,6 +37,9 @@ struct SegmentOptions {
   std::vector<TensorSpec> tensors;
   uint32_t slots = 3;      // populated at creation
   uint32_t slots_max = 9;  // address space; more are populated as consumers attach: 2 each, and 1
+  // A slot's memory for all tensors that are not fixed, with 64 spare bytes behind each part.
+  uint64_t variable_bytes = 0;
+  std::string structure;  // as layout.h says; empty: a flat dict
 };
 
 struct PublishInfo {
@@ -38,6 +47,8 @@ struct PublishInfo {
   uint64_t epoch = 0;
   uint32_t rows = 0;
   std::string_view cursor;  // at most 1,024 bytes
+  // One for each tensor that is not fixed, in their order; offsets are counted from variable().
+  std::span<const TensorExtent> extents = {};
 };
 
 // What a client receives when it attaches.
@@ -70,7 +81,12 @@ class Writer {
   // --- producer ---
   // A slot that no consumer holds or still has to read, or -1.
   virtual int TryClaim() = 0;
+  // Null for a tensor that is not fixed.
   virtual uint8_t* tensor(int slot, int tensor) = 0;
+  // The slot's memory for the parts of all tensors that are not fixed.
+  virtual uint8_t* variable(int slot) = 0;
+  virtual uint64_t variable_bytes() const = 0;
+  // REQUIRES: every extent lies inside of the slot's variable memory.
   virtual void Publish(int slot, const PublishInfo& info) = 0;
   // The end of the stream (kOk) or its failure; every `next` behind the last step returns it.
   virtual void Finish(Code code, std::string_view message) = 0;

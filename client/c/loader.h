@@ -38,6 +38,7 @@ struct penstock_loader {
   std::unique_ptr<penstock::ring::Reader> reader;
   std::vector<std::string> names;
   std::vector<penstock_tensor> tensors;  // of a full batch
+  std::vector<uint32_t> variable;        // the indices of those that are not fixed
   std::vector<int64_t> shapes;
   std::vector<penstock_batch> slots;  // one for each slot
 

@@ -40,80 +40,141 @@ uint64_t TensorBytes(const penstock_tensor& tensor) {
   return bytes;
 }
 
-// Describes full batches; fails on what this client cannot show.
-Status Describe(penstock_loader* loader) {
+// Describes full batches.
+void Describe(penstock_loader* loader) {
   const std::vector<TensorEntry>& entries = loader->reader->tensors();
   loader->tensors.resize(entries.size());
   loader->shapes.resize(entries.size() * kMaxDims);
   for (const TensorEntry& entry : entries) {
-    loader->names.emplace_back(entry.name,
-                               std::min(entry.name_bytes, penstock::ring::kMaxNameBytes));
+    loader->names.emplace_back(entry.name, entry.name_bytes);
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     const TensorEntry& entry = entries[i];
     penstock_tensor& tensor = loader->tensors[i];
     tensor.name = loader->names[i].c_str();
     tensor.dtype = entry.dtype;
+    tensor.kind = entry.kind;
+    tensor.ragged_rank = entry.ragged_rank;
+    tensor.dynamic = entry.ragged_rank == 0 && penstock::ring::HasUnknownAxis(entry);
     tensor.element_bytes = static_cast<uint32_t>(penstock::ring::ElementBytes(entry.dtype));
     tensor.ndim = entry.ndim;
     tensor.batched = (entry.flags & penstock::ring::kTensorBatched) != 0;
-    if (entry.kind != 0 || tensor.element_bytes == 0 || entry.ndim > kMaxDims) {
-      return {Code::kUnimplemented, "this client shows dense tensors of numbers only; tensor \"" +
-                                        loader->names[i] +
-                                        "\" is of another kind: install the release of penstockd"};
-    }
     int64_t* shape = &loader->shapes[i * kMaxDims];
     std::copy(entry.shape, entry.shape + entry.ndim, shape);
     tensor.shape = shape;
-    tensor.bytes = TensorBytes(tensor);
+    if (penstock::ring::IsFixed(entry)) {
+      tensor.bytes = TensorBytes(tensor);
+    } else {
+      loader->variable.push_back(static_cast<uint32_t>(i));
+    }
   }
-  return {};
 }
 
-// Gives a batch its own shapes, and tensors that lie at `data`.
+// Gives a batch its own shapes, and fixed tensors that lie at `data`.
 void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch) {
   batch->loader = loader;
   batch->tensors = loader->tensors;
   batch->shapes = loader->shapes;
   batch->shaped_rows = UINT32_MAX;
   for (size_t i = 0; i < batch->tensors.size(); ++i) {
-    batch->tensors[i].data = data + loader->reader->tensors()[i].offset;
+    const TensorEntry& entry = loader->reader->tensors()[i];
+    if (penstock::ring::IsFixed(entry)) batch->tensors[i].data = data + entry.offset;
     batch->tensors[i].shape = &batch->shapes[i * kMaxDims];
   }
 }
 
-// Shows `rows` rows: fewer than a full batch's only in a short one.
+// Shows `rows` rows of the fixed tensors: fewer than a full batch's only in a short one.
 void ShowRows(uint32_t rows, penstock_batch* batch) {
   if (batch->shaped_rows == rows) return;
   batch->shaped_rows = rows;
   for (size_t i = 0; i < batch->tensors.size(); ++i) {
     penstock_tensor& tensor = batch->tensors[i];
-    if (!tensor.batched) continue;
+    if (!tensor.batched || !penstock::ring::IsFixed(batch->loader->reader->tensors()[i])) continue;
     const penstock_tensor& full = batch->loader->tensors[i];
     batch->shapes[i * kMaxDims] = std::min<int64_t>(rows, full.shape[0]);
     tensor.bytes = TensorBytes(tensor);
   }
 }
 
-// A private copy of a leased batch; null when there is no memory for it.
+// Shows the leased step in a batch that is prepared. False with the reader's error when its tables
+// are torn.
+bool Show(const Lease& lease, penstock_batch* batch) {
+  batch->lease = lease;
+  ShowRows(lease.rows, batch);
+  for (const uint32_t i : batch->loader->variable) {
+    penstock::ring::TensorParts parts;
+    if (!batch->loader->reader->Find(lease, i, &parts)) return false;
+    penstock_tensor& tensor = batch->tensors[i];
+    tensor.data = parts.values;
+    tensor.bytes = parts.values_bytes;
+    tensor.offsets = parts.offsets;
+    tensor.num_strings = parts.offsets != nullptr ? parts.num_offsets - 1 : 0;
+    for (uint32_t axis = 0; axis < tensor.ragged_rank; ++axis) {
+      tensor.row_splits[axis] = parts.splits[axis];
+      tensor.num_row_splits[axis] = parts.num_splits[axis];
+    }
+    std::copy(parts.shape, parts.shape + tensor.ndim, &batch->shapes[i * kMaxDims]);
+    for (uint32_t axis = 1; axis <= tensor.ragged_rank; ++axis) {
+      batch->shapes[i * kMaxDims + axis] = -1;
+    }
+  }
+  return true;
+}
+
+// The bytes of all parts of a tensor.
+uint64_t PartsBytes(const penstock_tensor& tensor) {
+  uint64_t bytes = tensor.bytes;
+  if (tensor.offsets != nullptr) bytes += (tensor.num_strings + 1) * sizeof(int64_t);
+  for (uint32_t axis = 0; axis < tensor.ragged_rank; ++axis) {
+    bytes += tensor.num_row_splits[axis] * sizeof(int64_t);
+  }
+  return bytes;
+}
+
+// Calls visit(pointer, bytes) for each part of a tensor, which lies where it returns from then on.
+template <typename Visit>
+void ForEachPart(penstock_tensor* tensor, const Visit& visit) {
+  const auto visit_numbers = [&visit](const int64_t** numbers, uint64_t count) {
+    *numbers = static_cast<const int64_t*>(visit(*numbers, count * sizeof(int64_t)));
+  };
+  tensor->data = visit(tensor->data, tensor->bytes);
+  if (tensor->offsets != nullptr) visit_numbers(&tensor->offsets, tensor->num_strings + 1);
+  for (uint32_t axis = 0; axis < tensor->ragged_rank; ++axis) {
+    visit_numbers(&tensor->row_splits[axis], tensor->num_row_splits[axis]);
+  }
+}
+
+// Where a copy keeps a part of `bytes` bytes: aligned, and with spare bytes behind it.
+uint64_t PaddedBytes(uint64_t bytes) {
+  using penstock::ring::kTensorAlignment;
+  return (bytes + penstock::ring::kTensorPadding + kTensorAlignment - 1) & ~(kTensorAlignment - 1);
+}
+
+// A private copy of a leased batch; null when there is no memory for it or the reader has an error.
 penstock_batch* Copy(penstock_loader* loader, const Lease& lease) {
-  const std::vector<TensorEntry>& entries = loader->reader->tensors();
-  const TensorEntry& last = entries.back();
-  const uint64_t bytes = last.offset + last.capacity_bytes + penstock::ring::kTensorPadding;
   auto copy = std::unique_ptr<penstock_batch>(new (std::nothrow) penstock_batch);
   if (copy == nullptr) return nullptr;
-  const uint64_t aligned = (bytes + 63) & ~uint64_t{63};
-  copy->memory.reset(static_cast<uint8_t*>(std::aligned_alloc(64, aligned)));
-  if (copy->memory == nullptr) return nullptr;
   copy->is_copy = true;
-  copy->lease = lease;
-  copy->lease.cursor_bytes = 0;
-  Prepare(loader, copy->memory.get(), copy.get());
-  ShowRows(lease.rows, copy.get());
-  for (size_t i = 0; i < entries.size(); ++i) {
-    std::memcpy(copy->memory.get() + entries[i].offset, lease.data + entries[i].offset,
-                copy->tensors[i].bytes);
-  }
+  Prepare(loader, lease.data, copy.get());
+  if (!Show(lease, copy.get())) return nullptr;
+  uint64_t bytes = PaddedBytes(lease.cursor_bytes);
+  const auto add = [&bytes](const void* from, uint64_t part) {
+    bytes += PaddedBytes(part);
+    return from;
+  };
+  for (penstock_tensor& tensor : copy->tensors) ForEachPart(&tensor, add);
+  copy->memory.reset(
+      static_cast<uint8_t*>(std::aligned_alloc(penstock::ring::kTensorAlignment, bytes)));
+  if (copy->memory == nullptr) return nullptr;
+  uint8_t* next = copy->memory.get();
+  const auto take = [&next](const void* from, uint64_t part) -> const void* {
+    uint8_t* to = next;
+    if (part > 0) std::memcpy(to, from, part);
+    next += PaddedBytes(part);
+    return to;
+  };
+  for (penstock_tensor& tensor : copy->tensors) ForEachPart(&tensor, take);
+  copy->lease.cursor = static_cast<const uint8_t*>(take(lease.cursor, lease.cursor_bytes));
   return copy.release();
 }
 
@@ -121,6 +182,7 @@ int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) 
   *out = Copy(loader, lease);
   loader->reader->Release(lease);
   if (*out == nullptr) {
+    if (!loader->reader->error().ok()) return Fail(loader->reader->error());
     return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
   }
   loader->copies.fetch_add(1, std::memory_order_relaxed);
@@ -144,8 +206,8 @@ int penstock_attach(const char* name, const char* socket, const char* group,
   if (!status.ok()) return Fail(status);
   auto made = std::make_unique<penstock_loader>();
   status = Reader::Open(attachment, &made->reader);
-  if (status.ok()) status = Describe(made.get());
   if (!status.ok()) return Fail(status);
+  Describe(made.get());
   made->slots = std::vector<penstock_batch>(made->reader->slots_max());
   *loader = made.release();
   return PENSTOCK_OK;
@@ -178,12 +240,14 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
   } else {
     penstock_batch& batch = loader->slots[lease.slot];
     if (batch.loader == nullptr) Prepare(loader, lease.data, &batch);
-    batch.lease = lease;
-    ShowRows(lease.rows, &batch);
+    if (!Show(lease, &batch)) {
+      reader.Release(lease);
+      return Fail(reader.error());
+    }
     *out = &batch;
   }
   uint64_t bytes = loader->bytes.load(std::memory_order_relaxed);
-  for (const penstock_tensor& tensor : (*out)->tensors) bytes += tensor.bytes;
+  for (const penstock_tensor& tensor : (*out)->tensors) bytes += PartsBytes(tensor);
   loader->bytes.store(bytes, std::memory_order_relaxed);
   loader->references.fetch_add(1, std::memory_order_relaxed);
   return PENSTOCK_OK;
@@ -221,6 +285,10 @@ uint32_t penstock_num_tensors(const penstock_loader* loader) {
 }
 const penstock_tensor* penstock_tensor_info(const penstock_loader* loader, uint32_t index) {
   return index < loader->tensors.size() ? &loader->tensors[index] : nullptr;
+}
+
+const char* penstock_structure(const penstock_loader* loader) {
+  return loader->reader->structure().c_str();
 }
 
 uint64_t penstock_batch_step(const penstock_batch* batch) { return batch->lease.step; }

@@ -72,24 +72,51 @@ enum {
   PENSTOCK_FLOAT16 = 10,
   PENSTOCK_BFLOAT16 = 11,
   PENSTOCK_FLOAT32 = 12,
-  PENSTOCK_FLOAT64 = 13
+  PENSTOCK_FLOAT64 = 13,
+  PENSTOCK_STRING = 14 /* bytes of any length and content */
 };
+
+/* How a tensor's elements lie in memory. */
+enum {
+  PENSTOCK_KIND_DENSE = 0,
+  PENSTOCK_KIND_RAGGED = 1, /* rows of different lengths, of numbers or of strings */
+  PENSTOCK_KIND_STRING = 2
+};
+
+#define PENSTOCK_MAX_RAGGED_RANK 3
 
 #define PENSTOCK_FOREVER INT64_MAX
 
 typedef struct penstock_loader penstock_loader;
 typedef struct penstock_batch penstock_batch;
 
-/* One tensor of a batch: C order, read-only. */
+/* One tensor of a batch: C order, read-only.
+ *
+ * Strings: element i is bytes offsets[i] up to offsets[i + 1] of `data`; shape counts strings.
+ * Ragged: `shape` is -1 for the axes 1 to ragged_rank. Row i of the axis a + 1 begins at
+ * row_splits[a][i] and ends before row_splits[a][i + 1], counted in rows of the next axis, and
+ * behind the last one in elements of the shape that follows. `data` holds all of these, one after
+ * another; of ragged strings `offsets` does.
+ *
+ * Offsets and row splits begin with 0 and end inside of what they point into; a program that must
+ * survive a torn ring checks those between. */
 typedef struct penstock_tensor {
   const char* name; /* ends with a zero byte; lives as long as the loader or the batch */
   const void* data; /* aligned to 64 bytes; at least 64 readable bytes follow */
   const int64_t* shape;
-  uint64_t bytes;
+  uint64_t bytes; /* of data */
   uint32_t ndim;
   uint32_t dtype;
-  uint32_t element_bytes;
-  uint32_t batched; /* 1: the first axis counts rows, and is shorter in a short batch */
+  uint32_t element_bytes; /* 0: strings */
+  uint32_t batched;       /* 1: the first axis counts rows, and is shorter in a short batch */
+  uint32_t kind;
+  uint32_t ragged_rank;
+  uint32_t dynamic; /* 1: not ragged, and an axis of the shape differs from batch to batch */
+  uint32_t reserved;
+  const int64_t* offsets; /* strings: num_strings + 1 of them; else NULL */
+  uint64_t num_strings;
+  const int64_t* row_splits[PENSTOCK_MAX_RAGGED_RANK]; /* the outermost axis first; else NULL */
+  uint64_t num_row_splits[PENSTOCK_MAX_RAGGED_RANK];   /* rows of the axis, plus one */
 } penstock_tensor;
 
 typedef struct penstock_stats {
@@ -124,14 +151,20 @@ PENSTOCK_API void penstock_batch_release(penstock_batch* batch);
 /* Leaves. Batches that are still held stay valid. */
 PENSTOCK_API void penstock_detach(penstock_loader* loader);
 
-/* What every batch of this loader looks like; the shape is that of a full batch, data is NULL. */
+/* What every batch of this loader looks like: the shape is that of a full batch, with -1 for an
+ * axis that only the data tells; data is NULL. */
 PENSTOCK_API uint32_t penstock_num_tensors(const penstock_loader* loader);
 PENSTOCK_API const penstock_tensor* penstock_tensor_info(const penstock_loader* loader,
                                                          uint32_t index);
 
+/* How the tensors make up an element, as JSON: `null` is the next tensor in their order, an array a
+ * tuple, an object a dict; {"x":null,"y":[null,null]}. "" is a flat dict of all tensors by name. */
+PENSTOCK_API const char* penstock_structure(const penstock_loader* loader);
+
 PENSTOCK_API uint64_t penstock_batch_step(const penstock_batch* batch);
 PENSTOCK_API uint64_t penstock_batch_epoch(const penstock_batch* batch); /* of its first row */
 PENSTOCK_API uint32_t penstock_batch_rows(const penstock_batch* batch);
+/* The position behind this batch: with it a pipeline goes on with the next one. */
 PENSTOCK_API const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes);
 PENSTOCK_API int penstock_batch_is_copy(const penstock_batch* batch);
 PENSTOCK_API uint32_t penstock_batch_num_tensors(const penstock_batch* batch);

@@ -38,6 +38,59 @@ class Error : public std::runtime_error {
   int code_;
 };
 
+// The strings of a tensor, one after another in C order. A view, as its tensor; an offset that
+// points outside of the bytes is an Error, not a crash.
+class Strings {
+ public:
+  explicit Strings(const penstock_tensor* tensor) : tensor_(tensor) {}
+
+  size_t size() const { return tensor_->num_strings; }
+  bool empty() const { return size() == 0; }
+  std::string_view operator[](size_t index) const {
+    if (index >= size()) throw Error(PENSTOCK_OUT_OF_RANGE, Named("has no string ", index));
+    const uint64_t first = static_cast<uint64_t>(tensor_->offsets[index]);
+    const uint64_t last = static_cast<uint64_t>(tensor_->offsets[index + 1]);
+    if (first > last || last > tensor_->bytes) {
+      throw Error(PENSTOCK_INTERNAL, Named("is malformed at string ", index));
+    }
+    return {static_cast<const char*>(tensor_->data) + first, last - first};
+  }
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = std::string_view;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    Iterator(const Strings* strings, size_t index) : strings_(strings), index_(index) {}
+    std::string_view operator*() const { return (*strings_)[index_]; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++index_;
+      return before;
+    }
+    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+   private:
+    const Strings* strings_ = nullptr;
+    size_t index_ = 0;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size()}; }
+
+ private:
+  std::string Named(const char* what, size_t index) const {
+    return "tensor \"" + std::string(tensor_->name) + "\" " + what + std::to_string(index);
+  }
+
+  const penstock_tensor* tensor_;
+};
+
 // One tensor of a batch, in C order. A view: it is valid as long as its batch.
 class Tensor {
  public:
@@ -45,18 +98,45 @@ class Tensor {
 
   std::string_view name() const { return tensor_->name; }
   int dtype() const { return static_cast<int>(tensor_->dtype); }
+  // PENSTOCK_KIND_…
+  int kind() const { return static_cast<int>(tensor_->kind); }
+  bool is_string() const { return tensor_->dtype == PENSTOCK_STRING; }
+  // Whether the shape differs from batch to batch, beyond the rows of a short one.
+  bool dynamic() const { return tensor_->dynamic != 0; }
+  // -1 for ragged axes.
   std::span<const int64_t> shape() const { return {tensor_->shape, tensor_->ndim}; }
+  // The elements' bytes; of strings, all of them without a gap.
   std::span<const std::byte> bytes() const {
     return {static_cast<const std::byte*>(tensor_->data), tensor_->bytes};
   }
 
-  // The elements; throws when T is not their type.
+  // The strings of a tensor of strings, ragged or not; throws for another one.
+  Strings strings() const {
+    if (!is_string()) throw Error(PENSTOCK_INVALID_ARGUMENT, Named("holds no strings"));
+    return Strings(tensor_);
+  }
+  // Where each string begins in bytes(), and where the last one ends.
+  std::span<const int64_t> offsets() const {
+    if (!is_string()) throw Error(PENSTOCK_INVALID_ARGUMENT, Named("holds no strings"));
+    return {tensor_->offsets, tensor_->num_strings + 1};
+  }
+
+  int ragged_rank() const { return static_cast<int>(tensor_->ragged_rank); }
+  // Of the ragged axis `axis + 1`: row i is [splits[i], splits[i + 1]) of the next axis' rows, and
+  // behind the last one of the elements. Throws when there is no such axis.
+  std::span<const int64_t> row_splits(int axis = 0) const {
+    if (axis < 0 || axis >= ragged_rank()) {
+      throw Error(PENSTOCK_INVALID_ARGUMENT, Named("has no row splits for this axis"));
+    }
+    return {tensor_->row_splits[axis], tensor_->num_row_splits[axis]};
+  }
+
+  // The elements, of a ragged tensor those of all rows; throws when T is not their type.
   template <typename T>
   std::span<const T> values() const {
     if (!Holds<T>()) {
-      throw Error(PENSTOCK_INVALID_ARGUMENT, "tensor \"" + std::string(name()) +
-                                                 "\" has elements of another type: dtype " +
-                                                 std::to_string(tensor_->dtype));
+      throw Error(PENSTOCK_INVALID_ARGUMENT,
+                  Named("has elements of another type: dtype ") + std::to_string(tensor_->dtype));
     }
     return {static_cast<const T*>(tensor_->data), tensor_->bytes / sizeof(T)};
   }
@@ -78,6 +158,10 @@ class Tensor {
     return false;
   }
 
+  std::string Named(const char* what) const {
+    return "tensor \"" + std::string(name()) + "\" " + what;
+  }
+
   const penstock_tensor* tensor_;
 };
 
@@ -95,6 +179,7 @@ class Batch {
   uint64_t epoch() const { return penstock_batch_epoch(batch_); }
   uint32_t rows() const { return penstock_batch_rows(batch_); }
   bool is_copy() const { return penstock_batch_is_copy(batch_) != 0; }
+  // The position behind this batch.
   std::string_view cursor() const {
     uint32_t bytes = 0;
     const void* cursor = penstock_batch_cursor(batch_, &bytes);
@@ -144,6 +229,9 @@ class Loader {
     Check(code);
     return Batch(batch);
   }
+
+  // How the tensors make up an element, as JSON; empty for a flat dict. See penstock_structure.
+  std::string_view structure() const { return penstock_structure(loader_); }
 
   penstock_stats stats() const {
     penstock_stats stats;

@@ -2,8 +2,9 @@
 
 #include <zip.h>
 
-#include <cstddef>
-#include <vector>
+#include <iterator>
+#include <list>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -44,10 +45,14 @@ const char* NpyType(int dtype) {
   return nullptr;
 }
 
-std::string Npy(const Tensor& tensor) {
+NpzArray Numbers(std::string name, std::span<const int64_t> values) {
+  return {std::move(name), PENSTOCK_INT64, {std::ssize(values)}, std::as_bytes(values)};
+}
+
+std::string Npy(const NpzArray& array) {
   std::string shape;
-  for (const int64_t size : tensor.shape()) absl::StrAppend(&shape, size, ",");
-  std::string header = absl::StrCat("{'descr': '", NpyType(tensor.dtype()),
+  for (const int64_t size : array.shape) absl::StrAppend(&shape, size, ",");
+  std::string header = absl::StrCat("{'descr': '", NpyType(array.dtype),
                                     "', 'fortran_order': False, 'shape': (", shape, "), }");
   constexpr size_t kPreambleBytes = 10;
   const size_t unpadded = kPreambleBytes + header.size() + 1;
@@ -57,9 +62,9 @@ std::string Npy(const Tensor& tensor) {
   std::string npy("\x93NUMPY\x01\x00", 8);
   npy.push_back(static_cast<char>(header.size() & 0xff));
   npy.push_back(static_cast<char>(header.size() >> 8));
-  npy.reserve(npy.size() + header.size() + tensor.bytes().size());
+  npy.reserve(npy.size() + header.size() + array.bytes.size());
   npy += header;
-  npy.append(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
+  npy.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
   return npy;
 }
 
@@ -77,6 +82,31 @@ absl::Status AddFile(zip_t* archive, const std::string& name, const std::string&
 
 }  // namespace
 
+std::vector<NpzArray> NpzArrays(const Tensor& tensor) {
+  const std::string name(tensor.name());
+  std::vector<NpzArray> arrays;
+  if (tensor.is_string()) {
+    arrays.push_back(Numbers(name + ".offsets", tensor.offsets()));
+    arrays.push_back(
+        {name + ".bytes", PENSTOCK_UINT8, {std::ssize(tensor.bytes())}, tensor.bytes()});
+    if (tensor.dynamic()) arrays.push_back(Numbers(name + ".shape", tensor.shape()));
+  } else if (tensor.kind() == PENSTOCK_KIND_RAGGED) {
+    const int rank = tensor.ragged_rank();
+    // All rows of the innermost ragged axis together, and the axes behind it.
+    std::vector<int64_t> shape = {tensor.row_splits(rank - 1).back()};
+    const std::span<const int64_t> inner = tensor.shape().subspan(rank + 1);
+    shape.insert(shape.end(), inner.begin(), inner.end());
+    arrays.push_back({name + ".values", tensor.dtype(), std::move(shape), tensor.bytes()});
+  } else {
+    arrays.push_back(
+        {name, tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}, tensor.bytes()});
+  }
+  for (int axis = 0; axis < tensor.ragged_rank(); ++axis) {
+    arrays.push_back(Numbers(absl::StrCat(name, ".row_splits_", axis), tensor.row_splits(axis)));
+  }
+  return arrays;
+}
+
 absl::Status WriteNpz(const std::string& path, const Batch& batch) {
   int error = 0;
   zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error);
@@ -88,11 +118,13 @@ absl::Status WriteNpz(const std::string& path, const Batch& batch) {
     zip_error_fini(&reason);
     return status;
   }
-  std::vector<std::string> contents(batch.size());  // read by zip_close()
+  std::list<std::string> contents;  // read by zip_close()
   absl::Status status;
-  for (size_t i = 0; i < batch.size() && status.ok(); ++i) {
-    contents[i] = Npy(batch[i]);
-    status = AddFile(archive, absl::StrCat(std::string(batch[i].name()), ".npy"), contents[i]);
+  for (size_t i = 0; i < batch.size(); ++i) {
+    for (const NpzArray& array : NpzArrays(batch[i])) {
+      if (!status.ok()) break;
+      status = AddFile(archive, array.name + ".npy", contents.emplace_back(Npy(array)));
+    }
   }
   if (status.ok() && zip_close(archive) == 0) return absl::OkStatus();
   if (status.ok()) status = absl::UnknownError(zip_strerror(archive));

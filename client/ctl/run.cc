@@ -1,6 +1,5 @@
 // `penstock run`: runs a spec and writes its batches to files, or prints a line for each.
 
-#include <isa-l.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/ctl/batch_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
-#include "client/ctl/describe.h"
 #include "client/ctl/npz.h"
 #include "client/ctl/spec_arguments.h"
 #include "penstock.hpp"
@@ -26,31 +25,6 @@ struct RunArguments {
   std::string out;
 };
 
-// Reflected, with the initial and final complement, as in TFRecord files before their mask.
-uint32_t Crc32c(std::span<const std::byte> bytes) {
-  // ISA-L takes an int for the size.
-  constexpr size_t kMaxChunkBytes = 1 << 30;
-  uint32_t crc = ~0u;
-  while (!bytes.empty()) {
-    const auto chunk = bytes.first(std::min(bytes.size(), kMaxChunkBytes));
-    auto* data = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(chunk.data()));
-    crc = crc32_iscsi(data, static_cast<int>(chunk.size()), crc);
-    bytes = bytes.subspan(chunk.size());
-  }
-  return ~crc;
-}
-
-void PrintBatch(const Batch& batch) {
-  std::string text = absl::StrFormat("step %d  epoch %d", batch.step(), batch.epoch());
-  for (size_t i = 0; i < batch.size(); ++i) {
-    const Tensor tensor = batch[i];
-    absl::StrAppendFormat(&text, "  %s %s %s crc32c=%08x", std::string(tensor.name()),
-                          DataTypeName(tensor.dtype()), ShapeName(tensor.shape()),
-                          Crc32c(tensor.bytes()));
-  }
-  std::puts(text.c_str());
-}
-
 absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
                          const RunArguments& arguments) {
   try {
@@ -59,7 +33,7 @@ absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
       const std::optional<Batch> batch = loader.Next();
       if (!batch) break;
       if (arguments.out.empty()) {
-        PrintBatch(*batch);
+        std::puts(BatchLine(*batch).c_str());
         continue;
       }
       const std::string file = absl::StrFormat("step-%06d.npz", batch->step());

@@ -3,10 +3,12 @@
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
 
-#include <string>
+#include <algorithm>
 
 namespace penstock_python {
 namespace {
+
+constexpr uint32_t kMaxDims = 16;  // of any tensor of a ring
 
 // The object that NumPy keeps as an array's base.
 struct Lease {
@@ -68,10 +70,17 @@ PyArray_Descr* MakeDescr(uint32_t dtype) {
   // NumPy has no bfloat16 of its own.
   PyObject* module = PyImport_ImportModule("ml_dtypes");
   if (module == nullptr) {
-    PyErr_SetString(PyExc_ImportError,
-                    "bfloat16 tensors need the package ml_dtypes; install it: pip install "
-                    "ml_dtypes");
-    return nullptr;
+    if (!PyErr_ExceptionMatches(PyExc_ImportError)) return nullptr;
+    PyErr_Clear();
+    static bool warned = false;
+    if (!warned && PyErr_WarnEx(PyExc_RuntimeWarning,
+                                "bfloat16 tensors are shown as uint16, since the package ml_dtypes "
+                                "is not installed: pip install ml_dtypes",
+                                1) != 0) {
+      return nullptr;
+    }
+    warned = true;
+    return PyArray_DescrFromType(NPY_UINT16);
   }
   PyObject* type = PyObject_GetAttrString(module, "bfloat16");
   Py_DECREF(module);
@@ -79,6 +88,80 @@ PyArray_Descr* MakeDescr(uint32_t dtype) {
   if (type != nullptr) PyArray_DescrConverter(type, &descr);
   Py_XDECREF(type);
   return descr;
+}
+
+// A read-only array over memory that `lease` holds.
+PyObject* MakeArray(PyObject* dtype, uint32_t ndim, const int64_t* shape, const void* data,
+                    PyObject* lease) {
+  Py_INCREF(dtype);
+  PyObject* array = PyArray_NewFromDescr(
+      &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), static_cast<int>(ndim),
+      const_cast<npy_intp*>(shape), nullptr, const_cast<void*>(data), NPY_ARRAY_CARRAY_RO, nullptr);
+  if (array == nullptr) return nullptr;
+  Py_INCREF(lease);
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), lease) < 0) Py_CLEAR(array);
+  return array;
+}
+
+// An array of `bytes`.
+PyObject* MakeStrings(const penstock_tensor& tensor, uint32_t ndim, const int64_t* shape) {
+  PyObject* array =
+      PyArray_SimpleNew(static_cast<int>(ndim), const_cast<npy_intp*>(shape), NPY_OBJECT);
+  if (array == nullptr) return nullptr;
+  // Without an element yet: NumPy takes null for None.
+  auto** elements = static_cast<PyObject**>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
+  const char* bytes = static_cast<const char*>(tensor.data);
+  for (uint64_t i = 0; i < tensor.num_strings; ++i) {
+    const uint64_t first = static_cast<uint64_t>(tensor.offsets[i]);
+    const uint64_t last = static_cast<uint64_t>(tensor.offsets[i + 1]);
+    if (first > last || last > tensor.bytes) {
+      PyErr_Format(PyExc_ValueError,
+                   "the ring that penstockd sent is malformed: tensor \"%s\", "
+                   "string %llu",
+                   tensor.name, static_cast<unsigned long long>(i));
+      Py_DECREF(array);
+      return nullptr;
+    }
+    PyObject* element =
+        PyBytes_FromStringAndSize(bytes + first, static_cast<Py_ssize_t>(last - first));
+    if (element == nullptr) {
+      Py_DECREF(array);
+      return nullptr;
+    }
+    PyObject* before = elements[i];
+    elements[i] = element;
+    Py_XDECREF(before);
+  }
+  return array;
+}
+
+// How many tensors a structure of JSON has; -1 with a Python error set.
+Py_ssize_t CountTensors(PyObject* node) {
+  if (node == Py_None) return 1;
+  if (!PyDict_Check(node) && !PyList_Check(node)) {
+    PyErr_SetString(PyExc_ValueError,
+                    "the structure that penstockd sent is malformed: it has other parts than "
+                    "objects, arrays and null");
+    return -1;
+  }
+  if (Py_EnterRecursiveCall(" in the structure of an element") != 0) return -1;
+  Py_ssize_t count = 0;
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  const auto add = [&count](PyObject* part) {
+    const Py_ssize_t inside = CountTensors(part);
+    count = inside < 0 ? -1 : count + inside;
+    return inside >= 0;
+  };
+  if (PyDict_Check(node)) {
+    while (PyDict_Next(node, &position, &key, &value) && add(value)) {
+    }
+  } else {
+    for (; position < PyList_GET_SIZE(node) && add(PyList_GET_ITEM(node, position)); ++position) {
+    }
+  }
+  Py_LeaveRecursiveCall();
+  return count;
 }
 
 }  // namespace
@@ -94,20 +177,51 @@ ArrayFactory::~ArrayFactory() {
     Py_XDECREF(tensor.name);
     Py_XDECREF(tensor.dtype);
   }
+  Py_XDECREF(structure_);
+  Py_XDECREF(ragged_class_);
 }
 
 bool ArrayFactory::Describe(const penstock_loader* loader) {
   const uint32_t num_tensors = penstock_num_tensors(loader);
   for (uint32_t i = 0; i < num_tensors; ++i) {
     const penstock_tensor* tensor = penstock_tensor_info(loader, i);
-    tensors_.push_back({PyUnicode_InternFromString(tensor->name),
-                        reinterpret_cast<PyObject*>(MakeDescr(tensor->dtype))});
-    if (tensors_.back().name == nullptr || tensors_.back().dtype == nullptr) return false;
+    Tensor& made = tensors_.emplace_back();
+    made.name = PyUnicode_InternFromString(tensor->name);
+    if (made.name == nullptr) return false;
+    if (tensor->dtype != PENSTOCK_STRING) {
+      made.dtype = reinterpret_cast<PyObject*>(MakeDescr(tensor->dtype));
+      if (made.dtype == nullptr) return false;
+    }
+    if (tensor->kind == PENSTOCK_KIND_RAGGED && ragged_class_ == nullptr) {
+      PyObject* module = PyImport_ImportModule("penstock._ragged");
+      if (module != nullptr) ragged_class_ = PyObject_GetAttrString(module, "RaggedTensor");
+      Py_XDECREF(module);
+      if (ragged_class_ == nullptr) return false;
+    }
+  }
+  const char* structure = penstock_structure(loader);
+  return *structure == '\0' || ReadStructure(structure);
+}
+
+bool ArrayFactory::ReadStructure(const char* text) {
+  PyObject* module = PyImport_ImportModule("json");
+  if (module == nullptr) return false;
+  structure_ = PyObject_CallMethod(module, "loads", "s", text);
+  Py_DECREF(module);
+  if (structure_ == nullptr) return false;
+  const Py_ssize_t count = CountTensors(structure_);
+  if (count < 0) return false;
+  if (static_cast<size_t>(count) != tensors_.size()) {
+    PyErr_Format(
+        PyExc_ValueError,
+        "the structure that penstockd sent is malformed: it has %zd places for %zd tensors", count,
+        static_cast<Py_ssize_t>(tensors_.size()));
+    return false;
   }
   return true;
 }
 
-PyObject* ArrayFactory::MakeDict(penstock_batch* batch) const {
+PyObject* ArrayFactory::MakeElement(penstock_batch* batch) const {
   Lease* lease = PyObject_New(Lease, lease_type);
   if (lease == nullptr) {
     penstock_batch_release(batch);
@@ -115,25 +229,85 @@ PyObject* ArrayFactory::MakeDict(penstock_batch* batch) const {
   }
   lease->batch = batch;
   PyObject* base = reinterpret_cast<PyObject*>(lease);
+  uint32_t next = 0;
+  PyObject* element =
+      structure_ == nullptr ? MakeDict(batch, base) : MakeNode(structure_, batch, base, &next);
+  Py_DECREF(base);
+  return element;
+}
+
+PyObject* ArrayFactory::MakeDict(const penstock_batch* batch, PyObject* lease) const {
   PyObject* dict = PyDict_New();
-  for (size_t i = 0; dict != nullptr && i < tensors_.size(); ++i) {
-    const penstock_tensor* tensor = penstock_batch_tensor(batch, static_cast<uint32_t>(i));
-    Py_INCREF(tensors_[i].dtype);
-    PyObject* array = PyArray_NewFromDescr(
-        &PyArray_Type, reinterpret_cast<PyArray_Descr*>(tensors_[i].dtype),
-        static_cast<int>(tensor->ndim), const_cast<npy_intp*>(tensor->shape), nullptr,
-        const_cast<void*>(tensor->data), NPY_ARRAY_CARRAY_RO, nullptr);
-    if (array != nullptr) {
-      Py_INCREF(base);
-      if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), base) < 0) {
-        Py_CLEAR(array);
+  for (uint32_t i = 0; dict != nullptr && i < tensors_.size(); ++i) {
+    PyObject* tensor = MakeTensor(batch, i, lease);
+    if (tensor == nullptr || PyDict_SetItem(dict, tensors_[i].name, tensor) < 0) Py_CLEAR(dict);
+    Py_XDECREF(tensor);
+  }
+  return dict;
+}
+
+PyObject* ArrayFactory::MakeNode(PyObject* node, const penstock_batch* batch, PyObject* lease,
+                                 uint32_t* next) const {
+  if (node == Py_None) return MakeTensor(batch, (*next)++, lease);
+  if (PyList_Check(node)) {
+    const Py_ssize_t size = PyList_GET_SIZE(node);
+    PyObject* tuple = PyTuple_New(size);
+    for (Py_ssize_t i = 0; tuple != nullptr && i < size; ++i) {
+      PyObject* part = MakeNode(PyList_GET_ITEM(node, i), batch, lease, next);
+      if (part == nullptr) {
+        Py_CLEAR(tuple);
+      } else {
+        PyTuple_SET_ITEM(tuple, i, part);
       }
     }
-    if (array == nullptr || PyDict_SetItem(dict, tensors_[i].name, array) < 0) Py_CLEAR(dict);
-    Py_XDECREF(array);
+    return tuple;
   }
-  Py_DECREF(base);
+  PyObject* dict = PyDict_New();
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  while (dict != nullptr && PyDict_Next(node, &position, &key, &value)) {
+    PyObject* part = MakeNode(value, batch, lease, next);
+    if (part == nullptr || PyDict_SetItem(dict, key, part) < 0) Py_CLEAR(dict);
+    Py_XDECREF(part);
+  }
   return dict;
+}
+
+PyObject* ArrayFactory::MakeTensor(const penstock_batch* batch, uint32_t index,
+                                   PyObject* lease) const {
+  const penstock_tensor& tensor = *penstock_batch_tensor(batch, index);
+  PyObject* dtype = tensors_[index].dtype;
+  if (tensor.kind != PENSTOCK_KIND_RAGGED) {
+    return dtype != nullptr ? MakeArray(dtype, tensor.ndim, tensor.shape, tensor.data, lease)
+                            : MakeStrings(tensor, tensor.ndim, tensor.shape);
+  }
+  // The axes behind the ragged ones, with all their rows together as the first.
+  const uint32_t rank = tensor.ragged_rank;
+  int64_t shape[kMaxDims];
+  const uint32_t ndim = tensor.ndim - rank;
+  shape[0] = tensor.row_splits[rank - 1][tensor.num_row_splits[rank - 1] - 1];
+  std::copy(tensor.shape + rank + 1, tensor.shape + tensor.ndim, shape + 1);
+  PyObject* values = dtype != nullptr ? MakeArray(dtype, ndim, shape, tensor.data, lease)
+                                      : MakeStrings(tensor, ndim, shape);
+  return values != nullptr ? MakeRagged(tensor, values, lease) : nullptr;
+}
+
+// Takes `values` over.
+PyObject* ArrayFactory::MakeRagged(const penstock_tensor& tensor, PyObject* values,
+                                   PyObject* lease) const {
+  PyObject* splits_dtype = reinterpret_cast<PyObject*>(PyArray_DescrFromType(NPY_INT64));
+  for (uint32_t axis = tensor.ragged_rank; values != nullptr && axis-- > 0;) {
+    const int64_t count = static_cast<int64_t>(tensor.num_row_splits[axis]);
+    PyObject* splits = MakeArray(splits_dtype, 1, &count, tensor.row_splits[axis], lease);
+    PyObject* ragged = splits != nullptr
+                           ? PyObject_CallFunctionObjArgs(ragged_class_, values, splits, nullptr)
+                           : nullptr;
+    Py_XDECREF(splits);
+    Py_DECREF(values);
+    values = ragged;
+  }
+  Py_DECREF(splits_dtype);
+  return values;
 }
 
 }  // namespace penstock_python

@@ -54,12 +54,15 @@ class Loader {
       penstock_detach(loader_);
       throw nb::python_error();
     }
+    penstock_stats stats;
+    penstock_get_stats(loader_, &stats);
+    step_ = static_cast<int64_t>(stats.position) - 1;
   }
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   ~Loader() { Close(); }
 
-  // The next dict; null without an error at the end, null with one otherwise.
+  // The next element; null without an error at the end, null with one otherwise.
   PyObject* Next() {
     if (loader_ == nullptr) {
       SetError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
@@ -75,14 +78,17 @@ class Loader {
       SetError(code, penstock_last_error());
       return nullptr;
     }
-    step_ = penstock_batch_step(batch);
+    step_ = static_cast<int64_t>(penstock_batch_step(batch));
     epoch_ = penstock_batch_epoch(batch);
     rows_ = penstock_batch_rows(batch);
+    uint32_t cursor_bytes = 0;
+    const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
+    cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
     if (penstock_batch_is_copy(batch) && !warned_ && !WarnOfCopies()) {
       penstock_batch_release(batch);
       return nullptr;
     }
-    return arrays_.MakeDict(batch);
+    return arrays_.MakeElement(batch);
   }
 
   // Batches that are still in use stay valid.
@@ -119,7 +125,15 @@ class Loader {
     return out;
   }
 
-  uint64_t step() const { return step_; }
+  nb::dict StateDict() const {
+    nb::dict out;
+    out["cursor"] = cursor();
+    out["step"] = step_;
+    return out;
+  }
+
+  nb::bytes cursor() const { return nb::bytes(cursor_.data(), cursor_.size()); }
+  int64_t step() const { return step_; }
   uint64_t epoch() const { return epoch_; }
   uint32_t rows() const { return rows_; }
   bool closed() const { return loader_ == nullptr; }
@@ -181,7 +195,8 @@ class Loader {
   int num_waiting_ = 0;
   int64_t timeout_ns_ = PENSTOCK_FOREVER;
   ArrayFactory arrays_;
-  uint64_t step_ = 0;
+  std::string cursor_;  // empty before the first batch
+  int64_t step_ = -1;
   uint64_t epoch_ = 0;
   uint32_t rows_ = 0;
   bool warned_ = false;
@@ -213,6 +228,10 @@ NB_MODULE(_core, m) {
       .def("stats", &Loader::Stats,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
            "ring), waits, wait_seconds, leases and more.")
+      .def("state_dict", &Loader::StateDict,
+           "The position behind the batch taken last, for a checkpoint: {\"cursor\": bytes, "
+           "\"step\": int}. Before the first batch the cursor is empty, and the step is the one "
+           "before the first that this loader will take: -1 at the start of the stream.")
       .def("close", &Loader::Close, "Leaves. Arrays that are still in use stay valid.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def(
@@ -227,7 +246,9 @@ NB_MODULE(_core, m) {
            })
       // An object with a length is false when that is zero.
       .def("__bool__", [](Loader&) { return true; })
-      .def_prop_ro("step", &Loader::step, "The step of the batch taken last.")
+      .def_prop_ro("step", &Loader::step, "The step of the batch taken last; see state_dict.")
+      .def_prop_ro("cursor", &Loader::cursor,
+                   "The position behind it, as bytes: with it a pipeline goes on.")
       .def_prop_ro("epoch", &Loader::epoch, "The epoch of its first row.")
       .def_prop_ro("rows", &Loader::rows, "Its number of rows.")
       .def_prop_ro("closed", &Loader::closed);

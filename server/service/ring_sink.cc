@@ -38,7 +38,8 @@ uint32_t DefaultSlots(uint64_t slot_bytes) {
 
 absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pipeline,
                                                            const std::vector<BatchTensor>& tensors,
-                                                           uint32_t slots) {
+                                                           uint32_t slots, std::string structure,
+                                                           uint64_t variable_bytes) {
   ring::SegmentOptions options;
   options.pipeline = pipeline;
   for (const BatchTensor& tensor : tensors) {
@@ -47,10 +48,14 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
     spec.dtype = static_cast<uint8_t>(tensor.type.dtype);
     spec.batched = tensor.batched;
     spec.shape.assign(tensor.type.shape.begin(), tensor.type.shape.end());
+    spec.kind = static_cast<ring::TensorKind>(tensor.kind);
+    spec.ragged_rank = static_cast<uint32_t>(tensor.ragged_rank);
     options.tensors.push_back(std::move(spec));
+    if (!tensor.fixed()) options.variable_bytes = variable_bytes;
   }
   options.slots = slots;
   options.slots_max = kMaxSlots;
+  options.structure = std::move(structure);
   std::unique_ptr<ring::Writer> writer;
   const ring::Status status = ring::Writer::Create(options, &writer);
   if (status.code != ring::Code::kOk) return FromRing(status);
@@ -63,6 +68,8 @@ bool RingSink::TryClaim(ClaimedSlot* slot) {
   if (slot->slot < 0) return false;
   slot->tensors.resize(num_tensors_);
   for (int i = 0; i < num_tensors_; ++i) slot->tensors[i] = writer_->tensor(slot->slot, i);
+  slot->variable_bytes = writer_->variable_bytes();
+  slot->variable = slot->variable_bytes > 0 ? writer_->variable(slot->slot) : nullptr;
   return true;
 }
 
@@ -71,6 +78,15 @@ void RingSink::Publish(const ClaimedSlot& slot, const StepInfo& info) {
   publish.step = info.step;
   publish.epoch = info.epoch;
   publish.rows = info.rows;
+  publish.cursor = info.cursor;
+  extents_.resize(info.extents.size());
+  for (size_t i = 0; i < extents_.size(); ++i) {
+    for (size_t part = 0; part < ring::kMaxParts; ++part) {
+      const TensorExtent::Part& from = info.extents[i].parts[part];
+      extents_[i].parts[part] = {from.offset, from.bytes};
+    }
+  }
+  publish.extents = extents_;
   writer_->Publish(slot.slot, publish);
 }
 

@@ -27,12 +27,17 @@ ring::Status ToRing(const absl::Status& status);
 // to 8. A ring that stays in the cache is up to twice as fast as one that does not.
 uint32_t DefaultSlots(uint64_t slot_bytes);
 
+// A slot's memory for tensors whose size only the data tells, where the spec names none.
+inline constexpr uint64_t kDefaultVariableBytes = 64 << 20;
+
 class RingSink : public BatchSink {
  public:
+  // `structure`: how the tensors make up an element, as ring/layout.h says; empty for a flat dict.
+  // `variable_bytes`: a slot's memory for all tensors that are not fixed; unused when all are.
   // ResourceExhausted, with the figures, when the memory is not there.
-  static absl::StatusOr<std::unique_ptr<RingSink>> Create(const std::string& pipeline,
-                                                          const std::vector<BatchTensor>& tensors,
-                                                          uint32_t slots);
+  static absl::StatusOr<std::unique_ptr<RingSink>> Create(
+      const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
+      std::string structure = "", uint64_t variable_bytes = kDefaultVariableBytes);
 
   bool TryClaim(ClaimedSlot* slot) override;
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override;
@@ -57,6 +62,7 @@ class RingSink : public BatchSink {
   const std::unique_ptr<ring::Writer> writer_;
   const std::string pipeline_;
   const int num_tensors_;
+  std::vector<ring::TensorExtent> extents_;  // the producer's, in Publish()
   mutable std::mutex mutex_;
   std::optional<absl::Status> outcome_;  // under mutex_
 };

@@ -4,7 +4,6 @@ import gc
 import itertools
 import multiprocessing
 import os
-import pathlib
 import subprocess
 import sys
 import threading
@@ -14,48 +13,6 @@ import numpy as np
 import pytest
 
 import penstock
-
-
-class Server:
-    """A ring_server process; `go` lets it pass its --hold-at."""
-
-    def __init__(self, folder, *options):
-        self.socket = str(folder / "socket")
-        program = pathlib.Path(os.environ["PENSTOCK_BIN"]) / "ring_server"
-        self.process = subprocess.Popen(
-            [program, self.socket, *map(str, options)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert self.process.stdout.readline() == b"ready\n"
-
-    def go(self):
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def attach(self, **arguments):
-        return penstock.attach("counted", self.socket, **arguments)
-
-
-@pytest.fixture
-def start(tmp_path):
-    servers = []
-
-    def start_server(*options):
-        folder = tmp_path / str(len(servers))
-        folder.mkdir()
-        servers.append(Server(folder, *options))
-        return servers[-1]
-
-    yield start_server
-    for server in servers:
-        server.kill()
-        server.process.stdin.close()
-        server.process.stdout.close()
 
 
 def expected(step, rows=8):
@@ -397,5 +354,5 @@ def test_batches_leave_no_memory_behind(start):
 
 
 def test_versions():
-    assert penstock.abi_version() == 1
+    assert penstock.abi_version() == 2
     assert penstock.__version__ == penstock.version()

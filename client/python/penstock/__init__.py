@@ -26,6 +26,7 @@ from penstock._errors import (
     UnimplementedError,
     UnknownError,
 )
+from penstock._ragged import RaggedTensor
 
 __version__ = version()
 
@@ -43,6 +44,7 @@ __all__ = [
     "NotFoundError",
     "OutOfRangeError",
     "PermissionDeniedError",
+    "RaggedTensor",
     "ResourceExhaustedError",
     "UnauthenticatedError",
     "UnavailableError",
@@ -55,11 +57,23 @@ __all__ = [
 ]
 
 
-def attach(name, socket=None, group="default", timeout=None):
+def attach(
+    name: str,
+    socket: "str | None" = None,
+    group: str = "default",
+    timeout: "float | None" = None,
+) -> Loader:
     """Attaches to a pipeline of penstockd; iterate over what it returns.
 
-    A batch is a dict from the tensors' names to read-only arrays in the daemon's memory. That memory
-    lives as long as the last array over it, also after the loader is closed.
+    A batch has the structure of the pipeline's element: a dict from names to tensors, a tuple of
+    them, a nest of both, or a lone tensor. Its tensors, where the first axis counts rows:
+
+      numbers: read-only arrays in the daemon's memory, (rows, ...); a shape may differ from batch
+        to batch. bfloat16 is that of the package ml_dtypes, or uint16 where it is not installed.
+      strings: arrays of dtype object that hold bytes, (rows, ...); copies.
+      ragged tensors: RaggedTensor over such arrays, (rows, None, ...).
+
+    The daemon's memory lives as long as the last array over it, also after the loader is closed.
 
     Args:
       name: the pipeline, as `penstock list` shows it.

@@ -1,0 +1,66 @@
+// A daemon without pipelines that publishes the batches of tests/support/all_kinds.h.
+//
+//   kinds_server SOCKET [--steps N] [--rows N] [--last-rows N] [--slots N]
+//   [--structure JSON]
+//
+// The pipeline is called "kinds". It prints "ready" when it listens, and ends when its standard
+// input is closed.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "tests/support/all_kinds.h"
+#include "tests/support/attach_server.h"
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: kinds_server SOCKET [--OPTION VALUE]...\n");
+    return 2;
+  }
+  std::map<std::string, std::string> given;
+  for (int i = 2; i + 1 < argc; i += 2) given[argv[i]] = argv[i + 1];
+  const auto number = [&given](const char* name, uint64_t fallback) {
+    const auto found = given.find(name);
+    return found == given.end() ? fallback : std::strtoull(found->second.c_str(), nullptr, 10);
+  };
+  const uint64_t steps = number("--steps", UINT64_MAX);
+  const uint32_t rows = static_cast<uint32_t>(number("--rows", 5));
+  const uint32_t last_rows = static_cast<uint32_t>(number("--last-rows", rows));
+  penstock::ring::SegmentOptions options = penstock::AllKindsRing(rows);
+  options.slots = static_cast<uint32_t>(number("--slots", 3));
+  options.structure = given["--structure"];
+  std::unique_ptr<penstock::ring::Writer> writer;
+  if (auto status = penstock::ring::Writer::Create(options, &writer); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message.c_str());
+    return 1;
+  }
+  penstock::AttachServer server(writer.get(), options.pipeline, argv[1]);
+  if (!server.Start()) {
+    std::perror(argv[1]);
+    return 1;
+  }
+  std::atomic<bool> stop{false};
+  std::thread producer([&] {
+    for (uint64_t step = 0; step < steps && !stop; ++step) {
+      int slot;
+      while ((slot = writer->TryClaim()) < 0) {
+        if (stop) return;
+        writer->WaitForRelease(UINT64_MAX);
+      }
+      penstock::PublishAllKinds(writer.get(), slot, step, step + 1 == steps ? last_rows : rows);
+    }
+    if (!stop) writer->Finish(penstock::ring::Code::kOk, "");
+  });
+  std::puts("ready");
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+  stop = true;
+  writer->Interrupt();
+  producer.join();
+  return 0;
+}
