@@ -92,6 +92,7 @@ void Segment::FillIn(const SegmentOptions& options) {
   std::memcpy(At<char>(plan_.structure_offset), options.structure.data(), options.structure.size());
   std::memcpy(head.pipeline, options.pipeline.data(), options.pipeline.size());
   head.slots.store(options.slots, std::memory_order_relaxed);
+  head.published.store(options.first_step, std::memory_order_relaxed);
   head.lease_share.store(1, std::memory_order_relaxed);
   std::memcpy(At<TensorEntry>(plan_.tensor_table_offset), plan_.tensors.data(),
               plan_.tensors.size() * sizeof(TensorEntry));

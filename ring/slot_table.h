@@ -39,7 +39,11 @@ class SlotTable {
  public:
   enum class State : uint8_t { kUnused, kFree, kClaimed, kReady };
 
-  explicit SlotTable(uint32_t slots) { Grow(slots); }
+  // Steps are published from `first_step` on.
+  explicit SlotTable(uint32_t slots, uint64_t first_step = 0)
+      : published_(first_step), floor_(first_step) {
+    Grow(slots);
+  }
 
   // Puts slots into use, up to `slots` in all.
   void Grow(uint32_t slots);
@@ -74,8 +78,8 @@ class SlotTable {
 
   std::array<Slot, kMaxSlots> table_;
   uint32_t slots_ = 0;
-  uint64_t published_ = 0;
-  uint64_t floor_ = 0;
+  uint64_t published_;
+  uint64_t floor_;
 };
 
 }  // namespace penstock::ring

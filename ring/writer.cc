@@ -34,7 +34,7 @@ class RingWriter : public Writer {
   explicit RingWriter(std::unique_ptr<Segment> segment)
       : segment_(std::move(segment)),
         variable_tensors_(VariableTensors(segment_->plan())),
-        slots_(segment_->header().slots.load()) {}
+        slots_(segment_->header().slots.load(), segment_->header().published.load()) {}
 
   Status Start() { return doorbell_.Create(); }
 

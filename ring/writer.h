@@ -34,6 +34,7 @@ struct TensorSpec {
 
 struct SegmentOptions {
   std::string pipeline;
+  uint64_t first_step = 0;  // where the stream begins
   std::vector<TensorSpec> tensors;
   uint32_t slots = 3;      // populated at creation
   uint32_t slots_max = 9;  // address space; more are populated as consumers attach: 2 each, and 1

@@ -52,9 +52,11 @@ absl::Status DaemonConnection::FromGrpc(const grpc::Status& status) const {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
-absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::SpecSource& source) {
+absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::SpecSource& source,
+                                                      const std::string& cursor) {
   grpc::ClientContext context;
   v1::CreatePipelineRequest request;
+  request.set_cursor(cursor);
   v1::CreatePipelineResponse response;
   *request.mutable_source() = source;
   const absl::Status status = FromGrpc(stub_->CreatePipeline(&context, request, &response));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "client/ctl/batch_line.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/npz.h"
 #include "client/ctl/spec_arguments.h"
@@ -23,15 +24,19 @@ struct RunArguments {
   SpecArguments spec;
   uint64_t steps = 0;  // 0: to the end
   std::string out;
+  std::string cursor_out;
+  std::string resume;
 };
 
 absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
                          const RunArguments& arguments) {
   try {
     Loader loader(pipeline, socket);
+    std::string cursor;
     for (uint64_t taken = 0; arguments.steps == 0 || taken < arguments.steps; ++taken) {
       const std::optional<Batch> batch = loader.Next();
       if (!batch) break;
+      cursor = batch->cursor();
       if (arguments.out.empty()) {
         std::puts(BatchLine(*batch).c_str());
         continue;
@@ -40,6 +45,11 @@ absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
       absl::Status status =
           WriteNpz((std::filesystem::path(arguments.out) / file).string(), *batch);
       if (!status.ok()) return status;
+    }
+    if (!arguments.cursor_out.empty()) {
+      if (cursor.empty()) return absl::OutOfRangeError("no cursor: there was no batch");
+      if (absl::Status status = WriteCursorFile(arguments.cursor_out, cursor); !status.ok())
+        return status;
     }
   } catch (const Error& error) {
     return absl::Status(static_cast<absl::StatusCode>(error.code()), error.what());
@@ -80,8 +90,14 @@ int Run(const std::string& socket, const RunArguments& arguments) {
     const absl::Status status = MakeFolder(arguments.out);
     if (!status.ok()) return Report("run", status);
   }
+  std::string cursor;
+  if (!arguments.resume.empty()) {
+    absl::StatusOr<std::string> read = ReadCursorFile(arguments.resume);
+    if (!read.ok()) return Report("run", read.status());
+    cursor = *std::move(read);
+  }
   ChooseName(&*source);
-  const auto pipeline = daemon->Create(*source);
+  const auto pipeline = daemon->Create(*source, cursor);
   if (!pipeline.ok()) return Report("run", pipeline.status());
   const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);
   if (!daemon->is_private()) {
@@ -104,6 +120,10 @@ void AddRun(CommandLine& line) {
       ->check(CLI::PositiveNumber);
   command->add_option("--out", arguments->out,
                       "Folder for DIR/step-000000.npz and so on, made if absent");
+  command->add_option("--cursor-out", arguments->cursor_out,
+                      "File for the cursor behind the last batch taken: where --resume goes on");
+  command->add_option("--resume", arguments->resume,
+                      "Cursor of the same spec and files: steps go on behind it");
   command->callback([&line, arguments] { line.exit_code = Run(line.socket, *arguments); });
 }
 

@@ -57,6 +57,15 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string SignatureToString(const Signature& signature) {
+  std::string text;
+  for (const Feature& feature : signature) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", feature.name, " ",
+                    TypeToString(feature.type));
+  }
+  return text;
+}
+
 std::string NearestName(std::string_view name, const std::vector<std::string>& known) {
   std::string nearest;
   size_t least = std::max<size_t>(1, name.size() / 3) + 1;

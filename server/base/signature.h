@@ -47,6 +47,9 @@ std::string ShapeToString(const Shape& shape);
 // "float32 (8, 8, 24)".
 std::string TypeToString(const TensorType& type);
 
+// "image float32 (8, 8, 24), label int64 ()".
+std::string SignatureToString(const Signature& signature);
+
 // The name of `known` nearest to `name` by edit distance, when near enough to be a slip of the pen;
 // else "".
 std::string NearestName(std::string_view name, const std::vector<std::string>& known);

@@ -1,63 +1,149 @@
 #include "server/engine/block_runner.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/io/tfrecord_reader.h"
 
 namespace penstock {
 namespace {
 
-// Rows that go through all ops before the next ones are looked at. While a strip is computed, whose stores keep the memory
-// busy, the records of the next one come nearer.
+// Rows that go through all ops before the next ones are looked at. While a strip is computed, whose
+// stores keep the memory busy, the records of the next one come nearer.
 constexpr uint32_t kStripRows = 32;
 // Of each record; what lies behind follows by itself.
 constexpr uint32_t kFetchedBytes = 512;
+
+// Copies a column that was left elsewhere to where it belongs.
+void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
+  if (from.data == to) return;
+  for (size_t row = 0; row < rows; ++row)
+    std::memcpy(to + row * row_bytes, from.row(row), row_bytes);
+}
 
 }  // namespace
 
 BlockRunner::BlockRunner(const PlanImpl& plan, FileTable& files, StageClock& clock)
     : plan_(plan), files_(files), clock_(clock) {}
 
-RowStatus BlockRunner::FindBytes(const Step& step, uint32_t first, uint32_t rows, RowBytes* bytes) {
-  for (uint32_t row = 0; row < rows; ++row) {
-    const RecordRef& record = step.records[first + row];
-    bytes[row] = {record.data, record.length};
-    if (record.data != nullptr) continue;
-    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(record.file);
-    if (!file.ok()) return {file.status(), static_cast<int>(row)};
-    absl::StatusOr<const uint8_t*> data = ReadRecord(**file, record.offset, record.length, arena_);
-    if (!data.ok()) return {data.status(), static_cast<int>(row)};
-    bytes[row].data = *data;
+RowStatus BlockRunner::Evaluate(const WorkNode& node, RowReferences rows, absl::Span<Column> out) {
+  switch (node.kind) {
+    case WorkNode::Kind::kLoad: {
+      failed_stage_ = node.stages.back();
+      StageClock::Scope scope(clock_, failed_stage_);
+      return node.loader->Load({rows.refs + node.reference, rows.rows, rows.stride}, files_, out,
+                               arena_);
+    }
+    case WorkNode::Kind::kWork: {
+      Columns in(node.inputs[0]->output.size());
+      RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
+      if (!status.ok()) return status;
+      failed_stage_ = node.stages.back();
+      StageClock::Scope scope(clock_, failed_stage_);
+      status = node.op->Run(static_cast<int>(rows.rows), in, out, arena_);
+      if (status.ok()) clock_.Count(failed_stage_, rows.rows);
+      return status;
+    }
+    case WorkNode::Kind::kTuple: {
+      for (const std::unique_ptr<WorkNode>& input : node.inputs) {
+        RowStatus status = Evaluate(*input, rows, out.first(input->output.size()));
+        if (!status.ok()) return status;
+        out.remove_prefix(input->output.size());
+      }
+      return {};
+    }
+    case WorkNode::Kind::kBranch:
+      return EvaluateBranches(node, rows, out);
   }
   return {};
 }
 
-RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
-  arena_.Reset();
-  auto* bytes = arena_.AllocateArray<RowBytes>(rows);
-  failed_stage_ = 0;
-  {
-    StageClock::Scope scope(clock_, 0);
-    RowStatus status = FindBytes(*step, first, rows, bytes);
-    if (!status.ok()) return status;
+RowStatus BlockRunner::EvaluateBranches(const WorkNode& node, RowReferences rows,
+                                        absl::Span<Column> out) {
+  // The first reference that any branch looks at is the element's first.
+  const uint32_t first_reference = node.reference;
+  const auto branch_of = [&](uint32_t row) {
+    const uint32_t file = rows.refs[size_t{row} * rows.stride + first_reference].file;
+    return std::upper_bound(node.first_files.begin(), node.first_files.end(), file) -
+           node.first_files.begin() - 1;
+  };
+  const auto branch = branch_of(0);
+  uint32_t same = 1;
+  while (same < rows.rows && branch_of(same) == branch) ++same;
+  if (same == rows.rows) return Evaluate(*node.inputs[branch], rows, out);
+
+  // Each branch computes its own rows, which are then put into their order.
+  for (size_t i = 0; i < out.size(); ++i) {
+    const std::optional<int64_t> row_bytes = NumBytes(node.output[i].type);
+    if (row_bytes) {
+      out[i].row_bytes = *row_bytes;
+      if (out[i].data == nullptr) out[i].data = arena_.Allocate(*row_bytes * rows.rows);
+    } else {
+      out[i].rows = arena_.AllocateArray<RowBytes>(rows.rows);
+    }
   }
-  in_.assign(1, Column{nullptr, 0, bytes});
-  for (size_t i = 0; i < plan_.work().size(); ++i) {
-    const PlannedWork& work = plan_.work()[i];
-    failed_stage_ = work.stages.back();
-    StageClock::Scope scope(clock_, failed_stage_);
-    out_.assign(work.op->output().size(), Column{});
-    if (i + 1 == plan_.work().size()) {
-      // The last op writes where the trainer reads.
-      for (size_t tensor = 0; tensor < out_.size(); ++tensor) {
-        out_[tensor].data = step->slot.tensors[tensor] + first * plan_.row_bytes()[tensor];
+  RowStatus lowest;
+  int stage_of_lowest = 0;
+  for (size_t b = 0; b < node.inputs.size(); ++b) {
+    auto* refs = arena_.AllocateArray<RecordRef>(size_t{rows.rows} * rows.stride);
+    auto* places = arena_.AllocateArray<uint32_t>(rows.rows);
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      if (branch_of(row) != static_cast<ptrdiff_t>(b)) continue;
+      std::copy_n(rows.refs + size_t{row} * rows.stride, rows.stride,
+                  refs + size_t{count} * rows.stride);
+      places[count++] = row;
+    }
+    if (count == 0) continue;
+    Columns columns(node.output.size());
+    RowStatus status =
+        Evaluate(*node.inputs[b], {refs, count, rows.stride}, absl::MakeSpan(columns));
+    if (!status.ok()) {
+      const int row = static_cast<int>(places[status.row]);
+      if (lowest.ok() || row < lowest.row) {
+        lowest = {std::move(status.status), row};
+        stage_of_lowest = failed_stage_;
+      }
+      continue;
+    }
+    for (size_t i = 0; i < columns.size(); ++i) {
+      for (uint32_t r = 0; r < count; ++r) {
+        if (out[i].data != nullptr) {
+          std::memcpy(out[i].data + places[r] * out[i].row_bytes, columns[i].row(r),
+                      out[i].row_bytes);
+        } else {
+          const_cast<RowBytes*>(out[i].rows)[places[r]] = {columns[i].row(r),
+                                                           columns[i].row_size(r)};
+        }
       }
     }
-    RowStatus status = work.op->Run(rows, in_, absl::MakeSpan(out_), arena_);
-    if (!status.ok()) return status;
-    clock_.Count(failed_stage_, rows);
-    std::swap(in_, out_);
+  }
+  if (!lowest.ok()) failed_stage_ = stage_of_lowest;
+  return lowest;
+}
+
+RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
+  arena_.Reset();
+  const std::vector<BatchTensor>& tensors = plan_.tensors();
+  Columns out(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    // The last op writes where the trainer reads.
+    if (step->slot.tensors[i] != nullptr)
+      out[i].data = step->slot.tensors[i] + first * plan_.row_bytes()[i];
+  }
+  const uint32_t width = plan_.width();
+  RowStatus status =
+      Evaluate(plan_.work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (step->slot.tensors[i] == nullptr) {
+      step->variable.Put(i, first, rows, out[i]);
+    } else {
+      CopyRows(out[i], rows, plan_.row_bytes()[i],
+               step->slot.tensors[i] + first * plan_.row_bytes()[i]);
+    }
   }
   return {};
 }
@@ -72,9 +158,9 @@ void BlockRunner::Run(Step* step, uint32_t first, uint32_t rows) {
   }
 }
 
-void BlockRunner::Fetch(const Step& step, uint32_t first, uint32_t end) {
-  for (uint32_t row = first; row < end; ++row) {
-    const RecordRef& record = step.records[row];
+void BlockRunner::Fetch(const Step& step, uint32_t first, uint32_t end) const {
+  for (size_t i = size_t{first} * plan_.width(); i < size_t{end} * plan_.width(); ++i) {
+    const RecordRef& record = step.records[i];
     if (record.data == nullptr) continue;
     const uint32_t bytes = std::min(record.length, kFetchedBytes);
     for (uint32_t offset = 0; offset < bytes; offset += 64)
@@ -99,13 +185,21 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
   const int row = static_cast<int>(first) + failure.row;
   std::lock_guard<std::mutex> lock(step->failure_mutex);
   if (!step->failure.ok() && step->failed_row < row) return false;
-  const RecordRef& record = step->records[row];
   absl::Status addressed(failure.status.code(), absl::StrCat("stage ", plan_.stage_names()[stage],
                                                              ": ", failure.status.message()));
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(record.file);
-  step->failure = file.ok() ? WithAddress(addressed, **file, record.offset) : addressed;
+  step->failure = WithRowAddress(addressed, *step, row);
   step->failed_row = row;
   return false;
+}
+
+absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {
+  for (uint32_t i = 0; i < plan_.width(); ++i) {
+    const RecordRef& record = step.records[size_t(row) * plan_.width() + i];
+    if (plan_.manifest()[record.file].path.empty()) continue;
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(record.file);
+    return file.ok() ? WithAddress(status, **file, record.offset) : status;
+  }
+  return status;
 }
 
 }  // namespace penstock

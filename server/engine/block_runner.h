@@ -1,4 +1,4 @@
-// Runs the work ops of a plan over one block of rows of a step, into the step's slot.
+// Runs the work of a plan over one block of rows of a step, into the step's slot.
 //
 // Threads:  one runner a worker.
 // Owns:     the temporaries of the block it runs.
@@ -7,8 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "server/base/arena.h"
 #include "server/engine/file_table.h"
+#include "server/engine/loader.h"
 #include "server/engine/plan_impl.h"
 #include "server/engine/stage_clock.h"
 #include "server/engine/step.h"
@@ -24,21 +26,26 @@ class BlockRunner {
   void Run(Step* step, uint32_t first, uint32_t rows);
 
  private:
+  using Columns = absl::InlinedVector<Column, 8>;
+
   // Brings the bytes of rows [first, end) nearer.
-  static void Fetch(const Step& step, uint32_t first, uint32_t end);
+  void Fetch(const Step& step, uint32_t first, uint32_t end) const;
   // False when a row failed.
   bool RunStrip(Step* step, uint32_t first, uint32_t rows);
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
-  // Where the bytes of the records lie; late records are read.
-  RowStatus FindBytes(const Step& step, uint32_t first, uint32_t rows, RowBytes* bytes);
+
+  // The columns of a node. Where out[i].data is set, feature i is written there or left elsewhere.
+  RowStatus Evaluate(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
+  RowStatus EvaluateBranches(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
+
+  // The address of a failing row: of the first of its references that lies in a file.
+  absl::Status WithRowAddress(const absl::Status& status, const Step& step, int row);
 
   const PlanImpl& plan_;
   FileTable& files_;
   StageClock& clock_;
   Arena arena_;
   int failed_stage_ = 0;
-  std::vector<Column> in_;
-  std::vector<Column> out_;
 };
 
 }  // namespace penstock

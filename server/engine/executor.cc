@@ -48,7 +48,7 @@ int UsableProcessors() {
 
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
 // committed (commit) >= recycled (front). Workers deal themselves tasks by two more: task t is
-// block t % blocks_per_step of step t / blocks_per_step.
+// block t % blocks_per_step of step first_step + t / blocks_per_step.
 class ExecutorImpl final : public Executor {
  public:
   ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink,
@@ -58,13 +58,21 @@ class ExecutorImpl final : public Executor {
         nice_(options.worker_nice),
         num_workers_(options.workers > 0 ? options.workers : std::max(1, UsableProcessors())),
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
-        late_files_(plan_->files(), plan_->manifest()),
-        front_(*plan_, store_, reads_) {
+        first_step_(options.start.step),
+        cursors_(options.fingerprint),
+        files_(plan_->files(), plan_->manifest()),
+        front_(*plan_, files_, store_, reads_),
+        assembled_(first_step_),
+        recycled_(first_step_) {
+    claimed_.store(first_step_);
+    committed_.store(first_step_);
     for (int i = 0; i < num_workers_; ++i)
       clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
     start_sample_ = TakeSample();
   }
   ~ExecutorImpl() override { Stop(); }
+
+  absl::Status Restore(const Position& position) { return front_.Restore(position); }
 
   void Start() override {
     for (int i = 0; i < num_workers_; ++i) threads_.emplace_back([this, i] { Work(i); });
@@ -119,10 +127,12 @@ class ExecutorImpl final : public Executor {
   const int nice_;
   const int num_workers_;
   const uint64_t blocks_per_step_;
+  const uint64_t first_step_;
+  const CursorMaker cursors_;
   const TickScale scale_;
 
   // Own synchronisation.
-  FileTable late_files_;
+  FileTable files_;
   RecordStore store_;
   ReadQueue reads_;
   Event work_;
@@ -147,8 +157,8 @@ class ExecutorImpl final : public Executor {
   std::vector<std::unique_ptr<Step>> all_steps_;
   std::vector<Step*> idle_steps_;
   Step* partial_ = nullptr;  // being assembled
-  uint64_t assembled_ = 0;
-  uint64_t recycled_ = 0;
+  uint64_t assembled_;
+  uint64_t recycled_;
   absl::Status end_status_;  // written before end_step_
 
   // Under commit_mutex_.
@@ -162,7 +172,7 @@ class ExecutorImpl final : public Executor {
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
   StageClock& clock = *clocks_[worker];
-  WorkerTools tools{clock, BlockRunner(*plan_, late_files_, clock), ChunkReader(store_)};
+  WorkerTools tools{clock, BlockRunner(*plan_, files_, clock), ChunkReader(store_)};
   FrontResult front = FrontResult::kStuck;
   while (!stop_.load(std::memory_order_relaxed)) {
     if (WorkOnce(tools, &front)) continue;
@@ -234,14 +244,25 @@ bool ExecutorImpl::Assemble() {
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
+    partial_->variable.Reset(plan_->tensors(), plan_->batch_rows(), plan_->block_rows());
   }
   const bool reads_waiting = !reads_.empty();
   switch (front_.Assemble(partial_)) {
-    case Pulled::kSome:
+    case Pulled::kSome: {
+      absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
+      if (!cursor.ok()) {
+        end_status_ = cursor.status();
+        end_step_.store(assembled_, std::memory_order_release);  // SYNC stream-end
+        front_.Release(partial_);
+        Commit();
+        break;
+      }
+      partial_->info.cursor = *std::move(cursor);
       steps_[assembled_ % kMaxSteps].store(std::exchange(partial_, nullptr),
                                            std::memory_order_relaxed);
       ++assembled_;
       break;
+    }
     case Pulled::kBlocked:
       if (!reads_waiting && !reads_.empty()) work_.NotifyAll();
       return false;
@@ -266,7 +287,8 @@ bool ExecutorImpl::Claim() {
   }
   if (claimed == before) return false;
   claimed_.store(claimed, std::memory_order_release);
-  tasks_limit_.store(claimed * blocks_per_step_, std::memory_order_release);  // SYNC tasks-ready
+  tasks_limit_.store((claimed - first_step_) * blocks_per_step_,
+                     std::memory_order_release);  // SYNC tasks-ready
   work_.NotifyAll();
   return true;
 }
@@ -276,11 +298,14 @@ bool ExecutorImpl::RunTask(BlockRunner& runner) {
   do {
     if (task >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
   } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
-  Step* step = steps_[task / blocks_per_step_ % kMaxSteps].load(std::memory_order_relaxed);
+  Step* step =
+      steps_[(first_step_ + task / blocks_per_step_) % kMaxSteps].load(std::memory_order_relaxed);
   const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
   if (first < step->info.rows)
     runner.Run(step, first, std::min(plan_->block_rows(), step->info.rows - first));
   if (step->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // SYNC block-done
+    if (plan_->variable_bytes() > 0 && step->failure.ok())
+      step->failure = step->variable.Lay(step->slot, step->info.rows, &step->info.extents);
     step->done.store(true, std::memory_order_release);                   // SYNC step-done
     Commit();
   }
@@ -391,10 +416,16 @@ ExecutorStats ExecutorImpl::Snapshot() const {
 
 }  // namespace
 
-std::unique_ptr<Executor> Executor::Create(std::shared_ptr<const Plan> plan, BatchSink& sink,
-                                           const ExecutorOptions& options) {
-  return std::make_unique<ExecutorImpl>(std::static_pointer_cast<const PlanImpl>(plan), sink,
-                                        options);
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(std::shared_ptr<const Plan> plan,
+                                                           BatchSink& sink,
+                                                           const ExecutorOptions& options) {
+  auto executor = std::make_unique<ExecutorImpl>(
+      std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
+  if (options.start.step > 0) {
+    absl::Status status = executor->Restore(options.start.position);
+    if (!status.ok()) return status;
+  }
+  return std::unique_ptr<Executor>(std::move(executor));
 }
 
 }  // namespace penstock

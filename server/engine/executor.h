@@ -11,11 +11,15 @@
 #include <vector>
 
 #include "server/engine/batch_sink.h"
+#include "server/engine/cursor.h"
 #include "server/engine/plan.h"
 
 namespace penstock {
 
 struct ExecutorOptions {
+  // What its cursors belong to (FingerprintOf), and where it begins.
+  v1::Fingerprint fingerprint;
+  ResumePoint start;
   int workers = 0;       // 0: one for each processor this process may use
   int worker_nice = 10;  // so that a trainer on the same processors goes first
 };
@@ -27,7 +31,7 @@ struct StageStats {
 };
 
 struct ExecutorStats {
-  uint64_t steps = 0;  // published
+  uint64_t steps = 0;  // the number of the next step to be published
   uint64_t rows = 0;
   uint64_t epoch = 0;
   uint64_t records = 0;  // read from files
@@ -42,8 +46,9 @@ struct ExecutorStats {
 
 class Executor {
  public:
-  // `sink` must outlive the executor.
-  static std::unique_ptr<Executor> Create(std::shared_ptr<const Plan> plan, BatchSink& sink,
+  // `sink` must outlive the executor. InvalidArgument when options.start is no position of the
+  // plan.
+  static absl::StatusOr<std::unique_ptr<Executor>> Create(std::shared_ptr<const Plan> plan, BatchSink& sink,
                                           const ExecutorOptions& options);
   virtual ~Executor() = default;
 

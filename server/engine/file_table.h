@@ -1,4 +1,4 @@
-// The files of a source, by index: the manifest that was listed at plan time, and handles opened
+// The files of a plan, by index: the manifest that was listed at plan time, and handles opened
 // when first needed.
 //
 // Threads:  safe from any thread.
@@ -23,6 +23,12 @@ struct FileEntry {
 
 // Constant after the plan is made.
 using Manifest = std::vector<FileEntry>;
+
+// The files of one source: consecutive ones of the manifest.
+struct FileRange {
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
 
 class FileTable {
  public:

@@ -20,7 +20,15 @@ class MeasuredOrderOp final : public OrderOp {
     clock_->Count(stage_, *pulled - before);
     return result;
   }
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    StageClock::Scope scope(*clock_, stage_);
+    return op_->Skip(count, skipped);
+  }
   void Restart(uint64_t epoch) override { op_->Restart(epoch); }
+  void Save(Position& position) const override { op_->Save(position); }
+  absl::Status Restore(Position& position) override { return op_->Restore(position); }
+  std::optional<uint64_t> Count() override { return op_->Count(); }
+  uint32_t width() const override { return op_->width(); }
   absl::Status status() const override { return op_->status(); }
 
  private:
@@ -31,11 +39,21 @@ class MeasuredOrderOp final : public OrderOp {
 
 }  // namespace
 
-Front::Front(const PlanImpl& plan, RecordStore& store, ReadQueue& reads) : context_{store, reads} {
-  for (const PlannedOrder& planned : plan.order()) {
-    last_ = std::make_unique<MeasuredOrderOp>(planned.make(context_, std::move(last_)),
-                                              planned.stage, clock_);
-  }
+Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads)
+    : width_(plan.width()), context_{files, store, reads}, last_(Make(plan.order())) {}
+
+std::unique_ptr<OrderOp> Front::Make(const OrderNode& node) {
+  OrderInputs inputs;
+  for (const std::unique_ptr<OrderNode>& input : node.inputs) inputs.push_back(Make(*input));
+  return std::make_unique<MeasuredOrderOp>(node.make(context_, std::move(inputs)), node.stage,
+                                           clock_);
+}
+
+absl::Status Front::Restore(Position position) {
+  if (absl::Status status = last_->Restore(position); !status.ok()) return status;
+  if (position.complete()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "not a position of this pipeline: it has ", position.counters().size(), " counters"));
 }
 
 Pulled Front::Assemble(Step* step) {
@@ -43,7 +61,9 @@ Pulled Front::Assemble(Step* step) {
   const Pulled result = last_->Pull(1, step->records, &pulled);
   if (result == Pulled::kSome) {
     step->info.epoch = context_.epoch;
-    step->info.rows = step->records.size();
+    step->info.rows = step->records.size() / width_;
+    step->position.Clear();
+    last_->Save(step->position);
   } else if (result != Pulled::kBlocked) {
     Release(step);
   }

@@ -19,13 +19,17 @@ namespace penstock {
 
 class Front {
  public:
-  Front(const PlanImpl& plan, RecordStore& store, ReadQueue& reads);
+  Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads);
+
+  // Goes to a position of another front of the same plan. REQUIRES: nothing was assembled yet.
+  // InvalidArgument when it is no position of this plan.
+  absl::Status Restore(Position position);
 
   // Whose clock is charged; set by the worker that holds the front's lock.
   void set_clock(StageClock* clock) { clock_ = clock; }
 
   // Goes on filling `step->records`, which must be empty at a step's first call. kSome: the step is
-  // complete.
+  // complete, with the position behind it.
   Pulled Assemble(Step* step);
 
   // Why Assemble() returned kFailed.
@@ -35,6 +39,9 @@ class Front {
   void Release(Step* step);
 
  private:
+  std::unique_ptr<OrderOp> Make(const OrderNode& node);
+
+  const uint32_t width_;
   FrontContext context_;
   StageClock* clock_ = nullptr;
   std::unique_ptr<OrderOp> last_;

@@ -17,11 +17,18 @@
 
 namespace penstock {
 
+// Where a stage of this op may stand in its list.
+enum class OpPlace {
+  kSource,  // first
+  kInside,  // anywhere but first
+  kAnywhere,
+};
+
 struct OpDefinition {
   // Checks the options against what the plan holds so far and adds the op. Messages leave out the
   // stage's name.
   std::function<absl::Status(const google::protobuf::Message& options, PlanBuilder& plan)> plan;
-  bool is_source = false;
+  OpPlace place = OpPlace::kInside;
 };
 
 void RegisterOp(std::string_view name, OpDefinition definition);
@@ -31,11 +38,11 @@ const OpDefinition* FindOp(std::string_view name);
 template <typename Options>
 struct OpRegistration {
   using Planner = absl::Status (*)(const Options& options, PlanBuilder& plan);
-  OpRegistration(std::string_view name, Planner planner, bool is_source = false) {
+  OpRegistration(std::string_view name, Planner planner, OpPlace place = OpPlace::kInside) {
     RegisterOp(name, {[planner](const google::protobuf::Message& options, PlanBuilder& plan) {
                         return planner(static_cast<const Options&>(options), plan);
                       },
-                      is_source});
+                      place});
   }
 };
 

@@ -7,8 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/file_table.h"
+#include "server/engine/position.h"
 #include "server/engine/read_queue.h"
 #include "server/engine/record.h"
 #include "server/engine/record_store.h"
@@ -17,6 +22,7 @@ namespace penstock {
 
 // What all order ops of one running pipeline share.
 struct FrontContext {
+  FileTable& files;
   RecordStore& store;
   ReadQueue& reads;
   // The pass over the source to which the record pulled last belongs.
@@ -30,7 +36,8 @@ enum class Pulled {
   kFailed,   // fewer: OrderOp::status() says why; sticky
 };
 
-// An element is one record before `batch`, and the records of one batch after it.
+// An element is `width` references before `batch`: one for each source that feeds it (zip makes more than one). Behind `batch` it
+// is the elements of one batch.
 class OrderOp {
  public:
   virtual ~OrderOp() = default;
@@ -38,29 +45,54 @@ class OrderOp {
   // Appends up to `count` elements to `out` and adds their number to `*pulled`.
   virtual Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) = 0;
 
+  // Leaves out up to `count` elements and adds their number to `*skipped`: as Pull(), but what nobody asked for need not be read.
+  // A call that was blocked is gone on with, with what is left of `count`, before any Pull().
+  virtual Pulled Skip(uint64_t count, uint64_t* skipped) = 0;
+
   // Begins another pass. Passes are numbered; a random op draws by (seed, epoch).
   virtual void Restart(uint64_t epoch) = 0;
+
+  // The position behind the last element that was pulled. REQUIRES: no Pull() or Skip() is unfinished.
+  virtual void Save(Position& position) const = 0;
+
+  // Goes to a saved position; what that takes happens in the next Pull(). REQUIRES: the op is new.
+  virtual absl::Status Restore(Position& position) = 0;
+
+  // The elements of one pass, where they are known without a pass.
+  virtual std::optional<uint64_t> Count() = 0;
+
+  // References of an element before `batch`.
+  virtual uint32_t width() const = 0;
 
   // Why Pull() returned kFailed.
   virtual absl::Status status() const = 0;
 };
 
-// An op with one input.
+// An op with one input whose elements it hands on: the parts that such ops share.
 class ChainedOrderOp : public OrderOp {
  public:
   explicit ChainedOrderOp(std::unique_ptr<OrderOp> input) : input_(std::move(input)) {}
   void Restart(uint64_t epoch) override { input_->Restart(epoch); }
+  void Save(Position& position) const override { input_->Save(position); }
+  absl::Status Restore(Position& position) override { return input_->Restore(position); }
+  std::optional<uint64_t> Count() override { return input_->Count(); }
+  uint32_t width() const override { return input_->width(); }
   absl::Status status() const override { return input_->status(); }
 
  protected:
   OrderOp& input() { return *input_; }
+  const OrderOp& input() const { return *input_; }
 
  private:
   std::unique_ptr<OrderOp> input_;
 };
 
-// Makes the op of one stage over its input (null for a source).
+// Skip() by way of Pull(), for ops that know no shorter way.
+Pulled SkipByPulling(OrderOp& op, RecordStore& store, uint64_t count, uint64_t* skipped);
+
+// Makes the op of one stage over its inputs (none for a source).
+using OrderInputs = std::vector<std::unique_ptr<OrderOp>>;
 using OrderFactory =
-    std::function<std::unique_ptr<OrderOp>(FrontContext& context, std::unique_ptr<OrderOp> input)>;
+    std::function<std::unique_ptr<OrderOp>(FrontContext& context, OrderInputs inputs)>;
 
 }  // namespace penstock

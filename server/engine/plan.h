@@ -34,8 +34,13 @@ class Plan {
   // Rows of a full batch; 1 without `batch`.
   virtual uint32_t batch_rows() const = 0;
 
-  // Bytes of one slot's tensors, without alignment.
+  // The structure of an element, as ring/layout.h writes it.
+  virtual const std::string& structure() const = 0;
+
+  // Bytes of one slot's tensors, without alignment: of those of fixed size, and at most of the
+  // others.
   virtual uint64_t slot_bytes() const = 0;
+  virtual uint64_t variable_bytes() const = 0;
 
   // Whether the stream has no end (`repeat` without count).
   virtual bool endless() const = 0;
@@ -50,7 +55,9 @@ class Plan {
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
                                                      FileSystem& files);
 
-// The names of all stages as messages and the command line call them (Stage.name or its default).
+// All stages in the order of the text, nested ones behind the op that holds them, and their names as
+// messages and the command line call them (Stage.name or its default).
+std::vector<v1::Stage*> AllStages(v1::PipelineSpec& spec);
 std::vector<std::string> StageNames(const v1::PipelineSpec& spec);
 
 }  // namespace penstock

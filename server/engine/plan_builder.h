@@ -15,21 +15,18 @@
 #include "penstock/v1/pipeline.pb.h"
 #include "server/base/file.h"
 #include "server/base/signature.h"
+#include "server/engine/dataset.h"
 #include "server/engine/file_table.h"
 #include "server/engine/order_op.h"
 #include "server/engine/work_op.h"
 
 namespace penstock {
 
-// A work op and the stages whose work it does: several where they were fused.
-struct PlannedWork {
-  std::vector<int> stages;
-  std::unique_ptr<WorkOp> op;
-};
-
-struct PlannedOrder {
-  int stage;
-  OrderFactory make;
+// What a stage has turned out to be.
+enum class StageKind {
+  kHint,   // neither of the others
+  kOrder,  // sequential, with a position
+  kWork,   // a pure function of rows
 };
 
 class PlanBuilder {
@@ -42,38 +39,53 @@ class PlanBuilder {
   FileSystem& files() { return files_; }
 
   // One element as it leaves the stage before, without the batch axis.
-  const Signature& signature() const { return signature_; }
-  bool batched() const { return batch_rows_.has_value(); }
+  const Signature& signature() const { return dataset_.signature; }
+  bool batched() const { return dataset_.batch_rows.has_value(); }
 
-  // Reads the records of files; the element becomes the feature `value`. Called by sources. The
-  // manifest outlives the plan's executors.
-  const Manifest& SetSource(Manifest manifest);
-  void AddOrder(OrderFactory make) { order_.push_back({stage_, std::move(make)}); }
+  // Makes files known; a source that reads none adds one without a name, by which its references are told from others. Called by
+  // sources.
+  FileRange AddFiles(Manifest files);
+  // Begins the dataset: `make` deals in references to those files, which `loader` turns into columns.
+  void SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make);
+  void AddOrder(OrderFactory make);
   // The element's features become those of `op`.
   void AddWork(std::unique_ptr<WorkOp> op);
   void SetBatch(uint32_t rows, bool drop_remainder);
-  void SetEndless(bool endless) { endless_ = endless; }
+  void SetEndless(bool endless) { dataset_.endless = endless; }
+
+  // For ops with several inputs. What stands before the stage, if anything, is the first of them.
+  absl::StatusOr<std::vector<Dataset>> BuildInputs(
+      const google::protobuf::RepeatedPtrField<v1::Input>& inputs);
+  Dataset MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make);
+  Dataset TakeDataset() { return std::exchange(dataset_, Dataset{}); }
+  // The dataset becomes that of their tuples; `make` gets the order ops of those inputs that have one, and gives the references of
+  // input i in front of those of input i + 1.
+  void SetTuple(std::vector<Dataset> inputs, OrderFactory make);
+  // The dataset becomes that of elements of any of the inputs, whose signatures are equal.
+  void SetBranches(std::vector<Dataset> inputs, OrderFactory make);
+
   // Says in Explain() what the user should know of this stage.
   void AddNotice(std::string notice) { notices_.push_back(stage() + ": " + std::move(notice)); }
-  bool is_last_stage() const { return stage_ + 1 == spec_.stage_size(); }
+  bool is_last_stage() const { return stage_message_ == &spec_.stage(spec_.stage_size() - 1); }
   v1::PipelineSpec& spec() { return spec_; }
-  v1::Stage& stage_spec() { return *spec_.mutable_stage(stage_); }
+  v1::Stage& stage_spec() { return *stage_message_; }
 
  private:
   friend class PlanImpl;
-  friend absl::Status BuildStages(PlanBuilder& builder);
+
+  absl::Status Build();
+  absl::Status BuildStages(google::protobuf::RepeatedPtrField<v1::Stage>* stages);
+  absl::Status BuildStage(v1::Stage* stage, bool is_first);
 
   v1::PipelineSpec spec_;
   FileSystem& files_;
-  std::vector<std::string> stage_names_;
-  int stage_ = 0;
-  Signature signature_;
-  std::unique_ptr<Manifest> manifest_;
-  std::vector<PlannedOrder> order_;
-  std::vector<PlannedWork> work_;
-  std::optional<uint32_t> batch_rows_;
-  bool drop_remainder_ = false;
-  bool endless_ = false;
+  std::vector<std::string> stage_names_;  // in the order of the text, nested ones behind their op
+  std::vector<StageKind> stage_kinds_;    // the same
+  int num_stages_ = 0;                    // that have been begun
+  int stage_ = 0;                         // the one that is being built
+  v1::Stage* stage_message_ = nullptr;
+  Dataset dataset_;
+  std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<std::string> notices_;
 };
 

@@ -7,7 +7,9 @@
 
 #include "absl/status/status.h"
 #include "server/engine/batch_sink.h"
+#include "server/engine/position.h"
 #include "server/engine/record.h"
+#include "server/engine/variable_rows.h"
 
 namespace penstock {
 
@@ -15,8 +17,10 @@ namespace penstock {
 // until it is committed and the front takes it back.
 struct Step {
   StepInfo info;
-  RecordList records;  // record r fills row r
+  RecordList records;  // row r's are those from r * width on
+  Position position;   // behind this step
   ClaimedSlot slot;
+  VariableRows variable;
   std::atomic<uint32_t> blocks_left{0};  // SYNC block-done
   std::atomic<bool> done{false};         // SYNC step-done
 

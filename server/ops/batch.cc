@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,7 +10,8 @@ namespace {
 
 constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
 
-// Groups consecutive records. An element of its output is the records of one batch.
+// Groups consecutive elements. An element of its output is the references of one batch. Between two of them it has no position of
+// its own.
 class BatchOp final : public ChainedOrderOp {
  public:
   BatchOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t batch_size,
@@ -25,7 +28,7 @@ class BatchOp final : public ChainedOrderOp {
       if (result == Pulled::kEnd) {
         if (rows_ == 0) return Pulled::kEnd;
         if (drop_remainder_) {
-          const size_t kept = out.size() - rows_;
+          const size_t kept = out.size() - rows_ * width();
           context_.store.Release(absl::MakeConstSpan(out).subspan(kept));
           out.resize(kept);
           rows_ = 0;
@@ -38,9 +41,33 @@ class BatchOp final : public ChainedOrderOp {
     return Pulled::kSome;
   }
 
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    // rows_ counts what is left out of the batches that are still to be skipped.
+    const uint64_t batches = count - *skipped;
+    const uint64_t most = UINT64_MAX / batch_size_;
+    const uint64_t rows = std::min(batches, most) * batch_size_;
+    const Pulled result = input().Skip(rows, &rows_);
+    if (result == Pulled::kBlocked) {
+      *skipped += rows_ / batch_size_;
+      rows_ %= batch_size_;
+      return result;
+    }
+    uint64_t whole = rows_ / batch_size_;
+    if (rows_ % batch_size_ != 0 && !drop_remainder_) ++whole;
+    rows_ = 0;
+    *skipped += whole;
+    return *skipped == count ? Pulled::kSome : result;
+  }
+
   void Restart(uint64_t epoch) override {
     rows_ = 0;
     ChainedOrderOp::Restart(epoch);
+  }
+
+  std::optional<uint64_t> Count() override {
+    const std::optional<uint64_t> count = input().Count();
+    if (!count) return std::nullopt;
+    return *count / batch_size_ + (!drop_remainder_ && *count % batch_size_ != 0 ? 1 : 0);
   }
 
  private:
@@ -61,8 +88,8 @@ const OpRegistration<v1::Batch> kBatch(
             "batches of batches are not supported yet; expected one batch in a pipeline, found a "
             "second");
       plan.SetBatch(options.batch_size(), options.drop_remainder());
-      plan.AddOrder([options](FrontContext& context, std::unique_ptr<OrderOp> input) {
-        return std::make_unique<BatchOp>(context, std::move(input), options.batch_size(),
+      plan.AddOrder([options](FrontContext& context, OrderInputs inputs) {
+        return std::make_unique<BatchOp>(context, std::move(inputs[0]), options.batch_size(),
                                          options.drop_remainder());
       });
       return absl::OkStatus();

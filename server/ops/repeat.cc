@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -7,6 +8,7 @@
 namespace penstock {
 namespace {
 
+// Its position: the pass, whether it has had an element, and its input's.
 class RepeatOp final : public ChainedOrderOp {
  public:
   // No count: without end.
@@ -15,20 +17,26 @@ class RepeatOp final : public ChainedOrderOp {
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
-      if (count_ && pass_ == *count_) return Pulled::kEnd;
+      if (IsOver()) return Pulled::kEnd;
       if (out.empty()) context_.epoch = first_epoch_ + pass_;
       const uint64_t before = *pulled;
       const Pulled result = input().Pull(count, out, pulled);
-      pulled_of_pass_ += *pulled - before;
+      has_elements_ = has_elements_ || *pulled > before;
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
-      if (result == Pulled::kEnd) {
-        // A pass without elements is followed by no other: an endless repeat of nothing would never
-        // return.
-        if (pulled_of_pass_ == 0) return Pulled::kEnd;
-        pulled_of_pass_ = 0;
-        ++pass_;
-        if (!count_ || pass_ < *count_) input().Restart(first_epoch_ + pass_);
-      }
+      if (result == Pulled::kEnd && !NextPass()) return Pulled::kEnd;
+    }
+    return Pulled::kSome;
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    while (*skipped < count) {
+      if (IsOver()) return Pulled::kEnd;
+      if (SkipPasses(count, skipped)) continue;
+      const uint64_t before = *skipped;
+      const Pulled result = input().Skip(count, skipped);
+      has_elements_ = has_elements_ || *skipped > before;
+      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+      if (result == Pulled::kEnd && !NextPass()) return Pulled::kEnd;
     }
     return Pulled::kSome;
   }
@@ -36,17 +44,65 @@ class RepeatOp final : public ChainedOrderOp {
   void Restart(uint64_t epoch) override {
     // Passes of a repeat inside a repeat are numbered on, so that no two draw alike.
     first_epoch_ = count_ ? epoch * *count_ : epoch;
-    pass_ = 0;
-    pulled_of_pass_ = 0;
-    ChainedOrderOp::Restart(first_epoch_);
+    GoToPass(0);
+  }
+
+  void Save(Position& position) const override {
+    position.Add(first_epoch_);
+    position.Add(pass_);
+    position.Add(has_elements_);
+    ChainedOrderOp::Save(position);
+  }
+
+  absl::Status Restore(Position& position) override {
+    first_epoch_ = position.Take();
+    GoToPass(position.Take());
+    has_elements_ = position.Take() != 0;
+    return ChainedOrderOp::Restore(position);
+  }
+
+  std::optional<uint64_t> Count() override {
+    const std::optional<uint64_t> length = input().Count();
+    if (!length || !count_) return length == uint64_t{0} ? length : std::nullopt;
+    uint64_t product = 0;
+    return __builtin_mul_overflow(*length, *count_, &product) ? std::nullopt
+                                                              : std::optional(product);
   }
 
  private:
+  bool IsOver() const { return count_ && pass_ == *count_; }
+
+  // Begins the next pass; false when there is none. A pass without elements is followed by no other: an endless repeat of nothing
+  // would never return.
+  bool NextPass() {
+    if (!has_elements_) return false;
+    GoToPass(pass_ + 1);
+    return true;
+  }
+
+  void GoToPass(uint64_t pass) {
+    pass_ = pass;
+    has_elements_ = false;
+    if (!IsOver()) input().Restart(first_epoch_ + pass_);
+  }
+
+  // Leaves out whole passes, if a pass is about to begin and its length is known.
+  bool SkipPasses(uint64_t count, uint64_t* skipped) {
+    if (has_elements_) return false;
+    const std::optional<uint64_t> length = input().Count();
+    if (!length || *length == 0 || count - *skipped < *length) return false;
+    uint64_t passes = (count - *skipped) / *length;
+    if (count_) passes = std::min(passes, *count_ - pass_);
+    *skipped += passes * *length;
+    GoToPass(pass_ + passes);
+    return true;
+  }
+
   FrontContext& context_;
   const std::optional<uint64_t> count_;
   uint64_t first_epoch_ = 0;
   uint64_t pass_ = 0;
-  uint64_t pulled_of_pass_ = 0;
+  bool has_elements_ = false;  // of this pass
 };
 
 const OpRegistration<v1::Repeat> kRepeat(
@@ -59,8 +115,8 @@ const OpRegistration<v1::Repeat> kRepeat(
         count = options.count();
       }
       if (!count) plan.SetEndless(true);
-      plan.AddOrder([count](FrontContext& context, std::unique_ptr<OrderOp> input) {
-        return std::make_unique<RepeatOp>(context, std::move(input), count);
+      plan.AddOrder([count](FrontContext& context, OrderInputs inputs) {
+        return std::make_unique<RepeatOp>(context, std::move(inputs[0]), count);
       });
       return absl::OkStatus();
     });

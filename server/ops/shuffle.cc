@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -9,10 +10,14 @@ namespace penstock {
 namespace {
 
 constexpr int64_t kMaxBufferSize = int64_t{1} << 31;
+// Elements taken at a time while the buffer is put together again, and how many are rather pulled for nothing than left out.
+constexpr uint64_t kPulledAtOnce = 1024;
+constexpr uint64_t kSmallGap = 2048;
 
-// A buffer of waiting records. Draw number i of an epoch picks the place whose record goes out
+// A buffer of waiting elements. Draw number i of an epoch picks the place whose element goes out
 // i-th; the next input takes that place, and once the input is over the last place does. So the
-// buffer's state is a function of the draws alone.
+// buffer's state is a function of the draws alone, and its position the epoch and the number of elements that have gone out: the
+// draws say which inputs wait where (Rebuild).
 class ShuffleOp final : public ChainedOrderOp {
  public:
   ShuffleOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t buffer_size,
@@ -25,55 +30,219 @@ class ShuffleOp final : public ChainedOrderOp {
         draws_(key, 0) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
     while (*pulled < count) {
-      // Input is wanted to fill the buffer, and then one record for each that goes out.
-      const bool filling = buffer_.size() < buffer_size_;
+      // Input is wanted to fill the buffer, and then one element for each that goes out.
+      const bool filling = places_ < buffer_size_;
       if (!input_over_) {
         uint64_t arrived = 0;
         incoming_.clear();
-        const Pulled result = input().Pull(
-            filling ? buffer_size_ - buffer_.size() : count - *pulled, incoming_, &arrived);
-        for (const RecordRef& record : incoming_) {
-          if (filling) {
-            buffer_.push_back(record);
-          } else {
-            RecordRef& place = buffer_[draws_.Below(num_draws_++, buffer_.size())];
+        const Pulled result =
+            input().Pull(filling ? buffer_size_ - places_ : count - *pulled, incoming_, &arrived);
+        if (filling) {
+          buffer_.insert(buffer_.end(), incoming_.begin(), incoming_.end());
+          places_ += arrived;
+        } else if (width() == 1) {
+          for (const RecordRef& record : incoming_) {
+            RecordRef& place = buffer_[draws_.Below(num_draws_++, places_)];
             out.push_back(std::exchange(place, record));
-            ++*pulled;
           }
+          *pulled += arrived;
+        } else {
+          for (uint64_t i = 0; i < arrived; ++i) {
+            RecordRef* place = Place(draws_.Below(num_draws_++, places_));
+            out.insert(out.end(), place, place + width());
+            std::copy_n(&incoming_[i * width()], width(), place);
+          }
+          *pulled += arrived;
         }
         if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
         input_over_ = result == Pulled::kEnd;
         continue;
       }
-      if (buffer_.empty()) return Pulled::kEnd;
-      RecordRef& place = buffer_[draws_.Below(num_draws_++, buffer_.size())];
-      out.push_back(std::exchange(place, buffer_.back()));
-      buffer_.pop_back();
+      if (places_ == 0) return Pulled::kEnd;
+      RecordRef* place = Place(draws_.Below(num_draws_++, places_));
+      out.insert(out.end(), place, place + width());
+      std::copy_n(Place(--places_), width(), place);
+      buffer_.resize(places_ * width());
       ++*pulled;
     }
     return Pulled::kSome;
   }
 
+  // From the start of a pass: the buffer is put together behind the skipped elements. Within a pass they are drawn and dropped.
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    if (num_draws_ == 0 && places_ == 0 && !input_over_ && resume_at_ == 0 && !rebuild_) {
+      const std::optional<uint64_t> length = input().Count();
+      const uint64_t wanted = count - *skipped;
+      if (length && wanted > kSmallGap) {
+        resume_at_ = std::min(wanted, *length);
+        *skipped += resume_at_;
+        if (resume_at_ < wanted) {
+          // Nothing is left of this pass.
+          resume_at_ = 0;
+          input_over_ = true;
+          return Pulled::kEnd;
+        }
+        return Pulled::kSome;
+      }
+    }
+    return SkipByPulling(*this, context_.store, count, skipped);
+  }
+
   void Restart(uint64_t epoch) override {
     context_.store.Release(buffer_);
     buffer_.clear();
+    places_ = 0;
     input_over_ = false;
     num_draws_ = 0;
+    epoch_ = epoch;
+    resume_at_ = 0;
+    rebuild_.reset();
     draws_ = DrawSequence(key_, reshuffle_ ? epoch : 0);
     ChainedOrderOp::Restart(epoch);
   }
 
+  void Save(Position& position) const override {
+    position.Add(epoch_);
+    position.Add(resume_at_ + num_draws_);
+  }
+
+  absl::Status Restore(Position& position) override {
+    Restart(position.Take());
+    resume_at_ = position.Take();
+    return absl::OkStatus();
+  }
+
+  absl::Status status() const override { return status_.ok() ? ChainedOrderOp::status() : status_; }
+
  private:
+  // The way back to a position: which inputs wait at which place, in the order in which they arrive.
+  struct Rebuild {
+    struct Waiting {
+      uint64_t ordinal;  // of the input
+      uint64_t place;
+    };
+    std::vector<Waiting> waiting;
+    size_t next = 0;      // the first that has not arrived
+    uint64_t arrived = 0;  // inputs gone through
+    uint64_t end = 0;      // inputs to go through
+  };
+
+  RecordRef* Place(uint64_t place) { return &buffer_[place * width()]; }
+
+  Pulled GoToPosition() {
+    if (resume_at_ == 0 && !rebuild_) return Pulled::kSome;
+    if (!rebuild_) {
+      const std::optional<uint64_t> length = input().Count();
+      if (!length) {
+        // Forwards: what goes out is dropped until the position is reached.
+        const uint64_t target = std::exchange(resume_at_, 0);
+        uint64_t skipped = 0;
+        const Pulled result = SkipByPulling(*this, context_.store, target, &skipped);
+        resume_at_ = target - skipped;
+        if (result == Pulled::kBlocked) {
+          // What was drawn is counted by num_draws_.
+          return result;
+        }
+        resume_at_ = 0;
+        return result;
+      }
+      StartRebuild(std::exchange(resume_at_, 0), *length);
+    }
+    return ContinueRebuild();
+  }
+
+  // Only the last write to a place counts, so the draws are gone through backwards until every place is known: about
+  // buffer_size ln(buffer_size) of them, however far in.
+  void StartRebuild(uint64_t target, uint64_t length) {
+    const uint64_t places = std::min(buffer_size_, length);
+    const uint64_t steady = std::min(target, length - places);  // draws that were followed by an input
+    constexpr uint64_t kUnknown = ~uint64_t{0};
+    std::vector<uint64_t> ordinals(places, kUnknown);
+    uint64_t left = places;
+    for (uint64_t draw = steady; draw-- > 0 && left > 0;) {
+      uint64_t& ordinal = ordinals[draws_.Below(draw, places)];
+      if (ordinal != kUnknown) continue;
+      ordinal = places + draw;
+      --left;
+    }
+    for (uint64_t place = 0; place < places; ++place) {
+      if (ordinals[place] == kUnknown) ordinals[place] = place;
+    }
+    for (uint64_t draw = steady; draw < target; ++draw) {
+      ordinals[draws_.Below(draw, ordinals.size())] = ordinals.back();
+      ordinals.pop_back();
+    }
+    rebuild_.emplace();
+    rebuild_->end = places + steady;
+    for (uint64_t place = 0; place < ordinals.size(); ++place)
+      rebuild_->waiting.push_back({ordinals[place], place});
+    std::sort(rebuild_->waiting.begin(), rebuild_->waiting.end(),
+              [](const auto& a, const auto& b) { return a.ordinal < b.ordinal; });
+    places_ = ordinals.size();
+    buffer_.assign(places_ * width(), RecordRef{});
+    num_draws_ = target;
+    // In the steady state nobody has asked for the end of the input yet.
+    input_over_ = target > steady;
+  }
+
+  Pulled ContinueRebuild() {
+    Rebuild& rebuild = *rebuild_;
+    while (rebuild.arrived < rebuild.end) {
+      const uint64_t next = rebuild.next < rebuild.waiting.size()
+                                ? rebuild.waiting[rebuild.next].ordinal
+                                : rebuild.end;
+      if (next - rebuild.arrived > kSmallGap || next == rebuild.end) {
+        uint64_t skipped = 0;
+        const Pulled result = input().Skip(next - rebuild.arrived, &skipped);
+        rebuild.arrived += skipped;
+        if (result != Pulled::kSome) return InputIsShort(result);
+        continue;
+      }
+      uint64_t pulled = 0;
+      incoming_.clear();
+      const Pulled result = input().Pull(
+          std::min(kPulledAtOnce, rebuild.end - rebuild.arrived), incoming_, &pulled);
+      for (uint64_t i = 0; i < pulled; ++i) Arrive(rebuild.arrived++, &incoming_[i * width()]);
+      if (result != Pulled::kSome) return InputIsShort(result);
+    }
+    rebuild_.reset();
+    return Pulled::kSome;
+  }
+
+  void Arrive(uint64_t ordinal, const RecordRef* element) {
+    Rebuild& rebuild = *rebuild_;
+    if (rebuild.next < rebuild.waiting.size() &&
+        rebuild.waiting[rebuild.next].ordinal == ordinal) {
+      std::copy_n(element, width(), Place(rebuild.waiting[rebuild.next++].place));
+    } else {
+      context_.store.Release(absl::MakeConstSpan(element, width()));
+    }
+  }
+
+  // The index has promised more.
+  Pulled InputIsShort(Pulled result) {
+    if (result != Pulled::kEnd) return result;
+    status_ = absl::FailedPreconditionError(absl::StrCat(
+        "the input has ", rebuild_->arrived, " elements, the cursor is behind ", rebuild_->end));
+    return Pulled::kFailed;
+  }
+
   FrontContext& context_;
   const uint64_t buffer_size_;
   const uint64_t key_;
   const bool reshuffle_;
   DrawSequence draws_;
+  uint64_t epoch_ = 0;
   uint64_t num_draws_ = 0;
-  RecordList buffer_;
+  RecordList buffer_;     // places_ elements
+  uint64_t places_ = 0;
   RecordList incoming_;
   bool input_over_ = false;
+  uint64_t resume_at_ = 0;  // elements of this pass to leave out before the next one
+  std::optional<Rebuild> rebuild_;
+  absl::Status status_;
 };
 
 // A seed for a spec without one: 63 bits, so that it is a plain number in every language.
@@ -98,9 +267,10 @@ const OpRegistration<v1::Shuffle> kShuffle(
       const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
       const bool reshuffle =
           !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
-      plan.AddOrder([buffer_size = options.buffer_size(), key, reshuffle](
-                        FrontContext& context, std::unique_ptr<OrderOp> input) {
-        return std::make_unique<ShuffleOp>(context, std::move(input), buffer_size, key, reshuffle);
+      plan.AddOrder([buffer_size = options.buffer_size(), key, reshuffle](FrontContext& context,
+                                                                          OrderInputs inputs) {
+        return std::make_unique<ShuffleOp>(context, std::move(inputs[0]), buffer_size, key,
+                                           reshuffle);
       });
       return absl::OkStatus();
     });

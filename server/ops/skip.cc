@@ -8,42 +8,53 @@
 namespace penstock {
 namespace {
 
-// Elements left out at a time, so that what is pulled for nothing stays small.
-constexpr uint64_t kStride = 256;
-
+// Its position: how many elements are still to be left out, and its input's.
 class SkipOp final : public ChainedOrderOp {
  public:
-  SkipOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t count)
-      : ChainedOrderOp(std::move(input)), context_(context), count_(count), left_(count) {}
+  SkipOp(std::unique_ptr<OrderOp> input, uint64_t count)
+      : ChainedOrderOp(std::move(input)), count_(count), left_(count) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
-    while (left_ > 0) {
-      uint64_t skipped = 0;
-      const Pulled result = input().Pull(std::min(left_, kStride), skipped_, &skipped);
-      left_ -= skipped;
-      // A batch of which only a part has arrived is released with its other records, which follow.
-      if (result != Pulled::kBlocked) ReleaseSkipped();
-      if (result != Pulled::kSome) return result;
-    }
-    return input().Pull(count, out, pulled);
+    const Pulled result = LeaveOut();
+    return result == Pulled::kSome ? input().Pull(count, out, pulled) : result;
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    const Pulled result = LeaveOut();
+    return result == Pulled::kSome ? input().Skip(count, skipped) : result;
   }
 
   void Restart(uint64_t epoch) override {
-    ReleaseSkipped();
     left_ = count_;
     ChainedOrderOp::Restart(epoch);
   }
 
- private:
-  void ReleaseSkipped() {
-    context_.store.Release(skipped_);
-    skipped_.clear();
+  void Save(Position& position) const override {
+    position.Add(left_);
+    ChainedOrderOp::Save(position);
   }
 
-  FrontContext& context_;
+  absl::Status Restore(Position& position) override {
+    left_ = std::min(position.Take(), count_);
+    return ChainedOrderOp::Restore(position);
+  }
+
+  std::optional<uint64_t> Count() override {
+    const std::optional<uint64_t> count = input().Count();
+    return count ? std::optional(*count - std::min(*count, count_)) : std::nullopt;
+  }
+
+ private:
+  Pulled LeaveOut() {
+    if (left_ == 0) return Pulled::kSome;
+    uint64_t skipped = 0;
+    const Pulled result = input().Skip(left_, &skipped);
+    left_ -= skipped;
+    return result;
+  }
+
   const uint64_t count_;
-  uint64_t left_;
-  RecordList skipped_;
+  uint64_t left_;  // to be left out in this pass
 };
 
 const OpRegistration<v1::Skip> kSkip(
@@ -53,8 +64,8 @@ const OpRegistration<v1::Skip> kSkip(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
       const uint64_t count =
           options.count() == -1 ? std::numeric_limits<uint64_t>::max() : options.count();
-      plan.AddOrder([count](FrontContext& context, std::unique_ptr<OrderOp> input) {
-        return std::make_unique<SkipOp>(context, std::move(input), count);
+      plan.AddOrder([count](FrontContext&, OrderInputs inputs) {
+        return std::make_unique<SkipOp>(std::move(inputs[0]), count);
       });
       return absl::OkStatus();
     });

@@ -7,6 +7,7 @@
 namespace penstock {
 namespace {
 
+// Its position: how many elements may still come, and its input's.
 class TakeOp final : public ChainedOrderOp {
  public:
   TakeOp(std::unique_ptr<OrderOp> input, uint64_t count)
@@ -19,9 +20,31 @@ class TakeOp final : public ChainedOrderOp {
     return result == Pulled::kSome && *pulled < count ? Pulled::kEnd : result;
   }
 
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    const uint64_t before = *skipped;
+    const Pulled result = input().Skip(before + std::min(count - before, left_), skipped);
+    left_ -= *skipped - before;
+    return result == Pulled::kSome && *skipped < count ? Pulled::kEnd : result;
+  }
+
   void Restart(uint64_t epoch) override {
     left_ = count_;
     ChainedOrderOp::Restart(epoch);
+  }
+
+  void Save(Position& position) const override {
+    position.Add(left_);
+    ChainedOrderOp::Save(position);
+  }
+
+  absl::Status Restore(Position& position) override {
+    left_ = std::min(position.Take(), count_);
+    return ChainedOrderOp::Restore(position);
+  }
+
+  std::optional<uint64_t> Count() override {
+    const std::optional<uint64_t> count = input().Count();
+    return count ? std::optional(std::min(*count, count_)) : std::nullopt;
   }
 
  private:
@@ -36,8 +59,8 @@ const OpRegistration<v1::Take> kTake(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
       if (options.count() == -1) return absl::OkStatus();
       plan.SetEndless(false);
-      plan.AddOrder([count = options.count()](FrontContext&, std::unique_ptr<OrderOp> input) {
-        return std::make_unique<TakeOp>(std::move(input), count);
+      plan.AddOrder([count = options.count()](FrontContext&, OrderInputs inputs) {
+        return std::make_unique<TakeOp>(std::move(inputs[0]), count);
       });
       return absl::OkStatus();
     });

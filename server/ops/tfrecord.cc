@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/op_registry.h"
+#include "server/engine/record_loader.h"
 
 namespace penstock {
 namespace {
@@ -14,9 +15,9 @@ constexpr int64_t kMaxCycleLength = 1024;
 // One file that is being read: the records that are at hand, and one read that is on its way.
 class FileStream {
  public:
-  FileStream(FrontContext& context, FileTable& files, uint32_t file) : context_(context) {
+  FileStream(FrontContext& context, uint32_t file) : context_(context) {
     for (ReadRequest& request : requests_) {
-      request.files = &files;
+      request.files = &context.files;
       request.file = file;
     }
     Request();
@@ -80,78 +81,63 @@ class FileStream {
 };
 
 // The records of the files, `cycle_length` files in turns; the order is that of tf.data's
-// interleave.
+// interleave. Its position is the number of records taken in this pass.
 class TfrecordOp final : public OrderOp {
  public:
-  TfrecordOp(FrontContext& context, FileSystem& files, const Manifest& manifest,
-             const std::string& stage, uint32_t cycle_length, uint32_t block_length)
+  TfrecordOp(FrontContext& context, FileRange files, const std::string& stage,
+             uint32_t cycle_length, uint32_t block_length)
       : context_(context),
-        files_(files, manifest),
+        files_(files),
         stage_(stage),
         block_length_(block_length),
         cycle_(cycle_length) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
-    while (*pulled < count) {
-      if (num_open_ == 0 && next_file_ == files_.manifest().size()) return Pulled::kEnd;
-      std::unique_ptr<FileStream>& stream = cycle_[position_];
-      if (!stream && !OpenNext(&stream)) {
-        Advance();
-        continue;
-      }
-      RecordRef record;
-      switch (stream->Next(&record)) {
-        case Pulled::kSome:
-          out.push_back(record);
-          ++*pulled;
-          if (++taken_of_block_ == block_length_) Advance();
-          break;
-        case Pulled::kEnd:
-          Retire(std::move(stream));
-          --num_open_;
-          Advance();
-          break;
-        case Pulled::kBlocked:
-          return Pulled::kBlocked;
-        case Pulled::kFailed:
-          status_ = absl::Status(stream->status().code(),
-                                 absl::StrCat("stage ", stage_, ": ", stream->status().message()));
-          return Pulled::kFailed;
-      }
+    if (resume_at_ > 0) {
+      uint64_t skipped = 0;
+      const uint64_t target = std::exchange(resume_at_, 0);
+      const Pulled result = Skip(target, &skipped);
+      resume_at_ = target - skipped;
+      if (result != Pulled::kSome) return result;
     }
-    return Pulled::kSome;
+    const uint64_t before = *pulled;
+    const Pulled result = Take(count, out, pulled);
+    taken_ += *pulled - before;
+    return result;
   }
 
-  void Restart(uint64_t epoch) override {
-    for (std::unique_ptr<FileStream>& stream : cycle_) {
-      if (stream) Retire(std::move(stream));
-    }
-    if (upcoming_) Retire(std::move(upcoming_));
-    num_open_ = 0;
-    next_file_ = 0;
-    position_ = 0;
-    taken_of_block_ = 0;
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    return SkipByPulling(*this, context_.store, count, skipped);
   }
 
-  absl::Status status() const override { return status_; }
+  void Save(Position& position) const override { position.Add(taken_ + resume_at_); }
 
- private:
+  absl::Status Restore(Position& position) override {
+    resume_at_ = position.Take();
+    return absl::OkStatus();
+  }
+
+  std::optional<uint64_t> Count() override { return std::nullopt; }
+
+  uint32_t width() const override { return 1; }
+
   void Advance() {
     position_ = position_ + 1 == cycle_.size() ? 0 : position_ + 1;
     taken_of_block_ = 0;
   }
 
   bool OpenNext(std::unique_ptr<FileStream>* stream) {
-    const size_t num_files = files_.manifest().size();
-    if (next_file_ == num_files) return false;
-    *stream = upcoming_ ? std::move(upcoming_)
-                        : std::make_unique<FileStream>(context_, files_, next_file_);
+    if (next_file_ == files_.count) return false;
+    *stream = upcoming_ ? std::move(upcoming_) : Open(next_file_);
     ++next_file_;
     ++num_open_;
     // The file after it is read ahead, so that its turn does not begin with a wait.
-    if (next_file_ < num_files)
-      upcoming_ = std::make_unique<FileStream>(context_, files_, next_file_);
+    if (next_file_ < files_.count) upcoming_ = Open(next_file_);
     return true;
+  }
+
+  std::unique_ptr<FileStream> Open(uint32_t file) {
+    return std::make_unique<FileStream>(context_, files_.first + file);
   }
 
   void Retire(std::unique_ptr<FileStream> stream) {
@@ -161,16 +147,18 @@ class TfrecordOp final : public OrderOp {
   }
 
   FrontContext& context_;
-  FileTable files_;
+  const FileRange files_;
   const std::string stage_;
   const uint32_t block_length_;
   std::vector<std::unique_ptr<FileStream>> cycle_;
   std::unique_ptr<FileStream> upcoming_;
   std::vector<std::unique_ptr<FileStream>> retired_;  // wait for their last read
-  size_t next_file_ = 0;
+  uint32_t next_file_ = 0;
   size_t num_open_ = 0;
   size_t position_ = 0;  // in cycle_
   uint32_t taken_of_block_ = 0;
+  uint64_t taken_ = 0;      // in this pass
+  uint64_t resume_at_ = 0;  // records to leave out before the next one
   absl::Status status_;
 };
 
@@ -206,15 +194,16 @@ const OpRegistration<v1::Tfrecord> kTfrecord(
         return absl::InvalidArgumentError(absl::StrCat(
             "all ", manifest.size(), " files are empty, such as ", manifest.front().path));
       }
-      const Manifest& listed = plan.SetSource(std::move(manifest));
-      plan.AddOrder([&files = plan.files(), &listed, stage = plan.stage(), cycle_length,
-                     block_length](FrontContext& context, std::unique_ptr<OrderOp>) {
-        return std::make_unique<TfrecordOp>(context, files, listed, stage, cycle_length,
-                                            block_length);
-      });
+      const FileRange files = plan.AddFiles(std::move(manifest));
+      plan.SetSource(std::make_unique<RecordLoader>(), files,
+                     [files, stage = plan.stage(), cycle_length, block_length](
+                         FrontContext& context, OrderInputs) {
+                       return std::make_unique<TfrecordOp>(context, files, stage, cycle_length,
+                                                           block_length);
+                     });
       return absl::OkStatus();
     },
-    /*is_source=*/true);
+    OpPlace::kSource);
 
 }  // namespace
 }  // namespace penstock

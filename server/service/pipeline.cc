@@ -2,6 +2,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/cursor.h"
+#include "spdlog/spdlog.h"
 
 namespace penstock {
 namespace {
@@ -72,7 +74,10 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
     tensor->set_name(feature.name);
     tensor->set_dtype(static_cast<v1::DataType>(feature.type.dtype));
     for (const int64_t size : feature.type.shape) tensor->add_shape(size);
-    tensor->set_kind(v1::TENSOR_KIND_DENSE);
+    const TensorKind kind = plan.tensors()[result.element_size() - 1].kind;
+    tensor->set_kind(kind == TensorKind::kString   ? v1::TENSOR_KIND_STRING
+                     : kind == TensorKind::kRagged ? v1::TENSOR_KIND_RAGGED
+                                                   : v1::TENSOR_KIND_DENSE);
   }
   result.set_batch_rows(plan.batch_rows());
   result.set_endless(plan.endless());
@@ -82,21 +87,36 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
 }
 
 absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpec& spec,
+                                                           std::string_view cursor,
                                                            const v1::WorkerDefaults& defaults,
                                                            FileSystem& files) {
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, defaults, files);
   if (!checked.ok()) return checked.status();
+  const Plan& plan = *checked->plan;
+  ExecutorOptions options;
+  options.workers = checked->workers;
+  options.worker_nice = defaults.worker_nice();
+  absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(plan);
+  if (!fingerprint.ok()) return fingerprint.status();
+  if (!cursor.empty()) {
+    absl::StatusOr<ResumePoint> start = ReadCursor(cursor, *fingerprint);
+    if (!start.ok()) return start.status();
+    if (!start->notice.empty()) spdlog::warn("pipeline {}: {}", spec.name(), start->notice);
+    options.start = *std::move(start);
+  }
+  options.fingerprint = *std::move(fingerprint);
   absl::StatusOr<std::unique_ptr<RingSink>> sink =
-      RingSink::Create(spec.name(), checked->plan->tensors(), checked->slots);
+      RingSink::Create(spec.name(), plan.tensors(), checked->slots, plan.structure(),
+                       plan.variable_bytes(), options.start.step);
   if (!sink.ok()) return sink.status();
 
   std::shared_ptr<Pipeline> pipeline(new Pipeline(*std::move(checked), *std::move(sink)));
-  ExecutorOptions options;
-  options.workers = pipeline->checked_.workers;
-  options.worker_nice = defaults.worker_nice();
-  pipeline->executor_ = Executor::Create(pipeline->checked_.plan, *pipeline->sink_, options);
+  absl::StatusOr<std::unique_ptr<Executor>> executor =
+      Executor::Create(pipeline->checked_.plan, *pipeline->sink_, options);
+  if (!executor.ok()) return executor.status();
+  pipeline->executor_ = *std::move(executor);
   pipeline->executor_->Start();
   return pipeline;
 }

@@ -39,7 +39,8 @@ uint32_t DefaultSlots(uint64_t slot_bytes) {
 absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pipeline,
                                                            const std::vector<BatchTensor>& tensors,
                                                            uint32_t slots, std::string structure,
-                                                           uint64_t variable_bytes) {
+                                                           uint64_t variable_bytes,
+                                                           uint64_t first_step) {
   ring::SegmentOptions options;
   options.pipeline = pipeline;
   for (const BatchTensor& tensor : tensors) {
@@ -53,6 +54,7 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
     options.tensors.push_back(std::move(spec));
     if (!tensor.fixed()) options.variable_bytes = variable_bytes;
   }
+  options.first_step = first_step;
   options.slots = slots;
   options.slots_max = kMaxSlots;
   options.structure = std::move(structure);

@@ -1,0 +1,204 @@
+#include "server/engine/cursor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "server/base/random.h"
+#include "server/base/release.h"
+#include "server/engine/plan_impl.h"
+#include "server/io/crc32c.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::string_view kMagic = "PNSC";
+constexpr size_t kHeaderBytes = 8;
+constexpr uint64_t kEndBytes = 4096;
+
+// Joins values into one hash in which their order counts.
+class Hash {
+ public:
+  void Add(std::string_view bytes) { state_ = MixKey(state_ + bytes.size(), bytes); }
+  void Add(uint64_t number) {
+    Add(std::string_view(reinterpret_cast<const char*>(&number), sizeof(number)));
+  }
+  uint64_t value() const { return state_; }
+
+ private:
+  uint64_t state_ = 0x50454e53544f434b;
+};
+
+std::string DeterministicBytes(const google::protobuf::Message& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializePartialToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+absl::StatusOr<uint32_t> CrcOf(RandomAccessFile& file, uint64_t offset, uint64_t size) {
+  std::string bytes(size, 0);
+  absl::StatusOr<size_t> read = file.ReadAt(
+      offset, absl::MakeSpan(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()));
+  if (!read.ok()) return read.status();
+  return Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), *read);
+}
+
+absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  Hash names, sizes, ends;
+  for (const FileEntry& entry : plan.manifest()) {
+    if (entry.path.empty()) continue;
+    // A folder of another name, or on another host, holds the same data.
+    names.Add(std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
+    sizes.Add(entry.size_bytes);
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(entry.path);
+    if (!file.ok()) return file.status();
+    const uint64_t size = std::min(kEndBytes, entry.size_bytes);
+    for (const uint64_t offset : {uint64_t{0}, entry.size_bytes - size}) {
+      absl::StatusOr<uint32_t> crc = CrcOf(**file, offset, size);
+      if (!crc.ok()) return crc.status();
+      ends.Add(*crc);
+    }
+  }
+  fingerprint->set_names(names.value());
+  fingerprint->set_sizes(sizes.value());
+  fingerprint->set_ends(ends.value());
+  return absl::OkStatus();
+}
+
+// Takes out of an op's options what has a figure of its own in the fingerprint: files, seeds, batch sizes and nested stages.
+void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
+  const google::protobuf::Reflection& reflection = *stage->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> ops;
+  reflection.ListFields(*stage, &ops);
+  for (const google::protobuf::FieldDescriptor* op : ops) {
+    if (op->message_type() == nullptr) continue;
+    google::protobuf::Message* options = reflection.MutableMessage(stage, op);
+    std::vector<const google::protobuf::FieldDescriptor*> fields;
+    options->GetReflection()->ListFields(*options, &fields);
+    for (const google::protobuf::FieldDescriptor* field : fields) {
+      const bool is_seed = field->name() == "seed";
+      if (is_seed) {
+        seeds->Add(
+            static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));
+      }
+      if (is_seed || field->name() == "files" || field->name() == "batch_size" ||
+          field->message_type() == v1::Input::descriptor()) {
+        options->GetReflection()->ClearField(options, field);
+      }
+    }
+  }
+}
+
+void AddStages(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  Hash order, seeds, work;
+  v1::PipelineSpec spec = plan.spec();
+  const std::vector<v1::Stage*> stages = AllStages(spec);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    v1::Stage stage = *stages[i];
+    switch (plan.stage_kinds()[i]) {
+      case StageKind::kHint:
+        break;
+      case StageKind::kOrder:
+        StripOptions(&stage, &seeds);
+        order.Add(DeterministicBytes(stage));
+        break;
+      case StageKind::kWork:
+        work.Add(DeterministicBytes(stage));
+        break;
+    }
+  }
+  fingerprint->set_order(order.value());
+  fingerprint->set_seeds(seeds.value());
+  fingerprint->set_work(work.value());
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
+  const auto& built = static_cast<const PlanImpl&>(plan);
+  v1::Fingerprint fingerprint;
+  if (absl::Status status = AddFiles(built, &fingerprint); !status.ok()) return status;
+  AddStages(built, &fingerprint);
+  fingerprint.set_batch_size(built.tensors().empty() || !built.tensors()[0].batched
+                                 ? 0
+                                 : built.batch_rows());
+  return fingerprint;
+}
+
+absl::StatusOr<std::string> CursorMaker::Make(uint64_t step, const Position& position) const {
+  v1::Cursor cursor;
+  cursor.set_release(kRelease);
+  cursor.set_step(step);
+  *cursor.mutable_fingerprint() = fingerprint_;
+  for (const uint64_t counter : position.counters()) cursor.add_position(counter);
+  std::string bytes(kMagic);
+  const std::string message = DeterministicBytes(cursor);
+  const uint32_t crc =
+      MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(message.data()), message.size()));
+  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(crc >> (8 * i)));
+  bytes += message;
+  if (bytes.size() <= kMaxCursorBytes) return bytes;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the cursor of this pipeline is longer than a cursor may be: ", bytes.size(),
+                   " > ", kMaxCursorBytes, " bytes, for ", position.counters().size(),
+                   " counters of its ops"));
+}
+
+absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected) {
+  if (bytes.size() > kMaxCursorBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("not a cursor: longer than one may be: ",
+                                                   bytes.size(), " > ", kMaxCursorBytes, " bytes"));
+  }
+  if (bytes.size() < kHeaderBytes || bytes.substr(0, 4) != kMagic) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a cursor: expected ", kHeaderBytes, " bytes or more that begin with \"PNSC\", found ",
+                     bytes.size(), " bytes"));
+  }
+  uint32_t stored = 0;
+  for (int i = 0; i < 4; ++i) stored |= uint32_t{static_cast<uint8_t>(bytes[4 + i])} << (8 * i);
+  const std::string_view message = bytes.substr(kHeaderBytes);
+  if (stored !=
+      MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(message.data()), message.size()))) {
+    return absl::InvalidArgumentError(
+        "not a whole cursor: its checksum is wrong; it was cut or changed");
+  }
+  v1::Cursor cursor;
+  if (!cursor.ParseFromArray(message.data(), static_cast<int>(message.size())))
+    return absl::InvalidArgumentError("not a cursor: malformed message");
+
+  const v1::Fingerprint& found = cursor.fingerprint();
+  const auto differs = [](absl::string_view what) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cursor belongs to another stream: ", what));
+  };
+  if (found.order() != expected.order()) return differs("its order ops or their options differ");
+  if (found.batch_size() != expected.batch_size()) {
+    return differs(absl::StrCat("its batch size is ", found.batch_size(), ", this pipeline's ",
+                                expected.batch_size()));
+  }
+  if (found.seeds() != expected.seeds()) return differs("its seeds differ");
+  if (found.names() != expected.names())
+    return differs("its files have other names, or there are more or fewer of them");
+  if (found.sizes() != expected.sizes()) return differs("its files have other sizes");
+  if (found.ends() != expected.ends())
+    return differs("its files have the same sizes but begin or end with other bytes");
+  if (found.work() != expected.work()) {
+    return differs("its work ops (map, parse_example) or their options differ");
+  }
+  ResumePoint point;
+  point.step = cursor.step();
+  point.position = Position({cursor.position().begin(), cursor.position().end()});
+  if (cursor.release() != kRelease) {
+    point.notice = absl::StrCat("the cursor was made by release ", cursor.release(), ", this is ",
+                                kRelease, ": equal bytes are promised within one release");
+  }
+  return point;
+}
+
+}  // namespace penstock

@@ -1,0 +1,72 @@
+// A chain of ops, or a tree of chains, as the plan puts it together: the order ops in front and the work behind.
+//
+// Threads: one thread, while a plan is made; then constant.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/base/signature.h"
+#include "server/engine/loader.h"
+#include "server/engine/order_op.h"
+#include "server/engine/work_op.h"
+
+namespace penstock {
+
+// One order op and what feeds it.
+struct OrderNode {
+  int stage = 0;
+  OrderFactory make;
+  std::vector<std::unique_ptr<OrderNode>> inputs;
+};
+
+// How the columns of a block of rows come from its references: a tree whose leaves are sources.
+struct WorkNode {
+  enum class Kind {
+    kLoad,    // the columns of one reference of each element
+    kWork,    // a work op over its one input
+    kTuple,   // the columns of all inputs, side by side
+    kBranch,  // each row by the input that its first reference belongs to
+  };
+
+  Kind kind = Kind::kLoad;
+  std::vector<int> stages;  // several where work ops were fused
+  Signature output;
+  std::vector<std::unique_ptr<WorkNode>> inputs;
+
+  // kLoad
+  std::unique_ptr<Loader> loader;
+  uint32_t reference = 0;  // which of an element's
+
+  // kWork
+  std::unique_ptr<WorkOp> op;
+
+  // kBranch: the files of input i's first reference are those from first_files[i] on, in rising order.
+  std::vector<uint32_t> first_files;
+
+  // The first file of the source of an element's first reference, of the lowest branch.
+  uint32_t FirstFile() const;
+  // Counts references from `by` on, behind those of other inputs.
+  void MoveReferences(uint32_t by);
+
+  uint32_t first_file = 0;  // kLoad: of its source
+};
+
+struct Dataset {
+  std::unique_ptr<OrderNode> order;
+  std::unique_ptr<WorkNode> work;
+  Signature signature;     // of one element, without the batch axis
+  std::string structure;   // as in ring/layout.h
+  uint32_t width = 0;      // references of an element
+  std::optional<uint32_t> batch_rows;
+  bool drop_remainder = false;
+  bool endless = false;
+};
+
+// The structure of a flat dict of these features.
+std::string DictStructure(const Signature& signature);
+
+}  // namespace penstock

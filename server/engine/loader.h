@@ -1,0 +1,38 @@
+// The way from references to columns: what a source does for the back of the pipeline.
+//
+// Threads: constant after construction; Load() is safe from any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "server/base/arena.h"
+#include "server/base/column.h"
+#include "server/base/signature.h"
+#include "server/engine/file_table.h"
+#include "server/engine/record.h"
+
+namespace penstock {
+
+// The references of a block of rows: row r's is refs[r * stride].
+struct RowReferences {
+  const RecordRef* refs = nullptr;
+  uint32_t rows = 0;
+  uint32_t stride = 1;
+
+  const RecordRef& operator[](uint32_t row) const { return refs[size_t{row} * stride]; }
+};
+
+class Loader {
+ public:
+  virtual ~Loader() = default;
+
+  // The features of one element.
+  virtual const Signature& output() const = 0;
+
+  // As WorkOp::Run.
+  virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                         Arena& arena) const = 0;
+};
+
+}  // namespace penstock

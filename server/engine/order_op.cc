@@ -1,0 +1,21 @@
+#include "server/engine/order_op.h"
+
+#include <algorithm>
+
+namespace penstock {
+
+Pulled SkipByPulling(OrderOp& op, RecordStore& store, uint64_t count, uint64_t* skipped) {
+  constexpr uint64_t kAtOnce = 1024;
+  RecordList dropped;
+  while (*skipped < count) {
+    uint64_t pulled = 0;
+    const Pulled result = op.Pull(std::min(kAtOnce, count - *skipped), dropped, &pulled);
+    *skipped += pulled;
+    store.Release(dropped);
+    dropped.clear();
+    if (result != Pulled::kSome) return result;
+  }
+  return Pulled::kSome;
+}
+
+}  // namespace penstock

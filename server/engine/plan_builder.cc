@@ -1,0 +1,295 @@
+#include "server/engine/plan_builder.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/op_registry.h"
+#include "server/engine/plan.h"
+
+namespace penstock {
+namespace {
+
+using StageList = google::protobuf::RepeatedPtrField<v1::Stage>;
+
+// The field of Stage that is set, or null.
+const google::protobuf::FieldDescriptor* OpField(const v1::Stage& stage) {
+  const google::protobuf::OneofDescriptor* op = v1::Stage::descriptor()->FindOneofByName("op");
+  return stage.GetReflection()->GetOneofFieldDescriptor(stage, op);
+}
+
+// Every stage behind the op that holds it, in the order of the text.
+template <typename Message, typename Visit>
+void VisitStages(Message& message, const Visit& visit) {
+  using google::protobuf::FieldDescriptor;
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  std::sort(fields.begin(), fields.end(), [](const FieldDescriptor* a, const FieldDescriptor* b) {
+    return a->number() < b->number();
+  });
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const auto enter = [&](auto& inner) {
+      if (inner.GetDescriptor() == v1::Stage::descriptor()) visit(inner);
+      VisitStages(inner, visit);
+    };
+    if constexpr (std::is_const_v<Message>) {
+      if (field->is_repeated()) {
+        for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i)
+          enter(message.GetReflection()->GetRepeatedMessage(message, field, i));
+      } else {
+        enter(message.GetReflection()->GetMessage(message, field));
+      }
+    } else {
+      if (field->is_repeated()) {
+        for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i)
+          enter(*message.GetReflection()->MutableRepeatedMessage(&message, field, i));
+      } else {
+        enter(*message.GetReflection()->MutableMessage(&message, field));
+      }
+    }
+  }
+}
+
+absl::Status InStage(const std::string& stage, const absl::Status& status) {
+  // An error of a nested stage names that one.
+  if (status.message().substr(0, 6) == "stage ") return status;
+  return absl::Status(status.code(), absl::StrCat("stage ", stage, ": ", status.message()));
+}
+
+}  // namespace
+
+std::vector<std::string> StageNames(const v1::PipelineSpec& spec) {
+  std::vector<std::string> names;
+  std::map<std::string, int> uses;
+  const google::protobuf::Message& message = spec;
+  VisitStages(message, [&](const google::protobuf::Message& inner) {
+    const auto& stage = static_cast<const v1::Stage&>(inner);
+    const google::protobuf::FieldDescriptor* field = OpField(stage);
+    const std::string op = field ? std::string(field->name()) : "stage";
+    const int ordinal = ++uses[op];
+    if (!stage.name().empty()) {
+      names.push_back(stage.name());
+    } else {
+      names.push_back(ordinal == 1 ? op : absl::StrCat(op, "_", ordinal));
+    }
+  });
+  return names;
+}
+
+std::vector<v1::Stage*> AllStages(v1::PipelineSpec& spec) {
+  std::vector<v1::Stage*> stages;
+  google::protobuf::Message& message = spec;
+  VisitStages(message, [&](google::protobuf::Message& inner) {
+    stages.push_back(static_cast<v1::Stage*>(&inner));
+  });
+  return stages;
+}
+
+PlanBuilder::PlanBuilder(v1::PipelineSpec spec, FileSystem& files)
+    : spec_(std::move(spec)),
+      files_(files),
+      stage_names_(StageNames(spec_)),
+      stage_kinds_(stage_names_.size(), StageKind::kHint) {}
+
+FileRange PlanBuilder::AddFiles(Manifest files) {
+  const FileRange range{static_cast<uint32_t>(manifest_->size()),
+                        static_cast<uint32_t>(files.size())};
+  manifest_->insert(manifest_->end(), std::make_move_iterator(files.begin()),
+                    std::make_move_iterator(files.end()));
+  return range;
+}
+
+Dataset PlanBuilder::MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make) {
+  stage_kinds_[stage_] = StageKind::kOrder;
+  Dataset dataset;
+  dataset.signature = loader->output();
+  dataset.structure = "null";
+  dataset.width = 1;
+  dataset.work = std::make_unique<WorkNode>();
+  dataset.work->stages = {stage_};
+  dataset.work->output = loader->output();
+  dataset.work->loader = std::move(loader);
+  dataset.work->first_file = files.first;
+  if (make != nullptr) {
+    dataset.order = std::make_unique<OrderNode>();
+    dataset.order->stage = stage_;
+    dataset.order->make = std::move(make);
+  }
+  return dataset;
+}
+
+void PlanBuilder::SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make) {
+  dataset_ = MakeLeaf(std::move(loader), files, std::move(make));
+}
+
+void PlanBuilder::AddOrder(OrderFactory make) {
+  stage_kinds_[stage_] = StageKind::kOrder;
+  auto node = std::make_unique<OrderNode>();
+  node->stage = stage_;
+  node->make = std::move(make);
+  node->inputs.push_back(std::move(dataset_.order));
+  dataset_.order = std::move(node);
+}
+
+void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op) {
+  stage_kinds_[stage_] = StageKind::kWork;
+  dataset_.signature = op->output();
+  dataset_.structure = DictStructure(op->output());
+  WorkNode& before = *dataset_.work;
+  if (before.kind == WorkNode::Kind::kWork) {
+    if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
+      before.output = fused->output();
+      before.op = std::move(fused);
+      before.stages.push_back(stage_);
+      return;
+    }
+  }
+  auto node = std::make_unique<WorkNode>();
+  node->kind = WorkNode::Kind::kWork;
+  node->stages = {stage_};
+  node->output = op->output();
+  node->op = std::move(op);
+  node->inputs.push_back(std::move(dataset_.work));
+  dataset_.work = std::move(node);
+}
+
+void PlanBuilder::SetBatch(uint32_t rows, bool drop_remainder) {
+  dataset_.batch_rows = rows;
+  dataset_.drop_remainder = drop_remainder;
+}
+
+absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(
+    const google::protobuf::RepeatedPtrField<v1::Input>& inputs) {
+  // The messages themselves, not the caller's copy, since nested ops fill in seeds.
+  const google::protobuf::FieldDescriptor* field = OpField(*stage_message_);
+  google::protobuf::Message* op =
+      stage_message_->GetReflection()->MutableMessage(stage_message_, field);
+  const google::protobuf::FieldDescriptor* list = op->GetDescriptor()->FindFieldByName("input");
+
+  const int stage = stage_;
+  v1::Stage* const message = stage_message_;
+  std::vector<Dataset> built;
+  if (dataset_.order != nullptr) built.push_back(TakeDataset());
+  for (int i = 0; i < inputs.size(); ++i) {
+    auto* input = static_cast<v1::Input*>(op->GetReflection()->MutableRepeatedMessage(op, list, i));
+    if (input->stage().empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no stage"));
+    }
+    if (absl::Status status = BuildStages(input->mutable_stage()); !status.ok()) return status;
+    built.push_back(TakeDataset());
+    stage_ = stage;
+    stage_message_ = message;
+  }
+  for (size_t i = 0; i < built.size(); ++i) {
+    if (built[i].batch_rows) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input ", i, ": expected elements, found batches, which is not supported yet; put batch "
+          "behind this stage"));
+    }
+  }
+  return built;
+}
+
+void PlanBuilder::SetTuple(std::vector<Dataset> inputs, OrderFactory make) {
+  stage_kinds_[stage_] = StageKind::kOrder;
+  Dataset tuple;
+  tuple.work = std::make_unique<WorkNode>();
+  tuple.work->kind = WorkNode::Kind::kTuple;
+  tuple.work->stages = {stage_};
+  tuple.order = std::make_unique<OrderNode>();
+  tuple.order->stage = stage_;
+  tuple.order->make = std::move(make);
+  tuple.endless = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Dataset& input = inputs[i];
+    absl::StrAppend(&tuple.structure, i == 0 ? "[" : ",", input.structure);
+    for (Feature& feature : input.signature) {
+      feature.name = input.structure == "null" ? absl::StrCat(i)
+                                               : absl::StrCat(i, "/", feature.name);
+      tuple.signature.push_back(std::move(feature));
+    }
+    input.work->MoveReferences(tuple.width);
+    tuple.width += input.width;
+    // A tuple ends with the shortest input; numbers without an order op of their own have no end.
+    if (input.order != nullptr) {
+      tuple.endless = tuple.endless && input.endless;
+      tuple.order->inputs.push_back(std::move(input.order));
+    }
+    tuple.work->inputs.push_back(std::move(input.work));
+  }
+  tuple.structure += "]";
+  tuple.work->output = tuple.signature;
+  dataset_ = std::move(tuple);
+}
+
+void PlanBuilder::SetBranches(std::vector<Dataset> inputs, OrderFactory make) {
+  stage_kinds_[stage_] = StageKind::kOrder;
+  Dataset joined;
+  joined.signature = inputs.front().signature;
+  joined.structure = inputs.front().structure;
+  joined.work = std::make_unique<WorkNode>();
+  joined.work->kind = WorkNode::Kind::kBranch;
+  joined.work->stages = {stage_};
+  joined.work->output = joined.signature;
+  joined.order = std::make_unique<OrderNode>();
+  joined.order->stage = stage_;
+  joined.order->make = std::move(make);
+  for (Dataset& input : inputs) {
+    joined.width = std::max(joined.width, input.width);
+    joined.endless = joined.endless || input.endless;
+    joined.order->inputs.push_back(std::move(input.order));
+    joined.work->first_files.push_back(input.work->FirstFile());
+    joined.work->inputs.push_back(std::move(input.work));
+  }
+  dataset_ = std::move(joined);
+}
+
+absl::Status PlanBuilder::Build() {
+  if (spec_.stage_size() == 0)
+    return absl::InvalidArgumentError(
+        "the spec has no stage; the first is a source such as tfrecord");
+  std::set<std::string> names;
+  for (const std::string& name : stage_names_) {
+    if (!names.insert(name).second)
+      return absl::InvalidArgumentError(absl::StrCat("two stages are called \"", name, "\""));
+  }
+  return BuildStages(spec_.mutable_stage());
+}
+
+absl::Status PlanBuilder::BuildStages(StageList* stages) {
+  for (int i = 0; i < stages->size(); ++i) {
+    absl::Status status = BuildStage(stages->Mutable(i), i == 0);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
+  const int index = stage_ = num_stages_++;
+  stage_message_ = stage;
+  stage->set_name(stage_names_[index]);
+  const std::string& name = stage_names_[index];
+  const google::protobuf::FieldDescriptor* field = OpField(*stage);
+  if (field == nullptr) return InStage(name, absl::InvalidArgumentError("names no op"));
+  const OpDefinition* op = FindOp(field->name());
+  if (op == nullptr)
+    return InStage(name, absl::UnimplementedError(
+                             absl::StrCat("the op ", field->name(), " is not in this build")));
+  if (op->place == (is_first ? OpPlace::kInside : OpPlace::kSource)) {
+    return InStage(name, absl::InvalidArgumentError(
+                             is_first ? "the first stage must be a source such as tfrecord"
+                                      : "a source can only be the first stage"));
+  }
+  // The op may change its own message (to fill in a drawn seed): give it a copy to read.
+  std::unique_ptr<google::protobuf::Message> options(
+      stage->GetReflection()->GetMessage(*stage, field).New());
+  options->CopyFrom(stage->GetReflection()->GetMessage(*stage, field));
+  absl::Status status = op->plan(*options, *this);
+  stage_ = index;
+  return status.ok() ? status : InStage(name, status);
+}
+
+}  // namespace penstock

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+// One element of each input, side by side. An input is never asked for more than the others have given, so that between two pulls
+// nothing waits here: its position is its inputs'.
+class ZipOp final : public OrderOp {
+ public:
+  ZipOp(FrontContext& context, OrderInputs inputs) : context_(context) {
+    for (std::unique_ptr<OrderOp>& input : inputs) {
+      width_ += input->width();
+      lanes_.push_back({std::move(input), {}, 0});
+    }
+  }
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    const uint64_t wanted = count - *pulled;
+    uint64_t complete = wanted;
+    Pulled result = Pulled::kSome;
+    for (Lane& lane : lanes_) {
+      // A shorter input before this one has ended: nothing beyond it will go out.
+      const uint64_t target = result == Pulled::kEnd ? complete : wanted;
+      Pulled of_lane = Pulled::kSome;
+      if (lane.num_waiting < target) {
+        of_lane = lane.op->Pull(target, lane.waiting, &lane.num_waiting);
+        if (of_lane == Pulled::kFailed) failed_ = lane.op.get();
+      }
+      complete = std::min(complete, lane.num_waiting);
+      if (of_lane == Pulled::kBlocked || of_lane == Pulled::kFailed) {
+        result = of_lane;
+        break;
+      }
+      if (of_lane == Pulled::kEnd) result = Pulled::kEnd;
+    }
+    if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+    for (uint64_t i = 0; i < complete; ++i) {
+      for (Lane& lane : lanes_) {
+        const RecordRef* element = &lane.waiting[i * lane.op->width()];
+        out.insert(out.end(), element, element + lane.op->width());
+      }
+    }
+    for (Lane& lane : lanes_) {
+      // What has no partner is left over at the end.
+      context_.store.Release(
+          absl::MakeConstSpan(lane.waiting).subspan(complete * lane.op->width()));
+      lane.waiting.clear();
+      lane.num_waiting = 0;
+    }
+    *pulled += complete;
+    return result;
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    return SkipByPulling(*this, context_.store, count, skipped);
+  }
+
+  void Restart(uint64_t epoch) override {
+    for (Lane& lane : lanes_) {
+      context_.store.Release(lane.waiting);
+      lane.waiting.clear();
+      lane.num_waiting = 0;
+      lane.op->Restart(epoch);
+    }
+  }
+  void Save(Position& position) const override {
+    for (const Lane& lane : lanes_) lane.op->Save(position);
+  }
+  absl::Status Restore(Position& position) override {
+    for (Lane& lane : lanes_) {
+      if (absl::Status status = lane.op->Restore(position); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  std::optional<uint64_t> Count() override {
+    std::optional<uint64_t> least;
+    for (Lane& lane : lanes_) {
+      const std::optional<uint64_t> count = lane.op->Count();
+      if (!count) return std::nullopt;
+      least = std::min(least.value_or(*count), *count);
+    }
+    return least;
+  }
+  uint32_t width() const override { return width_; }
+  absl::Status status() const override {
+    return failed_ != nullptr ? failed_->status() : absl::OkStatus();
+  }
+
+ private:
+  struct Lane {
+    std::unique_ptr<OrderOp> op;
+    RecordList waiting;
+    uint64_t num_waiting = 0;
+  };
+
+  FrontContext& context_;
+  std::vector<Lane> lanes_;
+  uint32_t width_ = 0;
+  OrderOp* failed_ = nullptr;
+};
+
+const OpRegistration<v1::Zip> kZip(
+    "zip",
+    [](const v1::Zip& options, PlanBuilder& plan) -> absl::Status {
+      absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
+      if (!inputs.ok()) return inputs.status();
+      if (inputs->size() < 2) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("expected at least two inputs, found ", inputs->size()));
+      }
+      plan.SetTuple(*std::move(inputs), [](FrontContext& context, OrderInputs inputs) {
+        return std::make_unique<ZipOp>(context, std::move(inputs));
+      });
+      return absl::OkStatus();
+    },
+    OpPlace::kAnywhere);
+
+}  // namespace
+}  // namespace penstock
