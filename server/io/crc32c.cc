@@ -12,10 +12,10 @@ namespace penstock {
 namespace {
 
 // Any length, by ISA-L, whose start-up costs more than a short record's whole checksum.
-uint32_t LongCrc32c(const uint8_t* data, size_t size) {
+uint32_t LongCrc32c(uint32_t before, const uint8_t* data, size_t size) {
   // ISA-L takes an int: longer data goes in pieces, each continuing the last.
   constexpr size_t kPiece = size_t{1} << 30;
-  uint32_t crc = ~uint32_t{0};
+  uint32_t crc = ~before;
   while (size > kPiece) {
     crc = crc32_iscsi(const_cast<uint8_t*>(data), kPiece, crc);
     data += kPiece;
@@ -106,7 +106,11 @@ uint32_t Crc32c(const uint8_t* data, size_t size) {
 #if defined(__x86_64__)
   if (size <= kBlockBytes && kHasFolding) return ShortCrc32c(data, size);
 #endif
-  return LongCrc32c(data, size);
+  return LongCrc32c(0, data, size);
+}
+
+uint32_t ExtendCrc32c(uint32_t crc, const uint8_t* data, size_t size) {
+  return LongCrc32c(crc, data, size);
 }
 
 }  // namespace penstock
