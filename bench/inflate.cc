@@ -16,6 +16,7 @@
 #include "server/base/file.h"
 #include "server/io/byte_stream.h"
 #include "server/io/crc32c.h"
+#include "server/io/record_stream.h"
 
 namespace penstock {
 namespace {
@@ -117,6 +118,26 @@ void Stream(benchmark::State& state) {
   state.SetBytesProcessed(bytes);
 }
 BENCHMARK(Stream)->RangeMultiplier(4)->Range(64 << 10, 4 << 20);
+
+// Framing and both checksums of every record besides.
+void Records(benchmark::State& state) {
+  uint64_t bytes = 0;
+  uint64_t records = 0;
+  RecordChunk chunk;
+  for (auto iteration : state) {
+    auto stream = RecordStream::Open(shard, Compression::kGzip, {});
+    if (!stream.ok()) std::abort();
+    do {
+      (*stream)->Next(&chunk);
+      if (!chunk.error.ok()) std::abort();
+      records += chunk.records.size();
+    } while (!chunk.end_of_file);
+    bytes += chunk.next_offset;
+  }
+  state.SetBytesProcessed(bytes);
+  state.SetItemsProcessed(records);
+}
+BENCHMARK(Records);
 
 }  // namespace
 }  // namespace penstock
