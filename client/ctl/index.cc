@@ -25,9 +25,12 @@ struct IndexCommandOptions {
 bool IndexFile(const std::string& path, const IndexOptions& options, ProgressBar& progress,
                uint64_t* records) {
   IndexReport report;
-  auto file = LocalFileSystem().Open(path);
-  absl::StatusOr<std::shared_ptr<const RecordIndex>> index = file.status();
-  if (file.ok()) index = LoadOrBuildIndex(*file, options, &report);
+  absl::StatusOr<std::shared_ptr<const RecordIndex>> index = absl::UnknownError("not opened");
+  if (auto file = LocalFileSystem().Open(path); file.ok()) {
+    index = LoadOrBuildIndex(*file, options, &report);
+  } else {
+    index = file.status();
+  }
   progress.Clear();
   if (!index.ok()) {
     std::fprintf(stderr, "penstock index: %s\n", std::string(index.status().message()).c_str());

@@ -60,8 +60,9 @@ constexpr std::array<uint32_t, kBlockBytes + 1> kOnesBehindZeros = [] {
 // Moves each 16 bytes by `bits` towards the end.
 template <int bits>
 PENSTOCK_FOLDING inline __m512i Fold(__m512i value) {
-  const __m512i factors =
-      _mm512_broadcast_i32x4(_mm_set_epi64x(FoldFactor(bits), FoldFactor(bits + 64)));
+  constexpr int64_t kHigh = FoldFactor(bits);
+  constexpr int64_t kLow = FoldFactor(bits + 64);
+  const __m512i factors = _mm512_broadcast_i32x4(_mm_set_epi64x(kHigh, kLow));
   return _mm512_xor_si512(_mm512_clmulepi64_epi128(value, factors, 0x00),
                           _mm512_clmulepi64_epi128(value, factors, 0x11));
 }
