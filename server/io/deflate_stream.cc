@@ -1,5 +1,6 @@
 #include "server/io/deflate_stream.h"
 
+#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
@@ -81,10 +82,76 @@ class DeflateStream final : public ByteStream {
       Fail(absl::StrCat("bytes behind the last member are no ", name(), " member"));
       return;
     }
+    if (gzip_ ? !PassGzipHeader() : !PassZlibHeader()) return;
     isal_inflate_reset(&state_);
-    state_.crc_flag = gzip_ ? ISAL_GZIP : ISAL_ZLIB;
+    // What is behind the header, with the trailer checked.
+    state_.crc_flag = gzip_ ? ISAL_GZIP_NO_HDR_VER : ISAL_ZLIB_NO_HDR_VER;
     in_member_ = true;
     ++num_members_;
+  }
+
+  // Headers are read here: ISA-L forgets a gzip header's flags where a piece of input ends inside it.
+  bool HeaderByte(uint8_t* byte) {
+    error_ = input_.Ensure(1);
+    if (!error_.ok()) return false;
+    if (input_.size() == 0) {
+      Fail("the file is cut: it ends inside a member");
+      return false;
+    }
+    *byte = *input_.data();
+    header_crc_ = crc32_gzip_refl(header_crc_, byte, 1);
+    input_.Consume(1);
+    return true;
+  }
+
+  bool PassText() {
+    uint8_t byte = 1;
+    while (byte != 0) {
+      if (!HeaderByte(&byte)) return false;
+    }
+    return true;
+  }
+
+  // RFC 1952, 2.3: magic, method, flags, time, system; then what the flags say.
+  bool PassGzipHeader() {
+    header_crc_ = 0;
+    uint8_t fixed[10];
+    for (uint8_t& byte : fixed) {
+      if (!HeaderByte(&byte)) return false;
+    }
+    const uint8_t flags = fixed[3];
+    if ((flags & 4) != 0) {
+      uint8_t low;
+      uint8_t high;
+      if (!HeaderByte(&low) || !HeaderByte(&high)) return false;
+      uint8_t ignored;
+      for (uint32_t left = low | high << 8; left > 0; --left) {
+        if (!HeaderByte(&ignored)) return false;
+      }
+    }
+    if ((flags & 8) != 0 && !PassText()) return false;
+    if ((flags & 16) != 0 && !PassText()) return false;
+    if ((flags & 2) != 0) {
+      const uint32_t expected = header_crc_ & 0xffff;
+      uint8_t low;
+      uint8_t high;
+      if (!HeaderByte(&low) || !HeaderByte(&high)) return false;
+      if (static_cast<uint32_t>(low | high << 8) != expected) {
+        Fail("checksum in the header does not match");
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // RFC 1950, 2.2: method and flags, whose check BeginsAsZlib has made.
+  bool PassZlibHeader() {
+    uint8_t method;
+    uint8_t flags;
+    if (!HeaderByte(&method) || !HeaderByte(&flags)) return false;
+    if ((flags & 0x20) == 0) return true;
+    Fail(Describe(ISAL_NEED_DICT));
+    return false;
   }
 
   // Inflates into `out` until it is full, the piece of input is used up or the member ends.
@@ -124,6 +191,7 @@ class DeflateStream final : public ByteStream {
   CompressedInput input_;
   const bool gzip_;
   inflate_state state_;
+  uint32_t header_crc_ = 0;
   bool in_member_ = false;
   bool padded_ = false;  // zeros were passed over: nothing may follow them
   bool ended_ = false;

@@ -258,6 +258,9 @@ TEST_CASE("Where the data's folder cannot be written the index is in the cache d
   CHECK(nowhere.built);
   CHECK(nowhere.path.empty());
   CHECK_THAT(nowhere.unwritten, Catch::Contains("cannot rename the index"));
+  // What could not be given its name is not left behind.
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    CHECK_THAT(entry.path().filename().string(), Catch::StartsWith("data"));
   // Another file has another name there, however its path is written.
   CHECK(IndexPathInCache("c", folder / "data") == IndexPathInCache("c", folder / "x/../data"));
   CHECK(IndexPathInCache("c", folder / "data") != IndexPathInCache("c", folder / "data2"));
