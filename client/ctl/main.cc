@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "client/ctl/commands.h"
+#include "client/ctl/index.h"
 #include "client/ctl/make_sample.h"
+#include "client/ctl/verify.h"
 #include "client/ctl/write.h"
 
 namespace penstock::ctl {
@@ -21,6 +23,8 @@ constexpr AddCommand kCommands[] = {
     AddDelete,
     [](CommandLine& line) { AddMakeSample(line.app, &line.exit_code); },
     [](CommandLine& line) { AddWrite(line.app, &line.exit_code); },
+    [](CommandLine& line) { AddVerify(line.app, &line.exit_code); },
+    [](CommandLine& line) { AddIndex(line.app, &line.exit_code); },
 };
 
 int Main(int argc, char** argv) {

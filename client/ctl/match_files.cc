@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace penstock::ctl {
@@ -18,6 +19,9 @@ absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::strin
     const size_t before = files.size();
     for (size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat info;
+      // A wildcard that means data does not mean the indices beside it.
+      if (pattern != matches.gl_pathv[i] && absl::EndsWith(matches.gl_pathv[i], ".penstock-index"))
+        continue;
       if (stat(matches.gl_pathv[i], &info) == 0 && S_ISREG(info.st_mode)) {
         files.emplace_back(matches.gl_pathv[i]);
       }

@@ -12,6 +12,17 @@
 
 namespace penstock {
 
+// What tells a file from another of the same name. Zeros where there is no such thing.
+struct FileIdentity {
+  int64_t mtime_ns = 0;
+  uint64_t inode = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+// How the side-car files end that hold an index of a data file (io/record_index.h).
+inline constexpr char kIndexSuffix[] = ".penstock-index";
+
 // Threads: safe from any thread.
 class RandomAccessFile {
  public:
@@ -19,8 +30,10 @@ class RandomAccessFile {
   virtual const std::string& path() const = 0;
   // The size when it was opened.
   virtual uint64_t size() const = 0;
+  // When it was opened, too.
+  virtual FileIdentity identity() const { return {}; }
   // Reads up to out.size() bytes at `offset`; fewer only at the end of the file. Interrupted and
-  // short reads are gone on with.
+  // short reads are gone on with, errors that may pass are retried (base/read_fully.h).
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) = 0;
   // Hints that the range will be read soon.
   virtual void WillNeed(uint64_t offset, uint64_t bytes) {}
@@ -32,7 +45,8 @@ class FileSystem {
   // Opens a regular file for reading; anything else is refused before it could block.
   virtual absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) = 0;
   // The paths that match, in byte order. A path without wildcard characters matches itself if it
-  // exists. NotFound when nothing matches.
+  // exists. Indices (kIndexSuffix) that lie beside the data are left out, unless the pattern ends
+  // so. NotFound when nothing matches.
   virtual absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) = 0;
 };
 

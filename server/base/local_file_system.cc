@@ -7,34 +7,35 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/base/file.h"
+#include "server/base/read_fully.h"
 
 namespace penstock {
 namespace {
 
 class LocalFile final : public RandomAccessFile {
  public:
-  LocalFile(std::string path, int fd, uint64_t size)
-      : path_(std::move(path)), fd_(fd), size_(size) {}
+  LocalFile(std::string path, int fd, const struct stat& status)
+      : path_(std::move(path)),
+        fd_(fd),
+        size_(status.st_size),
+        identity_{status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
+                  status.st_ino} {}
   ~LocalFile() override { close(fd_); }
 
   const std::string& path() const override { return path_; }
   uint64_t size() const override { return size_; }
+  FileIdentity identity() const override { return identity_; }
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
-    size_t done = 0;
-    while (done < out.size()) {
-      const ssize_t count = pread(fd_, out.data() + done, out.size() - done, offset + done);
-      if (count == 0) break;
-      if (count < 0) {
-        if (errno == EINTR || errno == EAGAIN) continue;
-        return absl::ErrnoToStatus(
-            errno, absl::StrCat("cannot read ", path_, " at offset ", offset + done));
-      }
-      done += count;
-    }
-    return done;
+    return ReadFully(
+        path_, offset, out,
+        [this](uint8_t* to, size_t bytes, uint64_t from) { return pread(fd_, to, bytes, from); },
+        [](int64_t pause_ns) { absl::SleepFor(absl::Nanoseconds(pause_ns)); });
   }
 
   void WillNeed(uint64_t offset, uint64_t bytes) override {
@@ -45,6 +46,7 @@ class LocalFile final : public RandomAccessFile {
   const std::string path_;
   const int fd_;
   const uint64_t size_;
+  const FileIdentity identity_;
 };
 
 class LocalFiles final : public FileSystem {
@@ -63,7 +65,7 @@ class LocalFiles final : public FileSystem {
       close(fd);
       return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
     }
-    return std::make_shared<LocalFile>(path, fd, status.st_size);
+    return std::make_shared<LocalFile>(path, fd, status);
   }
 
   absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
@@ -82,6 +84,10 @@ class LocalFiles final : public FileSystem {
     const int result = glob(pattern.c_str(), GLOB_NOSORT, on_error, &found);
     std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     globfree(&found);
+    if (!absl::EndsWith(pattern, kIndexSuffix)) {
+      std::erase_if(paths,
+                    [](const std::string& path) { return absl::EndsWith(path, kIndexSuffix); });
+    }
     if (result == GLOB_ABORTED) {
       return absl::PermissionDeniedError(
           absl::StrCat("cannot list a folder of the glob ", pattern));

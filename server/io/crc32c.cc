@@ -12,10 +12,10 @@ namespace penstock {
 namespace {
 
 // Any length, by ISA-L, whose start-up costs more than a short record's whole checksum.
-uint32_t LongCrc32c(const uint8_t* data, size_t size) {
+uint32_t LongCrc32c(uint32_t before, const uint8_t* data, size_t size) {
   // ISA-L takes an int: longer data goes in pieces, each continuing the last.
   constexpr size_t kPiece = size_t{1} << 30;
-  uint32_t crc = ~uint32_t{0};
+  uint32_t crc = ~before;
   while (size > kPiece) {
     crc = crc32_iscsi(const_cast<uint8_t*>(data), kPiece, crc);
     data += kPiece;
@@ -39,9 +39,8 @@ constexpr uint32_t CastagnoliPower(int exponent) {
 }
 
 // The factor that moves 64 bits by `bits` towards the end.
-consteval int64_t FoldFactor(int bits) {
-  return static_cast<int64_t>(uint64_t{CastagnoliPower(bits - 1)} << 32);
-}
+template <int bits>
+constexpr int64_t kFoldFactor = static_cast<int64_t>(uint64_t{CastagnoliPower(bits - 1)} << 32);
 
 // What a checksum's first value, all ones, has become behind n zero bytes.
 constexpr std::array<uint32_t, kBlockBytes + 1> kOnesBehindZeros = [] {
@@ -61,7 +60,7 @@ constexpr std::array<uint32_t, kBlockBytes + 1> kOnesBehindZeros = [] {
 template <int bits>
 PENSTOCK_FOLDING inline __m512i Fold(__m512i value) {
   const __m512i factors =
-      _mm512_broadcast_i32x4(_mm_set_epi64x(FoldFactor(bits), FoldFactor(bits + 64)));
+      _mm512_broadcast_i32x4(_mm_set_epi64x(kFoldFactor<bits>, kFoldFactor<bits + 64>));
   return _mm512_xor_si512(_mm512_clmulepi64_epi128(value, factors, 0x00),
                           _mm512_clmulepi64_epi128(value, factors, 0x11));
 }
@@ -80,8 +79,9 @@ PENSTOCK_FOLDING uint32_t ShortCrc32c(const uint8_t* data, size_t size) {
       Fold<3 * 512>(LoadEnd(end, size, 192)), Fold<2 * 512>(LoadEnd(end, size, 128)),
       _mm512_xor_si512(Fold<512>(LoadEnd(end, size, 64)), LoadEnd(end, size, 0)), 0x96);
   // Each of the first three lanes has its own way to the last, which stays.
-  const __m512i factors = _mm512_set_epi64(0, 0, FoldFactor(128), FoldFactor(192), FoldFactor(256),
-                                           FoldFactor(320), FoldFactor(384), FoldFactor(448));
+  const __m512i factors =
+      _mm512_set_epi64(0, 0, kFoldFactor<128>, kFoldFactor<192>, kFoldFactor<256>, kFoldFactor<320>,
+                       kFoldFactor<384>, kFoldFactor<448>);
   const __m512i lanes = _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(sum, factors, 0x00),
                                                   _mm512_clmulepi64_epi128(sum, factors, 0x11),
                                                   _mm512_maskz_mov_epi64(0xc0, sum), 0x96);
@@ -106,7 +106,11 @@ uint32_t Crc32c(const uint8_t* data, size_t size) {
 #if defined(__x86_64__)
   if (size <= kBlockBytes && kHasFolding) return ShortCrc32c(data, size);
 #endif
-  return LongCrc32c(data, size);
+  return LongCrc32c(0, data, size);
+}
+
+uint32_t ExtendCrc32c(uint32_t crc, const uint8_t* data, size_t size) {
+  return LongCrc32c(crc, data, size);
 }
 
 }  // namespace penstock

@@ -12,6 +12,9 @@ namespace penstock {
 
 uint32_t Crc32c(const uint8_t* data, size_t size);
 
+// The checksum of some bytes, whose own is `crc`, and of these behind them. 0 is that of no bytes.
+uint32_t ExtendCrc32c(uint32_t crc, const uint8_t* data, size_t size);
+
 // The checksum of one little-endian 64-bit number, which every record's header holds: one
 // instruction where there is one.
 inline uint32_t Crc32cOfU64(uint64_t value) {

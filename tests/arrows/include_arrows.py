@@ -41,6 +41,8 @@ EXCEPTIONS = {
     ("client/ctl/write_jsonl.cc", "server/io/example_builder.h"): "write packs a user's JSON lines",
     ("client/ctl/make_sample_chess.cc", "server/io/example_builder.h"): "make-sample writes Examples",
     ("client/ctl/make_sample_flowers.cc", "server/io/example_builder.h"): "make-sample writes Examples",
+    ("client/ctl/verify.cc", "server/io/record_stream.h"): "verify reads as the daemon does",
+    ("client/ctl/index.cc", "server/io/record_index.h"): "index builds what the daemon loads",
     ("client/ctl/chess/position_stream.h", "server/base/random.h"): "sample data is drawn with the same dice",
     ("client/ctl/make_sample_flowers.cc", "server/base/random.h"): "sample data is drawn with the same dice",
 }

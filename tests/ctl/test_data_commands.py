@@ -1,5 +1,6 @@
 """`penstock make-sample` and `penstock write` as a user types them: exit codes, messages, files."""
 
+import gzip
 import os
 import pathlib
 import struct
@@ -50,7 +51,85 @@ def test_files_are_packed(tmp_path):
     assert b"this is a.txt" in first and b"this is b.txt" in second
 
 
+def make_chess(tmp_path):
+    assert penstock(tmp_path, "make-sample", "chess", "--records", "100", "--shards", "2", "--out", "data").returncode == 0
+    return tmp_path / "data/chess-00000-of-00002.tfrecord", tmp_path / "data/chess-00001-of-00002.tfrecord"
+
+
+def test_sound_files_are_verified(tmp_path):
+    make_chess(tmp_path)
+    done = penstock(tmp_path, "verify", "data/*")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("verified 100 records of 2 files, ")
+    assert done.stdout.endswith(": all is well\n")
+    assert done.stderr == ""  # no progress bar where there is no terminal
+
+
+def test_damage_is_listed_with_its_place(tmp_path):
+    first, second = make_chess(tmp_path)
+    data = bytearray(first.read_bytes())
+    (length,) = struct.unpack_from("<Q", data, 0)
+    data[length + 16 + 30] ^= 1
+    (next_length,) = struct.unpack_from("<Q", data, length + 16)
+    first.write_bytes(data)
+    second.write_bytes(second.read_bytes()[:-1])
+    done = penstock(tmp_path, "verify", "data/*")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0] == (f"data/{first.name}: offset {length + 16}, length {next_length + 16}: "
+                        "data checksum mismatch")
+    assert lines[1].startswith(f"data/{second.name}: offset ") and lines[1].endswith(": record is cut")
+    assert lines[2].startswith("verified 98 records of 2 files, ") and lines[2].endswith(": 2 damaged places")
+
+
+def test_compressed_files_are_verified(tmp_path):
+    first, second = make_chess(tmp_path)
+    for path in (first, second):
+        path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
+    done = penstock(tmp_path, "verify", "data/*.gz", "--compression", "GZIP")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("verified 100 records")
+    cut = first.with_suffix(".gz")
+    cut.write_bytes(cut.read_bytes()[:-9])
+    done = penstock(tmp_path, "verify", "data/*.gz", "--compression", "GZIP")
+    assert done.returncode == 1
+    assert "length to the end: bad compressed data" in done.stdout
+    wrong = penstock(tmp_path, "verify", "data/*.tfrecord", "--compression", "ZSTD")
+    assert wrong.returncode == 1
+    assert "declared ZSTD but does not begin as such a file does: it looks like plain TFRecord" in wrong.stderr
+
+
+def test_indices_are_built_once(tmp_path):
+    first, _ = make_chess(tmp_path)
+    done = penstock(tmp_path, "index", "data/*")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[0] == f"data/{first.name}: 50 records, wrote data/{first.name}.penstock-index"
+    assert done.stdout.splitlines()[-1] == "100 records in 2 files"
+    again = penstock(tmp_path, "index", "data/*")
+    assert f"data/{first.name}: 50 records, has data/{first.name}.penstock-index" in again.stdout
+    assert again.stdout.splitlines()[-1] == "100 records in 2 files"
+
+
+def test_an_index_of_damaged_data(tmp_path):
+    first, _ = make_chess(tmp_path)
+    data = bytearray(first.read_bytes())
+    data[30] ^= 1
+    first.write_bytes(data)
+    assert penstock(tmp_path, "index", str(first)).returncode == 0  # headers alone are looked at
+    verified = penstock(tmp_path, "index", str(first), "--verify")
+    assert verified.returncode == 1
+    assert "data checksum mismatch" in verified.stderr and f"({first}, record 0, offset 0)" in verified.stderr
+    skipped = penstock(tmp_path, "index", str(first), "--skip-damage")
+    assert skipped.returncode == 0
+    assert "49 records, 1 damaged places left out, wrote " in skipped.stdout
+
+
 @pytest.mark.parametrize("arguments, code, message", [
+    (["verify"], 2, "files"),
+    (["verify", "none*"], 1, 'no file matches "none*"'),
+    (["verify", "present.txt", "--compression", "LZ4"], 1, 'NONE, GZIP, ZLIB or ZSTD, found "LZ4"'),
+    (["index"], 2, "files"),
+    (["index", "present.txt"], 1, "not a TFRecord file? (present.txt, record 0, offset 0)"),
     (["write", "out", "--files", "*.none"], 1, 'no file matches "*.none"'),
     (["write", "out", "--jsonl", "none.jsonl"], 1, "cannot open none.jsonl"),
     (["write", "/nowhere/out", "--files", "*"], 1, "cannot create /nowhere/out.partial"),

@@ -1,91 +1,22 @@
 #include "server/io/tfrecord_reader.h"
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "server/io/crc32c.h"
 #include "tests/support/catch.h"
+#include "tests/support/frames.h"
+#include "tests/support/memory_file.h"
 
 namespace penstock {
 namespace {
 
-// A file in memory that can become shorter than it was, and fail.
-class MemoryFile final : public RandomAccessFile {
- public:
-  explicit MemoryFile(std::string bytes) : bytes_(std::move(bytes)), size_(bytes_.size()) {}
-  const std::string& path() const override { return path_; }
-  uint64_t size() const override { return size_; }
-  absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
-    if (failing_) return absl::UnavailableError("the disk is gone");
-    if (offset >= bytes_.size()) return 0;
-    const size_t count = std::min<size_t>(out.size(), bytes_.size() - offset);
-    std::memcpy(out.data(), bytes_.data() + offset, count);
-    return count;
-  }
-  void Shrink(size_t size) { bytes_.resize(size); }
-  void Fail() { failing_ = true; }
+using test::Found;
+using test::Frame;
+using test::MemoryFile;
 
- private:
-  const std::string path_ = "memory";
-  std::string bytes_;
-  const uint64_t size_;
-  bool failing_ = false;
-};
-
-std::string Frame(const std::string& data) {
-  const uint64_t length = data.size();
-  const uint32_t length_crc = MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(&length), 8));
-  const uint32_t data_crc =
-      MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(data.data()), data.size()));
-  std::string frame(reinterpret_cast<const char*>(&length), 8);
-  frame.append(reinterpret_cast<const char*>(&length_crc), 4);
-  frame += data;
-  frame.append(reinterpret_cast<const char*>(&data_crc), 4);
-  return frame;
-}
-
-// What reading from the start to the end or to an error finds.
-struct Found {
-  std::vector<std::string> records;
-  absl::Status error;
-  uint64_t error_offset = 0;
-};
-
-Found ReadAll(RandomAccessFile& file) {
-  Found found;
-  uint64_t offset = 0;
-  bool expect_late = false;
-  RecordChunk chunk;
-  Arena arena;
-  while (true) {
-    ReadChunk(file, offset, expect_late, &chunk);
-    for (const RecordChunk::Record& record : chunk.records) {
-      const uint8_t* data = record.late ? nullptr : chunk.data(record);
-      if (record.late) {
-        absl::StatusOr<const uint8_t*> late = ReadRecord(file, record.offset, record.length, arena);
-        if (!late.ok()) {
-          found.error = late.status();
-          found.error_offset = record.offset;
-          return found;
-        }
-        data = *late;
-      }
-      found.records.emplace_back(reinterpret_cast<const char*>(data), record.length);
-    }
-    if (!chunk.error.ok()) {
-      found.error = chunk.error;
-      found.error_offset = chunk.error_offset;
-      return found;
-    }
-    if (chunk.end_of_file) return found;
-    // Every chunk brings the reader forward, or it would never end.
-    REQUIRE(chunk.next_offset > offset);
-    offset = chunk.next_offset;
-    expect_late = chunk.next_is_late;
-  }
-}
+Found ReadAll(RandomAccessFile& file) { return test::ReadChunks(file); }
 
 TEST_CASE("CRC-32C has the check value of its definition, and the mask of TensorFlow's test") {
   const std::string digits = "123456789";
@@ -107,6 +38,8 @@ TEST_CASE("CRC-32C of every length equals the definition, bit by bit") {
     // Data that begins elsewhere in a cache line, in memory of just its size.
     const std::vector<uint8_t> copy(bytes.begin(), bytes.begin() + size);
     CHECK(Crc32c(copy.data(), size) == ~crc);
+    CHECK(ExtendCrc32c(Crc32c(copy.data(), size / 3), copy.data() + size / 3, size - size / 3) ==
+          ~crc);
     if (size == bytes.size()) break;
     crc ^= bytes[size];
     for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);

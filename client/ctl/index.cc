@@ -1,0 +1,97 @@
+#include "client/ctl/index.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/ctl/match_files.h"
+#include "client/ctl/progress_bar.h"
+#include "server/io/record_index.h"
+
+namespace penstock::ctl {
+namespace {
+
+struct IndexCommandOptions {
+  std::vector<std::string> files;
+  std::string cache_dir;
+  bool verify = false;
+  bool skip_damage = false;
+};
+
+// Prints a file's line. False when it has no index now.
+bool IndexFile(const std::string& path, const IndexOptions& options, ProgressBar& progress,
+               uint64_t* records) {
+  IndexReport report;
+  absl::StatusOr<std::shared_ptr<const RecordIndex>> index = absl::UnknownError("not opened");
+  if (auto file = LocalFileSystem().Open(path); file.ok()) {
+    index = LoadOrBuildIndex(*file, options, &report);
+  } else {
+    index = file.status();
+  }
+  progress.Clear();
+  if (!index.ok()) {
+    std::fprintf(stderr, "penstock index: %s\n", std::string(index.status().message()).c_str());
+    return false;
+  }
+  *records += (*index)->size();
+  if (report.path.empty()) {
+    std::fprintf(stderr, "penstock index: %s\n", report.unwritten.c_str());
+    return false;
+  }
+  std::printf("%s: %llu records", path.c_str(), static_cast<unsigned long long>((*index)->size()));
+  if (!(*index)->damage().empty())
+    std::printf(", %zu damaged places left out", (*index)->damage().size());
+  std::printf(", %s %s\n", report.built ? "wrote" : "has", report.path.c_str());
+  return true;
+}
+
+int Index(const IndexCommandOptions& command) {
+  auto paths = MatchFiles(command.files);
+  if (!paths.ok()) {
+    std::fprintf(stderr, "penstock index: %s\n", std::string(paths.status().message()).c_str());
+    return 1;
+  }
+  uint64_t bytes = 0;
+  for (const std::string& path : *paths) {
+    std::error_code ignored;
+    bytes += std::filesystem::file_size(path, ignored);
+  }
+  ProgressBar progress(bytes);
+  uint64_t bytes_before = 0;
+  uint64_t records = 0;
+  bool all = true;
+  for (const std::string& path : *paths) {
+    const IndexOptions options = {
+        .cache_dir = command.cache_dir,
+        .verify = command.verify,
+        .on_damage = command.skip_damage ? OnDamage::kSkipRecord : OnDamage::kFail,
+        .progress = [&](uint64_t done) { progress.Show(bytes_before + done, path); },
+    };
+    if (!IndexFile(path, options, progress, &records)) all = false;
+    std::error_code ignored;
+    bytes_before += std::filesystem::file_size(path, ignored);
+  }
+  std::printf("%llu records in %zu files\n", static_cast<unsigned long long>(records),
+              paths->size());
+  return all ? 0 : 1;
+}
+
+}  // namespace
+
+void AddIndex(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<IndexCommandOptions>();
+  CLI::App* command = app.add_subcommand(
+      "index", "Build the indices of TFRecord files: FILE.penstock-index, beside each");
+  command->add_option("files", options->files, "Paths or globs")->required();
+  command->add_option("--cache-dir", options->cache_dir,
+                      "Where they go when the data's folder cannot be written");
+  command->add_flag("--verify", options->verify, "Check the data's checksums too");
+  command->add_flag("--skip-damage", options->skip_damage,
+                    "Leave damaged records out and list them in the index (implies --verify)");
+  command->callback([options, exit_code] { *exit_code = Index(*options); });
+}
+
+}  // namespace penstock::ctl

@@ -1,0 +1,42 @@
+#include "client/ctl/progress_bar.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace penstock::ctl {
+namespace {
+
+constexpr int kWidth = 30;
+constexpr std::chrono::milliseconds kInterval(100);
+
+}  // namespace
+
+ProgressBar::ProgressBar(uint64_t total)
+    : total_(std::max<uint64_t>(total, 1)), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+ProgressBar::~ProgressBar() { Clear(); }
+
+void ProgressBar::Show(uint64_t done, const std::string& name) {
+  if (!terminal_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return;
+  next_ = now + kInterval;
+  const double part = std::min(1.0, static_cast<double>(done) / total_);
+  const int filled = static_cast<int>(part * kWidth);
+  std::fprintf(stderr, "\r[%s%s] %3d %%  %.60s\033[K", std::string(filled, '#').c_str(),
+               std::string(kWidth - filled, '.').c_str(), static_cast<int>(part * 100),
+               name.c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void ProgressBar::Clear() {
+  if (!drawn_) return;
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace penstock::ctl

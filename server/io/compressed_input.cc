@@ -1,0 +1,32 @@
+#include "server/io/compressed_input.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+
+absl::Status CompressedInput::Ensure(size_t bytes) {
+  if (size() >= bytes || next_read_ == file_->size()) return absl::OkStatus();
+  const size_t kept = std::min(begin_, kKeptBytes);
+  std::memmove(buffer_.get(), data() - kept, kept + size());
+  end_ -= begin_ - kept;
+  begin_ = kept;
+  const size_t want =
+      std::min<uint64_t>(kKeptBytes + piece_bytes_ - end_, file_->size() - next_read_);
+  absl::StatusOr<size_t> count =
+      file_->ReadAt(next_read_, absl::MakeSpan(buffer_.get() + end_, want));
+  if (!count.ok()) return count.status();
+  if (*count < want) {
+    return absl::DataLossError(absl::StrCat("the file became shorter than its ", file_->size(),
+                                            " bytes while it was read (", file_->path(),
+                                            ", offset ", next_read_ + *count, ")"));
+  }
+  end_ += want;
+  next_read_ += want;
+  if (next_read_ < file_->size()) file_->WillNeed(next_read_, piece_bytes_);
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+// The compressed side of a ByteStream: a window that moves over the file.
+//
+// Threads:  one thread.
+// Owns:     one buffer of `piece_bytes`; a share of the file.
+// Cost:     one read a piece; the next piece is announced to the kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/base/file.h"
+
+namespace penstock {
+
+class CompressedInput {
+ public:
+  CompressedInput(std::shared_ptr<RandomAccessFile> file, size_t piece_bytes)
+      : file_(std::move(file)),
+        piece_bytes_(piece_bytes),
+        buffer_(new uint8_t[kKeptBytes + piece_bytes]) {}
+
+  // The bytes at hand that are not consumed.
+  const uint8_t* data() const { return buffer_.get() + begin_; }
+  size_t size() const { return end_ - begin_; }
+  void Consume(size_t bytes) { begin_ += bytes; }
+  // Takes back the last bytes that were consumed. REQUIRES: bytes <= kKeptBytes and consumed.
+  void GiveBack(size_t bytes) { begin_ -= bytes; }
+
+  static constexpr size_t kKeptBytes = 8;
+
+  // Where in the file data() is.
+  uint64_t offset() const { return next_read_ - size(); }
+  bool at_end() const { return size() == 0 && next_read_ == file_->size(); }
+
+  // Makes at least `bytes` available, or all that the file has left. REQUIRES: bytes <= piece_bytes.
+  absl::Status Ensure(size_t bytes);
+
+  RandomAccessFile& file() const { return *file_; }
+
+ private:
+  const std::shared_ptr<RandomAccessFile> file_;
+  const size_t piece_bytes_;
+  const std::unique_ptr<uint8_t[]> buffer_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  uint64_t next_read_ = 0;
+};
+
+}  // namespace penstock

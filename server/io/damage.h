@@ -1,0 +1,38 @@
+// What is wrong with a stretch of a file, and what a reader does about it.
+#pragma once
+
+#include <cstdint>
+
+namespace penstock {
+
+enum class OnDamage : uint8_t {
+  kFail,        // reading ends with an error at the first damage
+  kSkipRecord,  // reading goes on behind it; what was skipped is listed
+};
+
+enum class DamageReason : uint8_t {
+  kLengthChecksum = 1,  // a header whose checksum does not hold, or no header at all
+  kDataChecksum = 2,    // a record whose data does not match its checksum
+  kTooLong = 3,         // a length or line above kMaxRecordBytes
+  kCutHeader = 4,       // the file ends inside a header
+  kCutRecord = 5,       // the file ends inside a record
+  kCompressedData = 6,  // what follows cannot be decompressed
+  kPartialRecord = 7,   // fixed-length records: a rest that is no whole record
+};
+
+// As a user reads it.
+const char* DamageReasonName(DamageReason reason);
+
+// The length of damage that goes to the end of a compressed file, whose plain size nobody knows.
+inline constexpr uint64_t kDamageToTheEnd = ~uint64_t{0};
+
+// What lies between the last sound record and the next. Offsets are those of the plain bytes.
+struct Damage {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  DamageReason reason = DamageReason::kLengthChecksum;
+
+  friend bool operator==(const Damage&, const Damage&) = default;
+};
+
+}  // namespace penstock

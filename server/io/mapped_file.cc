@@ -1,0 +1,106 @@
+#include "server/io/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/io/bus_guard.h"
+#include "server/io/tfrecord_frame.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kNoSlot = ~size_t{0};
+
+size_t WholePages(uint64_t bytes) {
+  const uint64_t page = sysconf(_SC_PAGESIZE);
+  return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  struct stat status;
+  const int failed = fstat(fd, &status) != 0 ? errno : 0;
+  if (failed != 0 || !S_ISREG(status.st_mode)) {
+    close(fd);
+    if (failed != 0) return absl::ErrnoToStatus(failed, absl::StrCat("cannot stat ", path));
+    return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
+  }
+  const uint64_t size = status.st_size;
+  void* memory = nullptr;
+  if (size > 0) memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  const int error = errno;
+  close(fd);
+  if (memory == MAP_FAILED) return absl::ErrnoToStatus(error, absl::StrCat("cannot map ", path));
+  size_t slot = kNoSlot;
+  if (size > 0) {
+    const std::optional<size_t> guarded = GuardRange(memory, WholePages(size));
+    if (!guarded) {
+      munmap(memory, size);
+      return absl::ResourceExhaustedError(absl::StrCat("cannot map another file: ", kMaxMappedFiles,
+                                                       " are mapped already (", path, ")"));
+    }
+    slot = *guarded;
+  }
+  return std::unique_ptr<MappedFile>(
+      new MappedFile(path, static_cast<const uint8_t*>(memory), size, slot));
+}
+
+MappedFile::MappedFile(std::string path, const uint8_t* memory, uint64_t size, size_t slot)
+    : path_(std::move(path)), memory_(memory), size_(size), slot_(slot) {}
+
+MappedFile::~MappedFile() {
+  if (memory_ == nullptr) return;
+  ReleaseRange(slot_);
+  munmap(const_cast<uint8_t*>(memory_), size_);
+}
+
+bool MappedFile::torn() const { return memory_ != nullptr && RangeTorn(slot_); }
+
+absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
+  if (offset > size_ || out.size() > size_ - offset) {
+    return absl::OutOfRangeError(absl::StrCat("beyond the end of the file: ", out.size(),
+                                              " bytes of ", size_, " (", path_, ", offset ", offset,
+                                              ")"));
+  }
+  if (out.empty()) return absl::OkStatus();
+  std::memcpy(out.data(), memory_ + offset, out.size());
+  // The handler ran in this thread, within the copy, or in another one before it.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!torn()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the file became shorter than its ", size_,
+                                          " bytes, or cannot be read, while it was mapped (", path_,
+                                          ", offset ", offset, ")"));
+}
+
+absl::Status MappedFile::CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const {
+  uint8_t header[kRecordHeaderBytes];
+  uint8_t footer[kRecordFooterBytes];
+  const uint64_t data_offset = offset + kRecordHeaderBytes;
+  if (absl::Status status = Copy(offset, absl::MakeSpan(header)); !status.ok()) return status;
+  if (absl::Status status = Copy(data_offset, out); !status.ok()) return status;
+  if (absl::Status status = Copy(data_offset + out.size(), absl::MakeSpan(footer)); !status.ok())
+    return status;
+  const char* problem = nullptr;
+  if (!HeaderHolds(header)) {
+    problem = DamageReasonName(DamageReason::kLengthChecksum);
+  } else if (LoadU64(header) != out.size()) {
+    problem = "a record of another length is there";
+  } else if (MaskCrc32c(Crc32c(out.data(), out.size())) != LoadU32(footer)) {
+    problem = DamageReasonName(DamageReason::kDataChecksum);
+  }
+  if (problem == nullptr) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(problem, " (", path_, ", offset ", offset, ")"));
+}
+
+}  // namespace penstock

@@ -1,0 +1,61 @@
+// A read-only map of a file whose truncation by somebody else is an error and no death.
+//
+// A page of a map that the file no longer has, or that the disk cannot give, raises SIGBUS. One
+// handler for the process, installed with the first map, looks the address up among the maps, puts
+// pages of zeros there and marks the map as torn. Faults elsewhere go on to the handler that was
+// there before, or to the default.
+//
+// Threads:  all methods from any thread; Map too.
+// Owns:     the address range. Nobody gets a pointer into it: bytes are copied out and checked after
+//           the copy, since whoever can write the file may change them at any time.
+// Limits:   kMaxMappedFiles at a time; the size is that at Map, what a file grows by is not seen. A
+//           program that installs its own SIGBUS handler afterwards must pass on what is not its own.
+// Cost:     a copy and, for records, both checksums. The first touch of each page is a fault.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace penstock {
+
+inline constexpr size_t kMaxMappedFiles = 1024;
+
+class MappedFile {
+ public:
+  // ResourceExhausted when there are kMaxMappedFiles already: read the file instead.
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  uint64_t size() const { return size_; }
+
+  // Fills `out` from `offset` on. OutOfRange beyond the file's size; DataLoss when the file lost
+  // bytes. Bytes behind the end of a file that was cut within a page are zeros, without an error.
+  absl::Status Copy(uint64_t offset, absl::Span<uint8_t> out) const;
+
+  // Copies the data of the TFRecord whose header is at `offset`. DataLoss where header or data do
+  // not match their checksums, or the length is another one.
+  absl::Status CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const;
+
+  // Whether a page was found to be gone. Every copy fails from then on.
+  bool torn() const;
+
+ private:
+  MappedFile(std::string path, const uint8_t* memory, uint64_t size, size_t slot);
+
+  const std::string path_;
+  const uint8_t* const memory_;  // null for a file of no bytes
+  const uint64_t size_;
+  const size_t slot_;  // in the handler's table
+};
+
+}  // namespace penstock

@@ -1,0 +1,37 @@
+// Looks for bytes of an index that are believed and should not be. Their checksum is put right, so
+// that what lies behind it is reached.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "server/io/crc32c.h"
+#include "server/io/index_file.h"
+#include "server/io/tfrecord_frame.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace penstock;
+  if (size < 68) return 0;
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  std::memcpy(bytes.data(), "PENSTIX\n\1\0\0\0", 12);
+  // The data's size and ends are those that the index claims.
+  auto* begin = reinterpret_cast<uint8_t*>(bytes.data());
+  const IndexStamp stamp = {LoadU64(begin + 16), {}, LoadU32(begin + 40), LoadU32(begin + 44)};
+  const uint32_t crc = Crc32c(begin, size - 4);
+  std::memcpy(bytes.data() + size - 4, &crc, 4);
+  bool moved = false;
+  const auto index = ParseIndex(absl::MakeConstSpan(begin, size), stamp, &moved);
+  if (!index.ok()) return 0;
+  // What is believed lies in the data, in order, without overlap.
+  uint64_t end = 0;
+  for (uint64_t i = 0; i < (*index)->size(); ++i) {
+    const uint64_t offset = (*index)->offset(i);
+    const uint64_t length = (*index)->length(i);
+    if (offset < end || length > stamp.data_bytes) std::abort();
+    end = offset + kFrameBytes + length;
+    if (end < offset || end > stamp.data_bytes) std::abort();
+    if ((*index)->OrdinalAt(offset) != i) std::abort();
+  }
+  return 0;
+}

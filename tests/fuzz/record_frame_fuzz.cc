@@ -1,0 +1,96 @@
+// Looks for bytes on which the readers of TFRecords differ, lose or invent bytes, or do what they
+// must not.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "server/io/record_index.h"
+#include "server/io/record_stream.h"
+#include "server/io/tfrecord_reader.h"
+#include "tests/support/memory_file.h"
+
+namespace {
+
+using namespace penstock;
+
+struct Found {
+  std::vector<uint64_t> places;  // offset and length of each record
+  std::vector<Damage> damage;
+  absl::StatusCode error = absl::StatusCode::kOk;
+  uint64_t error_offset = 0;
+  bool operator==(const Found&) const = default;
+};
+
+void Take(const RecordChunk& chunk, Found* found) {
+  for (const RecordChunk::Record& record : chunk.records) {
+    found->places.push_back(record.offset);
+    found->places.push_back(record.length);
+  }
+  found->damage.insert(found->damage.end(), chunk.damage.begin(), chunk.damage.end());
+  found->error = chunk.error.code();
+  found->error_offset = chunk.error.ok() ? 0 : chunk.error_offset;
+}
+
+Found ByChunks(RandomAccessFile& file, OnDamage on_damage) {
+  Found found;
+  RecordChunk chunk;
+  uint64_t offset = 0;
+  do {
+    ReadChunk(file, offset, chunk.next_is_late, &chunk, on_damage);
+    Take(chunk, &found);
+    if (chunk.error.ok() && !chunk.end_of_file && chunk.next_offset <= offset) std::abort();
+    offset = chunk.next_offset;
+  } while (chunk.error.ok() && !chunk.end_of_file);
+  return found;
+}
+
+Found ByStream(std::shared_ptr<RandomAccessFile> file, OnDamage on_damage) {
+  Found found;
+  RecordChunk chunk;
+  auto stream = RecordStream::Open(std::move(file), Compression::kNone, {.on_damage = on_damage});
+  if (!stream.ok()) std::abort();
+  do {
+    (*stream)->Next(&chunk);
+    Take(chunk, &found);
+  } while (chunk.error.ok() && !chunk.end_of_file);
+  return found;
+}
+
+bool Tiles(const Found& found, uint64_t size) {
+  uint64_t at = 0;
+  size_t record = 0;
+  size_t damage = 0;
+  while (at < size) {
+    if (record < found.places.size() && found.places[record] == at) {
+      at += found.places[record + 1] + kRecordHeaderBytes + kRecordFooterBytes;
+      record += 2;
+    } else if (damage < found.damage.size() && found.damage[damage].offset == at) {
+      at += found.damage[damage++].length;
+    } else {
+      return false;
+    }
+  }
+  return at == size && record == found.places.size() && damage == found.damage.size();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto file = test::InMemory(std::string(reinterpret_cast<const char*>(data), size));
+  const Found skipped = ByStream(file, OnDamage::kSkipRecord);
+  if (skipped.error != absl::StatusCode::kOk || !Tiles(skipped, size)) std::abort();
+  if (!(ByChunks(*file, OnDamage::kSkipRecord) == skipped)) std::abort();
+  const Found failed = ByStream(file, OnDamage::kFail);
+  if ((failed.error == absl::StatusCode::kOk) != skipped.damage.empty()) std::abort();
+  if (failed.error != absl::StatusCode::kOk && failed.error_offset != skipped.damage[0].offset)
+    std::abort();
+  const auto index = LoadOrBuildIndex(file, {.on_damage = OnDamage::kSkipRecord, .write = false});
+  if (!index.ok() || (*index)->size() != skipped.places.size() / 2) std::abort();
+  for (uint64_t i = 0; i < (*index)->size(); ++i) {
+    if ((*index)->offset(i) != skipped.places[2 * i]) std::abort();
+    if ((*index)->length(i) != skipped.places[2 * i + 1]) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,175 @@
+#include "server/io/mapped_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/catch.h"
+#include "tests/support/frames.h"
+#include "tests/support/scratch_folder.h"
+
+namespace penstock {
+namespace {
+
+using test::Frame;
+using test::ScratchFolder;
+
+std::unique_ptr<MappedFile> Map(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+  auto file = MappedFile::Map(path);
+  REQUIRE(file.ok());
+  return *std::move(file);
+}
+
+TEST_CASE("A map gives bytes and verified records") {
+  const ScratchFolder folder;
+  const std::string bytes = Frame("first") + Frame("") + Frame(std::string(20000, 'x'));
+  const auto file = Map(folder / "data", bytes);
+  std::vector<uint8_t> out(bytes.size());
+  REQUIRE(file->Copy(0, absl::MakeSpan(out)).ok());
+  CHECK((std::string(out.begin(), out.end()) == bytes));
+  CHECK(file->CopyRecord(0, absl::MakeSpan(out.data(), 5)).ok());
+  CHECK(std::string(out.begin(), out.begin() + 5) == "first");
+  CHECK(file->CopyRecord(21, absl::MakeSpan(out.data(), 0)).ok());
+  CHECK(file->CopyRecord(37, absl::MakeSpan(out.data(), 20000)).ok());
+
+  // Another length, another place, behind the end, and where a sum of both wraps.
+  CHECK(file->CopyRecord(0, absl::MakeSpan(out.data(), 4)).code() == absl::StatusCode::kDataLoss);
+  CHECK(file->CopyRecord(1, absl::MakeSpan(out.data(), 5)).code() == absl::StatusCode::kDataLoss);
+  for (const uint64_t offset : {uint64_t{bytes.size()} - 15, uint64_t{bytes.size()},
+                                uint64_t{1} << 40, ~uint64_t{0} - 11, ~uint64_t{0}}) {
+    CHECK(file->CopyRecord(offset, absl::MakeSpan(out.data(), 5)).code() ==
+          absl::StatusCode::kOutOfRange);
+  }
+  CHECK(!file->torn());
+  const auto empty = Map(folder / "empty", "");
+  CHECK(empty->Copy(0, absl::Span<uint8_t>()).ok());
+  CHECK(empty->Copy(0, absl::MakeSpan(out)).code() == absl::StatusCode::kOutOfRange);
+  CHECK(MappedFile::Map(folder / "none").status().code() == absl::StatusCode::kNotFound);
+  CHECK(MappedFile::Map(folder.path()).status().code() == absl::StatusCode::kPermissionDenied);
+}
+
+TEST_CASE("A record that is changed while it is mapped fails its checksum") {
+  const ScratchFolder folder;
+  const auto file = Map(folder / "data", Frame("first"));
+  std::fstream(folder / "data", std::ios::in | std::ios::out | std::ios::binary).seekp(13) << 'X';
+  uint8_t out[5];
+  CHECK_THAT(std::string(file->CopyRecord(0, absl::MakeSpan(out)).message()),
+             Catch::StartsWith("data checksum mismatch ("));
+}
+
+TEST_CASE("fault 24: truncation while it is mapped is an error, at every page") {
+  const ScratchFolder folder;
+  const std::string bytes = Frame(std::string(50000, 'x'));
+  for (const size_t cut : {0, 1, 4096, 5000, 12288, 49152, 50010}) {
+    const auto file = Map(folder / "data", bytes);
+    REQUIRE(truncate((folder / "data").c_str(), cut) == 0);
+    std::vector<uint8_t> out(50000);
+    const absl::Status status = file->CopyRecord(0, absl::MakeSpan(out));
+    INFO("cut at " << cut << ": " << status.message());
+    CHECK(status.code() == absl::StatusCode::kDataLoss);
+    // Within the last page there is no fault: the checksum finds the zeros.
+    CHECK(file->torn() == (cut <= 49152));
+    if (file->torn()) {
+      CHECK_THAT(std::string(status.message()), Catch::StartsWith("the file became shorter"));
+      CHECK(!file->Copy(0, absl::MakeSpan(out).first(1)).ok());
+    }
+  }
+}
+
+TEST_CASE("fault 24: threads that copy while the file is cut get bytes or errors") {
+  const ScratchFolder folder;
+  const std::string bytes = Frame(std::string(1 << 20, 'x'));
+  const auto other = Map(folder / "other", bytes);
+  for (int round = 0; round < 10; ++round) {
+    const auto file = Map(folder / "data", bytes);
+    std::atomic<int> wrong{0};
+    std::atomic<int> started{0};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 3; ++i) {
+      readers.emplace_back([&] {
+        std::vector<uint8_t> out(1 << 20);
+        while (true) {
+          const absl::Status status = file->CopyRecord(0, absl::MakeSpan(out));
+          ++started;
+          if (status.code() == absl::StatusCode::kDataLoss) return;
+          if (!status.ok() || out != std::vector<uint8_t>(1 << 20, 'x')) ++wrong;
+        }
+      });
+    }
+    while (started < 3) std::this_thread::yield();
+    REQUIRE(truncate((folder / "data").c_str(), 9000) == 0);
+    for (std::thread& reader : readers) reader.join();
+    CHECK(wrong == 0);
+  }
+  CHECK(!other->torn());
+}
+
+TEST_CASE("There are at most so many maps, and places are used again") {
+  const ScratchFolder folder;
+  std::vector<std::unique_ptr<MappedFile>> files;
+  files.push_back(Map(folder / "data", "bytes"));
+  while (files.size() < kMaxMappedFiles) files.push_back(*MappedFile::Map(folder / "data"));
+  CHECK(MappedFile::Map(folder / "data").status().code() == absl::StatusCode::kResourceExhausted);
+  files.erase(files.begin() + 500);
+  CHECK(MappedFile::Map(folder / "data").ok());
+}
+
+// Runs `body` in a process of its own, which must not return from it.
+int StatusOf(void (*body)(const char* path), const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body(path.c_str());
+    _exit(99);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+// Touches a page behind the end of a file that is not ours to guard.
+void Fault(const char* path) {
+  const int fd = open(path, O_RDWR);
+  auto* memory = static_cast<volatile char*>(mmap(nullptr, 8192, PROT_READ, MAP_SHARED, fd, 0));
+  (void)memory[4096];
+}
+
+TEST_CASE("SIGBUS elsewhere goes on to the handler that was there, or kills") {
+  const ScratchFolder folder;
+  const std::string path = folder / "small";
+  std::ofstream(path) << "x";
+  // The guard stays for the life of a process: another test of this one may have installed it.
+  struct sigaction present;
+  sigaction(SIGBUS, nullptr, &present);
+  const bool first = present.sa_handler == SIG_DFL;
+  const int handled = StatusOf(
+      [](const char* data) {
+        signal(SIGBUS, [](int) { _exit(42); });
+        const auto file = MappedFile::Map(data);
+        Fault(data);
+      },
+      path);
+  CHECK(WIFEXITED(handled));
+  CHECK(WEXITSTATUS(handled) == 42);
+  const int killed = StatusOf(
+      [](const char* data) {
+        const auto file = MappedFile::Map(data);
+        Fault(data);
+      },
+      path);
+  INFO("the guard is " << (first ? "new" : "an old one"));
+  CHECK(WIFSIGNALED(killed));
+  CHECK(WTERMSIG(killed) == SIGBUS);
+}
+
+}  // namespace
+}  // namespace penstock
