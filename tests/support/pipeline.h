@@ -14,7 +14,8 @@ namespace penstock::test {
 
 struct Batch {
   StepInfo info;
-  std::vector<std::string> tensors;  // the bytes of the valid rows
+  // The bytes of the valid rows; of a string tensor, each string behind its size (u64).
+  std::vector<std::string> tensors;
 
   // The values of one tensor.
   template <typename T>
@@ -22,6 +23,7 @@ struct Batch {
     const T* begin = reinterpret_cast<const T*>(tensors[tensor].data());
     return {begin, begin + tensors[tensor].size() / sizeof(T)};
   }
+  std::vector<std::string> Strings(size_t tensor) const;
   bool operator==(const Batch& other) const {
     return info.step == other.info.step && info.epoch == other.info.epoch &&
            info.rows == other.info.rows && tensors == other.tensors;
@@ -32,6 +34,7 @@ struct RunOptions {
   int workers = 2;
   int slots = 3;
   uint64_t max_steps = 1000;  // the run is stopped behind them
+  std::string cursor;         // where to begin; empty: at the first step
 };
 
 struct RunResult {
@@ -41,6 +44,7 @@ struct RunResult {
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text);
+// REQUIREs that the cursor is accepted.
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options = {});
 // REQUIREs that the spec is accepted.
 RunResult RunText(const std::string& spec_text, const RunOptions& options = {});
