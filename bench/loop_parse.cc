@@ -52,7 +52,7 @@ __attribute__((always_inline)) inline void Work(const std::vector<MappedFile>& f
   RecordWalk walk(files, thread, flags.threads);
   uint8_t* const ring = AllocateRing(kSlots * kSlotBytes);
   Dice dice{thread};
-  std::vector<Position> buffer(std::max(shuffle, kDistance));
+  std::vector<Position> buffer(shuffle);
   for (Position& position : buffer) position = Isa::Next(walk);
   for (uint64_t step = 0; !stop.load(std::memory_order_relaxed); ++step) {
     uint8_t* const planes = ring + step % kSlots * kSlotBytes;
