@@ -36,6 +36,7 @@ HERE = pathlib.Path(__file__).parent
 PEERS = HERE.parent / "peers"
 BUFFER = 10_000
 LARGE_BYTES = 100_000
+MIB = 1 << 20
 D = 'feature { key: "d" bytes { length: 194 } }'
 S = 'feature { key: "s" int64 {} }'
 
@@ -97,7 +98,7 @@ class Bench:
     # ---- sides: each returns {"examples_per_s", "cpu_s_per_million"} ----
 
     def engine(self, spec):
-        return run_json([BIN / "bench_engine", "--spec", spec, "--seconds", self.seconds], self.seconds)
+        return run_json([BIN / "bench_engine_alone", "--spec", spec, "--seconds", self.seconds], self.seconds)
 
     def taken(self, spec, name):
         """Ours, with a Python loop that takes the batches of a daemon."""
@@ -205,29 +206,31 @@ class Bench:
     def run_spec(self, spec, *words):
         """Seconds of one `penstock run`."""
         begin = time.perf_counter()
-        subprocess.run([BIN / "penstock", "run", spec, *words], check=True, stdout=subprocess.DEVNULL, timeout=600)
+        # Without a timeout: to wait with one means to look every 50 ms.
+        subprocess.run([BIN / "penstock", "run", spec, *words], check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - begin
 
     def memory(self, case):
         files = self.chess()
         buffer = self.records // 2
         record_bytes = mean_record_bytes(files)
-        waiting = self.anonymous_bytes(parse_spec(case, files, buffered(buffer)), [buffer])[0]
-        nothing = self.anonymous_bytes(parse_spec(case, files), [buffer])[0]
+        waiting = self.bytes_at(parse_spec(case, files, buffered(buffer)), [buffer])[0]
+        nothing = self.bytes_at(parse_spec(case, files), [buffer])[0]
         show(case=case, what="shuffle", buffer_size=buffer, record_bytes=round(record_bytes, 1),
              bytes_per_record=round((waiting - nothing) / buffer, 1), ratio=round((waiting - nothing) / (buffer * record_bytes), 3))
 
-        permuted = self.anonymous_bytes(parse_spec(case, files, GLOBAL), [buffer])[0]
+        permuted = self.bytes_at(parse_spec(case, files, GLOBAL), [buffer])[0]
         show(case=case, what="global shuffle", records=self.records, bytes_per_record=round((permuted - nothing) / self.records, 1))
 
         epoch = 200_000
         few = f"{shards('chess', epoch, log)}/*.tfrecord"
         marks = [epoch * count for count in range(1, 12)]
-        resident = self.anonymous_bytes(parse_spec(case, few, buffered(BUFFER)), marks, "VmRSS")
-        show(case=case, what="10 passes", mib_after_first=round(resident[0] / (1 << 20), 2), mib_after_last=round(resident[-1] / (1 << 20), 2),
-             mib_max=round(max(resident) / (1 << 20), 2), growth=round(resident[-1] / resident[0] - 1, 4))
+        for field in ("VmRSS", "RssAnon"):
+            passes = self.bytes_at(parse_spec(case, few, buffered(BUFFER)), marks, field)
+            show(case=case, what="10 passes", field=field, mib_after_first=round(passes[0] / MIB, 2),
+                 mib_after_last=round(passes[-1] / MIB, 2), mib_max=round(max(passes) / MIB, 2), growth=round(passes[-1] / passes[0] - 1, 4))
 
-    def anonymous_bytes(self, text, marks, field="RssAnon"):
+    def bytes_at(self, text, marks, field="RssAnon"):
         """The memory of a daemon each time that so many rows have been taken. The ring is no part of RssAnon."""
         spec = self.write("memory", text)
         measured = []

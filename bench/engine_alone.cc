@@ -1,6 +1,6 @@
 // The engine alone: a spec run in this process into slots that are free again at once.
 //
-//   bench_engine --spec FILE [--files GLOB] [--workers N] [--seconds S] [--slots N]
+//   bench_engine_alone --spec FILE [--files GLOB] [--workers N] [--seconds S] [--slots N]
 //
 // Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}, measured from the first batch on.
 #include <sys/resource.h>
@@ -26,7 +26,7 @@ namespace penstock::bench {
 namespace {
 
 [[noreturn]] void Die(const std::string& message) {
-  std::fprintf(stderr, "bench_engine: %s\n", message.c_str());
+  std::fprintf(stderr, "bench_engine_alone: %s\n", message.c_str());
   std::exit(1);
 }
 
