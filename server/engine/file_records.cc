@@ -277,7 +277,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
     for (const std::string& path : *paths) {
       absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
       if (!file.ok()) return file.status();
-      manifest.push_back({path, (*file)->size(), !options.format.is_stream()});
+      manifest.push_back({path, (*file)->size(), !options.format.is_stream(), (*file)->identity()});
     }
   }
   std::sort(manifest.begin(), manifest.end(),
