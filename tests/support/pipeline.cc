@@ -1,6 +1,8 @@
 #include "tests/support/pipeline.h"
 
+#include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <mutex>
 
@@ -12,6 +14,11 @@
 namespace penstock::test {
 namespace {
 
+// What a batch's strings may take in all.
+constexpr size_t kVariableBytes = 1 << 20;
+// Turns a hang into a failure.
+constexpr std::chrono::seconds kHangs{120};
+
 // Slots of plain memory; a published step is copied out and its slot is free again.
 class VectorSink final : public BatchSink {
  public:
@@ -19,7 +26,8 @@ class VectorSink final : public BatchSink {
       : tensors_(plan.tensors()), max_steps_(options.max_steps) {
     for (int slot = 0; slot < options.slots; ++slot) {
       for (const BatchTensor& tensor : tensors_)
-        memory_[slot].emplace_back(*NumBytes(tensor.type) + 64, '\x5a');
+        memory_[slot].emplace_back(tensor.fixed() ? *NumBytes(tensor.type) + 64 : 0, '\x5a');
+      variable_[slot].resize(AnyVariable() ? kVariableBytes : 0);
       free_.push_back(slot);
     }
   }
@@ -31,15 +39,28 @@ class VectorSink final : public BatchSink {
     claimed->slot = free_.front();
     free_.pop_front();
     claimed->tensors.clear();
-    for (std::string& bytes : memory_[claimed->slot])
-      claimed->tensors.push_back(reinterpret_cast<uint8_t*>(bytes.data()));
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      std::string& bytes = memory_[claimed->slot][i];
+      claimed->tensors.push_back(tensors_[i].fixed() ? reinterpret_cast<uint8_t*>(bytes.data())
+                                                     : nullptr);
+    }
+    claimed->variable = reinterpret_cast<uint8_t*>(variable_[claimed->slot].data());
+    claimed->variable_bytes = variable_[claimed->slot].size();
     return true;
   }
 
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override {
     std::lock_guard<std::mutex> lock(mutex_);
     Batch batch{info, {}};
+    size_t num_variable = 0;
     for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (!tensors_[i].fixed()) {
+        std::string& bytes = batch.tensors.emplace_back();
+        for (const TensorExtent::Part& part : info.extents[num_variable].parts)
+          bytes += variable_[slot.slot].substr(part.offset, part.bytes);
+        ++num_variable;
+        continue;
+      }
       const size_t full_bytes = memory_[slot.slot][i].size() - 64;
       const size_t bytes =
           tensors_[i].batched ? full_bytes / tensors_[i].type.shape[0] * info.rows : full_bytes;
@@ -75,17 +96,26 @@ class VectorSink final : public BatchSink {
 
   RunResult Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock,
-                  [this] { return result_.finished || result_.batches.size() == max_steps_; });
+    CHECK(changed_.wait_for(lock, kHangs, [this] {
+      return result_.finished || result_.batches.size() == max_steps_;
+    }));
     return result_;
   }
 
  private:
+  bool AnyVariable() const {
+    for (const BatchTensor& tensor : tensors_) {
+      if (!tensor.fixed()) return true;
+    }
+    return false;
+  }
+
   const std::vector<BatchTensor> tensors_;
   const uint64_t max_steps_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> memory_[64];
+  std::string variable_[64];
   std::deque<int> free_;
   uint64_t next_claim_ = 0;
   bool interrupted_ = false;
@@ -94,19 +124,53 @@ class VectorSink final : public BatchSink {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text) {
+std::vector<std::string> Batch::Strings(size_t tensor) const {
+  const std::string& bytes = tensors[tensor];
+  std::vector<int64_t> offsets(info.rows + 1);
+  const size_t header = offsets.size() * sizeof(int64_t);
+  REQUIRE(bytes.size() >= header);
+  std::memcpy(offsets.data(), bytes.data(), header);
+  std::vector<std::string> values;
+  for (uint32_t row = 0; row < info.rows; ++row)
+    values.push_back(bytes.substr(header + offsets[row], offsets[row + 1] - offsets[row]));
+  return values;
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text,
+                                                     FileSystem& files) {
   v1::PipelineSpec spec;
-  REQUIRE(google::protobuf::TextFormat::ParseFromString(spec_text, &spec));
-  return MakePlan(spec, LocalFileSystem());
+  if (!google::protobuf::TextFormat::ParseFromString(spec_text, &spec))
+    return absl::InvalidArgumentError("not the text of a spec");
+  return MakePlan(spec, files);
+}
+
+absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {
+  absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*plan);
+  if (!fingerprint.ok()) return fingerprint.status();
+  ExecutorOptions executor_options;
+  executor_options.fingerprint = *fingerprint;
+  executor_options.workers = options.workers;
+  executor_options.worker_nice = 0;
+  if (!options.cursor.empty()) {
+    absl::StatusOr<ResumePoint> start = ReadCursor(options.cursor, *fingerprint);
+    if (!start.ok()) return start.status();
+    executor_options.start = *std::move(start);
+  }
+  VectorSink sink(*plan, options);
+  absl::StatusOr<std::unique_ptr<Executor>> executor =
+      Executor::Create(plan, sink, executor_options);
+  if (!executor.ok()) return executor.status();
+  (*executor)->Start();
+  RunResult result = sink.Wait();
+  (*executor)->Stop();
+  return result;
 }
 
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {
-  VectorSink sink(*plan, options);
-  std::unique_ptr<Executor> executor = Executor::Create(plan, sink, {options.workers, 0});
-  executor->Start();
-  RunResult result = sink.Wait();
-  executor->Stop();
-  return result;
+  absl::StatusOr<RunResult> result = TryRunPlan(std::move(plan), options);
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  return *std::move(result);
 }
 
 RunResult RunText(const std::string& spec_text, const RunOptions& options) {
