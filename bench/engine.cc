@@ -114,7 +114,7 @@ int Main(int argc, char** argv) {
   absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, LocalFileSystem());
   if (!plan.ok()) Die(plan.status().ToString());
   FreeSlots sink(**plan, slots);
-  std::unique_ptr<Executor> executor = Executor::Create(*plan, sink, options);
+  std::unique_ptr<Executor> executor = *Executor::Create(*plan, sink, options);
   executor->Start();
   while (sink.rows() == 0) std::this_thread::yield();
   const uint64_t rows = sink.rows();

@@ -3,6 +3,6 @@
 
 namespace penstock {
 
-inline constexpr char kRelease[] = PENSTOCK_RELEASE;
+extern const char kRelease[];
 
 }  // namespace penstock

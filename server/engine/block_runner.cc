@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/io/tfrecord_reader.h"
 
 namespace penstock {
 namespace {
@@ -195,9 +194,9 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
 absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {
   for (uint32_t i = 0; i < plan_.width(); ++i) {
     const RecordRef& record = step.records[size_t(row) * plan_.width() + i];
-    if (plan_.manifest()[record.file].path.empty()) continue;
-    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(record.file);
-    return file.ok() ? WithAddress(status, **file, record.offset) : status;
+    if (record.file >= plan_.manifest().size() || plan_.manifest()[record.file].path.empty())
+      continue;
+    return files_.WithRecordAddress(status, record.file, record.offset);
   }
   return status;
 }

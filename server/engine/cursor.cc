@@ -51,6 +51,7 @@ absl::StatusOr<uint32_t> CrcOf(RandomAccessFile& file, uint64_t offset, uint64_t
 
 absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   Hash names, sizes, ends;
+  for (const FileRange& source : plan.sources()) names.Add(source.count);
   for (const FileEntry& entry : plan.manifest()) {
     if (entry.path.empty()) continue;
     // A folder of another name, or on another host, holds the same data.
@@ -87,9 +88,14 @@ void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
         seeds->Add(
             static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));
       }
-      if (is_seed || field->name() == "files" || field->name() == "batch_size" ||
-          field->message_type() == v1::Input::descriptor()) {
+      if (is_seed || field->name() == "files" || field->name() == "batch_size")
         options->GetReflection()->ClearField(options, field);
+      if (field->message_type() != v1::Input::descriptor()) continue;
+      // Nested stages come by themselves; how many of them each input has tells where they belong.
+      for (int i = 0; i < options->GetReflection()->FieldSize(*options, field); ++i) {
+        auto& input = static_cast<v1::Input&>(
+            *options->GetReflection()->MutableRepeatedMessage(options, field, i));
+        for (v1::Stage& nested : *input.mutable_stage()) nested.Clear();
       }
     }
   }

@@ -55,6 +55,12 @@ struct WorkNode {
   uint32_t first_file = 0;  // kLoad: of its source
 };
 
+// Files whose records are found by their ordinals.
+struct IndexedFiles {
+  FileRange files;
+  OnDamage on_damage = OnDamage::kFail;
+};
+
 struct Dataset {
   std::unique_ptr<OrderNode> order;
   std::unique_ptr<WorkNode> work;
@@ -64,6 +70,8 @@ struct Dataset {
   std::optional<uint32_t> batch_rows;
   bool drop_remainder = false;
   bool endless = false;
+  // Set where the elements are the records of these files, each once, and nothing else has been done to them.
+  std::optional<IndexedFiles> indexed;
 };
 
 // The structure of a flat dict of these features.

@@ -61,7 +61,7 @@ class ExecutorImpl final : public Executor {
         first_step_(options.start.step),
         cursors_(options.fingerprint),
         files_(plan_->files(), plan_->manifest()),
-        front_(*plan_, files_, store_, reads_),
+        front_(*plan_, files_, store_, reads_, damage_),
         assembled_(first_step_),
         recycled_(first_step_) {
     claimed_.store(first_step_);
@@ -135,6 +135,7 @@ class ExecutorImpl final : public Executor {
   FileTable files_;
   RecordStore store_;
   ReadQueue reads_;
+  DamageLog damage_;
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
   std::array<std::atomic<Step*>, kMaxSteps> steps_{};

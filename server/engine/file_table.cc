@@ -1,11 +1,13 @@
 #include "server/engine/file_table.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/base/cache_folder.h"
+#include "server/io/tfrecord_reader.h"
 
 namespace penstock {
 
 FileTable::FileTable(FileSystem& files, const Manifest& manifest)
-    : files_(files), manifest_(manifest), open_(manifest.size()) {}
+    : files_(files), manifest_(manifest), open_(manifest.size()), indices_(manifest.size()) {}
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
   {
@@ -26,6 +28,35 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file)
     ++num_open_;
   }
   return *std::move(handle);
+}
+
+absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,
+                                                                    OnDamage on_damage) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (indices_[file]) return indices_[file];
+  }
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
+  if (!handle.ok()) return handle.status();
+  IndexOptions options;
+  options.cache_dir = CacheFolder("index");
+  options.on_damage = on_damage;
+  absl::StatusOr<std::shared_ptr<const RecordIndex>> index = LoadOrBuildIndex(*handle, options);
+  if (!index.ok()) return index.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!indices_[file]) indices_[file] = *std::move(index);
+  return indices_[file];
+}
+
+absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,
+                                          uint64_t offset) {
+  const FileEntry& entry = manifest_[file];
+  if (entry.plain_tfrecord) {
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
+    if (handle.ok()) return WithAddress(status, **handle, offset);
+  }
+  return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,
+                                                  ", plain offset ", offset, ")"));
 }
 
 }  // namespace penstock

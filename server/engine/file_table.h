@@ -13,12 +13,15 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/file.h"
+#include "server/io/damage.h"
+#include "server/io/record_index.h"
 
 namespace penstock {
 
 struct FileEntry {
-  std::string path;
+  std::string path;  // empty: no file, but a source that needs none
   uint64_t size_bytes = 0;
+  bool plain_tfrecord = false;  // offsets are those of its frames
 };
 
 // Constant after the plan is made.
@@ -39,6 +42,12 @@ class FileTable {
   // FailedPrecondition when the file's size is no longer what the manifest says.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
 
+  // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
+  absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
+
+  // `status` with the address of a record of the file appended.
+  absl::Status WithRecordAddress(const absl::Status& status, uint32_t file, uint64_t offset);
+
   const Manifest& manifest() const { return manifest_; }
 
  private:
@@ -47,6 +56,7 @@ class FileTable {
   std::mutex mutex_;
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
   size_t num_open_ = 0;                                  // under mutex_
+  std::vector<std::shared_ptr<const RecordIndex>> indices_;  // under mutex_; null: not asked for yet
 };
 
 }  // namespace penstock

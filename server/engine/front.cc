@@ -39,8 +39,9 @@ class MeasuredOrderOp final : public OrderOp {
 
 }  // namespace
 
-Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads)
-    : width_(plan.width()), context_{files, store, reads}, last_(Make(plan.order())) {}
+Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
+             DamageLog& damage)
+    : width_(plan.width()), context_{files, store, reads, damage}, last_(Make(plan.order())) {}
 
 std::unique_ptr<OrderOp> Front::Make(const OrderNode& node) {
   OrderInputs inputs;
@@ -60,7 +61,7 @@ Pulled Front::Assemble(Step* step) {
   uint64_t pulled = 0;
   const Pulled result = last_->Pull(1, step->records, &pulled);
   if (result == Pulled::kSome) {
-    step->info.epoch = context_.epoch;
+    step->info.epoch = step->records.front().epoch;
     step->info.rows = step->records.size() / width_;
     step->position.Clear();
     last_->Save(step->position);

@@ -19,7 +19,8 @@ namespace penstock {
 
 class Front {
  public:
-  Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads);
+  Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
+        DamageLog& damage);
 
   // Goes to a position of another front of the same plan. REQUIRES: nothing was assembled yet.
   // InvalidArgument when it is no position of this plan.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/damage_log.h"
 #include "server/engine/file_table.h"
 #include "server/engine/position.h"
 #include "server/engine/read_queue.h"
@@ -25,8 +26,7 @@ struct FrontContext {
   FileTable& files;
   RecordStore& store;
   ReadQueue& reads;
-  // The pass over the source to which the record pulled last belongs.
-  uint64_t epoch = 0;
+  DamageLog& damage;
 };
 
 enum class Pulled {

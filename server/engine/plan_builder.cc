@@ -54,8 +54,6 @@ void VisitStages(Message& message, const Visit& visit) {
 }
 
 absl::Status InStage(const std::string& stage, const absl::Status& status) {
-  // An error of a nested stage names that one.
-  if (status.message().substr(0, 6) == "stage ") return status;
   return absl::Status(status.code(), absl::StrCat("stage ", stage, ": ", status.message()));
 }
 
@@ -97,6 +95,7 @@ PlanBuilder::PlanBuilder(v1::PipelineSpec spec, FileSystem& files)
 FileRange PlanBuilder::AddFiles(Manifest files) {
   const FileRange range{static_cast<uint32_t>(manifest_->size()),
                         static_cast<uint32_t>(files.size())};
+  sources_.push_back(range);
   manifest_->insert(manifest_->end(), std::make_move_iterator(files.begin()),
                     std::make_move_iterator(files.end()));
   return range;
@@ -127,6 +126,7 @@ void PlanBuilder::SetSource(std::unique_ptr<Loader> loader, FileRange files, Ord
 
 void PlanBuilder::AddOrder(OrderFactory make) {
   stage_kinds_[stage_] = StageKind::kOrder;
+  dataset_.indexed.reset();
   auto node = std::make_unique<OrderNode>();
   node->stage = stage_;
   node->make = std::move(make);
@@ -138,6 +138,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op) {
   stage_kinds_[stage_] = StageKind::kWork;
   dataset_.signature = op->output();
   dataset_.structure = DictStructure(op->output());
+  dataset_.indexed.reset();
   WorkNode& before = *dataset_.work;
   if (before.kind == WorkNode::Kind::kWork) {
     if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
@@ -288,8 +289,9 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
       stage->GetReflection()->GetMessage(*stage, field).New());
   options->CopyFrom(stage->GetReflection()->GetMessage(*stage, field));
   absl::Status status = op->plan(*options, *this);
-  stage_ = index;
-  return status.ok() ? status : InStage(name, status);
+  // The error of a nested stage names that one.
+  if (status.ok() || stage_ != index) return status;
+  return InStage(name, status);
 }
 
 }  // namespace penstock

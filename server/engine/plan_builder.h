@@ -51,6 +51,9 @@ class PlanBuilder {
   // The element's features become those of `op`.
   void AddWork(std::unique_ptr<WorkOp> op);
   void SetBatch(uint32_t rows, bool drop_remainder);
+  // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
+  void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }
+  const std::optional<IndexedFiles>& indexed() const { return dataset_.indexed; }
   void SetEndless(bool endless) { dataset_.endless = endless; }
 
   // For ops with several inputs. What stands before the stage, if anything, is the first of them.
@@ -86,6 +89,7 @@ class PlanBuilder {
   v1::Stage* stage_message_ = nullptr;
   Dataset dataset_;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
+  std::vector<FileRange> sources_;  // which of its files each source reads
   std::vector<std::string> notices_;
 };
 

@@ -25,6 +25,7 @@ class PlanImpl final : public Plan {
   std::string Explain() const override;
 
   FileSystem& files() const { return built_.files_; }
+  const std::vector<FileRange>& sources() const { return built_.sources_; }
   const Manifest& manifest() const { return *built_.manifest_; }
   const std::vector<std::string>& stage_names() const { return built_.stage_names_; }
   const std::vector<StageKind>& stage_kinds() const { return built_.stage_kinds_; }

@@ -1,5 +1,7 @@
 #include "server/engine/read_queue.h"
 
+#include "server/io/tfrecord_reader.h"
+
 namespace penstock {
 namespace {
 
@@ -25,35 +27,50 @@ ReadRequest* ReadQueue::Pop() {
 }
 
 uint64_t ChunkReader::Run(ReadRequest* request) {
-  uint64_t bytes_read = 0;
   request->records.clear();
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
-  if (file.ok()) {
-    ReadChunk(**file, request->offset, request->expect_late, &chunk_);
-    bytes_read = chunk_.bytes_read;
-    request->records.reserve(chunk_.records.size());
-    for (const RecordChunk::Record& record : chunk_.records) {
-      const uint8_t* data = record.late ? nullptr : cells_.Keep(chunk_.data(record), record.length);
-      request->records.push_back({data, record.offset, record.length, request->file});
-    }
-    request->error = chunk_.error.ok() ? absl::OkStatus()
-                                       : WithAddress(chunk_.error, **file, chunk_.error_offset);
-    request->end_of_file = chunk_.end_of_file;
-    request->next_offset = chunk_.next_offset;
-    request->next_is_late = chunk_.next_is_late;
-    if (!chunk_.end_of_file && !chunk_.next_is_late) {
-      // The read before this one asked for all but the last part.
-      const uint64_t asked =
-          request->offset == 0 ? chunk_.next_offset : request->offset + kReadAheadBytes;
-      const uint64_t wanted = chunk_.next_offset + kReadAheadBytes;
-      if (wanted > asked) (*file)->WillNeed(asked, wanted - asked);
-    }
-  } else {
-    request->error = file.status();
-  }
+  request->damage.clear();
+  RecordChunk& chunk = request->format->is_stream() ? stream_chunk_ : chunk_;
+  chunk.bytes_read = 0;
+  request->error = Read(request);
   // From the store on the request is the front's.
   request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
-  return bytes_read;
+  return chunk.bytes_read;
+}
+
+absl::Status ChunkReader::Read(ReadRequest* request) {
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
+  if (!file.ok()) return file.status();
+  const ReadFormat& format = *request->format;
+  RecordChunk& chunk = format.is_stream() ? stream_chunk_ : chunk_;
+  if (format.is_stream()) {
+    if (*request->stream == nullptr) {
+      absl::StatusOr<std::unique_ptr<RecordStream>> stream =
+          RecordStream::Open(*file, format.compression, format.stream);
+      if (!stream.ok()) return stream.status();
+      *request->stream = *std::move(stream);
+    }
+    (*request->stream)->Next(&chunk);
+  } else {
+    ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
+  }
+  request->records.reserve(chunk.records.size());
+  for (const RecordChunk::Record& record : chunk.records) {
+    const uint8_t* data = record.late ? nullptr : cells_.Keep(chunk.data(record), record.length);
+    request->records.push_back({data, record.offset, record.length, request->file, 0});
+  }
+  request->damage = chunk.damage;
+  request->end_of_file = chunk.end_of_file;
+  request->next_offset = chunk.next_offset;
+  request->next_is_late = chunk.next_is_late;
+  if (format.is_stream()) return chunk.error;
+  if (!chunk.end_of_file && !chunk.next_is_late) {
+    // The read before this one asked for all but the last part.
+    const uint64_t asked =
+        request->offset == 0 ? chunk.next_offset : request->offset + kReadAheadBytes;
+    const uint64_t wanted = chunk.next_offset + kReadAheadBytes;
+    if (wanted > asked) (*file)->WillNeed(asked, wanted - asked);
+  }
+  return chunk.error.ok() ? absl::OkStatus() : WithAddress(chunk.error, **file, chunk.error_offset);
 }
 
 }  // namespace penstock

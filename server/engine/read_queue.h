@@ -8,24 +8,40 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 
 #include "server/engine/file_table.h"
 #include "server/engine/record.h"
 #include "server/engine/record_store.h"
-#include "server/io/tfrecord_reader.h"
+#include "server/io/byte_stream.h"
+#include "server/io/record_stream.h"
 
 namespace penstock {
+
+// How the files of a source are read. Constant for a plan.
+struct ReadFormat {
+  Compression compression = Compression::kNone;
+  RecordStreamOptions stream;  // the records' format, and what is done about damage
+
+  // Plain TFRecords are read anywhere; everything else from the beginning on.
+  bool is_stream() const {
+    return compression != Compression::kNone || stream.format != RecordFormat::kTfrecord;
+  }
+};
 
 struct ReadRequest {
   // Set by the front.
   FileTable* files = nullptr;
   uint32_t file = 0;
+  const ReadFormat* format = nullptr;
+  std::unique_ptr<RecordStream>* stream = nullptr;  // the file's; opened by its first request
   uint64_t offset = 0;
   bool expect_late = false;
 
   // Set by the worker.
   RecordList records;
+  std::vector<Damage> damage;  // behind the records
   absl::Status error;  // what stopped the reading behind the last record
   bool end_of_file = false;
   uint64_t next_offset = 0;
@@ -56,7 +72,10 @@ class ChunkReader {
   uint64_t Run(ReadRequest* request);
 
  private:
-  RecordChunk chunk_;
+  absl::Status Read(ReadRequest* request);
+
+  RecordChunk chunk_;         // of plain TFRecords
+  RecordChunk stream_chunk_;  // its bytes belong to the stream
   CellCache cells_;
 };
 

@@ -33,15 +33,32 @@ void RecordStore::Take(size_t size_class, size_t count, std::vector<uint8_t*>* c
   free.resize(free.size() - count);
 }
 
+uint8_t* RecordStore::TakeLarge(uint32_t length) {
+  MemoryBlock memory = AllocateMemoryBlock(length + kPadding);
+  uint8_t* const record = memory.get();
+  std::lock_guard<std::mutex> lock(mutex_);
+  large_.emplace(record, std::move(memory));
+  return record;
+}
+
 void RecordStore::Release(absl::Span<const RecordRef> records) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const RecordRef& record : records) {
-    if (record.data != nullptr)
+    if (record.data == nullptr) continue;
+    if (record.length > kLateRecordBytes) {
+      large_.erase(record.data);
+    } else {
       classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
+    }
   }
 }
 
 const uint8_t* CellCache::Keep(const uint8_t* data, uint32_t length) {
+  if (length > kLateRecordBytes) {
+    uint8_t* record = store_.TakeLarge(length);
+    std::memcpy(record, data, length);
+    return record;
+  }
   const size_t size_class = RecordStore::ClassOf(length);
   std::vector<uint8_t*>& cells = classes_[size_class];
   if (cells.empty()) store_.Take(size_class, kBulk, &cells);

@@ -8,20 +8,22 @@
 // Threads:  safe from any thread; a CellCache belongs to one thread and takes cells in bulk, so
 //           that the lock is rare.
 // Owns:     all cells, until destruction.
-// Limits:   records of up to kLateRecordBytes. A cell is at most 15 bytes larger than a record
-//           below 128 bytes, and 63 above, where it begins on a cache line.
+// Limits:   a cell is at most 15 bytes larger than a record below 128 bytes, and 63 above, where it
+//           begins on a cache line. A record above kLateRecordBytes, of a stream that cannot be read
+//           again, has memory of its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "server/base/memory_block.h"
 #include "server/engine/record.h"
-#include "server/io/tfrecord_reader.h"
+#include "server/io/record_chunk.h"
 
 namespace penstock {
 
@@ -44,6 +46,9 @@ class RecordStore {
   // Adds `count` cells to `cells`.
   void Take(size_t size_class, size_t count, std::vector<uint8_t*>* cells);
 
+  // Memory for one record above kLateRecordBytes.
+  uint8_t* TakeLarge(uint32_t length);
+
   // The records are no longer needed.
   void Release(absl::Span<const RecordRef> records);
 
@@ -57,6 +62,7 @@ class RecordStore {
   std::mutex mutex_;
   std::vector<SizeClass> classes_;                            // under mutex_
   std::vector<MemoryBlock> slabs_;    // under mutex_
+  std::unordered_map<const uint8_t*, MemoryBlock> large_;  // under mutex_
 };
 
 // One reader's stock of cells.

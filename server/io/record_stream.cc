@@ -182,7 +182,7 @@ void RecordStream::NextLines(RecordChunk* chunk) {
     if (window_.size() > searched) continue;
     // The last line, without an end of its own.
     const uint8_t* const last = window_.data() + searched;
-    if (searched > 0 && !(searched == 1 && last[-1] == '\r'))
+    if (std::any_of(window_.data(), last, [](uint8_t byte) { return byte != '\r'; }))
       (void)TakeLine(chunk, window_.data(), last);
     taken_ = window_.size();
     if (error_.ok()) End(chunk);
@@ -192,7 +192,13 @@ void RecordStream::NextLines(RecordChunk* chunk) {
 
 // The line of [begin, end) is the next one. False when it is too long, and the chunk ends.
 bool RecordStream::TakeLine(RecordChunk* chunk, const uint8_t* begin, const uint8_t* end) {
-  const uint64_t length = end - begin - (end > begin && end[-1] == '\r' ? 1 : 0);
+  uint64_t length = end - begin;
+  if (end > begin && end[-1] == '\r') --length;
+  if (std::memchr(begin, '\r', length) != nullptr) {
+    // They may be anywhere: what is left moves together, in the window's own memory.
+    uint8_t* const line = const_cast<uint8_t*>(begin);
+    length = std::remove(line, line + length, uint8_t{'\r'}) - line;
+  }
   if (length > kMaxRecordBytes) {
     if (taken_ == 0) DropLongLine(chunk);
     return false;

@@ -25,7 +25,7 @@ namespace penstock {
 enum class RecordFormat : uint8_t {
   kTfrecord,
   // Lines without their ends, "\n" or "\r\n". A last line needs none, and an end makes no empty line
-  // behind it: tf.data's, but for a "\r" elsewhere, which tf.data drops and this keeps.
+  // behind it. As in tf.data, a "\r" elsewhere is dropped too.
   kTextLine,
   // header_bytes, then records of record_bytes, then footer_bytes.
   kFixedLength,

@@ -19,7 +19,7 @@ class RangeOp final : public OrderOp {
       if (next_ == count_) return Pulled::kEnd;
       // Modulo 2^64, in which no partial result overflows.
       const uint64_t value = static_cast<uint64_t>(start_) + next_ * static_cast<uint64_t>(step_);
-      out.push_back({nullptr, value, 0, file_});
+      out.push_back({nullptr, value, 0, file_, 0});
     }
     return Pulled::kSome;
   }

@@ -12,15 +12,16 @@ namespace {
 class RepeatOp final : public ChainedOrderOp {
  public:
   // No count: without end.
-  RepeatOp(FrontContext& context, std::unique_ptr<OrderOp> input, std::optional<uint64_t> count)
-      : ChainedOrderOp(std::move(input)), context_(context), count_(count) {}
+  RepeatOp(std::unique_ptr<OrderOp> input, std::optional<uint64_t> count)
+      : ChainedOrderOp(std::move(input)), count_(count) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
       if (IsOver()) return Pulled::kEnd;
-      if (out.empty()) context_.epoch = first_epoch_ + pass_;
       const uint64_t before = *pulled;
+      const size_t refs_before = out.size();
       const Pulled result = input().Pull(count, out, pulled);
+      for (size_t i = refs_before; i < out.size(); ++i) out[i].epoch = first_epoch_ + pass_;
       has_elements_ = has_elements_ || *pulled > before;
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       if (result == Pulled::kEnd && !NextPass()) return Pulled::kEnd;
@@ -98,7 +99,6 @@ class RepeatOp final : public ChainedOrderOp {
     return true;
   }
 
-  FrontContext& context_;
   const std::optional<uint64_t> count_;
   uint64_t first_epoch_ = 0;
   uint64_t pass_ = 0;
@@ -115,8 +115,8 @@ const OpRegistration<v1::Repeat> kRepeat(
         count = options.count();
       }
       if (!count) plan.SetEndless(true);
-      plan.AddOrder([count](FrontContext& context, OrderInputs inputs) {
-        return std::make_unique<RepeatOp>(context, std::move(inputs[0]), count);
+      plan.AddOrder([count](FrontContext&, OrderInputs inputs) {
+        return std::make_unique<RepeatOp>(std::move(inputs[0]), count);
       });
       return absl::OkStatus();
     });

@@ -90,9 +90,6 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
       {good + kParse, kInvalid,
        "stage parse_example_2: expected one string scalar, found 1 feature(s), the first \"n\" "
        "int64 ()"},
-      {kSource, kInvalid, "stage tfrecord: the pipeline's output \"value\" is string ()"},
-      {std::string(kSource) + "stage { parse_example { feature { key: 'd' bytes {} } } }", kInvalid,
-       "output \"d\" is string ()"},
       {good + "stage { map { } }", kInvalid, "stage map: expected at least one out, found none"},
       {good + "stage { map { constant { name: 'A' } out: 'x = n' } }", kInvalid,
        "constant A: expected one of value and int_value, found none"},

@@ -62,7 +62,8 @@ TEST_CASE("Lines are those of tf.data's TextLineDataset") {
       {std::string("a\0b\n", 4), {std::string("a\0b", 3)}},
       {large + "\n" + large + "\r\nend", {large, large, "end"}},
       // Not tf.data's, which drops it.
-      {"a\rb\n", {"a\rb"}},
+      {"a\rb\n", {"ab"}},
+      {"\ra\r\r\nb", {"a", "b"}},
   };
   for (const auto& line : cases) {
     INFO(line.text.substr(0, 20));

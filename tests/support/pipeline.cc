@@ -15,7 +15,7 @@ namespace penstock::test {
 namespace {
 
 // What a batch's strings may take in all.
-constexpr size_t kVariableBytes = 1 << 20;
+constexpr size_t kVariableBytes = 4 << 20;
 // Turns a hang into a failure.
 constexpr std::chrono::seconds kHangs{120};
 

@@ -1,0 +1,340 @@
+#include "server/engine/file_records.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/file_stream.h"
+#include "server/engine/interleave_state.h"
+#include "server/engine/record_loader.h"
+
+namespace penstock {
+namespace {
+
+constexpr int64_t kMaxCycleLength = 1024;
+// Fewer records are read and dropped rather than sought.
+constexpr uint64_t kSeeksFrom = 4096;
+// A fraction is judged from so many records on, and at the end of a pass.
+constexpr uint64_t kJudgedFrom = 1000;
+
+class FileRecordsOp final : public OrderOp {
+ public:
+  FileRecordsOp(FrontContext& context, FileRange files, const std::string& stage,
+                const FileRecordsOptions& options)
+      : context_(context),
+        files_(files),
+        stage_(stage),
+        options_(options),
+        cycle_(options.cycle_length) {}
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
+    const uint64_t before = *pulled;
+    const Pulled result = TakeRecords(count, out, pulled);
+    taken_ += *pulled - before;
+    if (result == Pulled::kEnd && !JudgeFraction(/*at_end=*/true)) return Pulled::kFailed;
+    return result;
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
+    const uint64_t left_out = count - *skipped;
+    if (left_out < kSeeksFrom || !Count())
+      return SkipByPulling(*this, context_.store, count, skipped);
+    const uint64_t before = taken_;
+    if (!Seek(taken_ + left_out)) return Pulled::kFailed;
+    *skipped += taken_ - before;
+    return *skipped == count ? Pulled::kSome : Pulled::kEnd;
+  }
+
+  void Restart(uint64_t epoch) override {
+    CloseAll();
+    epoch_ = epoch;
+    next_file_ = 0;
+    position_ = 0;
+    taken_of_block_ = 0;
+    taken_ = 0;
+    skipped_ = 0;
+    resume_at_ = 0;
+  }
+
+  void Save(Position& position) const override {
+    position.Add(epoch_);
+    position.Add(taken_ + resume_at_);
+    position.Add(skipped_);
+  }
+
+  absl::Status Restore(Position& position) override {
+    Restart(position.Take());
+    resume_at_ = position.Take();
+    skipped_at_resume_ = position.Take();
+    return absl::OkStatus();
+  }
+
+  std::optional<uint64_t> Count() override {
+    if (counted_) return count_;
+    counted_ = true;
+    // Where a damaged record ends its file, only reading tells.
+    if (options_.format.is_stream() || options_.damage.skip_shard) return std::nullopt;
+    uint64_t sum = 0;
+    std::vector<uint64_t> counts;
+    for (uint32_t i = 0; i < files_.count; ++i) {
+      const auto index = context_.files.Index(files_.first + i, options_.format.stream.on_damage);
+      // A damaged file is reported when its records are read, in their order.
+      if (!index.ok()) return std::nullopt;
+      counts.push_back((*index)->size());
+      sum += (*index)->size();
+    }
+    counts_ = std::move(counts);
+    count_ = sum;
+    return count_;
+  }
+
+  uint32_t width() const override { return 1; }
+  absl::Status status() const override { return status_; }
+
+ private:
+  Pulled GoToPosition() {
+    if (resume_at_ == 0) return Pulled::kSome;
+    const uint64_t target = std::exchange(resume_at_, 0);
+    uint64_t skipped = 0;
+    const Pulled result = Skip(target, &skipped);
+    if (result != Pulled::kSome) {
+      resume_at_ = target - skipped;
+      return result;
+    }
+    // What was skipped on the way is in the cursor, whether it was met again or sought over.
+    skipped_ = skipped_at_resume_;
+    return Pulled::kSome;
+  }
+
+  Pulled TakeRecords(uint64_t count, RecordList& out, uint64_t* pulled) {
+    while (*pulled < count) {
+      if (num_open_ == 0 && next_file_ == files_.count) return Pulled::kEnd;
+      std::unique_ptr<FileStream>& stream = cycle_[position_];
+      if (!stream && !OpenNext(&stream)) {
+        Advance();
+        continue;
+      }
+      RecordRef record;
+      Pulled result = stream->Next(&record);
+      if (result == Pulled::kFailed && options_.damage.skip_shard &&
+          absl::IsDataLoss(stream->status())) {
+        stream->damage().push_back({0, kDamageToTheEnd, DamageReason::kLengthChecksum});
+        result = Pulled::kEnd;
+      }
+      if (!stream->damage().empty() && !NoteDamage(*stream)) return Pulled::kFailed;
+      switch (result) {
+        case Pulled::kSome:
+          out.push_back(record);
+          ++*pulled;
+          if (++taken_of_block_ == options_.block_length) Advance();
+          break;
+        case Pulled::kEnd:
+          Retire(std::move(stream));
+          --num_open_;
+          Advance();
+          break;
+        case Pulled::kBlocked:
+          return Pulled::kBlocked;
+        case Pulled::kFailed:
+          Fail(stream->status());
+          return Pulled::kFailed;
+      }
+    }
+    return Pulled::kSome;
+  }
+
+  // Counts what was passed over; false when it is too much.
+  bool NoteDamage(FileStream& stream) {
+    for (const Damage& damage : stream.damage()) {
+      ++skipped_;
+      context_.damage.Add({stream.file(), epoch_, damage});
+    }
+    stream.damage().clear();
+    if (skipped_ > options_.damage.skipped_max) {
+      Fail(absl::DataLossError(absl::StrCat("too many damaged places: ", skipped_, " > ",
+                                            options_.damage.skipped_max, " (max_skipped)")));
+      return false;
+    }
+    return JudgeFraction(/*at_end=*/false);
+  }
+
+  bool JudgeFraction(bool at_end) {
+    const double all = static_cast<double>(skipped_ + taken_);
+    if (skipped_ == 0 || (!at_end && all < kJudgedFrom)) return true;
+    const double fraction = static_cast<double>(skipped_) / all;
+    if (fraction <= options_.damage.skipped_fraction_max) return true;
+    Fail(absl::DataLossError(absl::StrCat(
+        "too large a part is damaged: ", skipped_, " of ", skipped_ + taken_, ", ", fraction, " > ",
+        options_.damage.skipped_fraction_max, " (max_skipped_fraction)")));
+    return false;
+  }
+
+  void Fail(const absl::Status& status) {
+    status_ = absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
+  }
+
+  // Goes to the state behind `records` records of this pass. REQUIRES: Count() knows it.
+  bool Seek(uint64_t records) {
+    CloseAll();
+    const InterleaveState state =
+        InterleaveAfter(records, counts_, options_.cycle_length, options_.block_length);
+    for (size_t i = 0; i < cycle_.size(); ++i) {
+      if (!state.cycle[i].open) continue;
+      const uint32_t file = state.cycle[i].file;
+      const auto index = context_.files.Index(files_.first + file, options_.format.stream.on_damage);
+      if (!index.ok()) {
+        Fail(index.status());
+        return false;
+      }
+      const uint64_t ordinal = state.cycle[i].ordinal;
+      cycle_[i] = Open(file, ordinal < (*index)->size() ? (*index)->offset(ordinal)
+                                                        : (*index)->data_bytes());
+      ++num_open_;
+    }
+    next_file_ = state.next_file;
+    position_ = state.position;
+    taken_of_block_ = state.taken_of_block;
+    taken_ = state.taken;
+    return true;
+  }
+
+  void Advance() {
+    position_ = position_ + 1 == cycle_.size() ? 0 : position_ + 1;
+    taken_of_block_ = 0;
+  }
+
+  bool OpenNext(std::unique_ptr<FileStream>* stream) {
+    if (next_file_ == files_.count) return false;
+    *stream = upcoming_ ? std::move(upcoming_) : Open(next_file_, 0);
+    ++next_file_;
+    ++num_open_;
+    // The file after it is read ahead, so that its turn does not begin with a wait.
+    if (next_file_ < files_.count) upcoming_ = Open(next_file_, 0);
+    return true;
+  }
+
+  std::unique_ptr<FileStream> Open(uint32_t file, uint64_t offset) {
+    return std::make_unique<FileStream>(context_, options_.format, files_.first + file, offset);
+  }
+
+  void CloseAll() {
+    for (std::unique_ptr<FileStream>& stream : cycle_) {
+      if (stream) Retire(std::move(stream));
+    }
+    if (upcoming_) Retire(std::move(upcoming_));
+    num_open_ = 0;
+  }
+
+  void Retire(std::unique_ptr<FileStream> stream) {
+    std::erase_if(retired_, [](const std::unique_ptr<FileStream>& old) { return old->Close(); });
+    if (!stream->Close()) retired_.push_back(std::move(stream));
+    stream.reset();
+  }
+
+  FrontContext& context_;
+  const FileRange files_;
+  const std::string stage_;
+  const FileRecordsOptions options_;
+  std::vector<std::unique_ptr<FileStream>> cycle_;
+  std::unique_ptr<FileStream> upcoming_;
+  std::vector<std::unique_ptr<FileStream>> retired_;  // wait for their last read
+  bool counted_ = false;
+  std::optional<uint64_t> count_;
+  std::vector<uint64_t> counts_;  // of each file; valid with count_
+  uint64_t epoch_ = 0;
+  uint32_t next_file_ = 0;
+  size_t num_open_ = 0;
+  size_t position_ = 0;  // in cycle_
+  uint64_t taken_of_block_ = 0;
+  uint64_t taken_ = 0;    // in this pass
+  uint64_t skipped_ = 0;  // damaged places in this pass
+  uint64_t resume_at_ = 0;  // records to leave out before the next one
+  uint64_t skipped_at_resume_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace
+
+OrderFactory FileRecords(FileRange files, const std::string& stage,
+                         const FileRecordsOptions& options) {
+  return [files, stage, options](FrontContext& context, OrderInputs) {
+    return std::make_unique<FileRecordsOp>(context, files, stage, options);
+  };
+}
+
+absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::string>& patterns,
+                             const FileRecordsOptions& options, PlanBuilder& plan) {
+  if (patterns.empty())
+    return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
+  Manifest manifest;
+  for (const std::string& pattern : patterns) {
+    absl::StatusOr<std::vector<std::string>> paths = plan.files().Glob(pattern);
+    if (!paths.ok()) return paths.status();
+    for (const std::string& path : *paths) {
+      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
+      if (!file.ok()) return file.status();
+      manifest.push_back({path, (*file)->size(), !options.format.is_stream()});
+    }
+  }
+  std::sort(manifest.begin(), manifest.end(),
+            [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
+  if (std::all_of(manifest.begin(), manifest.end(),
+                  [](const FileEntry& file) { return file.size_bytes == 0; })) {
+    return absl::InvalidArgumentError(absl::StrCat("all ", manifest.size(),
+                                                   " files are empty, such as ",
+                                                   manifest.front().path));
+  }
+  const FileRange files = plan.AddFiles(std::move(manifest));
+  plan.SetSource(std::make_unique<RecordLoader>(), files,
+                 FileRecords(files, plan.stage(), options));
+  if (!options.format.is_stream() && !options.damage.skip_shard)
+    plan.SetIndexed({files, options.format.stream.on_damage});
+  return absl::OkStatus();
+}
+
+absl::Status ReadCycle(bool has_cycle_length, int64_t cycle_length, bool has_block_length,
+                       int64_t block_length, FileRecordsOptions* options) {
+  if (has_cycle_length) {
+    if (cycle_length < 1 || cycle_length > kMaxCycleLength) {
+      return absl::InvalidArgumentError(absl::StrCat("cycle_length: expected 1 to ",
+                                                     kMaxCycleLength, ", found ", cycle_length));
+    }
+    options->cycle_length = static_cast<uint32_t>(cycle_length);
+  }
+  if (has_block_length) {
+    if (block_length < 1 || block_length > INT32_MAX) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("block_length: expected at least 1, found ", block_length));
+    }
+    options->block_length = static_cast<uint64_t>(block_length);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadDamagePolicy(const v1::DamagePolicy& policy, FileRecordsOptions* options) {
+  DamagePolicy& damage = options->damage;
+  damage.skip_record = policy.on_damage() == v1::DamagePolicy::SKIP_RECORD;
+  damage.skip_shard = policy.on_damage() == v1::DamagePolicy::SKIP_SHARD;
+  if (damage.skip_record) options->format.stream.on_damage = OnDamage::kSkipRecord;
+  if (policy.has_max_skipped()) {
+    if (policy.max_skipped() < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "damage.max_skipped: expected at least 0, found ", policy.max_skipped()));
+    }
+    damage.skipped_max = static_cast<uint64_t>(policy.max_skipped());
+  }
+  if (policy.has_max_skipped_fraction()) {
+    if (!(policy.max_skipped_fraction() >= 0 && policy.max_skipped_fraction() <= 1)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "damage.max_skipped_fraction: expected 0 to 1, found ", policy.max_skipped_fraction()));
+    }
+    damage.skipped_fraction_max = policy.max_skipped_fraction();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

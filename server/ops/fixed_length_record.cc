@@ -1,0 +1,37 @@
+#include "absl/strings/str_cat.h"
+#include "server/engine/file_records.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+absl::Status CheckBytes(const char* field, int64_t bytes, int64_t least) {
+  if (bytes >= least && bytes <= static_cast<int64_t>(kMaxRecordBytes)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", least, " to ",
+                                                 kMaxRecordBytes, ", found ", bytes));
+}
+
+const OpRegistration<v1::FixedLengthRecord> kFixedLengthRecord(
+    "fixed_length_record",
+    [](const v1::FixedLengthRecord& options, PlanBuilder& plan) -> absl::Status {
+      FileRecordsOptions records;
+      records.format.stream.format = RecordFormat::kFixedLength;
+      absl::Status status = CheckBytes("record_bytes", options.record_bytes(), 1);
+      if (status.ok()) status = CheckBytes("header_bytes", options.header_bytes(), 0);
+      if (status.ok()) status = CheckBytes("footer_bytes", options.footer_bytes(), 0);
+      if (!status.ok()) return status;
+      records.format.stream.record_bytes = options.record_bytes();
+      records.format.stream.header_bytes = options.header_bytes();
+      records.format.stream.footer_bytes = options.footer_bytes();
+      absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
+      if (!compression.ok()) return compression.status();
+      records.format.compression = *compression;
+      status = ReadCycle(options.has_cycle_length(), options.cycle_length(),
+                         options.has_block_length(), options.block_length(), &records);
+      if (!status.ok()) return status;
+      return PlanFileRecords(options.files(), records, plan);
+    },
+    OpPlace::kSource);
+
+}  // namespace
+}  // namespace penstock

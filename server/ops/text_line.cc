@@ -1,0 +1,24 @@
+#include "server/engine/file_records.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+const OpRegistration<v1::TextLine> kTextLine(
+    "text_line",
+    [](const v1::TextLine& options, PlanBuilder& plan) -> absl::Status {
+      FileRecordsOptions records;
+      records.format.stream.format = RecordFormat::kTextLine;
+      absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
+      if (!compression.ok()) return compression.status();
+      records.format.compression = *compression;
+      absl::Status status =
+          ReadCycle(options.has_cycle_length(), options.cycle_length(), options.has_block_length(),
+                    options.block_length(), &records);
+      if (!status.ok()) return status;
+      return PlanFileRecords(options.files(), records, plan);
+    },
+    OpPlace::kSource);
+
+}  // namespace
+}  // namespace penstock
