@@ -20,7 +20,7 @@ class ContractFiles {
     const int64_t sizes[] = {5, 0, 13, 1, 40, 0, 5};
     for (int64_t i = 0; i < 7; ++i) {
       const std::string path = folder / absl::StrCat("shard-", i, ".tfrecord");
-      WriteShard(path, 100 * i, sizes[i]);
+      WriteShard(path, 1000 + 100 * i, sizes[i]);  // numbers of two bytes: equal sizes for equal counts
       WriteFile(path + ".gz", Gzip(ReadFile(path)));
     }
     // Several chunks, and records that are read late.
