@@ -196,7 +196,8 @@ absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step&
     const RecordRef& record = step.records[size_t(row) * plan_.width() + i];
     if (record.file >= plan_.manifest().size() || plan_.manifest()[record.file].path.empty())
       continue;
-    return files_.WithRecordAddress(status, record.file, record.offset);
+    const RecordRef place = plan_.work().SourceOf(record.file)->loader->Locate(record);
+    return files_.WithRecordAddress(status, place.file, place.offset);
   }
   return status;
 }

@@ -34,6 +34,17 @@ uint32_t WorkNode::FirstFile() const {
   return lowest;
 }
 
+const WorkNode* WorkNode::SourceOf(uint32_t file) const {
+  if (kind == Kind::kLoad) return first_file <= file ? this : nullptr;
+  const WorkNode* nearest = nullptr;
+  for (const std::unique_ptr<WorkNode>& input : inputs) {
+    const WorkNode* found = input->SourceOf(file);
+    if (found != nullptr && (nearest == nullptr || found->first_file > nearest->first_file))
+      nearest = found;
+  }
+  return nearest;
+}
+
 void WorkNode::MoveReferences(uint32_t by) {
   reference += by;
   for (const std::unique_ptr<WorkNode>& input : inputs) input->MoveReferences(by);

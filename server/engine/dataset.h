@@ -49,6 +49,8 @@ struct WorkNode {
 
   // The first file of the source of an element's first reference, of the lowest branch.
   uint32_t FirstFile() const;
+  // The kLoad node of the source that a file belongs to; null when there is none.
+  const WorkNode* SourceOf(uint32_t file) const;
   // Counts references from `by` on, behind those of other inputs.
   void MoveReferences(uint32_t by);
 

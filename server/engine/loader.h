@@ -33,6 +33,9 @@ class Loader {
   // As WorkOp::Run.
   virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                          Arena& arena) const = 0;
+
+  // Where the record of a reference lies: its offset and file.
+  virtual RecordRef Locate(const RecordRef& reference) const { return reference; }
 };
 
 }  // namespace penstock

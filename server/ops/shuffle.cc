@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/random.h"
+#include "server/engine/global_records.h"
 #include "server/engine/op_registry.h"
 
 namespace penstock {
@@ -251,8 +252,34 @@ int64_t DrawSeed() {
   return static_cast<int64_t>((uint64_t{device()} << 32 | device()) >> 1);
 }
 
+// A permutation of the source takes its place.
+absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle,
+                        PlanBuilder& plan) {
+  if (options.buffer_size() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "buffer_size: a global shuffle has no buffer; expected none, found ",
+        options.buffer_size()));
+  }
+  if (!plan.indexed()) {
+    return absl::InvalidArgumentError(
+        "global: expected to stand directly behind a tfrecord of uncompressed files, whose index it "
+        "permutes; for other sources give a buffer_size, recompress (penstock write) or move it");
+  }
+  const IndexedFiles indexed = *plan.indexed();
+  auto records = std::make_shared<GlobalRecords>(indexed, key);
+  plan.SetSource(GlobalLoader(records), indexed.files,
+                 GlobalOrder(records, plan.stage(), reshuffle));
+  return absl::OkStatus();
+}
+
 const OpRegistration<v1::Shuffle> kShuffle(
     "shuffle", [](const v1::Shuffle& options, PlanBuilder& plan) -> absl::Status {
+      v1::Shuffle& resolved = *plan.stage_spec().mutable_shuffle();
+      if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
+      const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
+      const bool reshuffle =
+          !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
+      if (options.global()) return PlanGlobal(options, key, reshuffle, plan);
       if (options.buffer_size() < 1 || options.buffer_size() >= kMaxBufferSize) {
         return absl::InvalidArgumentError(absl::StrCat(
             "buffer_size: expected 1 to ", kMaxBufferSize - 1, ", found ", options.buffer_size()));
@@ -262,11 +289,6 @@ const OpRegistration<v1::Shuffle> kShuffle(
             "shuffles batches, which is not supported yet; put it before batch to shuffle their "
             "elements");
       }
-      v1::Shuffle& resolved = *plan.stage_spec().mutable_shuffle();
-      if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
-      const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
-      const bool reshuffle =
-          !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
       plan.AddOrder([buffer_size = options.buffer_size(), key, reshuffle](FrontContext& context,
                                                                           OrderInputs inputs) {
         return std::make_unique<ShuffleOp>(context, std::move(inputs[0]), buffer_size, key,

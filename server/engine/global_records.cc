@@ -1,0 +1,188 @@
+#include "server/engine/global_records.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/io/tfrecord_reader.h"
+
+namespace penstock {
+namespace {
+
+// Its position: the pass, and the number of records taken of it.
+class GlobalOrderOp final : public OrderOp {
+ public:
+  GlobalOrderOp(FrontContext& context, std::shared_ptr<GlobalRecords> records, std::string stage,
+                bool reshuffle)
+      : context_(context),
+        records_(std::move(records)),
+        stage_(std::move(stage)),
+        reshuffle_(reshuffle) {}
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    if (!Open()) return Pulled::kFailed;
+    const auto order = static_cast<uint32_t>(reshuffle_ ? epoch_ : 0);
+    for (; *pulled < count; ++*pulled) {
+      if (next_ >= records_->size()) return Pulled::kEnd;
+      out.push_back({nullptr, next_++, order, records_->first_file(), 0});
+    }
+    return Pulled::kSome;
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    if (!Open()) return Pulled::kFailed;
+    const uint64_t left = records_->size() - std::min(next_, records_->size());
+    const uint64_t left_out = std::min(count - *skipped, left);
+    next_ += left_out;
+    *skipped += left_out;
+    return *skipped == count ? Pulled::kSome : Pulled::kEnd;
+  }
+
+  void Restart(uint64_t epoch) override {
+    epoch_ = epoch;
+    next_ = 0;
+  }
+  void Save(Position& position) const override {
+    position.Add(epoch_);
+    position.Add(next_);
+  }
+  absl::Status Restore(Position& position) override {
+    epoch_ = position.Take();
+    next_ = position.Take();
+    return absl::OkStatus();
+  }
+  std::optional<uint64_t> Count() override {
+    return Open() ? std::optional(records_->size()) : std::nullopt;
+  }
+  uint32_t width() const override { return 1; }
+  absl::Status status() const override { return status_; }
+
+ private:
+  bool Open() {
+    if (open_) return true;
+    if (status_.ok()) {
+      const absl::Status status = records_->Open(context_.files);
+      if (!status.ok()) {
+        status_ = absl::Status(status.code(),
+                               absl::StrCat("stage ", stage_, ": ", status.message()));
+      }
+    }
+    open_ = status_.ok();
+    return open_;
+  }
+
+  FrontContext& context_;
+  const std::shared_ptr<GlobalRecords> records_;
+  const std::string stage_;
+  const bool reshuffle_;
+  bool open_ = false;
+  uint64_t epoch_ = 0;
+  uint64_t next_ = 0;
+  absl::Status status_;
+};
+
+class GlobalLoaderImpl final : public Loader {
+ public:
+  explicit GlobalLoaderImpl(std::shared_ptr<const GlobalRecords> records)
+      : records_(std::move(records)) {}
+
+  const Signature& output() const override { return output_; }
+
+  RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                 Arena& arena) const override {
+    auto* bytes = arena.AllocateArray<RowBytes>(rows.rows);
+    auto* found = arena.AllocateArray<RecordRef>(rows.rows);
+    out[0].rows = bytes;
+    // The places first, so that their memory comes nearer while others are looked up.
+    std::optional<Permutation> order;
+    uint32_t epoch = 0;
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      if (!order || rows[row].length != epoch) order.emplace(records_->Order(epoch = rows[row].length));
+      found[row] = records_->Find(*order, rows[row].offset);
+      if (const MappedFile* map = records_->Map(found[row].file, files))
+        map->Prefetch(found[row].offset, found[row].length);
+    }
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      const RecordRef& record = found[row];
+      const MappedFile* map =
+          record.length <= kLateRecordBytes ? records_->Map(record.file, files) : nullptr;
+      if (map != nullptr) {
+        uint8_t* copy = arena.Allocate(record.length);
+        absl::Status status = map->CopyRecord(record.offset, absl::MakeSpan(copy, record.length));
+        if (!status.ok()) return {std::move(status), static_cast<int>(row)};
+        bytes[row] = {copy, record.length};
+        continue;
+      }
+      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
+      if (!file.ok()) return {file.status(), static_cast<int>(row)};
+      absl::StatusOr<const uint8_t*> data =
+          ReadRecord(**file, record.offset, record.length, arena);
+      if (!data.ok()) return {data.status(), static_cast<int>(row)};
+      bytes[row] = {*data, record.length};
+    }
+    return {};
+  }
+
+  RecordRef Locate(const RecordRef& reference) const override {
+    return records_->Find(records_->Order(reference.length), reference.offset);
+  }
+
+ private:
+  const std::shared_ptr<const GlobalRecords> records_;
+  const Signature output_ = {{"value", {DType::kString, {}}}};
+};
+
+}  // namespace
+
+absl::Status GlobalRecords::Open(FileTable& files) {
+  if (!indices_.empty()) return absl::OkStatus();
+  std::vector<std::shared_ptr<const RecordIndex>> indices;
+  std::vector<uint64_t> ends;
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < files_.files.count; ++i) {
+    absl::StatusOr<std::shared_ptr<const RecordIndex>> index =
+        files.Index(files_.files.first + i, files_.on_damage);
+    if (!index.ok()) return index.status();
+    end += (*index)->size();
+    ends.push_back(end);
+    indices.push_back(*std::move(index));
+  }
+  maps_ = std::vector<Mapping>(indices.size());
+  ends_ = std::move(ends);
+  indices_ = std::move(indices);
+  return absl::OkStatus();
+}
+
+RecordRef GlobalRecords::Find(const Permutation& order, uint64_t position) const {
+  const uint64_t ordinal = order(position);
+  const auto file = static_cast<uint32_t>(
+      std::upper_bound(ends_.begin(), ends_.end(), ordinal) - ends_.begin());
+  const uint64_t in_file = ordinal - (file == 0 ? 0 : ends_[file - 1]);
+  const RecordIndex& index = *indices_[file];
+  return {nullptr, index.offset(in_file), static_cast<uint32_t>(index.length(in_file)),
+          files_.files.first + file, 0};
+}
+
+const MappedFile* GlobalRecords::Map(uint32_t file, FileTable& files) const {
+  Mapping& mapping = maps_[file - files_.files.first];
+  std::call_once(mapping.once, [&] {
+    absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(files.manifest()[file].path);
+    if (map.ok() && (*map)->size() == files.manifest()[file].size_bytes)
+      mapping.map = *std::move(map);
+  });
+  return mapping.map.get();
+}
+
+OrderFactory GlobalOrder(std::shared_ptr<GlobalRecords> records, const std::string& stage,
+                         bool reshuffle) {
+  return [records, stage, reshuffle](FrontContext& context, OrderInputs) {
+    return std::make_unique<GlobalOrderOp>(context, records, stage, reshuffle);
+  };
+}
+
+std::unique_ptr<Loader> GlobalLoader(std::shared_ptr<const GlobalRecords> records) {
+  return std::make_unique<GlobalLoaderImpl>(std::move(records));
+}
+
+}  // namespace penstock

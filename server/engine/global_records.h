@@ -1,0 +1,60 @@
+// All records of some files in a random order, found by their index: what `shuffle { global: true }` makes of a source.
+//
+// The front deals in positions of the order only; the workers permute them, look the records up and copy them out of mapped files,
+// so that no buffer is filled and any position is at hand at once.
+//
+// Threads:  Open() by the front, before any reference exists; everything else from any thread.
+// Owns:     the maps; the indices are shared.
+// Limits:   8 bytes of memory a record. Files beyond kMaxMappedFiles, and records above kLateRecordBytes, are read instead.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/base/permutation.h"
+#include "server/engine/dataset.h"
+#include "server/engine/loader.h"
+#include "server/engine/order_op.h"
+#include "server/io/mapped_file.h"
+
+namespace penstock {
+
+class GlobalRecords {
+ public:
+  GlobalRecords(IndexedFiles files, uint64_t key) : files_(files), key_(key) {}
+
+  // Loads the indices, or builds them. Once.
+  absl::Status Open(FileTable& files);
+
+  uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+  uint32_t first_file() const { return files_.files.first; }
+
+  // The record at a position of a pass's order: a reference to its place in its file.
+  RecordRef Find(const Permutation& order, uint64_t position) const;
+  Permutation Order(uint64_t epoch) const { return Permutation(size(), key_, epoch); }
+
+  // Null where the file cannot be mapped.
+  const MappedFile* Map(uint32_t file, FileTable& files) const;
+
+ private:
+  const IndexedFiles files_;
+  const uint64_t key_;
+  // Constant after Open().
+  std::vector<std::shared_ptr<const RecordIndex>> indices_;
+  std::vector<uint64_t> ends_;  // the number of records of the files up to each
+
+  struct Mapping {
+    std::once_flag once;
+    std::unique_ptr<MappedFile> map;
+  };
+  mutable std::vector<Mapping> maps_;
+};
+
+// The references: {offset = position, length = low half of the epoch, file = first_file()}.
+OrderFactory GlobalOrder(std::shared_ptr<GlobalRecords> records, const std::string& stage,
+                         bool reshuffle);
+std::unique_ptr<Loader> GlobalLoader(std::shared_ptr<const GlobalRecords> records);
+
+}  // namespace penstock
