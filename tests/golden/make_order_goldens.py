@@ -315,6 +315,8 @@ def fixed_cases():
     name = write("fixed-short.plain", b"HH")
     case("fixed_length_record, no footer", pieces(name, record_bytes=3, header_bytes=2, footer_bytes=1), expect=[],
          error="does not end in a whole record", differs="ends silently")
+    case("fixed_length_record, a file without its header", pieces("empty", "fixed-1.plain", record_bytes=3, header_bytes=2, footer_bytes=1),
+         expect=strings(b"abc", b"def"), differs="refuses a file of no bytes")
     case("fixed_length_record, an empty file", pieces("empty", record_bytes=3), expect=[], error="files are empty",
          differs="has no elements")
 

@@ -27,6 +27,15 @@ class ContractFiles {
     WriteShard(folder / "big.tfrecord", 0, 3000, 40);
     WriteFile(folder / "big.tfrecord.zlib", Zlib(ReadFile(folder / "big.tfrecord")));
     WriteShard(folder / "late.tfrecord", 500, 21, 9000);
+    // Enough records for places to be sought by the index instead of gone to.
+    const int64_t wide_sizes[] = {5000, 0, 300, 7000};
+    for (int64_t i = 0; i < 4; ++i)
+      WriteShard(folder / absl::StrCat("wide-", i, ".tfrecord"), 10000 * i, wide_sizes[i]);
+    // Damage in the length of one record and in the data of others.
+    WriteShard(folder / "hurt-0.tfrecord", 0, 90);
+    WriteShard(folder / "hurt-1.tfrecord", 1000, 70);
+    for (const size_t offset : {20, 1003, 1400, 3990}) FlipBit(folder / "hurt-0.tfrecord", offset);
+    FlipBit(folder / "hurt-1.tfrecord", 2000);
     std::string lines, pieces;
     for (int i = 0; i < 120; ++i) {
       absl::StrAppend(&lines, "line ", i, std::string(i % 17, 'x'), i % 3 == 0 ? "\r\n" : "\n");
@@ -46,6 +55,9 @@ class ContractFiles {
                   {"$SHARDS", "tfrecord { files: 'FOLDER/shard-*.tfrecord' }"},
                   {"$TURNS", "tfrecord { files: 'FOLDER/shard-*.tfrecord' cycle_length: 3 block_length: 2 }"},
                   {"$BIG", "tfrecord { files: 'FOLDER/big.tfrecord' }"},
+                  {"$WIDE", "tfrecord { files: 'FOLDER/wide-*.tfrecord' cycle_length: 3 block_length: 2 }"},
+                  {"$HURT", "tfrecord { files: 'FOLDER/hurt-*.tfrecord' cycle_length: 2 damage { on_damage: SKIP_RECORD } }"},
+                  {"$CUT_SHORT", "tfrecord { files: 'FOLDER/hurt-*.tfrecord' damage { on_damage: SKIP_SHARD } }"},
                   {"$LATE", "tfrecord { files: 'FOLDER/late.tfrecord' }"},
                   {"$GZIP_LINES", "text_line { files: 'FOLDER/lines.txt.gz' compression: 'GZIP' }"},
                   {"$GZIP", "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' cycle_length: 2 }"},

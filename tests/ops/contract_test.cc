@@ -94,6 +94,25 @@ const char* const kPipelines[] = {
     "concatenate { (| $SHARDS | $PARSE |) (| $LATE | $PARSE |) (| $BIG | $PARSE | take { count: 50 } |) } "
     "| shuffle { buffer_size: 30 seed: 1 } | repeat { count: 2 } | batch { batch_size: 16 }",
     "concatenate { (| $LINES |) (| $SHARDS |) } | enumerate {} | batch { batch_size: 16 }",
+    // Places that are sought.
+    "$WIDE | $PARSE | skip { count: 5000 } | batch { batch_size: 400 } | repeat { count: 2 }",
+    "$WIDE | $PARSE | shuffle { buffer_size: 50 seed: 3 } | batch { batch_size: 700 } | repeat { count: 2 }",
+    "$WIDE | shuffle { buffer_size: 9000 seed: 4 } | repeat {} | $PARSE | batch { batch_size: 1000 }",
+    "$WIDE | repeat { count: 2 } | shuffle { buffer_size: 64 seed: 4 } | skip { count: 14000 } | batch { batch_size: 500 }",
+    "zip { (| $WIDE | skip { count: 4500 } |) (| range { stop: 90000 } |) } | repeat {} | shuffle { buffer_size: 5 seed: 1 } "
+    "| batch { batch_size: 999 }",
+    "$WIDE | shuffle { global: true seed: 5 } | repeat { count: 2 } | $PARSE | batch { batch_size: 1000 }",
+    "$SHARDS | shuffle { global: true seed: 5 } | $PARSE | batch { batch_size: 7 } | repeat {}",
+    "$SHARDS | shuffle { global: true seed: 5 } | shard { num_shards: 2 index: 1 } | repeat {} | $PARSE | batch { batch_size: 7 }",
+    "$LATE | shuffle { global: true seed: 6 reshuffle_each_iteration: false } | take { count: 15 } | batch { batch_size: 4 } "
+    "| repeat { count: 3 }",
+    "zip { (| $SHARDS | shuffle { global: true seed: 1 } |) (| $BIG | shuffle { global: true seed: 2 } |) } | repeat {} "
+    "| batch { batch_size: 16 }",
+    // Damage that is passed over.
+    "$HURT | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
+    "$HURT | shuffle { buffer_size: 20 seed: 1 } | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
+    "$CUT_SHORT | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
+    "$CUT_SHORT | shuffle { buffer_size: 20 seed: 1 } | repeat {} | $PARSE | batch { batch_size: 7 }",
     // Compressed, lines and pieces.
     "$GZIP | $PARSE | batch { batch_size: 16 } | repeat { count: 2 }",
     "$GZIP | $PARSE | shuffle { buffer_size: 50 seed: 2 } | repeat { count: 2 } | batch { batch_size: 16 }",
