@@ -3,6 +3,7 @@
 import pathlib
 import re
 import shutil
+import zipfile
 
 import pytest
 
@@ -38,8 +39,13 @@ def spec_of(name, folder):
 
 
 def files_in(folder):
-    """Names and bytes."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """The bytes of every array, by file and name. (A file also holds the time at which it was written.)"""
+    found = {}
+    for path in folder.iterdir():
+        with zipfile.ZipFile(path) as arrays:
+            found[path.name] = {name: arrays.read(name) for name in arrays.namelist()}
+            assert found[path.name]
+    return found
 
 
 @pytest.fixture(scope="session")
