@@ -25,6 +25,7 @@ void AddDelete(CommandLine& line);
 void AddGet(CommandLine& line);
 void AddList(CommandLine& line);
 void AddRun(CommandLine& line);
+void AddSkipped(CommandLine& line);
 void AddStats(CommandLine& line);
 void AddValidate(CommandLine& line);
 

@@ -103,6 +103,16 @@ absl::StatusOr<v1::PipelineStats> DaemonConnection::Stats(const std::string& nam
   return std::move(*response.mutable_stats());
 }
 
+absl::StatusOr<v1::ListSkippedResponse> DaemonConnection::Skipped(const std::string& name) {
+  grpc::ClientContext context;
+  v1::ListSkippedRequest request;
+  v1::ListSkippedResponse response;
+  request.set_name(name);
+  const absl::Status status = FromGrpc(stub_->ListSkipped(&context, request, &response));
+  if (!status.ok()) return status;
+  return std::move(response);
+}
+
 absl::Status DaemonConnection::Delete(const std::string& name) {
   grpc::ClientContext context;
   v1::DeletePipelineRequest request;

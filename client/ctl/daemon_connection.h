@@ -32,6 +32,7 @@ class DaemonConnection {
   absl::StatusOr<v1::ListPipelinesResponse> List();
   absl::StatusOr<v1::Pipeline> Get(const std::string& name);
   absl::StatusOr<v1::PipelineStats> Stats(const std::string& name);
+  absl::StatusOr<v1::ListSkippedResponse> Skipped(const std::string& name);
   absl::Status Delete(const std::string& name);
 
  private:

@@ -44,4 +44,18 @@ std::string DescribeElement(const v1::Pipeline& pipeline) {
   return text;
 }
 
+void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out) {
+  for (const v1::SkippedPlace& place : skipped.places()) {
+    const std::string length =
+        place.length() == 0 ? "to the end" : absl::StrCat(place.length(), " bytes");
+    std::fprintf(out, "%s: offset %llu, %s: %s (epoch %llu)\n", place.file().c_str(),
+                 static_cast<unsigned long long>(place.offset()), length.c_str(),
+                 place.reason().c_str(), static_cast<unsigned long long>(place.epoch()));
+  }
+  if (skipped.count() > static_cast<uint64_t>(skipped.places_size())) {
+    std::fprintf(out, "… %llu damaged places in all\n",
+                 static_cast<unsigned long long>(skipped.count()));
+  }
+}
+
 }  // namespace penstock::ctl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 #include "penstock/v1/control.pb.h"
@@ -31,5 +32,8 @@ std::string ByteCount(uint64_t bytes);
 
 // A line for each tensor of a batch, with aligned columns.
 std::string DescribeElement(const v1::Pipeline& pipeline);
+
+// A line for each damaged place that was skipped, and one for those beyond the list.
+void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out);
 
 }  // namespace penstock::ctl

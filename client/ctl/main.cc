@@ -18,6 +18,7 @@ constexpr AddCommand kCommands[] = {
     AddRun,
     AddCreate,
     AddList,
+    AddSkipped,
     AddGet,
     AddStats,
     AddDelete,

@@ -13,6 +13,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
 #include "client/ctl/npz.h"
 #include "client/ctl/spec_arguments.h"
 #include "penstock.hpp"
@@ -100,6 +101,8 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   const auto pipeline = daemon->Create(*source, cursor);
   if (!pipeline.ok()) return Report("run", pipeline.status());
   const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);
+  if (const auto skipped = daemon->Skipped(pipeline->name()); skipped.ok())
+    PrintSkipped(*skipped, stderr);
   if (!daemon->is_private()) {
     const absl::Status deleted = daemon->Delete(pipeline->name());
     if (status.ok()) return Report("run", deleted);

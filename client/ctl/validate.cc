@@ -20,6 +20,7 @@ absl::Status Validate(const std::string& socket, const SpecArguments& arguments,
   const auto answer = daemon->Validate(*source);
   if (!answer.ok()) return answer.status();
   std::printf("%s", DescribeElement(answer->pipeline()).c_str());
+  std::printf("cursor: %s\n", answer->pipeline().cursor().c_str());
   if (explain) std::printf("\n%s", answer->explanation().c_str());
   return absl::OkStatus();
 }

@@ -16,9 +16,16 @@
 
 namespace penstock {
 
+// What going on from a cursor takes. From the cheapest on.
+enum class CursorClass {
+  kSeek,         // the same time at any position
+  kReplayOrder,  // the order is gone through again, but no record is parsed
+};
+
 // One order op and what feeds it.
 struct OrderNode {
   int stage = 0;
+  CursorClass cursor_class = CursorClass::kSeek;
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
 };

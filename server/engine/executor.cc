@@ -87,6 +87,7 @@ class ExecutorImpl final : public Executor {
   }
 
   ExecutorStats Snapshot() const override;
+  std::vector<SkippedPlace> Skipped() const override { return damage_.places(); }
 
  private:
   // What one worker keeps for itself.
@@ -395,6 +396,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   stats.rows = rows_.load(std::memory_order_relaxed);
   stats.epoch = epoch_.load(std::memory_order_relaxed);
   stats.bytes_read = bytes_read_.load(std::memory_order_relaxed);
+  stats.skipped = damage_.count();
   stats.workers = num_workers_;
   stats.slot_wait_ns = scale_.ToNanos(slot_wait_ticks_.load(std::memory_order_relaxed));
   stats.running_ns = scale_.elapsed_ns();

@@ -12,6 +12,7 @@
 
 #include "server/engine/batch_sink.h"
 #include "server/engine/cursor.h"
+#include "server/engine/damage_log.h"
 #include "server/engine/plan.h"
 
 namespace penstock {
@@ -36,6 +37,7 @@ struct ExecutorStats {
   uint64_t epoch = 0;
   uint64_t records = 0;  // read from files
   uint64_t bytes_read = 0;
+  uint64_t skipped = 0;  // damaged places
   int workers = 0;
   std::vector<StageStats> stages;
   uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the
@@ -55,6 +57,9 @@ class Executor {
   virtual void Start() = 0;
   virtual void Stop() = 0;
   virtual ExecutorStats Snapshot() const = 0;
+
+  // What damage policies have skipped; the first DamageLog::kMaxListed places.
+  virtual std::vector<SkippedPlace> Skipped() const = 0;
 };
 
 }  // namespace penstock

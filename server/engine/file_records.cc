@@ -290,7 +290,15 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
   plan.SetSource(std::make_unique<RecordLoader>(), files,
-                 FileRecords(files, plan.stage(), options));
+                 FileRecords(files, plan.stage(), options),
+                 options.format.is_stream() || options.damage.skip_shard
+                     ? CursorClass::kReplayOrder
+                     : CursorClass::kSeek);
+  if (options.format.is_stream()) {
+    plan.AddNotice(
+        "compressed, text and fixed-length files have no index: a cursor is reached by reading the "
+        "pass up to it again");
+  }
   if (!options.format.is_stream() && !options.damage.skip_shard)
     plan.SetIndexed({files, options.format.stream.on_damage});
   return absl::OkStatus();

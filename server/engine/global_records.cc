@@ -94,12 +94,16 @@ class GlobalLoaderImpl final : public Loader {
     auto* bytes = arena.AllocateArray<RowBytes>(rows.rows);
     auto* found = arena.AllocateArray<RecordRef>(rows.rows);
     out[0].rows = bytes;
-    // The places first, so that their memory comes nearer while others are looked up.
+    auto* ordinals = arena.AllocateArray<uint64_t>(rows.rows);
     std::optional<Permutation> order;
     uint32_t epoch = 0;
     for (uint32_t row = 0; row < rows.rows; ++row) {
-      if (!order || rows[row].length != epoch) order.emplace(records_->Order(epoch = rows[row].length));
-      found[row] = records_->Find(*order, rows[row].offset);
+      if (!order || rows[row].length != epoch)
+        order.emplace(records_->Order(epoch = rows[row].length));
+      ordinals[row] = records_->Ordinal(*order, rows[row].offset);
+    }
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      found[row] = records_->Find(ordinals[row]);
       if (const MappedFile* map = records_->Map(found[row].file, files))
         map->Prefetch(found[row].offset, found[row].length);
     }
@@ -125,7 +129,8 @@ class GlobalLoaderImpl final : public Loader {
   }
 
   RecordRef Locate(const RecordRef& reference) const override {
-    return records_->Find(records_->Order(reference.length), reference.offset);
+    return records_->Find(
+        records_->Ordinal(records_->Order(reference.length), reference.offset));
   }
 
  private:
@@ -154,8 +159,16 @@ absl::Status GlobalRecords::Open(FileTable& files) {
   return absl::OkStatus();
 }
 
-RecordRef GlobalRecords::Find(const Permutation& order, uint64_t position) const {
+uint64_t GlobalRecords::Ordinal(const Permutation& order, uint64_t position) const {
   const uint64_t ordinal = order(position);
+  const auto file = static_cast<uint32_t>(
+      std::upper_bound(ends_.begin(), ends_.end(), ordinal) - ends_.begin());
+  __builtin_prefetch(indices_[file]->offsets().data() +
+                     (ordinal - (file == 0 ? 0 : ends_[file - 1])));
+  return ordinal;
+}
+
+RecordRef GlobalRecords::Find(uint64_t ordinal) const {
   const auto file = static_cast<uint32_t>(
       std::upper_bound(ends_.begin(), ends_.end(), ordinal) - ends_.begin());
   const uint64_t in_file = ordinal - (file == 0 ? 0 : ends_[file - 1]);

@@ -31,8 +31,10 @@ class GlobalRecords {
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   uint32_t first_file() const { return files_.files.first; }
 
-  // The record at a position of a pass's order: a reference to its place in its file.
-  RecordRef Find(const Permutation& order, uint64_t position) const;
+  // Finding the record at a position of a pass's order takes two steps, each of which waits for memory: the first brings nearer what
+  // the second looks at.
+  uint64_t Ordinal(const Permutation& order, uint64_t position) const;
+  RecordRef Find(uint64_t ordinal) const;
   Permutation Order(uint64_t epoch) const { return Permutation(size(), key_, epoch); }
 
   // Null where the file cannot be mapped.

@@ -111,6 +111,13 @@ void ExplainOrder(const OrderNode& node, const std::vector<std::string>& names, 
   absl::StrAppend(text, names[node.stage]);
 }
 
+CursorClass WorstClass(const OrderNode& node) {
+  CursorClass worst = node.cursor_class;
+  for (const std::unique_ptr<OrderNode>& input : node.inputs)
+    worst = std::max(worst, WorstClass(*input));
+  return worst;
+}
+
 void ExplainWork(const WorkNode& node, const std::vector<std::string>& names, std::string* text) {
   for (const std::unique_ptr<WorkNode>& input : node.inputs) ExplainWork(*input, names, text);
   if (node.kind != WorkNode::Kind::kWork) return;
@@ -139,6 +146,17 @@ std::string PlanImpl::Explain() const {
   absl::StrAppend(&text, "\n");
   for (const std::string& notice : built_.notices_) absl::StrAppend(&text, "note: ", notice, "\n");
   return text;
+}
+
+std::string PlanImpl::DescribeCursor() const {
+  switch (WorstClass(order())) {
+    case CursorClass::kSeek:
+      return "seek: about 100 bytes, resumed in the same time at any step";
+    case CursorClass::kReplayOrder:
+      break;
+  }
+  return "replay order: about 100 bytes; what waits in buffers, or lies behind compressed bytes, is "
+         "read again, and no record is parsed for it";
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,

@@ -42,8 +42,14 @@ class Plan {
   virtual uint64_t slot_bytes() const = 0;
   virtual uint64_t variable_bytes() const = 0;
 
+  // The path of file number `file` of a SkippedPlace.
+  virtual const std::string& FilePath(uint32_t file) const = 0;
+
   // Whether the stream has no end (`repeat` without count).
   virtual bool endless() const = 0;
+
+  // What going on from one of its cursors takes, in words: "seek: …".
+  virtual std::string DescribeCursor() const = 0;
 
   // The stages, the fused programs and the memory in words, for `validate`.
   virtual std::string Explain() const = 0;

@@ -120,16 +120,19 @@ Dataset PlanBuilder::MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, O
   return dataset;
 }
 
-void PlanBuilder::SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make) {
+void PlanBuilder::SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make,
+                            CursorClass cursor_class) {
   dataset_ = MakeLeaf(std::move(loader), files, std::move(make));
+  dataset_.order->cursor_class = cursor_class;
 }
 
-void PlanBuilder::AddOrder(OrderFactory make) {
+void PlanBuilder::AddOrder(OrderFactory make, CursorClass cursor_class) {
   stage_kinds_[stage_] = StageKind::kOrder;
   dataset_.indexed.reset();
   auto node = std::make_unique<OrderNode>();
   node->stage = stage_;
   node->make = std::move(make);
+  node->cursor_class = cursor_class;
   node->inputs.push_back(std::move(dataset_.order));
   dataset_.order = std::move(node);
 }

@@ -46,8 +46,9 @@ class PlanBuilder {
   // sources.
   FileRange AddFiles(Manifest files);
   // Begins the dataset: `make` deals in references to those files, which `loader` turns into columns.
-  void SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make);
-  void AddOrder(OrderFactory make);
+  void SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make,
+                 CursorClass cursor_class = CursorClass::kSeek);
+  void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek);
   // The element's features become those of `op`.
   void AddWork(std::unique_ptr<WorkOp> op);
   void SetBatch(uint32_t rows, bool drop_remainder);

@@ -21,8 +21,10 @@ class PlanImpl final : public Plan {
   const std::string& structure() const override { return built_.dataset_.structure; }
   uint64_t slot_bytes() const override { return fixed_bytes_ + variable_bytes_; }
   uint64_t variable_bytes() const override { return variable_bytes_; }
+  const std::string& FilePath(uint32_t file) const override { return manifest()[file].path; }
   bool endless() const override { return built_.dataset_.endless; }
   std::string Explain() const override;
+  std::string DescribeCursor() const override;
 
   FileSystem& files() const { return built_.files_; }
   const std::vector<FileRange>& sources() const { return built_.sources_; }

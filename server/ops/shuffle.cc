@@ -149,7 +149,13 @@ class ShuffleOp final : public ChainedOrderOp {
         resume_at_ = 0;
         return result;
       }
-      StartRebuild(std::exchange(resume_at_, 0), *length);
+      const uint64_t target = std::exchange(resume_at_, 0);
+      if (target > *length) {
+        status_ = absl::InvalidArgumentError(absl::StrCat(
+            "the cursor is behind element ", target, " of an input that has ", *length));
+        return Pulled::kFailed;
+      }
+      StartRebuild(target, *length);
     }
     return ContinueRebuild();
   }
@@ -293,7 +299,7 @@ const OpRegistration<v1::Shuffle> kShuffle(
                                                                           OrderInputs inputs) {
         return std::make_unique<ShuffleOp>(context, std::move(inputs[0]), buffer_size, key,
                                            reshuffle);
-      });
+      }, CursorClass::kReplayOrder);
       return absl::OkStatus();
     });
 

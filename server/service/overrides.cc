@@ -60,10 +60,11 @@ std::vector<v1::Constant*> ConstantsOf(v1::Stage* stage) {
 // The stages of a spec with the names that the user sees.
 class NamedStages {
  public:
-  explicit NamedStages(v1::PipelineSpec* spec) : spec_(spec), names_(StageNames(*spec)) {}
+  explicit NamedStages(v1::PipelineSpec* spec) 
+      : stages_(AllStages(*spec)), names_(StageNames(*spec)) {}
 
-  int size() const { return spec_->stage_size(); }
-  v1::Stage* stage(int i) const { return spec_->mutable_stage(i); }
+  int size() const { return static_cast<int>(stages_.size()); }
+  v1::Stage* stage(int i) const { return stages_[i]; }
   const std::string& name(int i) const { return names_[i]; }
 
   absl::StatusOr<int> Find(absl::string_view name) const {
@@ -86,7 +87,7 @@ class NamedStages {
   }
 
  private:
-  v1::PipelineSpec* const spec_;
+  const std::vector<v1::Stage*> stages_;
   const std::vector<std::string> names_;
 };
 

@@ -80,6 +80,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
                                                    : v1::TENSOR_KIND_DENSE);
   }
   result.set_batch_rows(plan.batch_rows());
+  result.set_cursor(plan.DescribeCursor());
   result.set_endless(plan.endless());
   result.set_slot_bytes(plan.slot_bytes());
   result.set_slots(checked.slots);
@@ -175,6 +176,7 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_records(stats.records);
   result.set_bytes_read(stats.bytes_read);
   result.set_workers(stats.workers);
+  result.set_skipped(stats.skipped);
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
@@ -184,6 +186,22 @@ v1::PipelineStats Pipeline::Stats() const {
     out->set_elements(stage.elements);
     out->set_busy_ns(stage.busy_ns);
   }
+  return result;
+}
+
+v1::ListSkippedResponse Pipeline::Skipped() const {
+  v1::ListSkippedResponse result;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (executor_ == nullptr) return result;
+  for (const SkippedPlace& place : executor_->Skipped()) {
+    v1::SkippedPlace* out = result.add_places();
+    out->set_file(checked_.plan->FilePath(place.file));
+    out->set_offset(place.damage.offset);
+    out->set_length(place.damage.length == kDamageToTheEnd ? 0 : place.damage.length);
+    out->set_reason(DamageReasonName(place.damage.reason));
+    out->set_epoch(place.epoch);
+  }
+  result.set_count(executor_->Snapshot().skipped);
   return result;
 }
 

@@ -56,6 +56,7 @@ class Pipeline {
   const std::string& name() const { return name_; }
   v1::Pipeline Describe() const;
   v1::PipelineStats Stats() const;
+  v1::ListSkippedResponse Skipped() const;
 
   ring::Status Attach(std::string_view group, int32_t pid, ring::ConsumerHandle* handle);
   void Detach(uint32_t consumer);

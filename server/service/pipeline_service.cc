@@ -74,6 +74,15 @@ grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext*, const v1::GetSt
   return grpc::Status::OK;
 }
 
+grpc::Status PipelineServiceImpl::ListSkipped(grpc::ServerContext*,
+                                              const v1::ListSkippedRequest* request,
+                                              v1::ListSkippedResponse* response) {
+  const auto pipeline = table_.Find(request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  *response = (*pipeline)->Skipped();
+  return grpc::Status::OK;
+}
+
 grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext*,
                                                  const v1::DeletePipelineRequest* request,
                                                  v1::DeletePipelineResponse*) {

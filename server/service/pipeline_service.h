@@ -17,6 +17,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
  public:
   explicit PipelineServiceImpl(PipelineTable& table) : table_(table) {}
 
+  grpc::Status ListSkipped(grpc::ServerContext*, const v1::ListSkippedRequest* request,
+                           v1::ListSkippedResponse* response) override;
   grpc::Status CreatePipeline(grpc::ServerContext*, const v1::CreatePipelineRequest* request,
                               v1::CreatePipelineResponse* response) override;
   grpc::Status ValidatePipeline(grpc::ServerContext*, const v1::ValidatePipelineRequest* request,

@@ -1,0 +1,35 @@
+// `penstock skipped`: the damaged places that a pipeline has passed over, a line each.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
+
+namespace penstock::ctl {
+namespace {
+
+absl::Status Skipped(const std::string& socket, const std::string& name) {
+  auto daemon = DaemonConnection::Open(socket);
+  if (!daemon.ok()) return daemon.status();
+  const auto answer = daemon->Skipped(name);
+  if (!answer.ok()) return answer.status();
+  PrintSkipped(*answer, stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddSkipped(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "skipped", "The damaged places that a pipeline's sources have passed over");
+  auto name = std::make_shared<std::string>();
+  command->add_option("NAME", *name, "The pipeline")->required();
+  command->callback(
+      [&line, name] { line.exit_code = Report("skipped", Skipped(line.socket, *name)); });
+}
+
+}  // namespace penstock::ctl
