@@ -1,6 +1,7 @@
 // The contract of every op, over a table of pipelines: the same bytes whatever the workers and delays; a cursor of any step goes on
 // with the same tail; the end and errors come in order and stay. (What cursors refuse: cursor_test.cc.)
 #include <algorithm>
+#include <iterator>
 #include <random>
 
 #include "absl/strings/match.h"
@@ -268,6 +269,85 @@ TEST_CASE("Every op: a stream that is stopped in the middle stops") {
     INFO(text);
     Contract(files.Spec(text)).CheckStop();
   }
+}
+
+// Draws pipelines: a source, some order ops, a batch, some more.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : engine_(seed) {}
+  uint64_t Below(uint64_t bound) { return engine_() % bound; }
+
+  std::string Pipeline() {
+    std::string text = Chain(5, /*depth=*/0);
+    absl::StrAppend(&text, " | batch { batch_size: ", 1 + Below(40), Below(3) == 0 ? " drop_remainder: true" : "", " }");
+    for (uint64_t ops = Below(3); ops > 0; --ops) absl::StrAppend(&text, " | ", CountingOp(6));
+    return text + " | take { count: 60 }";
+  }
+
+ private:
+  std::string Source() {
+    static constexpr const char* kSources[] = {"$SHARDS", "$TURNS", "$BIG", "$LATE", "$WIDE", "$GZIP", "$LINES", "$PIECES", "$HURT", "$CUT_SHORT"};
+    if (Below(2) == 0) return absl::StrCat("range { start: ", Below(9), " stop: ", Below(120), " step: ", 1 + Below(3), " }");
+    if (Below(6) == 0) return absl::StrCat("$WIDE | shuffle { global: true seed: ", Below(9), " }");
+    return kSources[Below(std::size(kSources))];
+  }
+  std::string CountingOp(uint64_t most) {
+    const uint64_t count = Below(most);
+    const uint64_t shards = 1 + Below(4);
+    switch (Below(6)) {
+      case 0:
+        return absl::StrCat("take { count: ", count * 2, " }");
+      case 1:
+        return absl::StrCat("skip { count: ", count, " }");
+      case 2:
+        return absl::StrCat("shard { num_shards: ", shards, " index: ", Below(shards), " }");
+      case 3:
+        return "repeat {}";
+      default:
+        return absl::StrCat("repeat { count: ", Below(4), " }");
+    }
+  }
+  std::string Chain(uint64_t most, int depth) {
+    std::string text = Source();
+    const bool numbers = text[0] == 'r';
+    bool alone = true;  // a lone tensor
+    for (uint64_t ops = Below(most + 1); ops > 0; --ops) {
+      const uint64_t kind = Below(9);
+      if (kind < 4) {
+        absl::StrAppend(&text, " | ", CountingOp(60));
+      } else if (kind < 7) {
+        absl::StrAppend(&text, " | shuffle { buffer_size: ", 1 + Below(Below(4) == 0 ? 3000 : 50), " seed: ", Below(99), " }");
+      } else if (kind == 7 || depth == 2) {
+        absl::StrAppend(&text, " | enumerate { start: ", Below(7), " }");
+        alone = false;
+      } else if (alone && Below(2) == 0) {
+        const char* const other = numbers ? "range { stop: 9 } | shuffle { buffer_size: 4 seed: 1 }" : "$SHARDS | skip { count: 3 }";
+        absl::StrAppend(&text, " | concatenate { (| ", other, " |) (| ", other, " | repeat { count: 2 } |) }");
+      } else {
+        absl::StrAppend(&text, " | zip { (| ", Chain(3, depth + 1), " |) }");
+        alone = false;
+      }
+    }
+    return text;
+  }
+
+  std::mt19937_64 engine_;
+};
+
+TEST_CASE("Every op: chains that were drawn keep the contract too") {
+  ContractFiles files;
+  int with_batches = 0;
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    const std::string text = Dice(seed).Pipeline();
+    INFO("seed " << seed << ": " << text);
+    Contract contract(files.Spec(text));
+    CHECK(contract.reference().status == absl::OkStatus());
+    contract.CheckWorkers();
+    contract.CheckDelays(seed);
+    contract.CheckCursors(seed);
+    with_batches += contract.reference().batches.size() > 2;
+  }
+  CHECK(with_batches > 50);
 }
 
 // Behind damage nothing comes, and before it everything.

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 
 #include "google/protobuf/text_format.h"
@@ -27,7 +28,8 @@ class VectorSink final : public BatchSink {
     for (int slot = 0; slot < options.slots; ++slot) {
       for (const BatchTensor& tensor : tensors_)
         memory_[slot].emplace_back(tensor.fixed() ? *NumBytes(tensor.type) + 64 : 0, '\x5a');
-      variable_[slot].resize(AnyVariable() ? kVariableBytes : 0);
+      // Not cleared: most of it is never touched.
+      if (AnyVariable()) variable_[slot].reset(new uint8_t[kVariableBytes]);
       free_.push_back(slot);
     }
   }
@@ -44,8 +46,8 @@ class VectorSink final : public BatchSink {
       claimed->tensors.push_back(tensors_[i].fixed() ? reinterpret_cast<uint8_t*>(bytes.data())
                                                      : nullptr);
     }
-    claimed->variable = reinterpret_cast<uint8_t*>(variable_[claimed->slot].data());
-    claimed->variable_bytes = variable_[claimed->slot].size();
+    claimed->variable = variable_[claimed->slot].get();
+    claimed->variable_bytes = AnyVariable() ? kVariableBytes : 0;
     return true;
   }
 
@@ -57,7 +59,7 @@ class VectorSink final : public BatchSink {
       if (!tensors_[i].fixed()) {
         std::string& bytes = batch.tensors.emplace_back();
         for (const TensorExtent::Part& part : info.extents[num_variable].parts)
-          bytes += variable_[slot.slot].substr(part.offset, part.bytes);
+          bytes.append(reinterpret_cast<const char*>(slot.variable) + part.offset, part.bytes);
         ++num_variable;
         continue;
       }
@@ -115,7 +117,7 @@ class VectorSink final : public BatchSink {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> memory_[64];
-  std::string variable_[64];
+  std::unique_ptr<uint8_t[]> variable_[64];
   std::deque<int> free_;
   uint64_t next_claim_ = 0;
   bool interrupted_ = false;
