@@ -20,7 +20,8 @@ class ContractFiles {
     const int64_t sizes[] = {5, 0, 13, 1, 40, 0, 5};
     for (int64_t i = 0; i < 7; ++i) {
       const std::string path = folder / absl::StrCat("shard-", i, ".tfrecord");
-      WriteShard(path, 1000 + 100 * i, sizes[i]);  // numbers of two bytes: equal sizes for equal counts
+      WriteShard(path, 1000 + 100 * i,
+                 sizes[i]);  // numbers of two bytes: equal sizes for equal counts
       WriteFile(path + ".gz", Gzip(ReadFile(path)));
     }
     // Several chunks, and records that are read late.
@@ -53,19 +54,28 @@ class ContractFiles {
         text, {
                   {"$RANGE", "range { stop: 101 }"},
                   {"$SHARDS", "tfrecord { files: 'FOLDER/shard-*.tfrecord' }"},
-                  {"$TURNS", "tfrecord { files: 'FOLDER/shard-*.tfrecord' cycle_length: 3 block_length: 2 }"},
+                  {"$TURNS",
+                   "tfrecord { files: 'FOLDER/shard-*.tfrecord' cycle_length: 3 block_length: 2 }"},
                   {"$BIG", "tfrecord { files: 'FOLDER/big.tfrecord' }"},
-                  {"$WIDE", "tfrecord { files: 'FOLDER/wide-*.tfrecord' cycle_length: 3 block_length: 2 }"},
-                  {"$HURT", "tfrecord { files: 'FOLDER/hurt-*.tfrecord' cycle_length: 2 damage { on_damage: SKIP_RECORD } }"},
-                  {"$CUT_SHORT", "tfrecord { files: 'FOLDER/hurt-*.tfrecord' damage { on_damage: SKIP_SHARD } }"},
+                  {"$WIDE",
+                   "tfrecord { files: 'FOLDER/wide-*.tfrecord' cycle_length: 3 block_length: 2 }"},
+                  {"$HURT",
+                   "tfrecord { files: 'FOLDER/hurt-*.tfrecord' cycle_length: 2 damage { on_damage: "
+                   "SKIP_RECORD } }"},
+                  {"$CUT_SHORT",
+                   "tfrecord { files: 'FOLDER/hurt-*.tfrecord' damage { on_damage: SKIP_SHARD } }"},
                   {"$LATE", "tfrecord { files: 'FOLDER/late.tfrecord' }"},
                   {"$GZIP_LINES", "text_line { files: 'FOLDER/lines.txt.gz' compression: 'GZIP' }"},
-                  {"$GZIP", "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' cycle_length: 2 }"},
+                  {"$GZIP",
+                   "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' "
+                   "cycle_length: 2 }"},
                   {"$ZLIB", "tfrecord { files: 'FOLDER/big.tfrecord.zlib' compression: 'ZLIB' }"},
                   {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
                   {"$PIECES",
-                   "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: 4 footer_bytes: 5 }"},
-                  {"$PARSE", "parse_example { feature { key: 'n' int64 {} } feature { key: 'd' bytes {} } }"},
+                   "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "
+                   "4 footer_bytes: 5 }"},
+                  {"$PARSE",
+                   "parse_example { feature { key: 'n' int64 {} } feature { key: 'd' bytes {} } }"},
               });
     return absl::StrReplaceAll(Stages(stages), {{"FOLDER", folder.path()}});
   }

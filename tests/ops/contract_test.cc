@@ -41,88 +41,131 @@ const char* const kPipelines[] = {
     "$RANGE | repeat { count: 3 } | shuffle { buffer_size: 150 seed: 4 } | batch { batch_size: 9 }",
     "$RANGE | repeat {} | shuffle { buffer_size: 30 seed: 5 } | batch { batch_size: 9 }",
     "$RANGE | shuffle { buffer_size: 30 seed: 6 } | repeat {} | batch { batch_size: 9 }",
-    "$RANGE | shuffle { buffer_size: 30 seed: 6 reshuffle_each_iteration: false } | repeat {} | batch { batch_size: 9 }",
-    "$RANGE | shuffle { buffer_size: 20 seed: 7 } | take { count: 11 } | repeat {} | batch { batch_size: 4 }",
-    "$RANGE | take { count: 11 } | shuffle { buffer_size: 20 seed: 8 } | repeat {} | batch { batch_size: 4 }",
-    "$RANGE | shuffle { buffer_size: 20 seed: 9 } | skip { count: 90 } | repeat {} | batch { batch_size: 4 }",
-    "$RANGE | shuffle { buffer_size: 20 seed: 9 } | shard { num_shards: 4 index: 3 } | repeat {} | batch { batch_size: 4 }",
-    "$RANGE | shuffle { buffer_size: 8 seed: 10 } | shuffle { buffer_size: 16 seed: 11 } | repeat { count: 2 } | batch { batch_size: 5 }",
-    "$RANGE | shuffle { buffer_size: 8 seed: 10 } | repeat { count: 2 } | shuffle { buffer_size: 16 seed: 11 } | repeat { count: 2 } "
+    "$RANGE | shuffle { buffer_size: 30 seed: 6 reshuffle_each_iteration: false } | repeat {} | "
+    "batch { batch_size: 9 }",
+    "$RANGE | shuffle { buffer_size: 20 seed: 7 } | take { count: 11 } | repeat {} | batch { "
+    "batch_size: 4 }",
+    "$RANGE | take { count: 11 } | shuffle { buffer_size: 20 seed: 8 } | repeat {} | batch { "
+    "batch_size: 4 }",
+    "$RANGE | shuffle { buffer_size: 20 seed: 9 } | skip { count: 90 } | repeat {} | batch { "
+    "batch_size: 4 }",
+    "$RANGE | shuffle { buffer_size: 20 seed: 9 } | shard { num_shards: 4 index: 3 } | repeat {} | "
+    "batch { batch_size: 4 }",
+    "$RANGE | shuffle { buffer_size: 8 seed: 10 } | shuffle { buffer_size: 16 seed: 11 } | repeat "
+    "{ count: 2 } | batch { batch_size: 5 }",
+    "$RANGE | shuffle { buffer_size: 8 seed: 10 } | repeat { count: 2 } | shuffle { buffer_size: "
+    "16 seed: 11 } | repeat { count: 2 } "
     "| batch { batch_size: 11 }",
-    "$RANGE | enumerate { start: 3 } | shuffle { buffer_size: 25 seed: 12 } | enumerate {} | repeat { count: 2 } | batch { batch_size: 6 }",
-    "$RANGE | repeat { count: 2 } | repeat { count: 3 } | shuffle { buffer_size: 5 seed: 1 } | batch { batch_size: 23 }",
-    "range { stop: 5000 } | shuffle { buffer_size: 64 seed: 1 } | skip { count: 3000 } | batch { batch_size: 100 } | repeat { count: 2 }",
-    "range { stop: 9000 } | skip { count: 100 } | shuffle { buffer_size: 3 seed: 1 } | repeat { count: 2 } | batch { batch_size: 500 }",
-    "range { stop: 9000 } | shuffle { buffer_size: 3 seed: 1 } | repeat { count: 2 } | shuffle { buffer_size: 5000 seed: 2 } "
+    "$RANGE | enumerate { start: 3 } | shuffle { buffer_size: 25 seed: 12 } | enumerate {} | "
+    "repeat { count: 2 } | batch { batch_size: 6 }",
+    "$RANGE | repeat { count: 2 } | repeat { count: 3 } | shuffle { buffer_size: 5 seed: 1 } | "
+    "batch { batch_size: 23 }",
+    "range { stop: 5000 } | shuffle { buffer_size: 64 seed: 1 } | skip { count: 3000 } | batch { "
+    "batch_size: 100 } | repeat { count: 2 }",
+    "range { stop: 9000 } | skip { count: 100 } | shuffle { buffer_size: 3 seed: 1 } | repeat { "
+    "count: 2 } | batch { batch_size: 500 }",
+    "range { stop: 9000 } | shuffle { buffer_size: 3 seed: 1 } | repeat { count: 2 } | shuffle { "
+    "buffer_size: 5000 seed: 2 } "
     "| shard { num_shards: 2 index: 1 } | batch { batch_size: 500 }",
     // Trees.
     "zip { (| $RANGE |) (| range { stop: 200 } | skip { count: 5 } |) } | batch { batch_size: 7 }",
-    "$RANGE | shuffle { buffer_size: 40 seed: 1 } | zip { (| range { stop: 200 } | shuffle { buffer_size: 9 seed: 2 } |) } "
+    "$RANGE | shuffle { buffer_size: 40 seed: 1 } | zip { (| range { stop: 200 } | shuffle { "
+    "buffer_size: 9 seed: 2 } |) } "
     "| repeat { count: 2 } | batch { batch_size: 9 }",
-    "zip { (| range { stop: 7 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |) (| $RANGE | shuffle { buffer_size: 99 seed: 2 } |) } "
+    "zip { (| range { stop: 7 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |) (| $RANGE | "
+    "shuffle { buffer_size: 99 seed: 2 } |) } "
     "| repeat {} | batch { batch_size: 9 }",
-    "zip { (| range { stop: 31 } |) (| range { stop: 7 } | repeat {} |) } | shuffle { buffer_size: 12 seed: 3 } | repeat { count: 3 } "
+    "zip { (| range { stop: 31 } |) (| range { stop: 7 } | repeat {} |) } | shuffle { buffer_size: "
+    "12 seed: 3 } | repeat { count: 3 } "
     "| batch { batch_size: 9 }",
-    "concatenate { (| range { stop: 31 } | shuffle { buffer_size: 9 seed: 1 } |) (| range { start: 100 stop: 120 } |) } "
+    "concatenate { (| range { stop: 31 } | shuffle { buffer_size: 9 seed: 1 } |) (| range { start: "
+    "100 stop: 120 } |) } "
     "| repeat { count: 2 } | batch { batch_size: 9 }",
-    "range { stop: 31 } | concatenate { (| range { start: 50 stop: 60 } | repeat { count: 2 } |) (| range { start: 70 stop: 75 } |) } "
+    "range { stop: 31 } | concatenate { (| range { start: 50 stop: 60 } | repeat { count: 2 } |) "
+    "(| range { start: 70 stop: 75 } |) } "
     "| shuffle { buffer_size: 20 seed: 2 } | repeat {} | batch { batch_size: 9 }",
-    "concatenate { (| range { stop: 3 } |) (| range { stop: 0 } |) (| range { stop: 40 } |) } | skip { count: 2 } "
+    "concatenate { (| range { stop: 3 } |) (| range { stop: 0 } |) (| range { stop: 40 } |) } | "
+    "skip { count: 2 } "
     "| shard { num_shards: 2 index: 1 } | repeat {} | batch { batch_size: 6 }",
-    "zip { (| concatenate { (| range { stop: 9 } |) (| range { start: 20 stop: 29 } |) } | repeat {} |) (| $RANGE |) } "
+    "zip { (| concatenate { (| range { stop: 9 } |) (| range { start: 20 stop: 29 } |) } | repeat "
+    "{} |) (| $RANGE |) } "
     "| enumerate {} | batch { batch_size: 6 }",
     "concatenate { (| range { stop: 20 } | map { out: 'a = value * 3' } |) "
-    "(| zip { (| range { stop: 30 } |) (| range { start: 50 stop: 90 } |) } | map { out: 'a = feature(\"0\") - feature(\"1\")' } |) } "
+    "(| zip { (| range { stop: 30 } |) (| range { start: 50 stop: 90 } |) } | map { out: 'a = "
+    "feature(\"0\") - feature(\"1\")' } |) } "
     "| shuffle { buffer_size: 7 seed: 3 } | repeat { count: 2 } | batch { batch_size: 8 }",
-    "$RANGE | map { out: 'a = value * 2 + 1' } | shuffle { buffer_size: 9 seed: 3 } | map { out: 'b = a - 1' } | batch { batch_size: 8 }",
+    "$RANGE | map { out: 'a = value * 2 + 1' } | shuffle { buffer_size: 9 seed: 3 } | map { out: "
+    "'b = a - 1' } | batch { batch_size: 8 }",
     // TFRecord files.
     "$SHARDS | batch { batch_size: 16 }",
     "$SHARDS | $PARSE | batch { batch_size: 16 drop_remainder: true } | repeat { count: 2 }",
     "$TURNS | $PARSE | batch { batch_size: 16 }",
-    "$TURNS | $PARSE | shuffle { buffer_size: 40 seed: 1 } | repeat { count: 3 } | batch { batch_size: 16 }",
+    "$TURNS | $PARSE | shuffle { buffer_size: 40 seed: 1 } | repeat { count: 3 } | batch { "
+    "batch_size: 16 }",
     "$TURNS | $PARSE | repeat {} | shuffle { buffer_size: 130 seed: 1 } | batch { batch_size: 16 }",
-    "$TURNS | $PARSE | skip { count: 37 } | take { count: 30 } | repeat {} | batch { batch_size: 9 }",
-    "$SHARDS | shard { num_shards: 3 index: 1 } | $PARSE | map { out: 'm = n * 2' out: 'k = n / 7' } | batch { batch_size: 5 }",
-    "$SHARDS | $PARSE | map { out: 'm = float32(n) / 3' } | shuffle { buffer_size: 20 seed: 5 } | batch { batch_size: 5 } | repeat { count: 2 }",
+    "$TURNS | $PARSE | skip { count: 37 } | take { count: 30 } | repeat {} | batch { batch_size: 9 "
+    "}",
+    "$SHARDS | shard { num_shards: 3 index: 1 } | $PARSE | map { out: 'm = n * 2' out: 'k = n / 7' "
+    "} | batch { batch_size: 5 }",
+    "$SHARDS | $PARSE | map { out: 'm = float32(n) / 3' } | shuffle { buffer_size: 20 seed: 5 } | "
+    "batch { batch_size: 5 } | repeat { count: 2 }",
     "$BIG | $PARSE | batch { batch_size: 100 } | repeat { count: 2 }",
-    "$BIG | $PARSE | shuffle { buffer_size: 700 seed: 5 } | repeat { count: 2 } | batch { batch_size: 300 }",
+    "$BIG | $PARSE | shuffle { buffer_size: 700 seed: 5 } | repeat { count: 2 } | batch { "
+    "batch_size: 300 }",
     "$BIG | $PARSE | skip { count: 2900 } | repeat {} | batch { batch_size: 64 }",
     "$BIG | repeat { count: 2 } | skip { count: 3500 } | $PARSE | batch { batch_size: 300 }",
     "$LATE | batch { batch_size: 4 } | repeat { count: 2 }",
-    "$LATE | shuffle { buffer_size: 9 seed: 1 } | $PARSE | batch { batch_size: 4 } | repeat { count: 2 }",
-    "zip { (| $SHARDS | shuffle { buffer_size: 30 seed: 1 } |) (| $BIG | $PARSE |) } | repeat { count: 3 } | batch { batch_size: 16 }",
-    "$SHARDS | zip { (| $SHARDS | skip { count: 1 } |) } | enumerate { start: 1 } | batch { batch_size: 16 }",
-    "concatenate { (| $SHARDS | $PARSE |) (| $LATE | $PARSE |) (| $BIG | $PARSE | take { count: 50 } |) } "
+    "$LATE | shuffle { buffer_size: 9 seed: 1 } | $PARSE | batch { batch_size: 4 } | repeat { "
+    "count: 2 }",
+    "zip { (| $SHARDS | shuffle { buffer_size: 30 seed: 1 } |) (| $BIG | $PARSE |) } | repeat { "
+    "count: 3 } | batch { batch_size: 16 }",
+    "$SHARDS | zip { (| $SHARDS | skip { count: 1 } |) } | enumerate { start: 1 } | batch { "
+    "batch_size: 16 }",
+    "concatenate { (| $SHARDS | $PARSE |) (| $LATE | $PARSE |) (| $BIG | $PARSE | take { count: 50 "
+    "} |) } "
     "| shuffle { buffer_size: 30 seed: 1 } | repeat { count: 2 } | batch { batch_size: 16 }",
     "concatenate { (| $LINES |) (| $SHARDS |) } | enumerate {} | batch { batch_size: 16 }",
     // Places that are sought.
     "$WIDE | $PARSE | skip { count: 5000 } | batch { batch_size: 400 } | repeat { count: 2 }",
-    "$WIDE | $PARSE | shuffle { buffer_size: 50 seed: 3 } | batch { batch_size: 700 } | repeat { count: 2 }",
-    "$WIDE | shuffle { buffer_size: 9000 seed: 4 } | repeat {} | $PARSE | batch { batch_size: 1000 }",
-    "$WIDE | repeat { count: 2 } | shuffle { buffer_size: 64 seed: 4 } | skip { count: 14000 } | batch { batch_size: 500 }",
-    "zip { (| $WIDE | skip { count: 4500 } |) (| range { stop: 90000 } |) } | repeat {} | shuffle { buffer_size: 5 seed: 1 } "
+    "$WIDE | $PARSE | shuffle { buffer_size: 50 seed: 3 } | batch { batch_size: 700 } | repeat { "
+    "count: 2 }",
+    "$WIDE | shuffle { buffer_size: 9000 seed: 4 } | repeat {} | $PARSE | batch { batch_size: 1000 "
+    "}",
+    "$WIDE | repeat { count: 2 } | shuffle { buffer_size: 64 seed: 4 } | skip { count: 14000 } | "
+    "batch { batch_size: 500 }",
+    "zip { (| $WIDE | skip { count: 4500 } |) (| range { stop: 90000 } |) } | repeat {} | shuffle "
+    "{ buffer_size: 5 seed: 1 } "
     "| batch { batch_size: 999 }",
-    "$WIDE | shuffle { global: true seed: 5 } | repeat { count: 2 } | $PARSE | batch { batch_size: 1000 }",
+    "$WIDE | shuffle { global: true seed: 5 } | repeat { count: 2 } | $PARSE | batch { batch_size: "
+    "1000 }",
     "$SHARDS | shuffle { global: true seed: 5 } | $PARSE | batch { batch_size: 7 } | repeat {}",
-    "$SHARDS | shuffle { global: true seed: 5 } | shard { num_shards: 2 index: 1 } | repeat {} | $PARSE | batch { batch_size: 7 }",
-    "$LATE | shuffle { global: true seed: 6 reshuffle_each_iteration: false } | take { count: 15 } | batch { batch_size: 4 } "
+    "$SHARDS | shuffle { global: true seed: 5 } | shard { num_shards: 2 index: 1 } | repeat {} | "
+    "$PARSE | batch { batch_size: 7 }",
+    "$LATE | shuffle { global: true seed: 6 reshuffle_each_iteration: false } | take { count: 15 } "
+    "| batch { batch_size: 4 } "
     "| repeat { count: 3 }",
-    "zip { (| $SHARDS | shuffle { global: true seed: 1 } |) (| $BIG | shuffle { global: true seed: 2 } |) } | repeat {} "
+    "zip { (| $SHARDS | shuffle { global: true seed: 1 } |) (| $BIG | shuffle { global: true seed: "
+    "2 } |) } | repeat {} "
     "| batch { batch_size: 16 }",
     // Damage that is passed over.
     "$HURT | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
-    "$HURT | shuffle { buffer_size: 20 seed: 1 } | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
+    "$HURT | shuffle { buffer_size: 20 seed: 1 } | $PARSE | batch { batch_size: 7 } | repeat { "
+    "count: 2 }",
     "$CUT_SHORT | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
-    "$CUT_SHORT | shuffle { buffer_size: 20 seed: 1 } | repeat {} | $PARSE | batch { batch_size: 7 }",
+    "$CUT_SHORT | shuffle { buffer_size: 20 seed: 1 } | repeat {} | $PARSE | batch { batch_size: 7 "
+    "}",
     // Compressed, lines and pieces.
     "$GZIP | $PARSE | batch { batch_size: 16 } | repeat { count: 2 }",
-    "$GZIP | $PARSE | shuffle { buffer_size: 50 seed: 2 } | repeat { count: 2 } | batch { batch_size: 16 }",
+    "$GZIP | $PARSE | shuffle { buffer_size: 50 seed: 2 } | repeat { count: 2 } | batch { "
+    "batch_size: 16 }",
     "$ZLIB | $PARSE | skip { count: 1500 } | batch { batch_size: 300 } | repeat { count: 2 }",
     "$LINES | batch { batch_size: 16 } | repeat { count: 2 }",
     "$LINES | shuffle { buffer_size: 40 seed: 1 } | repeat { count: 2 } | batch { batch_size: 16 }",
-    "$GZIP_LINES | shard { num_shards: 2 index: 1 } | batch { batch_size: 16 } | repeat { count: 2 }",
+    "$GZIP_LINES | shard { num_shards: 2 index: 1 } | batch { batch_size: 16 } | repeat { count: 2 "
+    "}",
     "$PIECES | batch { batch_size: 16 } | repeat { count: 2 }",
-    "$PIECES | shuffle { buffer_size: 40 seed: 1 } | skip { count: 3 } | repeat { count: 2 } | batch { batch_size: 16 }",
+    "$PIECES | shuffle { buffer_size: 40 seed: 1 } | skip { count: 3 } | repeat { count: 2 } | "
+    "batch { batch_size: 16 }",
 };
 
 constexpr uint64_t kMaxSteps = 45;  // of pipelines without end
@@ -135,11 +178,13 @@ std::string Difference(const RunResult& found, const RunResult& expected, size_t
     const Batch& b = expected.batches[first + i];
     const std::string where = absl::StrCat("batch ", i, " (step ", b.info.step, "): ");
     if (a.info.step != b.info.step) return absl::StrCat(where, "its step is ", a.info.step);
-    if (a.info.rows != b.info.rows) return absl::StrCat(where, "rows ", a.info.rows, ", not ", b.info.rows);
+    if (a.info.rows != b.info.rows)
+      return absl::StrCat(where, "rows ", a.info.rows, ", not ", b.info.rows);
     if (a.info.epoch != b.info.epoch)
       return absl::StrCat(where, "epoch ", a.info.epoch, ", not ", b.info.epoch);
     for (size_t t = 0; t < b.tensors.size(); ++t) {
-      if (a.tensors[t] != b.tensors[t]) return absl::StrCat(where, "tensor ", t, " has other bytes");
+      if (a.tensors[t] != b.tensors[t])
+        return absl::StrCat(where, "tensor ", t, " has other bytes");
     }
     if (a.info.cursor != b.info.cursor) return absl::StrCat(where, "another cursor");
   }
@@ -190,7 +235,8 @@ class Contract {
     std::mt19937_64 dice(seed);
     const size_t count = reference_.batches.size();
     if (count == 0) return;
-    std::vector<size_t> steps = {0, std::min<size_t>(1, count - 1), dice() % count, count / 2, count - 1};
+    std::vector<size_t> steps = {0, std::min<size_t>(1, count - 1), dice() % count, count / 2,
+                                 count - 1};
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     for (const size_t step : steps) {
@@ -205,8 +251,9 @@ class Contract {
       const size_t later = dice() % tail.batches.size();
       INFO("and of step " << step + 1 + later);
       ShuffledReads reads(dice());
-      CHECK(Difference(Resume(MustPlan(reads), tail.batches[later].info.cursor, step + 1 + later, 3),
-                       reference_, step + 2 + later) == "");
+      CHECK(
+          Difference(Resume(MustPlan(reads), tail.batches[later].info.cursor, step + 1 + later, 3),
+                     reference_, step + 2 + later) == "");
     }
   }
 
@@ -232,7 +279,8 @@ class Contract {
 
   RunResult Resume(std::shared_ptr<const Plan> plan, const std::string& cursor, size_t step,
                    int workers) const {
-    RunOptions options{.workers = workers, .slots = 1 + workers, .max_steps = kMaxSteps, .cursor = cursor};
+    RunOptions options{
+        .workers = workers, .slots = 1 + workers, .max_steps = kMaxSteps, .cursor = cursor};
     // A stream that was cut off is cut off at the same place.
     if (!reference_.finished) options.max_steps = reference_.batches.size() - step - 1;
     return Run(std::move(plan), options);
@@ -254,7 +302,8 @@ TEST_CASE("Every op: the same bytes, whatever the workers and delays") {
   }
 }
 
-TEST_CASE("Every op: a cursor of any step goes on with the same tail, and so does one of the tail") {
+TEST_CASE(
+    "Every op: a cursor of any step goes on with the same tail, and so does one of the tail") {
   ContractFiles files;
   for (const char* const text : kPipelines) {
     INFO(text);
@@ -279,15 +328,20 @@ class Dice {
 
   std::string Pipeline() {
     std::string text = Chain(5, /*depth=*/0);
-    absl::StrAppend(&text, " | batch { batch_size: ", 1 + Below(40), Below(3) == 0 ? " drop_remainder: true" : "", " }");
+    absl::StrAppend(&text, " | batch { batch_size: ", 1 + Below(40),
+                    Below(3) == 0 ? " drop_remainder: true" : "", " }");
     for (uint64_t ops = Below(3); ops > 0; --ops) absl::StrAppend(&text, " | ", CountingOp(6));
     return text + " | take { count: 60 }";
   }
 
  private:
   std::string Source() {
-    static constexpr const char* kSources[] = {"$SHARDS", "$TURNS", "$BIG", "$LATE", "$WIDE", "$GZIP", "$LINES", "$PIECES", "$HURT", "$CUT_SHORT"};
-    if (Below(2) == 0) return absl::StrCat("range { start: ", Below(9), " stop: ", Below(120), " step: ", 1 + Below(3), " }");
+    static constexpr const char* kSources[] = {"$SHARDS", "$TURNS",    "$BIG",   "$LATE",
+                                               "$WIDE",   "$GZIP",     "$LINES", "$PIECES",
+                                               "$HURT",   "$CUT_SHORT"};
+    if (Below(2) == 0)
+      return absl::StrCat("range { start: ", Below(9), " stop: ", Below(120),
+                          " step: ", 1 + Below(3), " }");
     if (Below(6) == 0) return absl::StrCat("$WIDE | shuffle { global: true seed: ", Below(9), " }");
     return kSources[Below(std::size(kSources))];
   }
@@ -316,13 +370,16 @@ class Dice {
       if (kind < 4) {
         absl::StrAppend(&text, " | ", CountingOp(60));
       } else if (kind < 7) {
-        absl::StrAppend(&text, " | shuffle { buffer_size: ", 1 + Below(Below(4) == 0 ? 3000 : 50), " seed: ", Below(99), " }");
+        absl::StrAppend(&text, " | shuffle { buffer_size: ", 1 + Below(Below(4) == 0 ? 3000 : 50),
+                        " seed: ", Below(99), " }");
       } else if (kind == 7 || depth == 2) {
         absl::StrAppend(&text, " | enumerate { start: ", Below(7), " }");
         alone = false;
       } else if (alone && Below(2) == 0) {
-        const char* const other = numbers ? "range { stop: 9 } | shuffle { buffer_size: 4 seed: 1 }" : "$SHARDS | skip { count: 3 }";
-        absl::StrAppend(&text, " | concatenate { (| ", other, " |) (| ", other, " | repeat { count: 2 } |) }");
+        const char* const other = numbers ? "range { stop: 9 } | shuffle { buffer_size: 4 seed: 1 }"
+                                          : "$SHARDS | skip { count: 3 }";
+        absl::StrAppend(&text, " | concatenate { (| ", other, " |) (| ", other,
+                        " | repeat { count: 2 } |) }");
       } else {
         absl::StrAppend(&text, " | zip { (| ", Chain(3, depth + 1), " |) }");
         alone = false;
@@ -361,14 +418,19 @@ TEST_CASE("Errors come at their step, whatever the workers, and stay behind a re
     const char* error;
   };
   const Case cases[] = {
-      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE | batch { batch_size: 8 }", 7, "damaged.tfrecord, record 60"},
-      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE | skip { count: 4 } | batch { batch_size: 8 } | repeat {}", 7,
+      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE | batch { batch_size: 8 }", 7,
        "damaged.tfrecord, record 60"},
-      {"$SHARDS | concatenate { (| tfrecord { files: 'FOLDER/damaged.tfrecord' } |) } | batch { batch_size: 10 }", 12,
-       "damaged.tfrecord, record 60"},
-      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | batch { batch_size: 4 }", 7, "record 30"},
+      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE | skip { count: 4 } | batch { "
+       "batch_size: 8 } | repeat {}",
+       7, "damaged.tfrecord, record 60"},
+      {"$SHARDS | concatenate { (| tfrecord { files: 'FOLDER/damaged.tfrecord' } |) } | batch { "
+       "batch_size: 10 }",
+       12, "damaged.tfrecord, record 60"},
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | batch { batch_size: 4 }", 7,
+       "record 30"},
       // Both: the row that comes first in order is reported, not the one that is found first.
-      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | zip { (| tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE |) } "
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | zip { (| tfrecord { files: "
+       "'FOLDER/damaged.tfrecord' } | $PARSE |) } "
        "| map { let: 'x = feature(\"1/n\")' out: 'x = x' } | batch { batch_size: 4 }",
        15, "damaged.tfrecord, record 60"},
   };

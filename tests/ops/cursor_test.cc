@@ -73,8 +73,7 @@ TEST_CASE("A cursor whose counters are not the pipeline's is refused") {
   for (const bool more : {false, true}) {
     std::vector<uint64_t> counters = point.position.counters();
     more ? counters.push_back(0) : counters.pop_back();
-    const std::string forged =
-        *CursorMaker(fingerprint).Make(point.step, Position(counters));
+    const std::string forged = *CursorMaker(fingerprint).Make(point.step, Position(counters));
     CHECK(TryRunPlan(plan, {.cursor = forged}).status().code() ==
           absl::StatusCode::kInvalidArgument);
   }
@@ -83,10 +82,13 @@ TEST_CASE("A cursor whose counters are not the pipeline's is refused") {
 // Whoever can write a checksum can write any counter: the stream then ends or fails, and that is all.
 TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
   ContractFiles files;
-  for (const char* const text :
-       {kBase, "$RANGE | shuffle { buffer_size: 10 seed: 1 } | repeat { count: 3 } | batch { batch_size: 7 }",
-        "$BIG | skip { count: 20 } | shard { num_shards: 3 index: 1 } | enumerate {} | batch { batch_size: 7 }",
-        "concatenate { (| $SHARDS |) (| $LINES |) } | zip { (| $GZIP |) } | repeat {} | batch { batch_size: 7 }"}) {
+  for (const char* const text : {kBase,
+                                 "$RANGE | shuffle { buffer_size: 10 seed: 1 } | repeat { count: 3 "
+                                 "} | batch { batch_size: 7 }",
+                                 "$BIG | skip { count: 20 } | shard { num_shards: 3 index: 1 } | "
+                                 "enumerate {} | batch { batch_size: 7 }",
+                                 "concatenate { (| $SHARDS |) (| $LINES |) } | zip { (| $GZIP |) } "
+                                 "| repeat {} | batch { batch_size: 7 }"}) {
     const std::string spec = files.Spec(text);
     const auto plan = MustPlan(spec);
     const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
@@ -96,7 +98,8 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
                                    uint64_t{1} << 63, ~uint64_t{0}}) {
         std::vector<uint64_t> counters = point.position.counters();
         counters[i] = value;
-        INFO(text << "\ncounter " << i << " is " << value << ", was " << point.position.counters()[i]);
+        INFO(text << "\ncounter " << i << " is " << value << ", was "
+                  << point.position.counters()[i]);
         const std::string forged = *CursorMaker(fingerprint).Make(point.step, Position(counters));
         const auto result = TryRunPlan(plan, {.max_steps = 3, .cursor = forged});
         CHECK((!result.ok() || result->finished || result->batches.size() == 3));
@@ -123,14 +126,16 @@ TEST_CASE("A cursor of another spec is refused with what differs") {
       {"take { count: 100 }", "skip { count: 100 }", "order ops or their options differ"},
       {"| take { count: 100 } ", "", "order ops or their options differ"},
       {"batch_size: 7", "batch_size: 7 drop_remainder: true", "order ops or their options differ"},
-      {"| batch", "| shard { num_shards: 1 index: 0 } | batch", "order ops or their options differ"},
+      {"| batch", "| shard { num_shards: 1 index: 0 } | batch",
+       "order ops or their options differ"},
       {"| repeat { count: 3 } | take { count: 100 }", "| take { count: 100 } | repeat { count: 3 }",
        "order ops or their options differ"},
       {"$TURNS", "$SHARDS", "order ops or their options differ"},
       {"n * 2", "n * 3", "work ops"},
       {"| map { out: 'm = n * 2' } ", "", "work ops"},
       {"$TURNS",
-       "tfrecord { files: 'FOLDER/shard-0.tfrecord' files: 'FOLDER/shard-2.tfrecord' cycle_length: 3 block_length: 2 }",
+       "tfrecord { files: 'FOLDER/shard-0.tfrecord' files: 'FOLDER/shard-2.tfrecord' cycle_length: "
+       "3 block_length: 2 }",
        "other names, or there are more or fewer"},
   };
   for (const Case& c : cases) {
@@ -144,7 +149,8 @@ TEST_CASE("A cursor of another spec is refused with what differs") {
     CHECK(absl::StrContains(status.message(), c.reason));
   }
   // Without effect on the bytes.
-  for (const char* const hint : {" | prefetch { buffer_size: 3 }", " | prefetch { buffer_size: 1 }"})
+  for (const char* const hint :
+       {" | prefetch { buffer_size: 3 }", " | prefetch { buffer_size: 1 }"})
     CHECK(Refused(files.Spec(std::string(kBase) + hint), cursor).ok());
   CHECK(Refused("name: 'other' workers: 3 ring { slots: 9 } " + files.Spec(kBase), cursor).ok());
 }
@@ -156,18 +162,27 @@ TEST_CASE("A cursor of another tree of the same stages is refused") {
     const char* other;
   };
   const Case cases[] = {
-      {"concatenate { (| range { stop: 50 } |) (| range { stop: 60 } | take { count: 20 } |) } | batch { batch_size: 4 }",
-       "concatenate { (| range { stop: 50 } |) (| range { stop: 60 } |) } | take { count: 20 } | batch { batch_size: 4 }"},
-      {"zip { (| range { stop: 50 } |) (| range { stop: 60 } | skip { count: 20 } |) } | batch { batch_size: 4 }",
-       "zip { (| range { stop: 50 } |) (| range { stop: 60 } |) } | skip { count: 20 } | batch { batch_size: 4 }"},
-      {"range { stop: 50 } | zip { (| range { stop: 60 } |) (| range { stop: 70 } |) } | batch { batch_size: 4 }",
-       "range { stop: 50 } | zip { (| range { stop: 60 } | zip { (| range { stop: 70 } |) } |) } | batch { batch_size: 4 }"},
+      {"concatenate { (| range { stop: 50 } |) (| range { stop: 60 } | take { count: 20 } |) } | "
+       "batch { batch_size: 4 }",
+       "concatenate { (| range { stop: 50 } |) (| range { stop: 60 } |) } | take { count: 20 } | "
+       "batch { batch_size: 4 }"},
+      {"zip { (| range { stop: 50 } |) (| range { stop: 60 } | skip { count: 20 } |) } | batch { "
+       "batch_size: 4 }",
+       "zip { (| range { stop: 50 } |) (| range { stop: 60 } |) } | skip { count: 20 } | batch { "
+       "batch_size: 4 }"},
+      {"range { stop: 50 } | zip { (| range { stop: 60 } |) (| range { stop: 70 } |) } | batch { "
+       "batch_size: 4 }",
+       "range { stop: 50 } | zip { (| range { stop: 60 } | zip { (| range { stop: 70 } |) } |) } | "
+       "batch { batch_size: 4 }"},
       {"zip { (| tfrecord { files: 'FOLDER/shard-2.tfrecord' } |) "
-       "(| tfrecord { files: 'FOLDER/shard-4.tfrecord' files: 'FOLDER/shard-6.tfrecord' } |) } | batch { batch_size: 2 }",
+       "(| tfrecord { files: 'FOLDER/shard-4.tfrecord' files: 'FOLDER/shard-6.tfrecord' } |) } | "
+       "batch { batch_size: 2 }",
        "zip { (| tfrecord { files: 'FOLDER/shard-2.tfrecord' files: 'FOLDER/shard-4.tfrecord' } |) "
        "(| tfrecord { files: 'FOLDER/shard-6.tfrecord' } |) } | batch { batch_size: 2 }"},
-      {"zip { (| $SHARDS | shuffle { buffer_size: 5 seed: 1 } |) (| $SHARDS | shuffle { buffer_size: 5 seed: 2 } |) } | batch { batch_size: 4 }",
-       "zip { (| $SHARDS | shuffle { buffer_size: 5 seed: 2 } |) (| $SHARDS | shuffle { buffer_size: 5 seed: 1 } |) } | batch { batch_size: 4 }"},
+      {"zip { (| $SHARDS | shuffle { buffer_size: 5 seed: 1 } |) (| $SHARDS | shuffle { "
+       "buffer_size: 5 seed: 2 } |) } | batch { batch_size: 4 }",
+       "zip { (| $SHARDS | shuffle { buffer_size: 5 seed: 2 } |) (| $SHARDS | shuffle { "
+       "buffer_size: 5 seed: 1 } |) } | batch { batch_size: 4 }"},
   };
   for (const Case& c : cases) {
     INFO(c.one << "\n" << c.other);
@@ -199,7 +214,8 @@ TEST_CASE("A cursor of other files is refused; the same files may lie anywhere")
       {"",
        [](const ScratchFolder& folder) {
          using Clock = std::filesystem::file_time_type;
-         std::filesystem::last_write_time(folder / "shard-2.tfrecord", Clock::min() + Clock::duration::max() / 2);
+         std::filesystem::last_write_time(folder / "shard-2.tfrecord",
+                                          Clock::min() + Clock::duration::max() / 2);
        }},
       {"other names",
        [](const ScratchFolder& folder) {
@@ -207,8 +223,10 @@ TEST_CASE("A cursor of other files is refused; the same files may lie anywhere")
        }},
       {"more or fewer",
        [](const ScratchFolder& folder) { std::filesystem::remove(folder / "shard-1.tfrecord"); }},
-      {"more or fewer", [](const ScratchFolder& folder) { WriteShard(folder / "shard-9.tfrecord", 0, 1); }},
-      {"other sizes", [](const ScratchFolder& folder) { WriteShard(folder / "shard-4.tfrecord", 400, 41); }},
+      {"more or fewer",
+       [](const ScratchFolder& folder) { WriteShard(folder / "shard-9.tfrecord", 0, 1); }},
+      {"other sizes",
+       [](const ScratchFolder& folder) { WriteShard(folder / "shard-4.tfrecord", 400, 41); }},
       {"begin or end with other bytes",
        [&](const ScratchFolder& folder) {
          edit(folder, "shard-4.tfrecord", [](std::string& bytes) { bytes[30] ^= 1; });
@@ -232,7 +250,8 @@ TEST_CASE("A cursor of other files is refused; the same files may lie anywhere")
       WriteFile(copy / name, ReadFile(files.folder / name));
     }
     if (std::string(c.reason) == "other sizes" || std::string(c.reason).find("begin") == 0)
-      REQUIRE(ReadFile(copy / "shard-0.tfrecord").size() == ReadFile(copy / "shard-6.tfrecord").size());
+      REQUIRE(ReadFile(copy / "shard-0.tfrecord").size() ==
+              ReadFile(copy / "shard-6.tfrecord").size());
     c.change(copy);
     std::string moved = spec;
     for (size_t at; (at = moved.find(files.folder.path())) != std::string::npos;)
@@ -246,19 +265,23 @@ TEST_CASE("A cursor of other files is refused; the same files may lie anywhere")
       continue;
     }
     REQUIRE(result.ok());
-    CHECK(result->batches == std::vector<Batch>(reference.batches.begin() + 4, reference.batches.end()));
+    CHECK(result->batches ==
+          std::vector<Batch>(reference.batches.begin() + 4, reference.batches.end()));
   }
 }
 
 TEST_CASE("A cursor is at most 1,024 bytes, and a pipeline that needs more says so") {
   std::string zip = "zip {";
   for (int input = 0; input < 20; ++input)
-    absl::StrAppend(&zip, " (| range { stop: 1000 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |)");
+    absl::StrAppend(&zip,
+                    " (| range { stop: 1000 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |)");
   const std::string small = Stages(zip + " } | batch { batch_size: 2 } | take { count: 3 }");
-  for (const Batch& batch : RunText(small).batches) CHECK(batch.info.cursor.size() <= kMaxCursorBytes);
+  for (const Batch& batch : RunText(small).batches)
+    CHECK(batch.info.cursor.size() <= kMaxCursorBytes);
   std::string large = "zip {";
   for (int input = 0; input < 400; ++input)
-    absl::StrAppend(&large, " (| range { stop: 1000 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |)");
+    absl::StrAppend(&large,
+                    " (| range { stop: 1000 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |)");
   const auto plan = PlanText(Stages(large + " } | batch { batch_size: 2 } | take { count: 3 }"));
   const absl::Status status = plan.ok() ? RunPlan(*plan).status : plan.status();
   INFO(status.ToString());

@@ -98,9 +98,8 @@ class VectorSink final : public BatchSink {
 
   RunResult Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    CHECK(changed_.wait_for(lock, kHangs, [this] {
-      return result_.finished || result_.batches.size() == max_steps_;
-    }));
+    CHECK(changed_.wait_for(
+        lock, kHangs, [this] { return result_.finished || result_.batches.size() == max_steps_; }));
     return result_;
   }
 
