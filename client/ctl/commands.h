@@ -28,5 +28,7 @@ void AddRun(CommandLine& line);
 void AddSkipped(CommandLine& line);
 void AddStats(CommandLine& line);
 void AddValidate(CommandLine& line);
+void AddWhen(CommandLine& line);
+void AddWhere(CommandLine& line);
 
 }  // namespace penstock::ctl

@@ -110,7 +110,24 @@ absl::StatusOr<v1::ListSkippedResponse> DaemonConnection::Skipped(const std::str
   request.set_name(name);
   const absl::Status status = FromGrpc(stub_->ListSkipped(&context, request, &response));
   if (!status.ok()) return status;
-  return std::move(response);
+  return response;
+}
+
+absl::StatusOr<v1::FindRecordsResponse> DaemonConnection::FindRecords(
+    const v1::FindRecordsRequest& request) {
+  grpc::ClientContext context;
+  v1::FindRecordsResponse response;
+  const absl::Status status = FromGrpc(stub_->FindRecords(&context, request, &response));
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::FindRowResponse> DaemonConnection::FindRow(const v1::FindRowRequest& request) {
+  grpc::ClientContext context;
+  v1::FindRowResponse response;
+  const absl::Status status = FromGrpc(stub_->FindRow(&context, request, &response));
+  if (!status.ok()) return status;
+  return response;
 }
 
 absl::Status DaemonConnection::Delete(const std::string& name) {

@@ -15,6 +15,8 @@ using AddCommand = void (*)(CommandLine& line);
 
 constexpr AddCommand kCommands[] = {
     AddValidate,
+    AddWhere,
+    AddWhen,
     AddRun,
     AddCreate,
     AddList,

@@ -29,6 +29,9 @@ class Front {
   // Whose clock is charged; set by the worker that holds the front's lock.
   void set_clock(StageClock* clock) { clock_ = clock; }
 
+  // Leaves out up to `count` steps and adds their number to `*skipped`.
+  Pulled Skip(uint64_t count, uint64_t* skipped) { return last_->Skip(count, skipped); }
+
   // Goes on filling `step->records`, which must be empty at a step's first call. kSome: the step is
   // complete, with the position behind it.
   Pulled Assemble(Step* step);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "server/engine/order_walk.h"
 #include "server/service/overrides.h"
 
 namespace penstock {
@@ -80,6 +81,42 @@ grpc::Status PipelineServiceImpl::ListSkipped(grpc::ServerContext*,
   const auto pipeline = table_.Find(request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status());
   *response = (*pipeline)->Skipped();
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext*,
+                                              const v1::FindRecordsRequest* request,
+                                              v1::FindRecordsResponse* response) {
+  const auto spec = ResolveSource(request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  const auto records = penstock::FindRecords(checked->plan, request->step(), request->row());
+  if (!records.ok()) return ToGrpc(records.status());
+  for (const RecordPlace& record : *records) {
+    v1::RecordPlace* out = response->add_records();
+    out->set_file(record.file);
+    if (record.record_known) out->set_record(record.record);
+    out->set_offset(record.offset);
+    out->set_epoch(record.epoch);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext*, const v1::FindRowRequest* request,
+                                          v1::FindRowResponse* response) {
+  constexpr uint64_t kDefaultSteps = 1'000'000;
+  const auto spec = ResolveSource(request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  const auto row =
+      penstock::FindRow(checked->plan, request->file(), request->offset(), request->first_step(),
+                        request->steps() > 0 ? request->steps() : kDefaultSteps);
+  if (!row.ok()) return ToGrpc(row.status());
+  response->set_epoch(row->epoch);
+  response->set_step(row->step);
+  response->set_row(row->row);
   return grpc::Status::OK;
 }
 

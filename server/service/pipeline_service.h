@@ -19,6 +19,10 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
 
   grpc::Status ListSkipped(grpc::ServerContext*, const v1::ListSkippedRequest* request,
                            v1::ListSkippedResponse* response) override;
+  grpc::Status FindRecords(grpc::ServerContext*, const v1::FindRecordsRequest* request,
+                           v1::FindRecordsResponse* response) override;
+  grpc::Status FindRow(grpc::ServerContext*, const v1::FindRowRequest* request,
+                       v1::FindRowResponse* response) override;
   grpc::Status CreatePipeline(grpc::ServerContext*, const v1::CreatePipelineRequest* request,
                               v1::CreatePipelineResponse* response) override;
   grpc::Status ValidatePipeline(grpc::ServerContext*, const v1::ValidatePipelineRequest* request,

@@ -1,0 +1,56 @@
+// `penstock when`: which row of which step a record fills.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/spec_arguments.h"
+
+namespace penstock::ctl {
+namespace {
+
+struct WhenArguments {
+  SpecArguments spec;
+  std::string file;
+  uint64_t offset = 0;
+  uint64_t from_step = 0;
+  uint64_t steps = 0;
+};
+
+absl::Status When(const std::string& socket, const WhenArguments& arguments) {
+  auto source = arguments.spec.Read();
+  if (!source.ok()) return source.status();
+  auto daemon = DaemonConnection::OpenOrStart(socket);
+  if (!daemon.ok()) return daemon.status();
+  v1::FindRowRequest request;
+  *request.mutable_source() = *std::move(source);
+  request.set_file(arguments.file);
+  request.set_offset(arguments.offset);
+  request.set_first_step(arguments.from_step);
+  request.set_steps(arguments.steps);
+  const auto answer = daemon->FindRow(request);
+  if (!answer.ok()) return answer.status();
+  std::printf("epoch %llu, step %llu, row %u\n", static_cast<unsigned long long>(answer->epoch()),
+              static_cast<unsigned long long>(answer->step()), answer->row());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddWhen(CommandLine& line) {
+  CLI::App* command =
+      line.app.add_subcommand("when", "Epoch, step and row that a record of a file fills");
+  auto arguments = std::make_shared<WhenArguments>();
+  SpecArguments::Add(command, &arguments->spec);
+  command->add_option("--file", arguments->file, "The data file, or its name without folders")
+      ->required();
+  command->add_option("--offset", arguments->offset, "Where the record begins in it")->required();
+  command->add_option("--from-step", arguments->from_step, "Where to begin to look");
+  command->add_option("--steps", arguments->steps, "At how many steps to look (a million)");
+  command->callback(
+      [&line, arguments] { line.exit_code = Report("when", When(line.socket, *arguments)); });
+}
+
+}  // namespace penstock::ctl

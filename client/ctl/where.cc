@@ -1,0 +1,55 @@
+// `penstock where`: which records fill a row of a step.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/spec_arguments.h"
+
+namespace penstock::ctl {
+namespace {
+
+struct WhereArguments {
+  SpecArguments spec;
+  uint64_t step = 0;
+  uint32_t row = 0;
+};
+
+absl::Status Where(const std::string& socket, const WhereArguments& arguments) {
+  auto source = arguments.spec.Read();
+  if (!source.ok()) return source.status();
+  auto daemon = DaemonConnection::OpenOrStart(socket);
+  if (!daemon.ok()) return daemon.status();
+  v1::FindRecordsRequest request;
+  *request.mutable_source() = *std::move(source);
+  request.set_step(arguments.step);
+  request.set_row(arguments.row);
+  const auto answer = daemon->FindRecords(request);
+  if (!answer.ok()) return answer.status();
+  for (const v1::RecordPlace& record : answer->records()) {
+    std::printf("%s", record.file().c_str());
+    if (record.has_record())
+      std::printf(", record %llu", static_cast<unsigned long long>(record.record()));
+    std::printf(", offset %llu (epoch %llu)\n", static_cast<unsigned long long>(record.offset()),
+                static_cast<unsigned long long>(record.epoch()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddWhere(CommandLine& line) {
+  CLI::App* command =
+      line.app.add_subcommand("where", "File, record and offset of what fills a row of a step");
+  auto arguments = std::make_shared<WhereArguments>();
+  SpecArguments::Add(command, &arguments->spec);
+  command->add_option("--step", arguments->step, "The step")->required();
+  command->add_option("--row", arguments->row, "Its row")->required();
+  command->callback([&line, arguments] {
+    line.exit_code = Report("where", Where(line.socket, *arguments));
+  });
+}
+
+}  // namespace penstock::ctl

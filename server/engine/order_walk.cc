@@ -1,0 +1,159 @@
+#include "server/engine/order_walk.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/front.h"
+#include "server/engine/plan_impl.h"
+#include "server/io/tfrecord_reader.h"
+
+namespace penstock {
+namespace {
+
+class OrderWalk {
+ public:
+  explicit OrderWalk(std::shared_ptr<const PlanImpl> plan)
+      : plan_(std::move(plan)),
+        files_(plan_->files(), plan_->manifest()),
+        reader_(store_),
+        clock_(static_cast<int>(plan_->stage_names().size())),
+        front_(*plan_, files_, store_, reads_, damage_) {
+    front_.set_clock(&clock_);
+  }
+  ~OrderWalk() {
+    // Reads that were asked for must be done before those who asked are gone.
+    while (ReadOnce()) {
+    }
+  }
+
+  absl::Status GoTo(uint64_t step) {
+    uint64_t skipped = 0;
+    const Pulled result = Finish([&] { return front_.Skip(step, &skipped); });
+    if (result == Pulled::kFailed) return front_.status();
+    next_ = skipped;
+    if (result == Pulled::kEnd) return End();
+    return absl::OkStatus();
+  }
+
+  // The next step's references; false at the end of the stream.
+  absl::StatusOr<bool> Next() {
+    if (!step_.records.empty()) front_.Release(&step_);
+    const Pulled result = Finish([&] { return front_.Assemble(&step_); });
+    if (result == Pulled::kFailed) return front_.status();
+    if (result == Pulled::kEnd) return false;
+    ++next_;
+    return true;
+  }
+
+  absl::Status End() const {
+    return absl::OutOfRangeError(absl::StrCat("the stream has only ", next_, " steps"));
+  }
+
+  uint32_t rows() const { return step_.info.rows; }
+  const RecordRef& reference(uint32_t row, uint32_t i) const {
+    return step_.records[size_t{row} * plan_->width() + i];
+  }
+  // The record itself, or nullopt where the reference belongs to no file.
+  std::optional<RecordRef> Locate(const RecordRef& reference) const {
+    if (reference.file >= plan_->manifest().size() ||
+        plan_->manifest()[reference.file].path.empty())
+      return std::nullopt;
+    RecordRef place = plan_->work().SourceOf(reference.file)->loader->Locate(reference);
+    place.epoch = reference.epoch;
+    return place;
+  }
+  const PlanImpl& plan() const { return *plan_; }
+  FileTable& files() { return files_; }
+
+ private:
+  bool ReadOnce() {
+    ReadRequest* request = reads_.Pop();
+    if (request == nullptr) return false;
+    reader_.Run(request);
+    return true;
+  }
+  template <typename Step>
+  Pulled Finish(const Step& step) {
+    while (true) {
+      const Pulled result = step();
+      if (result != Pulled::kBlocked || !ReadOnce()) return result;
+    }
+  }
+
+  const std::shared_ptr<const PlanImpl> plan_;
+  FileTable files_;
+  RecordStore store_;
+  ReadQueue reads_;
+  DamageLog damage_;
+  ChunkReader reader_;
+  StageClock clock_;
+  Front front_;
+  Step step_;
+  uint64_t next_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
+                                                     uint64_t step, uint32_t row) {
+  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+  if (absl::Status status = walk.GoTo(step); !status.ok()) return status;
+  absl::StatusOr<bool> more = walk.Next();
+  if (!more.ok()) return more.status();
+  if (!*more) return walk.End();
+  if (row >= walk.rows()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("row ", row, ": step ", step, " has ", walk.rows(), " rows"));
+  }
+  std::vector<RecordPlace> places;
+  for (uint32_t i = 0; i < walk.plan().width(); ++i) {
+    const std::optional<RecordRef> record = walk.Locate(walk.reference(row, i));
+    if (!record) continue;
+    RecordPlace place;
+    const FileEntry& entry = walk.plan().manifest()[record->file];
+    place.file = entry.path;
+    place.offset = record->offset;
+    place.epoch = record->epoch;
+    if (entry.plain_tfrecord) {
+      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = walk.files().Open(record->file);
+      if (!file.ok()) return file.status();
+      place.record = RecordOrdinal(**file, record->offset);
+      place.record_known = true;
+    }
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::string& file,
+                                 uint64_t offset, uint64_t first_step, uint64_t steps_max) {
+  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+  const Manifest& manifest = walk.plan().manifest();
+  std::vector<bool> wanted(manifest.size());
+  bool any = false;
+  for (size_t i = 0; i < manifest.size(); ++i) {
+    wanted[i] = manifest[i].path == file || absl::EndsWith(manifest[i].path, "/" + file);
+    any = any || wanted[i];
+  }
+  if (!any)
+    return absl::NotFoundError(absl::StrCat("the pipeline reads no file of the name ", file));
+  if (absl::Status status = walk.GoTo(first_step); !status.ok()) return status;
+  for (uint64_t step = first_step; step - first_step < steps_max; ++step) {
+    absl::StatusOr<bool> more = walk.Next();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    for (uint32_t row = 0; row < walk.rows(); ++row) {
+      for (uint32_t i = 0; i < walk.plan().width(); ++i) {
+        const std::optional<RecordRef> record = walk.Locate(walk.reference(row, i));
+        if (record && record->offset == offset && wanted[record->file])
+          return RowPlace{step, row, record->epoch};
+      }
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no row of the steps looked at, from ", first_step,
+                                          " on, comes from offset ", offset, " of ", file,
+                                          "; is it where a record begins?"));
+}
+
+}  // namespace penstock

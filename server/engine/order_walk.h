@@ -1,0 +1,45 @@
+// The order of a plan without its work: which record fills which row of which step. Provenance without a log.
+//
+// Threads:  one thread, which also does the reads.
+// Owns:     everything it needs; nothing of a running pipeline.
+// Cost:     going to a step is what a cursor's resumption takes; each further step some tens of ns a row, and the reading of sources
+//           that have no index.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/engine/plan.h"
+
+namespace penstock {
+
+// One record that feeds a row.
+struct RecordPlace {
+  std::string file;
+  uint64_t record = 0;  // its ordinal in the file, where that is known (plain TFRecords)
+  bool record_known = false;
+  uint64_t offset = 0;  // in a compressed file, in its plain bytes
+  uint64_t epoch = 0;
+};
+
+struct RowPlace {
+  uint64_t step = 0;
+  uint32_t row = 0;
+  uint64_t epoch = 0;
+};
+
+// The records of row `row` of step `step`, one for each source that feeds it and reads files. OutOfRange when the stream ends before
+// it, with where.
+absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
+                                                     uint64_t step, uint32_t row);
+
+// The first row from step `first_step` on that the record at `offset` of `file` fills (a path of the plan, or its end); looks at
+// `steps_max` steps. NotFound when there is none.
+absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::string& file,
+                                 uint64_t offset, uint64_t first_step, uint64_t steps_max);
+
+}  // namespace penstock
