@@ -16,7 +16,8 @@ import tempfile
 import time
 
 import penstock
-from daemon import BIN, FILES_AT_ONCE, ROOT, ctl, daemon, memory_bytes, spec_text
+from daemon import BIN, FILES_AT_ONCE, ctl, daemon, memory_bytes, spec_text
+from sample_data import shards, warm
 from window import process_cpu_seconds
 
 HERE = pathlib.Path(__file__).parent
@@ -49,17 +50,8 @@ class Bench:
 
     def files(self, kind):
         """The pattern of the shards of `kind`, made if they are not there and read once, so that they are warm."""
-        folder = ROOT / "build/bench-data" / f"{kind}-{self.records[kind]}"
-        if not folder.exists():
-            log(f"making {self.records[kind]} {kind} records in {folder}")
-            partial = folder.with_suffix(".partial")
-            subprocess.run(["rm", "-rf", partial], check=True)
-            photos = ["--photos", self.arguments.photos] if kind == "flowers" else []
-            subprocess.run([BIN / "penstock", "make-sample", kind, "--records", str(self.records[kind]), "--out", partial, *photos],
-                           check=True, stdout=subprocess.DEVNULL)
-            partial.rename(folder)
-        for path in folder.iterdir():
-            path.read_bytes()
+        folder = shards(kind, self.records[kind], log, self.arguments.photos)
+        warm(folder)
         return f"{folder}/*.tfrecord"
 
     # ---- sides: each returns {"examples_per_s", "cpu_s_per_million"} ----

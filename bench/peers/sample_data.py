@@ -1,0 +1,27 @@
+"""The shards that the comparisons read, made once in build/bench-data."""
+
+import subprocess
+
+from daemon import BIN, ROOT
+
+FOLDER = ROOT / "build/bench-data"
+
+
+def shards(kind, records, log, photos=None):
+    """The folder of `records` sample records of `kind` in 8 shards, made if it is not there."""
+    folder = FOLDER / f"{kind}-{records}"
+    if not folder.exists():
+        log(f"making {records} {kind} records in {folder}")
+        partial = folder.with_suffix(".partial")
+        subprocess.run(["rm", "-rf", partial], check=True)
+        more = ["--photos", photos] if kind == "flowers" else []
+        subprocess.run([BIN / "penstock", "make-sample", kind, "--records", str(records), "--out", partial, *more],
+                       check=True, stdout=subprocess.DEVNULL)
+        partial.rename(folder)
+    return folder
+
+
+def warm(folder):
+    """Reads every file once, so that it is in memory."""
+    for path in folder.iterdir():
+        path.read_bytes()
