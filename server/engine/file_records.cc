@@ -42,7 +42,7 @@ class FileRecordsOp final : public OrderOp {
     if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
     const uint64_t left_out = count - *skipped;
     if (left_out < kSeeksFrom || !Count())
-      return SkipByPulling(*this, context_.store, count, skipped);
+      return SkipByPulling(*this, context_, count, skipped);
     const uint64_t before = taken_;
     if (!Seek(taken_ + left_out)) return Pulled::kFailed;
     *skipped += taken_ - before;

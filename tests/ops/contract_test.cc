@@ -448,5 +448,17 @@ TEST_CASE("Errors come at their step, whatever the workers, and stay behind a re
   }
 }
 
+// Nothing of it waits for a read, and it would take centuries.
+TEST_CASE("a front that works without reads can be stopped") {
+  const auto plan = PlanText(
+      "stage { zip { input { stage { range { stop: 4611686018427387904 } } } "
+      "input { stage { range { stop: 4611686018427387904 } } } } } "
+      "stage { skip { count: 4000000000000000000 } }");
+  REQUIRE(plan.ok());
+  const RunResult result = RunPlan(*plan, {.workers = 2, .slots = 2, .max_steps = 0});
+  CHECK(result.batches.empty());
+  CHECK_FALSE(result.finished);
+}
+
 }  // namespace
 }  // namespace penstock::test
