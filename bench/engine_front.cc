@@ -6,6 +6,7 @@
 // Without files the elements are the numbers from 0 to N: `range`, shuffle, batch of 512, without end; the pass over them is begun anew
 // as often as it takes to have `--records` of them. With files: 8 shards in turns in front of the same.
 // Prints {"ns_per_record": …, "records": …}.
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -85,7 +86,8 @@ int Main(int argc, char** argv) {
   ReadQueue reads;
   DamageLog damage;
   ChunkReader reader(store);
-  Front front(*plan, files, store, reads, damage);
+  const std::atomic<bool> cancelled{false};
+  Front front(*plan, files, store, reads, damage, cancelled);
   StageClock clock(static_cast<int>(plan->stage_names().size()));
   front.set_clock(&clock);
 

@@ -61,7 +61,7 @@ class ExecutorImpl final : public Executor {
         first_step_(options.start.step),
         cursors_(options.fingerprint),
         files_(plan_->files(), plan_->manifest()),
-        front_(*plan_, files_, store_, reads_, damage_),
+        front_(*plan_, files_, store_, reads_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_) {
     claimed_.store(first_step_);

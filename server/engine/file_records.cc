@@ -42,7 +42,7 @@ class FileRecordsOp final : public OrderOp {
     if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
     const uint64_t left_out = count - *skipped;
     if (left_out < kSeeksFrom || !Count())
-      return SkipByPulling(*this, context_.store, count, skipped);
+      return SkipByPulling(*this, context_, count, skipped);
     const uint64_t before = taken_;
     if (!Seek(taken_ + left_out)) return Pulled::kFailed;
     *skipped += taken_ - before;
@@ -277,7 +277,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
     for (const std::string& path : *paths) {
       absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
       if (!file.ok()) return file.status();
-      manifest.push_back({path, (*file)->size(), !options.format.is_stream()});
+      manifest.push_back({path, (*file)->size(), !options.format.is_stream(), (*file)->identity()});
     }
   }
   std::sort(manifest.begin(), manifest.end(),

@@ -22,6 +22,10 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file)
         absl::StrCat("the file changed since the pipeline was created: ", entry.size_bytes,
                      " bytes then, ", (*handle)->size(), " now (", entry.path, ")"));
   }
+  if ((*handle)->identity() != entry.identity) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the file was written to or replaced since the pipeline was created (", entry.path, ")"));
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   if (!open_[file] && num_open_ < kMaxOpenFiles) {
     open_[file] = *handle;

@@ -22,6 +22,7 @@ struct FileEntry {
   std::string path;  // empty: no file, but a source that needs none
   uint64_t size_bytes = 0;
   bool plain_tfrecord = false;  // offsets are those of its frames
+  FileIdentity identity;        // when it was listed
 };
 
 // Constant after the plan is made.
@@ -39,7 +40,7 @@ class FileTable {
 
   FileTable(FileSystem& files, const Manifest& manifest);
 
-  // FailedPrecondition when the file's size is no longer what the manifest says.
+  // FailedPrecondition when the file is no longer the one that the manifest lists.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.

@@ -40,8 +40,8 @@ class MeasuredOrderOp final : public OrderOp {
 }  // namespace
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
-             DamageLog& damage)
-    : width_(plan.width()), context_{files, store, reads, damage}, last_(Make(plan.order())) {}
+             DamageLog& damage, const std::atomic<bool>& cancelled)
+    : width_(plan.width()), context_{files, store, reads, damage, cancelled}, last_(Make(plan.order())) {}
 
 std::unique_ptr<OrderOp> Front::Make(const OrderNode& node) {
   OrderInputs inputs;

@@ -4,14 +4,15 @@
 
 namespace penstock {
 
-Pulled SkipByPulling(OrderOp& op, RecordStore& store, uint64_t count, uint64_t* skipped) {
+Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, uint64_t* skipped) {
   constexpr uint64_t kAtOnce = 1024;
   RecordList dropped;
   while (*skipped < count) {
+    if (context.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
     uint64_t pulled = 0;
     const Pulled result = op.Pull(std::min(kAtOnce, count - *skipped), dropped, &pulled);
     *skipped += pulled;
-    store.Release(dropped);
+    context.store.Release(dropped);
     dropped.clear();
     if (result != Pulled::kSome) return result;
   }

@@ -4,6 +4,7 @@
 // Threads: one at a time (the front's lock).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,6 +28,8 @@ struct FrontContext {
   RecordStore& store;
   ReadQueue& reads;
   DamageLog& damage;
+  // Set when nobody wants anything any more: what goes on for long without a read looks at it.
+  const std::atomic<bool>& cancelled;
 };
 
 enum class Pulled {
@@ -58,7 +61,8 @@ class OrderOp {
   // Goes to a saved position; what that takes happens in the next Pull(). REQUIRES: the op is new.
   virtual absl::Status Restore(Position& position) = 0;
 
-  // The elements of one pass, where they are known without a pass.
+  // The elements of one pass, where they are known without a pass; kEndless where it has no end.
+  static constexpr uint64_t kEndless = UINT64_MAX;
   virtual std::optional<uint64_t> Count() = 0;
 
   // References of an element before `batch`.
@@ -87,8 +91,8 @@ class ChainedOrderOp : public OrderOp {
   std::unique_ptr<OrderOp> input_;
 };
 
-// Skip() by way of Pull(), for ops that know no shorter way.
-Pulled SkipByPulling(OrderOp& op, RecordStore& store, uint64_t count, uint64_t* skipped);
+// Skip() by way of Pull(), for ops that know no shorter way. kBlocked also when the front is cancelled.
+Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, uint64_t* skipped);
 
 // Makes the op of one stage over its inputs (none for a source).
 using OrderInputs = std::vector<std::unique_ptr<OrderOp>>;

@@ -18,7 +18,7 @@ class OrderWalk {
         files_(plan_->files(), plan_->manifest()),
         reader_(store_),
         clock_(static_cast<int>(plan_->stage_names().size())),
-        front_(*plan_, files_, store_, reads_, damage_) {
+        front_(*plan_, files_, store_, reads_, damage_, cancelled_) {
     front_.set_clock(&clock_);
   }
   ~OrderWalk() {
@@ -86,6 +86,7 @@ class OrderWalk {
   RecordStore store_;
   ReadQueue reads_;
   DamageLog damage_;
+  const std::atomic<bool> cancelled_{false};
   ChunkReader reader_;
   StageClock clock_;
   Front front_;

@@ -66,7 +66,7 @@ class BatchOp final : public ChainedOrderOp {
 
   std::optional<uint64_t> Count() override {
     const std::optional<uint64_t> count = input().Count();
-    if (!count) return std::nullopt;
+    if (!count || *count == kEndless) return count;
     return *count / batch_size_ + (!drop_remainder_ && *count % batch_size_ != 0 ? 1 : 0);
   }
 

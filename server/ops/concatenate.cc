@@ -68,7 +68,8 @@ class ConcatenateOp final : public OrderOp {
     uint64_t sum = 0;
     for (std::unique_ptr<OrderOp>& input : inputs_) {
       const std::optional<uint64_t> count = input->Count();
-      if (!count || __builtin_add_overflow(sum, *count, &sum)) return std::nullopt;
+      if (!count) return std::nullopt;
+      if (__builtin_add_overflow(sum, *count, &sum)) return kEndless;
     }
     return sum;
   }

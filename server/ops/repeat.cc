@@ -64,10 +64,10 @@ class RepeatOp final : public ChainedOrderOp {
 
   std::optional<uint64_t> Count() override {
     const std::optional<uint64_t> length = input().Count();
-    if (!length || !count_) return length == uint64_t{0} ? length : std::nullopt;
+    if (!length || *length == 0 || *length == kEndless) return length;
     uint64_t product = 0;
-    return __builtin_mul_overflow(*length, *count_, &product) ? std::nullopt
-                                                              : std::optional(product);
+    if (!count_ || __builtin_mul_overflow(*length, *count_, &product)) return kEndless;
+    return product;
   }
 
  private:
@@ -91,7 +91,7 @@ class RepeatOp final : public ChainedOrderOp {
   bool SkipPasses(uint64_t count, uint64_t* skipped) {
     if (has_elements_) return false;
     const std::optional<uint64_t> length = input().Count();
-    if (!length || *length == 0 || count - *skipped < *length) return false;
+    if (!length || *length == 0 || *length == kEndless || count - *skipped < *length) return false;
     uint64_t passes = (count - *skipped) / *length;
     if (count_) passes = std::min(passes, *count_ - pass_);
     *skipped += passes * *length;

@@ -57,7 +57,7 @@ class ShardOp final : public ChainedOrderOp {
 
   std::optional<uint64_t> Count() override {
     const std::optional<uint64_t> count = input().Count();
-    if (!count) return std::nullopt;
+    if (!count || *count == kEndless) return count;
     return *count / num_shards_ + (*count % num_shards_ > index_ ? 1 : 0);
   }
 

@@ -88,7 +88,7 @@ class ShuffleOp final : public ChainedOrderOp {
         return Pulled::kSome;
       }
     }
-    return SkipByPulling(*this, context_.store, count, skipped);
+    return SkipByPulling(*this, context_, count, skipped);
   }
 
   void Restart(uint64_t epoch) override {
@@ -140,7 +140,7 @@ class ShuffleOp final : public ChainedOrderOp {
         // Forwards: what goes out is dropped until the position is reached.
         const uint64_t target = std::exchange(resume_at_, 0);
         uint64_t skipped = 0;
-        const Pulled result = SkipByPulling(*this, context_.store, target, &skipped);
+        const Pulled result = SkipByPulling(*this, context_, target, &skipped);
         resume_at_ = target - skipped;
         if (result == Pulled::kBlocked) {
           // What was drawn is counted by num_draws_.

@@ -41,7 +41,8 @@ class SkipOp final : public ChainedOrderOp {
 
   std::optional<uint64_t> Count() override {
     const std::optional<uint64_t> count = input().Count();
-    return count ? std::optional(*count - std::min(*count, count_)) : std::nullopt;
+    if (!count || *count == kEndless) return count;
+    return *count - std::min(*count, count_);
   }
 
  private:

@@ -56,7 +56,7 @@ class ZipOp final : public OrderOp {
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
-    return SkipByPulling(*this, context_.store, count, skipped);
+    return SkipByPulling(*this, context_, count, skipped);
   }
 
   void Restart(uint64_t epoch) override {

@@ -61,6 +61,16 @@ absl::Status WatchForTheEnd(EventLoop& loop, int signals_fd, int owner_fd) {
       .status();
 }
 
+// A read that never returns, of a disk or a network that hangs, must not keep the daemon: its socket is gone by then, and nothing of
+// a batch that is not published can be seen.
+constexpr unsigned kStopSeconds = 10;
+
+void EndNow(int) {
+  constexpr char kText[] = "penstockd: work did not end in time after the stop; ended without it\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  _exit(1);
+}
+
 }  // namespace
 
 void BlockStopSignals() {
@@ -107,6 +117,8 @@ absl::Status RunDaemon(const DaemonOptions& options) {
   loop.Run();
   listener->reset();
   socket->reset();
+  signal(SIGALRM, EndNow);
+  alarm(kStopSeconds);
   // Before the sessions go, so that consumers read this and not a hang-up.
   table.Close(absl::UnavailableError("penstockd was stopped; start it again and attach anew"));
   return absl::OkStatus();

@@ -1,18 +1,24 @@
 #include "tests/support/pipeline.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 
 #include "google/protobuf/text_format.h"
 #include "server/base/file.h"
-#include "server/engine/cursor.h"
 #include "server/engine/executor.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {
 namespace {
+
+// What a batch's strings may take in all.
+constexpr size_t kVariableBytes = 4 << 20;
+// Turns a hang into a failure.
+constexpr std::chrono::seconds kHangs{120};
 
 // Slots of plain memory; a published step is copied out and its slot is free again.
 class VectorSink final : public BatchSink {
@@ -22,7 +28,8 @@ class VectorSink final : public BatchSink {
     for (int slot = 0; slot < options.slots; ++slot) {
       for (const BatchTensor& tensor : tensors_)
         memory_[slot].emplace_back(tensor.fixed() ? *NumBytes(tensor.type) + 64 : 0, '\x5a');
-      variable_[slot].resize(kVariableBytes);
+      // Not cleared: most of it is never touched.
+      if (AnyVariable()) variable_[slot].reset(new uint8_t[kVariableBytes]);
       free_.push_back(slot);
     }
   }
@@ -34,11 +41,13 @@ class VectorSink final : public BatchSink {
     claimed->slot = free_.front();
     free_.pop_front();
     claimed->tensors.clear();
-    for (std::string& bytes : memory_[claimed->slot])
-      claimed->tensors.push_back(bytes.empty() ? nullptr
-                                               : reinterpret_cast<uint8_t*>(bytes.data()));
-    claimed->variable = variable_[claimed->slot].data();
-    claimed->variable_bytes = kVariableBytes;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      std::string& bytes = memory_[claimed->slot][i];
+      claimed->tensors.push_back(tensors_[i].fixed() ? reinterpret_cast<uint8_t*>(bytes.data())
+                                                     : nullptr);
+    }
+    claimed->variable = variable_[claimed->slot].get();
+    claimed->variable_bytes = AnyVariable() ? kVariableBytes : 0;
     return true;
   }
 
@@ -48,8 +57,10 @@ class VectorSink final : public BatchSink {
     size_t num_variable = 0;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       if (!tensors_[i].fixed()) {
-        batch.tensors.push_back(
-            CopyStrings(slot.variable, info.extents[num_variable++], info.rows));
+        std::string& bytes = batch.tensors.emplace_back();
+        for (const TensorExtent::Part& part : info.extents[num_variable].parts)
+          bytes.append(reinterpret_cast<const char*>(slot.variable) + part.offset, part.bytes);
+        ++num_variable;
         continue;
       }
       const size_t full_bytes = memory_[slot.slot][i].size() - 64;
@@ -85,34 +96,27 @@ class VectorSink final : public BatchSink {
     changed_.notify_all();
   }
 
-  static std::string CopyStrings(const uint8_t* variable, const TensorExtent& extent,
-                                 uint32_t rows) {
-    const auto* offsets = reinterpret_cast<const int64_t*>(variable + extent.parts[0].offset);
-    const auto* bytes = reinterpret_cast<const char*>(variable + extent.parts[1].offset);
-    std::string out;
-    for (uint32_t row = 0; row < rows; ++row) {
-      const uint64_t size = offsets[row + 1] - offsets[row];
-      out.append(reinterpret_cast<const char*>(&size), sizeof(size));
-      out.append(bytes + offsets[row], size);
-    }
-    return out;
-  }
-
   RunResult Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock,
-                  [this] { return result_.finished || result_.batches.size() == max_steps_; });
+    CHECK(changed_.wait_for(
+        lock, kHangs, [this] { return result_.finished || result_.batches.size() == max_steps_; }));
     return result_;
   }
 
  private:
+  bool AnyVariable() const {
+    for (const BatchTensor& tensor : tensors_) {
+      if (!tensor.fixed()) return true;
+    }
+    return false;
+  }
+
   const std::vector<BatchTensor> tensors_;
   const uint64_t max_steps_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  static constexpr size_t kVariableBytes = 4 << 20;
   std::vector<std::string> memory_[64];
-  std::vector<uint8_t> variable_[64];
+  std::unique_ptr<uint8_t[]> variable_[64];
   std::deque<int> free_;
   uint64_t next_claim_ = 0;
   bool interrupted_ = false;
@@ -122,45 +126,52 @@ class VectorSink final : public BatchSink {
 }  // namespace
 
 std::vector<std::string> Batch::Strings(size_t tensor) const {
-  std::vector<std::string> strings;
   const std::string& bytes = tensors[tensor];
-  for (size_t at = 0; at < bytes.size();) {
-    uint64_t size = 0;
-    std::memcpy(&size, bytes.data() + at, sizeof(size));
-    strings.push_back(bytes.substr(at + sizeof(size), size));
-    at += sizeof(size) + size;
-  }
-  return strings;
+  std::vector<int64_t> offsets(info.rows + 1);
+  const size_t header = offsets.size() * sizeof(int64_t);
+  REQUIRE(bytes.size() >= header);
+  std::memcpy(offsets.data(), bytes.data(), header);
+  std::vector<std::string> values;
+  for (uint32_t row = 0; row < info.rows; ++row)
+    values.push_back(bytes.substr(header + offsets[row], offsets[row + 1] - offsets[row]));
+  return values;
 }
 
-absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text) {
+absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text,
+                                                     FileSystem& files) {
   v1::PipelineSpec spec;
-  REQUIRE(google::protobuf::TextFormat::ParseFromString(spec_text, &spec));
-  return MakePlan(spec, LocalFileSystem());
+  if (!google::protobuf::TextFormat::ParseFromString(spec_text, &spec))
+    return absl::InvalidArgumentError("not the text of a spec");
+  return MakePlan(spec, files);
+}
+
+absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {
+  absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*plan);
+  if (!fingerprint.ok()) return fingerprint.status();
+  ExecutorOptions executor_options;
+  executor_options.fingerprint = *fingerprint;
+  executor_options.workers = options.workers;
+  executor_options.worker_nice = 0;
+  if (!options.cursor.empty()) {
+    absl::StatusOr<ResumePoint> start = ReadCursor(options.cursor, *fingerprint);
+    if (!start.ok()) return start.status();
+    executor_options.start = *std::move(start);
+  }
+  VectorSink sink(*plan, options);
+  absl::StatusOr<std::unique_ptr<Executor>> executor =
+      Executor::Create(plan, sink, executor_options);
+  if (!executor.ok()) return executor.status();
+  (*executor)->Start();
+  RunResult result = sink.Wait();
+  (*executor)->Stop();
+  return result;
 }
 
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {
-  ExecutorOptions executor_options;
-  executor_options.workers = options.workers;
-  executor_options.worker_nice = 0;
-  absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*plan);
-  REQUIRE(fingerprint.ok());
-  if (!options.cursor.empty()) {
-    absl::StatusOr<ResumePoint> start = ReadCursor(options.cursor, *fingerprint);
-    INFO(start.status().ToString());
-    REQUIRE(start.ok());
-    executor_options.start = *std::move(start);
-  }
-  executor_options.fingerprint = *std::move(fingerprint);
-  VectorSink sink(*plan, options);
-  absl::StatusOr<std::unique_ptr<Executor>> created =
-      Executor::Create(plan, sink, executor_options);
-  REQUIRE(created.ok());
-  const std::unique_ptr<Executor> executor = *std::move(created);
-  executor->Start();
-  RunResult result = sink.Wait();
-  executor->Stop();
-  return result;
+  absl::StatusOr<RunResult> result = TryRunPlan(std::move(plan), options);
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  return *std::move(result);
 }
 
 RunResult RunText(const std::string& spec_text, const RunOptions& options) {

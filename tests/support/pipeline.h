@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/file.h"
 #include "server/engine/batch_sink.h"
 #include "server/engine/plan.h"
 
@@ -14,7 +15,7 @@ namespace penstock::test {
 
 struct Batch {
   StepInfo info;
-  // The bytes of the valid rows; of a string tensor, each string behind its size (u64).
+  // The bytes of the valid rows; for strings, rows + 1 offsets (int64) and the bytes.
   std::vector<std::string> tensors;
 
   // The values of one tensor.
@@ -23,7 +24,10 @@ struct Batch {
     const T* begin = reinterpret_cast<const T*>(tensors[tensor].data());
     return {begin, begin + tensors[tensor].size() / sizeof(T)};
   }
+  // The values of one tensor of strings.
   std::vector<std::string> Strings(size_t tensor) const;
+
+  // Whatever its cursor is.
   bool operator==(const Batch& other) const {
     return info.step == other.info.step && info.epoch == other.info.epoch &&
            info.rows == other.info.rows && tensors == other.tensors;
@@ -34,7 +38,7 @@ struct RunOptions {
   int workers = 2;
   int slots = 3;
   uint64_t max_steps = 1000;  // the run is stopped behind them
-  std::string cursor;         // where to begin; empty: at the first step
+  std::string cursor;         // to go on from; "": from the beginning
 };
 
 struct RunResult {
@@ -43,7 +47,11 @@ struct RunResult {
   absl::Status status;    // how
 };
 
-absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text);
+absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text,
+                                                     FileSystem& files = LocalFileSystem());
+// Why the options' cursor is refused, if it is.
+absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan,
+                                     const RunOptions& options = {});
 // REQUIREs that the cursor is accepted.
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options = {});
 // REQUIREs that the spec is accepted.

@@ -1,0 +1,80 @@
+#include "server/engine/order_walk.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/io/record_index.h"
+#include "tests/support/catch.h"
+#include "tests/support/pipeline.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
+
+namespace penstock::test {
+namespace {
+
+constexpr char kRest[] =
+    "stage { parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: 7 } } ";
+
+TEST_CASE("where and when agree with what was delivered") {
+  ScratchFolder folder;
+  // Record i of file a holds i, of file b 1000 + i.
+  WriteShard(folder / "a", 0, 60);
+  WriteShard(folder / "b", 1000, 35);
+  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder.path(),
+                                          "/?' cycle_length: 2 block_length: 3 } } ");
+  for (const std::string& order :
+       {std::string(), std::string("stage { shuffle { buffer_size: 20 seed: 1 } } "),
+        std::string("stage { shuffle { global: true seed: 1 } } ")}) {
+    const std::string spec = absl::StrCat(source, order, "stage { repeat { count: 2 } } ", kRest);
+    CAPTURE(spec);
+    const RunResult result = RunText(spec);
+    const auto plan = PlanText(spec);
+    REQUIRE(plan.ok());
+    REQUIRE(result.batches.size() == 28);
+    for (const Batch& batch : result.batches) {
+      if (batch.info.step % 5 != 3) continue;
+      const std::vector<int64_t> values = batch.As<int64_t>(0);
+      for (uint32_t row = 0; row < values.size(); ++row) {
+        const auto records = FindRecords(*plan, batch.info.step, row);
+        REQUIRE(records.ok());
+        REQUIRE(records->size() == 1);
+        const RecordPlace& record = records->front();
+        CHECK(record.file == folder / (values[row] < 1000 ? "a" : "b"));
+        CHECK(record.record_known);
+        CHECK(record.record == static_cast<uint64_t>(values[row] % 1000));
+        const auto back = FindRow(*plan, record.file, record.offset, batch.info.step, 28);
+        REQUIRE(back.ok());
+        CHECK(back->step == batch.info.step);
+        CHECK(back->row == row);
+        CHECK(back->epoch == record.epoch);
+      }
+    }
+    CHECK(FindRecords(*plan, 28, 0).status().code() == absl::StatusCode::kOutOfRange);
+    CHECK(FindRecords(*plan, 0, 7).status().code() == absl::StatusCode::kOutOfRange);
+    // The last batch has fewer rows.
+    CHECK(FindRecords(*plan, 27, 1).status().code() == absl::StatusCode::kOutOfRange);
+    CHECK(FindRow(*plan, "a", 1, 0, 28).status().code() == absl::StatusCode::kNotFound);
+    CHECK(FindRow(*plan, "no such file", 0, 0, 28).status().code() == absl::StatusCode::kNotFound);
+  }
+}
+
+TEST_CASE("a row of several sources comes from a record of each") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 10);
+  WriteShard(folder / "b", 100, 10);
+  const auto input = [&](const std::string& file) {
+    return absl::StrCat("input { stage { tfrecord { files: '", folder / file, "' } } } ");
+  };
+  const auto plan = PlanText(absl::StrCat("stage { zip { ", input("a"), input("b"),
+                                          "} } stage { enumerate {} }"));
+  REQUIRE(plan.ok());
+  const auto records = FindRecords(*plan, 4, 0);
+  REQUIRE(records.ok());
+  REQUIRE(records->size() == 2);
+  CHECK((*records)[0].file == folder / "a");
+  CHECK((*records)[0].record == 4);
+  CHECK((*records)[1].file == folder / "b");
+  CHECK((*records)[1].record == 4);
+}
+
+}  // namespace
+}  // namespace penstock::test

@@ -1,0 +1,396 @@
+"""Writes order.json: small pipelines of sources and order ops, and the elements that tf.data makes of each.
+
+Run by hand, with a Python that has TensorFlow:  python tests/golden/make_order_goldens.py
+
+A case is built once, as a text of stages and as a tf.data.Dataset side by side (class Chain). Its result is a list of steps (batches, or
+elements without `batch`), each with its rows and the values of every tensor: numbers, or the hexadecimal digits of strings. Where
+tf.data's own behaviour is a defect, `differs` says what it does, and the case holds what Penstock promises instead.
+"""
+
+import gzip
+import json
+import pathlib
+import random
+import tempfile
+import zlib
+
+import numpy as np
+import tensorflow as tf
+
+FOLDER = pathlib.Path(tempfile.mkdtemp())
+COMPRESS = {"": bytes, "GZIP": lambda b: gzip.compress(b, mtime=0), "ZLIB": zlib.compress}
+# Stands in texts for the folder with the files.
+PLACE = "FOLDER/"
+files, cases = {}, []
+
+
+def write(name, data):
+    assert files.setdefault(name, data.hex()) == data.hex()
+    (FOLDER / name).write_bytes(data)
+    return name
+
+
+def frame(payloads, compression=""):
+    path = FOLDER / "frames"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for payload in payloads:
+            writer.write(payload)
+    return COMPRESS[compression](path.read_bytes())
+
+
+def literal(value):
+    """Of the text format of Protobuf."""
+    return ("true" if value else "false") if isinstance(value, bool) else str(value) if isinstance(value, int) else f'"{value}"'
+
+
+def stage(op, **options):
+    inside = " ".join(f"{name}: {literal(value)}" for name, value in options.items() if value is not None)
+    return f"stage {{ {op} {{ {inside} }} }}"
+
+
+class Chain:
+    def __init__(self, text, dataset):
+        self.text = text
+        self.dataset = dataset
+
+    def then(self, text, dataset):
+        return Chain(f"{self.text} {text}", dataset)
+
+    def take(self, count):
+        return self.then(stage("take", count=count), self.dataset.take(count))
+
+    def skip(self, count):
+        return self.then(stage("skip", count=count), self.dataset.skip(count))
+
+    def shard(self, num_shards, index):
+        return self.then(stage("shard", num_shards=num_shards, index=index), self.dataset.shard(num_shards, index))
+
+    def repeat(self, count=None):
+        return self.then(stage("repeat", count=count), self.dataset.repeat(count))
+
+    def batch(self, size, drop_remainder=None):
+        return self.then(stage("batch", batch_size=size, drop_remainder=drop_remainder),
+                         self.dataset.batch(size, bool(drop_remainder)))
+
+    def enumerate(self, start=None):
+        return self.then(stage("enumerate", start=start), self.dataset.enumerate(start or 0))
+
+    def shuffle_of_one(self):
+        return self.then(stage("shuffle", buffer_size=1, seed=3), self.dataset.shuffle(1))
+
+    def prefetch(self, size):
+        return self.then(stage("prefetch", buffer_size=size), self.dataset.prefetch(size))
+
+    def dict_of(self, **factors):
+        """A dict of multiples of a lone number."""
+        outs = " ".join(f'out: "{name} = value * {factor}"' for name, factor in factors.items())
+        return self.then(f"stage {{ map {{ {outs} }} }}",
+                         self.dataset.map(lambda x: {name: x * factor for name, factor in factors.items()}))
+
+    def zip(self, *others):
+        return self.then(f"stage {{ zip {{ {inputs(others)} }} }}",
+                         tf.data.Dataset.zip((self.dataset, *(other.dataset for other in others))))
+
+    def concatenate(self, *others):
+        dataset = self.dataset
+        for other in others:
+            dataset = dataset.concatenate(other.dataset)
+        return self.then(f"stage {{ concatenate {{ {inputs(others)} }} }}", dataset)
+
+
+def inputs(chains):
+    return " ".join(f"input {{ {chain.text} }}" for chain in chains)
+
+
+def zip_of(*chains):
+    """As a source: all inputs in braces."""
+    return Chain(f"stage {{ zip {{ {inputs(chains)} }} }}", tf.data.Dataset.zip(tuple(c.dataset for c in chains)))
+
+
+def concatenate_of(*chains):
+    return Chain(f"stage {{ concatenate {{ {inputs(chains)} }} }}", chains[0].concatenate(*chains[1:]).dataset)
+
+
+def numbers(*arguments):
+    """Python's range."""
+    start, stop, step = (list(arguments) + [None])[:3] if len(arguments) > 1 else (None, arguments[0], None)
+    return Chain(stage("range", start=start, stop=stop, step=step), tf.data.Dataset.range(*arguments))
+
+
+def of_files(op, names, make, cycle_length=None, block_length=None, **options):
+    """A source over files; `make` is the dataset of one path. As in Penstock, files are read in the order of their names."""
+    text = " ".join(f'files: "{PLACE}{name}"' for name in names)
+    more = stage(op, **options, cycle_length=cycle_length, block_length=block_length)
+    paths = tf.constant([str(FOLDER / name) for name in sorted(names)])
+    dataset = tf.data.Dataset.from_tensor_slices(paths).interleave(
+        make, cycle_length=cycle_length or 1, block_length=block_length or 1, num_parallel_calls=None)
+    return Chain(more.replace("{  } }", "{ } }").replace(f"{op} {{", f"{op} {{ {text}"), dataset)
+
+
+def records(*names, compression="", **turns):
+    return of_files("tfrecord", names, lambda path: tf.data.TFRecordDataset(path, compression_type=compression),
+                    compression=compression or None, **turns)
+
+
+def lines(*names, compression="", **turns):
+    return of_files("text_line", names, lambda path: tf.data.TextLineDataset(path, compression_type=compression),
+                    compression=compression or None, **turns)
+
+
+def pieces(*names, record_bytes, header_bytes=0, footer_bytes=0, compression="", **turns):
+    return of_files(
+        "fixed_length_record", names,
+        lambda path: tf.data.FixedLengthRecordDataset(path, record_bytes, header_bytes, footer_bytes, compression_type=compression),
+        record_bytes=record_bytes, header_bytes=header_bytes or None, footer_bytes=footer_bytes or None,
+        compression=compression or None, **turns)
+
+
+def flat(element, path=""):
+    """(name, value) of each tensor, named as Penstock names them."""
+    if isinstance(element, (dict, tuple)):
+        entries = element.items() if isinstance(element, dict) else enumerate(element)
+        return [pair for key, value in entries for pair in flat(value, f"{path}/{key}" if path else str(key))]
+    return [(path or "value", element)]
+
+
+def structure(spec):
+    """As ring/layout.h writes it, with the keys of dicts sorted."""
+    if isinstance(spec, dict):
+        return {key: structure(spec[key]) for key in sorted(spec)}
+    return [structure(part) for part in spec] if isinstance(spec, tuple) else None
+
+
+def values(array):
+    if isinstance(array, bytes):  # of which NumPy would drop zeros at the end
+        return [array.hex()]
+    array = np.asarray(array).reshape(-1)
+    return [v.hex() if isinstance(v, bytes) else int(v) for v in array.tolist()]
+
+
+def case(name, chain, batched=False, expect=None, error=None, differs=None):
+    """`expect` replaces tf.data's elements where `differs` says that it is wrong; `error` is a part of Penstock's message then."""
+    steps = expect
+    if steps is None:
+        steps = []
+        for element in chain.dataset.as_numpy_iterator():
+            pairs = flat(element)
+            rows = len(pairs[0][1]) if batched else 1
+            steps.append({"rows": rows, "tensors": {tensor: values(value) for tensor, value in pairs}})
+    entry = {"name": name, "spec": chain.text, "structure": structure(chain.dataset.element_spec), "steps": steps}
+    for key, value in (("error", error), ("differs", differs)):
+        if value is not None:
+            entry[key] = value
+    cases.append(entry)
+
+
+def strings(*found):
+    return [{"rows": 1, "tensors": {"value": [value.hex()]}} for value in found]
+
+
+def counting_cases():
+    for arguments in [(7,), (0,), (-3,), (2, 9), (9, 2), (3, 3), (0, 10, 3), (0, 9, 3), (10, 0, -3), (5, -5, -5), (5, -5, 2), (-7, -1, 4),
+                      (0, 1, 100), (0, -1, -100), (-(1 << 40), 1 << 40, 1 << 39), ((1 << 62), (1 << 62) + 5, 2)]:
+        case(f"range{arguments}", numbers(*arguments))
+    ten = numbers(10)
+    for count in [0, 1, 9, 10, 11, -1]:
+        case(f"take({count})", ten.take(count))
+        case(f"skip({count})", ten.skip(count))
+        case(f"skip({count}) take(2)", ten.skip(count).take(2))
+    for num_shards, index in [(1, 0), (3, 0), (3, 1), (3, 2), (10, 9), (11, 10), (20, 4), (20, 15)]:
+        case(f"shard({num_shards}, {index})", ten.shard(num_shards, index))
+        case(f"shard({num_shards}, {index}) repeat(2)", ten.shard(num_shards, index).repeat(2))
+        case(f"repeat(2) shard({num_shards}, {index})", ten.repeat(2).shard(num_shards, index))
+    case("shard of a shard", numbers(30).shard(3, 1).shard(2, 1))
+    for count in [0, 1, 2, 3]:
+        case(f"repeat({count})", numbers(3).repeat(count))
+        case(f"repeat({count}) of nothing", numbers(0).repeat(count))
+    case("repeat() take(8)", numbers(3).repeat().take(8))
+    case("repeat(-1) skip(4) take(8)", numbers(3).repeat(-1).skip(4).take(8))
+    case("repeat in repeat", numbers(2).repeat(2).skip(1).repeat(2))
+    case("take in repeat", ten.take(3).repeat(3).skip(2).take(6))
+    for size in [1, 3, 5, 10, 11]:
+        for drop in [None, False, True]:
+            case(f"batch({size}, {drop})", ten.batch(size, drop), batched=True)
+    case("batch repeat", ten.batch(4).repeat(2), batched=True)
+    case("batch repeat, dropped", ten.batch(4, True).repeat(2), batched=True)
+    case("repeat batch", ten.repeat(2).batch(6), batched=True)
+    case("batch take", ten.batch(4).take(2), batched=True)
+    case("batch skip", ten.batch(4).skip(2), batched=True)
+    case("batch shard", numbers(20).batch(3).shard(3, 1), batched=True)
+    case("batch shard repeat skip take", numbers(20).batch(3).shard(2, 1).repeat(3).skip(2).take(5), batched=True)
+    case("batch of nothing", numbers(0).batch(4), batched=True)
+    case("prefetch and shuffle(1)", ten.shuffle_of_one().prefetch(2).batch(4), batched=True)
+    case("shuffle(1) repeat", numbers(3).shuffle_of_one().repeat(2).batch(4), batched=True)
+    for start in [None, 0, 5, -2, 1 << 40]:
+        case(f"enumerate({start})", numbers(3).enumerate(start))
+    case("enumerate repeat", numbers(3).enumerate(1).repeat(2))
+    case("repeat enumerate", numbers(3).repeat(2).enumerate(1))
+    case("enumerate skip take batch", ten.enumerate(3).skip(4).take(5).batch(2), batched=True)
+    case("enumerate of enumerate", numbers(3).enumerate(1).enumerate(10).batch(2), batched=True)
+    case("enumerate shard", ten.enumerate().shard(4, 1).enumerate(7))
+    case("enumerate of a dict", numbers(3).dict_of(x=2, y=-1).enumerate(4).batch(2), batched=True)
+
+
+def tuple_cases():
+    case("zip, even", zip_of(numbers(4), numbers(10, 14)))
+    case("zip, the first is shorter", zip_of(numbers(2), numbers(10, 14), numbers(20, 24)))
+    case("zip, the middle is shorter", zip_of(numbers(4), numbers(10, 11), numbers(20, 24)))
+    case("zip, the last is empty", zip_of(numbers(4), numbers(10, 14), numbers(0)))
+    case("zip of what stands before", numbers(5).zip(numbers(10, 13)).batch(2), batched=True)
+    case("zip of zips", zip_of(zip_of(numbers(3), numbers(10, 14)), numbers(20, 24)).batch(2), batched=True)
+    case("zip of zips, deep", zip_of(numbers(4), zip_of(numbers(3), zip_of(numbers(10, 14), numbers(20, 24)))))
+    case("zip of dicts", zip_of(numbers(5).dict_of(b=2, a=3), numbers(4).dict_of(c=5)).batch(3), batched=True)
+    case("zip of a dict and a number", numbers(3).dict_of(x=2).zip(numbers(3)))
+    case("zip with endless", zip_of(numbers(5), numbers(2).repeat()).repeat(2).batch(3), batched=True)
+    case("zip repeat take", zip_of(numbers(3), numbers(10, 15)).repeat().take(7).batch(2), batched=True)
+    case("zip uneven repeat", zip_of(numbers(2), numbers(10, 15)).repeat(3).batch(4, True), batched=True)
+    case("zip shard skip", zip_of(numbers(20), numbers(20, 50)).shard(3, 2).skip(1).batch(2), batched=True)
+    case("zip enumerate", zip_of(numbers(3), numbers(5, 9)).enumerate(2).batch(2), batched=True)
+    case("enumerate in zip", zip_of(numbers(3).enumerate(2), numbers(5, 9)).batch(2), batched=True)
+    case("concatenate", numbers(3).concatenate(numbers(10, 12)))
+    case("concatenate, 3", concatenate_of(numbers(3), numbers(10, 12), numbers(20, 24)).batch(4), batched=True)
+    case("concatenate with nothing", concatenate_of(numbers(0), numbers(2), numbers(0), numbers(5, 6), numbers(0)))
+    case("concatenate of concatenates", concatenate_of(numbers(2).concatenate(numbers(10, 11)), numbers(20, 22)).repeat(2).batch(3),
+         batched=True)
+    case("concatenate of zips", concatenate_of(zip_of(numbers(3), numbers(10, 14)), zip_of(numbers(20, 22), numbers(30, 35))).batch(2),
+         batched=True)
+    case("concatenate of what is taken", numbers(10).take(2).concatenate(numbers(20, 30).skip(8)).repeat(2).skip(1).batch(3), batched=True)
+    case("concatenate of dicts", concatenate_of(numbers(3).dict_of(x=2, y=3), numbers(2).dict_of(x=-1, y=-2)).batch(2), batched=True)
+    case("concatenate in zip", zip_of(concatenate_of(numbers(2), numbers(10, 12)), numbers(20, 30)).batch(3), batched=True)
+    case("concatenate of enumerates", concatenate_of(numbers(2).enumerate(5), numbers(10, 12).enumerate(3)).enumerate().batch(3),
+         batched=True)
+    case("concatenate shard", concatenate_of(numbers(5), numbers(10, 15)).shard(3, 1))
+    case("repeat in concatenate", concatenate_of(numbers(2).repeat(2), numbers(10, 12)).repeat(2).batch(5), batched=True)
+
+
+def interleave_cases():
+    sizes = [5, 0, 1, 7, 3, 0, 2]
+    shards = [write(f"turn-{i}.tfrecord", frame([f"{i}.{n}".encode() for n in range(size)])) for i, size in enumerate(sizes)]
+    packed = [write(f"turn-{i}.tfrecord.gz", frame([f"{i}.{n}".encode() for n in range(size)], "GZIP")) for i, size in enumerate(sizes)]
+    texts = [write(f"turn-{i}.txt", b"".join(b"%d.%d\n" % (i, n) for n in range(size))) for i, size in enumerate(sizes)]
+    fixed = [write(f"turn-{i}.bin", b"".join(b"%d%d" % (i, n) for n in range(size))) for i, size in enumerate(sizes)]
+    for turns in [(1, 1), (1, 4), (2, 1), (2, 3), (3, 2), (4, 1), (7, 1), (7, 5), (16, 2)]:
+        options = dict(zip(("cycle_length", "block_length"), turns))
+        case(f"tfrecord, cycle and block {turns}", records(*shards, **options).batch(4), batched=True)
+        case(f"tfrecord, GZIP, cycle and block {turns}", records(*packed, compression="GZIP", **options).batch(4), batched=True)
+        case(f"text_line, cycle and block {turns}", lines(*texts, **options).batch(4), batched=True)
+        case(f"fixed_length_record, cycle and block {turns}", pieces(*fixed, record_bytes=2, **options).batch(4), batched=True)
+    turns = {"cycle_length": 3, "block_length": 2}
+    case("turns, repeated", records(*shards, **turns).repeat(2).batch(5), batched=True)
+    case("turns, skip", records(*shards, **turns).skip(7).take(6).batch(4), batched=True)
+    case("turns, shard", records(*shards, **turns).shard(4, 1))
+    case("files are sorted", records(shards[4], shards[0], shards[2]).batch(4), batched=True)
+    case("a file twice", records(shards[0], shards[0], shards[2], cycle_length=2).batch(4), batched=True)
+    case("zip of files", zip_of(records(*shards, **turns), lines(*texts), pieces(*fixed, record_bytes=2)).batch(4), batched=True)
+    case("concatenate of sources", concatenate_of(records(shards[0]), lines(texts[3]), pieces(fixed[4], record_bytes=2)).batch(4), batched=True)
+    case("enumerate of files", records(*shards).enumerate(100).shard(2, 1).batch(4), batched=True)
+
+
+def text_cases():
+    texts = [b"a\nb\n", b"a\nb", b"a\r\nb\r\n", b"a\r\nb", b"a\rb\nc\r", b"\r", b"\n", b"\r\n", b"\r\r", b"a\r\r\nb", b"\n\n", b"\n\na\n\n\nb\n\n", b"a\n\r",
+             b"\n\r", b"\ra", b"a\r", b"x\r\n\r\ny", b"\xff\x00\xfe\n\x00\n", b"\xef\xbb\xbfa\n", b"x" * 300 + b"\n" + b"y" * 299]
+    for number, text in enumerate(texts):
+        for compression in ["", "GZIP", "ZLIB"]:
+            if compression and number % 3 and b"\r" not in text:
+                continue
+            name = write(f"lines-{number}.{compression or 'plain'}", COMPRESS[compression](text))
+            case(f"text_line {compression} {text[:20]!r}", lines(name, compression=compression))
+    empty = write("empty", b"")
+    case("text_line, an empty file among others", lines("lines-0.plain", empty, "lines-1.plain").batch(4), batched=True)
+    case("text_line, an empty file", lines(empty), expect=[], error="files are empty", differs="has no elements")
+
+
+def fixed_cases():
+    for compression in ["", "GZIP", "ZLIB"]:
+        for number, (header, size, footer, data) in enumerate([(0, 3, 0, b"abcdef"), (2, 3, 1, b"HHabcdefF"), (2, 3, 1, b"HHF"), (0, 1, 0, b"abc"),
+                                                               (0, 3, 4, b"abcFFFF"), (5, 2, 0, b"HHHHHab"), (1, 64, 1, bytes(range(130)))]):
+            name = write(f"fixed-{number}.{compression or 'plain'}", COMPRESS[compression](data))
+            case(f"fixed_length_record {compression} {header} {size} {footer}, {len(data)} bytes",
+                 pieces(name, record_bytes=size, header_bytes=header, footer_bytes=footer, compression=compression))
+        name = write(f"fixed-cut.{compression or 'plain'}", COMPRESS[compression](b"abcd"))
+        # tf.data refuses the plain file before its first record and a compressed one behind its last.
+        case(f"fixed_length_record {compression}, not whole", pieces(name, record_bytes=3, compression=compression),
+             expect=strings(b"abc"), error="does not end in a whole record",
+             differs="the same error: before the first record of a plain file, at the end of a compressed one")
+    name = write("fixed-short.plain", b"HH")
+    case("fixed_length_record, no footer", pieces(name, record_bytes=3, header_bytes=2, footer_bytes=1), expect=[],
+         error="does not end in a whole record", differs="ends silently")
+    case("fixed_length_record, a file without its header", pieces("empty", "fixed-1.plain", record_bytes=3, header_bytes=2, footer_bytes=1),
+         expect=strings(b"abc", b"def"), differs="refuses a file of no bytes")
+    case("fixed_length_record, an empty file", pieces("empty", record_bytes=3), expect=[], error="files are empty",
+         differs="has no elements")
+
+
+def record_cases():
+    payloads = [b"one", b"", b"three" * 50]
+    for compression in ["", "GZIP", "ZLIB"]:
+        whole = frame(payloads)
+        name = write(f"whole.{compression or 'plain'}", COMPRESS[compression](whole))
+        case(f"tfrecord {compression}", records(name, compression=compression))
+        case(f"tfrecord {compression}, repeated", records(name, compression=compression).repeat(2).batch(4), batched=True)
+        cut = write(f"cut.{compression or 'plain'}", COMPRESS[compression](whole + b"\x03\0\0\0\0"))
+        chain = records(cut, compression=compression)
+        assert len(list(chain.dataset)) == 3
+        case(f"tfrecord {compression}, 5 bytes behind the last record", chain, expect=strings(*payloads), error="cut",
+             differs="ends silently")
+    unknown = records("whole.plain", compression="LZ9")
+    assert len(list(unknown.dataset)) == 3
+    case("tfrecord, unknown compression", unknown, expect=[], error="compression", differs="reads the file as plain")
+    case("tfrecord, two members of one gzip file", records(
+        write("members.GZIP", frame(payloads, "GZIP") + frame([b"four"], "GZIP")), compression="GZIP"))
+
+
+def random_chains():
+    """Chains of up to 6 ops, drawn from a fixed seed."""
+    dice = random.Random(7)
+
+    def source():
+        kind = dice.randrange(4)
+        if kind < 2:
+            first = dice.randrange(-20, 20)
+            return numbers(first, first + dice.randrange(0, 30), dice.choice([1, 1, 2, 3]))
+        if kind == 2:
+            return concatenate_of(numbers(dice.randrange(0, 9)), numbers(100, 100 + dice.randrange(0, 9)), numbers(200, 200 + dice.randrange(0, 5)))
+        return zip_of(numbers(dice.randrange(1, 12)), numbers(100, 100 + dice.randrange(0, 12)))
+
+    for number in range(60):
+        chain = source()
+        for _ in range(dice.randrange(1, 6)):
+            op = dice.choice(["take", "skip", "shard", "repeat", "enumerate", "forever"])
+            if op == "take":
+                chain = chain.take(dice.randrange(0, 25))
+            elif op == "skip":
+                chain = chain.skip(dice.randrange(0, 12))
+            elif op == "shard":
+                count = dice.randrange(1, 5)
+                chain = chain.shard(count, dice.randrange(count))
+            elif op == "repeat":
+                chain = chain.repeat(dice.randrange(0, 4))
+            elif op == "enumerate":
+                chain = chain.enumerate(dice.randrange(-3, 4))
+            else:
+                chain = chain.repeat().take(dice.randrange(1, 20))
+        chain = chain.batch(dice.randrange(1, 9), dice.choice([True, None]))
+        if dice.random() < 0.4:
+            chain = chain.skip(dice.randrange(0, 3)).repeat(dice.randrange(1, 3))
+        case(f"chain {number}", chain.take(12), batched=True)
+
+
+def main():
+    counting_cases()
+    tuple_cases()
+    random_chains()
+    interleave_cases()
+    text_cases()
+    fixed_cases()
+    record_cases()
+    document = {"tensorflow": tf.__version__, "files": files}
+    lines_of_cases = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in cases)
+    head = json.dumps(document, separators=(",", ":"))[:-1]
+    path = pathlib.Path(__file__).with_name("order.json")
+    path.write_text(f'{head},\n"cases":[\n{lines_of_cases}\n]}}\n')
+    print(len(cases), "cases,", path.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+// The files and the short names of the contract's pipelines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/support/compressed.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
+#include "tests/support/stages.h"
+
+namespace penstock::test {
+
+class ContractFiles {
+ public:
+  ContractFiles() {
+    // Uneven shards, empty ones among them: 64 records.
+    const int64_t sizes[] = {5, 0, 13, 1, 40, 0, 5};
+    for (int64_t i = 0; i < 7; ++i) {
+      const std::string path = folder / absl::StrCat("shard-", i, ".tfrecord");
+      WriteShard(path, 1000 + 100 * i,
+                 sizes[i]);  // numbers of two bytes: equal sizes for equal counts
+      WriteFile(path + ".gz", Gzip(ReadFile(path)));
+    }
+    // Several chunks, and records that are read late.
+    WriteShard(folder / "big.tfrecord", 0, 3000, 40);
+    WriteFile(folder / "big.tfrecord.zlib", Zlib(ReadFile(folder / "big.tfrecord")));
+    WriteShard(folder / "late.tfrecord", 500, 21, 9000);
+    // Enough records for places to be sought by the index instead of gone to.
+    const int64_t wide_sizes[] = {5000, 0, 300, 7000};
+    for (int64_t i = 0; i < 4; ++i)
+      WriteShard(folder / absl::StrCat("wide-", i, ".tfrecord"), 10000 * i, wide_sizes[i]);
+    // Damage in the length of one record and in the data of others.
+    WriteShard(folder / "hurt-0.tfrecord", 0, 90);
+    WriteShard(folder / "hurt-1.tfrecord", 1000, 70);
+    for (const size_t offset : {20, 1003, 1400, 3990}) FlipBit(folder / "hurt-0.tfrecord", offset);
+    FlipBit(folder / "hurt-1.tfrecord", 2000);
+    std::string lines, pieces;
+    for (int i = 0; i < 120; ++i) {
+      absl::StrAppend(&lines, "line ", i, std::string(i % 17, 'x'), i % 3 == 0 ? "\r\n" : "\n");
+      absl::StrAppend(&pieces, absl::Dec(i, absl::kZeroPad5));
+    }
+    WriteFile(folder / "lines.txt", lines);
+    WriteFile(folder / "more.txt", "the\nlast\nfile");
+    WriteFile(folder / "lines.txt.gz", Gzip(lines));
+    WriteFile(folder / "pieces.bin", "head" + pieces + "feet!");
+  }
+
+  // The text of a spec, of the short form of stages.h.
+  std::string Spec(const std::string& text) const {
+    const std::string stages = absl::StrReplaceAll(
+        text, {
+                  {"$RANGE", "range { stop: 101 }"},
+                  {"$SHARDS", "tfrecord { files: 'FOLDER/shard-*.tfrecord' }"},
+                  {"$TURNS",
+                   "tfrecord { files: 'FOLDER/shard-*.tfrecord' cycle_length: 3 block_length: 2 }"},
+                  {"$BIG", "tfrecord { files: 'FOLDER/big.tfrecord' }"},
+                  {"$WIDE",
+                   "tfrecord { files: 'FOLDER/wide-*.tfrecord' cycle_length: 3 block_length: 2 }"},
+                  {"$HURT",
+                   "tfrecord { files: 'FOLDER/hurt-*.tfrecord' cycle_length: 2 damage { on_damage: "
+                   "SKIP_RECORD } }"},
+                  {"$CUT_SHORT",
+                   "tfrecord { files: 'FOLDER/hurt-*.tfrecord' damage { on_damage: SKIP_SHARD } }"},
+                  {"$LATE", "tfrecord { files: 'FOLDER/late.tfrecord' }"},
+                  {"$GZIP_LINES", "text_line { files: 'FOLDER/lines.txt.gz' compression: 'GZIP' }"},
+                  {"$GZIP",
+                   "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' "
+                   "cycle_length: 2 }"},
+                  {"$ZLIB", "tfrecord { files: 'FOLDER/big.tfrecord.zlib' compression: 'ZLIB' }"},
+                  {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
+                  {"$PIECES",
+                   "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "
+                   "4 footer_bytes: 5 }"},
+                  {"$PARSE",
+                   "parse_example { feature { key: 'n' int64 {} } feature { key: 'd' bytes {} } }"},
+              });
+    return absl::StrReplaceAll(Stages(stages), {{"FOLDER", folder.path()}});
+  }
+
+  // 100 records, of which one fails its checksum.
+  void DamageRecord(const std::string& name, size_t record) {
+    WriteShard(folder / name, 0, 100);
+    const std::string bytes = ReadFile(folder / name);
+    WriteShard(folder / "before", 0, static_cast<int64_t>(record));
+    FlipBit(folder / name, ReadFile(folder / "before").size() + 20);
+  }
+
+  // 100 records, of which one is no Example.
+  void WriteMixed(const std::string& name, size_t record) {
+    std::vector<std::string> records;
+    for (int64_t n = 0; n < 100; ++n)
+      records.push_back(n == static_cast<int64_t>(record) ? "\xff no message" : MakeRecord(n, 8));
+    WriteRecords(folder / name, records);
+  }
+
+  ScratchFolder folder;
+};
+
+}  // namespace penstock::test

@@ -1,0 +1,313 @@
+// What a cursor belongs to: the bytes and the streams that are refused, and those that are not.
+#include "server/engine/cursor.h"
+
+#include <filesystem>
+#include <functional>
+#include <random>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/ops/contract_files.h"
+#include "tests/support/catch.h"
+#include "tests/support/pipeline.h"
+
+namespace penstock::test {
+namespace {
+
+std::shared_ptr<const Plan> MustPlan(const std::string& spec) {
+  auto plan = PlanText(spec);
+  INFO(spec << plan.status().ToString());
+  REQUIRE(plan.ok());
+  return *plan;
+}
+
+// The cursor behind step `step` of a pipeline.
+std::string CursorOf(const std::string& spec, size_t step) {
+  const RunResult result = RunPlan(MustPlan(spec), {.max_steps = step + 1});
+  REQUIRE(result.batches.size() == step + 1);
+  return result.batches[step].info.cursor;
+}
+
+absl::Status Refused(const std::string& spec, const std::string& cursor) {
+  return TryRunPlan(MustPlan(spec), {.max_steps = 1, .cursor = cursor}).status();
+}
+
+constexpr char kBase[] =
+    "$TURNS | shuffle { buffer_size: 10 seed: 1 } | $PARSE | map { out: 'm = n * 2' } "
+    "| repeat { count: 3 } | take { count: 100 } | batch { batch_size: 7 }";
+
+TEST_CASE("Bytes that are no whole cursor are refused") {
+  ContractFiles files;
+  const std::string spec = files.Spec(kBase);
+  const std::string cursor = CursorOf(spec, 2);
+  const v1::Fingerprint fingerprint = *FingerprintOf(*MustPlan(spec));
+  REQUIRE(ReadCursor(cursor, fingerprint).ok());
+  CHECK(ReadCursor(cursor, fingerprint)->step == 3);
+  const auto code = [&](const std::string& bytes) {
+    return ReadCursor(bytes, fingerprint).status().code();
+  };
+  for (size_t size = 0; size < cursor.size(); ++size)
+    CHECK(code(cursor.substr(0, size)) == absl::StatusCode::kInvalidArgument);
+  for (size_t bit = 0; bit < cursor.size() * 8; ++bit) {
+    std::string flipped = cursor;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
+    CHECK(code(flipped) == absl::StatusCode::kInvalidArgument);
+  }
+  std::mt19937_64 dice(1);
+  for (const size_t size : {1, 4, 8, 9, 40, 1024, 1025, 100000}) {
+    std::string garbage(size, '\0');
+    CHECK(code(garbage) == absl::StatusCode::kInvalidArgument);
+    for (char& byte : garbage) byte = static_cast<char>(dice());
+    CHECK(code(garbage) == absl::StatusCode::kInvalidArgument);
+    CHECK(code("PNSC" + garbage) == absl::StatusCode::kInvalidArgument);
+    CHECK(code(cursor + garbage) == absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_CASE("A cursor whose counters are not the pipeline's is refused") {
+  ContractFiles files;
+  const std::string spec = files.Spec(kBase);
+  const auto plan = MustPlan(spec);
+  const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
+  const ResumePoint point = *ReadCursor(CursorOf(spec, 2), fingerprint);
+  for (const bool more : {false, true}) {
+    std::vector<uint64_t> counters = point.position.counters();
+    more ? counters.push_back(0) : counters.pop_back();
+    const std::string forged = *CursorMaker(fingerprint).Make(point.step, Position(counters));
+    CHECK(TryRunPlan(plan, {.cursor = forged}).status().code() ==
+          absl::StatusCode::kInvalidArgument);
+  }
+}
+
+// Whoever can write a checksum can write any counter: the stream then ends or fails, and that is all.
+TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
+  ContractFiles files;
+  for (const char* const text : {kBase,
+                                 "$RANGE | shuffle { buffer_size: 10 seed: 1 } | repeat { count: 3 "
+                                 "} | batch { batch_size: 7 }",
+                                 "$BIG | skip { count: 20 } | shard { num_shards: 3 index: 1 } | "
+                                 "enumerate {} | batch { batch_size: 7 }",
+                                 "concatenate { (| $SHARDS |) (| $LINES |) } | zip { (| $GZIP |) } "
+                                 "| repeat {} | batch { batch_size: 7 }"}) {
+    const std::string spec = files.Spec(text);
+    const auto plan = MustPlan(spec);
+    const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
+    const ResumePoint point = *ReadCursor(CursorOf(spec, 2), fingerprint);
+    for (size_t i = 0; i < point.position.counters().size(); ++i) {
+      for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{17}, uint64_t{1} << 32,
+                                   uint64_t{1} << 63, ~uint64_t{0}}) {
+        std::vector<uint64_t> counters = point.position.counters();
+        counters[i] = value;
+        INFO(text << "\ncounter " << i << " is " << value << ", was "
+                  << point.position.counters()[i]);
+        const std::string forged = *CursorMaker(fingerprint).Make(point.step, Position(counters));
+        const auto result = TryRunPlan(plan, {.max_steps = 3, .cursor = forged});
+        CHECK((!result.ok() || result->finished || result->batches.size() == 3));
+      }
+    }
+  }
+}
+
+TEST_CASE("A cursor of another spec is refused with what differs") {
+  ContractFiles files;
+  const std::string cursor = CursorOf(files.Spec(kBase), 2);
+  struct Case {
+    const char* from;
+    const char* to;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {"seed: 1", "seed: 2", "its seeds differ"},
+      {"batch_size: 7", "batch_size: 8", "its batch size is 7, this pipeline's 8"},
+      {"buffer_size: 10", "buffer_size: 11", "order ops or their options differ"},
+      {"seed: 1", "seed: 1 reshuffle_each_iteration: false", "order ops or their options differ"},
+      {"count: 3", "count: 4", "order ops or their options differ"},
+      {"take { count: 100 }", "take { count: 101 }", "order ops or their options differ"},
+      {"take { count: 100 }", "skip { count: 100 }", "order ops or their options differ"},
+      {"| take { count: 100 } ", "", "order ops or their options differ"},
+      {"batch_size: 7", "batch_size: 7 drop_remainder: true", "order ops or their options differ"},
+      {"| batch", "| shard { num_shards: 1 index: 0 } | batch",
+       "order ops or their options differ"},
+      {"| repeat { count: 3 } | take { count: 100 }", "| take { count: 100 } | repeat { count: 3 }",
+       "order ops or their options differ"},
+      {"$TURNS", "$SHARDS", "order ops or their options differ"},
+      {"n * 2", "n * 3", "work ops"},
+      {"| map { out: 'm = n * 2' } ", "", "work ops"},
+      {"$TURNS",
+       "tfrecord { files: 'FOLDER/shard-0.tfrecord' files: 'FOLDER/shard-2.tfrecord' cycle_length: "
+       "3 block_length: 2 }",
+       "other names, or there are more or fewer"},
+  };
+  for (const Case& c : cases) {
+    std::string text = kBase;
+    text.replace(text.find(c.from), std::string(c.from).size(), c.to);
+    INFO(text);
+    const absl::Status status = Refused(files.Spec(text), cursor);
+    CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
+    INFO(status.ToString());
+    CHECK(absl::StrContains(status.message(), "the cursor belongs to another stream: "));
+    CHECK(absl::StrContains(status.message(), c.reason));
+  }
+  // Without effect on the bytes.
+  for (const char* const hint :
+       {" | prefetch { buffer_size: 3 }", " | prefetch { buffer_size: 1 }"})
+    CHECK(Refused(files.Spec(std::string(kBase) + hint), cursor).ok());
+  CHECK(Refused("name: 'other' workers: 3 ring { slots: 9 } " + files.Spec(kBase), cursor).ok());
+}
+
+TEST_CASE("A cursor of another tree of the same stages is refused") {
+  ContractFiles files;
+  struct Case {
+    const char* one;
+    const char* other;
+  };
+  const Case cases[] = {
+      {"concatenate { (| range { stop: 50 } |) (| range { stop: 60 } | take { count: 20 } |) } | "
+       "batch { batch_size: 4 }",
+       "concatenate { (| range { stop: 50 } |) (| range { stop: 60 } |) } | take { count: 20 } | "
+       "batch { batch_size: 4 }"},
+      {"zip { (| range { stop: 50 } |) (| range { stop: 60 } | skip { count: 20 } |) } | batch { "
+       "batch_size: 4 }",
+       "zip { (| range { stop: 50 } |) (| range { stop: 60 } |) } | skip { count: 20 } | batch { "
+       "batch_size: 4 }"},
+      {"range { stop: 50 } | zip { (| range { stop: 60 } |) (| range { stop: 70 } |) } | batch { "
+       "batch_size: 4 }",
+       "range { stop: 50 } | zip { (| range { stop: 60 } | zip { (| range { stop: 70 } |) } |) } | "
+       "batch { batch_size: 4 }"},
+      {"zip { (| tfrecord { files: 'FOLDER/shard-2.tfrecord' } |) "
+       "(| tfrecord { files: 'FOLDER/shard-4.tfrecord' files: 'FOLDER/shard-6.tfrecord' } |) } | "
+       "batch { batch_size: 2 }",
+       "zip { (| tfrecord { files: 'FOLDER/shard-2.tfrecord' files: 'FOLDER/shard-4.tfrecord' } |) "
+       "(| tfrecord { files: 'FOLDER/shard-6.tfrecord' } |) } | batch { batch_size: 2 }"},
+      {"zip { (| $SHARDS | shuffle { buffer_size: 5 seed: 1 } |) (| $SHARDS | shuffle { "
+       "buffer_size: 5 seed: 2 } |) } | batch { batch_size: 4 }",
+       "zip { (| $SHARDS | shuffle { buffer_size: 5 seed: 2 } |) (| $SHARDS | shuffle { "
+       "buffer_size: 5 seed: 1 } |) } | batch { batch_size: 4 }"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.one << "\n" << c.other);
+    for (const bool turned : {false, true}) {
+      const std::string one = files.Spec(turned ? c.other : c.one);
+      const std::string other = files.Spec(turned ? c.one : c.other);
+      CHECK(Refused(other, CursorOf(one, 0)).code() == absl::StatusCode::kFailedPrecondition);
+      CHECK(Refused(one, CursorOf(one, 0)).ok());
+    }
+  }
+}
+
+TEST_CASE("A cursor of other files is refused; the same files may lie anywhere") {
+  ContractFiles files;
+  const std::string spec = files.Spec(kBase);
+  const RunResult reference = RunPlan(MustPlan(spec));
+  const std::string& cursor = reference.batches[3].info.cursor;
+  struct Case {
+    const char* reason;  // "": accepted
+    std::function<void(const ScratchFolder&)> change;
+  };
+  const auto edit = [](const ScratchFolder& folder, const char* name, const auto& change) {
+    std::string bytes = ReadFile(folder / name);
+    change(bytes);
+    WriteFile(folder / name, bytes);
+  };
+  const Case cases[] = {
+      {"", [](const ScratchFolder&) {}},
+      {"",
+       [](const ScratchFolder& folder) {
+         using Clock = std::filesystem::file_time_type;
+         std::filesystem::last_write_time(folder / "shard-2.tfrecord",
+                                          Clock::min() + Clock::duration::max() / 2);
+       }},
+      {"other names",
+       [](const ScratchFolder& folder) {
+         std::filesystem::rename(folder / "shard-2.tfrecord", folder / "shard-2b.tfrecord");
+       }},
+      {"more or fewer",
+       [](const ScratchFolder& folder) { std::filesystem::remove(folder / "shard-1.tfrecord"); }},
+      {"more or fewer",
+       [](const ScratchFolder& folder) { WriteShard(folder / "shard-9.tfrecord", 0, 1); }},
+      {"other sizes",
+       [](const ScratchFolder& folder) { WriteShard(folder / "shard-4.tfrecord", 400, 41); }},
+      {"begin or end with other bytes",
+       [&](const ScratchFolder& folder) {
+         edit(folder, "shard-4.tfrecord", [](std::string& bytes) { bytes[30] ^= 1; });
+       }},
+      {"begin or end with other bytes",
+       [&](const ScratchFolder& folder) {
+         edit(folder, "shard-6.tfrecord", [](std::string& bytes) { bytes.back() ^= 1; });
+       }},
+      // Two files of equal size change places.
+      {"begin or end with other bytes",
+       [](const ScratchFolder& folder) {
+         std::filesystem::rename(folder / "shard-0.tfrecord", folder / "x");
+         std::filesystem::rename(folder / "shard-6.tfrecord", folder / "shard-0.tfrecord");
+         std::filesystem::rename(folder / "x", folder / "shard-6.tfrecord");
+       }},
+  };
+  for (const Case& c : cases) {
+    ScratchFolder copy;
+    for (int i = 0; i < 7; ++i) {
+      const std::string name = absl::StrCat("shard-", i, ".tfrecord");
+      WriteFile(copy / name, ReadFile(files.folder / name));
+    }
+    if (std::string(c.reason) == "other sizes" || std::string(c.reason).find("begin") == 0)
+      REQUIRE(ReadFile(copy / "shard-0.tfrecord").size() ==
+              ReadFile(copy / "shard-6.tfrecord").size());
+    c.change(copy);
+    std::string moved = spec;
+    for (size_t at; (at = moved.find(files.folder.path())) != std::string::npos;)
+      moved.replace(at, files.folder.path().size(), copy.path());
+    INFO("reason: " << c.reason);
+    const auto result = TryRunPlan(MustPlan(moved), {.cursor = cursor});
+    INFO(result.status().ToString());
+    if (*c.reason != '\0') {
+      CHECK(result.status().code() == absl::StatusCode::kFailedPrecondition);
+      CHECK(absl::StrContains(result.status().message(), c.reason));
+      continue;
+    }
+    REQUIRE(result.ok());
+    CHECK(result->batches ==
+          std::vector<Batch>(reference.batches.begin() + 4, reference.batches.end()));
+  }
+}
+
+TEST_CASE("A cursor is at most 1,024 bytes, and a pipeline that needs more says so") {
+  std::string zip = "zip {";
+  for (int input = 0; input < 20; ++input)
+    absl::StrAppend(&zip,
+                    " (| range { stop: 1000 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |)");
+  const std::string small = Stages(zip + " } | batch { batch_size: 2 } | take { count: 3 }");
+  for (const Batch& batch : RunText(small).batches)
+    CHECK(batch.info.cursor.size() <= kMaxCursorBytes);
+  std::string large = "zip {";
+  for (int input = 0; input < 400; ++input)
+    absl::StrAppend(&large,
+                    " (| range { stop: 1000 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |)");
+  const auto plan = PlanText(Stages(large + " } | batch { batch_size: 2 } | take { count: 3 }"));
+  const absl::Status status = plan.ok() ? RunPlan(*plan).status : plan.status();
+  INFO(status.ToString());
+  CHECK(status.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(absl::StrContains(status.message(), "> 1024 bytes"));
+}
+
+TEST_CASE("Steps keep their numbers beyond 2^32 and up to 2^63") {
+  ContractFiles files;
+  const std::string spec = files.Spec("$SHARDS | $PARSE | repeat {} | batch { batch_size: 7 }");
+  const auto plan = MustPlan(spec);
+  const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
+  const RunResult reference = RunPlan(plan, {.max_steps = 20});
+  const ResumePoint point = *ReadCursor(reference.batches[3].info.cursor, fingerprint);
+  for (const uint64_t step : {(uint64_t{1} << 32) - 3, (uint64_t{1} << 63) - 5}) {
+    const std::string late =
+        *CursorMaker(fingerprint).Make(step, Position(point.position.counters()));
+    const RunResult result = RunPlan(plan, {.workers = 3, .max_steps = 10, .cursor = late});
+    REQUIRE(result.batches.size() == 10);
+    for (uint64_t i = 0; i < 10; ++i) {
+      CHECK(result.batches[i].info.step == step + i);
+      CHECK(result.batches[i].tensors == reference.batches[4 + i].tensors);
+      CHECK(ReadCursor(result.batches[i].info.cursor, fingerprint)->step == step + i + 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::test

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/support/catch.h"
+#include "tests/support/pipeline.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
+
+namespace penstock::test {
+namespace {
+
+constexpr char kRest[] =
+    "stage { parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: 10 } }";
+
+// Three shards of 40, none and 61 records, numbered through.
+std::string Source(const ScratchFolder& folder) {
+  WriteShard(folder / "a", 0, 40);
+  WriteShard(folder / "b", 40, 0);
+  WriteShard(folder / "c", 40, 61);
+  return absl::StrCat("stage { tfrecord { files: '", folder.path(), "/?' } } ");
+}
+
+TEST_CASE("a global shuffle gives every record once a pass, in another order each") {
+  ScratchFolder folder;
+  const std::string spec = absl::StrCat(
+      Source(folder), "stage { shuffle { global: true seed: 3 } } stage { repeat { count: 2 } } ",
+      kRest);
+  const std::vector<int64_t> values = Int64s(RunText(spec));
+  REQUIRE(values.size() == 202);
+  std::vector<int64_t> first(values.begin(), values.begin() + 101);
+  std::vector<int64_t> second(values.begin() + 101, values.end());
+  CHECK(first != second);
+  std::vector<int64_t> all(101);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(first != all);
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  CHECK(first == all);
+  CHECK(second == all);
+}
+
+TEST_CASE("without reshuffling each pass of a global shuffle is the same") {
+  ScratchFolder folder;
+  const std::string spec =
+      absl::StrCat(Source(folder),
+                   "stage { shuffle { global: true seed: 3 reshuffle_each_iteration: false } } "
+                   "stage { repeat { count: 2 } } ",
+                   kRest);
+  const std::vector<int64_t> values = Int64s(RunText(spec));
+  REQUIRE(values.size() == 202);
+  CHECK(std::equal(values.begin(), values.begin() + 101, values.begin() + 101));
+}
+
+TEST_CASE("a global shuffle is the same for any number of workers and goes on from a cursor") {
+  ScratchFolder folder;
+  const std::string spec = absl::StrCat(
+      Source(folder), "stage { shuffle { global: true seed: 3 } } stage { repeat {} } ", kRest);
+  RunOptions options;
+  options.max_steps = 40;
+  options.workers = 1;
+  const RunResult one = RunText(spec, options);
+  options.workers = 4;
+  const RunResult four = RunText(spec, options);
+  CHECK(one.batches == four.batches);
+  for (const size_t step : {0, 9, 10, 11, 30}) {
+    options.cursor = one.batches[step].info.cursor;
+    options.max_steps = 5;
+    const RunResult rest = RunText(spec, options);
+    REQUIRE(rest.batches.size() == 5);
+    for (size_t i = 0; i < 5; ++i) CHECK(rest.batches[i] == one.batches[step + 1 + i]);
+  }
+}
+
+TEST_CASE("where a global shuffle cannot stand is said") {
+  ScratchFolder folder;
+  const std::string source = Source(folder);
+  const std::string global = "stage { shuffle { global: true } } ";
+  for (const std::string& spec :
+       {absl::StrCat(source, "stage { take { count: 5 } } ", global, kRest),
+        absl::StrCat("stage { range { stop: 5 } } ", global),
+        absl::StrCat(source, "stage { shuffle { buffer_size: 5 } } ", global, kRest)}) {
+    const auto plan = PlanText(spec);
+    CAPTURE(spec);
+    REQUIRE_FALSE(plan.ok());
+    CHECK(absl::StrContains(plan.status().message(), "directly behind a tfrecord"));
+  }
+  const auto plan =
+      PlanText(absl::StrCat(source, "stage { shuffle { global: true buffer_size: 5 } } ", kRest));
+  REQUIRE_FALSE(plan.ok());
+  CHECK(absl::StrContains(plan.status().message(), "a global shuffle has no buffer"));
+}
+
+TEST_CASE("damage under a global shuffle is an error with the record's address") {
+  ScratchFolder folder;
+  const std::string spec =
+      absl::StrCat(Source(folder), "stage { shuffle { global: true seed: 3 } } ", kRest);
+  RunText(spec);  // makes the indices
+  FlipBit(folder / "c", 200);
+  const RunResult result = RunText(spec);
+  CHECK(result.finished);
+  CHECK(absl::IsDataLoss(result.status));
+  CHECK(absl::StrContains(result.status.message(), folder / "c"));
+  CHECK(absl::StrContains(result.status.message(), "offset"));
+}
+
+}  // namespace
+}  // namespace penstock::test

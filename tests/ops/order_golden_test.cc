@@ -1,0 +1,77 @@
+// tf.data's elements for sources and order ops, and for chains of them (tests/golden/make_order_goldens.py).
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/support/catch.h"
+#include "tests/support/golden.h"
+#include "tests/support/pipeline.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
+
+namespace penstock::test {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string FromHex(const std::string& digits) {
+  std::string bytes;
+  for (size_t i = 0; i < digits.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+// One step as the goldens write it.
+Json ToJson(const Plan& plan, const Batch& batch) {
+  Json tensors = Json::object();
+  for (size_t i = 0; i < plan.tensors().size(); ++i) {
+    Json& values = tensors[plan.tensors()[i].name] = Json::array();
+    if (plan.tensors()[i].type.dtype == DType::kString) {
+      for (const std::string& value : batch.Strings(i)) {
+        std::string digits;
+        for (const char c : value)
+          absl::StrAppend(&digits, absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+        values.push_back(digits);
+      }
+    } else {
+      for (const int64_t value : batch.As<int64_t>(i)) values.push_back(value);
+    }
+  }
+  return {{"rows", batch.info.rows}, {"tensors", tensors}};
+}
+
+TEST_CASE("Sources and order ops make the elements that tf.data makes") {
+  const Json document = Json::parse(testing::ReadGolden("order.json"));
+  ScratchFolder folder;
+  for (const auto& [name, digits] : document["files"].items())
+    WriteFile(folder / name, FromHex(digits.get<std::string>()));
+  REQUIRE(document["cases"].size() > 300);
+  for (const Json& golden : document["cases"]) {
+    const std::string spec = absl::StrReplaceAll(golden["spec"].get<std::string>(),
+                                                 {{"FOLDER/", absl::StrCat(folder.path(), "/")}});
+    INFO(golden["name"].get<std::string>() << "\n" << spec);
+    const std::string error = golden.value("error", "");
+    auto plan = PlanText(spec);
+    if (!plan.ok()) {
+      // An error in the spec: nothing runs.
+      INFO(plan.status().ToString());
+      CHECK(!error.empty());
+      CHECK(absl::StrContains(plan.status().message(), error));
+      CHECK(golden["steps"].empty());
+      continue;
+    }
+    CHECK(Json::parse((*plan)->structure()) == golden["structure"]);
+    const RunResult result = RunPlan(*plan);
+    CHECK(result.finished);
+    INFO(result.status.ToString());
+    CHECK(result.status.ok() == error.empty());
+    CHECK(absl::StrContains(result.status.message(), error));
+    Json steps = Json::array();
+    for (const Batch& batch : result.batches) steps.push_back(ToJson(**plan, batch));
+    CHECK(steps.dump() == golden["steps"].dump());
+  }
+}
+
+}  // namespace
+}  // namespace penstock::test
