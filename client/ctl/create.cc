@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "client/ctl/commands.h"
+#include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
 #include "client/ctl/spec_arguments.h"
@@ -12,12 +13,23 @@
 namespace penstock::ctl {
 namespace {
 
-absl::Status Create(const std::string& socket, const SpecArguments& arguments) {
-  const auto source = arguments.Read();
+struct CreateArguments {
+  SpecArguments spec;
+  std::string resume;
+};
+
+absl::Status Create(const std::string& socket, const CreateArguments& arguments) {
+  const auto source = arguments.spec.Read();
   if (!source.ok()) return source.status();
+  std::string cursor;
+  if (!arguments.resume.empty()) {
+    absl::StatusOr<std::string> read = ReadCursorFile(arguments.resume);
+    if (!read.ok()) return read.status();
+    cursor = *std::move(read);
+  }
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
-  const auto pipeline = daemon->Create(*source);
+  const auto pipeline = daemon->Create(*source, cursor);
   if (!pipeline.ok()) return pipeline.status();
   std::printf("created %s: %s a batch, %u slots\n%s", pipeline->name().c_str(),
               ByteCount(pipeline->slot_bytes()).c_str(), pipeline->slots(),
@@ -30,8 +42,11 @@ absl::Status Create(const std::string& socket, const SpecArguments& arguments) {
 void AddCreate(CommandLine& line) {
   CLI::App* command =
       line.app.add_subcommand("create", "Start a pipeline in the daemon under its name");
-  auto arguments = std::make_shared<SpecArguments>();
-  SpecArguments::Add(command, arguments.get());
+  auto arguments = std::make_shared<CreateArguments>();
+  SpecArguments::Add(command, &arguments->spec);
+  command->add_option("--resume", arguments->resume,
+                      "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
+                      "run's --cursor-out): steps go on behind it");
   command->callback(
       [&line, arguments] { line.exit_code = Report("create", Create(line.socket, *arguments)); });
 }

@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 
+import penstock
 import tfrecord_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -102,6 +103,34 @@ def test_a_shared_daemon_resumes_too(remote, shards, uninterrupted):
 def lines(result):
     assert result.code == 0, result
     return result.out.splitlines()
+
+
+def test_a_trainer_goes_on_from_its_checkpoint_in_another_daemon_s_pipeline(remote, daemon, tmp_path, counter):
+    spec = counter(more="stage { repeat {} }")
+    assert remote("create", spec, "--name", "whole").code == 0
+    with penstock.attach("whole", socket=str(daemon.socket)) as loader:
+        taken = [next(loader)["n"].copy() for _ in range(7)]
+        checkpoint = loader.state_dict()
+        ahead = [next(loader)["n"].copy() for _ in range(20)]
+    assert len(taken) == 7 and checkpoint["step"] == 6
+    (tmp_path / "checkpoint").write_bytes(checkpoint["cursor"])
+    assert remote("create", spec, "--name", "rest", "--resume", "checkpoint", "--workers", 3).code == 0
+    with penstock.attach("rest", socket=str(daemon.socket)) as loader:
+        for step, expected in enumerate(ahead, 7):
+            assert (next(loader)["n"] == expected).all()
+            assert loader.state_dict()["step"] == step
+
+
+def test_where_and_when_agree_with_the_batches(penstock_command, counter):
+    spec = counter()
+    where = lines(penstock_command("where", spec, "--step", 2, "--row", 3))
+    assert len(where) == 1
+    found = re.fullmatch(r"(.*counter\.tfrecord), record (\d+), offset (\d+) \(epoch 0\)", where[0])
+    assert found, where
+    when = lines(penstock_command("when", spec, "--file", "counter.tfrecord", "--offset", found[3]))
+    assert when == ["epoch 0, step 2, row 3"]
+    refuse(penstock_command("where", spec, "--step", 2000, "--row", 0), "OUT_OF_RANGE", "only")
+    refuse(penstock_command("when", spec, "--file", "counter.tfrecord", "--offset", 1), "NOT_FOUND", "offset 1")
 
 
 def test_the_last_cursor_of_a_stream_has_nothing_behind_it(penstock_command, counter):
