@@ -277,7 +277,6 @@ def test_fault_23_a_shard_replaced_before_it_is_opened_is_an_error(waiting, remo
     assert is_alive(remote)
 
 
-@pytest.mark.xfail(strict=True, reason="only sizes are compared: mtime and inode are not in the manifest yet")
 def test_fault_23_a_shard_replaced_by_another_of_the_same_size_is_an_error(waiting, tmp_path):
     loader = waiting()
     (tmp_path / "new").write_bytes(b"".join(reversed(large_frames(2000))))
