@@ -71,9 +71,9 @@ struct Ring {
     return reinterpret_cast<T*>(std::memset(memory.get(), 1, (values + 64) * sizeof(T)));
   }
   MemoryBlock memory[3];
-  T* const board = Allocate(memory[0], kSlots * kRows * 1536);
-  T* const flags = Allocate(memory[1], kSlots * kRows * 10);
-  T* const score = Allocate(memory[2], kSlots * kRows);
+  T* const board = Allocate(memory[0], kSlots* kRows * 1536);
+  T* const flags = Allocate(memory[1], kSlots* kRows * 10);
+  T* const score = Allocate(memory[2], kSlots* kRows);
 };
 
 template <typename T>
@@ -183,9 +183,8 @@ void RunHand(benchmark::State& state) {
     for (int i = 0; i < kBlock; ++i, ++row) {
       const size_t record = row % kRecords;
       const size_t slot_row = row % (kSlots * kRows);
-      HandRow(tables, data.rows[record].data, data.score[record],
-              ring.board + slot_row * 1536, ring.flags + slot_row * 10,
-              ring.score + slot_row);
+      HandRow(tables, data.rows[record].data, data.score[record], ring.board + slot_row * 1536,
+              ring.flags + slot_row * 10, ring.score + slot_row);
     }
     benchmark::ClobberMemory();
   }

@@ -33,7 +33,8 @@ uint64_t DrawGeneration() {
 // batch costs up to a third less, most of all on a virtual machine. Without them everything works as well.
 void JoinPages(uint8_t* data, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(data) / kHugePageBytes * kHugePageBytes;
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / kHugePageBytes * kHugePageBytes;
+  const uintptr_t end =
+      (reinterpret_cast<uintptr_t>(data) + bytes) / kHugePageBytes * kHugePageBytes;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE);
 }
 

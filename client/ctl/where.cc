@@ -47,9 +47,8 @@ void AddWhere(CommandLine& line) {
   SpecArguments::Add(command, &arguments->spec);
   command->add_option("--step", arguments->step, "The step")->required();
   command->add_option("--row", arguments->row, "Its row")->required();
-  command->callback([&line, arguments] {
-    line.exit_code = Report("where", Where(line.socket, *arguments));
-  });
+  command->callback(
+      [&line, arguments] { line.exit_code = Report("where", Where(line.socket, *arguments)); });
 }
 
 }  // namespace penstock::ctl

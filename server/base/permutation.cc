@@ -12,11 +12,10 @@ Permutation::Permutation(uint64_t size, uint64_t key, uint64_t epoch) : size_(si
   b_ = size / a_ + (size % a_ != 0 ? 1 : 0);
   if (b_ == 0) b_ = 1;
   for (int round = 0; round < kRounds; ++round) {
-    const PhiloxBlock block = Philox4x32({static_cast<uint32_t>(round), 0x676c6f62u,
-                                          static_cast<uint32_t>(epoch),
-                                          static_cast<uint32_t>(epoch >> 32)},
-                                         {static_cast<uint32_t>(key),
-                                          static_cast<uint32_t>(key >> 32)});
+    const PhiloxBlock block =
+        Philox4x32({static_cast<uint32_t>(round), 0x676c6f62u, static_cast<uint32_t>(epoch),
+                    static_cast<uint32_t>(epoch >> 32)},
+                   {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
     keys_[round] = uint64_t{block[1]} << 32 | block[0];
   }
 }

@@ -60,8 +60,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string SignatureToString(const Signature& signature) {
   std::string text;
   for (const Feature& feature : signature) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", feature.name, " ",
-                    TypeToString(feature.type));
+    absl::StrAppend(&text, text.empty() ? "" : ", ", feature.name, " ", TypeToString(feature.type));
   }
   return text;
 }

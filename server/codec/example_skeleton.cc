@@ -89,8 +89,8 @@ class ExampleSkeleton::Builder {
     if (wish.position < 0) return true;
     const int64_t count = kind == DType::kString ? 1 : size / sizeof(float);
     if (wish.kind != kind || wish.count != count) return false;
-    skeleton_->runs_.push_back({wish.position, kind == DType::kFloat32, Offset(p),
-                                static_cast<uint32_t>(size)});
+    skeleton_->runs_.push_back(
+        {wish.position, kind == DType::kFloat32, Offset(p), static_cast<uint32_t>(size)});
     return true;
   }
 
@@ -163,8 +163,8 @@ void ExampleSkeleton::Extract(const uint8_t* data, ExampleValue* values,
   }
   for (const Varint& varint : varints_) {
     const uint64_t low = JoinSevens(Load(data + varint.low_offset) >> varint.low_shift);
-    const uint64_t high = JoinSevens((Load(data + varint.high_offset) >> varint.high_shift) &
-                                     varint.high_mask);
+    const uint64_t high =
+        JoinSevens((Load(data + varint.high_offset) >> varint.high_shift) & varint.high_mask);
     static_cast<uint64_t*>(numbers[varint.position])[varint.index] = low | high << 56;
     values[varint.position].present = true;
   }

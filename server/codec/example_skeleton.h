@@ -47,7 +47,8 @@ class ExampleSkeleton {
   // Whether a message of size() bytes has this form.
   bool Match(const uint8_t* data) const {
     uint64_t difference = 0;
-    for (const Word& word : words_) difference |= (Load(data + word.offset) & word.mask) ^ word.bits;
+    for (const Word& word : words_)
+      difference |= (Load(data + word.offset) & word.mask) ^ word.bits;
     return difference == 0;
   }
 

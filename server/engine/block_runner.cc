@@ -133,8 +133,8 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
       out[i].data = step->slot.tensors[i] + first * plan_.row_bytes()[i];
   }
   const uint32_t width = plan_.width();
-  RowStatus status =
-      Evaluate(plan_.work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
+  RowStatus status = Evaluate(plan_.work(), {&step->records[size_t{first} * width], rows, width},
+                              absl::MakeSpan(out));
   if (!status.ok()) return status;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (step->slot.tensors[i] == nullptr) {

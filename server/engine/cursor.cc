@@ -43,8 +43,8 @@ std::string DeterministicBytes(const google::protobuf::Message& message) {
 
 absl::StatusOr<uint32_t> CrcOf(RandomAccessFile& file, uint64_t offset, uint64_t size) {
   std::string bytes(size, 0);
-  absl::StatusOr<size_t> read = file.ReadAt(
-      offset, absl::MakeSpan(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()));
+  absl::StatusOr<size_t> read =
+      file.ReadAt(offset, absl::MakeSpan(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()));
   if (!read.ok()) return read.status();
   return Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), *read);
 }
@@ -85,8 +85,7 @@ void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
     for (const google::protobuf::FieldDescriptor* field : fields) {
       const bool is_seed = field->name() == "seed";
       if (is_seed) {
-        seeds->Add(
-            static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));
+        seeds->Add(static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));
       }
       if (is_seed || field->name() == "files" || field->name() == "batch_size")
         options->GetReflection()->ClearField(options, field);
@@ -131,9 +130,8 @@ absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
   v1::Fingerprint fingerprint;
   if (absl::Status status = AddFiles(built, &fingerprint); !status.ok()) return status;
   AddStages(built, &fingerprint);
-  fingerprint.set_batch_size(built.tensors().empty() || !built.tensors()[0].batched
-                                 ? 0
-                                 : built.batch_rows());
+  fingerprint.set_batch_size(
+      built.tensors().empty() || !built.tensors()[0].batched ? 0 : built.batch_rows());
   return fingerprint;
 }
 
@@ -150,21 +148,20 @@ absl::StatusOr<std::string> CursorMaker::Make(uint64_t step, const Position& pos
   for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(crc >> (8 * i)));
   bytes += message;
   if (bytes.size() <= kMaxCursorBytes) return bytes;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the cursor of this pipeline is longer than a cursor may be: ", bytes.size(),
-                   " > ", kMaxCursorBytes, " bytes, for ", position.counters().size(),
-                   " counters of its ops"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the cursor of this pipeline is longer than a cursor may be: ", bytes.size(), " > ",
+      kMaxCursorBytes, " bytes, for ", position.counters().size(), " counters of its ops"));
 }
 
 absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected) {
   if (bytes.size() > kMaxCursorBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("not a cursor: longer than one may be: ",
-                                                   bytes.size(), " > ", kMaxCursorBytes, " bytes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "not a cursor: longer than one may be: ", bytes.size(), " > ", kMaxCursorBytes, " bytes"));
   }
   if (bytes.size() < kHeaderBytes || bytes.substr(0, 4) != kMagic) {
     return absl::InvalidArgumentError(
-        absl::StrCat("not a cursor: expected ", kHeaderBytes, " bytes or more that begin with \"PNSC\", found ",
-                     bytes.size(), " bytes"));
+        absl::StrCat("not a cursor: expected ", kHeaderBytes,
+                     " bytes or more that begin with \"PNSC\", found ", bytes.size(), " bytes"));
   }
   uint32_t stored = 0;
   for (int i = 0; i < 4; ++i) stored |= uint32_t{static_cast<uint8_t>(bytes[4 + i])} << (8 * i);

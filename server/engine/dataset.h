@@ -73,9 +73,9 @@ struct IndexedFiles {
 struct Dataset {
   std::unique_ptr<OrderNode> order;
   std::unique_ptr<WorkNode> work;
-  Signature signature;     // of one element, without the batch axis
-  std::string structure;   // as in ring/layout.h
-  uint32_t width = 0;      // references of an element
+  Signature signature;    // of one element, without the batch axis
+  std::string structure;  // as in ring/layout.h
+  uint32_t width = 0;     // references of an element
   std::optional<uint32_t> batch_rows;
   bool drop_remainder = false;
   bool endless = false;

@@ -308,7 +308,7 @@ bool ExecutorImpl::RunTask(BlockRunner& runner) {
   if (step->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // SYNC block-done
     if (plan_->variable_bytes() > 0 && step->failure.ok())
       step->failure = step->variable.Lay(step->slot, step->info.rows, &step->info.extents);
-    step->done.store(true, std::memory_order_release);                   // SYNC step-done
+    step->done.store(true, std::memory_order_release);  // SYNC step-done
     Commit();
   }
   return true;

@@ -50,8 +50,9 @@ class Executor {
  public:
   // `sink` must outlive the executor. InvalidArgument when options.start is no position of the
   // plan.
-  static absl::StatusOr<std::unique_ptr<Executor>> Create(std::shared_ptr<const Plan> plan, BatchSink& sink,
-                                          const ExecutorOptions& options);
+  static absl::StatusOr<std::unique_ptr<Executor>> Create(std::shared_ptr<const Plan> plan,
+                                                          BatchSink& sink,
+                                                          const ExecutorOptions& options);
   virtual ~Executor() = default;
 
   virtual void Start() = 0;

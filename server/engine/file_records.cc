@@ -41,8 +41,7 @@ class FileRecordsOp final : public OrderOp {
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
     if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
     const uint64_t left_out = count - *skipped;
-    if (left_out < kSeeksFrom || !Count())
-      return SkipByPulling(*this, context_, count, skipped);
+    if (left_out < kSeeksFrom || !Count()) return SkipByPulling(*this, context_, count, skipped);
     const uint64_t before = taken_;
     if (!Seek(taken_ + left_out)) return Pulled::kFailed;
     *skipped += taken_ - before;
@@ -185,14 +184,15 @@ class FileRecordsOp final : public OrderOp {
     for (size_t i = 0; i < cycle_.size(); ++i) {
       if (!state.cycle[i].open) continue;
       const uint32_t file = state.cycle[i].file;
-      const auto index = context_.files.Index(files_.first + file, options_.format.stream.on_damage);
+      const auto index =
+          context_.files.Index(files_.first + file, options_.format.stream.on_damage);
       if (!index.ok()) {
         Fail(index.status());
         return false;
       }
       const uint64_t ordinal = state.cycle[i].ordinal;
-      cycle_[i] = Open(file, ordinal < (*index)->size() ? (*index)->offset(ordinal)
-                                                        : (*index)->data_bytes());
+      cycle_[i] = Open(
+          file, ordinal < (*index)->size() ? (*index)->offset(ordinal) : (*index)->data_bytes());
       ++num_open_;
     }
     next_file_ = state.next_file;
@@ -250,8 +250,8 @@ class FileRecordsOp final : public OrderOp {
   size_t num_open_ = 0;
   size_t position_ = 0;  // in cycle_
   uint64_t taken_of_block_ = 0;
-  uint64_t taken_ = 0;    // in this pass
-  uint64_t skipped_ = 0;  // damaged places in this pass
+  uint64_t taken_ = 0;      // in this pass
+  uint64_t skipped_ = 0;    // damaged places in this pass
   uint64_t resume_at_ = 0;  // records to leave out before the next one
   uint64_t skipped_at_resume_ = 0;
   absl::Status status_;
@@ -284,16 +284,13 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
             [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
   if (std::all_of(manifest.begin(), manifest.end(),
                   [](const FileEntry& file) { return file.size_bytes == 0; })) {
-    return absl::InvalidArgumentError(absl::StrCat("all ", manifest.size(),
-                                                   " files are empty, such as ",
-                                                   manifest.front().path));
+    return absl::InvalidArgumentError(
+        absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
-  plan.SetSource(std::make_unique<RecordLoader>(), files,
-                 FileRecords(files, plan.stage(), options),
-                 options.format.is_stream() || options.damage.skip_shard
-                     ? CursorClass::kReplayOrder
-                     : CursorClass::kSeek);
+  plan.SetSource(std::make_unique<RecordLoader>(), files, FileRecords(files, plan.stage(), options),
+                 options.format.is_stream() || options.damage.skip_shard ? CursorClass::kReplayOrder
+                                                                         : CursorClass::kSeek);
   if (options.format.is_stream()) {
     plan.AddNotice(
         "compressed, text and fixed-length files have no index: a cursor is reached by reading the "
@@ -308,8 +305,8 @@ absl::Status ReadCycle(bool has_cycle_length, int64_t cycle_length, bool has_blo
                        int64_t block_length, FileRecordsOptions* options) {
   if (has_cycle_length) {
     if (cycle_length < 1 || cycle_length > kMaxCycleLength) {
-      return absl::InvalidArgumentError(absl::StrCat("cycle_length: expected 1 to ",
-                                                     kMaxCycleLength, ", found ", cycle_length));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cycle_length: expected 1 to ", kMaxCycleLength, ", found ", cycle_length));
     }
     options->cycle_length = static_cast<uint32_t>(cycle_length);
   }
@@ -330,8 +327,8 @@ absl::Status ReadDamagePolicy(const v1::DamagePolicy& policy, FileRecordsOptions
   if (damage.skip_record) options->format.stream.on_damage = OnDamage::kSkipRecord;
   if (policy.has_max_skipped()) {
     if (policy.max_skipped() < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "damage.max_skipped: expected at least 0, found ", policy.max_skipped()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("damage.max_skipped: expected at least 0, found ", policy.max_skipped()));
     }
     damage.skipped_max = static_cast<uint64_t>(policy.max_skipped());
   }

@@ -27,7 +27,8 @@ Pulled FileStream::Next(RecordRef* record) {
 }
 
 bool FileStream::Close() {
-  if (requested_ && !ahead().done.load(std::memory_order_acquire)) return false;  // SYNC chunk-ready
+  if (requested_ && !ahead().done.load(std::memory_order_acquire))
+    return false;  // SYNC chunk-ready
   if (requested_) context_.store.Release(ahead().records);
   requested_ = false;
   context_.store.Release(absl::MakeConstSpan(at_hand().records).subspan(next_));

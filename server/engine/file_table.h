@@ -57,7 +57,8 @@ class FileTable {
   std::mutex mutex_;
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
   size_t num_open_ = 0;                                  // under mutex_
-  std::vector<std::shared_ptr<const RecordIndex>> indices_;  // under mutex_; null: not asked for yet
+  std::vector<std::shared_ptr<const RecordIndex>>
+      indices_;  // under mutex_; null: not asked for yet
 };
 
 }  // namespace penstock

@@ -41,7 +41,9 @@ class MeasuredOrderOp final : public OrderOp {
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
              DamageLog& damage, const std::atomic<bool>& cancelled)
-    : width_(plan.width()), context_{files, store, reads, damage, cancelled}, last_(Make(plan.order())) {}
+    : width_(plan.width()),
+      context_{files, store, reads, damage, cancelled},
+      last_(Make(plan.order())) {}
 
 std::unique_ptr<OrderOp> Front::Make(const OrderNode& node) {
   OrderInputs inputs;
@@ -53,8 +55,8 @@ std::unique_ptr<OrderOp> Front::Make(const OrderNode& node) {
 absl::Status Front::Restore(Position position) {
   if (absl::Status status = last_->Restore(position); !status.ok()) return status;
   if (position.complete()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "not a position of this pipeline: it has ", position.counters().size(), " counters"));
+  return absl::InvalidArgumentError(absl::StrCat("not a position of this pipeline: it has ",
+                                                 position.counters().size(), " counters"));
 }
 
 Pulled Front::Assemble(Step* step) {

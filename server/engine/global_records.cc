@@ -64,8 +64,8 @@ class GlobalOrderOp final : public OrderOp {
     if (status_.ok()) {
       const absl::Status status = records_->Open(context_.files);
       if (!status.ok()) {
-        status_ = absl::Status(status.code(),
-                               absl::StrCat("stage ", stage_, ": ", status.message()));
+        status_ =
+            absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
       }
     }
     open_ = status_.ok();
@@ -120,8 +120,7 @@ class GlobalLoaderImpl final : public Loader {
       }
       absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
       if (!file.ok()) return {file.status(), static_cast<int>(row)};
-      absl::StatusOr<const uint8_t*> data =
-          ReadRecord(**file, record.offset, record.length, arena);
+      absl::StatusOr<const uint8_t*> data = ReadRecord(**file, record.offset, record.length, arena);
       if (!data.ok()) return {data.status(), static_cast<int>(row)};
       bytes[row] = {*data, record.length};
     }
@@ -129,8 +128,7 @@ class GlobalLoaderImpl final : public Loader {
   }
 
   RecordRef Locate(const RecordRef& reference) const override {
-    return records_->Find(
-        records_->Ordinal(records_->Order(reference.length), reference.offset));
+    return records_->Find(records_->Ordinal(records_->Order(reference.length), reference.offset));
   }
 
  private:
@@ -161,16 +159,16 @@ absl::Status GlobalRecords::Open(FileTable& files) {
 
 uint64_t GlobalRecords::Ordinal(const Permutation& order, uint64_t position) const {
   const uint64_t ordinal = order(position);
-  const auto file = static_cast<uint32_t>(
-      std::upper_bound(ends_.begin(), ends_.end(), ordinal) - ends_.begin());
+  const auto file =
+      static_cast<uint32_t>(std::upper_bound(ends_.begin(), ends_.end(), ordinal) - ends_.begin());
   __builtin_prefetch(indices_[file]->offsets().data() +
                      (ordinal - (file == 0 ? 0 : ends_[file - 1])));
   return ordinal;
 }
 
 RecordRef GlobalRecords::Find(uint64_t ordinal) const {
-  const auto file = static_cast<uint32_t>(
-      std::upper_bound(ends_.begin(), ends_.end(), ordinal) - ends_.begin());
+  const auto file =
+      static_cast<uint32_t>(std::upper_bound(ends_.begin(), ends_.end(), ordinal) - ends_.begin());
   const uint64_t in_file = ordinal - (file == 0 ? 0 : ends_[file - 1]);
   const RecordIndex& index = *indices_[file];
   return {nullptr, index.offset(in_file), static_cast<uint32_t>(index.length(in_file)),

@@ -20,8 +20,8 @@ namespace penstock {
 struct InterleaveState {
   struct Slot {
     bool open = false;
-    uint32_t file = 0;      // position in the list of files
-    uint64_t ordinal = 0;   // of its next record
+    uint32_t file = 0;     // position in the list of files
+    uint64_t ordinal = 0;  // of its next record
   };
   std::vector<Slot> cycle;
   uint32_t next_file = 0;  // the first that was not opened

@@ -33,10 +33,10 @@ absl::Status PlanImpl::Finish() {
   for (const Feature& feature : dataset.signature) {
     absl::StatusOr<size_t> bytes = AddTensor(feature);
     if (!bytes.ok()) {
-      return absl::Status(bytes.status().code(),
-                          absl::StrCat("stage ", built_.stage_names_.back(),
-                                       ": the pipeline's output \"", feature.name, "\" ",
-                                       bytes.status().message()));
+      return absl::Status(
+          bytes.status().code(),
+          absl::StrCat("stage ", built_.stage_names_.back(), ": the pipeline's output \"",
+                       feature.name, "\" ", bytes.status().message()));
     }
     row_bytes += *bytes;
   }
@@ -155,14 +155,14 @@ std::string PlanImpl::DescribeCursor() const {
     case CursorClass::kReplayOrder:
       break;
   }
-  return "replay order: about 100 bytes; what waits in buffers, or lies behind compressed bytes, is "
+  return "replay order: about 100 bytes; what waits in buffers, or lies behind compressed bytes, "
+         "is "
          "read again, and no record is parsed for it";
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
                                                      FileSystem& files) {
-  absl::StatusOr<std::shared_ptr<const PlanImpl>> plan =
-      PlanImpl::Create(PlanBuilder(spec, files));
+  absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(PlanBuilder(spec, files));
   if (!plan.ok()) return plan.status();
   return std::shared_ptr<const Plan>(*std::move(plan));
 }

@@ -189,9 +189,10 @@ absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(
   }
   for (size_t i = 0; i < built.size(); ++i) {
     if (built[i].batch_rows) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input ", i, ": expected elements, found batches, which is not supported yet; put batch "
-          "behind this stage"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i,
+                       ": expected elements, found batches, which is not supported yet; put batch "
+                       "behind this stage"));
     }
   }
   return built;
@@ -211,8 +212,8 @@ void PlanBuilder::SetTuple(std::vector<Dataset> inputs, OrderFactory make) {
     Dataset& input = inputs[i];
     absl::StrAppend(&tuple.structure, i == 0 ? "[" : ",", input.structure);
     for (Feature& feature : input.signature) {
-      feature.name = input.structure == "null" ? absl::StrCat(i)
-                                               : absl::StrCat(i, "/", feature.name);
+      feature.name =
+          input.structure == "null" ? absl::StrCat(i) : absl::StrCat(i, "/", feature.name);
       tuple.signature.push_back(std::move(feature));
     }
     input.work->MoveReferences(tuple.width);

@@ -42,7 +42,7 @@ struct ReadRequest {
   // Set by the worker.
   RecordList records;
   std::vector<Damage> damage;  // behind the records
-  absl::Status error;  // what stopped the reading behind the last record
+  absl::Status error;          // what stopped the reading behind the last record
   bool end_of_file = false;
   uint64_t next_offset = 0;
   bool next_is_late = false;

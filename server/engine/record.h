@@ -12,7 +12,7 @@ struct RecordRef {
   const uint8_t* data = nullptr;
   uint64_t offset = 0;  // of the record's header in its file
   uint32_t length = 0;
-  uint32_t file = 0;  // index in the plan's manifest
+  uint32_t file = 0;   // index in the plan's manifest
   uint64_t epoch = 0;  // the pass that it belongs to, as `repeat` numbers it
 };
 

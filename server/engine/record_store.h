@@ -60,8 +60,8 @@ class RecordStore {
   void Grow(size_t size_class);
 
   std::mutex mutex_;
-  std::vector<SizeClass> classes_;                            // under mutex_
-  std::vector<MemoryBlock> slabs_;    // under mutex_
+  std::vector<SizeClass> classes_;                         // under mutex_
+  std::vector<MemoryBlock> slabs_;                         // under mutex_
   std::unordered_map<const uint8_t*, MemoryBlock> large_;  // under mutex_
 };
 

@@ -10,7 +10,9 @@ namespace {
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kPadding = 64;
 
-uint64_t NextPart(uint64_t end) { return (end + kPadding + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t NextPart(uint64_t end) {
+  return (end + kPadding + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 }  // namespace
 
@@ -55,9 +57,9 @@ absl::Status VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows,
     extents->push_back(extent);
   }
   if (end > slot.variable_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "batch larger than slot: its strings need ", end, " > ", slot.variable_bytes,
-        " bytes; raise ring { slot_bytes: N } or take smaller batches"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("batch larger than slot: its strings need ", end, " > ", slot.variable_bytes,
+                     " bytes; raise ring { slot_bytes: N } or take smaller batches"));
   }
   for (size_t i = 0; i < strings_.size(); ++i) {
     const TensorExtent& extent = (*extents)[i];

@@ -11,10 +11,8 @@ namespace {
 // and that input's.
 class ConcatenateOp final : public OrderOp {
  public:
-  explicit ConcatenateOp(OrderInputs inputs)
-      : inputs_(std::move(inputs)) {
-    for (const std::unique_ptr<OrderOp>& input : inputs_)
-      width_ = std::max(width_, input->width());
+  explicit ConcatenateOp(OrderInputs inputs) : inputs_(std::move(inputs)) {
+    for (const std::unique_ptr<OrderOp>& input : inputs_) width_ = std::max(width_, input->width());
   }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {

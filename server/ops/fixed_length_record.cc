@@ -7,8 +7,8 @@ namespace {
 
 absl::Status CheckBytes(const char* field, int64_t bytes, int64_t least) {
   if (bytes >= least && bytes <= static_cast<int64_t>(kMaxRecordBytes)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", least, " to ",
-                                                 kMaxRecordBytes, ", found ", bytes));
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": expected ", least, " to ", kMaxRecordBytes, ", found ", bytes));
 }
 
 const OpRegistration<v1::FixedLengthRecord> kFixedLengthRecord(

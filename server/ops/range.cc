@@ -65,12 +65,12 @@ const OpRegistration<v1::Range> kRange(
       const int64_t step = options.has_step() ? options.step() : 1;
       if (step == 0) return absl::InvalidArgumentError("step: expected any number but 0, found 0");
       const FileRange files = plan.AddFiles({FileEntry{}});
-      plan.SetSource(std::make_unique<CounterLoader>(), files,
-                     [start = options.start(), step,
-                      count = RangeSize(options.start(), options.stop(), step),
-                      file = files.first](FrontContext&, OrderInputs) {
-                       return std::make_unique<RangeOp>(start, step, count, file);
-                     });
+      plan.SetSource(
+          std::make_unique<CounterLoader>(), files,
+          [start = options.start(), step, count = RangeSize(options.start(), options.stop(), step),
+           file = files.first](FrontContext&, OrderInputs) {
+            return std::make_unique<RangeOp>(start, step, count, file);
+          });
       return absl::OkStatus();
     },
     OpPlace::kSource);

@@ -82,9 +82,8 @@ const OpRegistration<v1::Shard> kShard(
             absl::StrCat("num_shards: expected at least 1, found ", options.num_shards()));
       }
       if (options.index() < 0 || options.index() >= options.num_shards()) {
-        return absl::InvalidArgumentError(absl::StrCat("index: expected 0 to ",
-                                                       options.num_shards() - 1, ", found ",
-                                                       options.index()));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "index: expected 0 to ", options.num_shards() - 1, ", found ", options.index()));
       }
       plan.AddOrder([num_shards = options.num_shards(), index = options.index()](
                         FrontContext&, OrderInputs inputs) {

@@ -125,7 +125,7 @@ class ShuffleOp final : public ChainedOrderOp {
       uint64_t place;
     };
     std::vector<Waiting> waiting;
-    size_t next = 0;      // the first that has not arrived
+    size_t next = 0;       // the first that has not arrived
     uint64_t arrived = 0;  // inputs gone through
     uint64_t end = 0;      // inputs to go through
   };
@@ -151,8 +151,8 @@ class ShuffleOp final : public ChainedOrderOp {
       }
       const uint64_t target = std::exchange(resume_at_, 0);
       if (target > *length) {
-        status_ = absl::InvalidArgumentError(absl::StrCat(
-            "the cursor is behind element ", target, " of an input that has ", *length));
+        status_ = absl::InvalidArgumentError(absl::StrCat("the cursor is behind element ", target,
+                                                          " of an input that has ", *length));
         return Pulled::kFailed;
       }
       StartRebuild(target, *length);
@@ -164,7 +164,8 @@ class ShuffleOp final : public ChainedOrderOp {
   // buffer_size ln(buffer_size) of them, however far in.
   void StartRebuild(uint64_t target, uint64_t length) {
     const uint64_t places = std::min(buffer_size_, length);
-    const uint64_t steady = std::min(target, length - places);  // draws that were followed by an input
+    const uint64_t steady =
+        std::min(target, length - places);  // draws that were followed by an input
     constexpr uint64_t kUnknown = ~uint64_t{0};
     std::vector<uint64_t> ordinals(places, kUnknown);
     uint64_t left = places;
@@ -209,8 +210,8 @@ class ShuffleOp final : public ChainedOrderOp {
       }
       uint64_t pulled = 0;
       incoming_.clear();
-      const Pulled result = input().Pull(
-          std::min(kPulledAtOnce, rebuild.end - rebuild.arrived), incoming_, &pulled);
+      const Pulled result =
+          input().Pull(std::min(kPulledAtOnce, rebuild.end - rebuild.arrived), incoming_, &pulled);
       for (uint64_t i = 0; i < pulled; ++i) Arrive(rebuild.arrived++, &incoming_[i * width()]);
       if (result != Pulled::kSome) return InputIsShort(result);
     }
@@ -220,8 +221,7 @@ class ShuffleOp final : public ChainedOrderOp {
 
   void Arrive(uint64_t ordinal, const RecordRef* element) {
     Rebuild& rebuild = *rebuild_;
-    if (rebuild.next < rebuild.waiting.size() &&
-        rebuild.waiting[rebuild.next].ordinal == ordinal) {
+    if (rebuild.next < rebuild.waiting.size() && rebuild.waiting[rebuild.next].ordinal == ordinal) {
       std::copy_n(element, width(), Place(rebuild.waiting[rebuild.next++].place));
     } else {
       context_.store.Release(absl::MakeConstSpan(element, width()));
@@ -243,7 +243,7 @@ class ShuffleOp final : public ChainedOrderOp {
   DrawSequence draws_;
   uint64_t epoch_ = 0;
   uint64_t num_draws_ = 0;
-  RecordList buffer_;     // places_ elements
+  RecordList buffer_;  // places_ elements
   uint64_t places_ = 0;
   RecordList incoming_;
   bool input_over_ = false;
@@ -262,13 +262,14 @@ int64_t DrawSeed() {
 absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle,
                         PlanBuilder& plan) {
   if (options.buffer_size() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "buffer_size: a global shuffle has no buffer; expected none, found ",
-        options.buffer_size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("buffer_size: a global shuffle has no buffer; expected none, found ",
+                     options.buffer_size()));
   }
   if (!plan.indexed()) {
     return absl::InvalidArgumentError(
-        "global: expected to stand directly behind a tfrecord of uncompressed files, whose index it "
+        "global: expected to stand directly behind a tfrecord of uncompressed files, whose index "
+        "it "
         "permutes; for other sources give a buffer_size, recompress (penstock write) or move it");
   }
   const IndexedFiles indexed = *plan.indexed();
@@ -295,11 +296,13 @@ const OpRegistration<v1::Shuffle> kShuffle(
             "shuffles batches, which is not supported yet; put it before batch to shuffle their "
             "elements");
       }
-      plan.AddOrder([buffer_size = options.buffer_size(), key, reshuffle](FrontContext& context,
-                                                                          OrderInputs inputs) {
-        return std::make_unique<ShuffleOp>(context, std::move(inputs[0]), buffer_size, key,
-                                           reshuffle);
-      }, CursorClass::kReplayOrder);
+      plan.AddOrder(
+          [buffer_size = options.buffer_size(), key, reshuffle](FrontContext& context,
+                                                                OrderInputs inputs) {
+            return std::make_unique<ShuffleOp>(context, std::move(inputs[0]), buffer_size, key,
+                                               reshuffle);
+          },
+          CursorClass::kReplayOrder);
       return absl::OkStatus();
     });
 

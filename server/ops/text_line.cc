@@ -12,9 +12,8 @@ const OpRegistration<v1::TextLine> kTextLine(
       absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
       if (!compression.ok()) return compression.status();
       records.format.compression = *compression;
-      absl::Status status =
-          ReadCycle(options.has_cycle_length(), options.cycle_length(), options.has_block_length(),
-                    options.block_length(), &records);
+      absl::Status status = ReadCycle(options.has_cycle_length(), options.cycle_length(),
+                                      options.has_block_length(), options.block_length(), &records);
       if (!status.ok()) return status;
       return PlanFileRecords(options.files(), records, plan);
     },

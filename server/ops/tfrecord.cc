@@ -13,7 +13,8 @@ const OpRegistration<v1::Tfrecord> kTfrecord(
       records.format.compression = *compression;
       if (options.has_cycle_length() && options.has_num_parallel_reads()) {
         return absl::InvalidArgumentError(
-            "num_parallel_reads: is another name of cycle_length; expected one of them, found both");
+            "num_parallel_reads: is another name of cycle_length; expected one of them, found "
+            "both");
       }
       absl::Status status = ReadCycle(
           options.has_cycle_length() || options.has_num_parallel_reads(),

@@ -63,7 +63,7 @@ absl::Status WatchForTheEnd(EventLoop& loop, int signals_fd, int owner_fd) {
 
 // A read that never returns, of a disk or a network that hangs, must not keep the daemon: its socket is gone by then, and nothing of
 // a batch that is not published can be seen.
-constexpr unsigned kStopSeconds = 10;
+constexpr unsigned kStopSeconds = 5;
 
 void EndNow(int) {
   constexpr char kText[] = "penstockd: work did not end in time after the stop; ended without it\n";

@@ -60,7 +60,7 @@ std::vector<v1::Constant*> ConstantsOf(v1::Stage* stage) {
 // The stages of a spec with the names that the user sees.
 class NamedStages {
  public:
-  explicit NamedStages(v1::PipelineSpec* spec) 
+  explicit NamedStages(v1::PipelineSpec* spec)
       : stages_(AllStages(*spec)), names_(StageNames(*spec)) {}
 
   int size() const { return static_cast<int>(stages_.size()); }

@@ -48,7 +48,7 @@ class Pipeline {
  public:
   // Production starts at once.
   static absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
-                                                         std::string_view cursor,
+                                                          std::string_view cursor,
                                                           const v1::WorkerDefaults& defaults,
                                                           FileSystem& files);
   ~Pipeline();

@@ -11,7 +11,7 @@ namespace penstock {
 PipelineTable::~PipelineTable() { Close(absl::UnavailableError("penstockd is stopping")); }
 
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
-                                                              std::string_view cursor) {
+                                                                std::string_view cursor) {
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   {
@@ -28,7 +28,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     }
     pipelines_[spec.name()] = nullptr;
   }
-  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, cursor, defaults_, files_);
+  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
+      Pipeline::Create(spec, cursor, defaults_, files_);
   bool closed;
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -86,12 +86,12 @@ TEST_CASE("unusual messages have no form") {
   const std::string s = Entry("s", Int64List("\x05"));
   REQUIRE(Make(Example(d + s)) != nullptr);
   CHECK(Make("") == nullptr);
-  CHECK(Make(Example(d + s + d)) == nullptr);                         // a key twice
-  CHECK(Make(Example(d) + Example(s)) == nullptr);                    // features in two messages
-  CHECK(Make(Example(d + s) + Tag(9, 0) + "\x01") == nullptr);        // an unknown field
+  CHECK(Make(Example(d + s + d)) == nullptr);                          // a key twice
+  CHECK(Make(Example(d) + Example(s)) == nullptr);                     // features in two messages
+  CHECK(Make(Example(d + s) + Tag(9, 0) + "\x01") == nullptr);         // an unknown field
   CHECK(Make(Example(Entry("d", Int64List("\x05")) + s)) == nullptr);  // the wrong kind
-  CHECK(Make(Example(d + Entry("s", Int64List("\x05\x06")))) == nullptr);  // too many values
-  CHECK(Make(Example(d + Entry("s", ""))) == nullptr);                     // no kind
+  CHECK(Make(Example(d + Entry("s", Int64List("\x05\x06")))) == nullptr);         // too many values
+  CHECK(Make(Example(d + Entry("s", ""))) == nullptr);                            // no kind
   CHECK(Make(Example(d + Entry("s", Field(3, Tag(1, 0) + "\x05")))) == nullptr);  // not packed
   CHECK(Make(Example(d + Entry("s", Int64List("\x85")))) == nullptr);  // a varint that is cut
   CHECK(Make(Example(Entry("d", BytesList("a") + BytesList("b")) + s)) == nullptr);

@@ -64,8 +64,8 @@ TEST_CASE("a row of several sources comes from a record of each") {
   const auto input = [&](const std::string& file) {
     return absl::StrCat("input { stage { tfrecord { files: '", folder / file, "' } } } ");
   };
-  const auto plan = PlanText(absl::StrCat("stage { zip { ", input("a"), input("b"),
-                                          "} } stage { enumerate {} }"));
+  const auto plan = PlanText(
+      absl::StrCat("stage { zip { ", input("a"), input("b"), "} } stage { enumerate {} }"));
   REQUIRE(plan.ok());
   const auto records = FindRecords(*plan, 4, 0);
   REQUIRE(records.ok());

@@ -448,15 +448,17 @@ TEST_CASE("Errors come at their step, whatever the workers, and stay behind a re
   }
 }
 
-// Nothing of it waits for a read, and it would take centuries.
+// Behind five elements comes what waits for no read and would take centuries: the front is at it when the run is stopped.
 TEST_CASE("a front that works without reads can be stopped") {
-  const auto plan = PlanText(
-      "stage { zip { input { stage { range { stop: 4611686018427387904 } } } "
-      "input { stage { range { stop: 4611686018427387904 } } } } } "
-      "stage { skip { count: 4000000000000000000 } }");
+  const std::string endless = "input { stage { range { stop: 4611686018427387904 } } } ";
+  const auto plan =
+      PlanText(absl::StrCat("stage { concatenate { input { stage { zip { ", endless, endless,
+                            "} } stage { take { count: 5 } } } ", "input { stage { zip { ", endless,
+                            endless, "} } stage { skip { count: 4000000000000000000 } } } } }"));
+  INFO(plan.status().ToString());
   REQUIRE(plan.ok());
-  const RunResult result = RunPlan(*plan, {.workers = 2, .slots = 2, .max_steps = 0});
-  CHECK(result.batches.empty());
+  const RunResult result = RunPlan(*plan, {.workers = 2, .slots = 2, .max_steps = 5});
+  CHECK(result.batches.size() == 5);
   CHECK_FALSE(result.finished);
 }
 
