@@ -237,7 +237,8 @@ class Bench:
         for field in ("VmRSS", "RssAnon"):
             passes = self.bytes_at(parse_spec(case, few, buffered(BUFFER)), marks, field)
             show(case=case, what="10 passes", field=field, mib_after_first=round(passes[0] / MIB, 2),
-                 mib_after_last=round(passes[-1] / MIB, 2), mib_max=round(max(passes) / MIB, 2), growth=round(passes[-1] / passes[0] - 1, 4))
+                 mib_after_last=round(passes[-1] / MIB, 2), mib_max=round(max(passes) / MIB, 2),
+                 growth=round(passes[-1] / passes[0] - 1, 4))
 
     def bytes_at(self, text, marks, field="RssAnon"):
         """The memory of a daemon each time that so many rows have been taken. The ring is no part of RssAnon."""

@@ -401,7 +401,8 @@ def hanging(tmp_path, preload, monkeypatch):
 
     def start(hang_from):
         (tmp_path / "hangs.tfrecord").write_bytes(b"".join(large_frames(0)))
-        for name, value in {"LD_PRELOAD": preload, "HANG_FILE": "hangs.tfrecord", "HANG_FROM": hang_from, "HANG_MARK": tmp_path / "mark"}.items():
+        settings = {"LD_PRELOAD": preload, "HANG_FILE": "hangs.tfrecord", "HANG_FROM": hang_from, "HANG_MARK": tmp_path / "mark"}
+        for name, value in settings.items():
             monkeypatch.setenv(name, str(value))
         daemon = Daemon(tmp_path / "penstock.sock")
         monkeypatch.delenv("LD_PRELOAD")
