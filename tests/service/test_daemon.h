@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include <memory>
 #include <string>
@@ -70,7 +71,9 @@ class TestDaemon {
   // Creates a pipeline over one shard of `records` records in batches of 4.
   grpc::Status CreateCounter(const std::string& name, int64_t records,
                              const std::string& more_stages = "") const {
-    WriteShard(folder_ / (name + ".tfrecord"), 0, records);
+    // A shard that is written again is another one, to a pipeline that reads it.
+    const std::string shard = folder_ / (name + ".tfrecord");
+    if (!std::filesystem::exists(shard)) WriteShard(shard, 0, records);
     v1::CreatePipelineRequest request;
     request.mutable_source()->mutable_text()->set_text(CounterSpec(name) + more_stages);
     request.mutable_source()->set_base_directory(folder_.path());
