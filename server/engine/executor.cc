@@ -317,7 +317,7 @@ bool ExecutorImpl::RunTask(BlockRunner& runner) {
 bool ExecutorImpl::RunRead(WorkerTools& tools) {
   ReadRequest* request = reads_.Pop();
   if (request == nullptr) return false;
-  StageClock::Scope scope(tools.clock, 0);
+  StageClock::Scope scope(tools.clock, request->format->stage);
   bytes_read_.fetch_add(tools.reader.Run(request), std::memory_order_relaxed);
   work_.NotifyAll();
   return true;

@@ -322,9 +322,9 @@ absl::Status ReadCycle(bool has_cycle_length, int64_t cycle_length, bool has_blo
 
 absl::Status ReadDamagePolicy(const v1::DamagePolicy& policy, FileRecordsOptions* options) {
   DamagePolicy& damage = options->damage;
-  damage.skip_record = policy.on_damage() == v1::DamagePolicy::SKIP_RECORD;
   damage.skip_shard = policy.on_damage() == v1::DamagePolicy::SKIP_SHARD;
-  if (damage.skip_record) options->format.stream.on_damage = OnDamage::kSkipRecord;
+  if (policy.on_damage() == v1::DamagePolicy::SKIP_RECORD)
+    options->format.stream.on_damage = OnDamage::kSkipRecord;
   if (policy.has_max_skipped()) {
     if (policy.max_skipped() < 0) {
       return absl::InvalidArgumentError(

@@ -14,9 +14,9 @@
 
 namespace penstock {
 
-// What becomes of damaged records, and when there are too many.
+// When damage is too much, and how far a skip reaches; single records are skipped by the reader
+// (format.stream.on_damage).
 struct DamagePolicy {
-  bool skip_record = false;
   bool skip_shard = false;  // the rest of the file
   uint64_t skipped_max = UINT64_MAX;
   double skipped_fraction_max = 1;

@@ -1,7 +1,6 @@
 #include "server/engine/plan_builder.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 

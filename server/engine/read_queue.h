@@ -21,6 +21,7 @@ namespace penstock {
 
 // How the files of a source are read. Constant for a plan.
 struct ReadFormat {
+  int stage = 0;  // whose clock is charged
   Compression compression = Compression::kNone;
   RecordStreamOptions stream;  // the records' format, and what is done about damage
 

@@ -6,7 +6,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "server/kernels/bit_select.cc"
-#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
@@ -15,9 +14,6 @@ namespace penstock::kernels {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// The stores of a few rows fill the first cache: what they read is called there in time.
-constexpr size_t kRowsAhead = 4;
 
 // The unsigned type of an element.
 template <size_t kBytes>
@@ -117,11 +113,6 @@ void SelectRows(const BitSelectTable& shared, const Column& in, size_t rows, uin
   const T* const end_of_rows = out + rows * table.elements;
   for (size_t r = 0; r < rows; ++r) {
     const uint8_t* row = in.row(r);
-    if (r + kRowsAhead < rows) {
-      const uint8_t* ahead = in.row(r + kRowsAhead);
-      const size_t bytes = in.row_size(r + kRowsAhead);
-      for (size_t i = 0; i < bytes; i += 64) hwy::Prefetch(ahead + i);
-    }
     size_t c = 0;
     for (size_t n = 0; n < chunks; ++n) {
       StoreSelected<kBytes, kChunk>(ChunkBits<kChunk, kOneWindow>(table, row, c), one + c * kChunk,

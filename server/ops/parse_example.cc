@@ -11,7 +11,9 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMaxFeatures = 4096;
+// How far ahead a record is called nearer once more: what the block runner fetched for a whole strip may have left the first cache.
 constexpr int kFetchedRows = 10;
+constexpr size_t kFetchedBytes = 512;
 constexpr int64_t kMaxValues = 1 << 26;  // of one feature: a default is kept in memory
 
 // One parsed feature of the plan.
@@ -56,7 +58,7 @@ class ParseExampleOp final : public WorkOp {
     for (int row = 0; row < rows; ++row) {
       if (row + kFetchedRows < rows) {
         const uint8_t* next = records.row(row + kFetchedRows);
-        const size_t bytes = std::min<size_t>(records.row_size(row + kFetchedRows), 512);
+        const size_t bytes = std::min(records.row_size(row + kFetchedRows), kFetchedBytes);
         for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(next + offset);
       }
       for (size_t i = 0; i < num_features; ++i) {
