@@ -288,7 +288,9 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
-  plan.SetSource(std::make_unique<RecordLoader>(), files, FileRecords(files, plan.stage(), options),
+  FileRecordsOptions placed = options;
+  placed.format.stage = plan.stage_index();
+  plan.SetSource(std::make_unique<RecordLoader>(), files, FileRecords(files, plan.stage(), placed),
                  options.format.is_stream() || options.damage.skip_shard ? CursorClass::kReplayOrder
                                                                          : CursorClass::kSeek);
   if (options.format.is_stream()) {
