@@ -66,6 +66,7 @@ class ExecutorImpl final : public Executor {
         recycled_(first_step_) {
     claimed_.store(first_step_);
     committed_.store(first_step_);
+    published_.store(first_step_);
     for (int i = 0; i < num_workers_; ++i)
       clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
     start_sample_ = TakeSample();
@@ -149,6 +150,7 @@ class ExecutorImpl final : public Executor {
   std::atomic<bool> slot_waiter_{false};
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> bytes_read_{0};
+  std::atomic<uint64_t> published_{0};  // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> epoch_{0};
   std::atomic<uint64_t> slot_wait_ticks_{0};
@@ -342,9 +344,11 @@ void ExecutorImpl::Commit() {
       end_step_.store(step_number, std::memory_order_release);
       break;
     }
-    sink_.Publish(step->slot, step->info);
+    // Counted before a consumer can have it: whoever holds a batch finds it in the statistics.
+    published_.store(step_number + 1, std::memory_order_relaxed);
     rows_.fetch_add(step->info.rows, std::memory_order_relaxed);
     epoch_.store(step->info.epoch, std::memory_order_relaxed);
+    sink_.Publish(step->slot, step->info);
     committed_.store(++step_number, std::memory_order_release);  // SYNC step-committed
   }
   SampleWaits();
@@ -392,7 +396,7 @@ std::string ExecutorImpl::Bottleneck(const Sample& from, const Sample& to) const
 
 ExecutorStats ExecutorImpl::Snapshot() const {
   ExecutorStats stats;
-  stats.steps = committed_.load(std::memory_order_relaxed);
+  stats.steps = published_.load(std::memory_order_relaxed);
   stats.rows = rows_.load(std::memory_order_relaxed);
   stats.epoch = epoch_.load(std::memory_order_relaxed);
   stats.bytes_read = bytes_read_.load(std::memory_order_relaxed);
