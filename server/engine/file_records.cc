@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kMaxCycleLength = 1024;
 // Fewer records are read and dropped rather than sought.
 constexpr uint64_t kSeeksFrom = 4096;
-// A fraction is judged from so many records on, and at the end of a pass.
-constexpr uint64_t kJudgedFrom = 1000;
 
 class FileRecordsOp final : public OrderOp {
  public:
@@ -34,7 +32,7 @@ class FileRecordsOp final : public OrderOp {
     const uint64_t before = *pulled;
     const Pulled result = TakeRecords(count, out, pulled);
     taken_ += *pulled - before;
-    if (result == Pulled::kEnd && !JudgeFraction(/*at_end=*/true)) return Pulled::kFailed;
+    if (result == Pulled::kEnd && !WithinLimits(/*at_end=*/true)) return Pulled::kFailed;
     return result;
   }
 
@@ -62,7 +60,7 @@ class FileRecordsOp final : public OrderOp {
   void Save(Position& position) const override {
     position.Add(epoch_);
     position.Add(taken_ + resume_at_);
-    position.Add(skipped_);
+    position.Add(resume_at_ > 0 ? skipped_at_resume_ : skipped_);
   }
 
   absl::Status Restore(Position& position) override {
@@ -150,25 +148,16 @@ class FileRecordsOp final : public OrderOp {
   bool NoteDamage(FileStream& stream) {
     for (const Damage& damage : stream.damage()) {
       ++skipped_;
-      context_.damage.Add({stream.file(), epoch_, damage});
+      context_.damage.Add({stream.file(), epoch_, damage, ""});
     }
     stream.damage().clear();
-    if (skipped_ > options_.damage.skipped_max) {
-      Fail(absl::DataLossError(absl::StrCat("too many damaged places: ", skipped_, " > ",
-                                            options_.damage.skipped_max, " (max_skipped)")));
-      return false;
-    }
-    return JudgeFraction(/*at_end=*/false);
+    return WithinLimits(/*at_end=*/false);
   }
 
-  bool JudgeFraction(bool at_end) {
-    const double all = static_cast<double>(skipped_ + taken_);
-    if (skipped_ == 0 || (!at_end && all < kJudgedFrom)) return true;
-    const double fraction = static_cast<double>(skipped_) / all;
-    if (fraction <= options_.damage.skipped_fraction_max) return true;
-    Fail(absl::DataLossError(absl::StrCat(
-        "too large a part is damaged: ", skipped_, " of ", skipped_ + taken_, ", ", fraction, " > ",
-        options_.damage.skipped_fraction_max, " (max_skipped_fraction)")));
+  bool WithinLimits(bool at_end) {
+    absl::Status status = options_.damage.limits.Check(skipped_, taken_, at_end);
+    if (status.ok()) return true;
+    Fail(status);
     return false;
   }
 
@@ -327,21 +316,7 @@ absl::Status ReadDamagePolicy(const v1::DamagePolicy& policy, FileRecordsOptions
   damage.skip_shard = policy.on_damage() == v1::DamagePolicy::SKIP_SHARD;
   if (policy.on_damage() == v1::DamagePolicy::SKIP_RECORD)
     options->format.stream.on_damage = OnDamage::kSkipRecord;
-  if (policy.has_max_skipped()) {
-    if (policy.max_skipped() < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("damage.max_skipped: expected at least 0, found ", policy.max_skipped()));
-    }
-    damage.skipped_max = static_cast<uint64_t>(policy.max_skipped());
-  }
-  if (policy.has_max_skipped_fraction()) {
-    if (!(policy.max_skipped_fraction() >= 0 && policy.max_skipped_fraction() <= 1)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "damage.max_skipped_fraction: expected 0 to 1, found ", policy.max_skipped_fraction()));
-    }
-    damage.skipped_fraction_max = policy.max_skipped_fraction();
-  }
-  return absl::OkStatus();
+  return ReadSkipLimits(policy, "damage.", &damage.limits);
 }
 
 }  // namespace penstock
