@@ -66,7 +66,8 @@ absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t f
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
     if (handle.ok()) return WithAddress(status, **handle, offset);
   }
-  if (entry.is_one_element && absl::StrContains(status.message(), entry.path)) return status;
+  // An error of reading has an address already.
+  if (absl::StrContains(status.message(), entry.path)) return status;
   if (entry.is_one_element)
     return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path, ")"));
   return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,

@@ -7,13 +7,11 @@
 
 namespace penstock {
 
-absl::StatusOr<FileEntry> DescribeFile(const std::string& path, FileSystem& files) {
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(path);
-  if (!file.ok()) return file.status();
+FileEntry EntryOf(const RandomAccessFile& file) {
   FileEntry entry;
-  entry.path = path;
-  entry.size_bytes = (*file)->size();
-  entry.identity = (*file)->identity();
+  entry.path = file.path();
+  entry.size_bytes = file.size();
+  entry.identity = file.identity();
   return entry;
 }
 
@@ -26,9 +24,9 @@ absl::StatusOr<Manifest> ListFiles(
     absl::StatusOr<std::vector<std::string>> paths = files.Glob(pattern);
     if (!paths.ok()) return paths.status();
     for (const std::string& path : *paths) {
-      absl::StatusOr<FileEntry> entry = DescribeFile(path, files);
-      if (!entry.ok()) return entry.status();
-      manifest.push_back(*std::move(entry));
+      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(path);
+      if (!file.ok()) return file.status();
+      manifest.push_back(EntryOf(**file));
     }
   }
   std::sort(manifest.begin(), manifest.end(),

@@ -18,7 +18,7 @@ namespace penstock {
 absl::StatusOr<Manifest> ListFiles(
     const google::protobuf::RepeatedPtrField<std::string>& patterns, FileSystem& files);
 
-// The entry of one file.
-absl::StatusOr<FileEntry> DescribeFile(const std::string& path, FileSystem& files);
+// The entry of an open file.
+FileEntry EntryOf(const RandomAccessFile& file);
 
 }  // namespace penstock
