@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/file_stream.h"
 #include "server/engine/interleave_state.h"
+#include "server/engine/list_files.h"
 #include "server/engine/record_loader.h"
 
 namespace penstock {
@@ -257,20 +258,10 @@ OrderFactory FileRecords(FileRange files, const std::string& stage,
 
 absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                              const FileRecordsOptions& options, PlanBuilder& plan) {
-  if (patterns.empty())
-    return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
-  Manifest manifest;
-  for (const std::string& pattern : patterns) {
-    absl::StatusOr<std::vector<std::string>> paths = plan.files().Glob(pattern);
-    if (!paths.ok()) return paths.status();
-    for (const std::string& path : *paths) {
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
-      if (!file.ok()) return file.status();
-      manifest.push_back({path, (*file)->size(), !options.format.is_stream(), (*file)->identity()});
-    }
-  }
-  std::sort(manifest.begin(), manifest.end(),
-            [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
+  absl::StatusOr<Manifest> listed = ListFiles(patterns, plan.files());
+  if (!listed.ok()) return listed.status();
+  Manifest manifest = *std::move(listed);
+  for (FileEntry& entry : manifest) entry.plain_tfrecord = !options.format.is_stream();
   if (std::all_of(manifest.begin(), manifest.end(),
                   [](const FileEntry& file) { return file.size_bytes == 0; })) {
     return absl::InvalidArgumentError(

@@ -105,7 +105,7 @@ Dataset PlanBuilder::MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, O
   stage_kinds_[stage_] = StageKind::kOrder;
   Dataset dataset;
   dataset.signature = loader->output();
-  dataset.structure = "null";
+  dataset.structure = loader->is_dict() ? DictStructure(loader->output()) : "null";
   dataset.width = 1;
   dataset.work = std::make_unique<WorkNode>();
   dataset.work->stages = {stage_};
