@@ -25,6 +25,9 @@ class BlockRunner {
   // address; the lowest of all blocks stays.
   void Run(Step* step, uint32_t first, uint32_t rows);
 
+  // Behind the last block of a step: lays what has no fixed place, and fills rows that are no elements.
+  void Complete(Step* step);
+
  private:
   using Columns = absl::InlinedVector<Column, 8>;
 
@@ -35,6 +38,9 @@ class BlockRunner {
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
 
   // The columns of a node. Where out[i].data is set, feature i is written there or left elsewhere.
+  // What an op left elsewhere goes to its place in the slot, or to the step's variable rows.
+  RowStatus PutRows(Step* step, uint32_t first, uint32_t rows, absl::Span<const Column> columns);
+
   RowStatus Evaluate(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
   RowStatus EvaluateBranches(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/base/signature.h"
+#include "server/engine/batch_form.h"
 #include "server/engine/loader.h"
 #include "server/engine/order_op.h"
 #include "server/engine/work_op.h"
@@ -78,6 +79,7 @@ struct Dataset {
   uint32_t width = 0;     // references of an element
   std::optional<uint32_t> batch_rows;
   bool drop_remainder = false;
+  BatchForm batch;  // where there are batch_rows
   bool endless = false;
   // Set where the elements are the records of these files, each once, and nothing else has been done to them.
   std::optional<IndexedFiles> indexed;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/base/row_shape.h"
 #include "server/engine/plan_impl.h"
 
 namespace penstock {
@@ -12,8 +13,12 @@ namespace {
 
 constexpr uint32_t kMaxBlockRows = 64;
 constexpr size_t kBlockBytes = 800 << 10;
-// A string of unknown length counts as much when the rows of a task are chosen.
+// What a row of unknown size counts as when the rows of a task are chosen: a string or a list, and
+// what has more axes, such as an image.
 constexpr size_t kStringBytes = 4 << 10;
+constexpr size_t kImageBytes = 64 << 10;
+// What a ring takes (ring/layout.h); one fewer for strings.
+constexpr int kMaxRaggedRank = 3;
 constexpr uint64_t kDefaultVariableBytes = uint64_t{64} << 20;
 constexpr int64_t kMaxSlotBytes = int64_t{1} << 40;
 
@@ -30,8 +35,9 @@ absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(PlanBuilder bui
 absl::Status PlanImpl::Finish() {
   const Dataset& dataset = built_.dataset_;
   size_t row_bytes = 0;
-  for (const Feature& feature : dataset.signature) {
-    absl::StatusOr<size_t> bytes = AddTensor(feature);
+  for (size_t i = 0; i < dataset.signature.size(); ++i) {
+    const Feature& feature = dataset.signature[i];
+    absl::StatusOr<size_t> bytes = AddTensor(i);
     if (!bytes.ok()) {
       return absl::Status(
           bytes.status().code(),
@@ -57,31 +63,34 @@ absl::Status PlanImpl::Finish() {
 }
 
 // Returns about how many bytes a row of it has.
-absl::StatusOr<size_t> PlanImpl::AddTensor(const Feature& feature) {
+absl::StatusOr<size_t> PlanImpl::AddTensor(size_t index) {
   const Dataset& dataset = built_.dataset_;
-  const bool batched = dataset.batch_rows.has_value();
-  BatchTensor tensor{feature.name, feature.type, batched};
+  const Feature& feature = dataset.signature[index];
+  BatchTensor tensor{feature.name, feature.type, batched()};
   Feature seen = feature;
-  if (batched) {
+  if (batched()) {
     const int64_t rows = *dataset.batch_rows;
     tensor.type.shape.insert(tensor.type.shape.begin(), rows);
-    seen.type.shape.insert(seen.type.shape.begin(), dataset.drop_remainder ? rows : kUnknownSize);
+    seen.type.shape.insert(seen.type.shape.begin(),
+                           dataset.batch.always_full() ? rows : kUnknownSize);
   }
-  element_.push_back(std::move(seen));
-  if (feature.type == TensorType{DType::kString, {}}) {
-    tensor.kind = TensorKind::kString;
+  const bool is_string = feature.type.dtype == DType::kString;
+  const bool has_unknown = HasUnknownAxes(feature.type.shape);
+  if (is_string) tensor.kind = TensorKind::kString;
+  if (has_unknown && batched() && dataset.batch.kind == BatchForm::Kind::kRagged) {
+    absl::Status status = MakeRagged(&tensor, &seen);
+    if (!status.ok()) return status;
+  }
+  layouts_.push_back(LayoutOf(index));
+  const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
+  if (is_string || has_unknown) {
+    size_t elements = std::max<size_t>(NumElements(feature.type.shape).value_or(1), 1);
+    if (feature.type.shape.size() > 1) elements = kImageBytes / kStringBytes;
+    element_.push_back(std::move(seen));
     tensors_.push_back(std::move(tensor));
     row_bytes_.push_back(0);
-    return kStringBytes;
+    return kStringBytes * std::min(elements, kBlockBytes / kStringBytes);
   }
-  const std::optional<int64_t> bytes = NumBytes(feature.type);
-  if (!bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("is ", TypeToString(feature.type),
-                     "; expected known sizes: axes whose size only the data tells cannot be handed "
-                     "to a trainer yet (resize or reshape it in a map)"));
-  }
-  const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
   uint64_t total = 0;
   if (!tensor_bytes ||
       __builtin_add_overflow(fixed_bytes_, static_cast<uint64_t>(*tensor_bytes), &total)) {
@@ -89,9 +98,37 @@ absl::StatusOr<size_t> PlanImpl::AddTensor(const Feature& feature) {
         absl::StrCat("overflows: the size of a batch of ", TypeToString(tensor.type)));
   }
   fixed_bytes_ = total;
+  element_.push_back(std::move(seen));
   tensors_.push_back(std::move(tensor));
-  row_bytes_.push_back(*bytes);
-  return *bytes;
+  row_bytes_.push_back(*NumBytes(feature.type));
+  return row_bytes_.back();
+}
+
+// As tf.data's ragged_batch: ragged up to the last axis that only the data tells.
+absl::Status PlanImpl::MakeRagged(BatchTensor* tensor, Feature* seen) const {
+  Shape& shape = tensor->type.shape;
+  int rank = static_cast<int>(shape.size()) - 1;
+  while (shape[rank] >= 0) --rank;
+  const int rank_max = kMaxRaggedRank - (tensor->type.dtype == DType::kString ? 1 : 0);
+  if (rank > rank_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", rank, " ragged axes in a ragged_batch; expected at most ", rank_max));
+  }
+  tensor->kind = TensorKind::kRagged;
+  tensor->ragged_rank = rank;
+  std::fill_n(shape.begin() + 1, rank, kUnknownSize);
+  std::fill_n(seen->type.shape.begin() + 1, rank, kUnknownSize);
+  return absl::OkStatus();
+}
+
+RowLayout PlanImpl::LayoutOf(size_t index) const {
+  const Dataset& dataset = built_.dataset_;
+  RowLayout layout{dataset.work->output[index].type, dataset.signature[index].type.shape};
+  if (!batched() || dataset.batch.kind != BatchForm::Kind::kPadded) return layout;
+  layout.padding = dataset.batch.values[index];
+  layout.pads = HasUnknownAxes(layout.row.shape) || layout.row.shape != layout.shape ||
+                (layout.row.dtype == DType::kString && !layout.padding.empty());
+  return layout;
 }
 
 namespace {

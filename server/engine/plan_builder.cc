@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/plan.h"
 
@@ -159,9 +160,21 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op) {
   dataset_.work = std::move(node);
 }
 
-void PlanBuilder::SetBatch(uint32_t rows, bool drop_remainder) {
+void PlanBuilder::SetBatch(uint32_t rows, BatchForm form) {
   dataset_.batch_rows = rows;
-  dataset_.drop_remainder = drop_remainder;
+  dataset_.drop_remainder = form.remainder == Remainder::kDrop;
+  form.stage = stage_;
+  for (size_t i = 0; i < form.shapes.size(); ++i) dataset_.signature[i].type.shape = form.shapes[i];
+  dataset_.batch = std::move(form);
+}
+
+bool PlanBuilder::PadsRows() const {
+  if (!batched() || dataset_.batch.kind != BatchForm::Kind::kPadded) return false;
+  for (size_t i = 0; i < dataset_.signature.size(); ++i) {
+    const Shape& shape = dataset_.signature[i].type.shape;
+    if (HasUnknownAxes(shape) || shape != dataset_.work->output[i].type.shape) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(

@@ -51,7 +51,10 @@ class PlanBuilder {
   void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek);
   // The element's features become those of `op`.
   void AddWork(std::unique_ptr<WorkOp> op);
-  void SetBatch(uint32_t rows, bool drop_remainder);
+  // Joins elements to batches of `rows`. A `padded_batch` changes the shapes of features, but not
+  // what its rows are computed from: PadsRows() tells whether it does.
+  void SetBatch(uint32_t rows, BatchForm form);
+  bool PadsRows() const;
   // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
   void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }
   const std::optional<IndexedFiles>& indexed() const { return dataset_.indexed; }

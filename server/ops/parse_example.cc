@@ -203,7 +203,7 @@ absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, 
       const v1::ParsedBytes& bytes = spec.bytes();
       wanted->kind = DType::kString;
       wanted->count = 1;
-      *type = {DType::kString, {}};
+      type->dtype = DType::kString;
       if (bytes.variable_length()) {
         return PlanVariable(
             spec.key(), bytes.has_length() || bytes.has_default_value() || bytes.shape_size() > 0,
