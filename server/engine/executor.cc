@@ -257,7 +257,8 @@ bool ExecutorImpl::Assemble() {
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
-    partial_->variable.Reset(plan_->tensors(), plan_->batch_rows(), plan_->block_rows());
+    partial_->variable.Reset(plan_->tensors(), plan_->layouts(), plan_->batch_rows(),
+                             plan_->block_rows());
   }
   const bool requests_waiting = HasRequests();
   switch (front_.Assemble(partial_)) {
@@ -317,8 +318,7 @@ bool ExecutorImpl::RunTask(BlockRunner& runner) {
   if (first < step->info.rows)
     runner.Run(step, first, std::min(plan_->block_rows(), step->info.rows - first));
   if (step->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // SYNC block-done
-    if (plan_->variable_bytes() > 0 && step->failure.ok())
-      step->failure = step->variable.Lay(step->slot, step->info.rows, &step->info.extents);
+    runner.Complete(step);
     step->done.store(true, std::memory_order_release);  // SYNC step-done
     Commit();
   }

@@ -43,11 +43,9 @@ class Front {
   void Release(Step* step);
 
  private:
-  std::unique_ptr<OrderOp> Make(const OrderNode& node);
-
   const uint32_t width_;
-  FrontContext context_;
   StageClock* clock_ = nullptr;
+  FrontContext context_;
   std::unique_ptr<OrderOp> last_;
 };
 

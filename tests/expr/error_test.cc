@@ -53,7 +53,6 @@ TEST_CASE("A wrong expression is refused with its place") {
       {"y = f[0.5]", "expected a constant integer or list of integers, found float64 ()"},
       {"y = img[0, [1, 2]]", "a list and an integer in one subscript"},
       {"y = feature(\"image/encoded\") + 1", "add: expected numbers, found string ()"},
-      {"y = feature(\"image/encoded\")", "expected numbers of known sizes, found string ()"},
       {"y = unpack_bits(f)", "unpack_bits: expected uint8 of known sizes"},
       {"y = f & 1", "bitwise_and: expected integers or bools"},
       {"y = -(f > 0)", "negative: expected numbers, found bool (4,)"},

@@ -28,6 +28,8 @@ class ContractFiles {
     WriteShard(folder / "big.tfrecord", 0, 3000, 40);
     WriteFile(folder / "big.tfrecord.zlib", Zlib(ReadFile(folder / "big.tfrecord")));
     WriteShard(folder / "late.tfrecord", 500, 21, 9000);
+    for (int64_t i = 0; i < 3; ++i)
+      WriteLists(folder / absl::StrCat("lists-", i, ".tfrecord"), 100 * i, 20 + 17 * i);
     // Enough records for places to be sought by the index instead of gone to.
     const int64_t wide_sizes[] = {5000, 0, 300, 7000};
     for (int64_t i = 0; i < 4; ++i)
@@ -76,6 +78,11 @@ class ContractFiles {
                    "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' "
                    "cycle_length: 2 }"},
                   {"$ZLIB", "tfrecord { files: 'FOLDER/big.tfrecord.zlib' compression: 'ZLIB' }"},
+                  {"$LISTS",
+                   "tfrecord { files: 'FOLDER/lists-*.tfrecord' cycle_length: 2 } | parse_example "
+                   "{ feature { key: 'n' int64 {} } feature { key: 'ints' int64 { "
+                   "variable_length: true } } feature { key: 'floats' float { variable_length: "
+                   "true } } feature { key: 'words' bytes { variable_length: true } } }"},
                   {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
                   {"$PIECES",
                    "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "
