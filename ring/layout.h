@@ -361,6 +361,7 @@ static_assert(offsetof(SlotEntry, step) == 0);
 static_assert(offsetof(SlotEntry, epoch) == 8);
 static_assert(offsetof(SlotEntry, rows) == 16);
 static_assert(offsetof(SlotEntry, cursor_bytes) == 20);
+static_assert(offsetof(SlotEntry, valid_rows) == 24);
 static_assert(offsetof(SlotEntry, cursor) == 64);
 
 static_assert(sizeof(RingEntry) == 16);

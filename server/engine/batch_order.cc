@@ -42,6 +42,7 @@ class BatchOp final : public ChainedOrderOp {
           // The pass has elements, so that it comes to an end here again at most batch_size times.
           wrapped_ = true;
           input().Restart(epoch_);
+          if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
           continue;
         }
       }

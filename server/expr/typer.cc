@@ -397,6 +397,11 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
     if (value.node == nullptr || value.node->type.dtype == DType::kString) {
       return ErrorAt(syntax.column, absl::StrCat(name, ": expected numbers, found ", Shown(value)));
     }
+    if (value.node->type.dtype == DType::kFloat16 || value.node->type.dtype == DType::kBfloat16) {
+      return ErrorAt(syntax.column, absl::StrCat(name, ": nothing is computed in ",
+                                                 Text(DTypeName(value.node->type.dtype)),
+                                                 ": cast to it last, found ", Shown(value)));
+    }
     batch |= value.batch_axis;
   }
 

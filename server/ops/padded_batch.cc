@@ -1,12 +1,14 @@
-#include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
-#include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/batch_order.h"
 #include "server/engine/op_registry.h"
+#include "server/kernels/half.h"
 
 namespace penstock {
 namespace {
@@ -34,29 +36,6 @@ absl::StatusOr<std::string> Integer(DType dtype, const v1::PaddingValue& value) 
       absl::StrCat("expected an int64_value or uint64_value in the range of ", DTypeName(dtype)));
 }
 
-// Rounded to nearest, ties to even, as NumPy and TensorFlow convert.
-uint16_t ToBfloat16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-uint16_t ToFloat16(double value) {
-  const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (magnitude >= 65520) return sign | 0x7c00;
-  if (magnitude == 0) return sign;
-  int exponent;
-  std::frexp(magnitude, &exponent);  // magnitude < 2^exponent
-  const int lowest = std::max(exponent - 11, -24);
-  // nearbyint rounds ties to even. A carry into the exponent is what the sum gives.
-  const auto digits = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -lowest)));
-  const int biased = lowest + 24;
-  return static_cast<uint16_t>(sign + (biased == 0 ? digits : (biased << 10) + digits - 1024));
-}
-
 absl::StatusOr<std::string> Floating(DType dtype, const v1::PaddingValue& value) {
   double number = 0;
   switch (value.kind_case()) {
@@ -72,9 +51,9 @@ absl::StatusOr<std::string> Floating(DType dtype, const v1::PaddingValue& value)
   }
   switch (dtype) {
     case DType::kFloat16:
-      return BytesOf(ToFloat16(number));
+      return BytesOf(kernels::ToFloat16(number));
     case DType::kBfloat16:
-      return BytesOf(ToBfloat16(static_cast<float>(number)));
+      return BytesOf(kernels::ToBfloat16(static_cast<float>(number)));
     case DType::kFloat32:
       return BytesOf(static_cast<float>(number));
     default:

@@ -63,7 +63,9 @@ TEST_CASE("A wrong expression is refused with its place") {
       {"y = [1, f]", "a list holds constants only"},
       {"y = []", "expected at least one item in a list"},
       {"y = \"text\"", "expected a tensor, found a text"},
-      {"y = float16(f)", "unknown function \"float16\""},
+      {"y = float8(f)", "unknown function \"float8\""},
+      {"y = float16(f) + 1", "add: nothing is computed in float16: cast to it last"},
+      {"y = float32(bfloat16(f))", "float32: nothing is computed in bfloat16"},
   };
   for (const Case& c : table) {
     CAPTURE(c.out);

@@ -19,11 +19,20 @@ cases, records = [], []
 # --- records: lists of every kind, of 0 to 6 values, some missing ---
 
 
+def wide(i):
+    """Floats on both sides of every bend of the types of 16 bits."""
+    bends = [0.0, 2.0**-24, 2.0**-25, 2.0**-14, 1.0, 1 + 2.0**-11, 1 + 2.0**-8, 65504.0, 65520.0, 2.0**127 * 1.998, np.inf, np.nan]
+    bits = np.float32(bends[i % len(bends)]).view(np.uint32) if i % 2 == 0 else np.uint32(0x9E3779B9 * (i + 1) & 0xFFFFFFFF)
+    near = [np.uint32((int(bits) + step) & 0xFFFFFFFF).view(np.float32) for step in (-1, 0, 1)]
+    return [float(value) if value == value else np.nan for value in near] + [i - 11.0]
+
+
 def example(i):
     feature = {
         "id": tf.train.Feature(int64_list=tf.train.Int64List(value=[i])),
         "pair": tf.train.Feature(float_list=tf.train.FloatList(value=[i / 4, -i])),
         "names": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"n%d" % i, b"", b"third" * (i % 3)])),
+        "wide": tf.train.Feature(float_list=tf.train.FloatList(value=wide(i))),
         "title": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"title %d" % i])),
     }
     if i % 5 != 2:
@@ -44,12 +53,13 @@ KINDS = {
     "id": ("int64 {}", tf.io.FixedLenFeature([], tf.int64)),
     "pair": ("float { shape: 2 }", tf.io.FixedLenFeature([2], tf.float32)),
     "names": ("bytes { shape: 3 }", tf.io.FixedLenFeature([3], tf.string)),
+    "wide": ("float { shape: 4 }", tf.io.FixedLenFeature([4], tf.float32)),
     "title": ("bytes {}", tf.io.FixedLenFeature([], tf.string)),
     "ids": ("int64 { variable_length: true }", tf.io.FixedLenSequenceFeature(dtype=tf.int64, **ANY)),
     "marks": ("float { variable_length: true }", tf.io.FixedLenSequenceFeature(dtype=tf.float32, **ANY)),
     "words": ("bytes { variable_length: true }", tf.io.FixedLenSequenceFeature(dtype=tf.string, **ANY)),
 }
-ALL = list(KINDS)
+ALL = [name for name in KINDS if name != "wide"]
 
 
 def parsed(*names):
@@ -202,6 +212,37 @@ for channels in (1, 3):
     checked(then(decoded(channels), "padded_batch { batch_size: 4 padded_shape { feature: 'image' shape: [8, -1, %d] } }" % channels,
                  lambda d: d.padded_batch(4, {"image": [8, None, channels]})))
 checked(then(decoded(0), "ragged_batch { batch_size: 3 }", lambda d: d.ragged_batch(3, row_splits_dtype=tf.int64)))
+
+# --- every type ---
+
+SMALL = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64".split()
+
+
+def every_type():
+    outs = " ".join(f"out: '{name} = {name}(float32(ids) / float32(ids) * 3)'" for name in SMALL)
+    outs += " out: 'words = words' out: 'wide16 = float16(wide)' out: 'widebf = bfloat16(wide)' out: 'names = names'"
+
+    def make(e):
+        values = tf.cast(e["ids"], tf.float32) / tf.cast(e["ids"], tf.float32) * 3
+        cast = {name: tf.cast(values, tf.as_dtype(name)) for name in SMALL}
+        return cast | {"words": e["words"], "wide16": tf.cast(e["wide"], tf.float16), "widebf": tf.cast(e["wide"], tf.bfloat16),
+                       "names": e["names"]}
+
+    return then(parsed("ids", "words", "wide", "names"), f"map {{ {outs} }}", lambda d: d.map(make))
+
+
+PADS = {"bool": True, "int8": -3, "uint8": 200, "int16": -300, "uint16": 60000, "int32": -70000, "uint32": 4000000000, "int64": -(2**40),
+        "uint64": 2**62, "float16": 0.1, "bfloat16": 0.1, "float32": 0.1, "float64": 0.1, "words": b"pad"}
+case(every_type())
+case(then(every_type(), "ragged_batch { batch_size: 5 }", lambda d: d.ragged_batch(5, row_splits_dtype=tf.int64)))
+
+
+def typed_pads(spec):
+    return {name: tf.constant(PADS.get(name, b"" if part.dtype == tf.string else 0), part.dtype) for name, part in spec.items()}
+
+
+case(then(every_type(), f"padded_batch {{ batch_size: 5 {value_text(PADS)} }}",
+          lambda d: d.padded_batch(5, padding_values=typed_pads(d.element_spec))))
 
 # --- arithmetic on rows of any length ---
 

@@ -214,6 +214,9 @@ const char* const kPipelines[] = {
     "$LISTS | repeat {} | shuffle { buffer_size: 30 seed: 1 } | ragged_batch { batch_size: 9 }",
     "$LISTS | map { out: 'a = ints * 2' out: 'words = words' out: 'n = n' } | ragged_batch { "
     "batch_size: 70 remainder: PAD } | repeat { count: 2 }",
+    "$LISTS | ragged_batch { batch_size: 9 remainder: WRAP } | map { let: 'b = ints + 1' out: 'a = "
+    "b "
+    "* ints' out: 'w = words' out: 'f = float16(floats)' } | repeat { count: 2 }",
     "concatenate { (| $LISTS |) (| $LISTS | skip { count: 9 } |) } | shuffle { buffer_size: 50 "
     "seed: 2 } | ragged_batch { batch_size: 40 }",
     "zip { (| $LISTS |) (| $LISTS | shuffle { buffer_size: 9 seed: 1 } |) } | padded_batch { "
