@@ -31,8 +31,7 @@ absl::Status FileArray::MakeReady(FileTable& files) const {
   if (!file.ok()) return file.status();
   if (deflated()) {
     inflated_ = AllocateMemoryBlock(member_->plain_bytes);
-    return InflateWhole(**file, *member_,
-                        absl::MakeSpan(inflated_.get(), member_->plain_bytes));
+    return InflateWhole(**file, *member_, absl::MakeSpan(inflated_.get(), member_->plain_bytes));
   }
   absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map((*file)->path());
   if (map.ok() && (*map)->size() == (*file)->size()) map_ = *std::move(map);
@@ -49,10 +48,10 @@ absl::Status FileArray::VerifyChecksum(FileTable& files) const {
     crc = ExtendCrc32(crc, piece);
   }
   if (crc == member_->crc32) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      "the checksum of \"", member_->name, "\" does not match: stored ", absl::Hex(member_->crc32),
-      ", found ", absl::Hex(crc), " (", files.manifest()[file_].path, ", offset ",
-      member_->data_offset, ")"));
+  return absl::DataLossError(
+      absl::StrCat("the checksum of \"", member_->name, "\" does not match: stored ",
+                   absl::Hex(member_->crc32), ", found ", absl::Hex(crc), " (",
+                   files.manifest()[file_].path, ", offset ", member_->data_offset, ")"));
 }
 
 absl::Status FileArray::Copy(FileTable& files, uint64_t offset, absl::Span<uint8_t> out) const {

@@ -51,7 +51,8 @@ class FileArray {
   mutable std::once_flag once_;
   // Constant behind once_.
   mutable absl::Status status_;
-  mutable std::unique_ptr<MappedFile> map_;  // null where the file cannot be mapped: then it is read
+  mutable std::unique_ptr<MappedFile>
+      map_;  // null where the file cannot be mapped: then it is read
   mutable MemoryBlock inflated_;
 };
 

@@ -84,7 +84,8 @@ class NumberArrayRows final : public ArrayRows {
       absl::Status status = array_->Read(files, rows[first].offset * row_bytes_, bytes);
       if (!status.ok()) return {std::move(status), static_cast<int>(first)};
       // True is 1, whatever the file holds.
-      if (is_bool_) std::transform(bytes.begin(), bytes.end(), to, [](uint8_t b) { return b != 0; });
+      if (is_bool_)
+        std::transform(bytes.begin(), bytes.end(), to, [](uint8_t b) { return b != 0; });
       first = end;
     }
     return {};
@@ -97,7 +98,9 @@ class NumberArrayRows final : public ArrayRows {
 // UTF-8 of a code point; false where there is none.
 bool AppendUtf8(uint32_t code, std::string* out) {
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
-  const auto tail = [&](int shift) { out->push_back(static_cast<char>(0x80 | (code >> shift & 63))); };
+  const auto tail = [&](int shift) {
+    out->push_back(static_cast<char>(0x80 | (code >> shift & 63)));
+  };
   if (code < 0x80) {
     out->push_back(static_cast<char>(code));
   } else if (code < 0x800) {
