@@ -75,8 +75,8 @@ TEST_CASE("Rows of text in files are those of strings") {
   CHECK(load("|S2", "(3, 2)", std::string("ab\0\0c\0d\0\0e\0\0", 12)) ==
         Strings{Sizes({2, 0}) + std::string("\0e", 2), Sizes({2, 0}) + "ab", Sizes({1, 1}) + "cd"});
   CHECK(load("<U2", "(3,)",
-             Little(0x1f388, 4) + Little('x', 4) + Little(0xe9, 4) + Little(0, 4) +
-                 Little(0, 4) + Little(0x65e5, 4)) ==
+             Little(0x1f388, 4) + Little('x', 4) + Little(0xe9, 4) + Little(0, 4) + Little(0, 4) +
+                 Little(0x65e5, 4)) ==
         Strings{std::string("\0\xe6\x97\xa5", 4), "\xf0\x9f\x8e\x88x", "\xc3\xa9"});
 }
 

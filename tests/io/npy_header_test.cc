@@ -37,10 +37,16 @@ TEST_CASE("npy: types, shapes and where the values begin") {
       {NpyHeaderText("<U5", "(4,)"), DType::kString, {4}, NpyElement::kUnicode, 80},
       {NpyHeaderText("|V2", "(4,)"), DType::kInvalid, {4}, NpyElement::kUntyped, 8},
       {NpyHeaderText(">i1", "(4,)"), DType::kInt8, {4}, NpyElement::kNumber, 4},
-      {NpyWithText("{\"shape\":(2,),\"fortran_order\" : False , 'descr':'<i4'}", 2), DType::kInt32,
-       {2}, NpyElement::kNumber, 8},
+      {NpyWithText("{\"shape\":(2,),\"fortran_order\" : False , 'descr':'<i4'}", 2),
+       DType::kInt32,
+       {2},
+       NpyElement::kNumber,
+       8},
       {NpyWithText("  {'shape': (2,), 'fortran_order': False, 'descr': '<i4', }   \n", 3),
-       DType::kInt32, {2}, NpyElement::kNumber, 8},
+       DType::kInt32,
+       {2},
+       NpyElement::kNumber,
+       8},
   };
   for (const auto& c : cases) {
     INFO(c.bytes);
@@ -113,7 +119,8 @@ TEST_CASE("npy: a header that is cut anywhere is refused") {
     const std::string whole =
         NpyWithText("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 2)}", version);
     REQUIRE(Parse(whole).ok());
-    for (size_t size = 0; size < whole.size(); ++size) CHECK_FALSE(Parse(whole.substr(0, size)).ok());
+    for (size_t size = 0; size < whole.size(); ++size)
+      CHECK_FALSE(Parse(whole.substr(0, size)).ok());
   }
 }
 

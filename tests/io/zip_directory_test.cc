@@ -42,8 +42,8 @@ TEST_CASE("zip: members of every kind are found and hold what was put in") {
                                       {.name = "nothing", .plain = "", .deflated = true},
                                       {.name = "long", .plain = long_text, .deflated = true}};
   for (const bool zip64 : {false, true}) {
-    for (const std::string& comment : {std::string(), std::string("PK\x05\x06 in a comment"),
-                                       std::string(65535, 'c')}) {
+    for (const std::string& comment :
+         {std::string(), std::string("PK\x05\x06 in a comment"), std::string(65535, 'c')}) {
       test::MemoryFile file(Zip(parts, zip64, comment));
       auto members = ReadZipDirectory(file);
       INFO(members.status().ToString());
@@ -130,8 +130,9 @@ TEST_CASE("zip: a deflated member cannot claim more than deflate can make") {
   const size_t directory = bytes.find("PK\x01\x02");
   bytes.replace(directory + 24, 4, Little(uint32_t{3} << 30, 4));
   test::MemoryFile file(bytes);
-  CHECK(std::string(ReadZipDirectory(file).status().message()).find("sizes of \"a\" do not agree") !=
-        std::string::npos);
+  CHECK(
+      std::string(ReadZipDirectory(file).status().message()).find("sizes of \"a\" do not agree") !=
+      std::string::npos);
 }
 
 TEST_CASE("zip: deflate data that is damaged, cut or of another checksum is an error") {

@@ -30,14 +30,17 @@ TEST_CASE("files: photographs in folders are decoded, with the numbers of their 
                   records.back());
   }
   // The folders' order is roses, tulips; within one, that of the names.
-  WriteRecords(folder / "same.tfrecord", {records[4], records[3], records[2], records[1], records[0]});
+  WriteRecords(folder / "same.tfrecord",
+               {records[4], records[3], records[2], records[1], records[0]});
   const std::string image = "resize(decode_jpeg(bytes, channels=3), [24, 32])";
-  const RunResult found = RunText(Stages(absl::StrCat(
-      "files { files: '", folder.path(), "/*/*.jpg' class_from_folder: true } | map { out: 'image = ",
-      image, "' out: 'label = label' } | batch { batch_size: 3 }")));
-  const RunResult expected = RunText(Stages(absl::StrCat(
-      "tfrecord { files: '", folder.path(), "/same.tfrecord' } | map { let: 'bytes = value' out: 'image = ",
-      image, "' } | batch { batch_size: 3 }")));
+  const RunResult found = RunText(
+      Stages(absl::StrCat("files { files: '", folder.path(),
+                          "/*/*.jpg' class_from_folder: true } | map { out: 'image = ", image,
+                          "' out: 'label = label' } | batch { batch_size: 3 }")));
+  const RunResult expected = RunText(
+      Stages(absl::StrCat("tfrecord { files: '", folder.path(),
+                          "/same.tfrecord' } | map { let: 'bytes = value' out: 'image = ", image,
+                          "' } | batch { batch_size: 3 }")));
   INFO(found.status.ToString() << expected.status.ToString());
   REQUIRE(expected.batches.size() == 2);
   REQUIRE(found.batches.size() == 2);
@@ -55,9 +58,9 @@ TEST_CASE("files: contents of any size come whole, whatever the workers") {
     contents.push_back(std::move(bytes));
   }
   for (const int workers : {1, 4}) {
-    const RunResult result =
-        RunText(Stages(absl::StrCat("files { files: '", folder.path(), "/f?' } | batch { batch_size: 4 }")),
-                {.workers = workers});
+    const RunResult result = RunText(
+        Stages(absl::StrCat("files { files: '", folder.path(), "/f?' } | batch { batch_size: 4 }")),
+        {.workers = workers});
     INFO(result.status.ToString());
     REQUIRE(result.batches.size() == 2);
     std::vector<std::string> found;
@@ -109,9 +112,9 @@ TEST_CASE("files: a file that is no image is an error with its path") {
 TEST_CASE("files: a row is found by its file, and the file by its row") {
   ScratchFolder folder;
   for (const char* name : {"a", "b", "c", "d"}) WriteFile(folder / name, name);
-  const auto plan = PlanText(Stages(absl::StrCat(
-      "files { files: '", folder.path(),
-      "/?' } | shuffle { buffer_size: 4 seed: 1 } | batch { batch_size: 3 }")));
+  const auto plan = PlanText(
+      Stages(absl::StrCat("files { files: '", folder.path(),
+                          "/?' } | shuffle { buffer_size: 4 seed: 1 } | batch { batch_size: 3 }")));
   REQUIRE(plan.ok());
   const auto row = FindRow(*plan, "c", 0, 0, 100);
   REQUIRE(row.ok());

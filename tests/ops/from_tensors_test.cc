@@ -64,8 +64,10 @@ TEST_CASE("tensors: what does not fit is refused with what was expected") {
       {"tensor { dtype: 'bool' int_value: 2 }", "expected one of type bool, found 2"},
       {"tensor { dtype: 'string' int_value: 2 }", "expected string_value for dtype string"},
       {"tensor { dtype: 'int8' string_value: 'x' }", "expected value, int_value or uint_value"},
-      {"tensor { name: 'x' value: 1 } tensor { value: 1 }", "tensor 1: expected a name, found none"},
-      {"tensor { name: 'x' value: 1 } tensor { name: 'x' value: 1 }", "two tensors are called \"x\""},
+      {"tensor { name: 'x' value: 1 } tensor { value: 1 }",
+       "tensor 1: expected a name, found none"},
+      {"tensor { name: 'x' value: 1 } tensor { name: 'x' value: 1 }",
+       "two tensors are called \"x\""},
       {"tensor { name: 'x' value: 1 value: 2 } tensor { name: 'y' value: 1 value: 2 value: 3 }",
        "tensor \"y\": expected the first axis to be as long as that of tensor \"x\", 2, found 3"},
       {"tensor { name: 'x' int_value: 1 } tensor { name: 'y' npy: 'FOLDER/five.npy' }",
@@ -78,13 +80,15 @@ TEST_CASE("tensors: what does not fit is refused with what was expected") {
       {"tensor { npy: 'FOLDER/brain.npy' }", "expected dtype: \"bfloat16\""},
       {"tensor { npy: 'FOLDER/five.npy' dtype: 'float32' }",
        "expected float32 (5,) in the file, found int64 (5,)"},
-      {"tensor { npy: 'FOLDER/five.npy' shape: 6 }", "expected int64 (6,) in the file, found int64 (5,)"},
+      {"tensor { npy: 'FOLDER/five.npy' shape: 6 }",
+       "expected int64 (6,) in the file, found int64 (5,)"},
       {"npz: 'FOLDER/five.npy'", "no directory at its end"},
       {"npz: 'FOLDER/none.npz'", "has no arrays"},
       {"npz: 'FOLDER/bad_name.npz'", "no name of UTF-8"},
       {"npz: 'FOLDER/two.npz'",
        "tensor \"big\": expected the first axis to be as long as that of tensor \"a\", 2, found 3"},
-      {"tensor { npz: 'FOLDER/two.npz' array: 'bigg' }", "no array \"bigg\", did you mean \"big\"?"},
+      {"tensor { npz: 'FOLDER/two.npz' array: 'bigg' }",
+       "no array \"bigg\", did you mean \"big\"?"},
       {"tensor { name: 'b' npz: 'FOLDER/two.npz' }", "no array \"b\""},
   };
   for (const auto& c : cases) {
@@ -97,15 +101,18 @@ TEST_CASE("tensors: what does not fit is refused with what was expected") {
   WriteFile(folder / "scalar.npz",
             Zip({{.name = "x.npy", .plain = NpyHeaderText("|i1", "()") + "\x05"}}));
   CHECK(absl::StrContains(
-      PlanText(Place("stage { from_tensor_slices { tensor { npz: 'FOLDER/scalar.npz' array: 'x' } } }", folder))
-          .status().message(),
+      PlanText(
+          Place("stage { from_tensor_slices { tensor { npz: 'FOLDER/scalar.npz' array: 'x' } } }",
+                folder))
+          .status()
+          .message(),
       "expected an axis to slice along, found a scalar"));
 }
 
 TEST_CASE("tensors: a file that changes is an error with its place, and no death") {
   ScratchFolder folder;
-  const std::string text = Stages(
-      Place("from_tensor_slices { tensor { npy: 'FOLDER/x.npy' } } | batch { batch_size: 100 }", folder));
+  const std::string text = Stages(Place(
+      "from_tensor_slices { tensor { npy: 'FOLDER/x.npy' } } | batch { batch_size: 100 }", folder));
   const auto after = [&](const auto& change) {
     WriteFile(folder / "x.npy", Numbers(5000));
     const auto plan = PlanText(text);
@@ -117,7 +124,8 @@ TEST_CASE("tensors: a file that changes is an error with its place, and no death
     CHECK(absl::StrContains(result.status.message(), folder / "x.npy"));
     return std::string(result.status.message());
   };
-  CHECK(absl::StrContains(after([&] { WriteFile(folder / "x.npy", Numbers(4999)); }), "bytes then"));
+  CHECK(
+      absl::StrContains(after([&] { WriteFile(folder / "x.npy", Numbers(4999)); }), "bytes then"));
   CHECK(absl::StrContains(after([&] {
                             WriteFile(folder / "new", Numbers(5000));
                             std::filesystem::rename(folder / "new", folder / "x.npy");
@@ -140,13 +148,14 @@ TEST_CASE("tensors: a file that changes is an error with its place, and no death
 TEST_CASE("tensors: an array of an .npz file whose checksum is wrong hands nothing out") {
   ScratchFolder folder;
   for (const bool deflated : {false, true}) {
-    WriteFile(folder / "x.npz", Zip({{.name = "good.npy", .plain = Numbers(90)},
-                                     {.name = "x.npy", .plain = Numbers(90), .deflated = deflated,
-                                      .crc_error = 1}}));
+    WriteFile(folder / "x.npz",
+              Zip({{.name = "good.npy", .plain = Numbers(90)},
+                   {.name = "x.npy", .plain = Numbers(90), .deflated = deflated, .crc_error = 1}}));
     const auto run = [&](const std::string& array) {
-      return RunText(Stages(Place(absl::StrCat("from_tensor_slices { tensor { npz: 'FOLDER/x.npz' array: '",
-                                               array, "' } } | batch { batch_size: 10 }"),
-                                  folder)));
+      return RunText(
+          Stages(Place(absl::StrCat("from_tensor_slices { tensor { npz: 'FOLDER/x.npz' array: '",
+                                    array, "' } } | batch { batch_size: 10 }"),
+                       folder)));
     };
     CHECK(run("good").batches.size() == 9);
     const RunResult bad = run("x");
@@ -160,11 +169,13 @@ TEST_CASE("tensors: an array of an .npz file whose checksum is wrong hands nothi
 
 TEST_CASE("tensors: rows of an .npz file with ZIP64 fields are read in place") {
   ScratchFolder folder;
-  WriteFile(folder / "x.npz", Zip({{.name = "a.npy", .plain = Numbers(5), .zip64 = true},
-                                   {.name = "b.npy", .plain = Numbers(5), .zip64 = true, .extra = "12345"}},
-                                  /*zip64_end=*/true));
-  const RunResult result = RunText(
-      Place("stage { from_tensor_slices { npz: 'FOLDER/x.npz' } } stage { batch { batch_size: 5 } }", folder));
+  WriteFile(folder / "x.npz",
+            Zip({{.name = "a.npy", .plain = Numbers(5), .zip64 = true},
+                 {.name = "b.npy", .plain = Numbers(5), .zip64 = true, .extra = "12345"}},
+                /*zip64_end=*/true));
+  const RunResult result = RunText(Place(
+      "stage { from_tensor_slices { npz: 'FOLDER/x.npz' } } stage { batch { batch_size: 5 } }",
+      folder));
   REQUIRE(result.batches.size() == 1);
   CHECK(Int64s(result, 0) == std::vector<int64_t>{0, 1, 2, 3, 4});
   CHECK(Int64s(result, 1) == std::vector<int64_t>{0, 1, 2, 3, 4});
@@ -173,9 +184,11 @@ TEST_CASE("tensors: rows of an .npz file with ZIP64 fields are read in place") {
 TEST_CASE("tensors: a row is found by its offset, and the offset by its row") {
   ScratchFolder folder;
   WriteFile(folder / "x.npy", Numbers(50));
-  const auto plan = PlanText(Stages(Place(
-      "from_tensor_slices { tensor { name: 'i' npy: 'FOLDER/x.npy' } } | shuffle { buffer_size: 50 seed: 1 "
-      "} | batch { batch_size: 7 }", folder)));
+  const auto plan =
+      PlanText(Stages(Place("from_tensor_slices { tensor { name: 'i' npy: 'FOLDER/x.npy' } } | "
+                            "shuffle { buffer_size: 50 seed: 1 "
+                            "} | batch { batch_size: 7 }",
+                            folder)));
   REQUIRE(plan.ok());
   const uint64_t offset = Numbers(0).size() + 1 + 8 * 31;  // "(50,)" has a digit more
   const auto row = FindRow(*plan, "x.npy", offset, 0, 100);
@@ -192,14 +205,17 @@ TEST_CASE("tensors: the cursor belongs to the values and the files") {
   ScratchFolder folder;
   const std::string bytes = Numbers(20);
   std::filesystem::create_directory(folder / "moved");
-  for (const char* name : {"a.npy", "b.npy", "moved/a.npy", "moved/b.npy"}) WriteFile(folder / name, bytes);
-  const auto spec = [&](const std::string& x, const std::string& y, const std::string& z, int value) {
+  for (const char* name : {"a.npy", "b.npy", "moved/a.npy", "moved/b.npy"})
+    WriteFile(folder / name, bytes);
+  const auto spec = [&](const std::string& x, const std::string& y, const std::string& z,
+                        int value) {
     std::string tensors;
     for (const auto& [name, file] : {std::pair("x", x), std::pair("y", y), std::pair("z", z)})
       absl::StrAppend(&tensors, "tensor { name: '", name, "' npy: 'FOLDER/", file, "' } ");
     return Place(absl::StrCat("stage { zip { input { stage { from_tensor_slices { ", tensors,
                               " } } } input { stage { from_tensors { tensor { int_value: ", value,
-                              " } } } stage { repeat {} } } } }"), folder);
+                              " } } } stage { repeat {} } } } }"),
+                 folder);
   };
   const auto cursor =
       RunText(spec("a.npy", "b.npy", "a.npy", 1), {.max_steps = 3}).batches[2].info.cursor;

@@ -69,8 +69,9 @@ TEST_CASE("list_files: without a seed one is drawn and stands in the plan's spec
 TEST_CASE("list_files: a reference's file is the manifest's entry of that path") {
   ScratchFolder folder;
   for (const char* name : {"a", "b", "c"}) WriteFile(folder / name, name);
-  const auto plan = PlanText(Stages(absl::StrCat("range { stop: 4 } | zip { (| list_files { files: '",
-                                                 folder.path(), "/*' shuffle: false } |) }")));
+  const auto plan =
+      PlanText(Stages(absl::StrCat("range { stop: 4 } | zip { (| list_files { files: '",
+                                   folder.path(), "/*' shuffle: false } |) }")));
   REQUIRE(plan.ok());
   const Manifest& manifest = static_cast<const PlanImpl&>(**plan).manifest();
   REQUIRE(manifest.size() == 4);
@@ -108,8 +109,8 @@ TEST_CASE("list_files: globs that match nothing, folders and options without a s
 TEST_CASE("list_files: the cursor belongs to these files") {
   ScratchFolder folder;
   for (const char* name : {"a", "b", "c"}) WriteFile(folder / name, name);
-  const std::string text = Stages(
-      absl::StrCat("list_files { files: '", folder.path(), "/*' seed: 1 } | repeat {} "));
+  const std::string text =
+      Stages(absl::StrCat("list_files { files: '", folder.path(), "/*' seed: 1 } | repeat {} "));
   const auto plan = PlanText(text);
   REQUIRE(plan.ok());
   CHECK(absl::StartsWith((*plan)->DescribeCursor(), "seek"));

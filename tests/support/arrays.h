@@ -46,8 +46,9 @@ inline std::string Zip(const std::vector<ZipPart>& parts, bool zip64_end = false
   for (const ZipPart& part : parts) {
     const std::string data = part.deflated ? Deflate(part.plain, -15) : part.plain;
     const int method = part.method >= 0 ? part.method : part.deflated ? 8 : 0;
-    const uint32_t crc = part.crc_error + crc32(0, reinterpret_cast<const Bytef*>(part.plain.data()),
-                                                static_cast<uInt>(part.plain.size()));
+    const uint32_t crc =
+        part.crc_error + crc32(0, reinterpret_cast<const Bytef*>(part.plain.data()),
+                               static_cast<uInt>(part.plain.size()));
     const uint64_t offset = file.size();
     const std::string fields = absl::StrCat(Little(45, 2), Little(part.flags, 2), Little(method, 2),
                                             Little(0, 4), Little(crc, 4));
@@ -55,10 +56,10 @@ inline std::string Zip(const std::vector<ZipPart>& parts, bool zip64_end = false
                     Little(part.plain.size(), 4), Little(part.name.size(), 2),
                     Little(part.extra.size(), 2), part.name, part.extra, data);
     const std::string wide =
-        part.zip64 ? absl::StrCat(Little(0x7777, 2), Little(2, 2), "??", Little(1, 2), Little(24, 2),
-                                  Little(part.plain.size(), 8), Little(data.size(), 8),
-                                  Little(offset, 8))
-                   : "";
+        part.zip64
+            ? absl::StrCat(Little(0x7777, 2), Little(2, 2), "??", Little(1, 2), Little(24, 2),
+                           Little(part.plain.size(), 8), Little(data.size(), 8), Little(offset, 8))
+            : "";
     absl::StrAppend(&directory, "PK\x01\x02", Little(45, 2), fields,
                     Little(part.zip64 ? UINT32_MAX : data.size(), 4),
                     Little(part.zip64 ? UINT32_MAX : part.plain.size(), 4),
