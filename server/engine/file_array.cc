@@ -11,6 +11,8 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kPieceBytes = 256 << 10;
+// Of each row; what lies behind follows by itself.
+constexpr uint64_t kFetchedBytes = 512;
 
 }  // namespace
 
@@ -20,9 +22,22 @@ uint64_t FileArray::FileOffset(uint64_t offset) const {
 }
 
 absl::Status FileArray::Read(FileTable& files, uint64_t offset, absl::Span<uint8_t> out) const {
-  std::call_once(once_, [&] { status_ = MakeReady(files); });
+  std::call_once(once_, [&] {
+    status_ = MakeReady(files);
+    ready_.store(true, std::memory_order_release);  // SYNC array-ready
+  });
   if (!status_.ok()) return status_;
   return Copy(files, deflated() ? header_.data_offset + offset : FileOffset(offset), out);
+}
+
+void FileArray::Prefetch(uint64_t offset, uint64_t bytes) const {
+  if (!ready_.load(std::memory_order_acquire) || !status_.ok()) return;  // SYNC array-ready
+  if (map_ != nullptr) {
+    map_->Prefetch(FileOffset(offset), bytes);
+  } else if (deflated()) {
+    for (uint64_t at = 0; at < std::min(bytes, kFetchedBytes); at += 64)
+      __builtin_prefetch(inflated_.get() + header_.data_offset + offset + at);
+  }
 }
 
 absl::Status FileArray::MakeReady(FileTable& files) const {

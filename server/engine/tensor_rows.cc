@@ -75,6 +75,8 @@ class NumberArrayRows final : public ArrayRows {
   RowStatus Load(RowReferences rows, FileTable& files, Column* out, Arena& arena) const override {
     out->row_bytes = row_bytes_;
     if (out->data == nullptr) out->data = arena.Allocate(rows.rows * row_bytes_);
+    for (uint32_t row = 0; row < rows.rows; ++row)
+      array_->Prefetch(rows[row].offset * row_bytes_, row_bytes_);
     for (uint32_t first = 0; first < rows.rows;) {
       // Neighbours are copied together.
       uint32_t end = first + 1;

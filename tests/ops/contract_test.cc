@@ -272,6 +272,33 @@ const char* const kPipelines[] = {
     "damage { on_damage: SKIP_RECORD } } |) } |) (| $RANGE | filter { predicate: 'value > 3' } |) "
     "} | "
     "repeat { count: 2 } | batch { batch_size: 9 }",
+    // Lists of files, whole files and tensors.
+    "$LIST | batch { batch_size: 3 }",
+    "$LIST | repeat { count: 3 } | batch { batch_size: 4 }",
+    "$LIST | skip { count: 2 } | shard { num_shards: 2 index: 1 } | repeat {} | batch { "
+    "batch_size: 3 }",
+    "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 reshuffle_each_iteration: false } | take { "
+    "count: 5 } | repeat { count: 4 } | batch { batch_size: 3 }",
+    "list_files { files: 'FOLDER/*-?.tfrecord' shuffle: false } | shuffle { buffer_size: 4 seed: 2 "
+    "} | repeat {} | batch { batch_size: 5 }",
+    "zip { (| $LIST | repeat {} |) (| $SLICES |) } | enumerate {} | batch { batch_size: 9 }",
+    "$WHOLE | batch { batch_size: 3 } | repeat { count: 2 }",
+    "$WHOLE | shuffle { buffer_size: 5 seed: 3 } | repeat {} | batch { batch_size: 4 }",
+    "concatenate { (| $LIST |) (| text_line { files: 'FOLDER/more.txt' } |) (| $LIST | skip { "
+    "count: 4 } |) } | repeat { count: 2 } | batch { batch_size: 4 }",
+    "$SLICES | batch { batch_size: 8 }",
+    "$SLICES | shuffle { buffer_size: 10 seed: 4 } | repeat { count: 3 } | batch { batch_size: 8 }",
+    "$SLICES | map { out: 'y = x * 2' out: 'z = x - 1' } | shard { num_shards: 3 index: 1 } | "
+    "repeat "
+    "{} | batch { batch_size: 5 }",
+    "$NPY | batch { batch_size: 50 drop_remainder: true } | repeat { count: 2 }",
+    "$NPY | shuffle { buffer_size: 90 seed: 4 } | repeat { count: 2 } | batch { batch_size: 64 }",
+    "concatenate { (| $NPY | skip { count: 290 } |) (| $NPY | take { count: 7 } |) } | shuffle { "
+    "buffer_size: 5 seed: 1 } | repeat { count: 2 } | batch { batch_size: 6 }",
+    "from_tensors { tensor { int_value: 3 int_value: 4 } } | repeat { count: 20 } | batch { "
+    "batch_size: 7 }",
+    "from_tensors { tensor { name: 'a' npy: 'FOLDER/numbers.npy' } tensor { name: 'b' "
+    "string_value: 'text' } } | repeat {} | batch { batch_size: 2 }",
     // Damage that is passed over.
     "$HURT | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
     "$HURT | shuffle { buffer_size: 20 seed: 1 } | $PARSE | batch { batch_size: 7 } | repeat { "
@@ -461,9 +488,9 @@ class Dice {
 
  private:
   std::string Source() {
-    static constexpr const char* kSources[] = {"$SHARDS", "$TURNS",    "$BIG",   "$LATE",
-                                               "$WIDE",   "$GZIP",     "$LINES", "$PIECES",
-                                               "$HURT",   "$CUT_SHORT"};
+    static constexpr const char* kSources[] = {"$SHARDS", "$TURNS",     "$BIG",   "$LATE",
+                                               "$WIDE",   "$GZIP",      "$LINES", "$PIECES",
+                                               "$HURT",   "$CUT_SHORT", "$LIST"};
     if (Below(2) == 0)
       return absl::StrCat("range { start: ", Below(9), " stop: ", Below(120),
                           " step: ", 1 + Below(3), " }");
