@@ -120,7 +120,7 @@ class FileRecordsOp final : public OrderOp {
       RecordRef record;
       Pulled result = stream->Next(&record);
       if (result == Pulled::kFailed && options_.damage.skip_shard &&
-          absl::IsDataLoss(stream->status())) {
+          absl::IsDataLoss(stream->status()) && !IsFileShrunk(stream->status())) {
         stream->damage().push_back({0, kDamageToTheEnd, DamageReason::kLengthChecksum});
         result = Pulled::kEnd;
       }
@@ -227,10 +227,15 @@ class FileRecordsOp final : public OrderOp {
     }
     if (upcoming_) Retire(std::move(upcoming_));
     num_open_ = 0;
+    CloseRetired();
+  }
+
+  void CloseRetired() {
+    std::erase_if(retired_, [](const std::unique_ptr<FileStream>& old) { return old->Close(); });
   }
 
   void Retire(std::unique_ptr<FileStream> stream) {
-    std::erase_if(retired_, [](const std::unique_ptr<FileStream>& old) { return old->Close(); });
+    CloseRetired();
     if (!stream->Close()) retired_.push_back(std::move(stream));
     stream.reset();
   }
