@@ -57,6 +57,7 @@ class FileRecordsOp final : public OrderOp {
     taken_ = 0;
     skipped_ = 0;
     resume_at_ = 0;
+    status_ = absl::OkStatus();
   }
 
   void Save(Position& position) const override {
@@ -96,6 +97,7 @@ class FileRecordsOp final : public OrderOp {
 
  private:
   Pulled GoToPosition() {
+    if (!status_.ok()) return Pulled::kFailed;
     if (resume_at_ == 0) return Pulled::kSome;
     const uint64_t target = std::exchange(resume_at_, 0);
     uint64_t skipped = 0;

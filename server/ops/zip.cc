@@ -61,6 +61,7 @@ class ZipOp final : public OrderOp {
 
   void Restart(uint64_t epoch) override {
     ended_ = false;
+    failed_ = nullptr;
     for (Lane& lane : lanes_) {
       context_.store.Release(lane.waiting);
       lane.waiting.clear();

@@ -10,10 +10,10 @@ namespace {
 
 TEST_CASE("Simulated histories keep every invariant") {
   HistoryReport total;
-  CHECK(RunHistories(/*seed=*/1, /*count=*/3000, &total) == "");
-  CHECK(total.lives > 6000);
-  CHECK(total.steps > 30000);
-  CHECK(total.broken > 300);
+  CHECK(RunHistories(/*seed=*/1, /*count=*/8000, &total) == "");
+  CHECK(total.lives > 16000);
+  CHECK(total.steps > 60000);
+  CHECK(total.broken > 1000);
   CHECK(total.ends);
   CHECK(total.fails);
 }
