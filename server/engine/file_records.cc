@@ -63,6 +63,7 @@ class FileRecordsOp final : public OrderOp {
     taken_ = 0;
     skipped_ = 0;
     resume_at_ = 0;
+    status_ = absl::OkStatus();
   }
 
   void Save(Position& position) const override {
@@ -102,6 +103,7 @@ class FileRecordsOp final : public OrderOp {
 
  private:
   Pulled GoToPosition() {
+    if (!status_.ok()) return Pulled::kFailed;
     if (resume_at_ == 0) return Pulled::kSome;
     const uint64_t target = std::exchange(resume_at_, 0);
     uint64_t skipped = 0;
@@ -126,7 +128,7 @@ class FileRecordsOp final : public OrderOp {
       RecordRef record;
       Pulled result = stream->Next(&record);
       if (result == Pulled::kFailed && options_.damage.skip_shard &&
-          absl::IsDataLoss(stream->status())) {
+          absl::IsDataLoss(stream->status()) && !IsFileShrunk(stream->status())) {
         stream->damage().push_back({0, kDamageToTheEnd, DamageReason::kLengthChecksum});
         result = Pulled::kEnd;
       }
@@ -225,10 +227,15 @@ class FileRecordsOp final : public OrderOp {
     }
     if (upcoming_) Retire(std::move(upcoming_));
     num_open_ = 0;
+    CloseRetired();
+  }
+
+  void CloseRetired() {
+    std::erase_if(retired_, [](const std::unique_ptr<FileStream>& old) { return old->Close(); });
   }
 
   void Retire(std::unique_ptr<FileStream> stream) {
-    std::erase_if(retired_, [](const std::unique_ptr<FileStream>& old) { return old->Close(); });
+    CloseRetired();
     if (!stream->Close()) retired_.push_back(std::move(stream));
     stream.reset();
   }

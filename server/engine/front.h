@@ -42,6 +42,9 @@ class Front {
   // The step's records are no longer needed.
   void Release(Step* step);
 
+  // All ops give back the records that wait in them. REQUIRES: no read is under way, no call follows.
+  void GiveBack() { last_->Restart(0); }
+
  private:
   const uint32_t width_;
   StageClock* clock_ = nullptr;

@@ -47,7 +47,7 @@ enum class Pulled {
   kSome,     // as many elements as were asked for
   kBlocked,  // fewer: a read is under way; pull again later for the rest
   kEnd,      // fewer: the end of this pass; sticky until Restart()
-  kFailed,   // fewer: OrderOp::status() says why; sticky
+  kFailed,   // fewer: OrderOp::status() says why; sticky until Restart()
 };
 
 // An element is `width` references before `batch`: one for each source that feeds it (zip makes more than one). Behind `batch` it

@@ -67,6 +67,9 @@ class SegmentRunner {
   // Does what the task asks and marks it done.
   void Run(SegmentTask* task);
 
+  // Cells that it has taken for elements to come.
+  uint64_t spare_cells() const { return cells_.size(); }
+
  private:
   bool RunStrip(SegmentTask* task, uint32_t first, uint32_t rows);
   RowStatus RunRows(SegmentTask* task, uint32_t first, uint32_t rows);
