@@ -49,8 +49,8 @@ class PlanBuilder {
   void SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make,
                  CursorClass cursor_class = CursorClass::kSeek);
   void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek);
-  // The element's features become those of `op`.
-  void AddWork(std::unique_ptr<WorkOp> op);
+  // The element's features become those of `op`, which make up `structure`; absent: a dict.
+  void AddWork(std::unique_ptr<WorkOp> op, std::string structure = "");
   void SetBatch(uint32_t rows, bool drop_remainder);
   // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
   void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }
