@@ -237,10 +237,10 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
   uint64_t parts_bytes = 0;
   for (const uint32_t bytes : copy.part_bytes) parts_bytes += bytes;
   if (parts_bytes > kMaxPartsBytes) {
-    return refuse(Code::kInvalidArgument,
-                  "a spec with what comes along is longer than the limit: " +
-                      std::to_string(parts_bytes) + " > " + std::to_string(kMaxPartsBytes) +
-                      " bytes");
+    return refuse(
+        Code::kInvalidArgument,
+        "a spec with what comes along is longer than the limit: " + std::to_string(parts_bytes) +
+            " > " + std::to_string(kMaxPartsBytes) + " bytes");
   }
   request->operation = operation;
   request->temporary = (copy.flags & kRequestTemporary) != 0;

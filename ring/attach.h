@@ -110,7 +110,7 @@ struct ParsedRequest {
   Operation operation = Operation::kAttach;
   bool temporary = false;
   std::string pipeline;
-  std::string group;  // "default" where the client gave none
+  std::string group;            // "default" where the client gave none
   uint32_t part_bytes[4] = {};  // at most kMaxPartsBytes in all
 };
 

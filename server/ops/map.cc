@@ -105,9 +105,9 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outs)
   }
   for (size_t i = 0; i < outs.size(); ++i) {
     if ((*paths)[i] == outs[i].name) continue;
-    return absl::InvalidArgumentError(absl::StrCat("structure: expected place ", i, " to be \"",
-                                                   outs[i].name, "\", as the out is called, found \"",
-                                                   (*paths)[i], "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("structure: expected place ", i, " to be \"", outs[i].name,
+                     "\", as the out is called, found \"", (*paths)[i], "\""));
   }
   return absl::OkStatus();
 }

@@ -104,15 +104,15 @@ absl::Status RunDaemon(const DaemonOptions& options) {
       ControlServer::Create(loop, table, limits);
   if (!control.ok()) return control.status();
   SpecRequests specs(loop, table);
-  Reception reception(loop, absl::Milliseconds(limits.first_bytes_timeout_ms()),
-                      {[&](Visitor visitor) { (*control)->Adopt(std::move(visitor)); },
-                       [&](Visitor visitor, const ring::ParsedRequest& request) {
-                         sessions.Attach(std::move(visitor), request);
-                       },
-                       [&](Visitor visitor, const ring::ParsedRequest& request,
-                           ring::Descriptor file) {
-                         specs.Serve(std::move(visitor), request, std::move(file));
-                       }});
+  Reception reception(
+      loop, absl::Milliseconds(limits.first_bytes_timeout_ms()),
+      {[&](Visitor visitor) { (*control)->Adopt(std::move(visitor)); },
+       [&](Visitor visitor, const ring::ParsedRequest& request) {
+         sessions.Attach(std::move(visitor), request);
+       },
+       [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
+         specs.Serve(std::move(visitor), request, std::move(file));
+       }});
   const std::set<uid_t> allowed(config.allowed_uids().begin(), config.allowed_uids().end());
   absl::StatusOr<std::unique_ptr<Listener>> listener =
       Listener::Create(loop, (*socket)->fd(), allowed,

@@ -144,8 +144,8 @@ bool SpecRequests::WatchOver(Key key, const std::shared_ptr<Request>& request) {
   if (!socket.ok()) return false;
   Watched watched{request, *socket, 0};
   if (request->visitor.pidfd) {
-    const auto process = loop_.Watch(request->visitor.pidfd.get(), EPOLLIN,
-                                     [this, key](uint32_t) { Abandon(key); });
+    const auto process =
+        loop_.Watch(request->visitor.pidfd.get(), EPOLLIN, [this, key](uint32_t) { Abandon(key); });
     if (!process.ok()) {
       loop_.Unwatch(*socket);
       return false;

@@ -6,6 +6,7 @@ starts one of its own.
 """
 
 import atexit
+import contextlib
 import os
 import shutil
 import sys
@@ -133,6 +134,24 @@ def private_socket():
         if _daemon is None:
             _daemon = _Daemon()
         return _daemon.socket
+
+
+def with_private_daemon(function):
+    """function(socket), and once more with a new daemon where the one that was there has died."""
+    import subprocess
+
+    socket = private_socket()
+    try:
+        return function(socket)
+    except _errors.UnavailableError:
+        daemon = _daemon
+        if daemon is not None and daemon.socket == socket:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # Its descriptors are closed a moment before its end can be waited for.
+                daemon.process.wait(2)
+            if daemon.alive():
+                raise
+        return function(private_socket())
 
 
 def stop_private_daemon():

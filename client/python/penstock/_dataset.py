@@ -186,19 +186,20 @@ class Dataset(metaclass=_Type):
         nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
         nest = tuple(nest) if isinstance(nest, list) else nest
         structure, inputs = _structure.flatten(nest, lambda value: isinstance(value, Dataset), "the argument of zip")
-        first = [] if len(inputs) == 1 else inputs[0]._stages
-        rest = inputs if len(inputs) == 1 else inputs[1:]
-        stage = Stage("zip", [("input", [Nested(dataset._stages) for dataset in rest])], name)
+        if len(inputs) == 1:
+            if structure is None:
+                return inputs[0]
+            is_tuple = isinstance(inputs[0]._structure, tuple)
+            return inputs[0].map(lambda *parts: _structure.fill(structure, iter([parts if is_tuple else parts[0]])))
+        stage = Stage("zip", [("input", [Nested(dataset._stages) for dataset in inputs[1:]])], name)
         zipped = Dataset(
-            [*first, stage],
+            [*inputs[0]._stages, stage],
             tuple(dataset._structure for dataset in inputs),
             _cardinality.of_zip([dataset._count for dataset in inputs]),
             _merged_options(inputs),
         )
         if structure == (None,) * len(inputs):
             return zipped
-        if structure is None:
-            return zipped.map(lambda x: x)
         return zipped.map(lambda *elements: _structure.fill(structure, iter(elements)))
 
     def concatenate(self, dataset, name=None):
@@ -427,7 +428,7 @@ def _shown(structure):
 
 def _validate(spec):
     try:
-        return _control.validate(_daemon.private_socket(), "check", spec.text)
+        return _daemon.with_private_daemon(lambda socket: _control.validate(socket, "check", spec.text))
     except _errors.Error as error:
         raise type(error)(spec.explain(str(error))) from None
 

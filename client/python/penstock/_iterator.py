@@ -74,13 +74,19 @@ class DatasetIterator:
             )
         if self._closed:
             raise _errors.FailedPreconditionError("the iterator is closed")
-        socket = self._socket or _daemon.private_socket()
         name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}"
         self._spec = self._make_spec(name)
         cursor = self._state["cursor"] if self._state is not None else b""
-        try:
+
+        def run(socket):
             _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None)
             self._loader = _core.Loader(name, socket, self._group, self._timeout)
+
+        try:
+            if self._socket is None:
+                _daemon.with_private_daemon(run)
+            else:
+                run(self._socket)
         except _errors.Error as error:
             self._hang_up()
             hint = ""

@@ -231,7 +231,7 @@ def call(name, args, kwargs, shown=None):
             if key in given:
                 raise TraceError(f"{shown} is given {key} twice", f"it is {FUNCTIONS[name][0]}")
             given[key] = value
-        elif not any(value is neutral or value == neutral for neutral in _NEUTRAL.get(key, ())):
+        elif not any(type(value) is type(neutral) and value == neutral for neutral in _NEUTRAL.get(key, ())):
             raise TraceError(f"{shown} has no argument {key}={value!r}", f"it is {FUNCTIONS[name][0]}")
     inputs, keywords, positional = [], [], True
     for parameter, default in known:
@@ -323,8 +323,8 @@ class Tensor:
     def __divmod__(self, other):
         return self // other, self % other
 
-    def __round__(self, digits=0):
-        return np.round(self, digits)
+    def __round__(self, digits=None):
+        return np.round(self).astype(np.int64) if digits is None else np.round(self, digits)
 
     __bool__ = _refused(
         "the truth of a traced value (if, while, and, or, not, x < y < z, in) is not known while tracing",
