@@ -12,8 +12,6 @@ namespace {
 // Rows that go through all ops before the next ones are looked at. While a strip is computed, whose
 // stores keep the memory busy, the records of the next one come nearer.
 constexpr uint32_t kStripRows = 32;
-// Of each record; what lies behind follows by itself.
-constexpr uint32_t kFetchedBytes = 512;
 
 // Copies a column that was left elsewhere to where it belongs.
 void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
@@ -25,106 +23,10 @@ void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
 }  // namespace
 
 BlockRunner::BlockRunner(const PlanImpl& plan, FileTable& files, StageClock& clock)
-    : plan_(plan), files_(files), clock_(clock) {}
-
-RowStatus BlockRunner::Evaluate(const WorkNode& node, RowReferences rows, absl::Span<Column> out) {
-  switch (node.kind) {
-    case WorkNode::Kind::kLoad: {
-      failed_stage_ = node.stages.back();
-      StageClock::Scope scope(clock_, failed_stage_);
-      return node.loader->Load({rows.refs + node.reference, rows.rows, rows.stride}, files_, out,
-                               arena_);
-    }
-    case WorkNode::Kind::kWork: {
-      Columns in(node.inputs[0]->output.size());
-      RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
-      if (!status.ok()) return status;
-      failed_stage_ = node.stages.back();
-      StageClock::Scope scope(clock_, failed_stage_);
-      status = node.op->Run(static_cast<int>(rows.rows), in, out, arena_);
-      if (status.ok()) clock_.Count(failed_stage_, rows.rows);
-      return status;
-    }
-    case WorkNode::Kind::kTuple: {
-      for (const std::unique_ptr<WorkNode>& input : node.inputs) {
-        RowStatus status = Evaluate(*input, rows, out.first(input->output.size()));
-        if (!status.ok()) return status;
-        out.remove_prefix(input->output.size());
-      }
-      return {};
-    }
-    case WorkNode::Kind::kBranch:
-      return EvaluateBranches(node, rows, out);
-  }
-  return {};
-}
-
-RowStatus BlockRunner::EvaluateBranches(const WorkNode& node, RowReferences rows,
-                                        absl::Span<Column> out) {
-  // The first reference that any branch looks at is the element's first.
-  const uint32_t first_reference = node.reference;
-  const auto branch_of = [&](uint32_t row) {
-    const uint32_t file = rows.refs[size_t{row} * rows.stride + first_reference].file;
-    return std::upper_bound(node.first_files.begin(), node.first_files.end(), file) -
-           node.first_files.begin() - 1;
-  };
-  const auto branch = branch_of(0);
-  uint32_t same = 1;
-  while (same < rows.rows && branch_of(same) == branch) ++same;
-  if (same == rows.rows) return Evaluate(*node.inputs[branch], rows, out);
-
-  // Each branch computes its own rows, which are then put into their order.
-  for (size_t i = 0; i < out.size(); ++i) {
-    const std::optional<int64_t> row_bytes = NumBytes(node.output[i].type);
-    if (row_bytes) {
-      out[i].row_bytes = *row_bytes;
-      if (out[i].data == nullptr) out[i].data = arena_.Allocate(*row_bytes * rows.rows);
-    } else {
-      out[i].rows = arena_.AllocateArray<RowBytes>(rows.rows);
-    }
-  }
-  RowStatus lowest;
-  int stage_of_lowest = 0;
-  for (size_t b = 0; b < node.inputs.size(); ++b) {
-    auto* refs = arena_.AllocateArray<RecordRef>(size_t{rows.rows} * rows.stride);
-    auto* places = arena_.AllocateArray<uint32_t>(rows.rows);
-    uint32_t count = 0;
-    for (uint32_t row = 0; row < rows.rows; ++row) {
-      if (branch_of(row) != static_cast<ptrdiff_t>(b)) continue;
-      std::copy_n(rows.refs + size_t{row} * rows.stride, rows.stride,
-                  refs + size_t{count} * rows.stride);
-      places[count++] = row;
-    }
-    if (count == 0) continue;
-    Columns columns(node.output.size());
-    RowStatus status =
-        Evaluate(*node.inputs[b], {refs, count, rows.stride}, absl::MakeSpan(columns));
-    if (!status.ok()) {
-      const int row = static_cast<int>(places[status.row]);
-      if (lowest.ok() || row < lowest.row) {
-        lowest = {std::move(status.status), row};
-        stage_of_lowest = failed_stage_;
-      }
-      continue;
-    }
-    for (size_t i = 0; i < columns.size(); ++i) {
-      for (uint32_t r = 0; r < count; ++r) {
-        if (out[i].data != nullptr) {
-          std::memcpy(out[i].data + places[r] * out[i].row_bytes, columns[i].row(r),
-                      out[i].row_bytes);
-        } else {
-          const_cast<RowBytes*>(out[i].rows)[places[r]] = {columns[i].row(r),
-                                                           columns[i].row_size(r)};
-        }
-      }
-    }
-  }
-  if (!lowest.ok()) failed_stage_ = stage_of_lowest;
-  return lowest;
-}
+    : plan_(plan), evaluator_(files, clock) {}
 
 RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
-  arena_.Reset();
+  evaluator_.Reset();
   const std::vector<BatchTensor>& tensors = plan_.tensors();
   Columns out(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -133,8 +35,8 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
       out[i].data = step->slot.tensors[i] + first * plan_.row_bytes()[i];
   }
   const uint32_t width = plan_.width();
-  RowStatus status = Evaluate(plan_.work(), {&step->records[size_t{first} * width], rows, width},
-                              absl::MakeSpan(out));
+  RowStatus status = evaluator_.Evaluate(
+      plan_.work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
   if (!status.ok()) return status;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (step->slot.tensors[i] == nullptr) {
@@ -158,13 +60,8 @@ void BlockRunner::Run(Step* step, uint32_t first, uint32_t rows) {
 }
 
 void BlockRunner::Fetch(const Step& step, uint32_t first, uint32_t end) const {
-  for (size_t i = size_t{first} * plan_.width(); i < size_t{end} * plan_.width(); ++i) {
-    const RecordRef& record = step.records[i];
-    if (record.data == nullptr) continue;
-    const uint32_t bytes = std::min(record.length, kFetchedBytes);
-    for (uint32_t offset = 0; offset < bytes; offset += 64)
-      __builtin_prefetch(record.data + offset);
-  }
+  const size_t width = plan_.width();
+  FetchRecords(absl::MakeConstSpan(step.records).subspan(first * width, (end - first) * width));
 }
 
 bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
@@ -176,7 +73,7 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
     RowStatus status = RunRows(step, first, left);
     if (status.ok()) break;
     failure = std::move(status);
-    stage = failed_stage_;
+    stage = evaluator_.failed_stage();
     left = failure.row;
   }
   if (failure.ok()) return true;
@@ -186,20 +83,12 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
   if (!step->failure.ok() && step->failed_row < row) return false;
   absl::Status addressed(failure.status.code(), absl::StrCat("stage ", plan_.stage_names()[stage],
                                                              ": ", failure.status.message()));
-  step->failure = WithRowAddress(addressed, *step, row);
+  const uint32_t width = plan_.width();
+  step->failure = WithElementAddress(
+      addressed, absl::MakeConstSpan(step->records).subspan(size_t(row) * width, width),
+      plan_.work(), evaluator_.files());
   step->failed_row = row;
   return false;
-}
-
-absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {
-  for (uint32_t i = 0; i < plan_.width(); ++i) {
-    const RecordRef& record = step.records[size_t(row) * plan_.width() + i];
-    if (record.file >= plan_.manifest().size() || plan_.manifest()[record.file].path.empty())
-      continue;
-    const RecordRef place = plan_.work().SourceOf(record.file)->loader->Locate(record);
-    return files_.WithRecordAddress(status, place.file, place.offset);
-  }
-  return status;
 }
 
 }  // namespace penstock

@@ -7,11 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
-#include "server/base/arena.h"
 #include "server/engine/file_table.h"
-#include "server/engine/loader.h"
 #include "server/engine/plan_impl.h"
+#include "server/engine/row_evaluator.h"
 #include "server/engine/stage_clock.h"
 #include "server/engine/step.h"
 
@@ -26,26 +24,14 @@ class BlockRunner {
   void Run(Step* step, uint32_t first, uint32_t rows);
 
  private:
-  using Columns = absl::InlinedVector<Column, 8>;
-
   // Brings the bytes of rows [first, end) nearer.
   void Fetch(const Step& step, uint32_t first, uint32_t end) const;
   // False when a row failed.
   bool RunStrip(Step* step, uint32_t first, uint32_t rows);
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
 
-  // The columns of a node. Where out[i].data is set, feature i is written there or left elsewhere.
-  RowStatus Evaluate(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
-  RowStatus EvaluateBranches(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
-
-  // The address of a failing row: of the first of its references that lies in a file.
-  absl::Status WithRowAddress(const absl::Status& status, const Step& step, int row);
-
   const PlanImpl& plan_;
-  FileTable& files_;
-  StageClock& clock_;
-  Arena arena_;
-  int failed_stage_ = 0;
+  RowEvaluator evaluator_;
 };
 
 }  // namespace penstock

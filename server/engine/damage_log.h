@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "server/io/damage.h"
@@ -16,6 +17,7 @@ struct SkippedPlace {
   uint32_t file = 0;  // index in the manifest
   uint64_t epoch = 0;
   Damage damage;
+  std::string message;  // of an element that failed; else "": the damage says all
 };
 
 class DamageLog {

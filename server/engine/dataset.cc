@@ -7,6 +7,11 @@
 namespace penstock {
 namespace {
 
+constexpr size_t kMaxBlockRows = 64;
+constexpr size_t kBlockBytes = 800 << 10;
+// A value of unknown size counts as much when the rows of a task are chosen.
+constexpr size_t kVariableBytes = 4 << 10;
+
 // A JSON string. Names are UTF-8 already, or were refused.
 std::string Quote(const std::string& text) {
   std::string out = "\"";
@@ -45,9 +50,37 @@ const WorkNode* WorkNode::SourceOf(uint32_t file) const {
   return nearest;
 }
 
+uint32_t WorkNode::LowestFile() const {
+  if (kind == Kind::kLoad) return first_file;
+  uint32_t lowest = UINT32_MAX;
+  for (const std::unique_ptr<WorkNode>& input : inputs)
+    lowest = std::min(lowest, input->LowestFile());
+  return lowest;
+}
+
 void WorkNode::MoveReferences(uint32_t by) {
   reference += by;
+  // What a segment does with its own references is its own affair.
+  if (kind == Kind::kLoad) return;
   for (const std::unique_ptr<WorkNode>& input : inputs) input->MoveReferences(by);
+}
+
+uint32_t BlockRows(size_t row_bytes) {
+  const size_t fitting =
+      std::clamp<size_t>(kBlockBytes / std::max<size_t>(row_bytes, 1), 1, kMaxBlockRows);
+  uint32_t rows = 1;
+  while (rows * 2 <= fitting) rows *= 2;
+  return rows;
+}
+
+size_t EstimatedRowBytes(const Signature& signature) {
+  size_t bytes = 0;
+  for (const Feature& feature : signature) {
+    const std::optional<int64_t> known = NumBytes(feature.type);
+    // A sum that wraps is no harm: it chooses the size of a task.
+    bytes += known ? *known : kVariableBytes;
+  }
+  return bytes;
 }
 
 std::string DictStructure(const Signature& signature) {

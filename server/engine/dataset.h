@@ -20,12 +20,14 @@ namespace penstock {
 enum class CursorClass {
   kSeek,         // the same time at any position
   kReplayOrder,  // the order is gone through again, but no record is parsed
+  kReplayData,   // the same, and values decide that order: they are computed again
 };
 
 // One order op and what feeds it.
 struct OrderNode {
   int stage = 0;
   CursorClass cursor_class = CursorClass::kSeek;
+  bool decided_by_values = false;  // a segment ends here
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
 };
@@ -33,8 +35,8 @@ struct OrderNode {
 // How the columns of a block of rows come from its references: a tree whose leaves are sources.
 struct WorkNode {
   enum class Kind {
-    kLoad,    // the columns of one reference of each element
-    kWork,    // a work op over its one input
+    kLoad,  // the columns of one reference of each element; its input, if any, is the work of the segment that hands them over
+    kWork,  // a work op over its one input
     kTuple,   // the columns of all inputs, side by side
     kBranch,  // each row by the input that its first reference belongs to
   };
@@ -56,6 +58,8 @@ struct WorkNode {
 
   // The first file of the source of an element's first reference, of the lowest branch.
   uint32_t FirstFile() const;
+  // The first file of any source below.
+  uint32_t LowestFile() const;
   // The kLoad node of the source that a file belongs to; null when there is none.
   const WorkNode* SourceOf(uint32_t file) const;
   // Counts references from `by` on, behind those of other inputs.
@@ -82,6 +86,11 @@ struct Dataset {
   // Set where the elements are the records of these files, each once, and nothing else has been done to them.
   std::optional<IndexedFiles> indexed;
 };
+
+// Rows of `row_bytes` bytes that one task computes: a power of two.
+uint32_t BlockRows(size_t row_bytes);
+// About how many bytes a row of these features has, where strings and unknown sizes are guessed.
+size_t EstimatedRowBytes(const Signature& signature);
 
 // The structure of a flat dict of these features.
 std::string DictStructure(const Signature& signature);

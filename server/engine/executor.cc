@@ -15,6 +15,7 @@
 #include "server/engine/front.h"
 #include "server/engine/plan_impl.h"
 #include "server/engine/read_queue.h"
+#include "server/engine/segment.h"
 
 namespace penstock {
 namespace {
@@ -61,7 +62,7 @@ class ExecutorImpl final : public Executor {
         first_step_(options.start.step),
         cursors_(options.fingerprint),
         files_(plan_->files(), plan_->manifest()),
-        front_(*plan_, files_, store_, reads_, damage_, stop_),
+        front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_) {
     claimed_.store(first_step_);
@@ -96,6 +97,7 @@ class ExecutorImpl final : public Executor {
     StageClock& clock;
     BlockRunner runner;
     ChunkReader reader;
+    SegmentRunner segments;
   };
 
   void Work(int worker);
@@ -105,6 +107,7 @@ class ExecutorImpl final : public Executor {
   bool Assemble();
   bool Claim();
   bool RunTask(BlockRunner& runner);
+  bool RunSegment(WorkerTools& tools);
   bool RunRead(WorkerTools& tools);
   void WaitForSlot();
   void Commit();
@@ -123,6 +126,9 @@ class ExecutorImpl final : public Executor {
     return tasks_.load(std::memory_order_relaxed) < tasks_limit_.load(std::memory_order_relaxed);
   }
 
+  // What the front has asked for.
+  bool HasRequests() const { return !reads_.empty() || !segments_.empty(); }
+
   // Constant after construction.
   const std::shared_ptr<const PlanImpl> plan_;
   BatchSink& sink_;
@@ -137,6 +143,7 @@ class ExecutorImpl final : public Executor {
   FileTable files_;
   RecordStore store_;
   ReadQueue reads_;
+  SegmentQueue segments_;
   DamageLog damage_;
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
@@ -176,11 +183,12 @@ class ExecutorImpl final : public Executor {
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
   StageClock& clock = *clocks_[worker];
-  WorkerTools tools{clock, BlockRunner(*plan_, files_, clock), ChunkReader(store_)};
+  WorkerTools tools{clock, BlockRunner(*plan_, files_, clock), ChunkReader(store_),
+                    SegmentRunner(store_, files_, clock)};
   FrontResult front = FrontResult::kStuck;
   while (!stop_.load(std::memory_order_relaxed)) {
     if (WorkOnce(tools, &front)) continue;
-    for (int spin = 0; spin < kSpins && !HasTasks() && reads_.empty(); ++spin) Pause();
+    for (int spin = 0; spin < kSpins && !HasTasks() && !HasRequests(); ++spin) Pause();
     // The last look before sleeping comes behind the ticket: what changes after it wakes us at
     // once.
     const Event::Ticket ticket = work_.Prepare();
@@ -204,7 +212,8 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
     *front = RunFront(tools.clock);
   }
-  return RunTask(tools.runner) || *front == FrontResult::kForward || RunRead(tools);
+  return RunTask(tools.runner) || *front == FrontResult::kForward || RunSegment(tools) ||
+         RunRead(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on
@@ -250,7 +259,7 @@ bool ExecutorImpl::Assemble() {
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
     partial_->variable.Reset(plan_->tensors(), plan_->batch_rows(), plan_->block_rows());
   }
-  const bool reads_waiting = !reads_.empty();
+  const bool requests_waiting = HasRequests();
   switch (front_.Assemble(partial_)) {
     case Pulled::kSome: {
       absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
@@ -268,7 +277,7 @@ bool ExecutorImpl::Assemble() {
       break;
     }
     case Pulled::kBlocked:
-      if (!reads_waiting && !reads_.empty()) work_.NotifyAll();
+      if (!requests_waiting && HasRequests()) work_.NotifyAll();
       return false;
     case Pulled::kFailed:
       end_status_ = front_.status();
@@ -278,7 +287,7 @@ bool ExecutorImpl::Assemble() {
       Commit();
       break;
   }
-  if (!reads_.empty()) work_.NotifyAll();
+  if (HasRequests()) work_.NotifyAll();
   return true;
 }
 
@@ -313,6 +322,14 @@ bool ExecutorImpl::RunTask(BlockRunner& runner) {
     step->done.store(true, std::memory_order_release);  // SYNC step-done
     Commit();
   }
+  return true;
+}
+
+bool ExecutorImpl::RunSegment(WorkerTools& tools) {
+  SegmentTask* task = segments_.Pop();
+  if (task == nullptr) return false;
+  tools.segments.Run(task);
+  work_.NotifyAll();
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/file_stream.h"
 #include "server/engine/interleave_state.h"
+#include "server/engine/list_files.h"
 #include "server/engine/record_loader.h"
 
 namespace penstock {
@@ -16,8 +17,6 @@ namespace {
 constexpr int64_t kMaxCycleLength = 1024;
 // Fewer records are read and dropped rather than sought.
 constexpr uint64_t kSeeksFrom = 4096;
-// A fraction is judged from so many records on, and at the end of a pass.
-constexpr uint64_t kJudgedFrom = 1000;
 
 class FileRecordsOp final : public OrderOp {
  public:
@@ -34,7 +33,7 @@ class FileRecordsOp final : public OrderOp {
     const uint64_t before = *pulled;
     const Pulled result = TakeRecords(count, out, pulled);
     taken_ += *pulled - before;
-    if (result == Pulled::kEnd && !JudgeFraction(/*at_end=*/true)) return Pulled::kFailed;
+    if (result == Pulled::kEnd && !WithinLimits(/*at_end=*/true)) return Pulled::kFailed;
     return result;
   }
 
@@ -62,7 +61,7 @@ class FileRecordsOp final : public OrderOp {
   void Save(Position& position) const override {
     position.Add(epoch_);
     position.Add(taken_ + resume_at_);
-    position.Add(skipped_);
+    position.Add(resume_at_ > 0 ? skipped_at_resume_ : skipped_);
   }
 
   absl::Status Restore(Position& position) override {
@@ -150,25 +149,16 @@ class FileRecordsOp final : public OrderOp {
   bool NoteDamage(FileStream& stream) {
     for (const Damage& damage : stream.damage()) {
       ++skipped_;
-      context_.damage.Add({stream.file(), epoch_, damage});
+      context_.damage.Add({stream.file(), epoch_, damage, ""});
     }
     stream.damage().clear();
-    if (skipped_ > options_.damage.skipped_max) {
-      Fail(absl::DataLossError(absl::StrCat("too many damaged places: ", skipped_, " > ",
-                                            options_.damage.skipped_max, " (max_skipped)")));
-      return false;
-    }
-    return JudgeFraction(/*at_end=*/false);
+    return WithinLimits(/*at_end=*/false);
   }
 
-  bool JudgeFraction(bool at_end) {
-    const double all = static_cast<double>(skipped_ + taken_);
-    if (skipped_ == 0 || (!at_end && all < kJudgedFrom)) return true;
-    const double fraction = static_cast<double>(skipped_) / all;
-    if (fraction <= options_.damage.skipped_fraction_max) return true;
-    Fail(absl::DataLossError(absl::StrCat(
-        "too large a part is damaged: ", skipped_, " of ", skipped_ + taken_, ", ", fraction, " > ",
-        options_.damage.skipped_fraction_max, " (max_skipped_fraction)")));
+  bool WithinLimits(bool at_end) {
+    absl::Status status = options_.damage.limits.Check(skipped_, taken_, at_end);
+    if (status.ok()) return true;
+    Fail(status);
     return false;
   }
 
@@ -268,20 +258,10 @@ OrderFactory FileRecords(FileRange files, const std::string& stage,
 
 absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                              const FileRecordsOptions& options, PlanBuilder& plan) {
-  if (patterns.empty())
-    return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
-  Manifest manifest;
-  for (const std::string& pattern : patterns) {
-    absl::StatusOr<std::vector<std::string>> paths = plan.files().Glob(pattern);
-    if (!paths.ok()) return paths.status();
-    for (const std::string& path : *paths) {
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
-      if (!file.ok()) return file.status();
-      manifest.push_back({path, (*file)->size(), !options.format.is_stream(), (*file)->identity()});
-    }
-  }
-  std::sort(manifest.begin(), manifest.end(),
-            [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
+  absl::StatusOr<Manifest> listed = ListFiles(patterns, plan.files());
+  if (!listed.ok()) return listed.status();
+  Manifest manifest = *std::move(listed);
+  for (FileEntry& entry : manifest) entry.plain_tfrecord = !options.format.is_stream();
   if (std::all_of(manifest.begin(), manifest.end(),
                   [](const FileEntry& file) { return file.size_bytes == 0; })) {
     return absl::InvalidArgumentError(
@@ -327,21 +307,7 @@ absl::Status ReadDamagePolicy(const v1::DamagePolicy& policy, FileRecordsOptions
   damage.skip_shard = policy.on_damage() == v1::DamagePolicy::SKIP_SHARD;
   if (policy.on_damage() == v1::DamagePolicy::SKIP_RECORD)
     options->format.stream.on_damage = OnDamage::kSkipRecord;
-  if (policy.has_max_skipped()) {
-    if (policy.max_skipped() < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("damage.max_skipped: expected at least 0, found ", policy.max_skipped()));
-    }
-    damage.skipped_max = static_cast<uint64_t>(policy.max_skipped());
-  }
-  if (policy.has_max_skipped_fraction()) {
-    if (!(policy.max_skipped_fraction() >= 0 && policy.max_skipped_fraction() <= 1)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "damage.max_skipped_fraction: expected 0 to 1, found ", policy.max_skipped_fraction()));
-    }
-    damage.skipped_fraction_max = policy.max_skipped_fraction();
-  }
-  return absl::OkStatus();
+  return ReadSkipLimits(policy, "damage.", &damage.limits);
 }
 
 }  // namespace penstock

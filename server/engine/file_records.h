@@ -11,6 +11,7 @@
 #include "server/engine/order_op.h"
 #include "server/engine/plan_builder.h"
 #include "server/engine/read_queue.h"
+#include "server/engine/skip_limits.h"
 
 namespace penstock {
 
@@ -18,8 +19,7 @@ namespace penstock {
 // (format.stream.on_damage).
 struct DamagePolicy {
   bool skip_shard = false;  // the rest of the file
-  uint64_t skipped_max = UINT64_MAX;
-  double skipped_fraction_max = 1;
+  SkipLimits limits;
 };
 
 struct FileRecordsOptions {

@@ -1,5 +1,6 @@
 #include "server/engine/file_table.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/cache_folder.h"
 #include "server/io/tfrecord_reader.h"
@@ -14,6 +15,17 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file)
     std::lock_guard<std::mutex> lock(mutex_);
     if (open_[file]) return open_[file];
   }
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = OpenAnew(file);
+  if (!handle.ok()) return handle.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!open_[file] && num_open_ < kMaxOpenFiles) {
+    open_[file] = *handle;
+    ++num_open_;
+  }
+  return *std::move(handle);
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t file) {
   const FileEntry& entry = manifest_[file];
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = files_.Open(entry.path);
   if (!handle.ok()) return handle.status();
@@ -25,11 +37,6 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file)
   if ((*handle)->identity() != entry.identity) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the file was written to or replaced since the pipeline was created (", entry.path, ")"));
-  }
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (!open_[file] && num_open_ < kMaxOpenFiles) {
-    open_[file] = *handle;
-    ++num_open_;
   }
   return *std::move(handle);
 }
@@ -59,6 +66,10 @@ absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t f
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
     if (handle.ok()) return WithAddress(status, **handle, offset);
   }
+  // An error of reading has an address already.
+  if (absl::StrContains(status.message(), entry.path)) return status;
+  if (entry.is_one_element)
+    return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path, ")"));
   return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,
                                                   ", plain offset ", offset, ")"));
 }

@@ -23,6 +23,7 @@ struct FileEntry {
   uint64_t size_bytes = 0;
   bool plain_tfrecord = false;  // offsets are those of its frames
   FileIdentity identity;        // when it was listed
+  bool is_one_element = false;  // and needs no offset to be found
 };
 
 // Constant after the plan is made.
@@ -42,6 +43,9 @@ class FileTable {
 
   // FailedPrecondition when the file is no longer the one that the manifest lists.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
+
+  // The same for who reads the file once and whole: it is opened, and compared with the manifest, each time.
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenAnew(uint32_t file);
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);

@@ -40,9 +40,9 @@ class MeasuredOrderOp final : public OrderOp {
 }  // namespace
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
-             DamageLog& damage, const std::atomic<bool>& cancelled)
+             SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled)
     : width_(plan.width()),
-      context_{files, store, reads, damage, cancelled},
+      context_{files, store, reads, segments, damage, cancelled},
       last_(Make(plan.order())) {}
 
 std::unique_ptr<OrderOp> Front::Make(const OrderNode& node) {

@@ -20,7 +20,7 @@ namespace penstock {
 class Front {
  public:
   Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
-        DamageLog& damage, const std::atomic<bool>& cancelled);
+        SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled);
 
   // Goes to a position of another front of the same plan. REQUIRES: nothing was assembled yet.
   // InvalidArgument when it is no position of this plan.

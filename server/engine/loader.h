@@ -29,6 +29,8 @@ class Loader {
 
   // The features of one element.
   virtual const Signature& output() const = 0;
+  // Whether they are a dict rather than one lone tensor.
+  virtual bool is_dict() const { return false; }
 
   // As WorkOp::Run.
   virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,

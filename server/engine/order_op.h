@@ -22,11 +22,15 @@
 
 namespace penstock {
 
+struct SegmentTask;
+using SegmentQueue = WorkQueue<SegmentTask>;
+
 // What all order ops of one running pipeline share.
 struct FrontContext {
   FileTable& files;
   RecordStore& store;
   ReadQueue& reads;
+  SegmentQueue& segments;
   DamageLog& damage;
   // Set when nobody wants anything any more: what goes on for long without a read looks at it.
   const std::atomic<bool>& cancelled;

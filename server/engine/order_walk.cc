@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/front.h"
 #include "server/engine/plan_impl.h"
+#include "server/engine/segment.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
@@ -18,12 +19,13 @@ class OrderWalk {
         files_(plan_->files(), plan_->manifest()),
         reader_(store_),
         clock_(static_cast<int>(plan_->stage_names().size())),
-        front_(*plan_, files_, store_, reads_, damage_, cancelled_) {
+        segment_runner_(store_, files_, clock_),
+        front_(*plan_, files_, store_, reads_, segments_, damage_, cancelled_) {
     front_.set_clock(&clock_);
   }
   ~OrderWalk() {
-    // Reads that were asked for must be done before those who asked are gone.
-    while (ReadOnce()) {
+    // What was asked for must be done before those who asked are gone.
+    while (WorkOnce()) {
     }
   }
 
@@ -67,7 +69,11 @@ class OrderWalk {
   FileTable& files() { return files_; }
 
  private:
-  bool ReadOnce() {
+  bool WorkOnce() {
+    if (SegmentTask* task = segments_.Pop()) {
+      segment_runner_.Run(task);
+      return true;
+    }
     ReadRequest* request = reads_.Pop();
     if (request == nullptr) return false;
     reader_.Run(request);
@@ -77,7 +83,7 @@ class OrderWalk {
   Pulled Finish(const Step& step) {
     while (true) {
       const Pulled result = step();
-      if (result != Pulled::kBlocked || !ReadOnce()) return result;
+      if (result != Pulled::kBlocked || !WorkOnce()) return result;
     }
   }
 
@@ -85,10 +91,12 @@ class OrderWalk {
   FileTable files_;
   RecordStore store_;
   ReadQueue reads_;
+  SegmentQueue segments_;
   DamageLog damage_;
   const std::atomic<bool> cancelled_{false};
   ChunkReader reader_;
   StageClock clock_;
+  SegmentRunner segment_runner_;
   Front front_;
   Step step_;
   uint64_t next_ = 0;

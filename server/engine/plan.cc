@@ -10,8 +10,6 @@
 namespace penstock {
 namespace {
 
-constexpr uint32_t kMaxBlockRows = 64;
-constexpr size_t kBlockBytes = 800 << 10;
 // A string of unknown length counts as much when the rows of a task are chosen.
 constexpr size_t kStringBytes = 4 << 10;
 constexpr uint64_t kDefaultVariableBytes = uint64_t{64} << 20;
@@ -49,10 +47,7 @@ absl::Status PlanImpl::Finish() {
                   [](const BatchTensor& tensor) { return !tensor.fixed(); })) {
     variable_bytes_ = asked > 0 ? asked : kDefaultVariableBytes;
   }
-  const uint32_t fitting =
-      std::clamp<size_t>(kBlockBytes / std::max<size_t>(row_bytes, 1), 1, kMaxBlockRows);
-  block_rows_ = 1;
-  while (block_rows_ * 2 <= fitting) block_rows_ *= 2;
+  block_rows_ = BlockRows(row_bytes);
   return absl::OkStatus();
 }
 
@@ -111,8 +106,16 @@ void ExplainOrder(const OrderNode& node, const std::vector<std::string>& names, 
   absl::StrAppend(text, names[node.stage]);
 }
 
+bool DecidedByValues(const OrderNode& node) {
+  return node.decided_by_values || std::any_of(node.inputs.begin(), node.inputs.end(),
+                                               [](const std::unique_ptr<OrderNode>& input) {
+                                                 return DecidedByValues(*input);
+                                               });
+}
+
 CursorClass WorstClass(const OrderNode& node) {
   CursorClass worst = node.cursor_class;
+  if (worst == CursorClass::kReplayOrder && DecidedByValues(node)) worst = CursorClass::kReplayData;
   for (const std::unique_ptr<OrderNode>& input : node.inputs)
     worst = std::max(worst, WorstClass(*input));
   return worst;
@@ -152,6 +155,14 @@ std::string PlanImpl::DescribeCursor() const {
   switch (WorstClass(order())) {
     case CursorClass::kSeek:
       return "seek: about 100 bytes, resumed in the same time at any step";
+    case CursorClass::kReplayData: {
+      uint64_t bytes = 0;
+      for (const FileEntry& file : manifest()) bytes += file.size_bytes;
+      return absl::StrCat(
+          "replay data: about 100 bytes; values decide what waits in buffers, so the pass is read "
+          "and computed again up to the cursor, at most ",
+          bytes, " bytes of files");
+    }
     case CursorClass::kReplayOrder:
       break;
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/plan.h"
+#include "server/engine/segment_op.h"
 
 namespace penstock {
 namespace {
@@ -104,7 +105,7 @@ Dataset PlanBuilder::MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, O
   stage_kinds_[stage_] = StageKind::kOrder;
   Dataset dataset;
   dataset.signature = loader->output();
-  dataset.structure = "null";
+  dataset.structure = loader->is_dict() ? DictStructure(loader->output()) : "null";
   dataset.width = 1;
   dataset.work = std::make_unique<WorkNode>();
   dataset.work->stages = {stage_};
@@ -157,6 +158,44 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   node->op = std::move(op);
   node->inputs.push_back(std::move(dataset_.work));
   dataset_.work = std::move(node);
+}
+
+void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structure,
+                             const SkipLimits* skipped) {
+  MarkOrder(*dataset_.work);
+  auto segment = std::make_shared<Segment>();
+  segment->stage = stage_;
+  segment->stage_names = stage_names_;
+  segment->work = dataset_.work.get();
+  segment->width = dataset_.width;
+  segment->block_rows = BlockRows(
+      std::max(EstimatedRowBytes(dataset_.signature), EstimatedRowBytes(split->output())));
+  auto cells = std::make_unique<ElementCells>(split->output());
+  segment->cells = cells.get();
+  segment->split = std::move(split);
+  segment->skip_failures = skipped != nullptr;
+
+  auto work = std::make_unique<WorkNode>();
+  work->stages = {stage_};
+  work->output = cells->output();
+  work->loader = std::move(cells);
+  work->first_file = dataset_.work->LowestFile();
+  work->inputs.push_back(std::move(dataset_.work));
+  dataset_.work = std::move(work);
+  dataset_.signature = dataset_.work->output;
+  dataset_.structure = std::move(structure);
+  dataset_.width = 1;
+  AddOrder([segment, limits = skipped != nullptr ? *skipped : SkipLimits{}](FrontContext& context,
+                                                                            OrderInputs inputs) {
+    return std::make_unique<SegmentOp>(context, segment, limits, std::move(inputs[0]));
+  });
+  dataset_.order->decided_by_values = true;
+}
+
+// Where values decide the order, what computes them belongs to it.
+void PlanBuilder::MarkOrder(const WorkNode& node) {
+  for (const int stage : node.stages) stage_kinds_[stage] = StageKind::kOrder;
+  for (const std::unique_ptr<WorkNode>& input : node.inputs) MarkOrder(*input);
 }
 
 void PlanBuilder::SetBatch(uint32_t rows, bool drop_remainder) {

@@ -18,6 +18,8 @@
 #include "server/engine/dataset.h"
 #include "server/engine/file_table.h"
 #include "server/engine/order_op.h"
+#include "server/engine/skip_limits.h"
+#include "server/engine/split_op.h"
 #include "server/engine/work_op.h"
 
 namespace penstock {
@@ -40,6 +42,7 @@ class PlanBuilder {
 
   // One element as it leaves the stage before, without the batch axis.
   const Signature& signature() const { return dataset_.signature; }
+  const std::string& structure() const { return dataset_.structure; }
   bool batched() const { return dataset_.batch_rows.has_value(); }
 
   // Makes files known; a source that reads none adds one without a name, by which its references are told from others. Called by
@@ -51,7 +54,13 @@ class PlanBuilder {
   void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek);
   // The element's features become those of `op`, which make up `structure`; absent: a dict.
   void AddWork(std::unique_ptr<WorkOp> op, std::string structure = "");
+  // Ends a segment: what stands so far is computed ahead, and `split` makes of it the elements that follow, whose structure is given.
+  // With `skipped`, elements that fail are left out instead of ending the stream. REQUIRES: !batched().
+  void EndSegment(std::unique_ptr<SplitOp> split, std::string structure,
+                  const SkipLimits* skipped = nullptr);
   void SetBatch(uint32_t rows, bool drop_remainder);
+  // The elements of the batches that stood so far.
+  void ClearBatch() { dataset_.batch_rows.reset(); }
   // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
   void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }
   const std::optional<IndexedFiles>& indexed() const { return dataset_.indexed; }
@@ -77,6 +86,7 @@ class PlanBuilder {
  private:
   friend class PlanImpl;
 
+  void MarkOrder(const WorkNode& node);
   absl::Status Build();
   absl::Status BuildStages(google::protobuf::RepeatedPtrField<v1::Stage>* stages);
   absl::Status BuildStage(v1::Stage* stage, bool is_first);

@@ -10,22 +10,6 @@ constexpr uint64_t kReadAheadBytes = 512 << 10;
 
 }  // namespace
 
-void ReadQueue::Push(ReadRequest* request) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  requests_.push_back(request);
-  size_.store(requests_.size(), std::memory_order_relaxed);
-}
-
-ReadRequest* ReadQueue::Pop() {
-  if (empty()) return nullptr;
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (requests_.empty()) return nullptr;
-  ReadRequest* request = requests_.front();
-  requests_.pop_front();
-  size_.store(requests_.size(), std::memory_order_relaxed);
-  return request;
-}
-
 uint64_t ChunkReader::Run(ReadRequest* request) {
   request->records.clear();
   request->damage.clear();

@@ -7,13 +7,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
 
 #include "server/engine/file_table.h"
 #include "server/engine/record.h"
 #include "server/engine/record_store.h"
+#include "server/engine/work_queue.h"
 #include "server/io/byte_stream.h"
 #include "server/io/record_stream.h"
 
@@ -51,18 +50,7 @@ struct ReadRequest {
   std::atomic<bool> done{false};  // SYNC chunk-ready
 };
 
-class ReadQueue {
- public:
-  void Push(ReadRequest* request);
-  // Null when there is none.
-  ReadRequest* Pop();
-  bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
-
- private:
-  std::mutex mutex_;
-  std::deque<ReadRequest*> requests_;  // under mutex_
-  std::atomic<size_t> size_{0};
-};
+using ReadQueue = WorkQueue<ReadRequest>;
 
 // One worker's means of reading: a chunk that stays in its cache, and a stock of cells.
 class ChunkReader {

@@ -53,20 +53,23 @@ void RecordStore::Release(absl::Span<const RecordRef> records) {
   }
 }
 
-const uint8_t* CellCache::Keep(const uint8_t* data, uint32_t length) {
-  if (length > kLateRecordBytes) {
-    uint8_t* record = store_.TakeLarge(length);
-    std::memcpy(record, data, length);
-    return record;
-  }
+uint8_t* CellCache::Take(uint32_t length) {
+  if (length > kLateRecordBytes) return store_.TakeLarge(length);
   const size_t size_class = RecordStore::ClassOf(length);
   std::vector<uint8_t*>& cells = classes_[size_class];
   if (cells.empty()) store_.Take(size_class, kBulk, &cells);
   uint8_t* cell = cells.back();
   cells.pop_back();
-  // The whole cell: a copy of a round number of bytes is the faster one.
-  std::memcpy(cell, data, RecordStore::CellBytes(size_class));
   return cell;
+}
+
+const uint8_t* CellCache::Keep(const uint8_t* data, uint32_t length) {
+  uint8_t* const record = Take(length);
+  // The whole cell: a copy of a round number of bytes is the faster one.
+  std::memcpy(
+      record, data,
+      length > kLateRecordBytes ? length : RecordStore::CellBytes(RecordStore::ClassOf(length)));
+  return record;
 }
 
 }  // namespace penstock

@@ -70,6 +70,9 @@ class CellCache {
  public:
   explicit CellCache(RecordStore& store) : store_(store), classes_(RecordStore::kNumClasses) {}
 
+  // A cell for `length` bytes, or memory of its own above kLateRecordBytes.
+  uint8_t* Take(uint32_t length);
+
   // A copy of the record in a cell of its own. At least 63 bytes behind `data` must be readable.
   const uint8_t* Keep(const uint8_t* data, uint32_t length);
 

@@ -18,6 +18,8 @@ const char* DamageReasonName(DamageReason reason) {
       return "bad compressed data";
     case DamageReason::kPartialRecord:
       return "not a whole record";
+    case DamageReason::kValue:
+      return "a stage failed on it";
   }
   return "unknown reason";
 }

@@ -18,6 +18,7 @@ enum class DamageReason : uint8_t {
   kCutRecord = 5,       // the file ends inside a record
   kCompressedData = 6,  // what follows cannot be decompressed
   kPartialRecord = 7,   // fixed-length records: a rest that is no whole record
+  kValue = 8,           // a sound record that a later stage can do nothing with
 };
 
 // As a user reads it.

@@ -56,6 +56,7 @@ absl::Status DescribeDamage(DamageReason reason, const uint8_t* frame, uint64_t 
                                               " more"));
     case DamageReason::kCompressedData:
     case DamageReason::kPartialRecord:
+    case DamageReason::kValue:
       break;
   }
   return absl::DataLossError(DamageReasonName(reason));

@@ -4,6 +4,7 @@
 #include "server/engine/op_registry.h"
 #include "server/engine/structure.h"
 #include "server/expr/program.h"
+#include "server/ops/map_source.h"
 
 namespace penstock {
 namespace {
@@ -58,40 +59,6 @@ class MapOp final : public WorkOp {
   std::vector<size_t> row_bytes_;
 };
 
-absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant) {
-  expr::NamedConstant result;
-  result.name = constant.name();
-  if (constant.name().empty()) return absl::InvalidArgumentError("a constant has no name");
-  if (constant.value().empty() == constant.int_value().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(),
-                                                   ": expected one of value and int_value, found ",
-                                                   constant.value().empty() ? "none" : "both"));
-  }
-  if (!constant.dtype().empty()) {
-    const std::optional<DType> dtype = DTypeFromName(constant.dtype());
-    if (!dtype || *dtype == DType::kString) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "constant ", constant.name(),
-          ": dtype: expected a number's type such as float32, found \"", constant.dtype(), "\""));
-    }
-    result.dtype = *dtype;
-  }
-  result.has_shape = !constant.shape().empty();
-  result.shape.assign(constant.shape().begin(), constant.shape().end());
-  result.float_values.assign(constant.value().begin(), constant.value().end());
-  result.int_values.assign(constant.int_value().begin(), constant.int_value().end());
-  if (result.has_shape) {
-    const std::optional<int64_t> count = NumElements(result.shape);
-    const int64_t found = result.float_values.size() + result.int_values.size();
-    if (!count || *count != found) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("constant ", constant.name(), ": expected as many values as the shape ",
-                       ShapeToString(result.shape), " holds, found ", found));
-    }
-  }
-  return result;
-}
-
 // Whether the outs are named by their paths.
 absl::Status CheckStructure(const std::string& structure, const Signature& outs) {
   if (structure.empty()) return absl::OkStatus();
@@ -114,20 +81,14 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outs)
 
 const OpRegistration<v1::Map> kMap(
     "map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
-      expr::MapSource source;
-      source.stage = plan.stage();
-      source.batched = plan.batched();
-      source.lets.assign(options.let().begin(), options.let().end());
-      source.outs.assign(options.out().begin(), options.out().end());
-      if (source.outs.empty())
+      absl::StatusOr<expr::MapSource> source =
+          ReadMapSource(options.constant(), options.let(), plan);
+      if (!source.ok()) return source.status();
+      source->outs.assign(options.out().begin(), options.out().end());
+      if (source->outs.empty())
         return absl::InvalidArgumentError("expected at least one out, found none");
-      for (const v1::Constant& constant : options.constant()) {
-        absl::StatusOr<expr::NamedConstant> converted = ToConstant(constant);
-        if (!converted.ok()) return converted.status();
-        source.constants.push_back(*std::move(converted));
-      }
       absl::StatusOr<std::unique_ptr<MapOp>> op =
-          MapOp::Create(plan.signature(), {std::move(source)});
+          MapOp::Create(plan.signature(), {*std::move(source)});
       if (!op.ok()) return op.status();
       absl::Status status = CheckStructure(options.structure(), (*op)->output());
       if (!status.ok()) return status;

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/random.h"
+#include "server/engine/drawn_seed.h"
 #include "server/engine/global_records.h"
 #include "server/engine/op_registry.h"
 
@@ -251,12 +251,6 @@ class ShuffleOp final : public ChainedOrderOp {
   std::optional<Rebuild> rebuild_;
   absl::Status status_;
 };
-
-// A seed for a spec without one: 63 bits, so that it is a plain number in every language.
-int64_t DrawSeed() {
-  std::random_device device;
-  return static_cast<int64_t>((uint64_t{device()} << 32 | device()) >> 1);
-}
 
 // A permutation of the source takes its place.
 absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle,

@@ -199,7 +199,7 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
     out->set_file(checked_.plan->FilePath(place.file));
     out->set_offset(place.damage.offset);
     out->set_length(place.damage.length == kDamageToTheEnd ? 0 : place.damage.length);
-    out->set_reason(DamageReasonName(place.damage.reason));
+    out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason) : place.message);
     out->set_epoch(place.epoch);
   }
   result.set_count(executor_->Snapshot().skipped);

@@ -37,6 +37,11 @@ class ContractFiles {
     WriteShard(folder / "hurt-1.tfrecord", 1000, 70);
     for (const size_t offset : {20, 1003, 1400, 3990}) FlipBit(folder / "hurt-0.tfrecord", offset);
     FlipBit(folder / "hurt-1.tfrecord", 2000);
+    // Records that are sound, but no Examples.
+    std::vector<std::string> mixed;
+    for (int64_t n = 0; n < 100; ++n)
+      mixed.push_back(n % 9 == 4 || n > 97 ? "\xff no message" : MakeRecord(n, 8));
+    WriteRecords(folder / "mixed.tfrecord", mixed);
     std::string lines, pieces;
     for (int i = 0; i < 120; ++i) {
       absl::StrAppend(&lines, "line ", i, std::string(i % 17, 'x'), i % 3 == 0 ? "\r\n" : "\n");
@@ -64,6 +69,7 @@ class ContractFiles {
                    "SKIP_RECORD } }"},
                   {"$CUT_SHORT",
                    "tfrecord { files: 'FOLDER/hurt-*.tfrecord' damage { on_damage: SKIP_SHARD } }"},
+                  {"$MIXED", "tfrecord { files: 'FOLDER/mixed.tfrecord' }"},
                   {"$LATE", "tfrecord { files: 'FOLDER/late.tfrecord' }"},
                   {"$GZIP_LINES", "text_line { files: 'FOLDER/lines.txt.gz' compression: 'GZIP' }"},
                   {"$GZIP",

@@ -147,6 +147,60 @@ const char* const kPipelines[] = {
     "zip { (| $SHARDS | shuffle { global: true seed: 1 } |) (| $BIG | shuffle { global: true seed: "
     "2 } |) } | repeat {} "
     "| batch { batch_size: 16 }",
+    // Values that decide.
+    "$RANGE | filter { predicate: 'value % 3 == 1' } | batch { batch_size: 7 }",
+    "$RANGE | filter { predicate: 'value > 1000' } | batch { batch_size: 7 }",
+    "$RANGE | filter { predicate: 'value > 1000' } | repeat {} | batch { batch_size: 7 }",
+    "range { stop: 5000 } | filter { predicate: 'value % 10 == 3' } | batch { batch_size: 16 } | "
+    "repeat { count: 2 }",
+    "range { stop: 5000 } | filter { predicate: 'value % 10 == 3' } | shuffle { buffer_size: 40 "
+    "seed: 1 } | repeat {} | batch { batch_size: 30 }",
+    "$RANGE | shuffle { buffer_size: 30 seed: 1 } | filter { let: 'odd = value % 2' predicate: "
+    "'odd "
+    "== 1' } | map { out: 'a = value * 2' } "
+    "| filter { predicate: 'a > 40' } | repeat { count: 3 } | batch { batch_size: 9 }",
+    "$RANGE | repeat {} | filter { predicate: 'value != 5' } | skip { count: 120 } | batch { "
+    "batch_size: 9 }",
+    "$RANGE | take_while { predicate: 'value < 70' } | batch { batch_size: 9 }",
+    "$RANGE | take_while { predicate: 'value < 0' } | batch { batch_size: 9 }",
+    "$RANGE | take_while { predicate: 'value < 70' } | repeat { count: 3 } | shard { num_shards: 2 "
+    "index: 1 } | batch { batch_size: 9 }",
+    "$RANGE | shuffle { buffer_size: 90 seed: 2 } | take_while { predicate: 'value != 50' } | "
+    "shuffle { buffer_size: 5 seed: 1 } | repeat {} | batch { batch_size: 9 }",
+    "$RANGE | batch { batch_size: 7 } | unbatch {} | batch { batch_size: 5 } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 7 drop_remainder: true } | unbatch {} | shuffle { buffer_size: 9 "
+    "seed: 1 } | repeat {} | batch { batch_size: 5 }",
+    "$RANGE | batch { batch_size: 16 } | shard { num_shards: 2 index: 1 } | unbatch {} | skip { "
+    "count: 20 } | batch { batch_size: 5 }",
+    "$RANGE | map { out: 'a = value + [0, 100, 200]' out: 'b = -value - [[0, 1], [2, 3], [4, 5]]' "
+    "} | "
+    "unbatch {} | batch { batch_size: 5 }",
+    "$RANGE | map { out: 'a = value + [0, 100, 200]' } | unbatch {} | filter { predicate: 'a % 2 "
+    "== "
+    "0' } | shuffle { buffer_size: 9 seed: 4 } | repeat { count: 2 } | batch { batch_size: 5 }",
+    "$RANGE | filter { predicate: 'value % 4 != 0' } | enumerate {} | zip { (| $RANGE | take_while "
+    "{ predicate: 'value < 60' } |) } | repeat { count: 2 } | batch { batch_size: 8 }",
+    "concatenate { (| $RANGE | filter { predicate: 'value % 2 == 0' } |) (| $RANGE | filter { "
+    "predicate: 'value > 90' } |) (| $RANGE |) } | filter { predicate: 'value % 5 != 0' } "
+    "| shuffle { buffer_size: 11 seed: 1 } | repeat { count: 2 } | batch { batch_size: 8 }",
+    "zip { (| $RANGE |) (| $RANGE | skip { count: 3 } |) } | filter { predicate: "
+    "'feature(\"0\") % 3 == 0' } | shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 8 }",
+    "$TURNS | $PARSE | filter { predicate: 'n % 2 == 1' } | shuffle { buffer_size: 10 seed: 1 } | "
+    "repeat { count: 3 } | batch { batch_size: 6 }",
+    "$BIG | $PARSE | filter { predicate: 'n % 100 < 7' } | batch { batch_size: 16 } | repeat { "
+    "count: 2 }",
+    "$BIG | repeat {} | shuffle { buffer_size: 100 seed: 1 } | $PARSE | filter { predicate: 'n % "
+    "100 < 7' } | batch { batch_size: 16 }",
+    "$LATE | $PARSE | filter { predicate: 'n % 4 != 0' } | batch { batch_size: 4 } | repeat { "
+    "count: 2 }",
+    "$GZIP | $PARSE | filter { predicate: 'n % 4 != 0' } | batch { batch_size: 4 } | repeat { "
+    "count: 2 }",
+    "$HURT | $PARSE | filter { predicate: 'n % 4 != 0' } | batch { batch_size: 4 } | repeat { "
+    "count: 2 }",
+    "$MIXED | $PARSE | ignore_errors {} | batch { batch_size: 7 } | repeat { count: 2 }",
+    "$MIXED | shuffle { buffer_size: 20 seed: 1 } | $PARSE | ignore_errors {} | filter { "
+    "predicate: "
+    "'n % 2 == 0' } | repeat {} | batch { batch_size: 7 }",
     // Damage that is passed over.
     "$HURT | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
     "$HURT | shuffle { buffer_size: 20 seed: 1 } | $PARSE | batch { batch_size: 7 } | repeat { "

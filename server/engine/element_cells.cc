@@ -1,0 +1,106 @@
+#include "server/engine/element_cells.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kAlignment = 16;
+// Values up to this size are put side by side again, longer ones stay in their cells.
+constexpr size_t kGatheredBytes = 64;
+
+size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+ElementCells::ElementCells(Signature signature) : signature_(std::move(signature)) {
+  for (const Feature& feature : signature_) {
+    Place place;
+    place.offset = fixed_bytes_;
+    if (const std::optional<int64_t> bytes = NumBytes(feature.type)) {
+      place.fixed = true;
+      place.bytes = *bytes;
+      fixed_bytes_ += Aligned(*bytes);
+    } else {
+      const Shape& shape = feature.type.shape;
+      if (std::find(shape.begin(), shape.end(), kUnknownSize) != shape.end())
+        place.dims = shape.size();
+      fixed_bytes_ += Aligned(sizeof(Extent) + place.dims * sizeof(int64_t));
+    }
+    places_.push_back(place);
+  }
+}
+
+absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellCache& cells,
+                                RecordRef* reference) const {
+  uint64_t bytes = fixed_bytes_;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i].fixed) bytes += Aligned(columns[i].row_size(row));
+  }
+  if (bytes > UINT32_MAX) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
+  }
+  uint8_t* const cell = cells.Take(static_cast<uint32_t>(bytes));
+  uint64_t end = fixed_bytes_;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    const Column& column = columns[i];
+    if (place.fixed) {
+      std::memcpy(cell + place.offset, column.row(row), place.bytes);
+      continue;
+    }
+    const Extent extent{end, column.row_size(row)};
+    std::memcpy(cell + place.offset, &extent, sizeof(extent));
+    if (place.dims > 0) {
+      std::memcpy(cell + place.offset + sizeof(extent), column.dims + row * place.dims,
+                  place.dims * sizeof(int64_t));
+    }
+    if (extent.bytes > 0) std::memcpy(cell + end, column.row(row), extent.bytes);
+    end += Aligned(extent.bytes);
+  }
+  reference->data = cell;
+  reference->length = static_cast<uint32_t>(bytes);
+  return absl::OkStatus();
+}
+
+RowStatus ElementCells::Load(RowReferences rows, FileTable&, absl::Span<Column> out,
+                             Arena& arena) const {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    Column& column = out[i];
+    if (place.fixed && (column.data != nullptr || place.bytes <= kGatheredBytes)) {
+      column.row_bytes = place.bytes;
+      if (column.data == nullptr) column.data = arena.Allocate(rows.rows * place.bytes);
+      for (uint32_t row = 0; row < rows.rows; ++row) {
+        std::memcpy(column.data + row * place.bytes, rows[row].data + place.offset, place.bytes);
+      }
+      continue;
+    }
+    auto* values = arena.AllocateArray<RowBytes>(rows.rows);
+    auto* dims = place.dims > 0 ? arena.AllocateArray<int64_t>(rows.rows * place.dims) : nullptr;
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      const uint8_t* const cell = rows[row].data;
+      if (place.fixed) {
+        values[row] = {cell + place.offset, place.bytes};
+        continue;
+      }
+      Extent extent;
+      std::memcpy(&extent, cell + place.offset, sizeof(extent));
+      values[row] = {cell + extent.offset, extent.bytes};
+      if (place.dims > 0) {
+        std::memcpy(dims + row * place.dims, cell + place.offset + sizeof(extent),
+                    place.dims * sizeof(int64_t));
+      }
+    }
+    column.rows = values;
+    column.dims = dims;
+  }
+  return {};
+}
+
+}  // namespace penstock

@@ -1,0 +1,47 @@
+// Elements that a segment hands over: the values of all features of one element in a cell of the record store.
+//
+// A cell is the fixed features, each at a place of its own; for every other one where its bytes lie and the sizes of its axes; and
+// those bytes.
+//
+// Threads:  constant after construction; safe from any thread.
+// Limits:   an element is at most 4 GiB.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "server/engine/loader.h"
+#include "server/engine/record_store.h"
+
+namespace penstock {
+
+class ElementCells final : public Loader {
+ public:
+  explicit ElementCells(Signature signature);
+
+  // Puts row `row` of the columns into a cell and points `reference` at it (data, length). ResourceExhausted when it is too large.
+  absl::Status Pack(absl::Span<const Column> columns, int row, CellCache& cells,
+                    RecordRef* reference) const;
+
+  const Signature& output() const override { return signature_; }
+  RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                 Arena& arena) const override;
+
+ private:
+  struct Place {
+    size_t offset = 0;  // of the value, or of its Extent
+    size_t bytes = 0;   // of the value; 0 where only the data tells
+    bool fixed = false;
+    size_t dims = 0;  // sizes kept behind the Extent
+  };
+  struct Extent {
+    uint64_t offset;
+    uint64_t bytes;
+  };
+
+  const Signature signature_;
+  std::vector<Place> places_;
+  size_t fixed_bytes_ = 0;
+};
+
+}  // namespace penstock

@@ -1,0 +1,54 @@
+// Computes the columns of a block of rows from its references, by a tree of work.
+//
+// Threads:  one evaluator a worker.
+// Owns:     the temporaries of the rows it computed last, until Reset().
+#pragma once
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "server/base/arena.h"
+#include "server/base/column.h"
+#include "server/engine/dataset.h"
+#include "server/engine/file_table.h"
+#include "server/engine/loader.h"
+#include "server/engine/stage_clock.h"
+
+namespace penstock {
+
+using Columns = absl::InlinedVector<Column, 8>;
+
+class RowEvaluator {
+ public:
+  RowEvaluator(FileTable& files, StageClock& clock) : files_(files), clock_(clock) {}
+
+  // Forgets the temporaries.
+  void Reset() { arena_.Reset(); }
+  Arena& arena() { return arena_; }
+  FileTable& files() { return files_; }
+  StageClock& clock() { return clock_; }
+
+  // The columns of a node. Where out[i].data is set, feature i is written there or left elsewhere.
+  // Of a failure: the first row that failed in the op that met it; an earlier row may still fail in
+  // a later op.
+  RowStatus Evaluate(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
+
+  // The stage that was at work when Evaluate() failed.
+  int failed_stage() const { return failed_stage_; }
+
+ private:
+  RowStatus EvaluateBranches(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
+
+  FileTable& files_;
+  StageClock& clock_;
+  Arena arena_;
+  int failed_stage_ = 0;
+};
+
+// Brings the bytes of the records nearer.
+void FetchRecords(absl::Span<const RecordRef> records);
+
+// `status` with the address of the first of an element's records that lies in a file, as `work` locates it.
+absl::Status WithElementAddress(const absl::Status& status, absl::Span<const RecordRef> element,
+                                const WorkNode& work, FileTable& files);
+
+}  // namespace penstock

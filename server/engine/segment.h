@@ -1,0 +1,81 @@
+// A segment: the part of a plan whose values decide the order of what follows. It is cut off in front: blocks of its elements are
+// computed by workers ahead of need, and what they make is handed over, in order, as elements of a new sequence.
+//
+//     order ops ─► [ blocks: work, split ] ─► order ops ─► [ work, into slots ]
+//
+// Threads:  a Segment is constant. A task's fields belong to the worker between Pop() and the store of `done`, else to the front.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/engine/damage_log.h"
+#include "server/engine/element_cells.h"
+#include "server/engine/position.h"
+#include "server/engine/record.h"
+#include "server/engine/record_store.h"
+#include "server/engine/row_evaluator.h"
+#include "server/engine/split_op.h"
+#include "server/engine/work_queue.h"
+
+namespace penstock {
+
+struct Segment {
+  int stage = 0;                         // of the split op
+  std::vector<std::string> stage_names;  // of the whole plan
+  const WorkNode* work = nullptr;        // from the references of an element to its features; the plan's
+  uint32_t width = 1;                    // references of an element
+  uint32_t block_rows = 1;               // elements of one task
+  std::unique_ptr<SplitOp> split;
+  const ElementCells* cells = nullptr;  // of the new elements; the plan's
+  // Elements that fail are left out and listed, instead of ending the stream.
+  bool skip_failures = false;
+};
+
+struct SegmentTask {
+  // Set by the front.
+  const Segment* segment = nullptr;
+  Position start;      // in front of the first record
+  RecordList records;  // of the block's elements
+  uint64_t rows = 0;
+
+  // Set by the worker, which gives the records back.
+  RecordList elements;
+  struct Failure {
+    size_t before = 0;  // elements in front of it
+    SkippedPlace place;
+  };
+  std::vector<Failure> failures;  // that were skipped
+  absl::Status error;             // behind the last element
+  bool ends = false;              // the same
+
+  std::atomic<bool> done{false};  // SYNC segment-done
+};
+
+using SegmentQueue = WorkQueue<SegmentTask>;
+
+// One worker's means of running segments.
+class SegmentRunner {
+ public:
+  SegmentRunner(RecordStore& store, FileTable& files, StageClock& clock)
+      : store_(store), cells_(store), evaluator_(files, clock) {}
+
+  // Does what the task asks and marks it done.
+  void Run(SegmentTask* task);
+
+ private:
+  bool RunStrip(SegmentTask* task, uint32_t first, uint32_t rows);
+  RowStatus RunRows(SegmentTask* task, uint32_t first, uint32_t rows);
+  void Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage);
+
+  RecordStore& store_;
+  CellCache cells_;
+  RowEvaluator evaluator_;
+  int failed_stage_ = 0;
+};
+
+}  // namespace penstock

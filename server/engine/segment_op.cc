@@ -1,0 +1,177 @@
+#include "server/engine/segment_op.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+
+SegmentOp::SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
+                     SkipLimits limits, std::unique_ptr<OrderOp> input)
+    : context_(context), segment_(std::move(segment)), limits_(limits), input_(std::move(input)) {}
+
+Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
+  if (!status_.ok()) return Pulled::kFailed;
+  while (*pulled < count) {
+    Ask();
+    if (blocks_.empty()) {
+      if (input_result_ == Pulled::kEnd && !WithinLimits(/*at_end=*/true)) return Pulled::kFailed;
+      return input_result_ == Pulled::kSome ? Pulled::kBlocked : input_result_;
+    }
+    SegmentTask& block = *blocks_.front();
+    if (!block.done.load(std::memory_order_acquire)) return Pulled::kBlocked;  // SYNC segment-done
+    if (resumed_) {
+      // What was taken before it was counted then, as were the failures on the way.
+      if (resume_at_ > block.elements.size()) {
+        return Fail(absl::FailedPreconditionError(
+            absl::StrCat("the cursor is behind element ", resume_at_, " of a block that has ",
+                         block.elements.size())));
+      }
+      for (; next_ < resume_at_; ++next_) context_.store.Release({&block.elements[next_], 1});
+      while (next_failure_ < block.failures.size() &&
+             block.failures[next_failure_].before < resume_at_)
+        ++next_failure_;
+      resumed_ = false;
+    }
+    while (*pulled < count) {
+      if (!NoteFailures(block)) return Pulled::kFailed;
+      if (next_ == block.elements.size()) break;
+      out.push_back(block.elements[next_++]);
+      ++*pulled;
+      ++taken_;
+    }
+    if (next_ < block.elements.size()) break;
+    // A block behind which nothing comes stays: it is the position of the end.
+    if (!block.error.ok()) return Fail(block.error);
+    if (block.ends) return WithinLimits(/*at_end=*/true) ? Pulled::kEnd : Pulled::kFailed;
+    block.elements.clear();
+    Retire(std::move(blocks_.front()));
+    blocks_.pop_front();
+    next_ = next_failure_ = 0;
+  }
+  return Pulled::kSome;
+}
+
+Pulled SegmentOp::Skip(uint64_t count, uint64_t* skipped) {
+  return SkipByPulling(*this, context_, count, skipped);
+}
+
+void SegmentOp::Restart(uint64_t epoch) {
+  if (!blocks_.empty()) {
+    SegmentTask& front = *blocks_.front();
+    if (front.done.load(std::memory_order_acquire))
+      front.elements.erase(front.elements.begin(), front.elements.begin() + next_);
+  }
+  while (!blocks_.empty()) {
+    Retire(std::move(blocks_.front()));
+    blocks_.pop_front();
+  }
+  if (partial_ != nullptr) {
+    context_.store.Release(partial_->records);
+    partial_->records.clear();
+    idle_.push_back(std::move(partial_));
+  }
+  input_result_ = Pulled::kSome;
+  next_ = next_failure_ = 0;
+  resume_at_ = 0;
+  resumed_ = false;
+  taken_ = skipped_ = 0;
+  input_->Restart(epoch);
+}
+
+void SegmentOp::Save(Position& position) const {
+  position.Add(resumed_ ? resume_at_ : next_);
+  position.Add(taken_);
+  position.Add(skipped_);
+  const SegmentTask* first = !blocks_.empty() ? blocks_.front().get() : partial_.get();
+  if (first == nullptr) return input_->Save(position);
+  for (const uint64_t counter : first->start.counters()) position.Add(counter);
+}
+
+absl::Status SegmentOp::Restore(Position& position) {
+  resume_at_ = position.Take();
+  taken_ = position.Take();
+  skipped_ = position.Take();
+  resumed_ = true;
+  return input_->Restore(position);
+}
+
+absl::Status SegmentOp::status() const { return status_.ok() ? input_->status() : status_; }
+
+void SegmentOp::Ask() {
+  while (input_result_ == Pulled::kSome && blocks_.size() < kBlocksAhead) {
+    if (partial_ == nullptr) {
+      partial_ = NewTask();
+      input_->Save(partial_->start);
+    }
+    const Pulled result =
+        input_->Pull(segment_->block_rows, partial_->records, &partial_->rows);
+    if (result == Pulled::kBlocked) return;
+    if (result != Pulled::kSome) input_result_ = result;
+    if (partial_->rows == 0) {
+      // Its start is that of the end, which the input knows as well.
+      idle_.push_back(std::move(partial_));
+      return;
+    }
+    context_.segments.Push(partial_.get());
+    blocks_.push_back(std::move(partial_));
+  }
+}
+
+bool SegmentOp::NoteFailures(const SegmentTask& block) {
+  for (; next_failure_ < block.failures.size(); ++next_failure_) {
+    const SegmentTask::Failure& failure = block.failures[next_failure_];
+    if (failure.before > next_) break;
+    ++skipped_;
+    context_.damage.Add(failure.place);
+    if (!WithinLimits(/*at_end=*/false)) return false;
+  }
+  return true;
+}
+
+bool SegmentOp::WithinLimits(bool at_end) {
+  const absl::Status status = limits_.Check(skipped_, taken_, at_end);
+  if (status.ok()) return true;
+  Fail(absl::Status(status.code(), absl::StrCat("stage ", segment_->stage_names[segment_->stage],
+                                                ": ", status.message())));
+  return false;
+}
+
+Pulled SegmentOp::Fail(absl::Status status) {
+  status_ = std::move(status);
+  return Pulled::kFailed;
+}
+
+std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
+  std::unique_ptr<SegmentTask> task;
+  if (idle_.empty()) {
+    task = std::make_unique<SegmentTask>();
+  } else {
+    task = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  task->segment = segment_.get();
+  task->start.Clear();
+  task->rows = 0;
+  task->elements.clear();
+  task->failures.clear();
+  task->error = absl::OkStatus();
+  task->ends = false;
+  task->done.store(false, std::memory_order_relaxed);
+  return task;
+}
+
+// Its elements are given back when its worker is done with it.
+void SegmentOp::Retire(std::unique_ptr<SegmentTask> task) {
+  retired_.push_back(std::move(task));
+  for (std::unique_ptr<SegmentTask>& old : retired_) {
+    if (!old->done.load(std::memory_order_acquire)) continue;  // SYNC segment-done
+    context_.store.Release(old->elements);
+    old->elements.clear();
+    idle_.push_back(std::move(old));
+  }
+  std::erase(retired_, nullptr);
+}
+
+}  // namespace penstock

@@ -1,0 +1,67 @@
+// The front's side of a segment: an order op that deals in the elements that the segment's tasks hand over.
+//
+// Tasks run ahead of need, in blocks whose bounds do not depend on time. The position is that of the input in front of the block whose
+// turn it is, and how many of the block's elements have been taken; going there computes one block again.
+//
+// Threads:  one at a time (the front's lock).
+// Limits:   kBlocksAhead blocks are in flight or waiting.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/order_op.h"
+#include "server/engine/segment.h"
+#include "server/engine/skip_limits.h"
+
+namespace penstock {
+
+class SegmentOp final : public OrderOp {
+ public:
+  static constexpr size_t kBlocksAhead = 32;
+
+  SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment, SkipLimits limits,
+            std::unique_ptr<OrderOp> input);
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override;
+  Pulled Skip(uint64_t count, uint64_t* skipped) override;
+  void Restart(uint64_t epoch) override;
+  void Save(Position& position) const override;
+  absl::Status Restore(Position& position) override;
+  // Nobody knows before the values are.
+  std::optional<uint64_t> Count() override { return std::nullopt; }
+  uint32_t width() const override { return 1; }
+  absl::Status status() const override;
+
+ private:
+  // Asks for blocks until enough are on their way.
+  void Ask();
+  // Lists the failures in front of the next element; false when there are too many of them.
+  bool NoteFailures(const SegmentTask& block);
+  bool WithinLimits(bool at_end);
+  Pulled Fail(absl::Status status);
+  std::unique_ptr<SegmentTask> NewTask();
+  void Retire(std::unique_ptr<SegmentTask> task);
+
+  FrontContext& context_;
+  const std::shared_ptr<const Segment> segment_;
+  const SkipLimits limits_;
+  const std::unique_ptr<OrderOp> input_;
+  std::deque<std::unique_ptr<SegmentTask>> blocks_;  // those that were asked for
+  std::unique_ptr<SegmentTask> partial_;             // the next one, while it is filled
+  std::vector<std::unique_ptr<SegmentTask>> idle_;
+  std::vector<std::unique_ptr<SegmentTask>> retired_;  // wait for their worker
+  Pulled input_result_ = Pulled::kSome;                // what the input came to: kEnd or kFailed
+  size_t next_ = 0;                                    // element of blocks_.front()
+  size_t next_failure_ = 0;                            // the same
+  uint64_t resume_at_ = 0;  // elements of the first block to leave out before the next one
+  bool resumed_ = false;    // whether the first block is one that was taken from before
+  uint64_t taken_ = 0;      // elements in this pass
+  uint64_t skipped_ = 0;    // failures in this pass
+  absl::Status status_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+#include <utility>
+
+#include "server/engine/op_registry.h"
+#include "server/ops/map_source.h"
+#include "server/ops/predicate.h"
+
+namespace penstock {
+namespace {
+
+// Hands on the rows that meet the condition.
+class FilterOp final : public SplitOp {
+ public:
+  FilterOp(Signature signature, Predicate predicate)
+      : signature_(std::move(signature)), predicate_(std::move(predicate)) {}
+
+  const Signature& output() const override { return signature_; }
+
+  RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,
+                Arena& arena) const override {
+    const uint8_t* holds = nullptr;
+    if (RowStatus status = predicate_.Run(rows, in, &holds, arena); !status.ok()) return status;
+    auto* kept = arena.AllocateArray<uint32_t>(rows);
+    size_t num_kept = 0;
+    for (int row = 0; row < rows; ++row) {
+      split->counts[row] = holds[row] != 0 ? 1 : 0;
+      if (holds[row] != 0) kept[num_kept++] = row;
+    }
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = SelectRows(signature_[i].type, in[i], {kept, num_kept}, arena);
+    return {};
+  }
+
+ private:
+  const Signature signature_;
+  const Predicate predicate_;
+};
+
+const OpRegistration<v1::Filter> kFilter(
+    "filter", [](const v1::Filter& options, PlanBuilder& plan) -> absl::Status {
+      absl::StatusOr<expr::MapSource> source =
+          ReadMapSource(options.constant(), options.let(), plan);
+      if (!source.ok()) return source.status();
+      absl::StatusOr<Predicate> predicate =
+          Predicate::Create(plan.signature(), *std::move(source), options.predicate());
+      if (!predicate.ok()) return predicate.status();
+      plan.EndSegment(std::make_unique<FilterOp>(plan.signature(), *std::move(predicate)),
+                      plan.structure());
+      return absl::OkStatus();
+    });
+
+}  // namespace
+}  // namespace penstock

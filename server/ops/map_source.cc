@@ -1,0 +1,61 @@
+#include "server/ops/map_source.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant) {
+  expr::NamedConstant result;
+  result.name = constant.name();
+  if (constant.name().empty()) return absl::InvalidArgumentError("a constant has no name");
+  if (constant.value().empty() == constant.int_value().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(),
+                                                   ": expected one of value and int_value, found ",
+                                                   constant.value().empty() ? "none" : "both"));
+  }
+  if (!constant.dtype().empty()) {
+    const std::optional<DType> dtype = DTypeFromName(constant.dtype());
+    if (!dtype || *dtype == DType::kString) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "constant ", constant.name(),
+          ": dtype: expected a number's type such as float32, found \"", constant.dtype(), "\""));
+    }
+    result.dtype = *dtype;
+  }
+  result.has_shape = !constant.shape().empty();
+  result.shape.assign(constant.shape().begin(), constant.shape().end());
+  result.float_values.assign(constant.value().begin(), constant.value().end());
+  result.int_values.assign(constant.int_value().begin(), constant.int_value().end());
+  if (result.has_shape) {
+    const std::optional<int64_t> count = NumElements(result.shape);
+    const int64_t found = result.float_values.size() + result.int_values.size();
+    if (!count || *count != found) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant ", constant.name(), ": expected as many values as the shape ",
+                       ShapeToString(result.shape), " holds, found ", found));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<expr::MapSource> ReadMapSource(
+    const google::protobuf::RepeatedPtrField<v1::Constant>& constants,
+    const google::protobuf::RepeatedPtrField<std::string>& lets, const PlanBuilder& plan) {
+  expr::MapSource source;
+  source.stage = plan.stage();
+  source.batched = plan.batched();
+  source.lets.assign(lets.begin(), lets.end());
+  for (const v1::Constant& constant : constants) {
+    absl::StatusOr<expr::NamedConstant> converted = ToConstant(constant);
+    if (!converted.ok()) return converted.status();
+    source.constants.push_back(*std::move(converted));
+  }
+  return source;
+}
+
+}  // namespace penstock

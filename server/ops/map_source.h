@@ -1,0 +1,18 @@
+// What the ops that compute with expressions have in common: constants and intermediate values.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/ops.pb.h"
+#include "server/engine/plan_builder.h"
+#include "server/expr/program.h"
+
+namespace penstock {
+
+// The stage's text but for its outs. Messages leave out the stage's name.
+absl::StatusOr<expr::MapSource> ReadMapSource(
+    const google::protobuf::RepeatedPtrField<v1::Constant>& constants,
+    const google::protobuf::RepeatedPtrField<std::string>& lets, const PlanBuilder& plan);
+
+}  // namespace penstock

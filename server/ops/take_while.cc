@@ -1,0 +1,49 @@
+#include <utility>
+
+#include "server/engine/op_registry.h"
+#include "server/ops/map_source.h"
+#include "server/ops/predicate.h"
+
+namespace penstock {
+namespace {
+
+// Hands on rows up to the first that does not meet the condition, which ends the pass.
+class TakeWhileOp final : public SplitOp {
+ public:
+  TakeWhileOp(Signature signature, Predicate predicate)
+      : signature_(std::move(signature)), predicate_(std::move(predicate)) {}
+
+  const Signature& output() const override { return signature_; }
+
+  RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,
+                Arena& arena) const override {
+    const uint8_t* holds = nullptr;
+    if (RowStatus status = predicate_.Run(rows, in, &holds, arena); !status.ok()) return status;
+    for (int row = 0; row < rows; ++row) {
+      split->ends = split->ends || holds[row] == 0;
+      split->counts[row] = split->ends ? 0 : 1;
+    }
+    for (size_t i = 0; i < out.size(); ++i) out[i] = in[i];
+    return {};
+  }
+
+ private:
+  const Signature signature_;
+  const Predicate predicate_;
+};
+
+const OpRegistration<v1::TakeWhile> kTakeWhile(
+    "take_while", [](const v1::TakeWhile& options, PlanBuilder& plan) -> absl::Status {
+      absl::StatusOr<expr::MapSource> source =
+          ReadMapSource(options.constant(), options.let(), plan);
+      if (!source.ok()) return source.status();
+      absl::StatusOr<Predicate> predicate =
+          Predicate::Create(plan.signature(), *std::move(source), options.predicate());
+      if (!predicate.ok()) return predicate.status();
+      plan.EndSegment(std::make_unique<TakeWhileOp>(plan.signature(), *std::move(predicate)),
+                      plan.structure());
+      return absl::OkStatus();
+    });
+
+}  // namespace
+}  // namespace penstock
