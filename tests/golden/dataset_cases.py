@@ -7,6 +7,8 @@ io, image, np (NumPy, or TensorFlow's own of the same interface), the dtypes, an
 import pathlib
 import sys
 
+import numpy
+
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
 import tfrecord_files  # noqa: E402
 
@@ -24,6 +26,9 @@ def write_files(folder):
         tfrecord_files.write(folder / f"part-{shard}.tfrecord", examples)
     (folder / "lines.txt").write_bytes(b"first\nsecond\r\n\nlast")
     (folder / "fixed.bin").write_bytes(b"HEADaabbccddFT")
+
+
+array = numpy.array
 
 
 def features(t):
@@ -92,6 +97,25 @@ CASES = {
     "parse_and_use": lambda t: records(t).map(lambda r: use(t, t.io.parse_single_example(r, features(t)))),
     "parse_of_a_pair": lambda t: records(t).enumerate().map(lambda i, r: t.io.parse_single_example(r, features(t))),
     "subscripts": lambda t: records(t).map(lambda r: slices(t.io.parse_single_example(r, features(t))["weights"])),
+    "filter": lambda t: number(t, 20).filter(lambda x: x % 3 == 1),
+    "filter_of_tuple": lambda t: number(t, 9).enumerate(2).filter(lambda i, x: (i > 3) & (x != 5)),
+    "filter_of_dict": lambda t: number(t, 9).map(lambda x: {"a": x, "b": x * x}).filter(lambda e: e["b"] > 10).batch(2),
+    "filter_then_map": lambda t: number(t, 9).filter(lambda x: x > 4).map(lambda x: (x, -x)),
+    "take_while": lambda t: number(t, 20).map(lambda x: x * x).take_while(lambda x: x < 50),
+    "unbatch": lambda t: number(t, 7).batch(3).unbatch(),
+    "unbatch_of_tuple": lambda t: number(t, 7).enumerate().batch(3).unbatch(),
+    "unbatch_and_batch": lambda t: number(t, 7).batch(3).unbatch().batch(2, drop_remainder=True),
+    "list_files": lambda t: t.Dataset.list_files(f"{t.folder}/part-*.tfrecord", shuffle=False),
+    "from_tensors": lambda t: t.Dataset.from_tensors(array([[1, 2], [3, 4]], "int16")),
+    "from_tensors_of_dict": lambda t: t.Dataset.from_tensors({"a": array(5, "int64"), "b": array([0.5, 1], "float32")}),
+    "from_tensors_of_tuple": lambda t: t.Dataset.from_tensors((array(5, "int64"), {"b": array([0.5, 1], "float64")})),
+    "from_tensors_of_strings": lambda t: t.Dataset.from_tensors(["first", "", "third"]),
+    "slices": lambda t: t.Dataset.from_tensor_slices(array(range(12), "uint8").reshape(4, 3)),
+    "slices_of_dict": lambda t: t.Dataset.from_tensor_slices({"a": array([1, 2, 3], "int32"), "s": [b"x", b"", b"zz"]}),
+    "slices_of_tuple": lambda t: t.Dataset.from_tensor_slices((array([1, 2, 3], "int64"), array([True, False, True], "bool"))),
+    "slices_of_floats": lambda t: t.Dataset.from_tensor_slices(array([0.1, float("inf"), -1e30], "float32")).batch(2),
+    "slices_of_many": lambda t: t.Dataset.from_tensor_slices(array(range(30000), "int64").reshape(-1, 3)).skip(9990).batch(4),
+    "slices_and_map": lambda t: t.Dataset.from_tensor_slices((array([1, 2], "int64"), array([3, 4], "int64"))).map(lambda a, b: a * b),
     "pairs_of_records": lambda t: t.Dataset.zip((records(t), records(t).skip(1))).batch(4, drop_remainder=True),
 }
 

@@ -18,15 +18,15 @@ HERE = pathlib.Path(__file__).parent
 tnp.experimental_enable_numpy_behavior()
 
 
-def write(element):
-    """An element as JSON: dicts and lists of tensors."""
+def write(element, folder):
+    """An element as JSON: dicts and lists of tensors. FOLDER stands for the files' folder in strings."""
     if isinstance(element, dict):
-        return {"dict": {key: write(value) for key, value in element.items()}}
+        return {"dict": {key: write(value, folder) for key, value in element.items()}}
     if isinstance(element, tuple):
-        return {"tuple": [write(value) for value in element]}
+        return {"tuple": [write(value, folder) for value in element]}
     array = np.asarray(element)
     if array.dtype.kind in "SO":
-        values = [value.hex() for value in array.ravel().tolist()]
+        values = [value.replace(folder.encode(), b"FOLDER").hex() for value in array.ravel().tolist()]
         return {"dtype": "string", "shape": array.shape, "values": values}
     return {"dtype": array.dtype.name, "shape": array.shape, "values": array.ravel().tolist()}
 
@@ -41,7 +41,7 @@ def main():
         )  # fmt: skip
         results = {}
         for name, case in dataset_cases.CASES.items():
-            results[name] = [write(element) for element in case(namespace).as_numpy_iterator()]
+            results[name] = [write(element, folder) for element in case(namespace).as_numpy_iterator()]
     rows = ",\n".join(f'"{name}":{json.dumps(result, separators=(",", ":"))}' for name, result in results.items())
     (HERE / "dataset.json").write_text(f'{{"tensorflow":"{tf.__version__}","cases":{{\n{rows}\n}}}}\n')
 

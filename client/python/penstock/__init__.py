@@ -42,7 +42,7 @@ from penstock._errors import (
 from penstock._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
-from penstock._readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock._trace import Tensor, TraceError
 
 bool = _np.bool_
@@ -63,6 +63,7 @@ __all__ = [
     "DeadlineExceededError",
     "Error",
     "FailedPreconditionError",
+    "FilesDataset",
     "FixedLengthRecordDataset",
     "INFINITE_CARDINALITY",
     "InternalError",

@@ -5,7 +5,10 @@ an iteration. To add an op: a method that returns self._then(op, fields, …), w
 message in proto/penstock/v1/ops.proto.
 """
 
+from __future__ import annotations
+
 import os
+from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 
@@ -22,9 +25,8 @@ _ASK = object()
 
 _NOT_YET = """
 assert_cardinality bucket_by_sequence_length cache choose_from_datasets counter csv dense_to_ragged_batch
-dense_to_sparse_batch filter flat_map from_tensor_slices from_tensors get_single_element group_by_window
-ignore_errors interleave list_files load padded_batch ragged_batch random rebatch reduce rejection_resample
-sample_from_datasets save scan snapshot sparse_batch take_while unbatch unique window
+dense_to_sparse_batch flat_map get_single_element group_by_window interleave load padded_batch ragged_batch random
+rebatch reduce rejection_resample sample_from_datasets save scan snapshot sparse_batch unique window
 """.split()
 
 
@@ -89,7 +91,7 @@ class Dataset(metaclass=_Type):
     # --- sources ---
 
     @staticmethod
-    def range(*args, output_type=np.int64, name=None):
+    def range(*args: int, output_type: Any = np.int64, name: Optional[str] = None) -> Dataset:
         """range(stop), range(start, stop[, step]): one int64 each, of shape ()."""
         if not 1 <= len(args) <= 3:
             raise TypeError(f"range takes 1 to 3 integers, not {len(args)}")
@@ -104,7 +106,37 @@ class Dataset(metaclass=_Type):
         return dataset if output_type == np.int64 else dataset.map(lambda x: x.astype(output_type))
 
     @staticmethod
-    def from_generator(*args, **kwargs):
+    def from_tensors(tensors: Any, name: Optional[str] = None) -> Dataset:
+        """One element: a nest of dicts and tuples of arrays, numbers and strings."""
+        return _from_arrays("from_tensors", tensors, name)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: Optional[str] = None) -> Dataset:
+        """Element i is slice i of each array of a nest along its first axis, which all have in common.
+
+        Numbers keep NumPy's types: a list of Python's gives int64 or float64, where TensorFlow has int32 and
+        float32. Arrays are copied once, unless np.load(…, mmap_mode="r") has mapped them from a .npy file.
+        """
+        return _from_arrays("from_tensor_slices", tensors, name)
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: Optional[bool] = None, seed: Optional[int] = None, name: Optional[str] = None
+    ) -> Dataset:
+        """The paths of files, one string each.
+
+        Args:
+          file_pattern: a path, a glob, or a list of them.
+          shuffle: whether they come in a random order, the default, or in the byte order of the names.
+        """
+        from penstock import _readers
+
+        shuffle = True if shuffle is None else bool(shuffle)
+        seeds = [("seed", Seed(_optional(seed, "seed")))] if shuffle else [("shuffle", False)]
+        return Dataset([Stage("list_files", [("files", _readers.files_of(file_pattern)), *seeds], name)], None)
+
+    @staticmethod
+    def from_generator(*args: Any, **kwargs: Any) -> Dataset:
         """Refused: a Python generator cannot run in the daemon."""
         raise _errors.UnimplementedError(
             "from_generator would run Python in the data path; write what the generator yields once, with "
@@ -113,7 +145,13 @@ class Dataset(metaclass=_Type):
 
     # --- order ---
 
-    def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=None, name=None):
+    def shuffle(
+        self,
+        buffer_size: int,
+        seed: Optional[int] = None,
+        reshuffle_each_iteration: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
         """Draws each element from a buffer of `buffer_size` waiting ones.
 
         Args:
@@ -130,7 +168,9 @@ class Dataset(metaclass=_Type):
             name=name,
         )
 
-    def global_shuffle(self, seed=None, reshuffle_each_iteration=None, name=None):
+    def global_shuffle(
+        self, seed: Optional[int] = None, reshuffle_each_iteration: Optional[bool] = None, name: Optional[str] = None
+    ) -> Dataset:
         """Permutes all records of TFRecord files, which are not compressed; directly behind them.
 
         No buffer and no time to fill one. Builds the files' index where it is missing.
@@ -138,23 +178,23 @@ class Dataset(metaclass=_Type):
         fields = [*_seed_fields(seed, reshuffle_each_iteration), ("global", True)]
         return self._then("shuffle", fields, cardinality=self._count, name=name)
 
-    def repeat(self, count=None, name=None):
+    def repeat(self, count: Optional[int] = None, name: Optional[str] = None) -> Dataset:
         """Repeats the elements `count` times; None or -1: without end."""
         count = _optional(count, "count")
         cardinality = _cardinality.of_repeat(self._count, -1 if count is None else count)
         return self._then("repeat", [("count", count)], cardinality=cardinality, name=name)
 
-    def take(self, count, name=None):
+    def take(self, count: int, name: Optional[str] = None) -> Dataset:
         """The first `count` elements; -1: all."""
         count = _integer(count, "count")
         return self._then("take", [("count", count)], cardinality=_cardinality.of_take(self._count, count), name=name)
 
-    def skip(self, count, name=None):
+    def skip(self, count: int, name: Optional[str] = None) -> Dataset:
         """All but the first `count` elements; -1: none."""
         count = _integer(count, "count")
         return self._then("skip", [("count", count)], cardinality=_cardinality.of_skip(self._count, count), name=name)
 
-    def shard(self, num_shards, index, name=None):
+    def shard(self, num_shards: int, index: int, name: Optional[str] = None) -> Dataset:
         """Every num_shards-th element, from number `index` on."""
         num_shards, index = _integer(num_shards, "num_shards"), _integer(index, "index")
         if not 0 <= index < num_shards:
@@ -166,7 +206,7 @@ class Dataset(metaclass=_Type):
             name=name,
         )
 
-    def enumerate(self, start=0, name=None):
+    def enumerate(self, start: int = 0, name: Optional[str] = None) -> Dataset:
         """Pairs (number, element); the numbers are int64 and begin with `start` in each pass."""
         return self._then(
             "enumerate",
@@ -177,7 +217,7 @@ class Dataset(metaclass=_Type):
         )
 
     @staticmethod
-    def zip(*args, datasets=None, name=None):
+    def zip(*args: Any, datasets: Any = None, name: Optional[str] = None) -> Dataset:
         """Tuples of the elements of several datasets, until the shortest ends.
 
         Args:
@@ -202,7 +242,7 @@ class Dataset(metaclass=_Type):
             return zipped
         return zipped.map(lambda *elements: _structure.fill(structure, iter(elements)))
 
-    def concatenate(self, dataset, name=None):
+    def concatenate(self, dataset: Dataset, name: Optional[str] = None) -> Dataset:
         """The elements of this dataset, then those of `dataset`, which are of the same types."""
         if not isinstance(dataset, Dataset):
             raise TypeError(f"concatenate takes a Dataset, not {type(dataset).__name__}")
@@ -220,7 +260,14 @@ class Dataset(metaclass=_Type):
         joined._options = self._options.merge(dataset._options)
         return joined
 
-    def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: Optional[int] = None,
+        deterministic: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
         """Joins `batch_size` elements along a new first axis.
 
         Args:
@@ -236,7 +283,7 @@ class Dataset(metaclass=_Type):
             name=name,
         )
 
-    def prefetch(self, buffer_size, name=None):
+    def prefetch(self, buffer_size: int, name: Optional[str] = None) -> Dataset:
         """At the end: the number of elements that are held ready. Elsewhere, and with AUTOTUNE, no effect."""
         size = _integer(buffer_size, "buffer_size")
         if size < 1:
@@ -247,13 +294,13 @@ class Dataset(metaclass=_Type):
 
     def map(
         self,
-        map_func,
-        num_parallel_calls=None,
-        deterministic=None,
-        synchronous=None,
-        use_unbounded_threadpool=None,
-        name=None,
-    ):
+        map_func: Callable[..., Any],
+        num_parallel_calls: Optional[int] = None,
+        deterministic: Optional[bool] = None,
+        synchronous: Optional[bool] = None,
+        use_unbounded_threadpool: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
         """Computes new elements from each element.
 
         `map_func` is called once, now, with stand-ins for the tensors; what it does to them with operators,
@@ -269,13 +316,17 @@ class Dataset(metaclass=_Type):
         """
         line = user_line()
         structure = self._structure
-        trace = _trace.Trace(self)
-        element = trace.tensors_of(structure)
-        result = map_func(*element) if isinstance(element, tuple) else map_func(element)
+        trace, result = self._call(map_func)
         stages, structure = _program.build(trace, result, structure, name, line)
         return Dataset((*self._stages, *stages), structure, self._count, self._options)
 
-    def parse_example(self, features, num_parallel_calls=None, deterministic=None, name=None):
+    def parse_example(
+        self,
+        features: Dict[str, Any],
+        num_parallel_calls: Optional[int] = None,
+        deterministic: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
         """Parses each element, a serialized tf.train.Example, into a dict.
 
         Args:
@@ -287,30 +338,64 @@ class Dataset(metaclass=_Type):
         structure = {key: None for key in features}
         return Dataset((*self._stages, stage), structure, self._count, self._options)
 
+    # --- where values decide the order ---
+
+    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
+        """The elements for which `predicate`, traced as in map, is true."""
+        return self._where("filter", predicate, name)
+
+    def take_while(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
+        """The elements before the first for which `predicate`, traced as in map, is false."""
+        return self._where("take_while", predicate, name)
+
+    def unbatch(self, name: Optional[str] = None) -> Dataset:
+        """An element of each row of the tensors' first axis, which all of them have in common."""
+        return self._then("unbatch", [], name=name)
+
+    def ignore_errors(
+        self,
+        log_warning: bool = False,
+        name: Optional[str] = None,
+        *,
+        max_skipped: Optional[int] = None,
+        max_skipped_fraction: Optional[float] = None,
+    ) -> Dataset:
+        """Leaves out elements on which a stage before this one fails; `penstock skipped` lists them.
+
+        Args:
+          max_skipped: more of them in a pass are an error.
+          max_skipped_fraction: a larger part of all elements is an error.
+        """
+        fields = [
+            ("max_skipped", _optional(max_skipped, "max_skipped")),
+            ("max_skipped_fraction", None if max_skipped_fraction is None else float(max_skipped_fraction)),
+        ]
+        return self._then("ignore_errors", fields, name=name)
+
     # --- the rest of tf.data's interface ---
 
-    def apply(self, transformation_func):
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """transformation_func(self), which gives a Dataset."""
         dataset = transformation_func(self)
         if not isinstance(dataset, Dataset):
             raise TypeError(f"transformation_func gives a Dataset, not {type(dataset).__name__}")
         return dataset
 
-    def options(self):
+    def options(self) -> Options:
         """A penstock.Options."""
         return self._options
 
-    def with_options(self, options, name=None):
+    def with_options(self, options: Any, name: Optional[str] = None) -> Dataset:
         """Accepts penstock.Options; those of TensorFlow have no effect."""
         if not isinstance(options, Options):
             options = Options()
         return Dataset(self._stages, self._known_structure, self._count, self._options.merge(options))
 
-    def cardinality(self):
+    def cardinality(self) -> int:
         """The number of elements, or penstock.INFINITE_CARDINALITY, or penstock.UNKNOWN_CARDINALITY."""
         return self._count
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self._count == INFINITE:
             raise TypeError("the dataset is infinite")
         if self._count == UNKNOWN:
@@ -321,19 +406,25 @@ class Dataset(metaclass=_Type):
         return True
 
     @property
-    def element_spec(self):
+    def element_spec(self) -> Any:
         """The element's structure with a TensorSpec for each tensor. Asks the daemon."""
         pipeline = self._describe()
         return _structure.fill(_structure.from_json(pipeline["structure"]), iter(_specs(pipeline)))
 
-    def __iter__(self):
+    def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self)
 
-    def as_numpy_iterator(self):
+    def as_numpy_iterator(self) -> DatasetIterator:
         """The same as iter(dataset)."""
         return iter(self)
 
-    def loader(self, socket=None, name=None, group="default", timeout=None):
+    def loader(
+        self,
+        socket: Optional[str] = None,
+        name: Optional[str] = None,
+        group: str = "default",
+        timeout: Optional[float] = None,
+    ) -> DatasetIterator:
         """Runs the dataset in a daemon that other processes use too.
 
         Args:
@@ -352,20 +443,20 @@ class Dataset(metaclass=_Type):
 
         return DatasetIterator(self, socket or _core.default_socket(), name, group, timeout, first_pass=True)
 
-    def spec_text(self, name=None):
+    def spec_text(self, name: Optional[str] = None) -> str:
         """The pipeline as the text of a PipelineSpec, for `penstock create` and `penstock run`."""
         return Spec(self._stages, name, self._options.workers).text
 
     to_textproto = spec_text
 
-    def save_spec(self, path, name=None):
+    def save_spec(self, path: Union[str, os.PathLike], name: Optional[str] = None) -> None:
         """Writes spec_text to a file; the pipeline's name is by default that of the file."""
         if name is None:
             name = os.path.basename(os.fspath(path)).partition(".")[0]
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.spec_text(name))
 
-    def explain(self):
+    def explain(self) -> str:
         """What the daemon makes of it: stages, fused programs and memory, in words."""
         spec = Spec(self._stages, None, self._options.workers)
         return _validate(spec)[1]
@@ -379,6 +470,18 @@ class Dataset(metaclass=_Type):
         raise AttributeError(_no_attribute(type(self).__name__, name))
 
     # --- what others of this package use ---
+
+    def _call(self, function):
+        """A trace and what `function` returns for its element, whose parts it gets if that is a tuple."""
+        trace = _trace.Trace(self)
+        element = trace.tensors_of(self._structure)
+        return trace, function(*element) if isinstance(element, tuple) else function(element)
+
+    def _where(self, op, predicate, name):
+        line = user_line()
+        trace, result = self._call(predicate)
+        stage = _program.condition_stage(op, trace, result, name, line)
+        return Dataset((*self._stages, stage), self._known_structure, UNKNOWN, self._options)
 
     @property
     def _structure(self):
@@ -409,6 +512,32 @@ def _seed_fields(seed, reshuffle):
         ("seed", Seed(_optional(seed, "seed"), reshuffle)),
         ("reshuffle_each_iteration", None if reshuffle else False),
     ]
+
+
+def _from_arrays(op, tensors, name):
+    from penstock import _arrays
+
+    if isinstance(tensors, list):
+        # TensorFlow makes one tensor of a list.
+        tensors = np.array(tensors, object) if tensors and isinstance(tensors[0], (str, bytes)) else np.asarray(tensors)
+    structure, values = _structure.flatten(tensors, lambda value: not isinstance(value, (dict, tuple)), f"{op}'s argument")
+    paths = _structure.paths(structure)
+    messages, arrays = [], []
+    for path, value in zip(paths, values):
+        message, array = _arrays.tensor_values(None if structure is None else path, value, f"{op}: {path}")
+        messages.append(message)
+        arrays.append(array)
+    count = 1
+    if op == "from_tensor_slices":
+        sizes = {array.shape[0] if array.ndim else None for array in arrays}
+        if len(sizes) != 1 or None in sizes:
+            shapes = ", ".join(f"{path} {array.shape}" for path, array in zip(paths, arrays))
+            raise ValueError(f"from_tensor_slices takes tensors whose first axes have one size: {shapes}")
+        count = sizes.pop()
+    is_flat = structure is None or isinstance(structure, dict) and all(inner is None for inner in structure.values())
+    given = structure if is_flat else {path: None for path in paths}
+    dataset = Dataset([Stage(op, [("tensor", messages)], name)], given, count)
+    return dataset if is_flat else dataset.map(lambda e: _structure.fill(structure, iter(e.values())))
 
 
 def _merged_options(datasets):

@@ -1,7 +1,10 @@
 """One pass over a dataset."""
 
+from __future__ import annotations
+
 import itertools
 import os
+from typing import Any, Dict
 
 from penstock import _control, _core, _daemon, _errors
 from penstock._stage import Spec
@@ -31,10 +34,10 @@ class DatasetIterator:
         self._process = os.getpid()
         self._closed = False
 
-    def __iter__(self):
+    def __iter__(self) -> DatasetIterator:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         loader = self._loader
         if loader is None or self._process != os.getpid():
             loader = self._start()
@@ -43,7 +46,7 @@ class DatasetIterator:
         except _errors.Error as error:
             raise type(error)(self._spec.explain(str(error))) from None
 
-    def __enter__(self):
+    def __enter__(self) -> DatasetIterator:
         return self
 
     def __exit__(self, type, value, traceback):
@@ -95,7 +98,7 @@ class DatasetIterator:
             raise type(error)(self._spec.explain(str(error)) + hint) from None
         return self._loader
 
-    def state_dict(self):
+    def state_dict(self) -> Dict[str, Any]:
         """The position behind the element taken last, for a checkpoint.
 
         Returns:
@@ -110,7 +113,7 @@ class DatasetIterator:
             position = {"cursor": b"", "step": -1} if self._state is None else dict(self._state)
         return {"cursor": position["cursor"], "step": position["step"], "seeds": list(self._spec.seeds)}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes to a position: the next element is the one behind it.
 
         Args:
@@ -127,7 +130,7 @@ class DatasetIterator:
         self._state = {"cursor": bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
         self._spec = None
 
-    def close(self):
+    def close(self) -> None:
         """Deletes the pipeline. Elements that are still in use stay valid."""
         self._leave()
         self._closed = True

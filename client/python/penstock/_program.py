@@ -167,6 +167,20 @@ def build(trace, result, structure_before, name, line):
     return stages, structure
 
 
+def condition_stage(op, trace, result, name, line):
+    """A stage of an op that takes a condition, for what a function has returned."""
+    if trace.parse_stage is not None:
+        raise TraceError(f"a parse inside of the function given to {op}", "parse in a map before it")
+    if not _is_tensor(result):
+        raise TraceError(
+            f"the result of the function given to {op} is of type {type(result).__name__}", "it returns one bool"
+        )
+    node = to_node(trace, result)
+    writer = _Writer([node], trace.features)
+    fields = [("constant", writer.constants), ("let", writer.lets), ("predicate", writer.text(node))]
+    return Stage(op, fields, name, line)
+
+
 def _refuse_stale(trace, nodes):
     waiting, seen = list(nodes), set()
     while waiting:

@@ -1,6 +1,9 @@
 """The datasets that read files."""
 
+from __future__ import annotations
+
 import os
+from typing import Any, Optional
 
 from penstock._dataset import Dataset, _integer, _optional
 from penstock._stage import Stage
@@ -9,7 +12,8 @@ from penstock._stage import Stage
 _PATHS = "a path, a glob, or a list of them"
 
 
-def _files(filenames):
+def files_of(filenames):
+    """The paths and globs of an argument of tf.data's readers, made absolute."""
     if isinstance(filenames, Dataset):
         raise TypeError(f"filenames are {_PATHS}; a Dataset of names is not built yet")
     single = isinstance(filenames, (str, bytes, os.PathLike))
@@ -50,16 +54,16 @@ class TFRecordDataset(Dataset):
 
     def __init__(
         self,
-        filenames,
-        compression_type=None,
-        buffer_size=None,
-        num_parallel_reads=None,
-        name=None,
+        filenames: Any,
+        compression_type: Optional[str] = None,
+        buffer_size: Optional[int] = None,
+        num_parallel_reads: Optional[int] = None,
+        name: Optional[str] = None,
         *,
-        on_damage="fail",
-        max_skipped=None,
-        max_skipped_fraction=None,
-    ):
+        on_damage: str = "fail",
+        max_skipped: Optional[int] = None,
+        max_skipped_fraction: Optional[float] = None,
+    ) -> None:
         from penstock import _textproto
 
         damage = None
@@ -73,7 +77,7 @@ class TFRecordDataset(Dataset):
                 ("max_skipped_fraction", None if max_skipped_fraction is None else float(max_skipped_fraction)),
             )
         fields = [
-            ("files", _files(filenames)),
+            ("files", files_of(filenames)),
             ("cycle_length", _cycle_length(num_parallel_reads)),
             ("compression", _compression(compression_type)),
             ("damage", damage),
@@ -87,9 +91,16 @@ class TextLineDataset(Dataset):
     Args: as TFRecordDataset.
     """
 
-    def __init__(self, filenames, compression_type=None, buffer_size=None, num_parallel_reads=None, name=None):
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Optional[str] = None,
+        buffer_size: Optional[int] = None,
+        num_parallel_reads: Optional[int] = None,
+        name: Optional[str] = None,
+    ) -> None:
         fields = [
-            ("files", _files(filenames)),
+            ("files", files_of(filenames)),
             ("compression", _compression(compression_type)),
             ("cycle_length", _cycle_length(num_parallel_reads)),
         ]
@@ -107,17 +118,17 @@ class FixedLengthRecordDataset(Dataset):
 
     def __init__(
         self,
-        filenames,
-        record_bytes,
-        header_bytes=None,
-        footer_bytes=None,
-        buffer_size=None,
-        compression_type=None,
-        num_parallel_reads=None,
-        name=None,
-    ):
+        filenames: Any,
+        record_bytes: int,
+        header_bytes: Optional[int] = None,
+        footer_bytes: Optional[int] = None,
+        buffer_size: Optional[int] = None,
+        compression_type: Optional[str] = None,
+        num_parallel_reads: Optional[int] = None,
+        name: Optional[str] = None,
+    ) -> None:
         fields = [
-            ("files", _files(filenames)),
+            ("files", files_of(filenames)),
             ("record_bytes", _integer(record_bytes, "record_bytes")),
             ("header_bytes", _optional(header_bytes, "header_bytes")),
             ("footer_bytes", _optional(footer_bytes, "footer_bytes")),
@@ -125,3 +136,18 @@ class FixedLengthRecordDataset(Dataset):
             ("cycle_length", _cycle_length(num_parallel_reads)),
         ]
         super().__init__([Stage("fixed_length_record", fields, name)], None)
+
+
+class FilesDataset(Dataset):
+    """Whole files, in the byte order of their paths: {"path": string, "bytes": string}. Not in tf.data.
+
+    Args:
+      filenames: a path, a glob, or a list of them.
+      class_from_folder: adds "label" (int64) and "class_name" (string): the name of the folder that a file
+        lies in, and its index among all those names, as torchvision's ImageFolder has them.
+    """
+
+    def __init__(self, filenames: Any, class_from_folder: bool = False, name: Optional[str] = None) -> None:
+        fields = [("files", files_of(filenames)), ("class_from_folder", bool(class_from_folder) or None)]
+        names = ["path", "bytes"] + (["label", "class_name"] if class_from_folder else [])
+        super().__init__([Stage("files", fields, name)], {name: None for name in names})

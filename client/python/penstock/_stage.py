@@ -140,9 +140,11 @@ class Spec:
             return self._message(value)
         if isinstance(value, Nested):
             return _textproto.Message(("stage", [self._message(stage) for stage in value.stages]))
+        if isinstance(value, _textproto.Message):
+            return _textproto.Message(*((field, self._value(inner)) for field, inner in value.fields))
         if isinstance(value, (list, tuple)):
             return [self._value(item) for item in value]
-        return value
+        return value.spec_value() if hasattr(value, "spec_value") else value
 
     def explain(self, message):
         """The daemon's message with the lines that made the stages it names."""
