@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -67,9 +68,9 @@ def test_elements_are_those_of_tf_data(namespace, name):
     try:
         found = list(dataset)
     except penstock.InvalidArgumentError as error:
-        # Once maps take strings along, these cases are checked.
-        if "expected numbers of known sizes, found string" in str(error):
-            pytest.skip("maps take no strings along")
+        # Once maps take strings along, and arrays of strings are handed out, these cases are checked.
+        if re.search(r"expected numbers of known sizes, found string|is string \(3,\); expected known sizes", str(error)):
+            pytest.skip("strings go neither through maps nor, in arrays, to trainers")
         raise
     assert len(found) == len(RESULTS[name])
     for i, (element, expected) in enumerate(zip(found, RESULTS[name])):

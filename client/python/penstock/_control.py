@@ -4,9 +4,7 @@ A request is 256 bytes with a memory file beside it, an answer 1,024 bytes with 
 holds JSON.
 """
 
-import json
 import os
-import socket as sockets
 import struct
 
 from penstock import _core, _errors
@@ -26,6 +24,8 @@ _REPLY_MAGIC = b"PNSTKREP"
 
 
 def _connect(path):
+    import socket as sockets
+
     connection = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
     try:
         connection.connect(path)
@@ -51,6 +51,9 @@ def _memory_file(parts):
 
 
 def _receive(connection, path):
+    import json
+    import socket as sockets
+
     data, fds = b"", []
     try:
         while len(data) < _REPLY.size:
@@ -80,6 +83,8 @@ def _receive(connection, path):
 
 def _request(path, operation, name="", text="", cursor=b"", flags=0):
     """Returns the connection and what was answered."""
+    import socket as sockets
+
     if len(path.encode()) > 107:
         raise _errors.InvalidArgumentError(f"a socket's path has at most 107 bytes: {path}")
     parts = (text.encode(), b"spec", os.getcwd().encode(), cursor)
@@ -121,6 +126,15 @@ def validate(path, name, text):
     connection, answer = _request(path, _ATTACH_VALIDATE, name, text)
     connection.close()
     return answer["pipeline"], answer["explanation"]
+
+
+def hang_up(connection):
+    """Ends a temporary pipeline, also where a forked child holds its connection too."""
+    try:
+        connection.shutdown(2)  # SHUT_RDWR
+    except OSError:
+        pass  # the daemon has gone
+    connection.close()
 
 
 def delete(path, name):

@@ -6,12 +6,8 @@ starts one of its own.
 """
 
 import atexit
-import contextlib
 import os
-import shutil
 import sys
-import sysconfig
-import tempfile
 import threading
 
 from penstock import _errors
@@ -19,6 +15,9 @@ from penstock import _errors
 
 def find_program():
     """The path of penstockd: $PENSTOCKD, beside the package, where pip puts programs, or on PATH."""
+    import shutil
+    import sysconfig
+
     given = os.environ.get("PENSTOCKD")
     if given:
         if not os.access(given, os.X_OK):
@@ -50,6 +49,7 @@ def find_program():
 class _Daemon:
     def __init__(self):
         import subprocess
+        import tempfile
 
         # Not below TMPDIR if that is long: a socket's path has at most 107 bytes.
         folder = tempfile.mkdtemp(prefix="penstock-")
@@ -97,13 +97,19 @@ class _Daemon:
     def alive(self):
         return self.process.poll() is None
 
-    def stop(self):
+    def wait(self, seconds):
+        """Waits for its end, at most so long."""
         import subprocess
 
-        self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(seconds)
         except subprocess.TimeoutExpired:
+            pass
+
+    def stop(self):
+        self.process.terminate()
+        self.wait(10)
+        if self.alive():
             self.process.kill()
             self.process.wait()
         self._remove_folder()
@@ -116,6 +122,8 @@ class _Daemon:
         self.process.returncode = 0
 
     def _remove_folder(self):
+        import shutil
+
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -138,17 +146,14 @@ def private_socket():
 
 def with_private_daemon(function):
     """function(socket), and once more with a new daemon where the one that was there has died."""
-    import subprocess
-
     socket = private_socket()
     try:
         return function(socket)
     except _errors.UnavailableError:
         daemon = _daemon
         if daemon is not None and daemon.socket == socket:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                # Its descriptors are closed a moment before its end can be waited for.
-                daemon.process.wait(2)
+            # Its descriptors are closed a moment before its end can be waited for.
+            daemon.wait(2)
             if daemon.alive():
                 raise
         return function(private_socket())

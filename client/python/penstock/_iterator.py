@@ -146,11 +146,6 @@ class DatasetIterator:
         if connection is None:
             return
         if self._process == os.getpid():
-            import socket
-
-            try:
-                # Forked children may hold the descriptor too.
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # the daemon has gone
-        connection.close()
+            _control.hang_up(connection)
+        else:
+            connection.close()

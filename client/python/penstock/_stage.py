@@ -1,7 +1,6 @@
 """One stage of a spec, with the line of the user's code that made it."""
 
 import itertools
-import linecache
 import os
 import re
 import sys
@@ -27,6 +26,8 @@ class Line:
 
     def text(self):
         """What stands there, or "" where it is not known."""
+        import linecache
+
         return linecache.getline(self.file, self.number).strip()
 
 

@@ -4,8 +4,6 @@ A tensor is known by its path, the keys on the way to it with slashes between: `
 lone tensor is `value`. The daemon keeps a nest as JSON (ring/layout.h).
 """
 
-import json
-
 
 def paths(structure, prefix=""):
     """The paths of all tensors, in order."""
@@ -35,39 +33,43 @@ def flatten(nest, is_tensor, what):
         nest it is.
     """
     tensors = []
-
-    def walk(node, path):
-        if is_tensor(node):
-            tensors.append(node)
-            return None
-        if isinstance(node, dict):
-            for key in node:
-                if not isinstance(key, str) or not key or "/" in key and isinstance(node[key], (dict, tuple)):
-                    raise TypeError(f"{what} has a key that is no name: {key!r}")
-            return {key: walk(inner, f"{path}[{key!r}]") for key, inner in node.items()}
-        if isinstance(node, tuple):
-            return tuple(walk(inner, f"{path}[{i}]") for i, inner in enumerate(node))
-        hint = ""
-        if isinstance(node, list):
-            hint = "; tuples keep tensors apart, np.stack joins them"
-        elif node is None:
-            hint = "; does the function lack a return?"
-        raise TypeError(
-            f"{what}{path} is of type {type(node).__name__}, not a tensor, a dict or a tuple{hint}"
-        )
-
-    structure = walk(nest, "")
+    structure = _flatten(nest, "", is_tensor, what, tensors)
     if not tensors:
         raise TypeError(f"{what} holds no tensor")
     return structure, tensors
 
 
+# Not inside of flatten: a function that calls itself keeps what it sees until the next garbage collection, and with a traced
+# tensor the dataset and its arrays.
+def _flatten(node, path, is_tensor, what, tensors):
+    if is_tensor(node):
+        tensors.append(node)
+        return None
+    if isinstance(node, dict):
+        for key in node:
+            if not isinstance(key, str) or not key or "/" in key and isinstance(node[key], (dict, tuple)):
+                raise TypeError(f"{what} has a key that is no name: {key!r}")
+        return {key: _flatten(inner, f"{path}[{key!r}]", is_tensor, what, tensors) for key, inner in node.items()}
+    if isinstance(node, tuple):
+        return tuple(_flatten(inner, f"{path}[{i}]", is_tensor, what, tensors) for i, inner in enumerate(node))
+    hint = ""
+    if isinstance(node, list):
+        hint = "; tuples keep tensors apart, np.stack joins them"
+    elif node is None:
+        hint = "; does the function lack a return?"
+    raise TypeError(f"{what}{path} is of type {type(node).__name__}, not a tensor, a dict or a tuple{hint}")
+
+
 def to_json(structure):
+    import json
+
     return json.dumps(structure, separators=(",", ":"), ensure_ascii=False)
 
 
 def from_json(text):
     """The nest that the daemon calls by `text`; arrays are tuples."""
+
+    import json
 
     def convert(node):
         if isinstance(node, list):

@@ -2,7 +2,6 @@
 to them as a graph of the expression language (docs/expressions.md).
 """
 
-import difflib
 import math
 import operator
 import re
@@ -168,6 +167,8 @@ def find_trace(values):
 
 
 def near(name, known):
+    import difflib
+
     matches = difflib.get_close_matches(name, known, n=2)
     return f"did you mean {' or '.join(matches)}?" if matches else None
 
