@@ -376,7 +376,7 @@ def pipelines():
 
 def wait_until(condition):
     deadline = threading.Event()
-    for _ in range(2000):
+    for _ in range(1000):
         if condition():
             return True
         deadline.wait(0.01)
@@ -529,7 +529,28 @@ def test_a_forked_child_has_a_daemon_of_its_own():
     assert wait_until(lambda: not is_alive(pid))
     # The parent's go on.
     assert next(iterator).tolist() == list(range(10, 20))
+    assert batched(penstock.Dataset.range(3)) == [0, 1, 2]
     assert _daemon.private_process() == parents
+
+
+def test_a_forked_child_does_not_keep_a_pipeline():
+    iterator = iter(penstock.Dataset.range(10**9).batch(10))
+    next(iterator)
+    assert len(pipelines()) == 1
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # It holds the iterator's connection.
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+    os.close(reading)
+    try:
+        iterator.close()
+        assert wait_until(lambda: pipelines() == [])
+    finally:
+        os.close(writing)
+        os.waitpid(child, 0)
 
 
 def test_a_daemon_that_cannot_be_found_or_started(monkeypatch, tmp_path):

@@ -150,11 +150,11 @@ def test_what_is_used_twice_becomes_a_let():
 
 
 def test_names_that_need_quotes_or_hide_each_other():
-    dataset = NUMBERS.map(lambda x: {"image/encoded": x, "t1": x + 1, "tanh": x + 2, "c2": x + 3, "a b": x + 4})
+    dataset = NUMBERS.map(lambda x: {"image/encoded": x, "t2": x + 1, "tanh": x + 2, "c1": x + 3, "a b": x + 4})
 
     def function(e):
-        y = e["image/encoded"] * np.array([1, 2]) + e["t1"]
-        return {"r": y * y, "s": e["tanh"] + e["c2"] + e["a b"]}
+        y = e["image/encoded"] * np.array([1, 2]) + e["t2"]
+        return {"r": y * y, "s": e["tanh"] + e["c1"] + e["a b"]}
 
     batch = next(iter(dataset.map(function).batch(12)))
     np.testing.assert_array_equal(batch["r"], (PLAIN[:, None] * [1, 2] + PLAIN[:, None] + 1) ** 2)
@@ -162,7 +162,7 @@ def test_names_that_need_quotes_or_hide_each_other():
     spec = text(function, dataset)
     assert 'feature(\\"image/encoded\\")' in spec and 'feature(\\"tanh\\")' in spec
     # Names of features are not taken for others.
-    assert 'let: "t1' not in spec and 'name: "c2"' not in spec
+    assert 'let: "t2' not in spec and 'name: "c1"' not in spec
 
 
 def test_deep_and_wide_expressions():
