@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <span>
 
 #include "ring/descriptor.h"
 #include "ring/futex.h"
@@ -18,7 +20,6 @@
 namespace penstock::ring {
 namespace {
 
-constexpr uint32_t kOperationAttach = 1;
 // What both structures have in common in every version: magic, ABI version, size.
 constexpr size_t kPrefixBytes = 16;
 
@@ -146,6 +147,41 @@ Status ReadReply(int socket, const std::string& path, uint64_t deadline_ns, Atta
   return {};
 }
 
+// Sends a reply and up to kAttachDescriptors descriptors.
+Status Send(int socket, const Status& status, uint32_t consumer, uint64_t start_step,
+            std::span<const int> fds) {
+  AttachReply reply = {};
+  reply.magic = kReplyMagic;
+  reply.abi_version = kAbiVersion;
+  reply.reply_bytes = sizeof reply;
+  reply.code = static_cast<int32_t>(status.code);
+  reply.consumer = consumer;
+  reply.start_step = start_step;
+  reply.descriptors = static_cast<uint32_t>(fds.size());
+  CopyText(status.message, reply.message, sizeof reply.message, &reply.message_bytes);
+  iovec part = {&reply, sizeof reply};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(kAttachDescriptors * sizeof(int))] = {};
+  if (!fds.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fds.size_bytes());
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
+  }
+  ssize_t count;
+  do {
+    count = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (count < 0 && errno == EINTR);
+  if (count == sizeof reply) return {};
+  return {Code::kUnavailable, std::string("the reply could not be sent: ") +
+                                  (count < 0 ? std::strerror(errno) : "the peer does not read")};
+}
+
 }  // namespace
 
 std::string DefaultSocketPath() {
@@ -180,18 +216,35 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
                       " bytes, this one says: " + std::to_string(copy.request_bytes));
   }
   if (size < sizeof copy) return ParseState::kNeedMore;
-  if (copy.operation != kOperationAttach || copy.flags != 0) {
+  const auto operation = static_cast<Operation>(copy.operation);
+  const bool known = copy.operation >= static_cast<uint32_t>(Operation::kAttach) &&
+                     copy.operation <= static_cast<uint32_t>(Operation::kDelete);
+  const uint32_t known_flags = operation == Operation::kCreate ? kRequestTemporary : 0;
+  if (!known || (copy.flags & ~known_flags) != 0) {
     return refuse(Code::kUnimplemented,
                   "unknown operation or flags: " + std::to_string(copy.operation) + " and " +
                       std::to_string(copy.flags));
   }
-  if (copy.pipeline_bytes == 0 || copy.pipeline_bytes > sizeof copy.pipeline ||
+  // A spec has a name of its own.
+  const bool needs_name = operation == Operation::kAttach || operation == Operation::kDelete;
+  if ((needs_name && copy.pipeline_bytes == 0) || copy.pipeline_bytes > sizeof copy.pipeline ||
       copy.group_bytes > sizeof copy.group) {
     return refuse(Code::kInvalidArgument,
                   "a pipeline's name has 1 to 128 bytes and a group's at most 64: " +
                       std::to_string(copy.pipeline_bytes) + " and " +
                       std::to_string(copy.group_bytes));
   }
+  uint64_t parts_bytes = 0;
+  for (const uint32_t bytes : copy.part_bytes) parts_bytes += bytes;
+  if (parts_bytes > kMaxPartsBytes) {
+    return refuse(
+        Code::kInvalidArgument,
+        "a spec with what comes along is longer than the limit: " + std::to_string(parts_bytes) +
+            " > " + std::to_string(kMaxPartsBytes) + " bytes");
+  }
+  request->operation = operation;
+  request->temporary = (copy.flags & kRequestTemporary) != 0;
+  std::copy(std::begin(copy.part_bytes), std::end(copy.part_bytes), request->part_bytes);
   request->pipeline.assign(copy.pipeline, copy.pipeline_bytes);
   request->group.assign(copy.group, copy.group_bytes);
   if (request->group.empty()) request->group = "default";
@@ -199,37 +252,14 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
 }
 
 Status SendReply(int socket, const Status& status, const ConsumerHandle* handle) {
-  AttachReply reply = {};
-  reply.magic = kReplyMagic;
-  reply.abi_version = kAbiVersion;
-  reply.reply_bytes = sizeof reply;
-  reply.code = static_cast<int32_t>(status.code);
-  CopyText(status.message, reply.message, sizeof reply.message, &reply.message_bytes);
-  iovec part = {&reply, sizeof reply};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(kAttachDescriptors * sizeof(int))] = {};
-  if (status.ok()) {
-    reply.consumer = handle->id;
-    reply.start_step = handle->start_step;
-    reply.descriptors = kAttachDescriptors;
-    const int fds[kAttachDescriptors] = {handle->segment_fd, handle->control_fd, handle->bell_fd};
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof fds);
-    std::memcpy(CMSG_DATA(head), fds, sizeof fds);
-  }
-  ssize_t count;
-  do {
-    count = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  } while (count < 0 && errno == EINTR);
-  if (count == sizeof reply) return {};
-  return {Code::kUnavailable, std::string("the reply could not be sent: ") +
-                                  (count < 0 ? std::strerror(errno) : "the peer does not read")};
+  if (!status.ok()) return Send(socket, status, 0, 0, {});
+  const int fds[kAttachDescriptors] = {handle->segment_fd, handle->control_fd, handle->bell_fd};
+  return Send(socket, status, handle->id, handle->start_step, fds);
+}
+
+Status SendAnswer(int socket, const Status& status, int answer_fd) {
+  if (!status.ok() || answer_fd < 0) return Send(socket, status, 0, 0, {});
+  return Send(socket, status, 0, 0, std::span(&answer_fd, 1));
 }
 
 AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group) {
@@ -237,7 +267,7 @@ AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group) {
   request.magic = kRequestMagic;
   request.abi_version = kAbiVersion;
   request.request_bytes = sizeof request;
-  request.operation = kOperationAttach;
+  request.operation = static_cast<uint32_t>(Operation::kAttach);
   CopyText(pipeline, request.pipeline, sizeof request.pipeline, &request.pipeline_bytes);
   CopyText(group, request.group, sizeof request.group, &request.group_bytes);
   return request;

@@ -13,6 +13,15 @@
 // The daemon tells this protocol from gRPC by the first bytes: HTTP/2 begins with "PRI ", a request
 // with "PNSTKATT".
 //
+// A request may also be about a spec, so that a client needs neither gRPC nor Protobuf: create,
+// validate and delete. Spec and cursor come in a memory file beside the request, and the answer goes
+// back in another one:
+//
+//   AttachRequest + one memory file  ──►  its parts one after another: the spec's text, the name that
+//                                         messages call it by, the folder of relative paths, a cursor
+//   AttachReply + one memory file    ◄──  JSON of a ValidatePipelineResponse (control.proto); of a
+//                                         delete, and with an error, no file
+//
 // Threads:  the functions hold no state and are safe from any thread.
 // Owns:     a descriptor passed in stays the caller's; one handed out is the caller's to close.
 // Limits:   request and reply have fixed sizes, little-endian; names and messages as in layout.h.
@@ -35,27 +44,42 @@ inline constexpr uint32_t kMaxReplyMessageBytes = 960;
 // Segment, control page, bell.
 inline constexpr uint32_t kAttachDescriptors = 3;
 
+enum class Operation : uint32_t {
+  kAttach = 1,
+  kCreate = 2,    // the pipeline's name goes over that of the spec, if it is given
+  kValidate = 3,  // starts nothing
+  kDelete = 4,
+};
+
+// The pipeline is deleted when this connection, or the process that made it, ends.
+inline constexpr uint32_t kRequestTemporary = 1;
+// Of all parts of a request.
+inline constexpr uint32_t kMaxPartsBytes = 64 << 20;
+
 // The first 16 bytes mean the same in every version, so that a daemon can answer a client of
 // another one.
 //
 //   0    magic │ abi_version, request_bytes
-//   16   operation, flags │ pipeline_bytes, group_bytes │ zeros
+//   16   operation, flags │ pipeline_bytes, group_bytes
+//   32   part_bytes[4] of the memory file │ zeros
 //   64   pipeline[128]
 //   192  group[64]
 struct AttachRequest {
   uint64_t magic;
   uint32_t abi_version;
   uint32_t request_bytes;
-  uint32_t operation;  // 1: attach
-  uint32_t flags;      // 0
+  uint32_t operation;  // Operation
+  uint32_t flags;      // kRequestTemporary, of a create; else 0
   uint32_t pipeline_bytes;
   uint32_t group_bytes;
-  uint64_t reserved[4];
+  uint32_t part_bytes[4];
+  uint64_t reserved[2];
   char pipeline[128];
   char group[kMaxGroupBytes];
 };
 static_assert(sizeof(AttachRequest) == 256);
-static_assert(offsetof(AttachRequest, pipeline) == 64 && offsetof(AttachRequest, group) == 192);
+static_assert(offsetof(AttachRequest, part_bytes) == 32 &&
+              offsetof(AttachRequest, pipeline) == 64 && offsetof(AttachRequest, group) == 192);
 
 // All fields mean the same in every version, so that a client of another one can show the message.
 //
@@ -69,7 +93,7 @@ struct AttachReply {
   uint32_t consumer;
   uint64_t start_step;
   uint32_t message_bytes;
-  uint32_t descriptors;  // 3, or 0 with an error
+  uint32_t descriptors;  // 3 of an attach, 1 of an answer in a memory file, 0 with an error
   uint64_t reserved[3];
   char message[kMaxReplyMessageBytes];
 };
@@ -83,8 +107,11 @@ std::string DefaultSocketPath();
 // --- the daemon's side ---
 
 struct ParsedRequest {
+  Operation operation = Operation::kAttach;
+  bool temporary = false;
   std::string pipeline;
-  std::string group;  // "default" where the client gave none
+  std::string group;            // "default" where the client gave none
+  uint32_t part_bytes[4] = {};  // at most kMaxPartsBytes in all
 };
 
 enum class ParseState {
@@ -100,6 +127,10 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
 // null). Never blocks: the reply fits an empty socket's buffer, and a peer that makes it not fit
 // loses its connection (kUnavailable).
 Status SendReply(int socket, const Status& status, const ConsumerHandle* handle);
+
+// The same of a request about a spec: with the memory file `answer_fd`, if it is not negative and
+// `status` is kOk.
+Status SendAnswer(int socket, const Status& status, int answer_fd);
 
 // --- the client's side ---
 

@@ -138,10 +138,10 @@ void PlanBuilder::AddOrder(OrderFactory make, CursorClass cursor_class) {
   dataset_.order = std::move(node);
 }
 
-void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op) {
+void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   stage_kinds_[stage_] = StageKind::kWork;
   dataset_.signature = op->output();
-  dataset_.structure = DictStructure(op->output());
+  dataset_.structure = structure.empty() ? DictStructure(op->output()) : std::move(structure);
   dataset_.indexed.reset();
   dataset_.paths.reset();
   WorkNode& before = *dataset_.work;

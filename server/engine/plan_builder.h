@@ -53,8 +53,8 @@ class PlanBuilder {
   void SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make,
                  CursorClass cursor_class = CursorClass::kSeek);
   void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek);
-  // The element's features become those of `op`.
-  void AddWork(std::unique_ptr<WorkOp> op);
+  // The element's features become those of `op`, which make up `structure`; absent: a dict.
+  void AddWork(std::unique_ptr<WorkOp> op, std::string structure = "");
   // Ends a segment: what stands so far is computed ahead, and `split` makes of it the elements that follow, whose structure is given.
   // With `skipped`, elements that fail are left out instead of ending the stream. REQUIRES: !batched().
   void EndSegment(std::unique_ptr<SplitOp> split, std::string structure,

@@ -42,6 +42,8 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
       ++taken_;
     }
     if (next_ < block.elements.size()) break;
+    // Whoever has got all that was asked for is told of an end or an error the next time.
+    if (*pulled == count && (block.ends || !block.error.ok())) break;
     // A block behind which nothing comes stays: it is the position of the end.
     if (!block.error.ok()) return Fail(block.error);
     if (block.ends) return WithinLimits(/*at_end=*/true) ? Pulled::kEnd : Pulled::kFailed;

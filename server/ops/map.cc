@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/op_registry.h"
+#include "server/engine/structure.h"
 #include "server/expr/program.h"
 #include "server/ops/map_source.h"
 
@@ -57,6 +58,26 @@ class MapOp final : public WorkOp {
   std::vector<size_t> row_bytes_;
 };
 
+// Whether the outs are named by their paths.
+absl::Status CheckStructure(const std::string& structure, const Signature& outs) {
+  if (structure.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> paths = StructurePaths(structure);
+  if (!paths.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("structure: ", paths.status().message()));
+  }
+  if (paths->size() != outs.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("structure: expected one place for each out, ",
+                                                   outs.size(), " in all, found ", paths->size()));
+  }
+  for (size_t i = 0; i < outs.size(); ++i) {
+    if ((*paths)[i] == outs[i].name) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("structure: expected place ", i, " to be \"", outs[i].name,
+                     "\", as the out is called, found \"", (*paths)[i], "\""));
+  }
+  return absl::OkStatus();
+}
+
 const OpRegistration<v1::Map> kMap(
     "map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
       if (plan.PadsRows()) {
@@ -72,7 +93,9 @@ const OpRegistration<v1::Map> kMap(
       absl::StatusOr<std::unique_ptr<MapOp>> op =
           MapOp::Create(plan.signature(), {*std::move(source)});
       if (!op.ok()) return op.status();
-      plan.AddWork(*std::move(op));
+      absl::Status status = CheckStructure(options.structure(), (*op)->output());
+      if (!status.ok()) return status;
+      plan.AddWork(*std::move(op), options.structure());
       return absl::OkStatus();
     });
 

@@ -20,6 +20,7 @@
 #include "server/service/reception.h"
 #include "server/service/sessions.h"
 #include "server/service/socket_file.h"
+#include "server/service/spec_requests.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -102,11 +103,16 @@ absl::Status RunDaemon(const DaemonOptions& options) {
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
       ControlServer::Create(loop, table, limits);
   if (!control.ok()) return control.status();
-  Reception reception(loop, absl::Milliseconds(limits.first_bytes_timeout_ms()),
-                      {[&](Visitor visitor) { (*control)->Adopt(std::move(visitor)); },
-                       [&](Visitor visitor, const ring::ParsedRequest& request) {
-                         sessions.Attach(std::move(visitor), request);
-                       }});
+  SpecRequests specs(loop, table);
+  Reception reception(
+      loop, absl::Milliseconds(limits.first_bytes_timeout_ms()),
+      {[&](Visitor visitor) { (*control)->Adopt(std::move(visitor)); },
+       [&](Visitor visitor, const ring::ParsedRequest& request) {
+         sessions.Attach(std::move(visitor), request);
+       },
+       [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
+         specs.Serve(std::move(visitor), request, std::move(file));
+       }});
   const std::set<uid_t> allowed(config.allowed_uids().begin(), config.allowed_uids().end());
   absl::StatusOr<std::unique_ptr<Listener>> listener =
       Listener::Create(loop, (*socket)->fd(), allowed,

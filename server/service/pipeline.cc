@@ -81,6 +81,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
   }
   result.set_batch_rows(plan.batch_rows());
   result.set_cursor(plan.DescribeCursor());
+  result.set_structure(plan.structure());
   result.set_endless(plan.endless());
   result.set_slot_bytes(plan.slot_bytes());
   result.set_slots(checked.slots);

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,6 +15,39 @@ namespace {
 
 // RFC 9113, section 3.4.
 constexpr absl::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+// Reads a whole request that was peeked at, for the descriptor that came with it; further ones are closed.
+ring::Descriptor TakeRequest(int fd) {
+  constexpr size_t kMaxDescriptors = 4;  // what does not fit is closed by the kernel
+  uint8_t bytes[sizeof(ring::AttachRequest)];
+  iovec part = {bytes, sizeof bytes};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ring::Descriptor file;
+  // A request in pieces is read piece by piece: a read ends where descriptors were sent.
+  while (part.iov_len > 0) {
+    message.msg_controllen = sizeof control;
+    const ssize_t count = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (count <= 0) break;
+    part.iov_base = static_cast<uint8_t*>(part.iov_base) + count;
+    part.iov_len -= count;
+    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
+      if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+      const size_t received = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < received; ++i) {
+        int received_fd;
+        std::memcpy(&received_fd, CMSG_DATA(head) + i * sizeof(int), sizeof received_fd);
+        ring::Descriptor owned(received_fd);
+        if (!file) file = std::move(owned);
+      }
+    }
+  }
+  return file;
+}
 
 }  // namespace
 
@@ -66,8 +100,12 @@ void Reception::Listen(Ordinal ordinal) {
       return;
     case ring::ParseState::kRequest: {
       Visitor visitor = Release(ordinal);
-      recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-      destinations_.attach(std::move(visitor), request);
+      ring::Descriptor file = TakeRequest(fd);
+      if (request.operation == ring::Operation::kAttach) {
+        destinations_.attach(std::move(visitor), request);
+      } else {
+        destinations_.spec(std::move(visitor), request, std::move(file));
+      }
       return;
     }
     case ring::ParseState::kRefused: {

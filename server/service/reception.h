@@ -1,5 +1,5 @@
-// Finds out what a new connection wants by its first bytes: gRPC (an HTTP/2 preface) or to attach
-// to a ring. A visitor who says nothing, or half of something, keeps nobody else waiting and is
+// Finds out what a new connection wants by its first bytes: gRPC (an HTTP/2 preface), to attach to a
+// ring, or something about a spec. A visitor who says nothing, or half of something, keeps nobody else waiting and is
 // shown out after a time.
 //
 // Threads:  the event loop's.
@@ -27,6 +27,8 @@ class Reception {
     std::function<void(Visitor)> control;
     // The request has been read.
     std::function<void(Visitor, const ring::ParsedRequest&)> attach;
+    // Any other operation; the memory file that came along, if any.
+    std::function<void(Visitor, const ring::ParsedRequest&, ring::Descriptor)> spec;
   };
 
   Reception(EventLoop& loop, absl::Duration timeout, Destinations destinations)

@@ -85,10 +85,42 @@ TEST_CASE("hostile requests are refused") {
   SECTION("long name") { request.pipeline_bytes = 129; }
   SECTION("huge name") { request.pipeline_bytes = UINT32_MAX; }
   SECTION("long group") { request.group_bytes = 65; }
-  SECTION("operation") { request.operation = 2; }
+  SECTION("operation") { request.operation = 5; }
+  SECTION("no operation") { request.operation = 0; }
   SECTION("flags") { request.flags = 1; }
+  SECTION("flags of a create") {
+    request.operation = 2;
+    request.flags = 2;
+  }
+  SECTION("a delete without a name") {
+    request.operation = 4;
+    request.pipeline_bytes = 0;
+  }
+  SECTION("a spec beyond the limit") {
+    request.operation = 2;
+    request.part_bytes[0] = kMaxPartsBytes + 1;
+  }
+  SECTION("parts whose sum wraps") {
+    request.operation = 2;
+    request.part_bytes[0] = request.part_bytes[1] = 1u << 31;
+  }
   SECTION("size") { request.request_bytes = 255; }
   CHECK(Parse(BytesOf(request)).state == ParseState::kRefused);
+}
+
+TEST_CASE("a request about a spec") {
+  AttachRequest request = EncodeRequest("", "");
+  request.operation = static_cast<uint32_t>(Operation::kCreate);
+  request.flags = kRequestTemporary;
+  request.part_bytes[0] = 17;
+  request.part_bytes[3] = kMaxPartsBytes - 17;
+  const Parsed parsed = Parse(BytesOf(request));
+  REQUIRE(parsed.state == ParseState::kRequest);
+  CHECK(parsed.request.operation == Operation::kCreate);
+  CHECK(parsed.request.temporary);
+  CHECK(parsed.request.pipeline.empty());
+  CHECK(parsed.request.part_bytes[0] == 17);
+  CHECK(parsed.request.part_bytes[3] == kMaxPartsBytes - 17);
 }
 
 TEST_CASE("random bytes never get through unless they are a request") {

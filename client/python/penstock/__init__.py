@@ -2,11 +2,24 @@
 
     import penstock
 
-    for batch in penstock.attach("chess"):
+    for batch in penstock.attach("chess"):  # a pipeline of a running penstockd
         train(batch["board"], batch["score"])
+
+    dataset = penstock.TFRecordDataset("chess/*.tfrecord").shuffle(10_000, seed=7)  # one declared here
+    for record in dataset.batch(64):
+        ...
 """
 
+import numpy as _np
+
+from penstock import functions, image, io
+
 from penstock._core import Loader, abi_version, default_socket, version
+from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
+from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock._daemon import stop_private_daemon
+from penstock._dataset import AUTOTUNE, Dataset
+from penstock._dtypes import string
 from penstock._errors import (
     AbortedError,
     AlreadyExistsError,
@@ -26,26 +39,48 @@ from penstock._errors import (
     UnimplementedError,
     UnknownError,
 )
+from penstock._iterator import DatasetIterator
+from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
+from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from penstock._trace import Tensor, TraceError
+
+bool = _np.bool_
+int8, int16, int32, int64 = _np.int8, _np.int16, _np.int32, _np.int64
+uint8, uint16, uint32, uint64 = _np.uint8, _np.uint16, _np.uint32, _np.uint64
+float32, float64 = _np.float32, _np.float64
 
 __version__ = version()
 
 __all__ = [
+    "AUTOTUNE",
     "AbortedError",
     "AlreadyExistsError",
     "CancelledError",
     "DataLossError",
+    "Dataset",
+    "DatasetIterator",
     "DeadlineExceededError",
     "Error",
     "FailedPreconditionError",
+    "FilesDataset",
+    "FixedLengthRecordDataset",
+    "INFINITE_CARDINALITY",
     "InternalError",
     "InvalidArgumentError",
     "Loader",
     "NotFoundError",
+    "Options",
     "OutOfRangeError",
     "PermissionDeniedError",
     "RaggedTensor",
     "ResourceExhaustedError",
+    "TFRecordDataset",
+    "Tensor",
+    "TensorSpec",
+    "TextLineDataset",
+    "TraceError",
+    "UNKNOWN_CARDINALITY",
     "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
@@ -53,6 +88,21 @@ __all__ = [
     "abi_version",
     "attach",
     "default_socket",
+    "float32",
+    "float64",
+    "functions",
+    "image",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "io",
+    "stop_private_daemon",
+    "string",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
     "version",
 ]
 

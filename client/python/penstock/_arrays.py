@@ -1,0 +1,80 @@
+"""Arrays of this process as tensors of a spec: from_tensors and from_tensor_slices.
+
+Small ones are written into the spec. Larger ones go into a memory file, which the daemon maps; an array
+that np.load has mapped from a .npy file is read from that file.
+"""
+
+import os
+import weakref
+
+import numpy as np
+
+from penstock import _textproto
+
+_MAX_INLINE_BYTES = 16 << 10
+_NUMBERS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16".split()
+
+
+class MemoryArray:
+    """A copy of an array in a memory file, in the .npy format."""
+
+    __slots__ = ("_fd", "__weakref__")
+
+    def __init__(self, array):
+        self._fd = os.memfd_create("penstock-array", os.MFD_CLOEXEC)
+        # Not in a forked child, whose descriptor is another one of the same number: it lives as long.
+        weakref.finalize(self, os.close, self._fd).atexit = False
+        with open(self._fd, "wb", closefd=False) as file:
+            np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+    def spec_value(self):
+        return f"/proc/{os.getpid()}/fd/{self._fd}"
+
+
+def _as_array(value, what):
+    array = value if isinstance(value, np.ndarray) else None
+    if array is None:
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], (str, bytes)):
+            array = np.array(value, object)
+        elif isinstance(value, (str, bytes)):
+            array = np.empty((), object)
+            array[()] = value
+        elif hasattr(value, "toarray") or hasattr(value, "cpu"):
+            raise TypeError(f"{what} is a {type(value).__name__}; give a NumPy array")
+        else:
+            array = np.asarray(value)
+            # As tf.data takes Python's numbers, but for their width: int32 and float32 there.
+    if array.dtype.kind not in "OSU" and array.dtype.name not in _NUMBERS:
+        raise TypeError(f"{what} is of type {array.dtype.name}, which no tensor has")
+    return array
+
+
+def _file_of(array):
+    """The .npy file that `array` is the whole of, or None."""
+    if not isinstance(array, np.memmap) or not str(array.filename or "").endswith(".npy"):
+        return None
+    whole = np.load(array.filename, mmap_mode="r")
+    same = (whole.shape, whole.dtype, whole.offset) == (array.shape, array.dtype, array.offset)
+    return os.path.abspath(array.filename) if same and array.flags.c_contiguous else None
+
+
+def tensor_values(name, value, what):
+    """A TensorValues message for an array, and the array."""
+    array = _as_array(value, what)
+    name = None if name is None else ("name", name)
+    head = [name] if name else []
+    if array.dtype.kind in "OSU":
+        strings = [item.encode() if isinstance(item, str) else item for item in array.ravel().tolist()]
+        wrong = next((item for item in strings if not isinstance(item, bytes)), None)
+        if wrong is not None:
+            raise TypeError(f"{what} holds a {type(wrong).__name__} among strings")
+        return _textproto.Message(*head, ("shape", list(array.shape) or None), ("string_value", strings)), array
+    path = _file_of(array)
+    dtype = array.dtype.name
+    if path is not None:
+        return _textproto.Message(*head, ("dtype", dtype), ("npy", path)), array
+    if array.nbytes > _MAX_INLINE_BYTES or array.size == 0 or dtype == "bfloat16":
+        return _textproto.Message(*head, ("dtype", dtype), ("npy", MemoryArray(array))), array
+    field = {"i": "int_value", "b": "int_value", "u": "uint_value"}.get(array.dtype.kind, "value")
+    values = [int(item) for item in array.ravel()] if field != "value" else [float(item) for item in array.ravel()]
+    return _textproto.Message(*head, ("dtype", dtype), ("shape", list(array.shape) or None), (field, values)), array

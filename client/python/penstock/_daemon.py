@@ -1,0 +1,185 @@
+"""The private penstockd of this process: started when a dataset needs one, gone when the process is.
+
+All datasets of a process share it. It watches the process by a pidfd, so that it ends after kill -9
+too; it has a session of its own, so that Ctrl-C in a terminal does not reach it. A forked child
+starts one of its own.
+"""
+
+import atexit
+import os
+import sys
+import threading
+
+from penstock import _errors
+
+
+def find_program():
+    """The path of penstockd: $PENSTOCKD, beside the package, where pip puts programs, or on PATH."""
+    import shutil
+    import sysconfig
+
+    given = os.environ.get("PENSTOCKD")
+    if given:
+        if not os.access(given, os.X_OK):
+            raise _errors.NotFoundError(f"PENSTOCKD is no program that may be run: {given}")
+        return given
+    package = os.path.dirname(os.path.abspath(__file__))
+    folders = [
+        os.path.join(package, "bin"),
+        sysconfig.get_path("scripts"),
+        os.path.dirname(sys.executable),
+        # `pip install --target FOLDER` and --prefix, and the build folder.
+        os.path.join(os.path.dirname(package), "bin"),
+        os.path.join(package, *[os.pardir] * 4, "bin"),
+        os.path.join(package, *[os.pardir] * 2, "bin"),
+    ]
+    for folder in folders:
+        program = os.path.join(folder or "", "penstockd")
+        if folder and os.access(program, os.X_OK):
+            return os.path.normpath(program)
+    program = shutil.which("penstockd")
+    if program is None:
+        raise _errors.NotFoundError(
+            "no penstockd: it is neither beside the package, nor beside Python, nor on PATH; install the wheel "
+            "again (pip install .), or set PENSTOCKD to its path"
+        )
+    return program
+
+
+class _Daemon:
+    def __init__(self):
+        import subprocess
+        import tempfile
+
+        # Not below TMPDIR if that is long: a socket's path has at most 107 bytes.
+        folder = tempfile.mkdtemp(prefix="penstock-")
+        if len(folder) > 80:
+            os.rmdir(folder)
+            folder = tempfile.mkdtemp(prefix="penstock-", dir="/tmp")
+        self.folder = folder
+        self.socket = os.path.join(folder, "penstock.sock")
+        program = find_program()
+        # A pidfd stays this process' own, whatever forks; where the kernel has none, a pipe that every
+        # child would have to close.
+        closing = []
+        try:
+            owner = os.pidfd_open(os.getpid())
+            self._owner = None
+        except OSError:
+            owner, self._owner = os.pipe()
+        closing.append(owner)
+        ready, ready_end = os.pipe()
+        closing.append(ready_end)
+        try:
+            self.process = subprocess.Popen(
+                [program, "--socket", self.socket, "--log-level", "error", "--exit-with-parent", str(owner),
+                 "--ready-fd", str(ready_end)],
+                pass_fds=(owner, ready_end),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            os.close(ready)
+            os.rmdir(folder)
+            raise _errors.UnavailableError(f"cannot start {program}: {error.strerror}") from None
+        finally:
+            for fd in closing:
+                os.close(fd)
+        with open(ready, "rb") as file:
+            if file.read(1) != b"\n":
+                code = self.process.wait()
+                self._remove_folder()
+                raise _errors.UnavailableError(
+                    f"{program} ended while it started, with exit status {code}; what it says stands above"
+                )
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def wait(self, seconds):
+        """Waits for its end, at most so long."""
+        import subprocess
+
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+
+    def stop(self):
+        self.process.terminate()
+        self.wait(10)
+        if self.alive():
+            self.process.kill()
+            self.process.wait()
+        self._remove_folder()
+
+    def forget(self):
+        """In a forked child: the daemon is the parent's."""
+        if self._owner is not None:
+            os.close(self._owner)
+        # It is not this process' child, so that its end is not to be waited for.
+        self.process.returncode = 0
+
+    def _remove_folder(self):
+        import shutil
+
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_lock = threading.Lock()
+_daemon = None
+
+
+def private_socket():
+    """The socket of this process' daemon, which is started if there is none."""
+    global _daemon
+    with _lock:
+        if _daemon is not None and not _daemon.alive():
+            # Killed; pipelines that it ran have failed.
+            _daemon._remove_folder()
+            _daemon = None
+        if _daemon is None:
+            _daemon = _Daemon()
+        return _daemon.socket
+
+
+def with_private_daemon(function):
+    """function(socket), and once more with a new daemon where the one that was there has died."""
+    socket = private_socket()
+    try:
+        return function(socket)
+    except _errors.UnavailableError:
+        daemon = _daemon
+        if daemon is not None and daemon.socket == socket:
+            # Its descriptors are closed a moment before its end can be waited for.
+            daemon.wait(2)
+            if daemon.alive():
+                raise
+        return function(private_socket())
+
+
+def stop_private_daemon():
+    """Ends it now; the next dataset starts another one."""
+    global _daemon
+    with _lock:
+        daemon, _daemon = _daemon, None
+    if daemon is not None:
+        daemon.stop()
+
+
+def private_process():
+    """The daemon's process id, or None."""
+    return _daemon.process.pid if _daemon is not None else None
+
+
+def _after_fork():
+    global _daemon, _lock
+    _lock = threading.Lock()
+    daemon, _daemon = _daemon, None
+    if daemon is not None:
+        daemon.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(stop_private_daemon)

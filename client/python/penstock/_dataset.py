@@ -1,0 +1,575 @@
+"""penstock.Dataset: tf.data's names over the native engine.
+
+A Dataset is a chain of stages and never changes; its methods give longer ones. Nothing runs before
+an iteration. To add an op: a method that returns self._then(op, fields, …), with the fields of its
+message in proto/penstock/v1/ops.proto.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Dict, Optional, Union
+
+import numpy as np
+
+from penstock import _cardinality, _control, _daemon, _dtypes, _errors, _program, _structure, _trace
+from penstock._cardinality import INFINITE, UNKNOWN
+from penstock._iterator import DatasetIterator
+from penstock._options import Options, TensorSpec
+from penstock._stage import Nested, Seed, Spec, Stage, user_line
+
+AUTOTUNE = -1
+
+# The structure is asked of the daemon when it is needed.
+_ASK = object()
+
+_NOT_YET = """
+assert_cardinality bucket_by_sequence_length cache choose_from_datasets counter csv dense_to_ragged_batch
+dense_to_sparse_batch flat_map get_single_element group_by_window interleave load padded_batch ragged_batch random
+rebatch reduce rejection_resample sample_from_datasets save scan snapshot sparse_batch unique window
+""".split()
+
+
+class _Type(type):
+    def __getattr__(cls, name):
+        raise AttributeError(_no_attribute(cls.__name__, name))
+
+
+def _no_attribute(owner, name):
+    if name in _NOT_YET:
+        return f"{owner}.{name} is not built yet; docs/python.md lists what is"
+    return f"{owner} has no attribute {name!r}"
+
+
+def _integer(value, what):
+    """An int of a size or a count; NumPy's will do."""
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        return int(np.asarray(value)[()].__index__())
+    except (TypeError, AttributeError):
+        raise TypeError(f"{what} is an integer, not {value!r}") from None
+
+
+def _optional(value, what):
+    return None if value is None else _integer(value, what)
+
+
+class Dataset(metaclass=_Type):
+    """A sequence of elements, each a nest of dicts and tuples of tensors, as tf.data.Dataset.
+
+    Iterating gives NumPy arrays over the daemon's memory, read-only and without a copy (penstock.attach
+    says which kinds there are). Each `for` is a pass of its own from the beginning, with shuffles of
+    their own unless reshuffle_each_iteration is False.
+
+    The order depends on the files, the ops and their seeds alone. Arguments that tune tf.data's
+    runtime (num_parallel_calls, AUTOTUNE, deterministic) are accepted and have no effect: all cores
+    work, and deterministic=False is not faster here.
+
+    Errors of the daemon name the line that made the stage; they are raised by the first iteration, by
+    element_spec and by whatever else asks for types.
+    """
+
+    def __init__(self, stages, structure, cardinality=UNKNOWN, options=None):
+        self._stages = tuple(stages)
+        self._known_structure = structure
+        self._count = cardinality
+        self._options = options or Options()
+        self._described = None
+
+    def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None):
+        """This dataset with one more stage.
+
+        Args:
+          fields: pairs of the message's field and its value; None leaves it out.
+          structure: of the elements behind it; by default as before.
+        """
+        structure = self._known_structure if structure is ... else structure
+        stages = (*self._stages, Stage(op, fields, name))
+        return Dataset(stages, structure, cardinality, self._options)
+
+    # --- sources ---
+
+    @staticmethod
+    def range(*args: int, output_type: Any = np.int64, name: Optional[str] = None) -> Dataset:
+        """range(stop), range(start, stop[, step]): one int64 each, of shape ()."""
+        if not 1 <= len(args) <= 3:
+            raise TypeError(f"range takes 1 to 3 integers, not {len(args)}")
+        numbers = [_integer(value, "an argument of range") for value in args]
+        start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+        step = numbers[2] if len(numbers) == 3 else 1
+        if step == 0:
+            raise ValueError("range's step is not 0")
+        fields = [("start", start or None), ("stop", stop), ("step", None if step == 1 else step)]
+        dataset = Dataset([Stage("range", fields, name)], None, _cardinality.of_range(start, stop, step))
+        output_type = _dtypes.as_dtype(output_type)
+        return dataset if output_type == np.int64 else dataset.map(lambda x: x.astype(output_type))
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: Optional[str] = None) -> Dataset:
+        """One element: a nest of dicts and tuples of arrays, numbers and strings."""
+        return _from_arrays("from_tensors", tensors, name)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: Optional[str] = None) -> Dataset:
+        """Element i is slice i of each array of a nest along its first axis, which all have in common.
+
+        Numbers keep NumPy's types: a list of Python's gives int64 or float64, where TensorFlow has int32 and
+        float32. Arrays are copied once, unless np.load(…, mmap_mode="r") has mapped them from a .npy file.
+        """
+        return _from_arrays("from_tensor_slices", tensors, name)
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: Optional[bool] = None, seed: Optional[int] = None, name: Optional[str] = None
+    ) -> Dataset:
+        """The paths of files, one string each.
+
+        Args:
+          file_pattern: a path, a glob, or a list of them.
+          shuffle: whether they come in a random order, the default, or in the byte order of the names.
+        """
+        from penstock import _readers
+
+        shuffle = True if shuffle is None else bool(shuffle)
+        seeds = [("seed", Seed(_optional(seed, "seed")))] if shuffle else [("shuffle", False)]
+        return Dataset([Stage("list_files", [("files", _readers.files_of(file_pattern)), *seeds], name)], None)
+
+    @staticmethod
+    def from_generator(*args: Any, **kwargs: Any) -> Dataset:
+        """Refused: a Python generator cannot run in the daemon."""
+        raise _errors.UnimplementedError(
+            "from_generator would run Python in the data path; write what the generator yields once, with "
+            "`penstock write OUT.tfrecord --jsonl FILE` (a JSON object a line), and read it with TFRecordDataset"
+        )
+
+    # --- order ---
+
+    def shuffle(
+        self,
+        buffer_size: int,
+        seed: Optional[int] = None,
+        reshuffle_each_iteration: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Draws each element from a buffer of `buffer_size` waiting ones.
+
+        Args:
+          buffer_size: at least 1.
+          seed: int64, of the first pass; the following ones have seeds that are derived from it. Without
+            one the order differs from process to process.
+          reshuffle_each_iteration: whether each pass and each epoch of `repeat` has another order. Default
+            True.
+        """
+        return self._then(
+            "shuffle",
+            [("buffer_size", _integer(buffer_size, "buffer_size")), *_seed_fields(seed, reshuffle_each_iteration)],
+            cardinality=self._count,
+            name=name,
+        )
+
+    def global_shuffle(
+        self, seed: Optional[int] = None, reshuffle_each_iteration: Optional[bool] = None, name: Optional[str] = None
+    ) -> Dataset:
+        """Permutes all records of TFRecord files, which are not compressed; directly behind them.
+
+        No buffer and no time to fill one. Builds the files' index where it is missing.
+        """
+        fields = [*_seed_fields(seed, reshuffle_each_iteration), ("global", True)]
+        return self._then("shuffle", fields, cardinality=self._count, name=name)
+
+    def repeat(self, count: Optional[int] = None, name: Optional[str] = None) -> Dataset:
+        """Repeats the elements `count` times; None or -1: without end."""
+        count = _optional(count, "count")
+        cardinality = _cardinality.of_repeat(self._count, -1 if count is None else count)
+        return self._then("repeat", [("count", count)], cardinality=cardinality, name=name)
+
+    def take(self, count: int, name: Optional[str] = None) -> Dataset:
+        """The first `count` elements; -1: all."""
+        count = _integer(count, "count")
+        return self._then("take", [("count", count)], cardinality=_cardinality.of_take(self._count, count), name=name)
+
+    def skip(self, count: int, name: Optional[str] = None) -> Dataset:
+        """All but the first `count` elements; -1: none."""
+        count = _integer(count, "count")
+        return self._then("skip", [("count", count)], cardinality=_cardinality.of_skip(self._count, count), name=name)
+
+    def shard(self, num_shards: int, index: int, name: Optional[str] = None) -> Dataset:
+        """Every num_shards-th element, from number `index` on."""
+        num_shards, index = _integer(num_shards, "num_shards"), _integer(index, "index")
+        if not 0 <= index < num_shards:
+            raise ValueError(f"index is from 0 to num_shards - 1: {index} of {num_shards}")
+        return self._then(
+            "shard",
+            [("num_shards", num_shards), ("index", index)],
+            cardinality=_cardinality.of_shard(self._count, num_shards, index),
+            name=name,
+        )
+
+    def enumerate(self, start: int = 0, name: Optional[str] = None) -> Dataset:
+        """Pairs (number, element); the numbers are int64 and begin with `start` in each pass."""
+        return self._then(
+            "enumerate",
+            [("start", _integer(start, "start") or None)],
+            structure=(None, self._structure),
+            cardinality=self._count,
+            name=name,
+        )
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: Optional[str] = None) -> Dataset:
+        """Tuples of the elements of several datasets, until the shortest ends.
+
+        Args:
+          *args: datasets, or one nest of dicts and tuples of them, whose structure the elements take.
+        """
+        nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        nest = tuple(nest) if isinstance(nest, list) else nest
+        structure, inputs = _structure.flatten(nest, lambda value: isinstance(value, Dataset), "the argument of zip")
+        if len(inputs) == 1:
+            if structure is None:
+                return inputs[0]
+            is_tuple = isinstance(inputs[0]._structure, tuple)
+            return inputs[0].map(lambda *parts: _structure.fill(structure, iter([parts if is_tuple else parts[0]])))
+        stage = Stage("zip", [("input", [Nested(dataset._stages) for dataset in inputs[1:]])], name)
+        zipped = Dataset(
+            [*inputs[0]._stages, stage],
+            tuple(dataset._structure for dataset in inputs),
+            _cardinality.of_zip([dataset._count for dataset in inputs]),
+            _merged_options(inputs),
+        )
+        if structure == (None,) * len(inputs):
+            return zipped
+        return zipped.map(lambda *elements: _structure.fill(structure, iter(elements)))
+
+    def concatenate(self, dataset: Dataset, name: Optional[str] = None) -> Dataset:
+        """The elements of this dataset, then those of `dataset`, which are of the same types."""
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"concatenate takes a Dataset, not {type(dataset).__name__}")
+        if self._structure != dataset._structure:
+            raise TypeError(
+                f"the elements of concatenated datasets have one structure: {_shown(self._structure)} and "
+                f"{_shown(dataset._structure)}"
+            )
+        joined = self._then(
+            "concatenate",
+            [("input", [Nested(dataset._stages)])],
+            cardinality=_cardinality.of_concatenate(self._count, dataset._count),
+            name=name,
+        )
+        joined._options = self._options.merge(dataset._options)
+        return joined
+
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: Optional[int] = None,
+        deterministic: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Joins `batch_size` elements along a new first axis.
+
+        Args:
+          drop_remainder: whether a last batch of fewer elements is left out.
+        """
+        size = _integer(batch_size, "batch_size")
+        if size < 1:
+            raise ValueError(f"batch_size is at least 1: {size}")
+        return self._then(
+            "batch",
+            [("batch_size", size), ("drop_remainder", bool(drop_remainder) or None)],
+            cardinality=_cardinality.of_batch(self._count, size, drop_remainder),
+            name=name,
+        )
+
+    def prefetch(self, buffer_size: int, name: Optional[str] = None) -> Dataset:
+        """At the end: the number of elements that are held ready. Elsewhere, and with AUTOTUNE, no effect."""
+        size = _integer(buffer_size, "buffer_size")
+        if size < 1:
+            return self
+        return self._then("prefetch", [("buffer_size", size)], cardinality=self._count, name=name)
+
+    # --- work ---
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Optional[int] = None,
+        deterministic: Optional[bool] = None,
+        synchronous: Optional[bool] = None,
+        use_unbounded_threadpool: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Computes new elements from each element.
+
+        `map_func` is called once, now, with stand-ins for the tensors; what it does to them with operators,
+        NumPy's functions, penstock.image and penstock.io becomes a native program. docs/python.md says
+        what can be traced.
+
+        Args:
+          map_func: gets the element, or the parts of a tuple as several arguments; returns the new one:
+            tensors and constants in a nest of dicts and tuples.
+
+        Raises:
+          TraceError: `map_func` does something that has no native form; it names the line.
+        """
+        line = user_line()
+        structure = self._structure
+        trace, result = self._call(map_func)
+        stages, structure = _program.build(trace, result, structure, name, line)
+        return Dataset((*self._stages, *stages), structure, self._count, self._options)
+
+    def parse_example(
+        self,
+        features: Dict[str, Any],
+        num_parallel_calls: Optional[int] = None,
+        deterministic: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Parses each element, a serialized tf.train.Example, into a dict.
+
+        Args:
+          features: a dict from keys to penstock.io.FixedLenFeature.
+        """
+        from penstock import io
+
+        stage = io.example_stage(features, name)
+        structure = {key: None for key in features}
+        return Dataset((*self._stages, stage), structure, self._count, self._options)
+
+    # --- where values decide the order ---
+
+    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
+        """The elements for which `predicate`, traced as in map, is true."""
+        return self._where("filter", predicate, name)
+
+    def take_while(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
+        """The elements before the first for which `predicate`, traced as in map, is false."""
+        return self._where("take_while", predicate, name)
+
+    def unbatch(self, name: Optional[str] = None) -> Dataset:
+        """An element of each row of the tensors' first axis, which all of them have in common."""
+        return self._then("unbatch", [], name=name)
+
+    def ignore_errors(
+        self,
+        log_warning: bool = False,
+        name: Optional[str] = None,
+        *,
+        max_skipped: Optional[int] = None,
+        max_skipped_fraction: Optional[float] = None,
+    ) -> Dataset:
+        """Leaves out elements on which a stage before this one fails; `penstock skipped` lists them.
+
+        Args:
+          max_skipped: more of them in a pass are an error.
+          max_skipped_fraction: a larger part of all elements is an error.
+        """
+        fields = [
+            ("max_skipped", _optional(max_skipped, "max_skipped")),
+            ("max_skipped_fraction", None if max_skipped_fraction is None else float(max_skipped_fraction)),
+        ]
+        return self._then("ignore_errors", fields, name=name)
+
+    # --- the rest of tf.data's interface ---
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """transformation_func(self), which gives a Dataset."""
+        dataset = transformation_func(self)
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"transformation_func gives a Dataset, not {type(dataset).__name__}")
+        return dataset
+
+    def options(self) -> Options:
+        """A penstock.Options."""
+        return self._options
+
+    def with_options(self, options: Any, name: Optional[str] = None) -> Dataset:
+        """Accepts penstock.Options; those of TensorFlow have no effect."""
+        if not isinstance(options, Options):
+            options = Options()
+        return Dataset(self._stages, self._known_structure, self._count, self._options.merge(options))
+
+    def cardinality(self) -> int:
+        """The number of elements, or penstock.INFINITE_CARDINALITY, or penstock.UNKNOWN_CARDINALITY."""
+        return self._count
+
+    def __len__(self) -> int:
+        if self._count == INFINITE:
+            raise TypeError("the dataset is infinite")
+        if self._count == UNKNOWN:
+            raise TypeError("the dataset's length is unknown: its files would have to be read")
+        return self._count
+
+    def __bool__(self):
+        return True
+
+    @property
+    def element_spec(self) -> Any:
+        """The element's structure with a TensorSpec for each tensor. Asks the daemon."""
+        pipeline = self._describe()
+        return _structure.fill(_structure.from_json(pipeline["structure"]), iter(_specs(pipeline)))
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self)
+
+    def as_numpy_iterator(self) -> DatasetIterator:
+        """The same as iter(dataset)."""
+        return iter(self)
+
+    def loader(
+        self,
+        socket: Optional[str] = None,
+        name: Optional[str] = None,
+        group: str = "default",
+        timeout: Optional[float] = None,
+    ) -> DatasetIterator:
+        """Runs the dataset in a daemon that other processes use too.
+
+        Args:
+          socket: the daemon's; by default the one of penstock.default_socket().
+          name: the pipeline's there, which stays until `penstock delete NAME`; other processes read it with
+            penstock.attach(name). Without one it is deleted with the iterator.
+          group, timeout: as penstock.attach.
+
+        Returns:
+          A DatasetIterator, whose seeds are the dataset's own in every pass.
+
+        Raises:
+          AlreadyExistsError: on the first element, when there is a pipeline of that name.
+        """
+        from penstock import _core
+
+        return DatasetIterator(self, socket or _core.default_socket(), name, group, timeout, first_pass=True)
+
+    def spec_text(self, name: Optional[str] = None) -> str:
+        """The pipeline as the text of a PipelineSpec, for `penstock create` and `penstock run`."""
+        return Spec(self._stages, name, self._options.workers).text
+
+    to_textproto = spec_text
+
+    def save_spec(self, path: Union[str, os.PathLike], name: Optional[str] = None) -> None:
+        """Writes spec_text to a file; the pipeline's name is by default that of the file."""
+        if name is None:
+            name = os.path.basename(os.fspath(path)).partition(".")[0]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.spec_text(name))
+
+    def explain(self) -> str:
+        """What the daemon makes of it: stages, fused programs and memory, in words."""
+        spec = Spec(self._stages, None, self._options.workers)
+        return _validate(spec)[1]
+
+    def __repr__(self):
+        stages = " | ".join(stage.name or stage.op for stage in self._stages)
+        structure = "" if self._known_structure is _ASK else f", elements {_shown(self._known_structure)}"
+        return f"<{type(self).__name__} {stages}{structure}>"
+
+    def __getattr__(self, name):
+        raise AttributeError(_no_attribute(type(self).__name__, name))
+
+    # --- what others of this package use ---
+
+    def _call(self, function):
+        """A trace and what `function` returns for its element, whose parts it gets if that is a tuple."""
+        trace = _trace.Trace(self)
+        element = trace.tensors_of(self._structure)
+        return trace, function(*element) if isinstance(element, tuple) else function(element)
+
+    def _where(self, op, predicate, name):
+        line = user_line()
+        trace, result = self._call(predicate)
+        stage = _program.condition_stage(op, trace, result, name, line)
+        return Dataset((*self._stages, stage), self._known_structure, UNKNOWN, self._options)
+
+    @property
+    def _structure(self):
+        if self._known_structure is _ASK:
+            self._known_structure = _structure.from_json(self._describe()["structure"])
+        return self._known_structure
+
+    def _describe(self):
+        if self._described is None:
+            self._described = _validate(Spec(self._stages, None, self._options.workers))[0]
+        return self._described
+
+    def _type_of(self, trace, node):
+        """The TensorSpec of a value inside a function given to map."""
+        stages = (*self._stages, *_program.type_stages(trace, node, user_line()))
+        try:
+            pipeline, _ = _validate(Spec(stages))
+        except _errors.InvalidArgumentError as error:
+            raise _trace.TraceError(
+                f"the type of this value is not known while tracing ({error})", "use functions that need none"
+            ) from None
+        return _specs(pipeline)[0]
+
+
+def _seed_fields(seed, reshuffle):
+    reshuffle = True if reshuffle is None else bool(reshuffle)
+    return [
+        ("seed", Seed(_optional(seed, "seed"), reshuffle)),
+        ("reshuffle_each_iteration", None if reshuffle else False),
+    ]
+
+
+def _from_arrays(op, tensors, name):
+    from penstock import _arrays
+
+    if isinstance(tensors, list):
+        # TensorFlow makes one tensor of a list.
+        tensors = np.array(tensors, object) if tensors and isinstance(tensors[0], (str, bytes)) else np.asarray(tensors)
+    structure, values = _structure.flatten(tensors, lambda value: not isinstance(value, (dict, tuple)), f"{op}'s argument")
+    paths = _structure.paths(structure)
+    messages, arrays = [], []
+    for path, value in zip(paths, values):
+        message, array = _arrays.tensor_values(None if structure is None else path, value, f"{op}: {path}")
+        messages.append(message)
+        arrays.append(array)
+    count = 1
+    if op == "from_tensor_slices":
+        sizes = {array.shape[0] if array.ndim else None for array in arrays}
+        if len(sizes) != 1 or None in sizes:
+            shapes = ", ".join(f"{path} {array.shape}" for path, array in zip(paths, arrays))
+            raise ValueError(f"from_tensor_slices takes tensors whose first axes have one size: {shapes}")
+        count = sizes.pop()
+    is_flat = structure is None or isinstance(structure, dict) and all(inner is None for inner in structure.values())
+    given = structure if is_flat else {path: None for path in paths}
+    dataset = Dataset([Stage(op, [("tensor", messages)], name)], given, count)
+    return dataset if is_flat else dataset.map(lambda e: _structure.fill(structure, iter(e.values())))
+
+
+def _merged_options(datasets):
+    merged = Options()
+    for dataset in datasets:
+        merged = merged.merge(dataset._options)
+    return merged
+
+
+def _shown(structure):
+    if structure is None:
+        return "a tensor"
+    if isinstance(structure, tuple):
+        return f"({', '.join(map(_shown, structure))}{',' if len(structure) == 1 else ''})"
+    return "{" + ", ".join(key if inner is None else f"{key}: {_shown(inner)}" for key, inner in structure.items()) + "}"
+
+
+def _validate(spec):
+    try:
+        return _daemon.with_private_daemon(lambda socket: _control.validate(socket, "check", spec.text))
+    except _errors.Error as error:
+        raise type(error)(spec.explain(str(error))) from None
+
+
+def _specs(pipeline):
+    """A TensorSpec for each tensor, in order."""
+    return [
+        TensorSpec(
+            (None if int(size) < 0 else int(size) for size in tensor["shape"]),
+            _dtypes.from_control(tensor["dtype"]),
+            tensor["name"],
+            tensor["kind"][len("TENSOR_KIND_") :].lower(),
+        )
+        for tensor in pipeline["element"]
+    ]

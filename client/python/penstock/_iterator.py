@@ -1,0 +1,151 @@
+"""One pass over a dataset."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any, Dict
+
+from penstock import _control, _core, _daemon, _errors
+from penstock._stage import Spec
+
+_numbers = itertools.count(1)
+
+
+class DatasetIterator:
+    """The elements of one pass over a Dataset, in order; its own iterator and a context manager.
+
+    It runs a pipeline, in the process' private daemon or a given one, that is deleted when the
+    iterator is closed, let go of, or the process ends. Nothing starts before the first `next`.
+    Attributes that it lacks are those of the Loader (stats, step, epoch, rows).
+    """
+
+    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False):
+        self._dataset = dataset
+        self._socket = socket
+        self._name = name
+        self._group = group
+        self._timeout = timeout
+        self._first_pass = first_pass
+        self._state = None
+        self._spec = None
+        self._loader = None
+        self._connection = None
+        self._process = os.getpid()
+        self._closed = False
+
+    def __iter__(self) -> DatasetIterator:
+        return self
+
+    def __next__(self) -> Any:
+        loader = self._loader
+        if loader is None or self._process != os.getpid():
+            loader = self._start()
+        try:
+            return next(loader)
+        except _errors.Error as error:
+            raise type(error)(self._spec.explain(str(error))) from None
+
+    def __enter__(self) -> DatasetIterator:
+        return self
+
+    def __exit__(self, type, value, traceback):
+        self.close()
+
+    def __del__(self):
+        # Not when __init__ has failed.
+        if getattr(self, "_connection", None) is not None:
+            self.close()
+
+    def __getattr__(self, name):
+        if name.startswith("_") or not hasattr(_core.Loader, name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self._loader or self._start(), name)
+
+    def _make_spec(self, name):
+        options = self._dataset._options
+        if self._state is not None:
+            seeds = iter(self._state["seeds"])
+            return Spec(self._dataset._stages, name, options.workers, lambda seed: next(seeds, seed.given))
+        draw = (lambda seed: seed.base()) if self._first_pass else (lambda seed: seed.next())
+        return Spec(self._dataset._stages, name, options.workers, draw)
+
+    def _start(self):
+        if self._process != os.getpid():
+            raise _errors.FailedPreconditionError(
+                f"this iterator belongs to process {self._process}, which forked this one; make one here: iter(dataset)"
+            )
+        if self._closed:
+            raise _errors.FailedPreconditionError("the iterator is closed")
+        name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}"
+        self._spec = self._make_spec(name)
+        cursor = self._state["cursor"] if self._state is not None else b""
+
+        def run(socket):
+            _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None)
+            self._loader = _core.Loader(name, socket, self._group, self._timeout)
+
+        try:
+            if self._socket is None:
+                _daemon.with_private_daemon(run)
+            else:
+                run(self._socket)
+        except _errors.Error as error:
+            self._hang_up()
+            hint = ""
+            if isinstance(error, _errors.AlreadyExistsError):
+                hint = f"; to read what runs already: penstock.attach({name!r})"
+            raise type(error)(self._spec.explain(str(error)) + hint) from None
+        return self._loader
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The position behind the element taken last, for a checkpoint.
+
+        Returns:
+          A dict: "cursor" (bytes, at most 1,024), "step" (int; -1 before the first), and "seeds" (a
+          list of int), the seeds of this pass.
+        """
+        if self._spec is None:
+            self._start()
+        if self._loader.cursor:
+            position = self._loader.state_dict()
+        else:
+            position = {"cursor": b"", "step": -1} if self._state is None else dict(self._state)
+        return {"cursor": position["cursor"], "step": position["step"], "seeds": list(self._spec.seeds)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Goes to a position: the next element is the one behind it.
+
+        Args:
+          state: from state_dict(), of an iterator over an equal dataset, in this process or another.
+
+        Raises:
+          FailedPreconditionError, InvalidArgumentError: on the next element, when the dataset or its
+            files are others.
+        """
+        missing = {"cursor", "step", "seeds"} - set(state)
+        if missing:
+            raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
+        self._leave()
+        self._state = {"cursor": bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
+        self._spec = None
+
+    def close(self) -> None:
+        """Deletes the pipeline. Elements that are still in use stay valid."""
+        self._leave()
+        self._closed = True
+
+    def _leave(self):
+        loader, self._loader = self._loader, None
+        if loader is not None and self._process == os.getpid():
+            loader.close()
+        self._hang_up()
+
+    def _hang_up(self):
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self._process == os.getpid():
+            _control.hang_up(connection)
+        else:
+            connection.close()

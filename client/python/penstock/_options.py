@@ -1,0 +1,70 @@
+"""tf.data.Options and penstock.TensorSpec."""
+
+
+class Options:
+    """Accepted wherever tf.data's are, with any attribute: options.threading.private_threadpool_size = 4.
+
+    That one sets the number of worker threads. No other has an effect: order never depends on the
+    machine, and there is nothing to tune.
+    """
+
+    def __init__(self):
+        self.__dict__["_values"] = {}
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._values.setdefault(name, Options())
+
+    def __setattr__(self, name, value):
+        self._values[name] = value
+
+    @property
+    def workers(self):
+        """The number of worker threads, or None for the daemon's default."""
+        threading = self._values.get("threading")
+        size = threading._values.get("private_threadpool_size") if isinstance(threading, Options) else None
+        return size if isinstance(size, int) and size > 0 else None
+
+    def merge(self, other):
+        """These with the other's over them."""
+        merged = Options()
+        for values in (self._values, other._values):
+            for name, value in values.items():
+                before = merged._values.get(name)
+                both = isinstance(before, Options) and isinstance(value, Options)
+                merged._values[name] = before.merge(value) if both else value
+        return merged
+
+    def __repr__(self):
+        return f"Options({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
+
+
+class TensorSpec:
+    """The type of one tensor of an element.
+
+    Attributes:
+      shape: a tuple of the axes' sizes, None where only the data tells.
+      dtype: a NumPy dtype, penstock.string, or "bfloat16".
+      name: its path in the element.
+      kind: "dense", "string" or "ragged".
+    """
+
+    __slots__ = ("shape", "dtype", "name", "kind")
+
+    def __init__(self, shape, dtype, name=None, kind="dense"):
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.name = name
+        self.kind = kind
+
+    def __eq__(self, other):
+        if not isinstance(other, TensorSpec):
+            return NotImplemented
+        return (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, str(self.dtype)))
+
+    def __repr__(self):
+        return f"TensorSpec(shape={self.shape}, dtype={getattr(self.dtype, 'name', self.dtype)}, name={self.name!r})"

@@ -1,0 +1,196 @@
+"""From a traced graph to the stages that compute it."""
+
+import numpy as np
+
+from penstock import _structure, _textproto
+from penstock._registry import FUNCTIONS
+from penstock._stage import Stage
+from penstock._trace import _SYMBOLS, Tensor, TraceError, _quoted, is_identifier, to_node
+
+# Deeper texts are cut by a `let`; the daemon refuses them from 200 levels on.
+_MAX_DEPTH = 40
+_PREFIXES = {"negative": "-", "invert": "~"}
+
+
+class _Writer:
+    """Writes the expressions of one map."""
+
+    def __init__(self, outputs, features):
+        self.constants = []
+        self.lets = []
+        self._taken = {*features, *FUNCTIONS}
+        self._features = {
+            name: name if is_identifier(name) and name not in FUNCTIONS else f"feature({_quoted(name)})" for name in features
+        }
+        self._texts = {}
+        self._depths = {}
+        self._arrays = {}
+        for node, is_shared in self._needed(outputs):
+            text, depth = self._write(node)
+            if node.kind in ("call", "subscript") and (is_shared or depth > _MAX_DEPTH):
+                name = self._new_name("t")
+                self.lets.append(f"{name} = {_bare(text)}")
+                text, depth = name, 0
+            self._texts[node.number], self._depths[node.number] = text, depth
+
+    def text(self, node):
+        return _bare(self._texts[node.number])
+
+    def _needed(self, outputs):
+        """Pairs of a node and whether several use it, inputs first."""
+        uses = {}
+        nodes = {}
+        waiting = list(outputs)
+        while waiting:
+            node = waiting.pop()
+            uses[node.number] = uses.get(node.number, 0) + 1
+            if node.number not in nodes:
+                nodes[node.number] = node
+                waiting.extend(node.inputs)
+        return [(nodes[number], uses[number] > 1) for number in sorted(nodes)]
+
+    def _new_name(self, prefix):
+        number = len(self.lets) + len(self.constants) + 1
+        while f"{prefix}{number}" in self._taken:
+            number += 1
+        self._taken.add(f"{prefix}{number}")
+        return f"{prefix}{number}"
+
+    def _write(self, node):
+        inputs = [self._texts[input.number] for input in node.inputs]
+        depth = 1 + max((self._depths[input.number] for input in node.inputs), default=0)
+        if node.kind == "feature":
+            return self._features[node.value], 0
+        if node.kind == "text":
+            return (f"({node.value})" if node.value.startswith("-") else node.value), 0
+        if node.kind == "array":
+            return self._constant(node.value), 0
+        if node.kind == "subscript":
+            return f"{inputs[0]}[{node.value}]", depth
+        if node.value in _SYMBOLS and len(inputs) == 2 and not node.keywords:
+            return f"({inputs[0]} {_SYMBOLS[node.value]} {inputs[1]})", depth
+        if node.value in _PREFIXES and len(inputs) == 1:
+            return f"({_PREFIXES[node.value]}{inputs[0]})", depth
+        arguments = [_bare(text) for text in inputs] + [f"{key}={text}" for key, text in node.keywords]
+        return f"{node.value}({', '.join(arguments)})", depth
+
+    def _constant(self, array):
+        known = self._arrays.get(id(array))
+        if known is not None:
+            return known
+        name = self._arrays[id(array)] = self._new_name("c")
+        # A Python number that is not finite has no type of its own.
+        dtype = None if isinstance(array, float) and not isinstance(array, np.generic) else array.dtype.name
+        values = np.asarray(array).ravel().tolist()
+        is_int = dtype is not None and array.dtype.kind in "iub"
+        if is_int and max(values) >= 1 << 63:
+            raise TraceError("a constant of uint64 above 2^63 - 1", "there is no place for it in a spec")
+        self.constants.append(
+            _textproto.Message(
+                ("name", name),
+                ("int_value" if is_int else "value", [int(value) for value in values] if is_int else values),
+                ("dtype", dtype),
+                ("shape", list(np.shape(array)) or None),
+            )
+        )
+        return name
+
+
+def _bare(text):
+    """Without the parentheses around the whole of it."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for i, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[1:-1] if i == len(text) - 1 else text
+    return text
+
+
+def _map_stage(nodes, names, structure, features, name, line, op="map"):
+    writer = _Writer(nodes, features)
+    outs = [
+        f"{out if is_identifier(out) else _quoted(out)} = {writer.text(node)}" for out, node in zip(names, nodes)
+    ]
+    is_flat_dict = isinstance(structure, dict) and all(inner is None for inner in structure.values())
+    fields = [
+        ("constant", writer.constants),
+        ("let", writer.lets),
+        ("out", outs),
+        ("structure", None if is_flat_dict else _structure.to_json(structure)),
+    ]
+    return Stage(op, fields, name, line)
+
+
+def _is_tensor(value):
+    return isinstance(value, (Tensor, bool, int, float, np.generic, np.ndarray))
+
+
+def prefix_stages(trace, line):
+    """The stages in front of the map itself: those that parse."""
+    if trace.parse_stage is None:
+        return []
+    node, features = trace.before
+    stages = []
+    if not (node.kind == "feature" and features == ["value"]):
+        stages.append(_map_stage([node], ["value"], None, features, None, line))
+    return stages + [trace.parse_stage]
+
+
+def type_stages(trace, node, line):
+    """Stages whose element is one value, to ask for its type."""
+    if trace.parse_stage is not None and node.number <= trace.before[0].number:
+        return [_map_stage([node], ["value"], None, trace.before[1], None, line)]
+    return prefix_stages(trace, line) + [_map_stage([node], ["value"], None, trace.features, None, line)]
+
+
+def build(trace, result, structure_before, name, line):
+    """The stages for what a function has returned, and the structure of their elements."""
+    try:
+        structure, values = _structure.flatten(result, _is_tensor, "the result of the function given to map")
+    except TypeError as error:
+        raise TraceError(str(error), "see docs/python.md") from None
+    nodes = [to_node(trace, value) for value in values]
+    names = _structure.paths(structure)
+    if trace.parse_stage is not None:
+        _refuse_stale(trace, nodes)
+    before = structure_before if trace.parse_stage is None else {feature: None for feature in trace.features}
+    is_identity = (
+        structure == before
+        and list(names) == list(trace.features)
+        and all(node.kind == "feature" and node.value == out for node, out in zip(nodes, names))
+    )
+    stages = prefix_stages(trace, line)
+    if not is_identity:
+        stages.append(_map_stage(nodes, names, structure, trace.features, name, line))
+    return stages, structure
+
+
+def condition_stage(op, trace, result, name, line):
+    """A stage of an op that takes a condition, for what a function has returned."""
+    if trace.parse_stage is not None:
+        raise TraceError(f"a parse inside of the function given to {op}", "parse in a map before it")
+    if not _is_tensor(result):
+        raise TraceError(
+            f"the result of the function given to {op} is of type {type(result).__name__}", "it returns one bool"
+        )
+    node = to_node(trace, result)
+    writer = _Writer([node], trace.features)
+    fields = [("constant", writer.constants), ("let", writer.lets), ("predicate", writer.text(node))]
+    return Stage(op, fields, name, line)
+
+
+def _refuse_stale(trace, nodes):
+    waiting, seen = list(nodes), set()
+    while waiting:
+        node = waiting.pop()
+        if node.number in seen:
+            continue
+        seen.add(node.number)
+        if node.kind == "feature" and trace.stale(node):
+            raise TraceError(
+                f"the feature {node.value!r} is used beside what was parsed from the element",
+                "only the parsed features are there afterwards",
+            )
+        waiting.extend(node.inputs)

@@ -1,0 +1,153 @@
+"""The datasets that read files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+from penstock._dataset import Dataset, _integer, _optional
+from penstock._stage import Stage
+
+# In tf.data an array of paths or a dataset of them may be given too.
+_PATHS = "a path, a glob, or a list of them"
+
+
+def files_of(filenames):
+    """The paths and globs of an argument of tf.data's readers, made absolute."""
+    if isinstance(filenames, Dataset):
+        raise TypeError(f"filenames are {_PATHS}; a Dataset of names is not built yet")
+    single = isinstance(filenames, (str, bytes, os.PathLike))
+    names = [os.fsdecode(name) for name in ([filenames] if single else filenames)]
+    if not names:
+        raise ValueError(f"filenames are {_PATHS}; the list is empty")
+    # The daemon's folder is another one than ours.
+    return [name if "://" in name else os.path.abspath(name) for name in names]
+
+
+def _compression(compression_type):
+    if compression_type not in (None, "", "NONE", "GZIP", "ZLIB", "ZSTD"):
+        raise ValueError(f"compression_type is None, GZIP, ZLIB or ZSTD: {compression_type!r}")
+    return compression_type or None
+
+
+def _cycle_length(num_parallel_reads):
+    count = _optional(num_parallel_reads, "num_parallel_reads")
+    # AUTOTUNE: nothing in the order depends on the machine.
+    return None if count is None or count == -1 else count
+
+
+class TFRecordDataset(Dataset):
+    """The records of TFRecord files, one byte string each, as tf.data.TFRecordDataset.
+
+    Both checksums of each record are verified. Files are read in the byte order of their names.
+
+    Args:
+      filenames: a path, a glob, or a list of them.
+      compression_type: None, "GZIP", "ZLIB" or "ZSTD".
+      buffer_size: accepted, without effect.
+      num_parallel_reads: the number of files whose records come by turns, one of each; None or AUTOTUNE:
+        one file after another. All cores read and check in either case.
+      on_damage: beyond tf.data, what a damaged record does: "fail", "skip_record" or "skip_shard".
+      max_skipped: more damaged places in a pass are an error.
+      max_skipped_fraction: a larger part of all records is an error.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Optional[str] = None,
+        buffer_size: Optional[int] = None,
+        num_parallel_reads: Optional[int] = None,
+        name: Optional[str] = None,
+        *,
+        on_damage: str = "fail",
+        max_skipped: Optional[int] = None,
+        max_skipped_fraction: Optional[float] = None,
+    ) -> None:
+        from penstock import _textproto
+
+        damage = None
+        if on_damage not in ("fail", "skip_record", "skip_shard"):
+            raise ValueError(f"on_damage is fail, skip_record or skip_shard: {on_damage!r}")
+        if on_damage != "fail":
+            damage = _textproto.Message(
+                # Enum values stand without quotes.
+                ("on_damage", _textproto.Bare(on_damage.upper())),
+                ("max_skipped", _optional(max_skipped, "max_skipped")),
+                ("max_skipped_fraction", None if max_skipped_fraction is None else float(max_skipped_fraction)),
+            )
+        fields = [
+            ("files", files_of(filenames)),
+            ("cycle_length", _cycle_length(num_parallel_reads)),
+            ("compression", _compression(compression_type)),
+            ("damage", damage),
+        ]
+        super().__init__([Stage("tfrecord", fields, name)], None)
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files without their ends, one byte string each, as tf.data.TextLineDataset.
+
+    Args: as TFRecordDataset.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Optional[str] = None,
+        buffer_size: Optional[int] = None,
+        num_parallel_reads: Optional[int] = None,
+        name: Optional[str] = None,
+    ) -> None:
+        fields = [
+            ("files", files_of(filenames)),
+            ("compression", _compression(compression_type)),
+            ("cycle_length", _cycle_length(num_parallel_reads)),
+        ]
+        super().__init__([Stage("text_line", fields, name)], None)
+
+
+class FixedLengthRecordDataset(Dataset):
+    """Records of record_bytes bytes, one byte string each, as tf.data.FixedLengthRecordDataset.
+
+    Args:
+      record_bytes: at least 1.
+      header_bytes, footer_bytes: to leave out at the beginning and at the end of each file.
+      Others: as TFRecordDataset.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: int,
+        header_bytes: Optional[int] = None,
+        footer_bytes: Optional[int] = None,
+        buffer_size: Optional[int] = None,
+        compression_type: Optional[str] = None,
+        num_parallel_reads: Optional[int] = None,
+        name: Optional[str] = None,
+    ) -> None:
+        fields = [
+            ("files", files_of(filenames)),
+            ("record_bytes", _integer(record_bytes, "record_bytes")),
+            ("header_bytes", _optional(header_bytes, "header_bytes")),
+            ("footer_bytes", _optional(footer_bytes, "footer_bytes")),
+            ("compression", _compression(compression_type)),
+            ("cycle_length", _cycle_length(num_parallel_reads)),
+        ]
+        super().__init__([Stage("fixed_length_record", fields, name)], None)
+
+
+class FilesDataset(Dataset):
+    """Whole files, in the byte order of their paths: {"path": string, "bytes": string}. Not in tf.data.
+
+    Args:
+      filenames: a path, a glob, or a list of them.
+      class_from_folder: adds "label" (int64) and "class_name" (string): the name of the folder that a file
+        lies in, and its index among all those names, as torchvision's ImageFolder has them.
+    """
+
+    def __init__(self, filenames: Any, class_from_folder: bool = False, name: Optional[str] = None) -> None:
+        fields = [("files", files_of(filenames)), ("class_from_folder", bool(class_from_folder) or None)]
+        names = ["path", "bytes"] + (["label", "class_name"] if class_from_folder else [])
+        super().__init__([Stage("files", fields, name)], {name: None for name in names})

@@ -1,0 +1,158 @@
+"""One stage of a spec, with the line of the user's code that made it."""
+
+import itertools
+import os
+import re
+import sys
+import threading
+
+from penstock import _textproto
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_MASK = (1 << 64) - 1
+
+
+class Line:
+    """A place in the user's code."""
+
+    __slots__ = ("file", "number")
+
+    def __init__(self, file, number):
+        self.file = file
+        self.number = number
+
+    def __str__(self):
+        return f"{self.file}:{self.number}"
+
+    def text(self):
+        """What stands there, or "" where it is not known."""
+        import linecache
+
+        return linecache.getline(self.file, self.number).strip()
+
+
+def user_line():
+    """The innermost line on the stack that is not of this package."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_FOLDER):
+        frame = frame.f_back
+    if frame is None:
+        return Line("<unknown>", 0)
+    return Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+class Seed:
+    """A seed that each pass over the dataset takes anew, as tf.data's ops do.
+
+    The first pass has the seed itself; the later ones have seeds derived from it and from their
+    number, unless `reshuffle` is false. A seed that was not given is drawn once. Datasets that were
+    made of one another share it, and count their passes together.
+    """
+
+    def __init__(self, given, reshuffle=True):
+        self.given = given
+        self._reshuffle = reshuffle
+        self._lock = threading.Lock()
+        self._passes = itertools.count()
+        self._drawn = None
+
+    def base(self):
+        """The first pass' seed."""
+        if self.given is not None:
+            return self.given
+        with self._lock:
+            if self._drawn is None:
+                self._drawn = int.from_bytes(os.urandom(7), "little")
+            return self._drawn
+
+    def next(self):
+        """The seed of the next pass."""
+        base, number = self.base(), next(self._passes)
+        if number == 0 or not self._reshuffle:
+            return base
+        # splitmix64 (Steele, Lea and Flood 2014), without the sign.
+        mixed = (base + number * 0x9E3779B97F4A7C15) & _MASK
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+        return (mixed ^ (mixed >> 31)) >> 1
+
+
+class Stage:
+    """An op with its fields.
+
+    Fields are those of its message, as in _textproto, whose values may also be a Seed, Stages, or
+    lists of Inputs.
+    """
+
+    __slots__ = ("op", "fields", "name", "line")
+
+    def __init__(self, op, fields, name=None, line=None):
+        self.op = op
+        self.fields = tuple(fields)
+        self.name = name
+        self.line = line or user_line()
+
+
+class Nested:
+    """A message whose one field is a list of stages, such as Input."""
+
+    __slots__ = ("stages",)
+
+    def __init__(self, stages):
+        self.stages = tuple(stages)
+
+
+class Spec:
+    """Stages written as the text of a PipelineSpec.
+
+    Attributes:
+      text: the text.
+      lines: a dict from the stages' names, as the daemon gives them, to the lines that made them.
+      seeds: the seeds in the order of the text; None for one that is left to the daemon.
+    """
+
+    def __init__(self, stages, name=None, workers=None, seed=lambda seed: seed.given):
+        self.lines = {}
+        self.seeds = []
+        self._uses = {}
+        self._seed = seed
+        rows = []
+        if name:
+            rows.append(f"name: {_textproto.quote(name)}")
+        rows += [_textproto.write_fields([("stage", self._message(stage))]) for stage in stages]
+        if workers:
+            rows.append(f"workers: {workers}")
+        self.text = "\n".join(rows) + "\n"
+
+    def _message(self, stage):
+        # The daemon's rule (StageNames): an op's name, from its second use on with the ordinal, where
+        # nested stages count behind the op that holds them.
+        ordinal = self._uses[stage.op] = self._uses.get(stage.op, 0) + 1
+        name = stage.name or (stage.op if ordinal == 1 else f"{stage.op}_{ordinal}")
+        self.lines[name] = stage.line
+        fields = [(field, self._value(value)) for field, value in stage.fields]
+        return _textproto.Message(("name", stage.name), (stage.op, _textproto.Message(*fields)))
+
+    def _value(self, value):
+        if isinstance(value, Seed):
+            self.seeds.append(self._seed(value))
+            return self.seeds[-1]
+        if isinstance(value, Stage):
+            return self._message(value)
+        if isinstance(value, Nested):
+            return _textproto.Message(("stage", [self._message(stage) for stage in value.stages]))
+        if isinstance(value, _textproto.Message):
+            return _textproto.Message(*((field, self._value(inner)) for field, inner in value.fields))
+        if isinstance(value, (list, tuple)):
+            return [self._value(item) for item in value]
+        return value.spec_value() if hasattr(value, "spec_value") else value
+
+    def explain(self, message):
+        """The daemon's message with the lines that made the stages it names."""
+        notes = []
+        for name in dict.fromkeys(re.findall(r'stage "?([\w.-]+)"?', message)):
+            line = self.lines.get(name)
+            if line is not None:
+                text = line.text()
+                notes.append(f'\n  stage "{name}" was made at {line}' + (f": {text}" if text else ""))
+        return message + "".join(notes)

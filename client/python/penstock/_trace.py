@@ -1,0 +1,441 @@
+"""Tracing: a function is called once with stand-ins for an element's tensors, which record what is done
+to them as a graph of the expression language (docs/expressions.md).
+"""
+
+import math
+import operator
+import re
+
+import numpy as np
+
+from penstock import _errors, _structure
+from penstock._registry import FUNCTIONS
+from penstock._stage import user_line
+
+
+class TraceError(_errors.InvalidArgumentError, TypeError):
+    """A function given to map does something that cannot be part of a native pipeline."""
+
+    def __init__(self, what, instead):
+        line = user_line()
+        text = line.text()
+        super().__init__(f"{line}: {what}; {instead}" + (f"\n  {text}" if text else ""))
+
+
+class TraceAttributeError(TraceError, AttributeError):
+    """The same, of an attribute."""
+
+
+_OUTSIDE = "do it behind the loop, in the trainer, or before the data is written (penstock write)"
+
+
+class Node:
+    """A vertex of the graph; constant.
+
+    Attributes:
+      kind: "feature", "text" (what stands in an expression as it is), "array", "call" or "subscript".
+      value: the feature's name, the text, the array, the function's name or operator, the subscript's
+        text.
+      inputs: Nodes.
+      keywords: pairs of a name and a text, of a call.
+      number: rises from inputs to what uses them.
+    """
+
+    __slots__ = ("kind", "value", "inputs", "keywords", "number")
+
+    def __init__(self, trace, kind, value, inputs=(), keywords=()):
+        self.kind = kind
+        self.value = value
+        self.inputs = tuple(inputs)
+        self.keywords = tuple(keywords)
+        trace.num_nodes += 1
+        self.number = trace.num_nodes
+
+
+class Trace:
+    """One call of a user's function.
+
+    Attributes:
+      dataset: the one whose elements the function is given.
+      parsed: None, or the features that the element was parsed into (a parse inside of the function).
+    """
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.num_nodes = 0
+        self.features = []
+        self.before = None
+        self.parse_stage = None
+
+    def tensors_of(self, structure):
+        """Stand-ins for the tensors of an element."""
+        self.features = _structure.paths(structure)
+        nodes = [Tensor(self, Node(self, "feature", name)) for name in self.features]
+        return _structure.fill(structure, iter(nodes))
+
+    def parse(self, serialized, make_stage, names):
+        """The element becomes that of a parse_example stage over `serialized`."""
+        if self.parse_stage is not None:
+            raise TraceError("a function can parse its element once", "put the second one into a map of its own")
+        self.before = (serialized._node, self.features)
+        self.parse_stage = make_stage
+        return self.tensors_of({name: None for name in names})
+
+    def stale(self, node):
+        """Whether a feature is one from before the parse."""
+        return self.before is not None and node.number <= self.before[0].number
+
+
+def is_identifier(name):
+    return re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) is not None and name not in (
+        "True", "False", "None", "and", "or", "not", "if", "feature",
+    )  # fmt: skip
+
+
+def _quoted(text):
+    for quote in ('"', "'"):
+        if quote not in text and "\n" not in text:
+            return quote + text + quote
+    raise TraceError(f"a text with both kinds of quotes: {text!r}", "rename it")
+
+
+def _literal(value):
+    """A Python value as it stands in an expression, or None."""
+    if isinstance(value, (bool, np.bool_)):
+        return "True" if value else "False"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)) and math.isfinite(value):
+        return repr(float(value))
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, (list, tuple)):
+        items = [_literal(item) for item in value]
+        return None if None in items or not items else f"[{', '.join(items)}]"
+    return None
+
+
+def to_node(trace, value, what="an operand"):
+    """The node of a traced value or a constant.
+
+    Python's numbers are weak, as in NumPy 2; NumPy's scalars and arrays keep their types.
+    """
+    if isinstance(value, Tensor):
+        if value._trace is not trace:
+            raise TraceError("a value of another function's call is used here", "pass it through the element")
+        return value._node
+    if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+        if value.dtype.name not in FUNCTIONS:
+            raise TraceError(f"{what} is a constant of type {value.dtype.name}", "cast it to one of NumPy's numbers")
+        text = _literal(value)
+        if text is not None and value.dtype != bool:
+            return Node(trace, "call", value.dtype.name, [Node(trace, "text", text)])
+        if text is None:
+            return Node(trace, "array", value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return Node(trace, "array", value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.name not in FUNCTIONS or value.size == 0:
+            raise TraceError(
+                f"{what} is an array of type {value.dtype.name} and shape {value.shape}",
+                "constants are arrays of numbers with elements",
+            )
+        return Node(trace, "array", value)
+    text = _literal(value)
+    if text is None:
+        kind = type(value)
+        raise TraceError(
+            f"{what} is of type {kind.__module__}.{kind.__qualname__}",
+            "constants are numbers and NumPy arrays; " + _OUTSIDE,
+        )
+    return Node(trace, "text", text)
+
+
+def find_trace(values):
+    """The trace of the first traced value in nested lists, tuples and dicts, or None."""
+    for value in values:
+        if isinstance(value, Tensor):
+            return value._trace
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            found = find_trace(value)
+            if found is not None:
+                return found
+    return None
+
+
+def near(name, known):
+    import difflib
+
+    matches = difflib.get_close_matches(name, known, n=2)
+    return f"did you mean {' or '.join(matches)}?" if matches else None
+
+
+_parameters = {}
+
+
+def parameters(name):
+    """Pairs of a parameter's name and its default of the function `name`; ... where there is none."""
+    found = _parameters.get(name)
+    if found is None:
+        import ast
+
+        arguments = ast.parse(f"def {FUNCTIONS[name][0]}: pass").body[0].args
+        names = [argument.arg for argument in arguments.args]
+        defaults = [ast.literal_eval(default) for default in arguments.defaults]
+        found = list(zip(names, [...] * (len(names) - len(defaults)) + defaults))
+        if arguments.vararg is not None:
+            found.append(("*" + arguments.vararg.arg, ...))
+        _parameters[name] = found
+    return found
+
+
+# Arguments of TensorFlow's and NumPy's functions that ours lack, with the values that mean nothing.
+_NEUTRAL = {
+    "name": (None,),
+    "out": (None,),
+    "keepdims": (False,),
+    "dtype": (None,),
+    "casting": ("same_kind",),
+    "order": ("C", "K", None),
+    "preserve_aspect_ratio": (False,),
+    "antialias": (False,),
+    "try_recover_truncated": (False,),
+    "acceptable_fraction": (1, 1.0),
+    "subok": (True,),
+    "where": (True,),
+}
+# TensorFlow's and NumPy's names of parameters, by ours.
+_SYNONYMS = {"images": "image", "a_min": "low", "a_max": "high", "min": "low", "max": "high", "newshape": "shape"}
+
+
+def call(name, args, kwargs, shown=None):
+    """A call of the expression language's function `name`; `shown` is what the user has called."""
+    shown = shown or name
+    trace = find_trace(list(args) + list(kwargs.values()))
+    if trace is None:
+        raise TraceError(f"{shown} is called without a traced value", "it works inside a function given to map")
+    if name not in FUNCTIONS:
+        raise TraceError(f"{shown} is not part of the expression language", near(name, FUNCTIONS) or _OUTSIDE)
+    known = parameters(name)
+    variadic = bool(known) and known[-1][0].startswith("*")
+    names = [parameter for parameter, _ in known if not parameter.startswith("*")]
+    if len(args) > len(names) and not variadic:
+        raise TraceError(f"{shown} takes {len(names)} arguments, not {len(args)}", f"it is {FUNCTIONS[name][0]}")
+    given = dict(zip(names, args))
+    rest = list(args[len(names) :])
+    for key, value in kwargs.items():
+        key = key if key in names else _SYNONYMS.get(key, key)
+        if key in names:
+            if key in given:
+                raise TraceError(f"{shown} is given {key} twice", f"it is {FUNCTIONS[name][0]}")
+            given[key] = value
+        elif not any(type(value) is type(neutral) and value == neutral for neutral in _NEUTRAL.get(key, ())):
+            raise TraceError(f"{shown} has no argument {key}={value!r}", f"it is {FUNCTIONS[name][0]}")
+    inputs, keywords, positional = [], [], True
+    for parameter, default in known:
+        if parameter.startswith("*"):
+            continue
+        if parameter not in given:
+            if default is ...:
+                raise TraceError(f"{shown} lacks the argument {parameter}", f"it is {FUNCTIONS[name][0]}")
+            positional = False
+            continue
+        value = given[parameter]
+        if value is None or default is not ... and not isinstance(value, (Tensor, np.ndarray)) and value == default:
+            positional = False
+        elif positional:
+            inputs.append(to_node(trace, value, f"{shown}: {parameter}"))
+        else:
+            text = _literal(value.tolist() if isinstance(value, np.ndarray) else value)
+            if text is None:
+                raise TraceError(f"{shown}: {parameter} is not a constant", f"it is {FUNCTIONS[name][0]}")
+            keywords.append((parameter, text))
+    inputs += [to_node(trace, value, shown) for value in rest]
+    return Tensor(trace, Node(trace, "call", name, inputs, keywords))
+
+
+def _binary(name, swap=False):
+    def method(self, other):
+        return call(name, (other, self) if swap else (self, other), {}, f"operator {_SYMBOLS[name]}")
+
+    return method
+
+
+def _unary(name):
+    return lambda self: call(name, (self,), {})
+
+
+def _refused(what, instead):
+    def method(self, *args, **kwargs):
+        raise TraceError(what, instead)
+
+    return method
+
+
+_SYMBOLS = {
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+    "bitwise_or": "|", "bitwise_xor": "^", "bitwise_and": "&", "add": "+", "subtract": "-", "multiply": "*",
+    "divide": "/", "floor_divide": "//", "remainder": "%", "power": "**",
+}  # fmt: skip
+
+
+class Tensor:
+    """A stand-in for a tensor of each element, inside a function given to map.
+
+    It takes NumPy's operators, indexing, methods and functions; what is done to it happens later, in the
+    daemon. `shape`, `ndim` and `dtype` ask the daemon.
+    """
+
+    __slots__ = ("_trace", "_node")
+    # Before NumPy's and torch's arrays in mixed operations.
+    __array_priority__ = 1000
+    __hash__ = None
+
+    def __init__(self, trace, node):
+        self._trace = trace
+        self._node = node
+
+    for _name in _SYMBOLS:
+        if _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+            continue
+        _plain = {"bitwise_or": "or", "bitwise_xor": "xor", "bitwise_and": "and", "subtract": "sub",
+                  "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv", "remainder": "mod",
+                  "power": "pow"}.get(_name, _name)  # fmt: skip
+        locals()[f"__{_plain}__"] = _binary(_name)
+        locals()[f"__r{_plain}__"] = _binary(_name, swap=True)
+    del _name, _plain
+
+    __eq__ = _binary("equal")
+    __ne__ = _binary("not_equal")
+    __lt__ = _binary("less")
+    __le__ = _binary("less_equal")
+    __gt__ = _binary("greater")
+    __ge__ = _binary("greater_equal")
+    __neg__ = _unary("negative")
+    __invert__ = _unary("invert")
+    __abs__ = _unary("abs")
+
+    def __pos__(self):
+        return self
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __round__(self, digits=None):
+        return np.round(self).astype(np.int64) if digits is None else np.round(self, digits)
+
+    __bool__ = _refused(
+        "the truth of a traced value (if, while, and, or, not, x < y < z, in) is not known while tracing",
+        "use np.where(condition, a, b), and &, |, ~ in conditions",
+    )
+    __int__ = _refused("int() of a traced value", "use x.astype(np.int64)")
+    __float__ = _refused("float() of a traced value", "use x.astype(np.float32)")
+    __complex__ = _refused("complex() of a traced value", "there are no complex numbers")
+    __index__ = _refused("a traced value as an index, a size or a count", "these are constants; np.where chooses between values")
+    __len__ = _refused("len() of a traced value", "use x.shape[0], where the size is known")
+    __iter__ = _refused(
+        "a for loop or unpacking over a traced value", "use NumPy's functions, which work on the whole of it, or x[0], x[1]"
+    )
+    __contains__ = _refused("`in` on a traced value", "compare, and reduce the result")
+    __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
+    __array__ = _refused(
+        "the conversion of a traced value to an array (np.asarray, torch, PIL, a ufunc of another package)",
+        "use NumPy's functions and penstock.image, penstock.io on it; or " + _OUTSIDE,
+    )
+    __matmul__ = __rmatmul__ = _refused("operator @", "use sums of products; or " + _OUTSIDE)
+    __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
+    __call__ = _refused("a call of a traced value", _OUTSIDE)
+
+    def __getitem__(self, index):
+        items = index if isinstance(index, tuple) else (index,)
+        text = ", ".join(_subscript(item) for item in items)
+        if not text:
+            return self
+        return Tensor(self._trace, Node(self._trace, "subscript", text, [self._node]))
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        from penstock import _numpy
+
+        return _numpy.call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func, types, args, kwargs):
+        from penstock import _numpy
+
+        return _numpy.call_function(func, args, kwargs)
+
+    def __getattr__(self, name):
+        # Functions that take the tensor first are methods, as NumPy's are.
+        if not name.startswith("_"):
+            from penstock import _numpy
+
+            method = _numpy.method(self, name)
+            if method is not None:
+                return method
+        elif name != "__array_interface__":
+            raise AttributeError(name)
+        raise TraceAttributeError(
+            f"attribute .{name} of a traced value", near(name, _numpy_methods()) or "it has NumPy's operators; " + _OUTSIDE
+        )
+
+    @property
+    def shape(self):
+        """The sizes of the axes; None where only the data tells one."""
+        return self._spec().shape
+
+    @property
+    def dtype(self):
+        return self._spec().dtype
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def size(self):
+        if None in self.shape:
+            raise TraceError("the size of a value is not known while tracing", "use functions that need none")
+        return math.prod(self.shape)
+
+    def _spec(self):
+        return self._trace.dataset._type_of(self._trace, self._node)
+
+    def __repr__(self):
+        return f"<traced {self._node.kind} {self._node.value}>"
+
+
+def _numpy_methods():
+    from penstock import _numpy
+
+    return _numpy.METHODS
+
+
+def _subscript(item):
+    if item is None:
+        return "None"
+    if item is Ellipsis:
+        return "..."
+    if isinstance(item, slice):
+        parts = ["" if part is None else str(_index(part)) for part in (item.start, item.stop, item.step)]
+        return ":".join(parts if parts[2] else parts[:2])
+    if isinstance(item, (list, np.ndarray)):
+        array = np.asarray(item)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or array.size == 0:
+            raise TraceError(
+                f"a subscript that is an array of {array.dtype.name} with {array.ndim} axes",
+                "one list of integers is allowed; np.where chooses by a condition",
+            )
+        return f"[{', '.join(map(str, array.tolist()))}]"
+    return str(_index(item))
+
+
+def _index(item):
+    if isinstance(item, (bool, np.bool_)):
+        raise TraceError("a subscript by a condition", "use np.where(condition, a, b)")
+    if isinstance(item, str):
+        raise TraceError(f"the subscript {item!r} of a tensor", "the element has no structure there")
+    if isinstance(item, Tensor):
+        raise TraceError("a traced value in a subscript", "subscripts are constants; np.where chooses between values")
+    return operator.index(item)

@@ -1,0 +1,12 @@
+"""Every function of the expression language (docs/expressions.md) under its own name, on traced values."""
+
+from penstock._functions import lookup as _lookup
+from penstock._registry import FUNCTIONS as _FUNCTIONS
+
+
+def __getattr__(name):
+    return _lookup(name, "penstock.functions", every=True)
+
+
+def __dir__():
+    return sorted(_FUNCTIONS)

@@ -1,0 +1,16 @@
+"""tf.image's functions, and those of tf.io that decode images, on traced values.
+
+What there is stands in docs/expressions.md; `image_NAME` there is `NAME` here.
+"""
+
+from penstock._functions import lookup as _lookup
+
+
+class ResizeMethod:
+    """Names of `resize`'s methods, as in tf.image."""
+
+    BILINEAR = "bilinear"
+
+
+def __getattr__(name):
+    return _lookup(name, "penstock.image", ("image_", ""))

@@ -1,0 +1,19 @@
+// How the tensors of an element make up a nest of tuples and dicts, as JSON (ring/layout.h).
+//
+// Threads: no state; safe from any thread.
+// Limits:  64 KiB of text, 64 levels.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace penstock {
+
+// The path names of a structure's tensors, in their order: `[null,{"a":null}]` has `0` and `1/a`, and
+// `null` alone has `value`. InvalidArgument for a text that is no structure.
+absl::StatusOr<std::vector<std::string>> StructurePaths(std::string_view structure);
+
+}  // namespace penstock

@@ -1,0 +1,86 @@
+// Create, validate and delete for clients that speak the attach protocol (ring/attach.h) instead of
+// gRPC, such as a Python process with a daemon of its own.
+//
+// A pipeline that was asked for as temporary is deleted when its creator's connection or process
+// ends, whichever is first: a trainer that is killed leaves nothing behind in a daemon.
+//
+// Threads:  Serve() and the destructor on the event loop's; the work is done, and answered, on
+//           kThreads of its own, since a spec's files may take time to be looked at.
+// Owns:     the visitors and what they have sent.
+// Limits:   kMaxRequests requests and temporary pipelines at a time; further ones are refused.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ring/attach.h"
+#include "ring/descriptor.h"
+#include "server/service/event_loop.h"
+#include "server/service/listener.h"
+#include "server/service/pipeline_table.h"
+
+namespace penstock {
+
+class SpecRequests {
+ public:
+  static constexpr int kThreads = 2;
+  static constexpr size_t kMaxRequests = 512;
+
+  // `loop` and `table` must outlive this.
+  SpecRequests(EventLoop& loop, PipelineTable& table);
+  // Waits for the work that has begun.
+  ~SpecRequests();
+
+  // Answers the request, some time later. `file` holds its parts.
+  void Serve(Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file);
+
+ private:
+  struct Request {
+    Visitor visitor;
+    ring::ParsedRequest parsed;
+    ring::Descriptor file;
+
+    std::mutex mutex;
+    // Under mutex: what a temporary pipeline is called once it exists, and whether its creator has gone.
+    std::string created;
+    bool abandoned = false;
+  };
+  // Of a temporary pipeline's creator.
+  struct Watched {
+    std::shared_ptr<Request> request;
+    EventLoop::Id socket_watch = 0;
+    EventLoop::Id process_watch = 0;
+  };
+  using Key = uint64_t;
+
+  bool WatchOver(Key key, const std::shared_ptr<Request>& request);
+  void Abandon(Key key);
+  void Enqueue(std::function<void()> work);
+  void Work();
+
+  void Answer(Request& request);
+  absl::StatusOr<std::string> Run(Request& request);
+  absl::StatusOr<std::string> Create(Request& request, const v1::PipelineSpec& spec,
+                                     const std::string& cursor);
+
+  EventLoop& loop_;
+  PipelineTable& table_;
+  Key next_key_ = 0;
+  std::map<Key, Watched> watched_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> queue_;  // under mutex_
+  bool stopping_ = false;                    // under mutex_
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,154 @@
+"""Sources and conditions of penstock.Dataset beyond what the goldens hold, and the manual's examples."""
+
+import os
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import penstock
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import tfrecord_files  # noqa: E402
+
+
+def elements(dataset):
+    """All elements of a dataset of numbers, as lists."""
+    return [np.asarray(element).tolist() for element in dataset]
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:this trainer holds")
+
+
+@pytest.mark.parametrize("dtype", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
+@pytest.mark.parametrize("rows", [3, 20_000], ids=["in the spec", "in a memory file"])
+def test_arrays_of_every_type(dtype, rows):
+    values = np.arange(rows * 2).reshape(rows, 2) % 100
+    array = (values % 2).astype(bool) if dtype == "bool" else values.astype(dtype)
+    if dtype == "uint64":
+        array[0, 0] = 2**64 - 1
+    dataset = penstock.Dataset.from_tensor_slices(array)
+    assert len(dataset) == rows and dataset.element_spec == penstock.TensorSpec((2,), np.dtype(dtype))
+    found = np.concatenate([np.array(batch) for batch in dataset.batch(1000)])
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array)
+
+
+def test_an_array_that_a_file_holds_is_read_from_it(tmp_path):
+    array = np.random.default_rng(1).normal(size=(5000, 3)).astype(np.float32)
+    np.save(tmp_path / "table.npy", array)
+    mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
+    dataset = penstock.Dataset.from_tensor_slices({"x": mapped, "i": np.arange(5000)})
+    assert f'npy: "{tmp_path}/table.npy"' in dataset.spec_text()
+    batch = next(iter(dataset.shuffle(5000, seed=1).batch(5000)))
+    np.testing.assert_array_equal(batch["x"], array[batch["i"]])
+    # A part of it is not the file.
+    part = penstock.Dataset.from_tensor_slices(mapped[10:])
+    assert "table.npy" not in part.spec_text()
+    np.testing.assert_array_equal(next(iter(part)), array[10])
+
+
+def test_an_array_lives_as_long_as_its_dataset_and_no_longer():
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    next(iter(penstock.Dataset.range(1)))
+    before = descriptors()
+    for _ in range(20):
+        dataset = penstock.Dataset.from_tensor_slices(np.arange(10_000))
+        derived = dataset.map(lambda x: x + 1).batch(4)
+        del dataset
+        assert next(iter(derived)).tolist() == [1, 2, 3, 4]
+    del derived
+    assert descriptors() <= before
+
+
+def test_arrays_that_do_not_fit():
+    make = penstock.Dataset.from_tensor_slices
+    cases = [
+        (lambda: make((np.arange(3), np.arange(4))), ValueError, r"first axes have one size: 0 \(3,\), 1 \(4,\)"),
+        (lambda: make(np.int64(3)), ValueError, "first axes"),
+        (lambda: make(np.array([1 + 2j])), TypeError, "complex128"),
+        (lambda: make({"a": np.array([b"x", 3], object)}), TypeError, "from_tensor_slices: a holds a int among strings"),
+        (lambda: make(()), TypeError, "holds no tensor"),
+        (lambda: make({3: np.arange(3)}), TypeError, "no name: 3"),
+    ]
+    for function, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            function()
+
+
+def test_conditions_are_traced():
+    numbers = penstock.Dataset.range(10)
+    text = numbers.filter(lambda x: (x * x > 9) & (np.sqrt(x * x) < 7)).spec_text()
+    assert 'filter { predicate: "((value * value) > 9) & (sqrt(value * value) < 7)" }' in text
+    table = np.array([1, 0, 0, 1], bool)
+    assert elements(numbers.filter(lambda x: (table & (x > 2))[0])) == [3, 4, 5, 6, 7, 8, 9]
+    assert elements(numbers.shuffle(10, seed=1).filter(lambda x: x < 0)) == []
+    assert numbers.filter(lambda x: x > 3).cardinality() == penstock.UNKNOWN_CARDINALITY
+    for function, message in [
+        (lambda x: x > 2 and x < 5, "truth of a traced value"),
+        (lambda x: None, "of type NoneType; it returns one bool"),
+        (lambda x: (x > 2,), "of type tuple"),
+        (lambda x: penstock.io.parse_single_example(x, FEATURES)["n"] > 2, "parse in a map before it"),
+    ]:
+        with pytest.raises(penstock.TraceError, match=message):
+            numbers.filter(function)
+    with pytest.raises(penstock.InvalidArgumentError, match=r"was made at .*python_sources_test.py:\d+: numbers.filter"):
+        numbers.filter(lambda x: x + 1).element_spec
+
+
+FEATURES = {"n": penstock.io.FixedLenFeature([], penstock.int64)}
+
+
+def test_errors_are_ignored_on_demand(tmp_path):
+    good = [tfrecord_files.example(n=i) for i in range(6)]
+    good[2] = good[4] = b"\xff\xff"
+    tfrecord_files.write(tmp_path / "some.tfrecord", good)
+    parsed = penstock.TFRecordDataset(tmp_path / "some.tfrecord").parse_example(FEATURES)
+    with pytest.raises(penstock.DataLossError):
+        list(parsed)
+    assert [int(e["n"]) for e in parsed.ignore_errors()] == [0, 1, 3, 5]
+    with pytest.raises(penstock.Error, match="max_skipped|than the limit|more than"):
+        list(parsed.ignore_errors(max_skipped=1))
+
+
+def test_lists_of_files(tmp_path):
+    for name in "dcba":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.txt").write_text(name)
+    pattern = str(tmp_path / "*" / "x.txt")
+    paths = [str(tmp_path / name / "x.txt").encode() for name in "abcd"]
+    assert [path.item() for path in penstock.Dataset.list_files(pattern, shuffle=False)] == paths
+    first = [path.item() for path in penstock.Dataset.list_files(pattern, seed=3)]
+    assert sorted(first) == paths
+    assert first == [path.item() for path in penstock.Dataset.list_files(pattern, seed=3)]
+    files = penstock.FilesDataset(pattern, class_from_folder=True)
+    found = [(e["bytes"].item(), int(e["label"]), e["class_name"].item()) for e in files]
+    assert found == [(name.encode(), i, name.encode()) for i, name in enumerate("abcd")]
+    assert list(files.element_spec) == ["path", "bytes", "label", "class_name"]
+    assert set(next(iter(penstock.FilesDataset(pattern)))) == {"path", "bytes"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_manuals_example_runs(page):
+    text = (ROOT / page).read_text()
+    code = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "TFRecordDataset" in block)
+    code = re.sub(r'"[^"]*flowers/\*\.tfrecord"', repr(str(ROOT / "tests/golden/flowers.tfrecord")), code)
+    code = code.replace(".batch(64,", ".batch(4,")
+    seen = []
+
+    class Model:
+        def step(self, x, y):
+            assert x.shape == (4, 224, 224, 3) and x.dtype == np.float32 and -1 <= x.min() < x.max() <= 1
+            seen.append(y.tolist())
+
+    exec(code, {"model": Model(), "train": Model().step})
+    # Eight records a pass, in another order each time.
+    assert len(seen) == 6
+    passes = [seen[i] + seen[i + 1] for i in (0, 2, 4)]
+    assert all(sorted(labels) == list(range(8)) for labels in passes)
+    assert len({tuple(labels) for labels in passes}) > 1

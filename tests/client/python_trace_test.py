@@ -1,0 +1,333 @@
+"""Tracing: expressions against NumPy's results, the text they become, and errors that name a line."""
+
+import math
+
+import numpy as np
+import pytest
+
+import penstock
+from penstock import _registry
+
+NUMBERS = penstock.Dataset.range(-3, 9)
+PLAIN = np.arange(-3, 9)
+MEAN = np.array([0.485, 0.456, 0.406], np.float32)
+TABLE = np.arange(12, dtype=np.int16).reshape(3, 4)
+
+
+def run(function, rows=PLAIN):
+    """What `function` makes of each number, as one array with the numbers as first axis."""
+    return next(iter(NUMBERS.map(function).batch(len(rows))))
+
+
+# Functions of an int64 scalar that NumPy and a trace give the same results for.
+SAME = [
+    lambda x: x + 1,
+    lambda x: 1 + x,
+    lambda x: x - 2,
+    lambda x: 2 - x,
+    lambda x: x * 3 * x,
+    lambda x: x / 4,
+    lambda x: 12 / (x + 4),
+    lambda x: x // 4,
+    lambda x: 100 // (x + 4),
+    lambda x: x % 5,
+    lambda x: 17 % (x + 4),
+    lambda x: x**3,
+    lambda x: 2.0**x,
+    lambda x: -x,
+    lambda x: +x,
+    lambda x: ~x,
+    lambda x: abs(x),
+    lambda x: x & 6,
+    lambda x: 5 | x,
+    lambda x: x ^ 3,
+    lambda x: divmod(x, 4)[0] + divmod(x, 4)[1] * 100,
+    lambda x: (x > 2) & (x < 6) | (x == -1),
+    lambda x: (x >= 2) ^ (x != 3),
+    lambda x: np.where(x > 2, x, -x),
+    lambda x: np.where(x > 2, 1.5, x),
+    lambda x: np.maximum(x, 2) + np.minimum(3, x),
+    lambda x: np.tanh(x / 3),
+    lambda x: np.exp(x) + np.log1p(np.abs(x)),
+    lambda x: np.sqrt(np.square(x)),
+    lambda x: np.sign(x) * np.floor(x / 2) - np.ceil(x / 2) + np.trunc(x / 2) + np.rint(x / 2),
+    lambda x: np.round(x / 4),
+    lambda x: round(x / 4) + round(x / 4, 0),
+    lambda x: np.clip(x, 0, 5),
+    lambda x: np.clip(x, None, 5),
+    lambda x: np.clip(x, 1, None),
+    lambda x: x.clip(min=0),
+    lambda x: np.logical_and(x, x > 1),
+    lambda x: np.logical_or(x > 4, np.logical_not(x > 0)),
+    lambda x: np.isnan(x / 1.0) | np.isfinite(x / 1.0),
+    lambda x: np.isinf(1.0 * x),
+    lambda x: np.reciprocal(x + 0.5),
+    lambda x: np.zeros_like(x) + np.ones_like(x) * 2,
+    lambda x: np.full_like(x, 7),
+    lambda x: np.add(x, 1) * np.subtract(5, x) - np.true_divide(x, 2) + np.power(x, 2),
+    lambda x: np.multiply(x, 2, dtype=np.float64),
+    lambda x: np.float32(0.1) * x.astype(np.float32),
+    lambda x: np.int8(3) + x.astype("int8"),
+    lambda x: (x + 3).astype(np.uint8) + 1,  # casts saturate, where NumPy's wrap
+    lambda x: x.astype(float) / 3,
+    lambda x: x.astype(bool),
+    lambda x: np.minimum(x, np.inf),
+    lambda x: x * np.float64("inf") > 0,
+    lambda x: np.uint64(3) + abs(x).astype(np.uint64),
+    lambda x: x + True,
+    lambda x: np.bool_(True) & (x > 1),
+    lambda x: x - -3,
+    lambda x: -3 * x,
+    lambda x: x * 1e-3 + 2.5,
+    lambda x: ((x + 1) * (x + 1) + (x + 1)) * 2,
+]
+
+
+@pytest.mark.parametrize("function", SAME, ids=range(len(SAME)))
+def test_scalars_are_numpys(function):
+    found = run(function)
+    with np.errstate(all="ignore"):
+        wanted = np.array([function(np.int64(x)) for x in PLAIN])
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-15 if found.dtype.kind == "f" else 0)
+
+
+# Functions that begin with an array of constants, of shape (3, 4).
+ARRAYS = [
+    lambda x, t: t + x,
+    lambda x, t: (t + x)[1],
+    lambda x, t: (t + x)[:, 1:3],
+    lambda x, t: (t + x)[..., -1],
+    lambda x, t: (t + x)[::-1, ::2],
+    lambda x, t: (t + x)[:, [2, 0, 0]],
+    lambda x, t: (t + x)[:, np.array([3, 1])],
+    lambda x, t: (t + x)[None, 2, :, None],
+    lambda x, t: (t + x).reshape(4, 3),
+    lambda x, t: (t + x).reshape((2, -1)),
+    lambda x, t: np.reshape(t + x, (6, 2)),
+    lambda x, t: np.reshape(t + x, -1),
+    lambda x, t: (t + x).ravel() * 2,
+    lambda x, t: (t + x).T,
+    lambda x, t: np.transpose(t + x, (1, 0)),
+    lambda x, t: (t + x).reshape(2, 3, 2).transpose(2, 0, 1),
+    lambda x, t: np.moveaxis((t + x).reshape(2, 3, 2), -1, 0),
+    lambda x, t: np.swapaxes(t + x, 0, 1),
+    lambda x, t: np.flip(t + x, 1),
+    lambda x, t: np.flip(t + x),
+    lambda x, t: np.fliplr(t + x),
+    lambda x, t: np.expand_dims(t + x, (0, -1)),
+    lambda x, t: np.squeeze((t + x)[None, :, :, None]),
+    lambda x, t: np.squeeze((t + x)[None], axis=0),
+    lambda x, t: (t + x) * np.array([1, 2, 3, 4]),
+    lambda x, t: np.array([[1.5], [2.5], [3.5]], np.float32) * (t + x),
+    lambda x, t: np.unpackbits(abs(t + x).astype(np.uint8), axis=-1),
+    lambda x, t: (t + x).shape[0] * (t + x).ndim * (t + x),
+    lambda x, t: ((t + x).astype(np.float32) - MEAN[0]) / MEAN[1],
+    lambda x, t: np.where((t + x) > 4, t, 0),
+    lambda x, t: t[1] + (t + x)[0],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ARRAYS, ids=range(len(ARRAYS)))
+def test_arrays_are_numpys(function):
+    found = run(lambda x: function(x, TABLE))
+    wanted = np.stack([function(np.int64(x), TABLE) for x in PLAIN])
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-6 if found.dtype.kind == "f" else 0)
+
+
+def text(function, dataset=NUMBERS):
+    return dataset.map(function).spec_text().splitlines()[-1]
+
+
+def test_what_is_used_twice_becomes_a_let():
+    def function(x):
+        y = np.tanh(x / 2)
+        return {"a": y + 1, "b": y * y}
+
+    assert text(function) == 'stage { map { let: "t1 = tanh(value / 2)" out: "a = t1 + 1" out: "b = t1 * t1" } }'
+    assert 'let' not in text(lambda x: x + x)
+
+
+def test_names_that_need_quotes_or_hide_each_other():
+    dataset = NUMBERS.map(lambda x: {"image/encoded": x, "t2": x + 1, "tanh": x + 2, "c1": x + 3, "a b": x + 4})
+
+    def function(e):
+        y = e["image/encoded"] * np.array([1, 2]) + e["t2"]
+        return {"r": y * y, "s": e["tanh"] + e["c1"] + e["a b"]}
+
+    batch = next(iter(dataset.map(function).batch(12)))
+    np.testing.assert_array_equal(batch["r"], (PLAIN[:, None] * [1, 2] + PLAIN[:, None] + 1) ** 2)
+    np.testing.assert_array_equal(batch["s"], 3 * PLAIN + 9)
+    spec = text(function, dataset)
+    assert 'feature(\\"image/encoded\\")' in spec and 'feature(\\"tanh\\")' in spec
+    # Names of features are not taken for others.
+    assert 'let: "t2' not in spec and 'name: "c1"' not in spec
+
+
+def test_deep_and_wide_expressions():
+    def deep(x):
+        for i in range(1500):
+            x = x + 1 if i % 2 else x * 1
+        return x
+
+    assert run(deep).tolist() == (PLAIN + 750).tolist()
+
+
+def test_an_array_is_written_once():
+    weights = np.linspace(0, 1, 7).astype(np.float32)
+    spec = text(lambda x: (x * weights, weights - x))
+    assert spec.count("constant {") == 1
+    assert 'dtype: "float32" shape: [7]' in spec
+    found = next(iter(NUMBERS.map(lambda x: (x * weights, weights - x)).batch(12)))
+    np.testing.assert_array_equal(found[0], PLAIN[:, None] * weights)
+
+
+def test_types_are_known_while_tracing():
+    seen = {}
+
+    def function(x):
+        y = TABLE.astype(np.float32) * x.astype(np.float32)
+        seen["y"] = (y.shape, y.dtype, y.ndim, y.size)
+        seen["x"] = (x.shape, x.dtype)
+        return y[: y.shape[0] - 1]
+
+    assert NUMBERS.map(function).element_spec == penstock.TensorSpec((2, 4), np.dtype("float32"))
+    assert seen == {"y": ((3, 4), np.dtype("float32"), 2, 12), "x": ((), np.dtype("int64"))}
+    batched = {}
+    NUMBERS.batch(5).map(lambda x: batched.update(shape=x.shape) or x)
+    assert batched["shape"] == (None,)
+
+
+def test_the_function_is_called_once_and_gets_the_elements_structure():
+    calls = []
+
+    def function(*arguments):
+        calls.append(arguments)
+        return arguments[0]
+
+    dataset = NUMBERS.enumerate().map(lambda i, x: (i, {"a": x, "b": (x, i)}))
+    dataset.map(function)
+    assert len(calls) == 1
+    first, second = calls[0]
+    assert isinstance(first, penstock.Tensor) and set(second) == {"a", "b"} and len(second["b"]) == 2
+
+
+def test_constants_and_named_tuples_in_results():
+    import collections
+
+    Pair = collections.namedtuple("Pair", "left right")
+    found = next(iter(NUMBERS.map(lambda x: Pair(x, 2.5 * x)).batch(12)))
+    assert type(found) is tuple and found[1].tolist() == (PLAIN * 2.5).tolist()
+    found = next(iter(NUMBERS.map(lambda x: (x, np.float32(1.5) + 0 * x)).batch(12)))
+    assert found[1].shape == (12,)
+
+
+def if_statement(x):
+    if x > 0:
+        return x
+
+
+def loop(x):
+    return sum(value for value in x)
+
+
+def assigns(x):
+    x[0] = 1
+    return x
+
+
+def chained(x):
+    return 0 < x < 4
+
+
+class Other:
+    """What another package's array is."""
+
+
+ERRORS = [
+    (if_statement, r"python_trace_test.py:\d+: the truth of a traced value.*use np.where.*\n  if x > 0:"),
+    (chained, r"truth of a traced value \(if, while, and, or, not, x < y < z.*\n  return 0 < x < 4"),
+    (lambda x: x > 1 and x < 3, "truth.*&, |, ~"),
+    (lambda x: not x, "truth"),
+    (loop, "for loop or unpacking"),
+    (lambda x: [y for y in x], "for loop"),
+    (assigns, r"assignment into.*np.where.*\n  x\[0\] = 1"),
+    (lambda x: int(x), r"int\(\) of a traced value; use x.astype\(np.int64\)"),
+    (lambda x: float(x), r"use x.astype\(np.float32\)"),
+    (lambda x: math.sqrt(x), r"float\(\)"),
+    (lambda x: len(x), r"len\(\).*x.shape\[0\]"),
+    (lambda x: [1, 2, 3][x], "as an index, a size or a count"),
+    (lambda x: range(x), "as an index, a size or a count"),
+    (lambda x: np.fft.fft(x), "np.fft.*cannot be traced"),
+    (lambda x: np.linalg.norm(x), "np.linalg.*cannot be traced"),
+    (lambda x: np.arctanh(x), "np.arctanh cannot be traced; did you mean"),
+    (lambda x: np.log2(x), r"use np.log\(x\) / np.log\(2\)"),
+    (lambda x: np.nonzero(x), "np.nonzero cannot be traced; use np.where"),
+    (lambda x: np.where(x > 1), r"np.where without values.*use np.where\(condition, a, b\)"),
+    (lambda x: np.round(x, 2), "to 2 decimals"),
+    (lambda x: np.asarray(x), "conversion of a traced value to an array"),
+    (lambda x: np.add.accumulate(x), "np.add.accumulate cannot be traced"),
+    (lambda x: np.add(x, 1, out=np.zeros(3)), "no argument out="),
+    (lambda x: np.add(x, 1, where=np.array([True])), "no argument where="),
+    (lambda x: x @ x, "operator @"),
+    (lambda x: x.item(), r"attribute .item of a traced value"),
+    (lambda x: x.numpy(), r"attribute .numpy of a traced value"),
+    (lambda x: x + Other(), "is of type .*Other; constants are numbers and NumPy arrays"),
+    (lambda x: x + "a" + Other(), "Other"),
+    (lambda x: np.array(["a"]) + x, "array of type str"),
+    (lambda x: x + np.zeros((0, 3)), r"shape \(0, 3\)"),
+    (lambda x: x + 1j, "complex"),
+    (lambda x: x + np.uint64(2**63) * np.array([1], np.uint64), "uint64 above"),
+    (lambda x: x[x > 1], "np.where|traced value in a subscript"),
+    (lambda x: x[np.array([True, False])], "subscript that is an array of bool"),
+    (lambda x: x["label"], "subscript 'label' of a tensor"),
+    (lambda x: None, "of type NoneType, not a tensor.*lack a return"),
+    (lambda x: [x, x], "of type list.*tuples keep tensors apart"),
+    (lambda x: {"a": x, 3: x}, "no name: 3"),
+    (lambda x: {}, "holds no tensor"),
+    (lambda x: penstock.image.resize(x), "penstock.image.resize lacks the argument size; it is resize"),
+    (lambda x: penstock.image.resize(x, [2, 2], antialias=True), "no argument antialias=True"),
+    (lambda x: penstock.image.resize(x, [2, 2], size=[2, 2]), "given size twice"),
+    (lambda x: penstock.image.resize(x, [2, 2], "nearest", 1, 2), "takes 3 arguments, not 5"),
+    (lambda x: penstock.functions.tanh(3), "without a traced value"),
+    (lambda x: penstock.io.parse_single_example(b"x", {}), "works on traced values"),
+]
+
+
+@pytest.mark.parametrize("function, message", ERRORS, ids=[message[:30] for _, message in ERRORS])
+def test_what_cannot_be_traced_is_named(function, message):
+    with pytest.raises(penstock.TraceError, match=message) as error:
+        # A failure behind the trace would not be of its class.
+        next(iter(NUMBERS.map(function)))
+    assert "python_trace_test.py:" in str(error.value).splitlines()[0]
+
+
+def test_values_of_other_traces_and_missing_functions():
+    kept = []
+    NUMBERS.map(lambda x: kept.append(x) or x)
+    with pytest.raises(penstock.TraceError, match="another function's call"):
+        NUMBERS.map(lambda x: x + kept[0])
+    for module in (penstock.image, penstock.io):
+        with pytest.raises(AttributeError, match="has no function 'tanh'"):
+            module.tanh
+    with pytest.raises(AttributeError, match="did you mean resize"):
+        penstock.image.risize
+    assert not hasattr(kept[0], "no_such_attribute") and not hasattr(kept[0], "__no_such_protocol__")
+    with pytest.raises(KeyError):
+        NUMBERS.map(lambda x: {"a": x}).map(lambda e: e["b"])
+
+
+def test_torch_and_others_are_refused_with_a_reason():
+    torch = pytest.importorskip("torch")
+    for function in (lambda x: torch.tensor(x), lambda x: torch.ones(3) * x):
+        with pytest.raises((penstock.TraceError, TypeError)):
+            NUMBERS.map(function)
+
+
+def test_every_function_of_the_language_is_reachable():
+    assert "resize" in dir(penstock.functions)
+    for name in _registry.FUNCTIONS:
+        assert getattr(penstock.functions, name).__doc__.startswith(_registry.FUNCTIONS[name][0])
+    assert "tf.image.resize" in penstock.image.resize.__doc__
+    assert penstock.io.decode_jpeg.__name__ == penstock.image.decode_jpeg.__name__ == "decode_jpeg"

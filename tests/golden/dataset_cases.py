@@ -1,0 +1,129 @@
+"""Pipelines that read the same in tf.data and in Penstock: each case is one function of a namespace, which holds either's names.
+
+make_dataset_goldens.py runs them with TensorFlow, tests/client/python_dataset_test.py with Penstock. In `t`: Dataset and the readers,
+io, image, np (NumPy, or TensorFlow's own of the same interface), the dtypes, and `folder`, where write_files() has put the files.
+"""
+
+import pathlib
+import sys
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+import tfrecord_files  # noqa: E402
+
+
+def write_files(folder):
+    for shard in range(3):
+        examples = [
+            tfrecord_files.example(
+                label=10 * shard + i,
+                weights=[i + 0.5, shard - 0.25, 1.0],
+                image__encoded=bytes([65 + i]) * (i + 1),
+            )
+            for i in range(5 - shard)
+        ]
+        tfrecord_files.write(folder / f"part-{shard}.tfrecord", examples)
+    (folder / "lines.txt").write_bytes(b"first\nsecond\r\n\nlast")
+    (folder / "fixed.bin").write_bytes(b"HEADaabbccddFT")
+
+
+array = numpy.array
+
+
+def features(t):
+    return {
+        "label": t.io.FixedLenFeature([], t.int64),
+        "weights": t.io.FixedLenFeature([3], t.float32),
+        "image/encoded": t.io.FixedLenFeature([], t.string),
+        "absent": t.io.FixedLenFeature([2], t.int64, [7, 8]),
+    }
+
+
+def records(t, **arguments):
+    return t.TFRecordDataset([f"{t.folder}/part-{i}.tfrecord" for i in range(3)], **arguments)
+
+
+def number(t, *args):
+    return t.Dataset.range(*args)
+
+
+CASES = {
+    "range": lambda t: number(t, 5),
+    "range_start_step": lambda t: number(t, 10, -3, -4),
+    "range_empty": lambda t: number(t, 0),
+    "range_output_type": lambda t: t.Dataset.range(4, output_type=t.int32),
+    "take_skip": lambda t: number(t, 20).skip(3).take(4),
+    "take_all": lambda t: number(t, 3).take(-1),
+    "skip_all": lambda t: number(t, 3).skip(-1),
+    "shard": lambda t: number(t, 11).shard(3, 2),
+    "shard_keywords": lambda t: number(t, 11).shard(num_shards=4, index=1),
+    "repeat": lambda t: number(t, 3).repeat(2),
+    "repeat_nothing": lambda t: number(t, 3).repeat(0),
+    "repeat_forever": lambda t: number(t, 3).repeat().take(7),
+    "batch": lambda t: number(t, 7).batch(3),
+    "batch_drop": lambda t: number(t, 7).batch(3, drop_remainder=True),
+    "batch_tuning": lambda t: number(t, 7).batch(3, num_parallel_calls=t.AUTOTUNE, deterministic=True),
+    "enumerate": lambda t: number(t, 3).enumerate(start=5),
+    "enumerate_batch": lambda t: number(t, 5).enumerate().batch(2),
+    "zip": lambda t: t.Dataset.zip((number(t, 3), number(t, 10, 20))),
+    "zip_arguments": lambda t: t.Dataset.zip(number(t, 3), number(t, 10, 20)),
+    "zip_dict": lambda t: t.Dataset.zip({"a": number(t, 3), "b": (number(t, 4), number(t, 5, 9))}),
+    "zip_lone": lambda t: t.Dataset.zip((number(t, 3),)),
+    "concatenate": lambda t: number(t, 2).concatenate(number(t, 5, 7)),
+    "prefetch": lambda t: number(t, 4).prefetch(2).batch(2).prefetch(t.AUTOTUNE),
+    "apply": lambda t: number(t, 9).apply(lambda d: d.batch(2).skip(1)),
+    "map_lone": lambda t: number(t, 5).map(lambda x: x * 2 + 1),
+    "map_dict": lambda t: number(t, 5).map(lambda x: {"x": x, "y": x - 3}, num_parallel_calls=t.AUTOTUNE),
+    "map_tuple": lambda t: number(t, 5).map(lambda x: (x, x * x)),
+    "map_nested": lambda t: number(t, 3).map(lambda x: (x, {"a": x + 1, "b": (x + 2, x + 3)})),
+    "map_of_tuple": lambda t: number(t, 4).map(lambda x: (x, x + 10)).map(lambda a, b: b - a),
+    "map_of_dict": lambda t: number(t, 4).map(lambda x: {"p": x, "q": x + 1}).map(lambda e: {"r": e["p"] * e["q"]}),
+    "map_of_nested": lambda t: number(t, 3).enumerate().map(lambda i, x: {"sum": i + x}).batch(2),
+    "map_after_batch": lambda t: number(t, 6).batch(4).map(lambda x: (x, -x)),
+    "map_identity": lambda t: number(t, 3).map(lambda x: x),
+    "map_swap": lambda t: number(t, 3).map(lambda x: (x, x + 1)).map(lambda a, b: (b, a)),
+    "where": lambda t: number(t, 6).map(lambda x: t.np.where(x > 2, x, -x)),
+    "floats": lambda t: number(t, 6).map(lambda x: t.np.tanh(t.np.float32(0.5) * x.astype(t.np.float32))),
+    "maximum": lambda t: number(t, 6).map(lambda x: t.np.maximum(x, 3) - t.np.minimum(x, 2)),
+    "comparison": lambda t: number(t, 6).map(lambda x: (x == 2, x != 2, x < 3, x <= 3, x > 3, x >= 3)),
+    "integers": lambda t: number(t, 1, 6).map(lambda x: (x // 2, x % 3, -x, abs(2 - x), 7 // x, 7 % x, 1 - x)),
+    "records": lambda t: records(t),
+    "records_in_turns": lambda t: records(t, num_parallel_reads=2),
+    "lines": lambda t: t.TextLineDataset(f"{t.folder}/lines.txt"),
+    "fixed": lambda t: t.FixedLengthRecordDataset(f"{t.folder}/fixed.bin", 2, header_bytes=4, footer_bytes=2),
+    "parse": lambda t: records(t).map(lambda r: t.io.parse_single_example(r, features(t))),
+    "parse_batch": lambda t: records(t).map(lambda r: t.io.parse_single_example(r, features(t))).batch(5),
+    "parse_and_use": lambda t: records(t).map(lambda r: use(t, t.io.parse_single_example(r, features(t)))),
+    "parse_of_a_pair": lambda t: records(t).enumerate().map(lambda i, r: t.io.parse_single_example(r, features(t))),
+    "subscripts": lambda t: records(t).map(lambda r: slices(t.io.parse_single_example(r, features(t))["weights"])),
+    "filter": lambda t: number(t, 20).filter(lambda x: x % 3 == 1),
+    "filter_of_tuple": lambda t: number(t, 9).enumerate(2).filter(lambda i, x: (i > 3) & (x != 5)),
+    "filter_of_dict": lambda t: number(t, 9).map(lambda x: {"a": x, "b": x * x}).filter(lambda e: e["b"] > 10).batch(2),
+    "filter_then_map": lambda t: number(t, 9).filter(lambda x: x > 4).map(lambda x: (x, -x)),
+    "take_while": lambda t: number(t, 20).map(lambda x: x * x).take_while(lambda x: x < 50),
+    "unbatch": lambda t: number(t, 7).batch(3).unbatch(),
+    "unbatch_of_tuple": lambda t: number(t, 7).enumerate().batch(3).unbatch(),
+    "unbatch_and_batch": lambda t: number(t, 7).batch(3).unbatch().batch(2, drop_remainder=True),
+    "list_files": lambda t: t.Dataset.list_files(f"{t.folder}/part-*.tfrecord", shuffle=False),
+    "from_tensors": lambda t: t.Dataset.from_tensors(array([[1, 2], [3, 4]], "int16")),
+    "from_tensors_of_dict": lambda t: t.Dataset.from_tensors({"a": array(5, "int64"), "b": array([0.5, 1], "float32")}),
+    "from_tensors_of_tuple": lambda t: t.Dataset.from_tensors((array(5, "int64"), {"b": array([0.5, 1], "float64")})),
+    "from_tensors_of_strings": lambda t: t.Dataset.from_tensors(["first", "", "third"]),
+    "slices": lambda t: t.Dataset.from_tensor_slices(array(range(12), "uint8").reshape(4, 3)),
+    "slices_of_dict": lambda t: t.Dataset.from_tensor_slices({"a": array([1, 2, 3], "int32"), "s": [b"x", b"", b"zz"]}),
+    "slices_of_tuple": lambda t: t.Dataset.from_tensor_slices((array([1, 2, 3], "int64"), array([True, False, True], "bool"))),
+    "slices_of_floats": lambda t: t.Dataset.from_tensor_slices(array([0.1, float("inf"), -1e30], "float32")).batch(2),
+    "slices_of_many": lambda t: t.Dataset.from_tensor_slices(array(range(30000), "int64").reshape(-1, 3)).skip(9990).batch(4),
+    "slices_and_map": lambda t: t.Dataset.from_tensor_slices((array([1, 2], "int64"), array([3, 4], "int64"))).map(lambda a, b: a * b),
+    "pairs_of_records": lambda t: t.Dataset.zip((records(t), records(t).skip(1))).batch(4, drop_remainder=True),
+}
+
+
+def use(t, x):
+    w = x["weights"]
+    return {"first": w[0] * 2, "shifted": w - w[0], "label": x["label"] % 10, "name": x["image/encoded"]}
+
+
+def slices(w):
+    return w[0], w[1:], w[::-1], w[..., 2], w[:2] + w[1:]
