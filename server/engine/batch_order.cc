@@ -121,16 +121,12 @@ const char* NameOf(Remainder remainder) {
 }  // namespace
 
 absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options,
-                                            const PlanBuilder& plan) {
+                                            PlanBuilder& plan) {
   if (options.batch_size < 1 || options.batch_size > kMaxBatchSize) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch_size: expected 1 to ", kMaxBatchSize, ", found ", options.batch_size));
   }
-  if (plan.batched()) {
-    return absl::InvalidArgumentError(
-        "batches of batches are not supported yet; expected one batch in a pipeline, found a "
-        "second");
-  }
+  if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
   BatchForm form;
   if (options.drop_remainder.value_or(false)) form.remainder = Remainder::kDrop;
   if (!options.remainder) return form;

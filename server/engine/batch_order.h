@@ -13,7 +13,7 @@ namespace penstock {
 // The options that the three share. InvalidArgument where they contradict each other, or where there
 // are batches already.
 template <typename Options>
-absl::StatusOr<BatchForm> ReadBatchOptions(const Options& options, const PlanBuilder& plan);
+absl::StatusOr<BatchForm> ReadBatchOptions(const Options& options, PlanBuilder& plan);
 
 // Joins `rows` elements a time: SetBatch() and the order op.
 void AddBatch(PlanBuilder& plan, uint32_t rows, BatchForm form);
@@ -25,10 +25,10 @@ struct LastBatchOptions {
   std::optional<v1::LastBatch::Remainder> remainder;
 };
 absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options,
-                                            const PlanBuilder& plan);
+                                            PlanBuilder& plan);
 
 template <typename Options>
-absl::StatusOr<BatchForm> ReadBatchOptions(const Options& options, const PlanBuilder& plan) {
+absl::StatusOr<BatchForm> ReadBatchOptions(const Options& options, PlanBuilder& plan) {
   LastBatchOptions last;
   last.batch_size = options.batch_size();
   if (options.has_drop_remainder()) last.drop_remainder = options.drop_remainder();

@@ -24,21 +24,18 @@ void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
 
 }  // namespace
 
-BlockRunner::BlockRunner(const PlanImpl& plan, FileTable& files, StageClock& clock)
-    : plan_(plan), evaluator_(files, clock) {}
-
 RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
   evaluator_.Reset();
-  const std::vector<BatchTensor>& tensors = plan_.tensors();
+  const std::vector<BatchTensor>& tensors = program_->tensors();
   Columns out(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     // The last op writes where the trainer reads.
-    if (step->slot.tensors[i] != nullptr && !plan_.layouts()[i].pads)
-      out[i].data = step->slot.tensors[i] + first * plan_.row_bytes()[i];
+    if (step->slot.tensors[i] != nullptr && !program_->layouts()[i].pads)
+      out[i].data = step->slot.tensors[i] + first * program_->row_bytes()[i];
   }
-  const uint32_t width = plan_.width();
+  const uint32_t width = program_->width();
   RowStatus status = evaluator_.Evaluate(
-      plan_.work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
+      program_->work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
   if (status.ok()) return PutRows(step, first, rows, out);
   failed_stage_ = evaluator_.failed_stage();
   return status;
@@ -49,48 +46,67 @@ RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
   RowStatus lowest;
   for (size_t i = 0; i < columns.size(); ++i) {
     RowStatus status;
-    const RowLayout& layout = plan_.layouts()[i];
-    const size_t row_bytes = plan_.row_bytes()[i];
+    const RowLayout& layout = program_->layouts()[i];
+    const size_t row_bytes = program_->row_bytes()[i];
     if (step->slot.tensors[i] == nullptr) {
       status = step->variable.Put(i, first, rows, columns[i]);
     } else if (layout.pads) {
-      status = PadRows(plan_.tensors()[i].name, layout, columns[i], rows,
+      status = PadRows(program_->tensors()[i].name, layout, columns[i], rows,
                        step->slot.tensors[i] + first * row_bytes);
     } else {
       CopyRows(columns[i], rows, row_bytes, step->slot.tensors[i] + first * row_bytes);
     }
     if (!status.ok() && (lowest.ok() || status.row < lowest.row)) lowest = std::move(status);
   }
-  if (!lowest.ok()) failed_stage_ = plan_.batch_form().stage;
+  if (!lowest.ok()) failed_stage_ = program_->form().stage;
   return lowest;
 }
 
-void BlockRunner::Complete(Step* step) {
+RowStatus BlockRunner::LayVariable(Step* step, Arena* room) {
+  const uint32_t rows = step->info.rows;
+  std::vector<TensorExtent>& extents = step->info.extents;
+  if (room == nullptr)
+    return step->variable.Lay(step->slot, rows, step->info.shape_rows, &extents);
+  uint64_t bytes = 0;
+  RowStatus status = step->variable.Measure(rows, step->info.shape_rows, &extents, &bytes);
+  if (!status.ok()) return status;
+  if (bytes > UINT32_MAX) {
+    return {absl::ResourceExhaustedError(absl::StrCat(
+                "a batch that is an element is larger than it may be: ", UINT32_MAX, " bytes")),
+            -1};
+  }
+  step->slot.variable = room->Allocate(bytes);
+  step->variable.Write(step->slot.variable, extents);
+  return {};
+}
+
+void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room) {
+  program_ = &program;
   if (!step->failure.ok()) return;
   const uint32_t rows = step->info.rows;
-  const BatchForm& form = plan_.batch_form();
+  const BatchForm& form = program_->form();
   step->info.shape_rows =
-      plan_.batched() && form.remainder == Remainder::kPad ? plan_.batch_rows() : rows;
-  for (size_t i = 0; i < plan_.tensors().size() && step->info.shape_rows > rows; ++i) {
+      program_->batched() && form.remainder == Remainder::kPad ? program_->batch_rows() : rows;
+  for (size_t i = 0; i < program_->tensors().size() && step->info.shape_rows > rows; ++i) {
     if (step->slot.tensors[i] == nullptr) continue;
-    const size_t row_bytes = plan_.row_bytes()[i];
-    FillWith(plan_.layouts()[i].padding, (step->info.shape_rows - rows) * row_bytes,
+    const size_t row_bytes = program_->row_bytes()[i];
+    FillWith(program_->layouts()[i].padding, (step->info.shape_rows - rows) * row_bytes,
              step->slot.tensors[i] + rows * row_bytes);
   }
-  if (plan_.variable_bytes() == 0) return;
-  RowStatus status =
-      step->variable.Lay(step->slot, rows, step->info.shape_rows, &step->info.extents);
+  if (!program.has_variable()) return;
+  RowStatus status = LayVariable(step, room);
   if (status.ok()) return;
   step->failure = std::move(status.status);
   if (status.row < 0) return;
   step->failed_row = status.row;
   step->failure = WithRowAddress(
-      absl::Status(step->failure.code(), absl::StrCat("stage ", plan_.stage_names()[form.stage],
+      absl::Status(step->failure.code(), absl::StrCat("stage ", program_->stage_names()[form.stage],
                                                       ": ", step->failure.message())),
       *step, status.row);
 }
 
-void BlockRunner::Run(Step* step, uint32_t first, uint32_t rows) {
+void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
+  program_ = &program;
   const uint32_t end = first + rows;
   Fetch(*step, first, std::min(end, first + kStripRows));
   for (uint32_t row = first; row < end; row += kStripRows) {
@@ -101,7 +117,7 @@ void BlockRunner::Run(Step* step, uint32_t first, uint32_t rows) {
 }
 
 void BlockRunner::Fetch(const Step& step, uint32_t first, uint32_t end) const {
-  const size_t width = plan_.width();
+  const size_t width = program_->width();
   FetchRecords(absl::MakeConstSpan(step.records).subspan(first * width, (end - first) * width));
 }
 
@@ -122,7 +138,7 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
   const int row = static_cast<int>(first) + failure.row;
   std::lock_guard<std::mutex> lock(step->failure_mutex);
   if (!step->failure.ok() && step->failed_row < row) return false;
-  absl::Status addressed(failure.status.code(), absl::StrCat("stage ", plan_.stage_names()[stage],
+  absl::Status addressed(failure.status.code(), absl::StrCat("stage ", program_->stage_names()[stage],
                                                              ": ", failure.status.message()));
   step->failure = WithRowAddress(addressed, *step, row);
   step->failed_row = row;
@@ -130,10 +146,10 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
 }
 
 absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {
-  const uint32_t width = plan_.width();
+  const uint32_t width = program_->width();
   return WithElementAddress(status,
                             absl::MakeConstSpan(step.records).subspan(size_t(row) * width, width),
-                            plan_.work(), evaluator_.files());
+                            program_->work(), evaluator_.files());
 }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Runs the work of a plan over one block of rows of a step, into the step's slot.
+// Runs a batch's work over one block of rows of a step, into the step's slot.
 //
 // Threads:  one runner a worker.
 // Owns:     the temporaries of the block it runs.
@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "server/engine/batch_program.h"
 #include "server/engine/file_table.h"
-#include "server/engine/plan_impl.h"
 #include "server/engine/row_evaluator.h"
 #include "server/engine/stage_clock.h"
 #include "server/engine/step.h"
@@ -17,14 +17,15 @@ namespace penstock {
 
 class BlockRunner {
  public:
-  BlockRunner(const PlanImpl& plan, FileTable& files, StageClock& clock);
+  BlockRunner(FileTable& files, StageClock& clock) : evaluator_(files, clock) {}
 
   // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its
   // address; the lowest of all blocks stays.
-  void Run(Step* step, uint32_t first, uint32_t rows);
+  void Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
 
-  // Behind the last block of a step: lays what has no fixed place, and fills rows that are no elements.
-  void Complete(Step* step);
+  // Behind the last block of a step: lays what has no fixed place, and fills rows that are no elements. With `room` the slot's variable
+  // part is allocated there, of the size that is needed.
+  void Complete(const BatchProgram& program, Step* step, Arena* room = nullptr);
 
  private:
   // Brings the bytes of rows [first, end) nearer.
@@ -36,10 +37,12 @@ class BlockRunner {
   // What an op left elsewhere goes to its place in the slot, or to the step's variable rows.
   RowStatus PutRows(Step* step, uint32_t first, uint32_t rows, absl::Span<const Column> columns);
 
+  RowStatus LayVariable(Step* step, Arena* room);
+
   // The address of a failing row: of the first of its references that lies in a file.
   absl::Status WithRowAddress(const absl::Status& status, const Step& step, int row);
 
-  const PlanImpl& plan_;
+  const BatchProgram* program_ = nullptr;  // of the call
   RowEvaluator evaluator_;
   int failed_stage_ = 0;
 };

@@ -207,7 +207,7 @@ class ExecutorImpl final : public SteppedExecutor {
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
   StageClock& clock = *clocks_[worker];
-  WorkerTools tools{clock, BlockRunner(*plan_, files_, clock), ChunkReader(store_),
+  WorkerTools tools{clock, BlockRunner(files_, clock), ChunkReader(store_),
                     SegmentRunner(store_, files_, clock)};
   FrontResult front = FrontResult::kStuck;
   while (!stop_.load(std::memory_order_relaxed)) {
@@ -281,7 +281,7 @@ bool ExecutorImpl::Assemble() {
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
-    partial_->variable.Reset(plan_->tensors(), plan_->layouts(), plan_->batch_rows(),
+    partial_->variable.Reset(plan_->tensors(), plan_->program().layouts(), plan_->batch_rows(),
                              plan_->block_rows());
   }
   const bool requests_waiting = HasRequests();
@@ -365,13 +365,13 @@ void ExecutorImpl::FillBlock(BlockRunner& runner, uint64_t task) {
   Step& step = StepOf(task);
   const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
   if (first < step.info.rows)
-    runner.Run(&step, first, std::min(plan_->block_rows(), step.info.rows - first));
+    runner.Run(plan_->program(), &step, first, std::min(plan_->block_rows(), step.info.rows - first));
 }
 
 void ExecutorImpl::FinishBlock(BlockRunner& runner, uint64_t task) {
   Step& step = StepOf(task);
   if (step.blocks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // SYNC block-done
-  runner.Complete(&step);
+  runner.Complete(plan_->program(), &step);
   step.done.store(true, std::memory_order_release);  // SYNC step-done
   Commit();
 }
@@ -396,7 +396,7 @@ void ExecutorImpl::FinishRead(WorkerTools& tools, ReadRequest* request) {
 void ExecutorImpl::BeginSteps() {
   for (const std::unique_ptr<StageClock>& clock : clocks_) {
     stepped_.emplace_back(
-        new WorkerTools{*clock, BlockRunner(*plan_, files_, *clock), ChunkReader(store_),
+        new WorkerTools{*clock, BlockRunner(files_, *clock), ChunkReader(store_),
                         SegmentRunner(store_, files_, *clock)});
     stepped_.back()->stepped = true;
   }

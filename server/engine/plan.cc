@@ -5,14 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "server/base/row_shape.h"
 #include "server/engine/plan_impl.h"
 
 namespace penstock {
 namespace {
 
-// What a ring takes (ring/layout.h); one fewer for strings.
-constexpr int kMaxRaggedRank = 3;
 constexpr uint64_t kDefaultVariableBytes = uint64_t{64} << 20;
 constexpr int64_t kMaxSlotBytes = int64_t{1} << 40;
 
@@ -28,92 +25,20 @@ absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(PlanBuilder bui
 
 absl::Status PlanImpl::Finish() {
   const Dataset& dataset = built_.dataset_;
-  for (size_t i = 0; i < dataset.signature.size(); ++i) {
-    absl::Status status = AddTensor(i);
-    if (!status.ok()) {
-      return absl::Status(
-          status.code(),
-          absl::StrCat("stage ", built_.stage_names_.back(), ": the pipeline's output \"",
-                       dataset.signature[i].name, "\" ", status.message()));
-    }
+  absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset, built_.stage_names_);
+  if (!program.ok()) {
+    return absl::Status(program.status().code(),
+                        absl::StrCat("stage ", built_.stage_names_.back(),
+                                     ": the pipeline's output ", program.status().message()));
   }
+  program_ = *std::move(program);
   const int64_t asked = built_.spec_.ring().slot_bytes();
   if (asked < 0 || asked > kMaxSlotBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("ring.slot_bytes: expected 0 to ", kMaxSlotBytes, ", found ", asked));
   }
-  if (std::any_of(tensors_.begin(), tensors_.end(),
-                  [](const BatchTensor& tensor) { return !tensor.fixed(); })) {
-    variable_bytes_ = asked > 0 ? asked : kDefaultVariableBytes;
-  }
-  block_rows_ = BlockRows(EstimatedRowBytes(dataset.signature));
+  if (program_.has_variable()) variable_bytes_ = asked > 0 ? asked : kDefaultVariableBytes;
   return absl::OkStatus();
-}
-
-absl::Status PlanImpl::AddTensor(size_t index) {
-  const Dataset& dataset = built_.dataset_;
-  const Feature& feature = dataset.signature[index];
-  BatchTensor tensor{feature.name, feature.type, batched()};
-  Feature seen = feature;
-  if (batched()) {
-    const int64_t rows = *dataset.batch_rows;
-    tensor.type.shape.insert(tensor.type.shape.begin(), rows);
-    seen.type.shape.insert(seen.type.shape.begin(),
-                           dataset.batch.always_full() ? rows : kUnknownSize);
-  }
-  const bool is_string = feature.type.dtype == DType::kString;
-  const bool has_unknown = HasUnknownAxes(feature.type.shape);
-  if (is_string) tensor.kind = TensorKind::kString;
-  if (has_unknown && batched() && dataset.batch.kind == BatchForm::Kind::kRagged) {
-    absl::Status status = MakeRagged(&tensor, &seen);
-    if (!status.ok()) return status;
-  }
-  layouts_.push_back(LayoutOf(index));
-  const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
-  if (is_string || has_unknown) {
-    element_.push_back(std::move(seen));
-    tensors_.push_back(std::move(tensor));
-    row_bytes_.push_back(0);
-    return absl::OkStatus();
-  }
-  uint64_t total = 0;
-  if (!tensor_bytes ||
-      __builtin_add_overflow(fixed_bytes_, static_cast<uint64_t>(*tensor_bytes), &total)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("overflows: the size of a batch of ", TypeToString(tensor.type)));
-  }
-  fixed_bytes_ = total;
-  element_.push_back(std::move(seen));
-  tensors_.push_back(std::move(tensor));
-  row_bytes_.push_back(*NumBytes(feature.type));
-  return absl::OkStatus();
-}
-
-// As tf.data's ragged_batch: ragged up to the last axis that only the data tells.
-absl::Status PlanImpl::MakeRagged(BatchTensor* tensor, Feature* seen) const {
-  Shape& shape = tensor->type.shape;
-  int rank = static_cast<int>(shape.size()) - 1;
-  while (shape[rank] >= 0) --rank;
-  const int rank_max = kMaxRaggedRank - (tensor->type.dtype == DType::kString ? 1 : 0);
-  if (rank > rank_max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has ", rank, " ragged axes in a ragged_batch; expected at most ", rank_max));
-  }
-  tensor->kind = TensorKind::kRagged;
-  tensor->ragged_rank = rank;
-  std::fill_n(shape.begin() + 1, rank, kUnknownSize);
-  std::fill_n(seen->type.shape.begin() + 1, rank, kUnknownSize);
-  return absl::OkStatus();
-}
-
-RowLayout PlanImpl::LayoutOf(size_t index) const {
-  const Dataset& dataset = built_.dataset_;
-  RowLayout layout{dataset.work->output[index].type, dataset.signature[index].type.shape};
-  if (!batched() || dataset.batch.kind != BatchForm::Kind::kPadded) return layout;
-  layout.padding = dataset.batch.values[index];
-  layout.pads = HasUnknownAxes(layout.row.shape) || layout.row.shape != layout.shape ||
-                (layout.row.dtype == DType::kString && !layout.padding.empty());
-  return layout;
 }
 
 namespace {
@@ -180,7 +105,7 @@ std::string PlanImpl::Explain() const {
   ExplainOrder(order(), stage_names(), &text);
   absl::StrAppend(&text, "\n");
   ExplainWork(work(), stage_names(), &text);
-  absl::StrAppend(&text, "task: ", block_rows_, " rows; slot: ", fixed_bytes_, " bytes");
+  absl::StrAppend(&text, "task: ", block_rows(), " rows; slot: ", program_.fixed_bytes(), " bytes");
   if (variable_bytes_ > 0)
     absl::StrAppend(&text, " and up to ", variable_bytes_, " of variable size");
   absl::StrAppend(&text, "\n");

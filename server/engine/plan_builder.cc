@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/engine/batch_program.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/plan.h"
 #include "server/engine/segment_op.h"
@@ -168,17 +169,57 @@ void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structu
   auto segment = std::make_shared<Segment>();
   segment->stage = stage_;
   segment->stage_names = stage_names_;
-  segment->work = dataset_.work.get();
   segment->width = dataset_.width;
   segment->block_rows = BlockRows(
       std::max(EstimatedRowBytes(dataset_.signature), EstimatedRowBytes(split->output())));
-  auto cells = std::make_unique<ElementCells>(split->output());
-  segment->cells = cells.get();
   segment->split = std::move(split);
   segment->skip_failures = skipped != nullptr;
+  BeginAfter(segment, segment->split->output(), std::move(structure));
+  AddOrder([segment, limits = skipped != nullptr ? *skipped : SkipLimits{}](FrontContext& context,
+                                                                            OrderInputs inputs) {
+    return std::make_unique<SegmentOp>(context, segment, limits, std::move(inputs[0]));
+  });
+  dataset_.order->decided_by_values = true;
+}
 
+absl::Status PlanBuilder::EndBatches() {
+  if (!batched()) return absl::OkStatus();
+  absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset_, stage_names_);
+  if (!program.ok()) return program.status();
+  for (const BatchTensor& tensor : program->tensors()) {
+    if (tensor.kind != TensorKind::kRagged) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        "treats batches as elements, which is not built for ragged ones; found \"", tensor.name,
+        "\" of a ragged_batch"));
+  }
+  auto segment = std::make_shared<Segment>();
+  segment->stage = dataset_.batch.stage;
+  segment->stage_names = stage_names_;
+  segment->width = dataset_.width;
+  segment->batch = std::make_unique<BatchProgram>(*std::move(program));
+  BeginAfter(segment, segment->batch->element(), dataset_.structure);
+
+  auto node = std::make_unique<OrderNode>();
+  node->stage = segment->stage;
+  node->inputs.push_back(std::move(dataset_.order));
+  node->make = [segment](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<SegmentOp>(context, segment, SkipLimits{}, std::move(inputs[0]));
+  };
+  dataset_.order = std::move(node);
+  dataset_.batch_rows.reset();
+  dataset_.batch = BatchForm{};
+  dataset_.drop_remainder = false;
+  return absl::OkStatus();
+}
+
+// The dataset becomes that of the elements which a segment hands over.
+void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
+                             std::string structure) {
+  auto cells = std::make_unique<ElementCells>(std::move(signature));
+  segment->cells = cells.get();
+  segment->work = dataset_.work.get();
   auto work = std::make_unique<WorkNode>();
-  work->stages = {stage_};
+  work->stages = {segment->stage};
   work->output = cells->output();
   work->loader = std::move(cells);
   work->first_file = dataset_.work->LowestFile();
@@ -187,12 +228,8 @@ void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structu
   dataset_.signature = dataset_.work->output;
   dataset_.structure = std::move(structure);
   dataset_.width = 1;
+  dataset_.indexed.reset();
   dataset_.paths.reset();
-  AddOrder([segment, limits = skipped != nullptr ? *skipped : SkipLimits{}](FrontContext& context,
-                                                                            OrderInputs inputs) {
-    return std::make_unique<SegmentOp>(context, segment, limits, std::move(inputs[0]));
-  });
-  dataset_.order->decided_by_values = true;
 }
 
 // Where values decide the order, what computes them belongs to it.
@@ -231,25 +268,21 @@ absl::StatusOr<Dataset> PlanBuilder::BuildInput(int i) {
   if (absl::Status status = BuildStages(input->mutable_stage()); !status.ok()) return status;
   stage_ = stage;
   stage_message_ = message;
+  if (absl::Status status = EndBatches(); !status.ok()) return status;
   return TakeDataset();
 }
 
 absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(
     const google::protobuf::RepeatedPtrField<v1::Input>& inputs) {
   std::vector<Dataset> built;
-  if (dataset_.order != nullptr) built.push_back(TakeDataset());
+  if (dataset_.order != nullptr) {
+    if (absl::Status status = EndBatches(); !status.ok()) return status;
+    built.push_back(TakeDataset());
+  }
   for (int i = 0; i < inputs.size(); ++i) {
     absl::StatusOr<Dataset> input = BuildInput(i);
     if (!input.ok()) return input.status();
     built.push_back(*std::move(input));
-  }
-  for (size_t i = 0; i < built.size(); ++i) {
-    if (built[i].batch_rows) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input ", i,
-                       ": expected elements, found batches, which is not supported yet; put batch "
-                       "behind this stage"));
-    }
   }
   return built;
 }
@@ -269,10 +302,6 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   absl::StatusOr<Dataset> built = BuildInput(0);
   element_files_ = outer_files;
   if (!built.ok()) return built.status();
-  if (built->batch_rows) {
-    return absl::InvalidArgumentError(
-        "makes batches inside, which is not supported yet; put batch behind this stage");
-  }
   stage_kinds_[stage_] = StageKind::kOrder;
   dataset_ = *std::move(built);
   auto node = std::make_unique<OrderNode>();

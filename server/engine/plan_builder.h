@@ -25,6 +25,8 @@
 
 namespace penstock {
 
+struct Segment;
+
 // What a stage has turned out to be.
 enum class StageKind {
   kHint,   // neither of the others
@@ -61,6 +63,9 @@ class PlanBuilder {
                   const SkipLimits* skipped = nullptr);
   // The elements of the batches that stood so far.
   void ClearBatch() { dataset_.batch_rows.reset(); }
+  // Batches become elements like any others, with the batch axis in their features' shapes: for ops that treat each as a whole.
+  // Nothing is done where there are none. Unimplemented for ragged ones.
+  absl::Status EndBatches();
   // Joins elements to batches of `rows`. A `padded_batch` changes the shapes of features, but not
   // what its rows are computed from: PadsRows() tells whether it does.
   void SetBatch(uint32_t rows, BatchForm form);
@@ -103,6 +108,8 @@ class PlanBuilder {
   friend class PlanImpl;
 
   void MarkOrder(const WorkNode& node);
+  void BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
+                  std::string structure);
   absl::Status Build();
   // The nested stages of input number `i` of the stage's op, from its own message: nested ops fill in seeds.
   absl::StatusOr<Dataset> BuildInput(int i);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/batch_program.h"
 #include "server/engine/plan.h"
 #include "server/engine/plan_builder.h"
 
@@ -15,11 +16,13 @@ class PlanImpl final : public Plan {
   static absl::StatusOr<std::shared_ptr<const PlanImpl>> Create(PlanBuilder builder);
 
   const v1::PipelineSpec& spec() const override { return built_.spec_; }
-  const Signature& element() const override { return element_; }
-  const std::vector<BatchTensor>& tensors() const override { return tensors_; }
-  uint32_t batch_rows() const override { return built_.dataset_.batch_rows.value_or(1); }
+  const Signature& element() const override { return program_.element(); }
+  const std::vector<BatchTensor>& tensors() const override {
+    return program_.tensors();
+  }
+  uint32_t batch_rows() const override { return program_.batch_rows(); }
   const std::string& structure() const override { return built_.dataset_.structure; }
-  uint64_t slot_bytes() const override { return fixed_bytes_ + variable_bytes_; }
+  uint64_t slot_bytes() const override { return program_.fixed_bytes() + variable_bytes_; }
   uint64_t variable_bytes() const override { return variable_bytes_; }
   const std::string& FilePath(uint32_t file) const override { return manifest()[file].path; }
   bool endless() const override { return built_.dataset_.endless; }
@@ -33,31 +36,19 @@ class PlanImpl final : public Plan {
   const std::vector<StageKind>& stage_kinds() const { return built_.stage_kinds_; }
   const OrderNode& order() const { return *built_.dataset_.order; }
   const WorkNode& work() const { return *built_.dataset_.work; }
+  const BatchProgram& program() const { return program_; }
   // References of one row.
-  uint32_t width() const { return built_.dataset_.width; }
-  // Bytes of one row of each tensor; 0 where only the data tells.
-  const std::vector<size_t>& row_bytes() const { return row_bytes_; }
-  const std::vector<RowLayout>& layouts() const { return layouts_; }
-  const BatchForm& batch_form() const { return built_.dataset_.batch; }
-  bool batched() const { return built_.dataset_.batch_rows.has_value(); }
+  uint32_t width() const { return program_.width(); }
   // Rows that one task computes: a power of two.
-  uint32_t block_rows() const { return block_rows_; }
+  uint32_t block_rows() const { return program_.block_rows(); }
 
  private:
   explicit PlanImpl(PlanBuilder builder) : built_(std::move(builder)) {}
   absl::Status Finish();
-  absl::Status AddTensor(size_t index);
-  absl::Status MakeRagged(BatchTensor* tensor, Feature* seen) const;
-  RowLayout LayoutOf(size_t index) const;
 
   PlanBuilder built_;
-  Signature element_;
-  std::vector<BatchTensor> tensors_;
-  std::vector<RowLayout> layouts_;
-  std::vector<size_t> row_bytes_;
-  uint64_t fixed_bytes_ = 0;
+  BatchProgram program_;
   uint64_t variable_bytes_ = 0;
-  uint32_t block_rows_ = 1;
 };
 
 }  // namespace penstock

@@ -1,9 +1,12 @@
 #include "server/engine/segment.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
+#include "server/engine/step.h"
 
 namespace penstock {
 namespace {
@@ -23,12 +26,60 @@ RecordRef Origin(absl::Span<const RecordRef> element, const WorkNode& work,
   return element.front();
 }
 
+// Strings as a column has them (server/base/column.h), of offsets and bytes.
+RowBytes JoinStrings(RowBytes offsets, RowBytes bytes, Arena& arena) {
+  const size_t count = offsets.size / sizeof(int64_t) - 1;
+  const size_t size = count * sizeof(uint32_t) + bytes.size;
+  uint8_t* const joined = arena.Allocate(size);
+  const auto* ends = reinterpret_cast<const int64_t*>(offsets.data);
+  for (size_t i = 0; i < count; ++i) {
+    const auto length = static_cast<uint32_t>(ends[i + 1] - ends[i]);
+    std::memcpy(joined + i * sizeof(length), &length, sizeof(length));
+  }
+  if (bytes.size > 0) std::memcpy(joined + count * sizeof(uint32_t), bytes.data, bytes.size);
+  return {joined, size};
+}
+
+// The tensors of a batch as columns of one row.
+Columns ColumnsOf(const BatchProgram& program, const Step& step, Arena& arena) {
+  Columns columns(program.tensors().size());
+  size_t variable = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const BatchTensor& tensor = program.tensors()[i];
+    const size_t ndim = tensor.type.shape.size();
+    auto* row = arena.AllocateArray<RowBytes>(1);
+    auto* dims = arena.AllocateArray<int64_t>(ndim);
+    std::copy(tensor.type.shape.begin(), tensor.type.shape.end(), dims);
+    dims[0] = step.info.shape_rows;
+    if (tensor.fixed()) {
+      *row = {step.slot.tensors[i], step.info.shape_rows * program.row_bytes()[i]};
+    } else {
+      const TensorExtent& extent = step.info.extents[variable++];
+      const auto part = [&](int number) {
+        return RowBytes{step.slot.variable + extent.parts[number].offset, extent.parts[number].bytes};
+      };
+      const bool is_string = tensor.kind == TensorKind::kString;
+      if (HasUnknownAxes(tensor.type.shape)) {
+        std::memcpy(dims, part(is_string ? 2 : 1).data, ndim * sizeof(int64_t));
+      }
+      *row = is_string ? JoinStrings(part(0), part(1), arena) : part(0);
+    }
+    columns[i].rows = row;
+    columns[i].dims = dims;
+  }
+  return columns;
+}
+
 }  // namespace
 
 void SegmentRunner::Run(SegmentTask* task) {
   const uint32_t rows = static_cast<uint32_t>(task->rows);
-  for (uint32_t first = 0; first < rows; first += kStripRows) {
-    if (!RunStrip(task, first, std::min(kStripRows, rows - first))) break;
+  if (task->segment->batch != nullptr) {
+    RunBatch(task);
+  } else {
+    for (uint32_t first = 0; first < rows; first += kStripRows) {
+      if (!RunStrip(task, first, std::min(kStripRows, rows - first))) break;
+    }
   }
   store_.Release(task->records);
   task->records.clear();
@@ -102,6 +153,40 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
   }
   task->ends = split.ends;
   return {};
+}
+
+// The task's records are those of one batch.
+void SegmentRunner::RunBatch(SegmentTask* task) {
+  const Segment& segment = *task->segment;
+  const BatchProgram& program = *segment.batch;
+  StageClock::Scope scope(evaluator_.clock(), segment.stage);
+  evaluator_.Reset();
+  Arena& arena = evaluator_.arena();
+  Step step;
+  step.records.swap(task->records);
+  step.info.rows = static_cast<uint32_t>(step.records.size() / segment.width);
+  for (size_t i = 0; i < program.tensors().size(); ++i) {
+    step.slot.tensors.push_back(
+        program.tensors()[i].fixed()
+            ? arena.Allocate(program.row_bytes()[i] * program.batch_rows())
+            : nullptr);
+  }
+  step.variable.Reset(program.tensors(), program.layouts(), program.batch_rows(),
+                      program.block_rows());
+  for (uint32_t first = 0; first < step.info.rows; first += program.block_rows()) {
+    batches_.Run(program, &step, first, std::min(program.block_rows(), step.info.rows - first));
+  }
+  batches_.Complete(program, &step, &arena);
+  task->error = step.failure;
+  if (task->error.ok()) {
+    const Columns columns = ColumnsOf(program, step, arena);
+    RecordRef reference =
+        Origin(absl::MakeConstSpan(step.records).first(segment.width), *segment.work,
+               evaluator_.files().manifest());
+    task->error = segment.cells->Pack(columns, 0, cells_, &reference);
+    if (task->error.ok()) task->elements.push_back(reference);
+  }
+  step.records.swap(task->records);
 }
 
 void SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage) {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/batch_program.h"
+#include "server/engine/block_runner.h"
 #include "server/engine/damage_log.h"
 #include "server/engine/element_cells.h"
 #include "server/engine/position.h"
@@ -30,10 +32,15 @@ struct Segment {
   const WorkNode* work = nullptr;  // from the references of an element to its features; the plan's
   uint32_t width = 1;              // references of an element
   uint32_t block_rows = 1;         // elements of one task
+  // One of the two: what becomes of each row, or what all rows of one element of the input make together.
   std::unique_ptr<SplitOp> split;
+  std::unique_ptr<BatchProgram> batch;
   const ElementCells* cells = nullptr;  // of the new elements; the plan's
   // Elements that fail are left out and listed, instead of ending the stream.
   bool skip_failures = false;
+
+  // Whether every element makes one, whatever its value.
+  bool one_to_one() const { return batch != nullptr; }
 };
 
 struct SegmentTask {
@@ -62,7 +69,7 @@ using SegmentQueue = WorkQueue<SegmentTask>;
 class SegmentRunner {
  public:
   SegmentRunner(RecordStore& store, FileTable& files, StageClock& clock)
-      : store_(store), cells_(store), evaluator_(files, clock) {}
+      : store_(store), cells_(store), evaluator_(files, clock), batches_(files, clock) {}
 
   // Does what the task asks and marks it done.
   void Run(SegmentTask* task);
@@ -73,11 +80,13 @@ class SegmentRunner {
  private:
   bool RunStrip(SegmentTask* task, uint32_t first, uint32_t rows);
   RowStatus RunRows(SegmentTask* task, uint32_t first, uint32_t rows);
+  void RunBatch(SegmentTask* task);
   void Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage);
 
   RecordStore& store_;
   CellCache cells_;
   RowEvaluator evaluator_;
+  BlockRunner batches_;
   int failed_stage_ = 0;
 };
 

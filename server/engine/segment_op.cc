@@ -56,7 +56,31 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
 }
 
 Pulled SegmentOp::Skip(uint64_t count, uint64_t* skipped) {
+  if (segment_->one_to_one() && !resumed_ && status_.ok()) return SkipOneToOne(count, skipped);
   return SkipByPulling(*this, context_, count, skipped);
+}
+
+// What has been asked for is left out as a whole, and the rest by the input.
+Pulled SegmentOp::SkipOneToOne(uint64_t count, uint64_t* skipped) {
+  for (; !blocks_.empty() && *skipped < count; ++*skipped) {
+    Retire(std::move(blocks_.front()));
+    blocks_.pop_front();
+    next_ = 0;
+  }
+  if (*skipped == count) return Pulled::kSome;
+  if (partial_ != nullptr) {
+    const Pulled result = input_->Pull(1, partial_->records, &partial_->rows);
+    if (result == Pulled::kBlocked) return result;
+    if (result != Pulled::kSome) input_result_ = result;
+    *skipped += partial_->rows;
+    context_.store.Release(partial_->records);
+    partial_->records.clear();
+    idle_.push_back(std::move(partial_));
+  }
+  if (input_result_ != Pulled::kSome) return input_result_;
+  const Pulled result = input_->Skip(count, skipped);
+  if (result == Pulled::kEnd || result == Pulled::kFailed) input_result_ = result;
+  return result;
 }
 
 void SegmentOp::Restart(uint64_t epoch) {

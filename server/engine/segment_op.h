@@ -31,12 +31,15 @@ class SegmentOp final : public OrderOp {
   void Restart(uint64_t epoch) override;
   void Save(Position& position) const override;
   absl::Status Restore(Position& position) override;
-  // Nobody knows before the values are.
-  std::optional<uint64_t> Count() override { return std::nullopt; }
+  // Nobody knows before the values do, unless every element makes one.
+  std::optional<uint64_t> Count() override {
+    return segment_->one_to_one() ? input_->Count() : std::nullopt;
+  }
   uint32_t width() const override { return 1; }
   absl::Status status() const override;
 
  private:
+  Pulled SkipOneToOne(uint64_t count, uint64_t* skipped);
   // Asks for blocks until enough are on their way.
   void Ask();
   // Lists the failures in front of the next element; false when there are too many of them.

@@ -35,41 +35,52 @@ RowStatus VariableRows::Put(size_t tensor, uint32_t first, uint32_t rows, const 
   return tensors_[of_tensor_[tensor]].Put(first / block_rows_, rows, column);
 }
 
-RowStatus VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t shape_rows,
-                            std::vector<TensorExtent>* extents) {
+RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
+                                std::vector<TensorExtent>* extents, uint64_t* bytes) {
   extents->clear();
   uint64_t end = 0;
   // Of several tensors' failures the lowest row's counts.
   RowStatus failure;
   for (VariableTensor& tensor : tensors_) {
-    VariableTensor::PartBytes bytes;
-    RowStatus status = tensor.Measure(rows, shape_rows, &bytes);
+    VariableTensor::PartBytes part_bytes;
+    RowStatus status = tensor.Measure(rows, shape_rows, &part_bytes);
     if (!status.ok()) {
       if (failure.ok() || status.row < failure.row) failure = std::move(status);
       continue;
     }
     TensorExtent& extent = extents->emplace_back();
-    for (size_t part = 0; part < bytes.size() && (part == 0 || bytes[part] > 0 || part == 1);
-         ++part) {
-      extent.parts[part] = {end, bytes[part]};
-      end = NextPart(end + bytes[part]);
+    for (size_t part = 0;
+         part < part_bytes.size() && (part == 0 || part_bytes[part] > 0 || part == 1); ++part) {
+      extent.parts[part] = {end, part_bytes[part]};
+      end = NextPart(end + part_bytes[part]);
     }
   }
-  if (!failure.ok()) return failure;
-  if (end > slot.variable_bytes) {
-    return {
-        absl::ResourceExhaustedError(absl::StrCat(
-            "batch larger than slot: what only the data tells the size of needs ",
-            end == VariableTensor::kTooMany ? "2^60 or more" : absl::StrCat(end), " > ",
-            slot.variable_bytes, " bytes; raise ring { slot_bytes: N } or take smaller batches")),
-        -1};
-  }
+  *bytes = end;
+  return failure;
+}
+
+void VariableRows::Write(uint8_t* variable, const std::vector<TensorExtent>& extents) const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     std::array<uint8_t*, VariableTensor::kParts> parts;
     for (size_t part = 0; part < parts.size(); ++part)
-      parts[part] = slot.variable + (*extents)[i].parts[part].offset;
+      parts[part] = variable + extents[i].parts[part].offset;
     tensors_[i].Write(parts);
   }
+}
+
+RowStatus VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t shape_rows,
+                            std::vector<TensorExtent>* extents) {
+  uint64_t bytes = 0;
+  if (RowStatus status = Measure(rows, shape_rows, extents, &bytes); !status.ok()) return status;
+  if (bytes > slot.variable_bytes) {
+    return {
+        absl::ResourceExhaustedError(absl::StrCat(
+            "batch larger than slot: what only the data tells the size of needs ",
+            bytes == VariableTensor::kTooMany ? "2^60 or more" : absl::StrCat(bytes), " > ",
+            slot.variable_bytes, " bytes; raise ring { slot_bytes: N } or take smaller batches")),
+        -1};
+  }
+  Write(slot.variable, *extents);
   return {};
 }
 

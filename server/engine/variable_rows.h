@@ -31,6 +31,11 @@ class VariableRows {
   RowStatus Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t shape_rows,
                 std::vector<TensorExtent>* extents);
 
+  // The same in two parts, for one who makes room first: finds where everything is to lie, in how many bytes, and writes it there.
+  RowStatus Measure(uint32_t rows, uint32_t shape_rows, std::vector<TensorExtent>* extents,
+                    uint64_t* bytes);
+  void Write(uint8_t* variable, const std::vector<TensorExtent>& extents) const;
+
  private:
   uint32_t block_rows_ = 1;
   std::vector<int> of_tensor_;  // the position in tensors_; -1 for fixed tensors

@@ -37,6 +37,7 @@ class FilterOp final : public SplitOp {
 
 const OpRegistration<v1::Filter> kFilter(
     "filter", [](const v1::Filter& options, PlanBuilder& plan) -> absl::Status {
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       absl::StatusOr<expr::MapSource> source =
           ReadMapSource(options.constant(), options.let(), plan);
       if (!source.ok()) return source.status();

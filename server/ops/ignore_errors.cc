@@ -25,6 +25,7 @@ class PassOp final : public SplitOp {
 
 const OpRegistration<v1::IgnoreErrors> kIgnoreErrors(
     "ignore_errors", [](const v1::IgnoreErrors& options, PlanBuilder& plan) -> absl::Status {
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       SkipLimits limits;
       if (absl::Status status = ReadSkipLimits(options, "", &limits); !status.ok()) return status;
       plan.EndSegment(std::make_unique<PassOp>(plan.signature()), plan.structure(), &limits);

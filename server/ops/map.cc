@@ -80,9 +80,9 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outs)
 
 const OpRegistration<v1::Map> kMap(
     "map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
+      // Padding is part of a batch and of none of its rows.
       if (plan.PadsRows()) {
-        return absl::InvalidArgumentError(
-            "stands behind a padded_batch, whose padding it would not see: put it in front");
+        if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       }
       absl::StatusOr<expr::MapSource> source =
           ReadMapSource(options.constant(), options.let(), plan);
@@ -90,8 +90,15 @@ const OpRegistration<v1::Map> kMap(
       source->outs.assign(options.out().begin(), options.out().end());
       if (source->outs.empty())
         return absl::InvalidArgumentError("expected at least one out, found none");
-      absl::StatusOr<std::unique_ptr<MapOp>> op =
-          MapOp::Create(plan.signature(), {*std::move(source)});
+      absl::StatusOr<std::unique_ptr<MapOp>> op = MapOp::Create(plan.signature(), {*source});
+      if (!op.ok() && plan.batched()) {
+        // What does not treat rows one by one is computed of whole batches.
+        const absl::Status row_by_row = op.status();
+        if (absl::Status status = plan.EndBatches(); !status.ok()) return row_by_row;
+        source->batched = false;
+        op = MapOp::Create(plan.signature(), {*std::move(source)});
+        if (!op.ok()) return row_by_row;
+      }
       if (!op.ok()) return op.status();
       absl::Status status = CheckStructure(options.structure(), (*op)->output());
       if (!status.ok()) return status;

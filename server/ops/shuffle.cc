@@ -285,11 +285,7 @@ const OpRegistration<v1::Shuffle> kShuffle(
         return absl::InvalidArgumentError(absl::StrCat(
             "buffer_size: expected 1 to ", kMaxBufferSize - 1, ", found ", options.buffer_size()));
       }
-      if (plan.batched()) {
-        return absl::InvalidArgumentError(
-            "shuffles batches, which is not supported yet; put it before batch to shuffle their "
-            "elements");
-      }
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       plan.AddOrder(
           [buffer_size = options.buffer_size(), key, reshuffle](FrontContext& context,
                                                                 OrderInputs inputs) {

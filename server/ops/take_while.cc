@@ -34,6 +34,7 @@ class TakeWhileOp final : public SplitOp {
 
 const OpRegistration<v1::TakeWhile> kTakeWhile(
     "take_while", [](const v1::TakeWhile& options, PlanBuilder& plan) -> absl::Status {
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       absl::StatusOr<expr::MapSource> source =
           ReadMapSource(options.constant(), options.let(), plan);
       if (!source.ok()) return source.status();

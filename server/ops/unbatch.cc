@@ -197,13 +197,15 @@ class UnbatchOp final : public SplitOp {
 
 const OpRegistration<v1::Unbatch> kUnbatch(
     "unbatch", [](const v1::Unbatch&, PlanBuilder& plan) -> absl::Status {
-      if (plan.batched()) {
+      // Padding is no element's own: such batches are made first.
+      if (plan.batched() && !plan.PadsRows()) {
         plan.ClearBatch();
         plan.AddOrder([](FrontContext& context, OrderInputs inputs) {
           return std::make_unique<UnjoinOp>(context, std::move(inputs[0]));
         });
         return absl::OkStatus();
       }
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       Signature output = plan.signature();
       for (Feature& feature : output) {
         if (feature.type.shape.empty()) {

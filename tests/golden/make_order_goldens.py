@@ -89,6 +89,35 @@ class Chain:
         return self.then(f"stage {{ map {{ {outs} }} }}",
                          self.dataset.map(lambda x: {name: x * factor for name, factor in factors.items()}))
 
+    def filter(self, predicate, function):
+        """`predicate` is the condition's text, `function` the same in TensorFlow."""
+        return self.then(f'stage {{ filter {{ predicate: "{predicate}" }} }}', self.dataset.filter(function))
+
+    def take_while(self, predicate, function):
+        return self.then(f'stage {{ take_while {{ predicate: "{predicate}" }} }}', self.dataset.take_while(function))
+
+    def map(self, function, **outs):
+        """`outs` are the expressions' texts, `function` the same in TensorFlow, as a dict."""
+        text = " ".join(f'out: "{name} = {expression}"' for name, expression in outs.items())
+        return self.then(f"stage {{ map {{ {text} }} }}", self.dataset.map(function))
+
+    def unbatch(self):
+        return self.then("stage { unbatch {} }", self.dataset.unbatch())
+
+    def ignore_errors(self):
+        return self.then("stage { ignore_errors {} }", self.dataset.ignore_errors())
+
+    def interleave(self, nested, cycle_length=None, block_length=None):
+        """`nested` makes a Chain of a path, which has no text of its own."""
+        options = "".join(f" {name}: {value}" for name, value in (("cycle_length", cycle_length), ("block_length", block_length)) if value)
+        return self.then(f"stage {{ interleave {{ input {{ {nested(None).text} }}{options} }} }}",
+                         self.dataset.interleave(lambda path: nested(path).dataset, cycle_length=cycle_length or 1,
+                                                 block_length=block_length or 1))
+
+    def flat_map(self, nested):
+        return self.then(f"stage {{ flat_map {{ input {{ {nested(None).text} }} }} }}",
+                         self.dataset.flat_map(lambda path: nested(path).dataset))
+
     def zip(self, *others):
         return self.then(f"stage {{ zip {{ {inputs(others)} }} }}",
                          tf.data.Dataset.zip((self.dataset, *(other.dataset for other in others))))
@@ -332,6 +361,71 @@ def interleave_cases():
     case("enumerate of files", records(*shards).enumerate(100).shard(2, 1).batch(4), batched=True)
 
 
+def paths_of(pattern):
+    """list_files in the order of names."""
+    return Chain(f'stage {{ list_files {{ files: "{PLACE}{pattern}" shuffle: false }} }}',
+                 tf.data.Dataset.list_files(str(FOLDER / pattern), shuffle=False))
+
+
+def records_in(path):
+    return Chain("stage { tfrecord {} }", tf.data.TFRecordDataset("" if path is None else path))
+
+
+def lines_in(path):
+    return Chain("stage { text_line {} }", tf.data.TextLineDataset("" if path is None else path))
+
+
+def nested_cases():
+    for turns in [(1, 1), (2, 1), (2, 3), (3, 2), (7, 1), (16, 4)]:
+        case(f"interleave {turns}", paths_of("turn-?.tfrecord").interleave(records_in, *turns).batch(4), batched=True)
+        case(f"interleave {turns} of two each", paths_of("turn-?.tfrecord").interleave(lambda p: records_in(p).take(2), *turns).batch(4),
+             batched=True)
+        case(f"interleave {turns} of lines, numbered", paths_of("turn-?.txt").interleave(lambda p: lines_in(p).enumerate(5), *turns).batch(4),
+             batched=True)
+        case(f"interleave {turns}, repeated inside", paths_of("turn-?.txt").interleave(lambda p: lines_in(p).repeat(2).skip(1), *turns)
+             .batch(4), batched=True)
+        case(f"interleave {turns}, repeated outside", paths_of("turn-?.txt").repeat(2).interleave(lines_in, *turns).skip(5).batch(4),
+             batched=True)
+        case(f"interleave {turns} of a shard of the files", paths_of("turn-?.tfrecord").shard(2, 1).interleave(records_in, *turns).repeat(2)
+             .batch(4), batched=True)
+    case("flat_map", paths_of("turn-?.tfrecord").flat_map(records_in).batch(4), batched=True)
+    case("flat_map, repeated", paths_of("turn-?.tfrecord").skip(1).flat_map(lambda p: records_in(p).shard(2, 0)).repeat(2).batch(4),
+         batched=True)
+    case("flat_map of no files", paths_of("turn-?.tfrecord").take(0).flat_map(records_in).batch(4), batched=True)
+
+
+def value_cases():
+    for limit in [0, 1, 5, 30]:
+        case(f"filter below {limit}", numbers(30).filter(f"value < {limit}", lambda x: x < limit))
+        case(f"take_while below {limit}", numbers(30).take_while(f"value < {limit}", lambda x: x < limit))
+        case(f"take_while below {limit} repeat", numbers(30).take_while(f"value < {limit}", lambda x: x < limit).repeat(2).batch(7),
+             batched=True)
+    every_third = numbers(-40, 40).filter("value % 3 == 1", lambda x: x % 3 == 1)
+    case("filter every third", every_third.batch(4), batched=True)
+    case("filter skip take repeat", every_third.skip(3).take(9).repeat(2).batch(4), batched=True)
+    case("filter shard enumerate", every_third.shard(3, 1).enumerate(2).batch(4), batched=True)
+    case("filter of a filter", every_third.filter("value % 2 == 0", lambda x: x % 2 == 0).batch(4), batched=True)
+    case("filter of a dict", numbers(20).dict_of(x=2, y=3).filter("x + y > 30", lambda e: e["x"] + e["y"] > 30).batch(3), batched=True)
+    case("filter of a zip", zip_of(every_third, numbers(100, 200)).batch(4), batched=True)
+    case("filter in concatenate", concatenate_of(every_third, numbers(5), every_third).batch(4), batched=True)
+    case("filter all, repeated", numbers(9).filter("value < 0", lambda x: x < 0).repeat().batch(4), batched=True)
+    pair = numbers(7).map(lambda x: {"a": x + tf.constant([0, 100], tf.int64), "b": -x - tf.constant([[1, 2], [3, 4]], tf.int64)},
+                          a="value + [0, 100]", b="-value - [[1, 2], [3, 4]]")
+    case("unbatch of a map", pair.unbatch())
+    case("unbatch of a map, batched", pair.unbatch().skip(1).repeat(2).batch(4), batched=True)
+    case("unbatch of batches", numbers(17).batch(5).unbatch().batch(3), batched=True)
+    case("unbatch of whole batches", numbers(17).batch(5, True).unbatch().batch(4), batched=True)
+    case("batch batch", numbers(17).batch(3, True).batch(2), batched=True)
+    case("batch batch batch", numbers(40).batch(3, True).batch(2, True).batch(4), batched=True)
+    case("batch batch unbatch", numbers(17).batch(3, True).batch(2).unbatch())
+    case("batch batch unbatch unbatch", numbers(17).batch(3, True).batch(2).unbatch().unbatch().batch(4), batched=True)
+    case("batch enumerate", numbers(17).batch(4, True).enumerate(3))
+    case("batch zip", zip_of(numbers(17).batch(4, True), numbers(30, 50).batch(2, True)).batch(2), batched=True)
+    case("batch filter", numbers(17).batch(4).filter("value[0] != 4", lambda x: x[0] != 4))
+    case("batch concatenate", concatenate_of(numbers(9).batch(3, True), numbers(20, 29).batch(3, True)).skip(1))
+    case("batch map of the whole", numbers(17).batch(4, True).map(lambda x: {"a": x - x[::-1]}, a="value - value[::-1]"))
+
+
 def text_cases():
     texts = [b"a\nb\n", b"a\nb", b"a\r\nb\r\n", b"a\r\nb", b"a\rb\nc\r", b"\r", b"\n", b"\r\n", b"\r\r", b"a\r\r\nb", b"\n\n", b"\n\na\n\n\nb\n\n", b"a\n\r",
              b"\n\r", b"\ra", b"a\r", b"x\r\n\r\ny", b"\xff\x00\xfe\n\x00\n", b"\xef\xbb\xbfa\n", b"x" * 300 + b"\n" + b"y" * 299]
@@ -546,6 +640,8 @@ def main():
     tuple_cases()
     random_chains()
     interleave_cases()
+    nested_cases()
+    value_cases()
     text_cases()
     fixed_cases()
     record_cases()

@@ -241,6 +241,24 @@ const char* const kPipelines[] = {
     "$SHARDS | shuffle { global: true seed: 5 } | batch { batch_size: 9 remainder: WRAP } | shard "
     "{ num_shards: 2 index: 1 } | repeat { count: 6 }",
     "$HURT | $PARSE | batch { batch_size: 50 remainder: WRAP } | repeat { count: 2 }",
+    // Batches as elements.
+    "$RANGE | batch { batch_size: 5 drop_remainder: true } | batch { batch_size: 3 } | repeat { count: "
+    "2 }",
+    "$RANGE | batch { batch_size: 4 } | shuffle { buffer_size: 6 seed: 1 } | repeat { count: 3 }",
+    "$RANGE | batch { batch_size: 4 } | shuffle { buffer_size: 6 seed: 1 } | unbatch {} | batch { "
+    "batch_size: 7 } | repeat {}",
+    "range { stop: 9000 } | batch { batch_size: 4 drop_remainder: true } | shuffle { buffer_size: 50 "
+    "seed: 1 } | skip { count: 2100 } | batch { batch_size: 8 } | repeat { count: 2 }",
+    "$TURNS | $PARSE | batch { batch_size: 4 } | filter { predicate: 'n[0] % 2 == 0' } | repeat { "
+    "count: 2 }",
+    "$TURNS | $PARSE | batch { batch_size: 4 } | enumerate {} | shuffle { buffer_size: 5 seed: 2 } | "
+    "repeat { count: 2 }",
+    "zip { (| $BIG | $PARSE | batch { batch_size: 40 drop_remainder: true } |) (| $RANGE |) } | skip { "
+    "count: 30 } | batch { batch_size: 2 } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 4 drop_remainder: true } | map { out: 'a = value - value[::-1]' } | "
+    "shuffle { buffer_size: 5 seed: 2 } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 4 remainder: PAD } | shuffle { buffer_size: 5 seed: 2 } | batch { "
+    "batch_size: 2 } | repeat { count: 2 }",
     // Datasets of files.
     "list_files { files: 'FOLDER/shard-*.tfrecord' shuffle: false } | interleave { (| tfrecord {} "
     "|) cycle_length: 3 "
