@@ -82,7 +82,7 @@
 namespace penstock::ring {
 
 // Changes with every change of this file or of attach.h that an older peer would misread.
-inline constexpr uint32_t kAbiVersion = 2;
+inline constexpr uint32_t kAbiVersion = 3;
 
 inline constexpr uint64_t kSegmentMagic = 0x4745534b54534e50;  // "PNSTKSEG"
 inline constexpr uint64_t kControlMagic = 0x4c54434b54534e50;  // "PNSTKCTL"
@@ -235,14 +235,16 @@ struct TensorEntry {
 // What a slot holds. Written before the step is published, constant until every consumer has
 // released it.
 //
-//   0   step │ epoch │ rows, cursor_bytes │ zeros
+//   0   step │ epoch │ rows, cursor_bytes │ valid_rows │ zeros
 //   64  cursor[1024]
 struct SlotEntry {
   uint64_t step;  // kNoStep while the slot is free or being filled
   uint64_t epoch;
-  uint32_t rows;
+  uint32_t rows;  // that the batched tensors have
   uint32_t cursor_bytes;
-  uint64_t reserved[5];
+  uint32_t valid_rows;  // how many of them, from the first on, are elements; the others fill up
+  uint32_t reserved_0;
+  uint64_t reserved[4];
   uint8_t cursor[kMaxCursorBytes];
 };
 
@@ -359,6 +361,7 @@ static_assert(offsetof(SlotEntry, step) == 0);
 static_assert(offsetof(SlotEntry, epoch) == 8);
 static_assert(offsetof(SlotEntry, rows) == 16);
 static_assert(offsetof(SlotEntry, cursor_bytes) == 20);
+static_assert(offsetof(SlotEntry, valid_rows) == 24);
 static_assert(offsetof(SlotEntry, cursor) == 64);
 
 static_assert(sizeof(RingEntry) == 16);

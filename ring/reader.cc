@@ -209,6 +209,7 @@ Reader::Result Reader::Take(Lease* out) {
   const SlotEntry& held = slot_table_[slot];
   out->slot = slot;
   out->rows = held.rows;
+  out->valid_rows = std::min(held.valid_rows, out->rows);
   out->step = step;
   out->epoch = held.epoch;
   out->data = slot_data_ + slot * slot_stride_;

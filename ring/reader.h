@@ -33,6 +33,7 @@ namespace penstock::ring {
 struct Lease {
   uint32_t slot = 0;
   uint32_t rows = 0;
+  uint32_t valid_rows = 0;  // at most `rows`
   uint64_t step = 0;
   uint64_t epoch = 0;
   const uint8_t* data = nullptr;  // the slot's first byte

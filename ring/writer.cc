@@ -139,6 +139,7 @@ void RingWriter::Publish(int slot, const PublishInfo& info) {
   SlotEntry& entry = segment_->slot_entry(index);
   entry.epoch = info.epoch;
   entry.rows = info.rows;
+  entry.valid_rows = info.valid_rows.value_or(info.rows);
   entry.cursor_bytes = static_cast<uint32_t>(std::min<size_t>(info.cursor.size(), kMaxCursorBytes));
   if (entry.cursor_bytes > 0) std::memcpy(entry.cursor, info.cursor.data(), entry.cursor_bytes);
   entry.step = info.step;

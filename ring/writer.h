@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ struct PublishInfo {
   std::string_view cursor;  // at most 1,024 bytes
   // One for each tensor that is not fixed, in their order; offsets are counted from variable().
   std::span<const TensorExtent> extents = {};
+  // How many of the rows, from the first on, are elements, if not all of them.
+  std::optional<uint32_t> valid_rows = std::nullopt;
 };
 
 // What a client receives when it attaches.

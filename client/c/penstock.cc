@@ -294,6 +294,7 @@ const char* penstock_structure(const penstock_loader* loader) {
 uint64_t penstock_batch_step(const penstock_batch* batch) { return batch->lease.step; }
 uint64_t penstock_batch_epoch(const penstock_batch* batch) { return batch->lease.epoch; }
 uint32_t penstock_batch_rows(const penstock_batch* batch) { return batch->lease.rows; }
+uint32_t penstock_batch_valid(const penstock_batch* batch) { return batch->lease.valid_rows; }
 const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes) {
   *bytes = batch->lease.cursor_bytes;
   return batch->lease.cursor;

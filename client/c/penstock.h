@@ -164,6 +164,9 @@ PENSTOCK_API const char* penstock_structure(const penstock_loader* loader);
 PENSTOCK_API uint64_t penstock_batch_step(const penstock_batch* batch);
 PENSTOCK_API uint64_t penstock_batch_epoch(const penstock_batch* batch); /* of its first row */
 PENSTOCK_API uint32_t penstock_batch_rows(const penstock_batch* batch);
+/* How many of its rows, from the first on, are elements: fewer than there are only where the spec
+ * fills a last batch up (remainder: PAD). */
+PENSTOCK_API uint32_t penstock_batch_valid(const penstock_batch* batch);
 /* The position behind this batch: with it a pipeline goes on with the next one. */
 PENSTOCK_API const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes);
 PENSTOCK_API int penstock_batch_is_copy(const penstock_batch* batch);

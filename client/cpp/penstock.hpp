@@ -178,6 +178,8 @@ class Batch {
   uint64_t step() const { return penstock_batch_step(batch_); }
   uint64_t epoch() const { return penstock_batch_epoch(batch_); }
   uint32_t rows() const { return penstock_batch_rows(batch_); }
+  // How many of them, from the first on, are elements; the others fill a last batch up.
+  uint32_t valid() const { return penstock_batch_valid(batch_); }
   bool is_copy() const { return penstock_batch_is_copy(batch_) != 0; }
   // The position behind this batch.
   std::string_view cursor() const {

@@ -32,6 +32,7 @@ uint32_t AddToCrc32c(uint32_t crc, std::span<const std::byte> bytes) {
 
 std::string BatchLine(const Batch& batch) {
   std::string text = absl::StrFormat("step %d  epoch %d", batch.step(), batch.epoch());
+  if (batch.valid() < batch.rows()) absl::StrAppendFormat(&text, "  valid %d", batch.valid());
   for (size_t i = 0; i < batch.size(); ++i) {
     const Tensor tensor = batch[i];
     uint32_t crc = ~0u;

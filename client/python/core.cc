@@ -81,6 +81,7 @@ class Loader {
     step_ = static_cast<int64_t>(penstock_batch_step(batch));
     epoch_ = penstock_batch_epoch(batch);
     rows_ = penstock_batch_rows(batch);
+    valid_ = penstock_batch_valid(batch);
     uint32_t cursor_bytes = 0;
     const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
     cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
@@ -136,6 +137,7 @@ class Loader {
   int64_t step() const { return step_; }
   uint64_t epoch() const { return epoch_; }
   uint32_t rows() const { return rows_; }
+  uint32_t valid() const { return valid_; }
   bool closed() const { return loader_ == nullptr; }
 
  private:
@@ -199,6 +201,7 @@ class Loader {
   int64_t step_ = -1;
   uint64_t epoch_ = 0;
   uint32_t rows_ = 0;
+  uint32_t valid_ = 0;
   bool warned_ = false;
 };
 
@@ -251,5 +254,9 @@ NB_MODULE(_core, m) {
                    "The position behind it, as bytes: with it a pipeline goes on.")
       .def_prop_ro("epoch", &Loader::epoch, "The epoch of its first row.")
       .def_prop_ro("rows", &Loader::rows, "Its number of rows.")
+      .def_prop_ro(
+          "valid", &Loader::valid,
+          "How many of them, from the first on, are elements: fewer than rows only where the "
+          "spec fills a last batch up (remainder: PAD).")
       .def_prop_ro("closed", &Loader::closed);
 }

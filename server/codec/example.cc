@@ -39,25 +39,42 @@ constexpr int kListDepth = kFeatureDepth - 1;
 // What a Feature message holds, gathered over all its parts, and where its numbers are to go.
 struct Sink {
   DType wanted = DType::kInvalid;
-  int64_t capacity = 0;  // values that `numbers` has room for
+  int64_t capacity = 0;  // values that `numbers`, or `sizes`, has room for
   void* numbers = nullptr;
+  uint8_t* sizes = nullptr;  // of strings, uint32 each
+  uint8_t* text = nullptr;   // their bytes
+  size_t text_capacity = 0;
 
   DType kind = DType::kInvalid;
   int64_t num_values = 0;
   const uint8_t* bytes = nullptr;  // the last value of a byte list
   size_t bytes_size = 0;
+  size_t text_size = 0;  // of all values of a byte list
 
   // A oneof: another kind than before drops what was there.
   void Enter(DType entered) {
     if (kind != entered) {
       kind = entered;
       num_values = 0;
+      text_size = 0;
     }
   }
 
   template <typename T>
   void Add(T value) {
     if (num_values < capacity) static_cast<T*>(numbers)[num_values] = value;
+    ++num_values;
+  }
+
+  void AddBytes(const uint8_t* value, size_t size) {
+    bytes = value;
+    bytes_size = size;
+    if (num_values < capacity && size <= text_capacity - text_size) {
+      const auto size32 = static_cast<uint32_t>(size);
+      std::memcpy(sizes + num_values * sizeof(size32), &size32, sizeof(size32));
+      if (size > 0) std::memcpy(text + text_size, value, size);
+    }
+    text_size += size;
     ++num_values;
   }
 };
@@ -69,9 +86,7 @@ const uint8_t* ParseBytesList(const uint8_t* p, const uint8_t* end, Sink& sink) 
     if (tag == kBytesTag) {
       size_t size;
       if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
-      sink.bytes = p;
-      sink.bytes_size = size;
-      ++sink.num_values;
+      sink.AddBytes(p, size);
       p += size;
     } else if ((p = SkipField(tag, p, end, kListDepth)) == nullptr) {
       return nullptr;
@@ -197,8 +212,8 @@ const char* KindName(DType kind) {
 // One record being parsed.
 class ExampleParser::Cursor {
  public:
-  Cursor(const ExampleParser& parser, ExampleValue* values, void* const* numbers)
-      : parser_(parser), values_(values), numbers_(numbers) {}
+  Cursor(const ExampleParser& parser, ExampleValue* values, void* const* numbers, Arena* arena)
+      : parser_(parser), values_(values), numbers_(numbers), arena_(arena) {}
 
   const uint8_t* ParseExample(const uint8_t* p, const uint8_t* end) {
     while (p < end) {
@@ -272,6 +287,7 @@ class ExampleParser::Cursor {
       if (value != nullptr && value + size == end) {
         Sink sink = SinkFor(position);
         if (ParseFeature(value, end, sink) == nullptr) return nullptr;
+        Gather(position, sink, [&](Sink& full) { ParseFeature(value, end, full); });
         Finish(position, sink);
         return end;
       }
@@ -284,7 +300,8 @@ class ExampleParser::Cursor {
   bool ParseOrdinaryValue(const uint8_t* p, const uint8_t* end, int position) {
     const ExampleFeature& wanted = parser_.wanted_[position].feature;
     const bool is_bytes = wanted.kind == DType::kString;
-    if (!is_bytes && (wanted.kind != DType::kInt64 || wanted.count != 1)) return false;
+    if (wanted.gathered || (!is_bytes && (wanted.kind != DType::kInt64 || wanted.count != 1)))
+      return false;
     // Value, list and run (or string) each fill what encloses them.
     if ((p = EnterWhole(p, end)) == nullptr) return false;
     if (p == end || *p != (is_bytes ? kBytesListTag : kInt64ListTag)) return false;
@@ -299,7 +316,7 @@ class ExampleParser::Cursor {
       if (!wire::ReadWholeVarint(p, end, &number)) return false;
       *static_cast<int64_t*>(numbers_[position]) = static_cast<int64_t>(number);
     }
-    Arrived(position, {true, p, static_cast<size_t>(end - p)});
+    Arrived(position, {true, 1, p, static_cast<size_t>(end - p)});
     return true;
   }
 
@@ -348,6 +365,7 @@ class ExampleParser::Cursor {
     if (position >= 0) {
       Sink sink = SinkFor(position);
       WalkEntry(p, end, sink, &key);
+      Gather(position, sink, [&](Sink& full) { WalkEntry(p, end, full, &key); });
       Finish(position, sink);
     }
     return end;
@@ -358,10 +376,43 @@ class ExampleParser::Cursor {
     if (position >= 0) {
       const ExampleFeature& wanted = parser_.wanted_[position].feature;
       sink.wanted = wanted.kind;
-      sink.capacity = wanted.kind == DType::kString ? 0 : wanted.count;
-      sink.numbers = numbers_[position];
+      if (wanted.kind != DType::kString && !wanted.gathered) {
+        sink.capacity = wanted.count;
+        sink.numbers = numbers_[position];
+      }
     }
     return sink;
+  }
+
+  // Values that an entry turned out to hold are put together by a second walk over it, now that
+  // their number is known.
+  template <typename Walk>
+  void Gather(int position, Sink& sink, const Walk& walk) {
+    if (position < 0) return;
+    const ExampleFeature& wanted = parser_.wanted_[position].feature;
+    if (!wanted.gathered || !IsAsWanted(wanted, sink)) return;
+    Sink full;
+    full.wanted = wanted.kind;
+    full.capacity = sink.num_values;
+    if (wanted.kind == DType::kString) {
+      const size_t sizes_bytes = sink.num_values * sizeof(uint32_t);
+      full.text_capacity = sink.text_size;
+      sink.bytes_size = sizes_bytes + sink.text_size;
+      full.sizes = arena_->Allocate(sink.bytes_size);
+      full.text = full.sizes + sizes_bytes;
+      sink.bytes = full.sizes;
+    } else {
+      sink.bytes_size = sink.num_values * DTypeSize(wanted.kind);
+      uint8_t* place = arena_->Allocate(sink.bytes_size);
+      full.numbers = place;
+      sink.bytes = place;
+    }
+    walk(full);
+  }
+
+  static bool IsAsWanted(const ExampleFeature& wanted, const Sink& sink) {
+    return sink.kind == wanted.kind &&
+           (sink.num_values == wanted.count || wanted.count == ExampleFeature::kAnyCount);
   }
 
   // Notes what an entry held; what an earlier entry of the same key held is gone.
@@ -369,8 +420,9 @@ class ExampleParser::Cursor {
     if (position < 0) return;
     const ExampleFeature& wanted = parser_.wanted_[position].feature;
     const bool present = sink.kind != DType::kInvalid;
-    Arrived(position, {present, sink.bytes, sink.bytes_size});
-    if (present && (sink.kind != wanted.kind || sink.num_values != wanted.count)) {
+    Arrived(position,
+            {present, static_cast<uint32_t>(sink.num_values), sink.bytes, sink.bytes_size});
+    if (present && !IsAsWanted(wanted, sink)) {
       faults_.push_back({position, sink.kind, sink.num_values});
     }
   }
@@ -386,6 +438,7 @@ class ExampleParser::Cursor {
   const ExampleParser& parser_;
   ExampleValue* const values_;
   void* const* const numbers_;
+  Arena* const arena_;
   int next_ = 0;  // the position after that of the last feature found
   std::vector<Fault> faults_;
 };
@@ -406,6 +459,8 @@ ExampleParser::ExampleParser(std::vector<ExampleFeature> features) {
       std::memcpy(&wanted.start_word, wanted.entry_start.data(), size);
       std::memset(&wanted.start_mask, 0xff, size);
     }
+    // Records with features of any length have too many forms to remember.
+    if (feature.gathered) num_tried_.store(kMaxMade, std::memory_order_relaxed);
     wanted.feature = std::move(feature);
     wanted_.push_back(std::move(wanted));
   }
@@ -426,7 +481,7 @@ int ExampleParser::Find(std::string_view key) const {
 }
 
 absl::Status ExampleParser::Parse(const uint8_t* data, size_t size, ExampleValue* values,
-                                  void* const* numbers) const {
+                                  void* const* numbers, Arena* arena) const {
   for (size_t i = 0; i < wanted_.size(); ++i) values[i].present = false;
   const ExampleSkeleton* form =
       forms_[size % kForms].load(std::memory_order_acquire);  // SYNC example-form
@@ -434,7 +489,7 @@ absl::Status ExampleParser::Parse(const uint8_t* data, size_t size, ExampleValue
     form->Extract(data, values, numbers);
     return absl::OkStatus();
   }
-  Cursor cursor(*this, values, numbers);
+  Cursor cursor(*this, values, numbers, arena);
   if (cursor.ParseExample(data, data + size) == nullptr) {
     return absl::DataLossError("not a tf.train.Example: malformed protobuf message");
   }

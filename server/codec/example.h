@@ -1,12 +1,12 @@
-// Reads fixed-length features out of serialized tf.train.Example messages, without a copy and
-// without the protobuf library, with the verdict of that library on every input.
+// Reads features out of serialized tf.train.Example messages, without the protobuf library and, where
+// their length is fixed, without a copy, with the verdict of that library on every input.
 //
 // Threads:  Parse() is safe from any thread; records of a form seen before are read by its skeleton.
 // Owns:     the list of features; what Parse() finds of byte lists points into the caller's record.
 // Limits:   a record below 2 GiB; unknown groups nest to protobuf's depth of 100 messages.
 // Cost:     a few nanoseconds a feature when the record holds them in the order of the list;
 // nothing is allocated unless
-//           the record is refused.
+//           the record is refused. Features of any length are walked twice, to be counted first.
 //
 // The wire schema is that of TensorFlow's example.proto and feature.proto:
 //
@@ -19,7 +19,7 @@
 // of two kinds in one Feature the last, of two lists of one kind both, in order. What is then
 // missing, of the wrong kind or of the wrong length follows tf.io.parse_example: a Feature without
 // a kind is missing; a list of another kind is an error, even if it is empty; so is every list of
-// another length, the empty one included.
+// another length than the wanted one, the empty one included.
 #pragma once
 
 #include <array>
@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/base/arena.h"
 #include "server/base/dtype.h"
 #include "server/codec/example_skeleton.h"
 #include "server/codec/example_value.h"
@@ -41,9 +42,15 @@ namespace penstock {
 
 // What is wanted. Constant for a plan.
 struct ExampleFeature {
+  static constexpr int64_t kAnyCount = -1;
+
   std::string key;
   DType kind = DType::kInvalid;  // kString (bytes), kInt64 or kFloat32
-  int64_t count = 1;             // the number of values; always 1 for bytes
+  int64_t count = 1;             // the number of values, or kAnyCount
+
+  // Whether its values are put together in the caller's arena; so are those of any count, and
+  // several strings.
+  bool gathered = false;
 };
 
 class ExampleParser {
@@ -54,12 +61,13 @@ class ExampleParser {
   // Parses one serialized Example. For feature i, values[i] tells whether it was there; a byte
   // list's value is left in values[i], the `count` values of a number list are written to
   // numbers[i] (int64_t* or float*), which is not looked at for bytes. Where a feature is missing,
-  // numbers[i] may have been written to.
+  // numbers[i] may have been written to. Values that are gathered are left in values[i], in memory
+  // of `arena`, which may be null if there are none.
   //
   // An error is DataLoss and says what is wrong, without the record's address: `feature "d":
   // expected int64, found bytes`.
-  absl::Status Parse(const uint8_t* data, size_t size, ExampleValue* values,
-                     void* const* numbers) const;
+  absl::Status Parse(const uint8_t* data, size_t size, ExampleValue* values, void* const* numbers,
+                     Arena* arena = nullptr) const;
 
  private:
   class Cursor;

@@ -158,7 +158,7 @@ std::unique_ptr<const ExampleSkeleton> ExampleSkeleton::Make(const uint8_t* data
 void ExampleSkeleton::Extract(const uint8_t* data, ExampleValue* values,
                               void* const* numbers) const {
   for (const Run& run : runs_) {
-    values[run.position] = {true, data + run.offset, run.size};
+    values[run.position] = {true, 1, data + run.offset, run.size};
     if (run.copied) std::memcpy(numbers[run.position], data + run.offset, run.size);
   }
   for (const Varint& varint : varints_) {

@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<std::string>> ArrayFiles::List(const std::string& pat
     if (!member.name.ends_with(kSuffix)) continue;
     const std::string name = member.name.substr(0, member.name.size() - kSuffix.size());
     if (name.empty() || !wire::IsUtf8(reinterpret_cast<const uint8_t*>(name.data()), name.size())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "array ", names.size(), " of the file has no name of UTF-8 (", path, ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("array ", names.size(), " of the file has no name of UTF-8 (", path, ")"));
     }
     names.push_back(name);
   }
@@ -104,9 +104,9 @@ absl::StatusOr<TensorSource> ArrayFiles::Read(uint32_t file, absl::Span<const ui
   if (!header.ok())
     return absl::Status(header.status().code(), absl::StrCat(header.status().message(), place));
   if (header->data_bytes > bytes - header->data_offset) {
-    return absl::DataLossError(absl::StrCat("the file ends inside of the array: ",
-                                            header->data_bytes, " bytes from offset ",
-                                            header->data_offset, " on, of ", bytes, place));
+    return absl::DataLossError(
+        absl::StrCat("the file ends inside of the array: ", header->data_bytes,
+                     " bytes from offset ", header->data_offset, " on, of ", bytes, place));
   }
   TensorSource source;
   source.type = header->type;

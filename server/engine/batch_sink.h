@@ -56,6 +56,9 @@ struct StepInfo {
   uint64_t step = 0;
   uint64_t epoch = 0;  // of its first row
   uint32_t rows = 0;   // valid rows; 1 where the pipeline has no `batch`
+  // Rows that the tensors have: more than `rows` where a last batch is filled up with rows that are
+  // no elements.
+  uint32_t shape_rows = 0;
   // The position behind this step: with it a pipeline goes on with the next one.
   std::string cursor;
   // One for each tensor that is not fixed, in their order.

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
+#include "server/engine/pad_rows.h"
 
 namespace penstock {
 namespace {
@@ -31,22 +33,61 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
   Columns out(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     // The last op writes where the trainer reads.
-    if (step->slot.tensors[i] != nullptr)
+    if (step->slot.tensors[i] != nullptr && !plan_.layouts()[i].pads)
       out[i].data = step->slot.tensors[i] + first * plan_.row_bytes()[i];
   }
   const uint32_t width = plan_.width();
   RowStatus status = evaluator_.Evaluate(
       plan_.work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
-  if (!status.ok()) return status;
-  for (size_t i = 0; i < tensors.size(); ++i) {
+  if (status.ok()) return PutRows(step, first, rows, out);
+  failed_stage_ = evaluator_.failed_stage();
+  return status;
+}
+
+RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
+                               absl::Span<const Column> columns) {
+  RowStatus lowest;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    RowStatus status;
+    const RowLayout& layout = plan_.layouts()[i];
+    const size_t row_bytes = plan_.row_bytes()[i];
     if (step->slot.tensors[i] == nullptr) {
-      step->variable.Put(i, first, rows, out[i]);
+      status = step->variable.Put(i, first, rows, columns[i]);
+    } else if (layout.pads) {
+      status = PadRows(plan_.tensors()[i].name, layout, columns[i], rows,
+                       step->slot.tensors[i] + first * row_bytes);
     } else {
-      CopyRows(out[i], rows, plan_.row_bytes()[i],
-               step->slot.tensors[i] + first * plan_.row_bytes()[i]);
+      CopyRows(columns[i], rows, row_bytes, step->slot.tensors[i] + first * row_bytes);
     }
+    if (!status.ok() && (lowest.ok() || status.row < lowest.row)) lowest = std::move(status);
   }
-  return {};
+  if (!lowest.ok()) failed_stage_ = plan_.batch_form().stage;
+  return lowest;
+}
+
+void BlockRunner::Complete(Step* step) {
+  if (!step->failure.ok()) return;
+  const uint32_t rows = step->info.rows;
+  const BatchForm& form = plan_.batch_form();
+  step->info.shape_rows =
+      plan_.batched() && form.remainder == Remainder::kPad ? plan_.batch_rows() : rows;
+  for (size_t i = 0; i < plan_.tensors().size() && step->info.shape_rows > rows; ++i) {
+    if (step->slot.tensors[i] == nullptr) continue;
+    const size_t row_bytes = plan_.row_bytes()[i];
+    FillWith(plan_.layouts()[i].padding, (step->info.shape_rows - rows) * row_bytes,
+             step->slot.tensors[i] + rows * row_bytes);
+  }
+  if (plan_.variable_bytes() == 0) return;
+  RowStatus status =
+      step->variable.Lay(step->slot, rows, step->info.shape_rows, &step->info.extents);
+  if (status.ok()) return;
+  step->failure = std::move(status.status);
+  if (status.row < 0) return;
+  step->failed_row = status.row;
+  step->failure = WithRowAddress(
+      absl::Status(step->failure.code(), absl::StrCat("stage ", plan_.stage_names()[form.stage],
+                                                      ": ", step->failure.message())),
+      *step, status.row);
 }
 
 void BlockRunner::Run(Step* step, uint32_t first, uint32_t rows) {
@@ -73,7 +114,7 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
     RowStatus status = RunRows(step, first, left);
     if (status.ok()) break;
     failure = std::move(status);
-    stage = evaluator_.failed_stage();
+    stage = failed_stage_;
     left = failure.row;
   }
   if (failure.ok()) return true;
@@ -83,12 +124,16 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
   if (!step->failure.ok() && step->failed_row < row) return false;
   absl::Status addressed(failure.status.code(), absl::StrCat("stage ", plan_.stage_names()[stage],
                                                              ": ", failure.status.message()));
-  const uint32_t width = plan_.width();
-  step->failure = WithElementAddress(
-      addressed, absl::MakeConstSpan(step->records).subspan(size_t(row) * width, width),
-      plan_.work(), evaluator_.files());
+  step->failure = WithRowAddress(addressed, *step, row);
   step->failed_row = row;
   return false;
+}
+
+absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {
+  const uint32_t width = plan_.width();
+  return WithElementAddress(status,
+                            absl::MakeConstSpan(step.records).subspan(size_t(row) * width, width),
+                            plan_.work(), evaluator_.files());
 }
 
 }  // namespace penstock

@@ -23,6 +23,9 @@ class BlockRunner {
   // address; the lowest of all blocks stays.
   void Run(Step* step, uint32_t first, uint32_t rows);
 
+  // Behind the last block of a step: lays what has no fixed place, and fills rows that are no elements.
+  void Complete(Step* step);
+
  private:
   // Brings the bytes of rows [first, end) nearer.
   void Fetch(const Step& step, uint32_t first, uint32_t end) const;
@@ -30,8 +33,15 @@ class BlockRunner {
   bool RunStrip(Step* step, uint32_t first, uint32_t rows);
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
 
+  // What an op left elsewhere goes to its place in the slot, or to the step's variable rows.
+  RowStatus PutRows(Step* step, uint32_t first, uint32_t rows, absl::Span<const Column> columns);
+
+  // The address of a failing row: of the first of its references that lies in a file.
+  absl::Status WithRowAddress(const absl::Status& status, const Step& step, int row);
+
   const PlanImpl& plan_;
   RowEvaluator evaluator_;
+  int failed_stage_ = 0;
 };
 
 }  // namespace penstock

@@ -72,6 +72,22 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   return absl::OkStatus();
 }
 
+// Leaves the names of the files in a message and of those in it, but not their folders.
+void StripFolders(google::protobuf::Message* message) {
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->name() == "npy" || field->name() == "npz") {
+      const std::string path = reflection.GetString(*message, field);
+      reflection.SetString(message, field, path.substr(path.rfind('/') + 1));
+    }
+    if (field->message_type() != v1::TensorValues::descriptor()) continue;
+    for (int i = 0; i < reflection.FieldSize(*message, field); ++i)
+      StripFolders(reflection.MutableRepeatedMessage(message, field, i));
+  }
+}
+
 // Takes out of an op's options what has a figure of its own in the fingerprint: files, seeds, batch sizes and nested stages.
 void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
   const google::protobuf::Reflection& reflection = *stage->GetReflection();
@@ -80,6 +96,7 @@ void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
   for (const google::protobuf::FieldDescriptor* op : ops) {
     if (op->message_type() == nullptr) continue;
     google::protobuf::Message* options = reflection.MutableMessage(stage, op);
+    StripFolders(options);
     std::vector<const google::protobuf::FieldDescriptor*> fields;
     options->GetReflection()->ListFields(*options, &fields);
     for (const google::protobuf::FieldDescriptor* field : fields) {

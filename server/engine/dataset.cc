@@ -9,8 +9,10 @@ namespace {
 
 constexpr size_t kMaxBlockRows = 64;
 constexpr size_t kBlockBytes = 800 << 10;
-// A value of unknown size counts as much when the rows of a task are chosen.
-constexpr size_t kVariableBytes = 4 << 10;
+// What a value of unknown size counts as when the rows of a task are chosen: a string or a list, and what has more axes, such as an
+// image.
+constexpr size_t kStringBytes = 4 << 10;
+constexpr size_t kImageBytes = 64 << 10;
 
 // A JSON string. Names are UTF-8 already, or were refused.
 std::string Quote(const std::string& text) {
@@ -76,9 +78,15 @@ uint32_t BlockRows(size_t row_bytes) {
 size_t EstimatedRowBytes(const Signature& signature) {
   size_t bytes = 0;
   for (const Feature& feature : signature) {
-    const std::optional<int64_t> known = NumBytes(feature.type);
-    // A sum that wraps is no harm: it chooses the size of a task.
-    bytes += known ? *known : kVariableBytes;
+    if (const std::optional<int64_t> known = NumBytes(feature.type)) {
+      // A sum that wraps is no harm: it chooses the size of a task.
+      bytes += *known;
+    } else if (feature.type.shape.size() > 1) {
+      bytes += kImageBytes;
+    } else {
+      const size_t elements = std::max<int64_t>(NumElements(feature.type.shape).value_or(1), 1);
+      bytes += kStringBytes * std::min(elements, kBlockBytes / kStringBytes);
+    }
   }
   return bytes;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/base/signature.h"
+#include "server/engine/batch_form.h"
 #include "server/engine/loader.h"
 #include "server/engine/order_op.h"
 #include "server/engine/work_op.h"
@@ -30,6 +31,7 @@ struct OrderNode {
   bool decided_by_values = false;  // a segment ends here
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
+  std::unique_ptr<OrderNode> nested;  // of the dataset that is made of each element of the input
 };
 
 // How the columns of a block of rows come from its references: a tree whose leaves are sources.
@@ -82,9 +84,12 @@ struct Dataset {
   uint32_t width = 0;     // references of an element
   std::optional<uint32_t> batch_rows;
   bool drop_remainder = false;
+  BatchForm batch;  // where there are batch_rows
   bool endless = false;
   // Set where the elements are the records of these files, each once, and nothing else has been done to them.
   std::optional<IndexedFiles> indexed;
+  // Set where every element is the path of one of these files.
+  std::optional<FileRange> paths;
 };
 
 // Rows of `row_bytes` bytes that one task computes: a power of two.

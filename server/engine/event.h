@@ -27,6 +27,9 @@ class Event {
     Cancel();
   }
 
+  // Whether Wait() would return at once.
+  bool IsOver(Ticket ticket) const { return count_.load(std::memory_order_seq_cst) != ticket; }
+
   // Call after the change that sleepers wait for.
   void NotifyAll() {
     // A read-modify-write, so that the change before it cannot pass it.

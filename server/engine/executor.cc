@@ -7,6 +7,7 @@
 #include <atomic>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "server/engine/plan_impl.h"
 #include "server/engine/read_queue.h"
 #include "server/engine/segment.h"
+#include "server/engine/stepped_executor.h"
 
 namespace penstock {
 namespace {
@@ -50,7 +52,7 @@ int UsableProcessors() {
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
 // committed (commit) >= recycled (front). Workers deal themselves tasks by two more: task t is
 // block t % blocks_per_step of step first_step + t / blocks_per_step.
-class ExecutorImpl final : public Executor {
+class ExecutorImpl final : public SteppedExecutor {
  public:
   ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink,
                const ExecutorOptions& options)
@@ -91,6 +93,10 @@ class ExecutorImpl final : public Executor {
   ExecutorStats Snapshot() const override;
   std::vector<SkippedPlace> Skipped() const override { return damage_.places(); }
 
+  void BeginSteps() override;
+  Stepped StepWorker(int worker) override;
+  uint64_t GiveBack() override;
+
  private:
   // What one worker keeps for itself.
   struct WorkerTools {
@@ -98,6 +104,15 @@ class ExecutorImpl final : public Executor {
     BlockRunner runner;
     ChunkReader reader;
     SegmentRunner segments;
+    // Of a worker that is stepped: what it has taken, and how far it is with going to sleep.
+    bool stepped = false;
+    std::optional<uint64_t> task = std::nullopt;
+    bool task_is_filled = false;
+    ReadRequest* read = nullptr;
+    SegmentTask* segment = nullptr;
+    std::optional<Event::Ticket> ticket = std::nullopt;
+    bool asleep = false;
+    bool waits_for_slot = false;
   };
 
   void Work(int worker);
@@ -106,9 +121,17 @@ class ExecutorImpl final : public Executor {
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
   bool Claim();
-  bool RunTask(BlockRunner& runner);
+  bool RunTask(WorkerTools& tools);
+  void FillBlock(BlockRunner& runner, uint64_t task);
+  void FinishBlock(BlockRunner& runner, uint64_t task);
   bool RunSegment(WorkerTools& tools);
+  void FinishSegment(SegmentRunner& runner, SegmentTask* task);
   bool RunRead(WorkerTools& tools);
+  void FinishRead(WorkerTools& tools, ReadRequest* request);
+  Step& StepOf(uint64_t task) {
+    return *steps_[(first_step_ + task / blocks_per_step_) % kMaxSteps].load(
+        std::memory_order_relaxed);
+  }
   void WaitForSlot();
   void Commit();
 
@@ -178,6 +201,7 @@ class ExecutorImpl final : public Executor {
   std::array<Sample, 2> samples_;  // the last two of those taken about once a second
 
   std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<WorkerTools>> stepped_;  // one a worker, or none
 };
 
 void ExecutorImpl::Work(int worker) {
@@ -212,7 +236,7 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
     *front = RunFront(tools.clock);
   }
-  return RunTask(tools.runner) || *front == FrontResult::kForward || RunSegment(tools) ||
+  return RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools) ||
          RunRead(tools);
 }
 
@@ -257,7 +281,8 @@ bool ExecutorImpl::Assemble() {
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
-    partial_->variable.Reset(plan_->tensors(), plan_->batch_rows(), plan_->block_rows());
+    partial_->variable.Reset(plan_->tensors(), plan_->layouts(), plan_->batch_rows(),
+                             plan_->block_rows());
   }
   const bool requests_waiting = HasRequests();
   switch (front_.Assemble(partial_)) {
@@ -306,40 +331,136 @@ bool ExecutorImpl::Claim() {
   return true;
 }
 
-bool ExecutorImpl::RunTask(BlockRunner& runner) {
+bool ExecutorImpl::RunTask(WorkerTools& tools) {
   uint64_t task = tasks_.load(std::memory_order_relaxed);
   do {
     if (task >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
   } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
-  Step* step =
-      steps_[(first_step_ + task / blocks_per_step_) % kMaxSteps].load(std::memory_order_relaxed);
-  const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
-  if (first < step->info.rows)
-    runner.Run(step, first, std::min(plan_->block_rows(), step->info.rows - first));
-  if (step->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // SYNC block-done
-    if (plan_->variable_bytes() > 0 && step->failure.ok())
-      step->failure = step->variable.Lay(step->slot, step->info.rows, &step->info.extents);
-    step->done.store(true, std::memory_order_release);  // SYNC step-done
-    Commit();
+  if (tools.stepped) {
+    tools.task = task;
+    return true;
   }
+  FillBlock(tools.runner, task);
+  FinishBlock(tools.runner, task);
   return true;
 }
 
 bool ExecutorImpl::RunSegment(WorkerTools& tools) {
   SegmentTask* task = segments_.Pop();
   if (task == nullptr) return false;
-  tools.segments.Run(task);
-  work_.NotifyAll();
+  if (tools.stepped) {
+    tools.segment = task;
+    return true;
+  }
+  FinishSegment(tools.segments, task);
   return true;
+}
+
+void ExecutorImpl::FinishSegment(SegmentRunner& runner, SegmentTask* task) {
+  runner.Run(task);
+  work_.NotifyAll();
+}
+
+void ExecutorImpl::FillBlock(BlockRunner& runner, uint64_t task) {
+  Step& step = StepOf(task);
+  const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
+  if (first < step.info.rows)
+    runner.Run(&step, first, std::min(plan_->block_rows(), step.info.rows - first));
+}
+
+void ExecutorImpl::FinishBlock(BlockRunner& runner, uint64_t task) {
+  Step& step = StepOf(task);
+  if (step.blocks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // SYNC block-done
+  runner.Complete(&step);
+  step.done.store(true, std::memory_order_release);  // SYNC step-done
+  Commit();
 }
 
 bool ExecutorImpl::RunRead(WorkerTools& tools) {
   ReadRequest* request = reads_.Pop();
   if (request == nullptr) return false;
+  if (tools.stepped) {
+    tools.read = request;
+  } else {
+    FinishRead(tools, request);
+  }
+  return true;
+}
+
+void ExecutorImpl::FinishRead(WorkerTools& tools, ReadRequest* request) {
   StageClock::Scope scope(tools.clock, request->format->stage);
   bytes_read_.fetch_add(tools.reader.Run(request), std::memory_order_relaxed);
   work_.NotifyAll();
-  return true;
+}
+
+void ExecutorImpl::BeginSteps() {
+  for (const std::unique_ptr<StageClock>& clock : clocks_) {
+    stepped_.emplace_back(
+        new WorkerTools{*clock, BlockRunner(*plan_, files_, *clock), ChunkReader(store_),
+                        SegmentRunner(store_, files_, *clock)});
+    stepped_.back()->stepped = true;
+  }
+}
+
+// Work(), cut into parts.
+Stepped ExecutorImpl::StepWorker(int worker) {
+  WorkerTools& tools = *stepped_[worker];
+  if (tools.read != nullptr) {
+    FinishRead(tools, std::exchange(tools.read, nullptr));
+    return Stepped::kWorked;
+  }
+  if (tools.segment != nullptr) {
+    FinishSegment(tools.segments, std::exchange(tools.segment, nullptr));
+    return Stepped::kWorked;
+  }
+  if (tools.task && !std::exchange(tools.task_is_filled, true)) {
+    FillBlock(tools.runner, *tools.task);
+    return Stepped::kHolds;
+  }
+  if (tools.task) {
+    tools.task_is_filled = false;
+    FinishBlock(tools.runner, *std::exchange(tools.task, std::nullopt));
+    return Stepped::kWorked;
+  }
+  if (stop_.load()) return Stepped::kSleeps;
+  if (std::exchange(tools.waits_for_slot, false)) slot_waiter_.store(false);
+  if (tools.asleep) {
+    if (!work_.IsOver(*tools.ticket)) return Stepped::kSleeps;
+    tools.asleep = false;
+    tools.ticket.reset();
+    work_.Cancel();
+  }
+  FrontResult front = FrontResult::kStuck;
+  if (WorkOnce(tools, &front)) {
+    if (std::exchange(tools.ticket, std::nullopt)) work_.Cancel();
+    const bool holds = tools.read != nullptr || tools.segment != nullptr || tools.task;
+    return holds ? Stepped::kHolds : Stepped::kWorked;
+  }
+  if (!tools.ticket) {
+    tools.ticket = work_.Prepare();
+    return Stepped::kWorked;
+  }
+  if (front == FrontResult::kRingFull && !slot_waiter_.exchange(true)) {
+    tools.ticket.reset();
+    work_.Cancel();
+    tools.waits_for_slot = true;
+    return Stepped::kWaitsForSlot;
+  }
+  tools.asleep = true;
+  return Stepped::kSleeps;
+}
+
+uint64_t ExecutorImpl::GiveBack() {
+  for (; recycled_ < assembled_; ++recycled_)
+    front_.Release(steps_[recycled_ % kMaxSteps].load(std::memory_order_relaxed));
+  if (partial_ != nullptr) front_.Release(partial_);
+  while (ReadRequest* request = reads_.Pop()) stepped_[0]->reader.Run(request);
+  while (SegmentTask* task = segments_.Pop()) stepped_[0]->segments.Run(task);
+  front_.GiveBack();
+  uint64_t cells = store_.cells();
+  for (const std::unique_ptr<WorkerTools>& tools : stepped_)
+    cells -= tools->reader.spare_cells() + tools->segments.spare_cells();
+  return cells;
 }
 
 void ExecutorImpl::Commit() {
@@ -443,13 +564,18 @@ ExecutorStats ExecutorImpl::Snapshot() const {
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(std::shared_ptr<const Plan> plan,
                                                            BatchSink& sink,
                                                            const ExecutorOptions& options) {
+  return SteppedExecutor::Create(std::move(plan), sink, options);
+}
+
+absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
+    std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options) {
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
   if (options.start.step > 0) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;
   }
-  return std::unique_ptr<Executor>(std::move(executor));
+  return executor;
 }
 
 }  // namespace penstock

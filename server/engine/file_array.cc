@@ -11,6 +11,8 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kPieceBytes = 256 << 10;
+// Of each row; what lies behind follows by itself.
+constexpr uint64_t kFetchedBytes = 512;
 
 }  // namespace
 
@@ -20,9 +22,22 @@ uint64_t FileArray::FileOffset(uint64_t offset) const {
 }
 
 absl::Status FileArray::Read(FileTable& files, uint64_t offset, absl::Span<uint8_t> out) const {
-  std::call_once(once_, [&] { status_ = MakeReady(files); });
+  std::call_once(once_, [&] {
+    status_ = MakeReady(files);
+    ready_.store(true, std::memory_order_release);  // SYNC array-ready
+  });
   if (!status_.ok()) return status_;
   return Copy(files, deflated() ? header_.data_offset + offset : FileOffset(offset), out);
+}
+
+void FileArray::Prefetch(uint64_t offset, uint64_t bytes) const {
+  if (!ready_.load(std::memory_order_acquire) || !status_.ok()) return;  // SYNC array-ready
+  if (map_ != nullptr) {
+    map_->Prefetch(FileOffset(offset), bytes);
+  } else if (deflated()) {
+    for (uint64_t at = 0; at < std::min(bytes, kFetchedBytes); at += 64)
+      __builtin_prefetch(inflated_.get() + header_.data_offset + offset + at);
+  }
 }
 
 absl::Status FileArray::MakeReady(FileTable& files) const {
@@ -31,8 +46,7 @@ absl::Status FileArray::MakeReady(FileTable& files) const {
   if (!file.ok()) return file.status();
   if (deflated()) {
     inflated_ = AllocateMemoryBlock(member_->plain_bytes);
-    return InflateWhole(**file, *member_,
-                        absl::MakeSpan(inflated_.get(), member_->plain_bytes));
+    return InflateWhole(**file, *member_, absl::MakeSpan(inflated_.get(), member_->plain_bytes));
   }
   absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map((*file)->path());
   if (map.ok() && (*map)->size() == (*file)->size()) map_ = *std::move(map);
@@ -49,10 +63,10 @@ absl::Status FileArray::VerifyChecksum(FileTable& files) const {
     crc = ExtendCrc32(crc, piece);
   }
   if (crc == member_->crc32) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      "the checksum of \"", member_->name, "\" does not match: stored ", absl::Hex(member_->crc32),
-      ", found ", absl::Hex(crc), " (", files.manifest()[file_].path, ", offset ",
-      member_->data_offset, ")"));
+  return absl::DataLossError(
+      absl::StrCat("the checksum of \"", member_->name, "\" does not match: stored ",
+                   absl::Hex(member_->crc32), ", found ", absl::Hex(crc), " (",
+                   files.manifest()[file_].path, ", offset ", member_->data_offset, ")"));
 }
 
 absl::Status FileArray::Copy(FileTable& files, uint64_t offset, absl::Span<uint8_t> out) const {

@@ -6,6 +6,7 @@
 // Cost:     the first Read() of an array in an .npz file goes through all of it, for its checksum; the others copy.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,9 @@ class FileArray {
   // Fills `out` with the array's bytes from `offset` on. REQUIRES: it has them.
   absl::Status Read(FileTable& files, uint64_t offset, absl::Span<uint8_t> out) const;
 
+  // Has bytes of the array brought nearer, once it is ready.
+  void Prefetch(uint64_t offset, uint64_t bytes) const;
+
  private:
   bool deflated() const { return member_ && member_->deflated; }
   absl::Status MakeReady(FileTable& files) const;
@@ -49,9 +53,11 @@ class FileArray {
   const std::optional<ZipMember> member_;
 
   mutable std::once_flag once_;
+  mutable std::atomic<bool> ready_{false};  // SYNC array-ready
   // Constant behind once_.
   mutable absl::Status status_;
-  mutable std::unique_ptr<MappedFile> map_;  // null where the file cannot be mapped: then it is read
+  mutable std::unique_ptr<MappedFile>
+      map_;  // null where the file cannot be mapped: then it is read
   mutable MemoryBlock inflated_;
 };
 

@@ -20,10 +20,12 @@ constexpr uint64_t kSeeksFrom = 4096;
 
 class FileRecordsOp final : public OrderOp {
  public:
-  FileRecordsOp(FrontContext& context, FileRange files, const std::string& stage,
+  // Without files: that of the context's element.
+  FileRecordsOp(FrontContext& context, std::optional<FileRange> files, const std::string& stage,
                 const FileRecordsOptions& options)
       : context_(context),
-        files_(files),
+        of_element_(!files),
+        files_(files.value_or(FileRange{})),
         stage_(stage),
         options_(options),
         cycle_(options.cycle_length) {}
@@ -50,12 +52,18 @@ class FileRecordsOp final : public OrderOp {
   void Restart(uint64_t epoch) override {
     CloseAll();
     epoch_ = epoch;
+    if (of_element_) {
+      files_ = {context_.element_file, 1};
+      counted_ = false;
+      count_.reset();
+    }
     next_file_ = 0;
     position_ = 0;
     taken_of_block_ = 0;
     taken_ = 0;
     skipped_ = 0;
     resume_at_ = 0;
+    status_ = absl::OkStatus();
   }
 
   void Save(Position& position) const override {
@@ -95,6 +103,7 @@ class FileRecordsOp final : public OrderOp {
 
  private:
   Pulled GoToPosition() {
+    if (!status_.ok()) return Pulled::kFailed;
     if (resume_at_ == 0) return Pulled::kSome;
     const uint64_t target = std::exchange(resume_at_, 0);
     uint64_t skipped = 0;
@@ -119,7 +128,7 @@ class FileRecordsOp final : public OrderOp {
       RecordRef record;
       Pulled result = stream->Next(&record);
       if (result == Pulled::kFailed && options_.damage.skip_shard &&
-          absl::IsDataLoss(stream->status())) {
+          absl::IsDataLoss(stream->status()) && !IsFileShrunk(stream->status())) {
         stream->damage().push_back({0, kDamageToTheEnd, DamageReason::kLengthChecksum});
         result = Pulled::kEnd;
       }
@@ -149,7 +158,8 @@ class FileRecordsOp final : public OrderOp {
   bool NoteDamage(FileStream& stream) {
     for (const Damage& damage : stream.damage()) {
       ++skipped_;
-      context_.damage.Add({stream.file(), epoch_, damage, ""});
+      const uint64_t epoch = of_element_ ? context_.element_epoch : epoch_;
+      context_.damage.Add({stream.file(), epoch, damage, ""});
     }
     stream.damage().clear();
     return WithinLimits(/*at_end=*/false);
@@ -217,16 +227,22 @@ class FileRecordsOp final : public OrderOp {
     }
     if (upcoming_) Retire(std::move(upcoming_));
     num_open_ = 0;
+    CloseRetired();
+  }
+
+  void CloseRetired() {
+    std::erase_if(retired_, [](const std::unique_ptr<FileStream>& old) { return old->Close(); });
   }
 
   void Retire(std::unique_ptr<FileStream> stream) {
-    std::erase_if(retired_, [](const std::unique_ptr<FileStream>& old) { return old->Close(); });
+    CloseRetired();
     if (!stream->Close()) retired_.push_back(std::move(stream));
     stream.reset();
   }
 
   FrontContext& context_;
-  const FileRange files_;
+  const bool of_element_;
+  FileRange files_;
   const std::string stage_;
   const FileRecordsOptions options_;
   std::vector<std::unique_ptr<FileStream>> cycle_;
@@ -256,8 +272,29 @@ OrderFactory FileRecords(FileRange files, const std::string& stage,
   };
 }
 
+OrderFactory ElementRecords(const std::string& stage, const FileRecordsOptions& options) {
+  return [stage, options](FrontContext& context, OrderInputs) {
+    return std::make_unique<FileRecordsOp>(context, std::nullopt, stage, options);
+  };
+}
+
 absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                              const FileRecordsOptions& options, PlanBuilder& plan) {
+  FileRecordsOptions placed = options;
+  placed.format.stage = plan.stage_index();
+  const bool seeks = !options.format.is_stream() && !options.damage.skip_shard;
+  const CursorClass cursor_class = seeks ? CursorClass::kSeek : CursorClass::kReplayOrder;
+  if (options.format.is_stream()) {
+    plan.AddNotice(
+        "compressed, text and fixed-length files have no index: a cursor is reached by reading the "
+        "pass up to it again");
+  }
+  if (patterns.empty() && plan.element_files()) {
+    plan.SetRecordFiles(*plan.element_files(), !options.format.is_stream());
+    plan.SetSource(std::make_unique<RecordLoader>(), *plan.element_files(),
+                   ElementRecords(plan.stage(), placed), cursor_class);
+    return absl::OkStatus();
+  }
   absl::StatusOr<Manifest> listed = ListFiles(patterns, plan.files());
   if (!listed.ok()) return listed.status();
   Manifest manifest = *std::move(listed);
@@ -268,18 +305,9 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
-  FileRecordsOptions placed = options;
-  placed.format.stage = plan.stage_index();
   plan.SetSource(std::make_unique<RecordLoader>(), files, FileRecords(files, plan.stage(), placed),
-                 options.format.is_stream() || options.damage.skip_shard ? CursorClass::kReplayOrder
-                                                                         : CursorClass::kSeek);
-  if (options.format.is_stream()) {
-    plan.AddNotice(
-        "compressed, text and fixed-length files have no index: a cursor is reached by reading the "
-        "pass up to it again");
-  }
-  if (!options.format.is_stream() && !options.damage.skip_shard)
-    plan.SetIndexed({files, options.format.stream.on_damage});
+                 cursor_class);
+  if (seeks) plan.SetIndexed({files, options.format.stream.on_damage});
   return absl::OkStatus();
 }
 

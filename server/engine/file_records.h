@@ -34,8 +34,11 @@ struct FileRecordsOptions {
 OrderFactory FileRecords(FileRange files, const std::string& stage,
                          const FileRecordsOptions& options);
 
-// Finds the files of the patterns, in the byte order of their names, and makes them the source of the plan. Messages leave out the
-// stage's name.
+// The same of the one file that an element of an outer dataset names (FrontContext::element_file).
+OrderFactory ElementRecords(const std::string& stage, const FileRecordsOptions& options);
+
+// Finds the files of the patterns, in the byte order of their names, and makes them the source of the plan. Inside an interleave
+// without patterns: the element's file. Messages leave out the stage's name.
 absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                              const FileRecordsOptions& options, PlanBuilder& plan);
 

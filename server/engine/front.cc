@@ -39,18 +39,19 @@ class MeasuredOrderOp final : public OrderOp {
 
 }  // namespace
 
+std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context) {
+  OrderInputs inputs;
+  for (const std::unique_ptr<OrderNode>& input : node.inputs)
+    inputs.push_back(MakeOrder(*input, context));
+  return std::make_unique<MeasuredOrderOp>(node.make(context, std::move(inputs)), node.stage,
+                                           context.clock);
+}
+
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
              SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled)
     : width_(plan.width()),
-      context_{files, store, reads, segments, damage, cancelled},
-      last_(Make(plan.order())) {}
-
-std::unique_ptr<OrderOp> Front::Make(const OrderNode& node) {
-  OrderInputs inputs;
-  for (const std::unique_ptr<OrderNode>& input : node.inputs) inputs.push_back(Make(*input));
-  return std::make_unique<MeasuredOrderOp>(node.make(context_, std::move(inputs)), node.stage,
-                                           clock_);
-}
+      context_{files, store, reads, segments, damage, cancelled, clock_},
+      last_(MakeOrder(plan.order(), context_)) {}
 
 absl::Status Front::Restore(Position position) {
   if (absl::Status status = last_->Restore(position); !status.ok()) return status;

@@ -42,12 +42,13 @@ class Front {
   // The step's records are no longer needed.
   void Release(Step* step);
 
- private:
-  std::unique_ptr<OrderOp> Make(const OrderNode& node);
+  // All ops give back the records that wait in them. REQUIRES: no read is under way, no call follows.
+  void GiveBack() { last_->Restart(0); }
 
+ private:
   const uint32_t width_;
-  FrontContext context_;
   StageClock* clock_ = nullptr;
+  FrontContext context_;
   std::unique_ptr<OrderOp> last_;
 };
 

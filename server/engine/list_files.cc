@@ -15,8 +15,8 @@ FileEntry EntryOf(const RandomAccessFile& file) {
   return entry;
 }
 
-absl::StatusOr<Manifest> ListFiles(
-    const google::protobuf::RepeatedPtrField<std::string>& patterns, FileSystem& files) {
+absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
+                                   FileSystem& files) {
   if (patterns.empty())
     return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
   Manifest manifest;

@@ -15,8 +15,8 @@ namespace penstock {
 
 // In the byte order of their paths; a file that several patterns match comes as often. An error when there is no pattern, or one
 // matches nothing.
-absl::StatusOr<Manifest> ListFiles(
-    const google::protobuf::RepeatedPtrField<std::string>& patterns, FileSystem& files);
+absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
+                                   FileSystem& files);
 
 // The entry of an open file.
 FileEntry EntryOf(const RandomAccessFile& file);

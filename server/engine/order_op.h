@@ -22,6 +22,8 @@
 
 namespace penstock {
 
+class StageClock;
+struct OrderNode;
 struct SegmentTask;
 using SegmentQueue = WorkQueue<SegmentTask>;
 
@@ -34,13 +36,18 @@ struct FrontContext {
   DamageLog& damage;
   // Set when nobody wants anything any more: what goes on for long without a read looks at it.
   const std::atomic<bool>& cancelled;
+  // Whose time and elements are counted: it changes with the worker that runs the front.
+  StageClock* const& clock;
+  // Of a nested dataset that is made of one element (interleave): that element's file, and the pass that it belongs to.
+  uint32_t element_file = 0;
+  uint64_t element_epoch = 0;
 };
 
 enum class Pulled {
   kSome,     // as many elements as were asked for
   kBlocked,  // fewer: a read is under way; pull again later for the rest
   kEnd,      // fewer: the end of this pass; sticky until Restart()
-  kFailed,   // fewer: OrderOp::status() says why; sticky
+  kFailed,   // fewer: OrderOp::status() says why; sticky until Restart()
 };
 
 // An element is `width` references before `batch`: one for each source that feeds it (zip makes more than one). Behind `batch` it
@@ -102,5 +109,8 @@ Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, u
 using OrderInputs = std::vector<std::unique_ptr<OrderOp>>;
 using OrderFactory =
     std::function<std::unique_ptr<OrderOp>(FrontContext& context, OrderInputs inputs)>;
+
+// The op of a node over those of its inputs, measured for the node's stage (front.cc).
+std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context);
 
 }  // namespace penstock

@@ -5,13 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/base/row_shape.h"
 #include "server/engine/plan_impl.h"
 
 namespace penstock {
 namespace {
 
-// A string of unknown length counts as much when the rows of a task are chosen.
-constexpr size_t kStringBytes = 4 << 10;
+// What a ring takes (ring/layout.h); one fewer for strings.
+constexpr int kMaxRaggedRank = 3;
 constexpr uint64_t kDefaultVariableBytes = uint64_t{64} << 20;
 constexpr int64_t kMaxSlotBytes = int64_t{1} << 40;
 
@@ -27,16 +28,14 @@ absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(PlanBuilder bui
 
 absl::Status PlanImpl::Finish() {
   const Dataset& dataset = built_.dataset_;
-  size_t row_bytes = 0;
-  for (const Feature& feature : dataset.signature) {
-    absl::StatusOr<size_t> bytes = AddTensor(feature);
-    if (!bytes.ok()) {
+  for (size_t i = 0; i < dataset.signature.size(); ++i) {
+    absl::Status status = AddTensor(i);
+    if (!status.ok()) {
       return absl::Status(
-          bytes.status().code(),
+          status.code(),
           absl::StrCat("stage ", built_.stage_names_.back(), ": the pipeline's output \"",
-                       feature.name, "\" ", bytes.status().message()));
+                       dataset.signature[i].name, "\" ", status.message()));
     }
-    row_bytes += *bytes;
   }
   const int64_t asked = built_.spec_.ring().slot_bytes();
   if (asked < 0 || asked > kMaxSlotBytes) {
@@ -47,36 +46,36 @@ absl::Status PlanImpl::Finish() {
                   [](const BatchTensor& tensor) { return !tensor.fixed(); })) {
     variable_bytes_ = asked > 0 ? asked : kDefaultVariableBytes;
   }
-  block_rows_ = BlockRows(row_bytes);
+  block_rows_ = BlockRows(EstimatedRowBytes(dataset.signature));
   return absl::OkStatus();
 }
 
-// Returns about how many bytes a row of it has.
-absl::StatusOr<size_t> PlanImpl::AddTensor(const Feature& feature) {
+absl::Status PlanImpl::AddTensor(size_t index) {
   const Dataset& dataset = built_.dataset_;
-  const bool batched = dataset.batch_rows.has_value();
-  BatchTensor tensor{feature.name, feature.type, batched};
+  const Feature& feature = dataset.signature[index];
+  BatchTensor tensor{feature.name, feature.type, batched()};
   Feature seen = feature;
-  if (batched) {
+  if (batched()) {
     const int64_t rows = *dataset.batch_rows;
     tensor.type.shape.insert(tensor.type.shape.begin(), rows);
-    seen.type.shape.insert(seen.type.shape.begin(), dataset.drop_remainder ? rows : kUnknownSize);
+    seen.type.shape.insert(seen.type.shape.begin(),
+                           dataset.batch.always_full() ? rows : kUnknownSize);
   }
-  element_.push_back(std::move(seen));
-  if (feature.type == TensorType{DType::kString, {}}) {
-    tensor.kind = TensorKind::kString;
+  const bool is_string = feature.type.dtype == DType::kString;
+  const bool has_unknown = HasUnknownAxes(feature.type.shape);
+  if (is_string) tensor.kind = TensorKind::kString;
+  if (has_unknown && batched() && dataset.batch.kind == BatchForm::Kind::kRagged) {
+    absl::Status status = MakeRagged(&tensor, &seen);
+    if (!status.ok()) return status;
+  }
+  layouts_.push_back(LayoutOf(index));
+  const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
+  if (is_string || has_unknown) {
+    element_.push_back(std::move(seen));
     tensors_.push_back(std::move(tensor));
     row_bytes_.push_back(0);
-    return kStringBytes;
+    return absl::OkStatus();
   }
-  const std::optional<int64_t> bytes = NumBytes(feature.type);
-  if (!bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("is ", TypeToString(feature.type),
-                     "; expected known sizes: axes whose size only the data tells cannot be handed "
-                     "to a trainer yet (resize or reshape it in a map)"));
-  }
-  const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
   uint64_t total = 0;
   if (!tensor_bytes ||
       __builtin_add_overflow(fixed_bytes_, static_cast<uint64_t>(*tensor_bytes), &total)) {
@@ -84,9 +83,37 @@ absl::StatusOr<size_t> PlanImpl::AddTensor(const Feature& feature) {
         absl::StrCat("overflows: the size of a batch of ", TypeToString(tensor.type)));
   }
   fixed_bytes_ = total;
+  element_.push_back(std::move(seen));
   tensors_.push_back(std::move(tensor));
-  row_bytes_.push_back(*bytes);
-  return *bytes;
+  row_bytes_.push_back(*NumBytes(feature.type));
+  return absl::OkStatus();
+}
+
+// As tf.data's ragged_batch: ragged up to the last axis that only the data tells.
+absl::Status PlanImpl::MakeRagged(BatchTensor* tensor, Feature* seen) const {
+  Shape& shape = tensor->type.shape;
+  int rank = static_cast<int>(shape.size()) - 1;
+  while (shape[rank] >= 0) --rank;
+  const int rank_max = kMaxRaggedRank - (tensor->type.dtype == DType::kString ? 1 : 0);
+  if (rank > rank_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", rank, " ragged axes in a ragged_batch; expected at most ", rank_max));
+  }
+  tensor->kind = TensorKind::kRagged;
+  tensor->ragged_rank = rank;
+  std::fill_n(shape.begin() + 1, rank, kUnknownSize);
+  std::fill_n(seen->type.shape.begin() + 1, rank, kUnknownSize);
+  return absl::OkStatus();
+}
+
+RowLayout PlanImpl::LayoutOf(size_t index) const {
+  const Dataset& dataset = built_.dataset_;
+  RowLayout layout{dataset.work->output[index].type, dataset.signature[index].type.shape};
+  if (!batched() || dataset.batch.kind != BatchForm::Kind::kPadded) return layout;
+  layout.padding = dataset.batch.values[index];
+  layout.pads = HasUnknownAxes(layout.row.shape) || layout.row.shape != layout.shape ||
+                (layout.row.dtype == DType::kString && !layout.padding.empty());
+  return layout;
 }
 
 namespace {
@@ -104,6 +131,11 @@ void ExplainOrder(const OrderNode& node, const std::vector<std::string>& names, 
     absl::StrAppend(text, ") -> ");
   }
   absl::StrAppend(text, names[node.stage]);
+  if (node.nested != nullptr) {
+    absl::StrAppend(text, " { ");
+    ExplainOrder(*node.nested, names, text);
+    absl::StrAppend(text, " }");
+  }
 }
 
 bool DecidedByValues(const OrderNode& node) {
@@ -116,6 +148,11 @@ bool DecidedByValues(const OrderNode& node) {
 CursorClass WorstClass(const OrderNode& node) {
   CursorClass worst = node.cursor_class;
   if (worst == CursorClass::kReplayOrder && DecidedByValues(node)) worst = CursorClass::kReplayData;
+  // Places in nested datasets are found by going through their order, unless their counts tell.
+  if (node.nested != nullptr) {
+    worst = std::max(worst, WorstClass(*node.nested));
+    if (DecidedByValues(node)) worst = CursorClass::kReplayData;
+  }
   for (const std::unique_ptr<OrderNode>& input : node.inputs)
     worst = std::max(worst, WorstClass(*input));
   return worst;

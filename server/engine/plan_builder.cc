@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/plan.h"
 #include "server/engine/segment_op.h"
@@ -142,6 +143,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   dataset_.signature = op->output();
   dataset_.structure = structure.empty() ? DictStructure(op->output()) : std::move(structure);
   dataset_.indexed.reset();
+  dataset_.paths.reset();
   WorkNode& before = *dataset_.work;
   if (before.kind == WorkNode::Kind::kWork) {
     if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
@@ -185,6 +187,7 @@ void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structu
   dataset_.signature = dataset_.work->output;
   dataset_.structure = std::move(structure);
   dataset_.width = 1;
+  dataset_.paths.reset();
   AddOrder([segment, limits = skipped != nullptr ? *skipped : SkipLimits{}](FrontContext& context,
                                                                             OrderInputs inputs) {
     return std::make_unique<SegmentOp>(context, segment, limits, std::move(inputs[0]));
@@ -198,32 +201,47 @@ void PlanBuilder::MarkOrder(const WorkNode& node) {
   for (const std::unique_ptr<WorkNode>& input : node.inputs) MarkOrder(*input);
 }
 
-void PlanBuilder::SetBatch(uint32_t rows, bool drop_remainder) {
+void PlanBuilder::SetBatch(uint32_t rows, BatchForm form) {
   dataset_.batch_rows = rows;
-  dataset_.drop_remainder = drop_remainder;
+  dataset_.drop_remainder = form.remainder == Remainder::kDrop;
+  form.stage = stage_;
+  for (size_t i = 0; i < form.shapes.size(); ++i) dataset_.signature[i].type.shape = form.shapes[i];
+  dataset_.batch = std::move(form);
 }
 
-absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(
-    const google::protobuf::RepeatedPtrField<v1::Input>& inputs) {
-  // The messages themselves, not the caller's copy, since nested ops fill in seeds.
+bool PlanBuilder::PadsRows() const {
+  if (!batched() || dataset_.batch.kind != BatchForm::Kind::kPadded) return false;
+  for (size_t i = 0; i < dataset_.signature.size(); ++i) {
+    const Shape& shape = dataset_.signature[i].type.shape;
+    if (HasUnknownAxes(shape) || shape != dataset_.work->output[i].type.shape) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<Dataset> PlanBuilder::BuildInput(int i) {
   const google::protobuf::FieldDescriptor* field = OpField(*stage_message_);
   google::protobuf::Message* op =
       stage_message_->GetReflection()->MutableMessage(stage_message_, field);
   const google::protobuf::FieldDescriptor* list = op->GetDescriptor()->FindFieldByName("input");
-
+  auto* input = static_cast<v1::Input*>(op->GetReflection()->MutableRepeatedMessage(op, list, i));
+  if (input->stage().empty())
+    return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no stage"));
   const int stage = stage_;
   v1::Stage* const message = stage_message_;
+  if (absl::Status status = BuildStages(input->mutable_stage()); !status.ok()) return status;
+  stage_ = stage;
+  stage_message_ = message;
+  return TakeDataset();
+}
+
+absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(
+    const google::protobuf::RepeatedPtrField<v1::Input>& inputs) {
   std::vector<Dataset> built;
   if (dataset_.order != nullptr) built.push_back(TakeDataset());
   for (int i = 0; i < inputs.size(); ++i) {
-    auto* input = static_cast<v1::Input*>(op->GetReflection()->MutableRepeatedMessage(op, list, i));
-    if (input->stage().empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no stage"));
-    }
-    if (absl::Status status = BuildStages(input->mutable_stage()); !status.ok()) return status;
-    built.push_back(TakeDataset());
-    stage_ = stage;
-    stage_message_ = message;
+    absl::StatusOr<Dataset> input = BuildInput(i);
+    if (!input.ok()) return input.status();
+    built.push_back(*std::move(input));
   }
   for (size_t i = 0; i < built.size(); ++i) {
     if (built[i].batch_rows) {
@@ -234,6 +252,46 @@ absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(
     }
   }
   return built;
+}
+
+absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
+                                    const NestedFactory& make) {
+  if (!dataset_.paths || batched()) {
+    return absl::InvalidArgumentError(
+        "expected paths of files, as list_files gives them, found other elements");
+  }
+  if (input.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected one input, the dataset of one file, found ", input.size()));
+  }
+  const std::optional<FileRange> outer_files = std::exchange(element_files_, dataset_.paths);
+  Dataset outer = TakeDataset();
+  absl::StatusOr<Dataset> built = BuildInput(0);
+  element_files_ = outer_files;
+  if (!built.ok()) return built.status();
+  if (built->batch_rows) {
+    return absl::InvalidArgumentError(
+        "makes batches inside, which is not supported yet; put batch behind this stage");
+  }
+  stage_kinds_[stage_] = StageKind::kOrder;
+  dataset_ = *std::move(built);
+  auto node = std::make_unique<OrderNode>();
+  node->stage = stage_;
+  node->nested = std::move(dataset_.order);
+  node->make = make(*node->nested, dataset_.width);
+  node->inputs.push_back(std::move(outer.order));
+  dataset_.order = std::move(node);
+  dataset_.endless = dataset_.endless || outer.endless;
+  dataset_.indexed.reset();
+  return absl::OkStatus();
+}
+
+void PlanBuilder::SetRecordFiles(FileRange files, bool plain_tfrecord) {
+  for (uint32_t i = 0; i < files.count; ++i) {
+    FileEntry& entry = (*manifest_)[files.first + i];
+    entry.is_one_element = false;
+    entry.plain_tfrecord = plain_tfrecord;
+  }
 }
 
 void PlanBuilder::SetTuple(std::vector<Dataset> inputs, OrderFactory make) {

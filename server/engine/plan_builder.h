@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,13 +59,28 @@ class PlanBuilder {
   // With `skipped`, elements that fail are left out instead of ending the stream. REQUIRES: !batched().
   void EndSegment(std::unique_ptr<SplitOp> split, std::string structure,
                   const SkipLimits* skipped = nullptr);
-  void SetBatch(uint32_t rows, bool drop_remainder);
   // The elements of the batches that stood so far.
   void ClearBatch() { dataset_.batch_rows.reset(); }
+  // Joins elements to batches of `rows`. A `padded_batch` changes the shapes of features, but not
+  // what its rows are computed from: PadsRows() tells whether it does.
+  void SetBatch(uint32_t rows, BatchForm form);
+  bool PadsRows() const;
   // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
   void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }
   const std::optional<IndexedFiles>& indexed() const { return dataset_.indexed; }
+  // What stands so far are the paths of these files, in any order and number.
+  void SetPaths(FileRange files) { dataset_.paths = files; }
+  // Inside a dataset that is made of one path: the files that it may be.
+  const std::optional<FileRange>& element_files() const { return element_files_; }
+  // The files hold records, found by their offsets.
+  void SetRecordFiles(FileRange files, bool plain_tfrecord);
   void SetEndless(bool endless) { dataset_.endless = endless; }
+
+  // For ops that make a dataset of each element (a path). The nested stages are built, and the dataset becomes that of their elements,
+  // in the order of the op that `make` makes of the nested order.
+  using NestedFactory = std::function<OrderFactory(const OrderNode& nested, uint32_t width)>;
+  absl::Status SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
+                         const NestedFactory& make);
 
   // For ops with several inputs. What stands before the stage, if anything, is the first of them.
   absl::StatusOr<std::vector<Dataset>> BuildInputs(
@@ -88,6 +104,8 @@ class PlanBuilder {
 
   void MarkOrder(const WorkNode& node);
   absl::Status Build();
+  // The nested stages of input number `i` of the stage's op, from its own message: nested ops fill in seeds.
+  absl::StatusOr<Dataset> BuildInput(int i);
   absl::Status BuildStages(google::protobuf::RepeatedPtrField<v1::Stage>* stages);
   absl::Status BuildStage(v1::Stage* stage, bool is_first);
 
@@ -99,6 +117,7 @@ class PlanBuilder {
   int stage_ = 0;                         // the one that is being built
   v1::Stage* stage_message_ = nullptr;
   Dataset dataset_;
+  std::optional<FileRange> element_files_;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<FileRange> sources_;  // which of its files each source reads
   std::vector<std::string> notices_;

@@ -37,17 +37,23 @@ class PlanImpl final : public Plan {
   uint32_t width() const { return built_.dataset_.width; }
   // Bytes of one row of each tensor; 0 where only the data tells.
   const std::vector<size_t>& row_bytes() const { return row_bytes_; }
+  const std::vector<RowLayout>& layouts() const { return layouts_; }
+  const BatchForm& batch_form() const { return built_.dataset_.batch; }
+  bool batched() const { return built_.dataset_.batch_rows.has_value(); }
   // Rows that one task computes: a power of two.
   uint32_t block_rows() const { return block_rows_; }
 
  private:
   explicit PlanImpl(PlanBuilder builder) : built_(std::move(builder)) {}
   absl::Status Finish();
-  absl::StatusOr<size_t> AddTensor(const Feature& feature);
+  absl::Status AddTensor(size_t index);
+  absl::Status MakeRagged(BatchTensor* tensor, Feature* seen) const;
+  RowLayout LayoutOf(size_t index) const;
 
   PlanBuilder built_;
   Signature element_;
   std::vector<BatchTensor> tensors_;
+  std::vector<RowLayout> layouts_;
   std::vector<size_t> row_bytes_;
   uint64_t fixed_bytes_ = 0;
   uint64_t variable_bytes_ = 0;

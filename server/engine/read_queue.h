@@ -60,6 +60,9 @@ class ChunkReader {
   // Does what the request asks and marks it done. Returns the bytes read.
   uint64_t Run(ReadRequest* request);
 
+  // Cells that it has taken and that no record lies in yet.
+  uint64_t spare_cells() const { return cells_.size(); }
+
  private:
   absl::Status Read(ReadRequest* request);
 

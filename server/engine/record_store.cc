@@ -31,6 +31,7 @@ void RecordStore::Take(size_t size_class, size_t count, std::vector<uint8_t*>* c
   while (free.size() < count) Grow(size_class);
   cells->insert(cells->end(), free.end() - count, free.end());
   free.resize(free.size() - count);
+  cells_ += count;
 }
 
 uint8_t* RecordStore::TakeLarge(uint32_t length) {
@@ -49,6 +50,7 @@ void RecordStore::Release(absl::Span<const RecordRef> records) {
       large_.erase(record.data);
     } else {
       classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
+      --cells_;
     }
   }
 }

@@ -52,6 +52,12 @@ class RecordStore {
   // The records are no longer needed.
   void Release(absl::Span<const RecordRef> records);
 
+  // Taken and not given back: of all sizes.
+  uint64_t cells() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return cells_ + large_.size();
+  }
+
  private:
   struct SizeClass {
     std::vector<uint8_t*> free;
@@ -59,7 +65,8 @@ class RecordStore {
   };
   void Grow(size_t size_class);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  uint64_t cells_ = 0;                                     // under mutex_; without large_
   std::vector<SizeClass> classes_;                         // under mutex_
   std::vector<MemoryBlock> slabs_;                         // under mutex_
   std::unordered_map<const uint8_t*, MemoryBlock> large_;  // under mutex_
@@ -75,6 +82,13 @@ class CellCache {
 
   // A copy of the record in a cell of its own. At least 63 bytes behind `data` must be readable.
   const uint8_t* Keep(const uint8_t* data, uint32_t length);
+
+  // Cells in stock.
+  uint64_t size() const {
+    uint64_t sum = 0;
+    for (const std::vector<uint8_t*>& cells : classes_) sum += cells.size();
+    return sum;
+  }
 
  private:
   static constexpr size_t kBulk = 64;

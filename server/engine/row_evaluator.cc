@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "server/base/row_shape.h"
+
 namespace penstock {
 namespace {
 
@@ -45,7 +47,7 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
 }
 
 RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences rows,
-                                        absl::Span<Column> out) {
+                                         absl::Span<Column> out) {
   // The first reference that any branch looks at is the element's first.
   const uint32_t first_reference = node.reference;
   const auto branch_of = [&](uint32_t row) {
@@ -66,6 +68,9 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
       if (out[i].data == nullptr) out[i].data = arena_.Allocate(*row_bytes * rows.rows);
     } else {
       out[i].rows = arena_.AllocateArray<RowBytes>(rows.rows);
+      const Shape& shape = node.output[i].type.shape;
+      if (HasUnknownAxes(shape))
+        out[i].dims = arena_.AllocateArray<int64_t>(shape.size() * rows.rows);
     }
   }
   RowStatus lowest;
@@ -100,6 +105,10 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
         } else {
           const_cast<RowBytes*>(out[i].rows)[places[r]] = {columns[i].row(r),
                                                            columns[i].row_size(r)};
+          if (out[i].dims == nullptr) continue;
+          const size_t axes = node.output[i].type.shape.size();
+          std::copy_n(columns[i].dims + r * axes, axes,
+                      const_cast<int64_t*>(out[i].dims) + places[r] * axes);
         }
       }
     }

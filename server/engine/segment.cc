@@ -87,10 +87,9 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
   int element = 0;
   for (uint32_t row = 0; row < rows; ++row) {
     if (split.counts[row] == 0) continue;
-    RecordRef reference =
-        Origin(absl::MakeConstSpan(task->records)
-                   .subspan(size_t{first + row} * segment.width, segment.width),
-               *segment.work, evaluator_.files().manifest());
+    RecordRef reference = Origin(absl::MakeConstSpan(task->records)
+                                     .subspan(size_t{first + row} * segment.width, segment.width),
+                                 *segment.work, evaluator_.files().manifest());
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
       absl::Status packed = segment.cells->Pack(out, element++, cells_, &reference);
       if (!packed.ok()) {
@@ -109,19 +108,18 @@ void SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& st
   const Segment& segment = *task->segment;
   const absl::Status staged(
       status.code(), absl::StrCat("stage ", segment.stage_names[stage], ": ", status.message()));
-  const auto element = absl::MakeConstSpan(task->records)
-                           .subspan(size_t{row} * segment.width, segment.width);
+  const auto element =
+      absl::MakeConstSpan(task->records).subspan(size_t{row} * segment.width, segment.width);
   if (!segment.skip_failures) {
     task->error = WithElementAddress(staged, element, *segment.work, evaluator_.files());
     return;
   }
   const RecordRef origin = Origin(element, *segment.work, evaluator_.files().manifest());
-  task->failures.push_back(
-      {task->elements.size(),
-       {origin.file,
-        origin.epoch,
-        {origin.offset, origin.length, DamageReason::kValue},
-        std::string(staged.message())}});
+  task->failures.push_back({task->elements.size(),
+                            {origin.file,
+                             origin.epoch,
+                             {origin.offset, origin.length, DamageReason::kValue},
+                             std::string(staged.message())}});
 }
 
 }  // namespace penstock

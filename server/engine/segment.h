@@ -27,9 +27,9 @@ namespace penstock {
 struct Segment {
   int stage = 0;                         // of the split op
   std::vector<std::string> stage_names;  // of the whole plan
-  const WorkNode* work = nullptr;        // from the references of an element to its features; the plan's
-  uint32_t width = 1;                    // references of an element
-  uint32_t block_rows = 1;               // elements of one task
+  const WorkNode* work = nullptr;  // from the references of an element to its features; the plan's
+  uint32_t width = 1;              // references of an element
+  uint32_t block_rows = 1;         // elements of one task
   std::unique_ptr<SplitOp> split;
   const ElementCells* cells = nullptr;  // of the new elements; the plan's
   // Elements that fail are left out and listed, instead of ending the stream.
@@ -66,6 +66,9 @@ class SegmentRunner {
 
   // Does what the task asks and marks it done.
   void Run(SegmentTask* task);
+
+  // Cells that it has taken for elements to come.
+  uint64_t spare_cells() const { return cells_.size(); }
 
  private:
   bool RunStrip(SegmentTask* task, uint32_t first, uint32_t rows);

@@ -24,9 +24,9 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     if (resumed_) {
       // What was taken before it was counted then, as were the failures on the way.
       if (resume_at_ > block.elements.size()) {
-        return Fail(absl::FailedPreconditionError(
-            absl::StrCat("the cursor is behind element ", resume_at_, " of a block that has ",
-                         block.elements.size())));
+        return Fail(absl::FailedPreconditionError(absl::StrCat("the cursor is behind element ",
+                                                               resume_at_, " of a block that has ",
+                                                               block.elements.size())));
       }
       for (; next_ < resume_at_; ++next_) context_.store.Release({&block.elements[next_], 1});
       while (next_failure_ < block.failures.size() &&
@@ -107,8 +107,7 @@ void SegmentOp::Ask() {
       partial_ = NewTask();
       input_->Save(partial_->start);
     }
-    const Pulled result =
-        input_->Pull(segment_->block_rows, partial_->records, &partial_->rows);
+    const Pulled result = input_->Pull(segment_->block_rows, partial_->records, &partial_->rows);
     if (result == Pulled::kBlocked) return;
     if (result != Pulled::kSome) input_result_ = result;
     if (partial_->rows == 0) {

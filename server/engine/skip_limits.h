@@ -39,16 +39,15 @@ template <typename Message>
 absl::Status ReadSkipLimits(const Message& message, absl::string_view prefix, SkipLimits* limits) {
   if (message.has_max_skipped()) {
     if (message.max_skipped() < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          prefix, "max_skipped: expected at least 0, found ", message.max_skipped()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(prefix, "max_skipped: expected at least 0, found ", message.max_skipped()));
     }
     limits->skipped_max = static_cast<uint64_t>(message.max_skipped());
   }
   if (message.has_max_skipped_fraction()) {
     if (!(message.max_skipped_fraction() >= 0 && message.max_skipped_fraction() <= 1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(prefix, "max_skipped_fraction: expected 0 to 1, found ",
-                       message.max_skipped_fraction()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          prefix, "max_skipped_fraction: expected 0 to 1, found ", message.max_skipped_fraction()));
     }
     limits->skipped_fraction_max = message.max_skipped_fraction();
   }

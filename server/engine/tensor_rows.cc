@@ -75,6 +75,8 @@ class NumberArrayRows final : public ArrayRows {
   RowStatus Load(RowReferences rows, FileTable& files, Column* out, Arena& arena) const override {
     out->row_bytes = row_bytes_;
     if (out->data == nullptr) out->data = arena.Allocate(rows.rows * row_bytes_);
+    for (uint32_t row = 0; row < rows.rows; ++row)
+      array_->Prefetch(rows[row].offset * row_bytes_, row_bytes_);
     for (uint32_t first = 0; first < rows.rows;) {
       // Neighbours are copied together.
       uint32_t end = first + 1;
@@ -84,7 +86,8 @@ class NumberArrayRows final : public ArrayRows {
       absl::Status status = array_->Read(files, rows[first].offset * row_bytes_, bytes);
       if (!status.ok()) return {std::move(status), static_cast<int>(first)};
       // True is 1, whatever the file holds.
-      if (is_bool_) std::transform(bytes.begin(), bytes.end(), to, [](uint8_t b) { return b != 0; });
+      if (is_bool_)
+        std::transform(bytes.begin(), bytes.end(), to, [](uint8_t b) { return b != 0; });
       first = end;
     }
     return {};
@@ -97,7 +100,9 @@ class NumberArrayRows final : public ArrayRows {
 // UTF-8 of a code point; false where there is none.
 bool AppendUtf8(uint32_t code, std::string* out) {
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
-  const auto tail = [&](int shift) { out->push_back(static_cast<char>(0x80 | (code >> shift & 63))); };
+  const auto tail = [&](int shift) {
+    out->push_back(static_cast<char>(0x80 | (code >> shift & 63)));
+  };
   if (code < 0x80) {
     out->push_back(static_cast<char>(code));
   } else if (code < 0x800) {

@@ -20,8 +20,7 @@ class TensorRows {
   virtual ~TensorRows() = default;
 
   // As Loader::Load() for one column. A row's number is its reference's `offset`.
-  virtual RowStatus Load(RowReferences rows, FileTable& files, Column* out,
-                         Arena& arena) const = 0;
+  virtual RowStatus Load(RowReferences rows, FileTable& files, Column* out, Arena& arena) const = 0;
 
   // Where a row lies in a file, if it does.
   virtual std::optional<RecordRef> Locate(uint64_t row) const { return std::nullopt; }

@@ -36,9 +36,8 @@ absl::Status CheckDeclared(const v1::TensorValues& values, TensorSource* source)
   if (expected.dtype == DType::kInvalid) expected.dtype = source->type.dtype;
   if (expected.shape.empty()) expected.shape = source->type.shape;
   if (expected != source->type) {
-    return absl::InvalidArgumentError(absl::StrCat("expected ", TypeToString(expected),
-                                                   " in the file, found ",
-                                                   TypeToString(source->type)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected ", TypeToString(expected), " in the file, found ", TypeToString(source->type)));
   }
   return absl::OkStatus();
 }
@@ -69,7 +68,8 @@ absl::Status CheckTogether(const std::vector<TensorSource>& sources, bool slices
   for (size_t i = 0; i < sources.size(); ++i) {
     const TensorSource& source = sources[i];
     if (source.name.empty() && sources.size() > 1)
-      return absl::InvalidArgumentError(absl::StrCat("tensor ", i, ": expected a name, found none"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", i, ": expected a name, found none"));
     for (size_t j = 0; j < i; ++j) {
       if (sources[j].name == source.name)
         return absl::InvalidArgumentError(
@@ -89,9 +89,9 @@ absl::Status CheckTogether(const std::vector<TensorSource>& sources, bool slices
     }
     if (!source.in_file && static_cast<uint64_t>(shape[0]) > kMaxEmptyRows &&
         NumElements(shape) == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Describe(source.name, i), ": more rows of no values than there may be: ",
-                       shape[0], " > ", kMaxEmptyRows));
+      return absl::InvalidArgumentError(absl::StrCat(
+          Describe(source.name, i), ": more rows of no values than there may be: ", shape[0], " > ",
+          kMaxEmptyRows));
     }
   }
   return absl::OkStatus();
@@ -173,8 +173,8 @@ absl::Status PlanTensors(const google::protobuf::RepeatedPtrField<v1::TensorValu
     elements.count = cut.rows;
     output.push_back({source.name.empty() ? "value" : source.name, cut.row_type});
     if (source.in_file) {
-      rows.push_back(FileRows(cut, std::make_unique<FileArray>(
-                                       range.first + source.file, source.header, source.member)));
+      rows.push_back(FileRows(cut, std::make_unique<FileArray>(range.first + source.file,
+                                                               source.header, source.member)));
     } else if (source.type.dtype == DType::kString) {
       rows.push_back(StringRows(cut, source.strings));
     } else {

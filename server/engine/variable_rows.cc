@@ -1,6 +1,8 @@
 #include "server/engine/variable_rows.h"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,68 +13,64 @@ constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kPadding = 64;
 
 uint64_t NextPart(uint64_t end) {
-  return (end + kPadding + kAlignment - 1) / kAlignment * kAlignment;
+  return std::min((end + kPadding + kAlignment - 1) / kAlignment * kAlignment,
+                  VariableTensor::kTooMany);
 }
 
 }  // namespace
 
-void VariableRows::Reset(absl::Span<const BatchTensor> tensors, uint32_t rows,
-                         uint32_t block_rows) {
+void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
+                         uint32_t rows, uint32_t block_rows) {
   block_rows_ = block_rows;
   if (of_tensor_.empty()) {
-    for (const BatchTensor& tensor : tensors) {
-      of_tensor_.push_back(tensor.fixed() ? -1 : static_cast<int>(strings_.size()));
-      if (!tensor.fixed()) strings_.push_back({tensor.name, {}});
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      of_tensor_.push_back(tensors[i].fixed() ? -1 : static_cast<int>(tensors_.size()));
+      if (!tensors[i].fixed()) tensors_.emplace_back(tensors[i], layouts[i]);
     }
   }
-  for (Strings& strings : strings_) {
-    strings.blocks.resize((rows + block_rows - 1) / block_rows);
-    for (Block& block : strings.blocks) {
-      block.bytes.clear();
-      block.sizes.clear();
-    }
-  }
+  for (VariableTensor& tensor : tensors_) tensor.Reset((rows + block_rows - 1) / block_rows);
 }
 
-void VariableRows::Put(size_t tensor, uint32_t first, uint32_t rows, const Column& column) {
-  Block& block = strings_[of_tensor_[tensor]].blocks[first / block_rows_];
-  for (uint32_t row = 0; row < rows; ++row) {
-    const size_t size = column.row_size(row);
-    block.bytes.append(reinterpret_cast<const char*>(column.row(row)), size);
-    block.sizes.push_back(static_cast<uint32_t>(size));
-  }
+RowStatus VariableRows::Put(size_t tensor, uint32_t first, uint32_t rows, const Column& column) {
+  return tensors_[of_tensor_[tensor]].Put(first / block_rows_, rows, column);
 }
 
-absl::Status VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows,
-                               std::vector<TensorExtent>* extents) {
+RowStatus VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t shape_rows,
+                            std::vector<TensorExtent>* extents) {
   extents->clear();
   uint64_t end = 0;
-  for (const Strings& strings : strings_) {
-    uint64_t bytes = 0;
-    for (const Block& block : strings.blocks) bytes += block.bytes.size();
-    TensorExtent extent;
-    extent.parts[0] = {end, (uint64_t{rows} + 1) * sizeof(int64_t)};
-    extent.parts[1] = {NextPart(end + extent.parts[0].bytes), bytes};
-    end = NextPart(extent.parts[1].offset + bytes);
-    extents->push_back(extent);
-  }
-  if (end > slot.variable_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("batch larger than slot: its strings need ", end, " > ", slot.variable_bytes,
-                     " bytes; raise ring { slot_bytes: N } or take smaller batches"));
-  }
-  for (size_t i = 0; i < strings_.size(); ++i) {
-    const TensorExtent& extent = (*extents)[i];
-    auto* offsets = reinterpret_cast<int64_t*>(slot.variable + extent.parts[0].offset);
-    uint8_t* const values = slot.variable + extent.parts[1].offset;
-    int64_t offset = 0;
-    *offsets++ = 0;
-    for (const Block& block : strings_[i].blocks) {
-      std::memcpy(values + offset, block.bytes.data(), block.bytes.size());
-      for (const uint32_t size : block.sizes) *offsets++ = offset += size;
+  // Of several tensors' failures the lowest row's counts.
+  RowStatus failure;
+  for (VariableTensor& tensor : tensors_) {
+    VariableTensor::PartBytes bytes;
+    RowStatus status = tensor.Measure(rows, shape_rows, &bytes);
+    if (!status.ok()) {
+      if (failure.ok() || status.row < failure.row) failure = std::move(status);
+      continue;
+    }
+    TensorExtent& extent = extents->emplace_back();
+    for (size_t part = 0; part < bytes.size() && (part == 0 || bytes[part] > 0 || part == 1);
+         ++part) {
+      extent.parts[part] = {end, bytes[part]};
+      end = NextPart(end + bytes[part]);
     }
   }
-  return absl::OkStatus();
+  if (!failure.ok()) return failure;
+  if (end > slot.variable_bytes) {
+    return {
+        absl::ResourceExhaustedError(absl::StrCat(
+            "batch larger than slot: what only the data tells the size of needs ",
+            end == VariableTensor::kTooMany ? "2^60 or more" : absl::StrCat(end), " > ",
+            slot.variable_bytes, " bytes; raise ring { slot_bytes: N } or take smaller batches")),
+        -1};
+  }
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    std::array<uint8_t*, VariableTensor::kParts> parts;
+    for (size_t part = 0; part < parts.size(); ++part)
+      parts[part] = slot.variable + (*extents)[i].parts[part].offset;
+    tensors_[i].Write(parts);
+  }
+  return {};
 }
 
 }  // namespace penstock

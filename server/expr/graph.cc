@@ -60,6 +60,7 @@ absl::StatusOr<const Node*> Graph::Input(int input, const TensorType& type) {
   node->kind = Node::Kind::kInput;
   node->type = type;
   node->input = input;
+  if (!node->fixed()) node->sizes_of = node.get();
   return Add(std::move(node), "");
 }
 
@@ -93,7 +94,10 @@ absl::StatusOr<const Node*> Graph::Elementwise(const ElementwiseFunction& functi
   node->type = type;
   node->function = &function;
   bool constant = true;
-  for (const Node* argument : arguments) constant &= argument->is_constant();
+  for (const Node* argument : arguments) {
+    constant &= argument->is_constant();
+    if (argument->sizes_of != nullptr) node->sizes_of = argument->sizes_of;
+  }
   node->bits = CommonBits(arguments);
   node->arguments = std::move(arguments);
   if (!constant) return Add(std::move(node), "");
@@ -184,6 +188,7 @@ absl::StatusOr<const Node*> Graph::Row(BoundRowFunction row, std::vector<const N
   node->type = row.type;
   node->arguments = std::move(arguments);
   if (row.unpacks_bits) node->bits = node.get();
+  if (!node->fixed()) node->sizes_of = node.get();
   node->row = std::move(row);
   return Add(std::move(node), key);
 }

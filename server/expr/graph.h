@@ -47,6 +47,10 @@ struct Node {
 
   BoundRowFunction row;  // kRow
 
+  // The node whose sizes are those of this one, where only the data tells them; null where they are
+  // known. Equal ones mean equal sizes.
+  const Node* sizes_of = nullptr;
+
   // The unpacking of bits from which, with constants, this value is computed; null when anything
   // else takes part.
   const Node* bits = nullptr;

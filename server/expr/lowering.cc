@@ -209,7 +209,8 @@ absl::StatusOr<Steps> Lowering::Lower(const std::vector<const Node*>& outputs) {
     const int column = static_cast<int>(num_inputs_ + i);
     if (place->column != column) {
       place->type = outputs[i]->type;
-      result_.steps.push_back(MakeCopyStep(*place, column));
+      result_.steps.push_back(NumBytes(place->type) ? MakeCopyStep(*place, column)
+                                                    : MakeAliasStep(*place, column));
     }
   }
   return std::move(result_);

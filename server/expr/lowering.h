@@ -20,6 +20,7 @@ namespace penstock::expr {
 struct Steps {
   std::vector<std::unique_ptr<Step>> steps;
   size_t num_inputs = 0;
+  std::vector<size_t> input_axes;
   size_t num_outputs = 0;
   // Bytes of one row of each temporary; 0 for those whose size only the data tells.
   std::vector<size_t> temporary_bytes;
@@ -34,7 +35,6 @@ class Lowering {
   Lowering(Graph& graph, size_t num_inputs, Lanes lanes)
       : graph_(graph), num_inputs_(num_inputs), lanes_(lanes) {}
 
-  // REQUIRES: outputs of fixed size and numeric type.
   absl::StatusOr<Steps> Lower(const std::vector<const Node*>& outputs);
 
  private:

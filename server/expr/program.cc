@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
 #include "server/expr/typer.h"
@@ -20,7 +21,11 @@ class StepProgram : public Program {
  public:
   StepProgram(Signature output, Steps steps)
       : output_(std::move(output)), steps_(std::move(steps)) {
-    for (const Feature& feature : output_) output_bytes_.push_back(*NumBytes(feature.type));
+    for (const Feature& feature : output_) {
+      const std::optional<int64_t> bytes = NumBytes(feature.type);
+      output_bytes_.push_back(bytes.value_or(kElsewhere));
+      any_elsewhere_ = any_elsewhere_ || !bytes;
+    }
     size_t temporary_bytes = 0;
     for (const size_t bytes : steps_.temporary_bytes) temporary_bytes += bytes;
     if (steps_.row_by_row) {
@@ -32,17 +37,25 @@ class StepProgram : public Program {
 
   const Signature& output() const override { return output_; }
 
-  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<uint8_t* const> out,
+  using Program::Run;
+  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
                 Arena& arena) const override {
+    absl::InlinedVector<Scattered, 4> scattered;
+    for (size_t i = 0; i < out.size() && any_elsewhere_; ++i) {
+      if (output_bytes_[i] != kElsewhere) continue;
+      const size_t axes = output_[i].type.shape.size();
+      const bool sized = HasUnknownAxes(output_[i].type.shape);
+      scattered.push_back({i, arena.AllocateArray<RowBytes>(rows),
+                           sized ? arena.AllocateArray<int64_t>(axes * rows) : nullptr, axes});
+      out[i] = {nullptr, 0, scattered.back().rows, scattered.back().dims};
+    }
     const size_t num_columns = steps_.num_inputs + steps_.num_outputs +
                                steps_.temporary_bytes.size() + steps_.constants.size();
     absl::InlinedVector<Column, 16> columns(num_columns);
-    absl::InlinedVector<RowShape*, 16> shapes(num_columns, nullptr);
     Frame frame;
     // Constants lie in front: column -1 is the first of them.
     const size_t num_constants = steps_.constants.size();
     frame.columns = columns.data() + num_constants;
-    frame.shapes = shapes.data() + num_constants;
     frame.arena = &arena;
     for (size_t i = 0; i < num_constants; ++i) {
       columns[num_constants - 1 - i] = {const_cast<uint8_t*>(steps_.constants[i].data()), 0,
@@ -54,17 +67,21 @@ class StepProgram : public Program {
       // A group's temporaries take the place of the one before, while they are warm.
       const Arena::Mark mark = arena.GetMark();
       size_t column = num_constants;
-      for (const Column& input : in) {
+      for (size_t i = 0; i < in.size(); ++i, ++column) {
+        const Column& input = in[i];
         columns[column] = input;
         if (input.rows != nullptr) {
           columns[column].rows += first;
         } else {
           columns[column].data += first * input.row_bytes;
         }
-        ++column;
+        if (input.dims != nullptr) columns[column].dims += first * steps_.input_axes[i];
       }
       for (size_t i = 0; i < out.size(); ++i) {
-        columns[column++] = {out[i] + first * output_bytes_[i], output_bytes_[i], nullptr};
+        columns[column++] =
+            output_bytes_[i] == kElsewhere
+                ? Column{}
+                : Column{out[i].data + first * output_bytes_[i], output_bytes_[i], nullptr};
       }
       for (const size_t bytes : steps_.temporary_bytes) {
         columns[column++] = {bytes == 0 ? nullptr : arena.Allocate(bytes * frame.rows), bytes,
@@ -77,7 +94,16 @@ class StepProgram : public Program {
           return status;
         }
       }
-      if (frame.more_rows) arena.Rewind(mark);
+      for (const Scattered& output : scattered) {
+        const Column& made = frame.columns[steps_.num_inputs + output.index];
+        for (int r = 0; r < frame.rows; ++r)
+          output.rows[first + r] = {made.row(r), made.row_size(r)};
+        if (output.dims != nullptr) {
+          std::copy_n(made.dims, output.axes * frame.rows, output.dims + output.axes * first);
+        }
+      }
+      // What was made of unknown size is still to be read.
+      if (frame.more_rows && !any_elsewhere_) arena.Rewind(mark);
     }
     return {};
   }
@@ -89,9 +115,20 @@ class StepProgram : public Program {
   }
 
  private:
+  static constexpr size_t kElsewhere = SIZE_MAX;
+
+  // An output that is no block of memory, for all rows.
+  struct Scattered {
+    size_t index;
+    RowBytes* rows;
+    int64_t* dims;
+    size_t axes;
+  };
+
   const Signature output_;
   const Steps steps_;
-  std::vector<size_t> output_bytes_;
+  std::vector<size_t> output_bytes_;  // of a row, or kElsewhere
+  bool any_elsewhere_ = false;
   int group_rows_ = 1 << 20;
 };
 
@@ -145,6 +182,13 @@ absl::StatusOr<std::vector<NamedValue>> TypeMap(Graph& graph, const MapSource& m
 
 }  // namespace
 
+RowStatus Program::Run(int rows, absl::Span<const Column> in, absl::Span<uint8_t* const> out,
+                       Arena& arena) const {
+  absl::InlinedVector<Column, 16> columns(out.size());
+  for (size_t i = 0; i < out.size(); ++i) columns[i].data = out[i];
+  return Run(rows, in, absl::MakeSpan(columns), arena);
+}
+
 absl::StatusOr<std::unique_ptr<Program>> Compile(const Signature& inputs,
                                                  absl::Span<const MapSource> maps) {
   return CompileFor(inputs, maps, Lanes::kVector);
@@ -168,16 +212,19 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
   std::vector<const Node*> nodes;
   for (const NamedValue& value : values) {
     const TensorType& type = value.value.node->type;
-    if (!NumBytes(type) || *NumBytes(type) > kMaxRowElements * 8) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "stage \"", maps.empty() ? "map" : maps.back().stage, "\": output \"", value.name,
-          "\": expected numbers of known sizes, found ", TypeToString(type)));
+    const std::optional<int64_t> elements = NumElements(type.shape);
+    if (elements ? *elements > kMaxRowElements : !HasUnknownAxes(type.shape)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("stage \"", maps.empty() ? "map" : maps.back().stage, "\": output \"",
+                       value.name, "\": expected at most ", kMaxRowElements,
+                       " elements in a row, found ", TypeToString(type)));
     }
     signature.push_back({value.name, type});
     nodes.push_back(value.value.node);
   }
   auto steps = Lowering(graph, inputs.size(), lanes).Lower(nodes);
   if (!steps.ok()) return steps.status();
+  for (const Feature& feature : inputs) steps->input_axes.push_back(feature.type.shape.size());
   return std::make_unique<StepProgram>(std::move(signature), std::move(*steps));
 }
 

@@ -50,10 +50,14 @@ class Program {
   virtual const Signature& output() const = 0;
 
   // Computes rows [0, rows). `in` has one column for each input feature, in the order of the
-  // signature given to Compile(); `out[i]` receives output i, row after row without gaps. On
-  // failure rows of `out` are undefined.
-  virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<uint8_t* const> out,
+  // signature given to Compile(). An output of known size goes to out[i].data, row after row without
+  // gaps; the columns of others, of strings and of unknown sizes, are set: they are views of inputs
+  // or lie in the arena. On failure rows of `out` are undefined.
+  virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
                         Arena& arena) const = 0;
+  // The same where all outputs are of known size.
+  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<uint8_t* const> out,
+                Arena& arena) const;
 
   // The regions and kernels it was cut into, a line each: for `validate --explain`, tests and the
   // curious.

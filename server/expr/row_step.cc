@@ -1,8 +1,10 @@
 // The step that calls a row kernel for each row, and what stands behind its RowOutput.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
 #include "server/expr/step.h"
 
 namespace penstock::expr {
@@ -97,15 +99,15 @@ class EpilogueOutput : public RowOutput {
 // Takes the size from the kernel, and memory from the arena.
 class RaggedOutput : public RowOutput {
  public:
-  RaggedOutput(size_t element_bytes, RowShape& shape, Arena& arena)
-      : element_bytes_(element_bytes), shape_(shape), arena_(arena) {}
+  // `dims`: where the sizes go.
+  RaggedOutput(const TensorType& type, int64_t* dims, Arena& arena)
+      : type_(type), dims_(dims), arena_(arena) {}
 
   void SetShape(const Shape& shape) override {
     const auto elements = NumElements(shape);
-    if (!elements || *elements > kMaxRowElements || shape.size() > RowShape::kMaxAxes) return;
-    shape_.num_axes = static_cast<int>(shape.size());
-    for (size_t i = 0; i < shape.size(); ++i) shape_.sizes[i] = shape[i];
-    bytes_ = static_cast<size_t>(*elements) * element_bytes_;
+    if (!elements || *elements > kMaxRowElements || !FitsShape(type_.shape, shape)) return;
+    std::copy(shape.begin(), shape.end(), dims_);
+    bytes_ = static_cast<size_t>(*elements) * DTypeSize(type_.dtype);
     data_ = arena_.Allocate(bytes_);
     sized_ = true;
   }
@@ -125,8 +127,8 @@ class RaggedOutput : public RowOutput {
   RowBytes row() const { return {data_, bytes_}; }
 
  private:
-  const size_t element_bytes_;
-  RowShape& shape_;
+  const TensorType& type_;
+  int64_t* const dims_;
   Arena& arena_;
   uint8_t* data_ = nullptr;
   size_t bytes_ = 0;
@@ -149,11 +151,13 @@ class RowStep : public Step {
 
   RowStatus Run(Frame& frame) const override {
     const bool ragged = !NumElements(type_.shape).has_value();
+    const size_t axes = type_.shape.size();
     RowBytes* rows = nullptr;
+    int64_t* dims = nullptr;
     if (ragged) {
       rows = frame.arena->AllocateArray<RowBytes>(frame.rows);
-      frame.shapes[to_] = frame.arena->AllocateArray<RowShape>(frame.rows);
-      frame.columns[to_] = {nullptr, 0, rows};
+      dims = frame.arena->AllocateArray<int64_t>(axes * frame.rows);
+      frame.columns[to_] = {nullptr, 0, rows, dims};
     }
     absl::InlinedVector<RowValue, 4> values(arguments_.size());
     for (int r = 0; r < frame.rows; ++r) {
@@ -162,7 +166,7 @@ class RowStep : public Step {
       absl::Status status;
       bool complete;
       if (ragged) {
-        RaggedOutput out(DTypeSize(type_.dtype), frame.shapes[to_][r], *frame.arena);
+        RaggedOutput out(type_, dims + r * axes, *frame.arena);
         status = kernel_->Run(values, *frame.arena, out);
         complete = out.complete();
         rows[r] = out.row();
@@ -213,10 +217,7 @@ class RowStep : public Step {
       return;
     }
     value.bytes = frame.columns[place.column].row_size(r);
-    value.shape.clear();
-    if (const RowShape* shapes = frame.shapes[place.column]) {
-      value.shape.assign(shapes[r].sizes, shapes[r].sizes + shapes[r].num_axes);
-    }
+    value.shape = RowDims(place.type, frame.columns[place.column], r);
   }
 
   const std::shared_ptr<const RowKernel> kernel_;

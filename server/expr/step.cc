@@ -40,6 +40,24 @@ class CopyStep : public Step {
   const size_t bytes_;
 };
 
+class AliasStep : public Step {
+ public:
+  AliasStep(Place from, int to) : from_(std::move(from)), to_(to) {}
+
+  RowStatus Run(Frame& frame) const override {
+    frame.columns[to_] = frame.columns[from_.column];
+    return {};
+  }
+
+  std::string DebugString() const override {
+    return absl::StrCat("pass on ", TypeToString(from_.type));
+  }
+
+ private:
+  const Place from_;
+  const int to_;
+};
+
 class GatherStep : public Step {
  public:
   GatherStep(Place from, std::vector<int32_t> source, const TensorType& type, int to)
@@ -196,20 +214,20 @@ class RegionStep : public Step {
   // Shorter rows that do not lie side by side are packed first, longer ones computed one by one.
   static constexpr size_t kRowElements = 256;
 
-  // All inputs are one column of any sizes; the result has its sizes.
+  // All inputs have rows of the same sizes; the result has them too.
   RowStatus RunRagged(Frame& frame) const {
-    const int in = inputs_[0].column;
+    const Column& in = frame.columns[inputs_[0].column];
     auto* rows = frame.arena->AllocateArray<RowBytes>(frame.rows);
-    frame.shapes[to_] = frame.shapes[in];
+    absl::InlinedVector<const uint8_t*, 8> data(inputs_.size());
     for (int r = 0; r < frame.rows; ++r) {
-      const size_t elements = frame.columns[in].row_size(r) / DTypeSize(inputs_[0].type.dtype);
+      const size_t elements = in.row_size(r) / DTypeSize(inputs_[0].type.dtype);
       const size_t bytes = elements * DTypeSize(type_.dtype);
       uint8_t* out = frame.arena->Allocate(bytes);
-      const uint8_t* data = frame.columns[in].row(r);
-      region_->Run(0, elements, &data, out);
+      for (size_t i = 0; i < inputs_.size(); ++i) data[i] = frame.columns[inputs_[i].column].row(r);
+      region_->Run(0, elements, data.data(), out);
       rows[r] = {out, bytes};
     }
-    frame.columns[to_] = {nullptr, 0, rows};
+    frame.columns[to_] = {nullptr, 0, rows, in.dims};
     return {};
   }
 
@@ -223,6 +241,10 @@ class RegionStep : public Step {
 
 std::unique_ptr<Step> MakeCopyStep(Place from, int to) {
   return std::make_unique<CopyStep>(std::move(from), to);
+}
+
+std::unique_ptr<Step> MakeAliasStep(Place from, int to) {
+  return std::make_unique<AliasStep>(std::move(from), to);
 }
 
 std::unique_ptr<Step> MakeGatherStep(Place from, std::vector<int32_t> source,

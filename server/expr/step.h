@@ -17,20 +17,13 @@
 
 namespace penstock::expr {
 
-// The sizes of one row whose shape only the data tells.
-struct RowShape {
-  static constexpr int kMaxAxes = 6;
-  int num_axes = 0;
-  int64_t sizes[kMaxAxes];
-};
-
-// The columns of one group of rows while a program runs.
+// The columns of one group of rows while a program runs. Those of strings and of unknown sizes are
+// scattered, and set by the step that makes them.
 struct Frame {
   int rows = 0;
   // Whether memory right behind the outputs' rows belongs to rows that are written later by the same call.
   bool more_rows = false;
   Column* columns = nullptr;
-  RowShape** shapes = nullptr;  // by column; null for those of a fixed shape
   Arena* arena = nullptr;
 };
 
@@ -55,6 +48,8 @@ class Step {
 };
 
 std::unique_ptr<Step> MakeCopyStep(Place from, int to);
+// The same rows once more, where they lie: of strings and of unknown sizes.
+std::unique_ptr<Step> MakeAliasStep(Place from, int to);
 std::unique_ptr<Step> MakeGatherStep(Place from, std::vector<int32_t> source,
                                      const TensorType& type, int to);
 std::unique_ptr<Step> MakeBitStep(Place from, std::unique_ptr<BitPattern> pattern,

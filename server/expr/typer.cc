@@ -1,5 +1,6 @@
 #include "server/expr/typer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -25,6 +26,14 @@ std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
     result[result.size() - 1 - i] = x == 1 ? y : x;
   }
   return result;
+}
+
+// Whether a constant broadcasts to `shape` as the same elements over and over: its axes, but for
+// leading ones of size 1, are the last ones of `shape`.
+bool RepeatsInside(const Shape& constant, const Shape& shape) {
+  size_t first = 0;
+  while (first < constant.size() && constant[first] == 1) ++first;
+  return std::equal(constant.rbegin(), constant.rend() - first, shape.rbegin());
 }
 
 }  // namespace
@@ -388,6 +397,11 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
     if (value.node == nullptr || value.node->type.dtype == DType::kString) {
       return ErrorAt(syntax.column, absl::StrCat(name, ": expected numbers, found ", Shown(value)));
     }
+    if (value.node->type.dtype == DType::kFloat16 || value.node->type.dtype == DType::kBfloat16) {
+      return ErrorAt(syntax.column, absl::StrCat(name, ": nothing is computed in ",
+                                                 Text(DTypeName(value.node->type.dtype)),
+                                                 ": cast to it last, found ", Shown(value)));
+    }
     batch |= value.batch_axis;
   }
 
@@ -515,16 +529,16 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
     if (!cast.ok()) return At(syntax, cast.status());
     node = *cast;
     if (unknown) {
-      const bool scalar_constant = node->is_constant() && node->elements() == 1;
-      if (!scalar_constant &&
-          (node->type.shape != shape || (ragged != nullptr && ragged != node))) {
+      const bool repeats = node->is_constant() && RepeatsInside(node->type.shape, shape);
+      if (!repeats &&
+          (node->type.shape != shape || (ragged != nullptr && ragged != node->sizes_of))) {
         return ErrorAt(syntax.column,
                        absl::StrCat(name, ": ", Shown(values[i]),
-                                    ": a tensor whose sizes only the data tells goes with single "
-                                    "constants only; resize or crop "
-                                    "it first"));
+                                    ": a tensor whose sizes only the data tells goes with "
+                                    "constants along its last axes and with what was computed from "
+                                    "it; resize or crop it first"));
       }
-      if (!scalar_constant) ragged = node;
+      if (!repeats) ragged = node->sizes_of;
     } else if (node->elements() != *elements && !(node->is_constant() && node->elements() == 1)) {
       auto wide = graph_.Broadcast(node, shape);
       if (!wide.ok()) return At(syntax, wide.status());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/io/damage.h"
 #include "server/io/crc32c.h"
 #include "server/io/deflate_stream.h"
 #include "server/io/zstd_stream.h"
@@ -33,7 +34,7 @@ class PlainStream final : public ByteStream {
     if (!count.ok()) return count.status();
     offset_ += *count;
     if (*count == 0) {
-      return absl::DataLossError(absl::StrCat("the file became shorter than its ", file_->size(),
+      return FileShrunkError(absl::StrCat("the file became shorter than its ", file_->size(),
                                               " bytes while it was read (", file_->path(),
                                               ", offset ", offset_, ")"));
     }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/io/damage.h"
 
 namespace penstock {
 
@@ -19,7 +20,7 @@ absl::Status CompressedInput::Ensure(size_t bytes) {
       file_->ReadAt(next_read_, absl::MakeSpan(buffer_.get() + end_, want));
   if (!count.ok()) return count.status();
   if (*count < want) {
-    return absl::DataLossError(absl::StrCat("the file became shorter than its ", file_->size(),
+    return FileShrunkError(absl::StrCat("the file became shorter than its ", file_->size(),
                                             " bytes while it was read (", file_->path(),
                                             ", offset ", next_read_ + *count, ")"));
   }

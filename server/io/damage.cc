@@ -1,6 +1,13 @@
 #include "server/io/damage.h"
 
+#include "absl/strings/cord.h"
+
 namespace penstock {
+namespace {
+
+constexpr char kShrunk[] = "penstock/file-shrunk";
+
+}  // namespace
 
 const char* DamageReasonName(DamageReason reason) {
   switch (reason) {
@@ -22,6 +29,22 @@ const char* DamageReasonName(DamageReason reason) {
       return "a stage failed on it";
   }
   return "unknown reason";
+}
+
+absl::Status FileShrunkError(const std::string& message) {
+  absl::Status status = absl::DataLossError(message);
+  status.SetPayload(kShrunk, absl::Cord());
+  return status;
+}
+
+bool IsFileShrunk(const absl::Status& status) { return status.GetPayload(kShrunk).has_value(); }
+
+absl::Status WithMessage(const absl::Status& status, const std::string& message) {
+  absl::Status other(status.code(), message);
+  status.ForEachPayload([&other](absl::string_view type, const absl::Cord& payload) {
+    other.SetPayload(type, payload);
+  });
+  return other;
 }
 
 }  // namespace penstock

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
 
 namespace penstock {
 
@@ -35,5 +38,13 @@ struct Damage {
 
   friend bool operator==(const Damage&, const Damage&) = default;
 };
+
+// The error of a file that is shorter than it was when it was opened: DataLoss, but of the disk. No policy passes over it, whatever
+// is added to its message by WithMessage().
+absl::Status FileShrunkError(const std::string& message);
+bool IsFileShrunk(const absl::Status& status);
+
+// `status` with another message, and all else that it carries.
+absl::Status WithMessage(const absl::Status& status, const std::string& message);
 
 }  // namespace penstock

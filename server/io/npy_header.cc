@@ -195,9 +195,9 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> beginning) {
   size_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > kMaxNpyHeaderBytes - begin) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "an .npy header longer than one may be: ", length, " > ", kMaxNpyHeaderBytes - begin,
-        " bytes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("an .npy header longer than one may be: ", length, " > ",
+                     kMaxNpyHeaderBytes - begin, " bytes"));
   }
   if (length > bytes.size() - begin)
     return absl::InvalidArgumentError("no whole .npy header: it is cut");
@@ -205,8 +205,8 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> beginning) {
   NpyHeader header;
   std::string descr;
   bool fortran_order = false;
-  absl::Status status = HeaderText(bytes.substr(begin, length))
-                            .Parse(&descr, &fortran_order, &header.type.shape);
+  absl::Status status =
+      HeaderText(bytes.substr(begin, length)).Parse(&descr, &fortran_order, &header.type.shape);
   if (status.ok()) status = ReadDescr(descr, &header);
   if (!status.ok()) return status;
   if (fortran_order && header.type.shape.size() > 1) {
@@ -220,9 +220,8 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> beginning) {
       __builtin_mul_overflow(static_cast<uint64_t>(*elements), header.element_bytes,
                              &header.data_bytes) ||
       header.data_bytes > kMaxArrayBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("an array of impossible size: ",
-                                                   ShapeToString(header.type.shape), " of \"",
-                                                   descr, "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "an array of impossible size: ", ShapeToString(header.type.shape), " of \"", descr, "\""));
   }
   return header;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/io/damage.h"
 #include "absl/strings/str_format.h"
 #include "server/io/index_file.h"
 #include "server/io/record_stream.h"
@@ -87,7 +88,7 @@ Built BuildFromHeaders(RandomAccessFile& file, const IndexOptions& options) {
       piece_offset = offset;
       piece_bytes = *count;
       if (piece_bytes < need) {
-        return absl::DataLossError(absl::StrCat("the file became shorter than its ", size,
+        return FileShrunkError(absl::StrCat("the file became shorter than its ", size,
                                                 " bytes while it was read (", file.path(), ")"));
       }
       progress.At(offset);

@@ -286,7 +286,8 @@ void RecordStream::NextFixedLength(RecordChunk* chunk) {
 }
 
 void RecordStream::EndOfStream(RecordChunk* chunk, uint64_t offset, const absl::Status& status) {
-  const bool lost = compression_ != Compression::kNone && absl::IsDataLoss(status);
+  const bool lost = compression_ != Compression::kNone && absl::IsDataLoss(status) &&
+                    !IsFileShrunk(status);
   if (!lost || options_.on_damage == OnDamage::kFail) return Fail(chunk, offset, status, true);
   chunk->damage.push_back({offset, kDamageToTheEnd, DamageReason::kCompressedData});
   window_.Drop(window_.size());
@@ -307,7 +308,7 @@ void RecordStream::Fail(RecordChunk* chunk, uint64_t offset, const absl::Status&
         absl::StrCat(" (", window_.stream().path(), ", record ", record, ", plain offset ", offset,
                      ", compressed offset at most ", window_.stream().file_offset(), ")");
   }
-  error_ = absl::Status(status.code(), absl::StrCat(status.message(), address));
+  error_ = WithMessage(status, absl::StrCat(status.message(), address));
   error_offset_ = offset;
   chunk->error = error_;
   chunk->error_offset = offset;

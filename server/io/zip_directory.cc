@@ -101,7 +101,8 @@ absl::StatusOr<Directory> FindDirectory(RandomAccessFile& file) {
     if (Fields(*locator).U32(0) == kLocator64Magic) {
       const uint64_t offset = Fields(*locator).U64(8);
       if (offset > end_offset - kLocator64Bytes - kEnd64Bytes)
-        return Damaged(file, "its ZIP64 locator points behind itself", end_offset - kLocator64Bytes);
+        return Damaged(file, "its ZIP64 locator points behind itself",
+                       end_offset - kLocator64Bytes);
       absl::StatusOr<std::vector<uint8_t>> end64 = ReadAll(file, offset, kEnd64Bytes);
       if (!end64.ok()) return end64.status();
       const Fields wide(*end64);
@@ -141,9 +142,9 @@ bool ReadZip64(absl::Span<const uint8_t> extra, ZipMember* member, uint64_t* loc
     if (bytes > extra.size() - 4) return false;
     if (fields.U16(0) == 1) {
       size_t at = 4;
-      for (const auto& [wanted, value] : {std::pair(wants_plain, &member->plain_bytes),
-                                          std::pair(wants_data, &member->data_bytes),
-                                          std::pair(wants_offset, local_offset)}) {
+      for (const auto& [wanted, value] :
+           {std::pair(wants_plain, &member->plain_bytes),
+            std::pair(wants_data, &member->data_bytes), std::pair(wants_offset, local_offset)}) {
         if (!wanted) continue;
         if (at + 8 > bytes + 4) return false;
         *value = fields.U64(at);
@@ -243,10 +244,10 @@ absl::StatusOr<std::vector<ZipMember>> ReadZipDirectory(RandomAccessFile& file) 
     rest.remove_prefix(entry_bytes);
     if (!member.name.empty() && member.name.back() == '/') continue;
     if (encrypted || (method != kStored && method != kDeflated)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "member \"", member.name, "\" is ",
-          encrypted ? "encrypted" : absl::StrCat("compressed by method ", method),
-          "; expected stored or deflated ones (", file.path(), ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("member \"", member.name, "\" is ",
+                       encrypted ? "encrypted" : absl::StrCat("compressed by method ", method),
+                       "; expected stored or deflated ones (", file.path(), ")"));
     }
     member.deflated = method == kDeflated;
     absl::Status status = FindData(file, local_offset, directory->offset, &member);

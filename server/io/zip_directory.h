@@ -24,7 +24,7 @@ inline constexpr uint64_t kMaxZipDirectoryBytes = uint64_t{16} << 20;
 struct ZipMember {
   std::string name;
   bool deflated = false;
-  uint32_t crc32 = 0;            // of its plain bytes
+  uint32_t crc32 = 0;  // of its plain bytes
   uint64_t plain_bytes = 0;
   uint64_t data_bytes = 0;   // in the file
   uint64_t data_offset = 0;  // in the file; all of them lie in it
@@ -39,8 +39,7 @@ absl::StatusOr<size_t> InflateBeginning(RandomAccessFile& file, const ZipMember&
                                         absl::Span<uint8_t> out);
 
 // Inflates a deflated member and verifies its size and checksum. REQUIRES: out.size() is plain_bytes.
-absl::Status InflateWhole(RandomAccessFile& file, const ZipMember& member,
-                          absl::Span<uint8_t> out);
+absl::Status InflateWhole(RandomAccessFile& file, const ZipMember& member, absl::Span<uint8_t> out);
 
 // The CRC-32 (that of gzip and ZIP) of some bytes, whose own is `crc`, and of these behind them. 0 is that of no bytes.
 uint32_t ExtendCrc32(uint32_t crc, absl::Span<const uint8_t> bytes);

@@ -40,7 +40,8 @@ const OpRegistration<v1::ListFiles> kListFiles(
       const bool shuffled = !options.has_shuffle() || options.shuffle();
       if (!shuffled && (options.has_seed() || options.has_reshuffle_each_iteration())) {
         return absl::InvalidArgumentError(
-            "seed, reshuffle_each_iteration: mean something for shuffled files only; found shuffle: "
+            "seed, reshuffle_each_iteration: mean something for shuffled files only; found "
+            "shuffle: "
             "false");
       }
       absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan.files());
@@ -61,6 +62,7 @@ const OpRegistration<v1::ListFiles> kListFiles(
       paths.first_file = files.first;
       paths.file_step = 1;
       plan.SetSource(std::make_unique<PathLoader>(), files, CountedOrder(paths, shuffle));
+      plan.SetPaths(files);
       return absl::OkStatus();
     },
     OpPlace::kSource);

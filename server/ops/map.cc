@@ -25,13 +25,12 @@ class MapOp final : public WorkOp {
 
   RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
                 Arena& arena) const override {
-    absl::InlinedVector<uint8_t*, 16> targets;
     for (size_t i = 0; i < out.size(); ++i) {
       out[i].row_bytes = row_bytes_[i];
-      if (out[i].data == nullptr) out[i].data = arena.Allocate(row_bytes_[i] * rows);
-      targets.push_back(out[i].data);
+      if (out[i].data == nullptr && row_bytes_[i] > 0)
+        out[i].data = arena.Allocate(row_bytes_[i] * rows);
     }
-    return program_->Run(rows, in, targets, arena);
+    return program_->Run(rows, in, out, arena);
   }
 
   std::string Describe() const override { return program_->DebugString(); }
@@ -81,6 +80,10 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outs)
 
 const OpRegistration<v1::Map> kMap(
     "map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
+      if (plan.PadsRows()) {
+        return absl::InvalidArgumentError(
+            "stands behind a padded_batch, whose padding it would not see: put it in front");
+      }
       absl::StatusOr<expr::MapSource> source =
           ReadMapSource(options.constant(), options.let(), plan);
       if (!source.ok()) return source.status();

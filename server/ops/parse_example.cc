@@ -18,6 +18,8 @@ constexpr int64_t kMaxValues = 1 << 26;  // of one feature: a default is kept in
 
 // One parsed feature of the plan.
 struct Parsed {
+  bool gathered = false;     // ExampleFeature::gathered: a scattered row
+  bool variable = false;     // of any length; missing is empty
   bool fixed_bytes = false;  // uint8 (length,) instead of a string
   size_t length = 0;         // of fixed bytes
   bool has_default = false;
@@ -43,11 +45,14 @@ class ParseExampleOp final : public WorkOp {
     auto* values = arena.AllocateArray<ExampleValue>(num_features);
     auto** numbers = arena.AllocateArray<void*>(num_features);
     auto** places = arena.AllocateArray<RowBytes*>(num_features);
+    auto** dims = arena.AllocateArray<int64_t*>(num_features);
     for (size_t i = 0; i < num_features; ++i) {
       numbers[i] = nullptr;
       places[i] = nullptr;
+      dims[i] = nullptr;
       const Parsed& feature = features_[i];
-      if (IsBytes(i)) {
+      if (feature.variable) out[i].dims = dims[i] = arena.AllocateArray<int64_t>(rows);
+      if (IsElsewhere(i)) {
         // Bytes stay where they are in the record, unless the slot itself is filled.
         if (out[i].data == nullptr) out[i].rows = places[i] = arena.AllocateArray<RowBytes>(rows);
       } else if (out[i].data == nullptr) {
@@ -62,10 +67,12 @@ class ParseExampleOp final : public WorkOp {
         for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(next + offset);
       }
       for (size_t i = 0; i < num_features; ++i) {
-        if (!IsBytes(i)) numbers[i] = out[i].data + row * features_[i].row_bytes;
+        if (!IsElsewhere(i)) numbers[i] = out[i].data + row * features_[i].row_bytes;
       }
-      absl::Status status = parser_.Parse(records.row(row), records.row_size(row), values, numbers);
+      absl::Status status =
+          parser_.Parse(records.row(row), records.row_size(row), values, numbers, &arena);
       for (size_t i = 0; status.ok() && i < num_features; ++i) {
+        if (dims[i] != nullptr) dims[i][row] = values[i].present ? values[i].count : 0;
         status = Finish(i, values[i], places[i] ? places[i] + row : nullptr,
                         out[i].data + row * features_[i].row_bytes);
       }
@@ -75,24 +82,29 @@ class ParseExampleOp final : public WorkOp {
   }
 
  private:
-  bool IsBytes(size_t i) const {
-    return features_[i].fixed_bytes || output_[i].type.dtype == DType::kString;
+  // Whether the parser finds or makes it somewhere else than in its column.
+  bool IsElsewhere(size_t i) const {
+    const Parsed& feature = features_[i];
+    return feature.fixed_bytes || feature.gathered || output_[i].type.dtype == DType::kString;
   }
 
   // Puts one value of one row in its place: a default if it is missing, a view or a copy of bytes.
   absl::Status Finish(size_t i, const ExampleValue& value, RowBytes* place, uint8_t* target) const {
     const Parsed& feature = features_[i];
-    if (!value.present && !feature.has_default) {
+    if (!value.present && !feature.has_default && !feature.variable) {
       return absl::DataLossError(absl::StrCat("feature \"", output_[i].name,
                                               "\": missing, and the spec gives no default"));
     }
-    if (!IsBytes(i)) {
+    if (!IsElsewhere(i)) {
       if (!value.present) std::memcpy(target, feature.default_value.data(), feature.row_bytes);
       return absl::OkStatus();
     }
     RowBytes bytes{value.bytes, value.size};
-    if (!value.present)
-      bytes = {feature.default_value.data(), feature.default_value.size() - Arena::kPadding};
+    if (!value.present) {
+      bytes = feature.variable ? RowBytes{kNoValues, 0}
+                               : RowBytes{feature.default_value.data(),
+                                          feature.default_value.size() - Arena::kPadding};
+    }
     if (feature.fixed_bytes && bytes.size != feature.length) {
       return absl::DataLossError(absl::StrCat("feature \"", output_[i].name, "\": expected ",
                                               feature.length, " bytes, found ", bytes.size));
@@ -105,11 +117,28 @@ class ParseExampleOp final : public WorkOp {
     return absl::OkStatus();
   }
 
+  // Readable, as behind every row.
+  alignas(64) static constexpr uint8_t kNoValues[Arena::kPadding] = {};
+
   const size_t input_;  // the column that holds the serialized Examples
   const std::vector<Parsed> features_;
   const Signature output_;
   const ExampleParser parser_;
 };
+
+// A list of any length has neither shape nor default.
+absl::Status PlanVariable(const std::string& key, bool has_more, ExampleFeature* wanted,
+                          Parsed* parsed, TensorType* type) {
+  if (has_more) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "feature \"", key,
+        "\": variable_length: expected no shape, length or default_value beside it, found one"));
+  }
+  wanted->count = ExampleFeature::kAnyCount;
+  wanted->gathered = parsed->gathered = parsed->variable = true;
+  type->shape = {kUnknownSize};
+  return absl::OkStatus();
+}
 
 // Default values as they lie in memory: one for all, or one for each.
 template <typename T, typename Values>
@@ -144,14 +173,51 @@ absl::StatusOr<int64_t> CheckShape(const std::string& key,
   return *count;
 }
 
+// Several strings: a row of them is their sizes and then their bytes (server/base/column.h).
+absl::Status PlanStrings(const v1::ParsedBytes& spec, int64_t count, ExampleFeature* wanted,
+                         Parsed* parsed) {
+  wanted->count = count;
+  wanted->gathered = parsed->gathered = true;
+  if (!spec.has_default_value()) return absl::OkStatus();
+  const std::string& value = spec.default_value();
+  if (value.size() > static_cast<size_t>(kMaxValues / count)) {
+    return absl::InvalidArgumentError(absl::StrCat("default_value: longer than limit: ", count,
+                                                   " times ", value.size(), " > ", kMaxValues,
+                                                   " bytes"));
+  }
+  parsed->has_default = true;
+  const auto size = static_cast<uint32_t>(value.size());
+  const auto* size_bytes = reinterpret_cast<const uint8_t*>(&size);
+  std::vector<uint8_t>& row = parsed->default_value;
+  for (int64_t i = 0; i < count; ++i) row.insert(row.end(), size_bytes, size_bytes + sizeof(size));
+  for (int64_t i = 0; i < count; ++i) row.insert(row.end(), value.begin(), value.end());
+  row.resize(row.size() + Arena::kPadding);
+  return absl::OkStatus();
+}
+
 absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, Parsed* parsed,
                          TensorType* type) {
   wanted->key = spec.key();
   switch (spec.kind_case()) {
     case v1::ParsedFeature::kBytes: {
+      const v1::ParsedBytes& bytes = spec.bytes();
       wanted->kind = DType::kString;
       wanted->count = 1;
-      *type = {DType::kString, {}};
+      type->dtype = DType::kString;
+      if (bytes.variable_length()) {
+        return PlanVariable(
+            spec.key(), bytes.has_length() || bytes.has_default_value() || bytes.shape_size() > 0,
+            wanted, parsed, type);
+      }
+      if (bytes.shape_size() > 0) {
+        if (bytes.has_length()) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "feature \"", spec.key(), "\": expected one of shape and length, found both"));
+        }
+        absl::StatusOr<int64_t> count = CheckShape(spec.key(), bytes.shape(), &type->shape);
+        if (!count.ok()) return count.status();
+        return PlanStrings(bytes, *count, wanted, parsed);
+      }
       if (spec.bytes().has_length()) {
         const int64_t length = spec.bytes().length();
         if (length < 1 || length > int64_t{1} << 28) {
@@ -177,6 +243,11 @@ absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, 
     }
     case v1::ParsedFeature::kInt64: {
       wanted->kind = type->dtype = DType::kInt64;
+      if (spec.int64().variable_length()) {
+        return PlanVariable(spec.key(),
+                            spec.int64().shape_size() + spec.int64().default_value_size() > 0,
+                            wanted, parsed, type);
+      }
       absl::StatusOr<int64_t> count = CheckShape(spec.key(), spec.int64().shape(), &type->shape);
       if (!count.ok()) return count.status();
       wanted->count = *count;
@@ -184,6 +255,11 @@ absl::Status PlanFeature(const v1::ParsedFeature& spec, ExampleFeature* wanted, 
     }
     case v1::ParsedFeature::kFloat: {
       wanted->kind = type->dtype = DType::kFloat32;
+      if (spec.float_().variable_length()) {
+        return PlanVariable(spec.key(),
+                            spec.float_().shape_size() + spec.float_().default_value_size() > 0,
+                            wanted, parsed, type);
+      }
       absl::StatusOr<int64_t> count = CheckShape(spec.key(), spec.float_().shape(), &type->shape);
       if (!count.ok()) return count.status();
       wanted->count = *count;

@@ -63,6 +63,7 @@ class RepeatOp final : public ChainedOrderOp {
   }
 
   std::optional<uint64_t> Count() override {
+    if (count_ == 0) return 0;
     const std::optional<uint64_t> length = input().Count();
     if (!length || *length == 0 || *length == kEndless) return length;
     uint64_t product = 0;

@@ -170,7 +170,8 @@ class UnbatchOp final : public SplitOp {
     size_t strings = count;
     if (nested) {
       strings = 0;
-      for (size_t bytes = 0; bytes < row_bytes; ++strings) bytes += sizeof(uint32_t) + size_at(strings);
+      for (size_t bytes = 0; bytes < row_bytes; ++strings)
+        bytes += sizeof(uint32_t) + size_at(strings);
     }
     const size_t each = strings / count;
     const uint8_t* bytes = row + strings * sizeof(uint32_t);
@@ -206,9 +207,9 @@ const OpRegistration<v1::Unbatch> kUnbatch(
       Signature output = plan.signature();
       for (Feature& feature : output) {
         if (feature.type.shape.empty()) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "expected features with at least one axis, found \"", feature.name, "\" ",
-              TypeToString(feature.type)));
+          return absl::InvalidArgumentError(
+              absl::StrCat("expected features with at least one axis, found \"", feature.name,
+                           "\" ", TypeToString(feature.type)));
         }
         feature.type.shape.erase(feature.type.shape.begin());
       }

@@ -8,7 +8,8 @@ namespace penstock {
 namespace {
 
 // One element of each input, side by side. An input is never asked for more than the others have given, so that between two pulls
-// nothing waits here: its position is its inputs'.
+// nothing waits here: its position is its inputs', or that one of them has ended. From then on none is asked: how far the others were
+// pulled in vain, and whether that found damage, is a matter of who asked for how much.
 class ZipOp final : public OrderOp {
  public:
   ZipOp(FrontContext& context, OrderInputs inputs) : context_(context) {
@@ -19,25 +20,23 @@ class ZipOp final : public OrderOp {
   }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    if (ended_) return Pulled::kEnd;
+    if (failed_ != nullptr) return Pulled::kFailed;
     const uint64_t wanted = count - *pulled;
     uint64_t complete = wanted;
     Pulled result = Pulled::kSome;
+    OrderOp* failed = nullptr;
+    // The shortest input says how it goes on. That one before it fails behind that place is nobody's concern.
     for (Lane& lane : lanes_) {
-      // A shorter input before this one has ended: nothing beyond it will go out.
-      const uint64_t target = result == Pulled::kEnd ? complete : wanted;
-      Pulled of_lane = Pulled::kSome;
-      if (lane.num_waiting < target) {
-        of_lane = lane.op->Pull(target, lane.waiting, &lane.num_waiting);
-        if (of_lane == Pulled::kFailed) failed_ = lane.op.get();
-      }
-      complete = std::min(complete, lane.num_waiting);
-      if (of_lane == Pulled::kBlocked || of_lane == Pulled::kFailed) {
-        result = of_lane;
-        break;
-      }
-      if (of_lane == Pulled::kEnd) result = Pulled::kEnd;
+      if (lane.num_waiting >= complete) continue;
+      const Pulled of_lane = lane.op->Pull(complete, lane.waiting, &lane.num_waiting);
+      if (of_lane == Pulled::kBlocked) return Pulled::kBlocked;
+      if (of_lane == Pulled::kSome) continue;
+      complete = lane.num_waiting;
+      result = of_lane;
+      failed = of_lane == Pulled::kFailed ? lane.op.get() : nullptr;
     }
-    if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+    failed_ = failed;
     for (uint64_t i = 0; i < complete; ++i) {
       for (Lane& lane : lanes_) {
         const RecordRef* element = &lane.waiting[i * lane.op->width()];
@@ -52,6 +51,7 @@ class ZipOp final : public OrderOp {
       lane.num_waiting = 0;
     }
     *pulled += complete;
+    ended_ = result == Pulled::kEnd;
     return result;
   }
 
@@ -60,6 +60,8 @@ class ZipOp final : public OrderOp {
   }
 
   void Restart(uint64_t epoch) override {
+    ended_ = false;
+    failed_ = nullptr;
     for (Lane& lane : lanes_) {
       context_.store.Release(lane.waiting);
       lane.waiting.clear();
@@ -68,9 +70,13 @@ class ZipOp final : public OrderOp {
     }
   }
   void Save(Position& position) const override {
+    position.Add(ended_);
+    if (ended_) return;
     for (const Lane& lane : lanes_) lane.op->Save(position);
   }
   absl::Status Restore(Position& position) override {
+    ended_ = position.Take() != 0;
+    if (ended_) return absl::OkStatus();
     for (Lane& lane : lanes_) {
       if (absl::Status status = lane.op->Restore(position); !status.ok()) return status;
     }
@@ -100,6 +106,7 @@ class ZipOp final : public OrderOp {
   FrontContext& context_;
   std::vector<Lane> lanes_;
   uint32_t width_ = 0;
+  bool ended_ = false;
   OrderOp* failed_ = nullptr;
 };
 

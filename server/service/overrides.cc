@@ -213,25 +213,55 @@ absl::Status ApplyConstants(const NamedStages& stages,
   return absl::OkStatus();
 }
 
+// Calls `visit` with every path of an op's options: `files`, and the `npy` and `npz` of it and of its tensors. Nested stages have options
+// of their own.
+template <typename Visit>
+void VisitPaths(Message* options, const Visit& visit) {
+  const auto& reflection = *options->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(*options, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      if (field->name() == "files") {
+        for (std::string& path : *reflection.MutableRepeatedPtrField<std::string>(options, field)) {
+          visit(&path);
+        }
+      } else if (field->name() == "npy" || field->name() == "npz") {
+        std::string path = reflection.GetString(*options, field);
+        visit(&path);
+        reflection.SetString(options, field, path);
+      }
+    } else if (field->message_type() == v1::TensorValues::descriptor()) {
+      for (int i = 0; i < reflection.FieldSize(*options, field); ++i)
+        VisitPaths(reflection.MutableRepeatedMessage(options, field, i), visit);
+    }
+  }
+}
+
 absl::Status MakePathsAbsolute(const std::string& base_directory, v1::PipelineSpec* spec) {
   if (!base_directory.empty() && base_directory[0] != '/') {
     return absl::InvalidArgumentError(
         absl::StrCat("base_directory is not absolute: \"", base_directory, "\""));
   }
-  const std::vector<std::string> names = StageNames(*spec);
-  for (int i = 0; i < spec->stage_size(); ++i) {
-    auto* files = FilesOf(spec->mutable_stage(i));
-    if (files == nullptr) continue;
-    for (std::string& path : *files) {
-      if (path.empty() || path[0] == '/') continue;
+  const NamedStages stages(spec);
+  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
+  absl::Status status;
+  for (int i = 0; i < stages.size(); ++i) {
+    v1::Stage* stage = stages.stage(i);
+    const FieldDescriptor* op = stage->GetReflection()->GetOneofFieldDescriptor(*stage, oneof);
+    if (op == nullptr) continue;
+    VisitPaths(stage->GetReflection()->MutableMessage(stage, op), [&](std::string* path) {
+      if (!status.ok() || path->empty() || (*path)[0] == '/') return;
       if (base_directory.empty()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "stage \"", names[i], "\": relative path without a base_directory: \"", path, "\""));
+        status = absl::InvalidArgumentError(
+            absl::StrCat("stage \"", stages.name(i),
+                         "\": relative path without a base_directory: \"", *path, "\""));
+        return;
       }
-      path = absl::StrCat(base_directory, base_directory.back() == '/' ? "" : "/", path);
-    }
+      *path = absl::StrCat(base_directory, base_directory.back() == '/' ? "" : "/", *path);
+    });
   }
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ void RingSink::Publish(const ClaimedSlot& slot, const StepInfo& info) {
   ring::PublishInfo publish;
   publish.step = info.step;
   publish.epoch = info.epoch;
-  publish.rows = info.rows;
+  publish.rows = std::max(info.rows, info.shape_rows);
+  publish.valid_rows = info.rows;
   publish.cursor = info.cursor;
   extents_.resize(info.extents.size());
   for (size_t i = 0; i < extents_.size(); ++i) {

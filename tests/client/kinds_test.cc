@@ -1,6 +1,7 @@
 // Tensors of every kind through the C++ wrapper and the C interface, against a kinds_server with
 // known bytes.
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +78,22 @@ TEST_CASE("every kind arrives in place, in full and in short batches") {
     ++step;
   }
   CHECK(step == 40);
+}
+
+TEST_CASE("rows that fill a last batch up are told from its elements, in copies too") {
+  for (const uint32_t valid : {2u, 0u, 77u}) {
+    ServerProcess server(KINDS_SERVER, {"--steps", "9", "--last-valid", std::to_string(valid)});
+    Loader loader("kinds", server.socket());
+    std::vector<Batch> kept;
+    while (std::optional<Batch> batch = loader.Next()) kept.push_back(std::move(*batch));
+    REQUIRE(kept.size() == 9);
+    CHECK(kept.back().is_copy());
+    for (size_t step = 0; step < kept.size(); ++step) {
+      CheckBatch(kept[step], step, 5);
+      // More than there are rows is not believed.
+      CHECK(kept[step].valid() == (step == 8 ? std::min(valid, 5u) : 5));
+    }
+  }
 }
 
 TEST_CASE("copies hold every part, their cursor too, after the loader is gone") {

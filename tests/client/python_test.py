@@ -354,5 +354,5 @@ def test_batches_leave_no_memory_behind(start):
 
 
 def test_versions():
-    assert penstock.abi_version() == 2
+    assert penstock.abi_version() == 3
     assert penstock.__version__ == penstock.version()

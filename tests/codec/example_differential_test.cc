@@ -187,6 +187,13 @@ TEST_CASE("generated and damaged messages get protobuf's verdict and values") {
       {{"v", DType::kFloat32, 3}, {"", DType::kInt64, 1}, {"\xc3\xa9", DType::kString, 1}},
       {{"label", DType::kInt64, 1}},
       {},
+      // Of any length, and several strings.
+      {{"d", DType::kString, -1, true},
+       {"s", DType::kInt64, -1, true},
+       {"f", DType::kFloat32, -1, true}},
+      {{"v", DType::kFloat32, -1, true},
+       {"label", DType::kInt64, 1},
+       {"image/encoded", DType::kString, 2, true}},
   };
   const char* const given = std::getenv("PENSTOCK_TEST_SEED");
   const uint64_t seed =
@@ -194,10 +201,10 @@ TEST_CASE("generated and damaged messages get protobuf's verdict and values") {
   CAPTURE(seed);
   Generator generator(seed);
   int verdicts[3] = {};
-  for (int i = 0; i < 40000; ++i) {
+  for (int i = 0; i < 56000; ++i) {
     std::string record = generator.MakeExample();
     if (i % 2 == 1) record = generator.Damage(record);
-    const auto& plan = plans[i % 5];
+    const auto& plan = plans[i % 7];
     const ParsedExample theirs = ParseByProtobuf(record, plan);
     const ParsedExample ours = ParseByPenstock(record, plan);
     ++verdicts[static_cast<int>(theirs.verdict)];

@@ -9,6 +9,30 @@
 
 namespace penstock::testing {
 
+namespace {
+
+// A row of server/base/column.h.
+void TakeGathered(DType kind, const ExampleValue& from, ParsedExample::Value* value) {
+  if (kind == DType::kInt64) {
+    value->ints.resize(from.count);
+    if (from.count > 0) std::memcpy(value->ints.data(), from.bytes, from.size);
+  } else if (kind == DType::kFloat32) {
+    value->float_bits.resize(from.count);
+    if (from.count > 0) std::memcpy(value->float_bits.data(), from.bytes, from.size);
+  } else {
+    const uint8_t* text = from.bytes + from.count * sizeof(uint32_t);
+    for (uint32_t i = 0; i < from.count; ++i) {
+      uint32_t size;
+      std::memcpy(&size, from.bytes + i * sizeof(size), sizeof(size));
+      value->strings.emplace_back(reinterpret_cast<const char*>(text), size);
+      text += size;
+    }
+    if (text != from.bytes + from.size) value->strings.emplace_back("not all of the row");
+  }
+}
+
+}  // namespace
+
 ParsedExample ParseByProtobuf(const std::string& record,
                               const std::vector<ExampleFeature>& features) {
   ParsedExample result;
@@ -34,7 +58,11 @@ ParsedExample ParseByProtobuf(const std::string& record,
       case TestFeature::kBytesList:
         kind = DType::kString;
         count = held.bytes_list().value_size();
-        if (count > 0) value.bytes = held.bytes_list().value(0);
+        if (feature.gathered) {
+          value.strings.assign(held.bytes_list().value().begin(), held.bytes_list().value().end());
+        } else if (count > 0) {
+          value.bytes = held.bytes_list().value(0);
+        }
         break;
       case TestFeature::kInt64List:
         kind = DType::kInt64;
@@ -50,7 +78,8 @@ ParsedExample ParseByProtobuf(const std::string& record,
         }
         count = held.float_list().value_size();
     }
-    if (kind != feature.kind || count != feature.count) {
+    if (kind != feature.kind ||
+        (count != feature.count && feature.count != ExampleFeature::kAnyCount)) {
       result.verdict = ParsedExample::Verdict::kUnwanted;
       result.message = feature.key;
       result.values.clear();
@@ -75,7 +104,9 @@ ParsedExample ParseByPenstock(const std::string& record,
   std::vector<std::vector<int64_t>> ints(features.size());
   std::vector<std::vector<uint32_t>> floats(features.size());
   std::vector<void*> numbers(features.size());
+  Arena arena;
   for (size_t i = 0; i < features.size(); ++i) {
+    if (features[i].gathered) continue;
     ints[i].resize(features[i].kind == DType::kInt64 ? features[i].count : 0);
     floats[i].resize(features[i].kind == DType::kFloat32 ? features[i].count : 0);
     if (features[i].kind == DType::kInt64) numbers[i] = ints[i].data();
@@ -83,7 +114,7 @@ ParsedExample ParseByPenstock(const std::string& record,
   }
   ParsedExample result;
   const absl::Status status =
-      parser.Parse(data.get(), record.size(), values.data(), numbers.data());
+      parser.Parse(data.get(), record.size(), values.data(), numbers.data(), &arena);
   if (!status.ok()) {
     result.message = std::string(status.message());
     result.verdict = result.message.rfind("feature ", 0) == 0 ? ParsedExample::Verdict::kUnwanted
@@ -94,6 +125,11 @@ ParsedExample ParseByPenstock(const std::string& record,
     ParsedExample::Value value;
     value.present = values[i].present;
     if (value.present) {
+      if (features[i].gathered) {
+        TakeGathered(features[i].kind, values[i], &value);
+        result.values.push_back(value);
+        continue;
+      }
       if (features[i].kind == DType::kString) {
         value.bytes.assign(reinterpret_cast<const char*>(values[i].bytes), values[i].size);
       }

@@ -18,6 +18,7 @@ struct ParsedExample {
   struct Value {
     bool present = false;
     std::string bytes;
+    std::vector<std::string> strings;  // where they are gathered
     std::vector<int64_t> ints;
     std::vector<uint32_t> float_bits;  // bits, since NaN must be compared too
 

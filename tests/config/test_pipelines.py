@@ -14,6 +14,7 @@ ELEMENTS = {
     "config/pipelines/chess.textproto": {name: ("float64", shape) for name, shape in CHESS.items()},
     "config/pipelines/chess_float32.textproto": {name: ("float32", shape) for name, shape in CHESS.items()},
     "config/pipelines/flowers.textproto": {"image": ("float32", "(?, 192, 192, 3)"), "label": ("int64", "(?,)")},
+    "config/pipelines/folders.textproto": {"image": ("float32", "(?, 160, 160, 3)"), "label": ("int64", "(?,)")},
     "examples/raw.textproto": {"d": ("uint8", "(?, 194)"), "s": ("int64", "(?,)")},
 }
 
@@ -42,5 +43,6 @@ def test_a_spec_promises_its_element(spec, tmp_path):
 def test_files_that_are_not_there_are_named(spec, pattern, tmp_path):
     done = validate(spec, pattern, tmp_path)
     assert done.returncode == 1
-    assert "NOT_FOUND: stage tfrecord" in done.stderr
+    source = "files" if "folders" in spec else "tfrecord"
+    assert f"NOT_FOUND: stage {source}" in done.stderr
     assert pattern in done.stderr

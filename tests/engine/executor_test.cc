@@ -8,6 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/io/crc32c.h"
 #include "tests/support/catch.h"
+#include "tests/support/compressed.h"
+#include "tests/support/faulty_files.h"
+#include "tests/support/frames.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
@@ -201,6 +204,29 @@ TEST_CASE("A file that changed since the plan was made is refused") {
   const RunResult result = RunPlan(*plan);
   CHECK(result.status.code() == absl::StatusCode::kFailedPrecondition);
   CHECK(result.batches.empty());
+}
+
+TEST_CASE("fault 24: a file that is cut while it is open is an error that SKIP_SHARD does not skip") {
+  for (const char* compression : {"", "GZIP"}) {
+    INFO(compression);
+    std::string bytes;
+    for (int64_t n = 0; n < 200; ++n) bytes += Frame(MakeRecord(n, 1000 + n % 7));
+    if (*compression != '\0') bytes = Gzip(bytes);
+    uint64_t cut_at = ~uint64_t{0};
+    FaultyFiles files({{"a", bytes}}, [&cut_at](uint64_t call) {
+      return ReadFault{.truncate = call == cut_at};
+    });
+    const auto plan = PlanText(
+        absl::StrCat("stage { tfrecord { files: 'a' compression: '", compression,
+                     "' damage { on_damage: SKIP_SHARD } } } stage { batch { batch_size: 10 } }"),
+        files);
+    REQUIRE(plan.ok());
+    // Behind the reads of the fingerprint; each run begins with two of those.
+    cut_at = files.calls() + 3;
+    const RunResult result = RunPlan(*plan, {.workers = 1});
+    CHECK(result.status.code() == absl::StatusCode::kDataLoss);
+    CHECK(absl::StrContains(result.status.message(), "became shorter"));
+  }
 }
 
 TEST_CASE("A missing feature takes its default or is an error with its address") {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "server/base/row_shape.h"
 #include "server/expr/function.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
@@ -166,6 +167,104 @@ TEST_CASE("An array's period goes on from tile to tile") {
   CHECK(out == std::vector<float>{97, 20, 600, 196, 40, 1200, 98, 20, 200, 198, 40, 400});
 }
 
+// The rows of a column of float32, each with its shape in front.
+std::vector<std::vector<float>> ShapedRows(const TensorType& type, const Column& column, int rows) {
+  std::vector<std::vector<float>> values;
+  for (int r = 0; r < rows; ++r) {
+    const Shape shape = RowDims(type, column, r);
+    std::vector<float>& row = values.emplace_back(shape.begin(), shape.end());
+    const auto* begin = reinterpret_cast<const float*>(column.row(r));
+    row.insert(row.end(), begin, begin + column.row_size(r) / sizeof(float));
+  }
+  return values;
+}
+
+// Features with axes that only the data tells: lists of floats, and rows of two of them.
+struct Lists {
+  std::vector<float> values = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<RowBytes> rows;
+  std::vector<RowBytes> pairs;
+  std::vector<int64_t> dims = {3, 0, 2};
+  std::vector<int64_t> pair_dims = {1, 2, 2, 2, 0, 2};
+  Signature signature = {{"x", {DType::kFloat32, {kUnknownSize}}},
+                         {"p", {DType::kFloat32, {kUnknownSize, 2}}}};
+  Lists() {
+    values.resize(values.size() + 64);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+    rows = {{bytes, 12}, {bytes, 0}, {bytes + 12, 8}};
+    pairs = {{bytes, 8}, {bytes + 8, 16}, {bytes, 0}};
+  }
+  std::vector<Column> columns() const {
+    return {{nullptr, 0, rows.data(), dims.data()}, {nullptr, 0, pairs.data(), pair_dims.data()}};
+  }
+};
+
+TEST_CASE("Values of unknown size come in and go out with their shapes") {
+  const Lists lists;
+  using Values = std::vector<std::vector<float>>;
+  const struct {
+    const char* out;
+    Values want;
+  } cases[] = {
+      {"y = x", {{3, 1, 2, 3}, {0}, {2, 4, 5}}},
+      {"y = x * 2 - 1", {{3, 1, 3, 5}, {0}, {2, 7, 9}}},
+      {"y = x * (x + 1)", {{3, 2, 6, 12}, {0}, {2, 20, 30}}},
+      {"y = where(x > 2, x, -x)", {{3, -1, -2, 3}, {0}, {2, 4, 5}}},
+      {"y = float32(int32(x) * int32(x)) + float32(x)", {{3, 2, 6, 12}, {0}, {2, 20, 30}}},
+      {"y = p", {{1, 2, 1, 2}, {2, 2, 3, 4, 5, 6}, {0, 2}}},
+      {"y = p * float32([10, 100])", {{1, 2, 10, 200}, {2, 2, 30, 400, 50, 600}, {0, 2}}},
+      {"y = p - float32([[1, 2]])", {{1, 2, 0, 0}, {2, 2, 2, 2, 4, 4}, {0, 2}}},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.out);
+    MapSource map;
+    map.stage = "map";
+    map.outs = {c.out, "again = p", "y2 = x"};
+    auto program = Compile(lists.signature, {map});
+    INFO(program.status().ToString());
+    REQUIRE(program.ok());
+    Arena arena;
+    std::vector<Column> out(3);
+    REQUIRE((*program)->Run(3, lists.columns(), absl::MakeSpan(out), arena).ok());
+    CHECK(ShapedRows((*program)->output()[0].type, out[0], 3) == c.want);
+    CHECK(ShapedRows((*program)->output()[1].type, out[1], 3) == cases[5].want);
+    CHECK(ShapedRows((*program)->output()[2].type, out[2], 3) == cases[0].want);
+  }
+}
+
+TEST_CASE("Results of unknown size outlive the rows behind them, and strings are handed on") {
+  const Rows rows({"abc", "b", "cdefgh", "dd"});
+  MapSource map;
+  map.stage = "map";
+  map.outs = {"a = float32(test_pairs(text)) / 2", "b = test_pairs(text)", "t = text",
+              "n = label + 1"};
+  auto program = Compile(kInputs, {map});
+  INFO(program.status().ToString());
+  REQUIRE(program.ok());
+  std::vector<int64_t> labels = {1, 2, 3, 4}, label_out(4);
+  const Column in[] = {{nullptr, 0, rows.rows.data()},
+                       {reinterpret_cast<uint8_t*>(labels.data()), 8, nullptr}};
+  Arena arena;
+  std::vector<Column> out(4);
+  out[3].data = reinterpret_cast<uint8_t*>(label_out.data());
+  REQUIRE((*program)->Run(4, in, absl::MakeSpan(out), arena).ok());
+  const Signature& made = (*program)->output();
+  const auto halves = ShapedRows(made[0].type, out[0], 4);
+  for (int r = 0; r < 4; ++r) {
+    const std::string& text = rows.texts[r];
+    const size_t length = rows.rows[r].size;
+    // A pair for each byte.
+    REQUIRE(halves[r].size() == 2 + 2 * length);
+    CHECK(halves[r][0] == static_cast<float>(length));
+    CHECK(halves[r][2] == static_cast<float>(text[0]) / 2);
+    CHECK(RowDims(made[1].type, out[1], r) == Shape{static_cast<int64_t>(length), 2});
+    CHECK(out[1].row(r)[0] == static_cast<uint8_t>(text[0]));
+    CHECK(out[2].row(r) == rows.rows[r].data);
+    CHECK(out[2].row_size(r) == length);
+  }
+  CHECK(label_out == std::vector<int64_t>{2, 3, 4, 5});
+}
+
 TEST_CASE("The lowest failing row is named") {
   RowStatus status;
   Run("test_summary(test_pairs(text))", Rows({"abc", "b", "Xyz", "X"}), 3, &status);
@@ -178,7 +277,7 @@ TEST_CASE("What needs known sizes is refused") {
   MapSource map;
   map.stage = "map";
   for (const char* out :
-       {"y = test_pairs(text)", "y = test_pairs(text)[0]", "y = test_pairs(text) + [1, 2]",
+       {"y = test_pairs(text)[0]", "y = test_pairs(text) + label",
         "y = test_pairs(text) + test_pairs(text)[:1]", "y = reshape(test_pairs(text), [-1])"}) {
     CAPTURE(out);
     map.outs = {out};

@@ -3,11 +3,12 @@
 Run by hand, with a Python that has TensorFlow:  python tests/golden/make_order_goldens.py
 
 A case is built once, as a text of stages and as a tf.data.Dataset side by side (class Chain). Its result is a list of steps (batches, or
-elements without `batch`), each with its rows and the values of every tensor: numbers, or the hexadecimal digits of strings. Where
+elements without `batch`), each with its rows and the values of every tensor: int64 numbers, or the hexadecimal digits of strings and of the bytes of other numbers. Where
 tf.data's own behaviour is a defect, `differs` says what it does, and the case holds what Penstock promises instead.
 """
 
 import gzip
+import io
 import json
 import pathlib
 import random
@@ -26,6 +27,7 @@ files, cases = {}, []
 
 def write(name, data):
     assert files.setdefault(name, data.hex()) == data.hex()
+    (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
     (FOLDER / name).write_bytes(data)
     return name
 
@@ -145,6 +147,43 @@ def pieces(*names, record_bytes, header_bytes=0, footer_bytes=0, compression="",
         compression=compression or None, **turns)
 
 
+def quoted(text):
+    """A string of the text format of Protobuf."""
+    return '"' + "".join(f"\\{byte:03o}" for byte in text) + '"'
+
+
+def tensor_text(name, array, dtype=None, shape=True):
+    """A tensor of a spec by its values; `dtype`: its name there, if it is to be said."""
+    flat_values = np.asarray(array).reshape(-1)
+    kind = flat_values.dtype.kind
+    field = {"i": "int_value", "u": "uint_value", "f": "value", "b": "int_value", "S": "string_value", "O": "string_value"}[kind]
+    write_value = {"S": quoted, "O": quoted, "b": lambda v: str(int(v))}.get(kind, lambda v: repr(v.item()))
+    parts = [f"name: {literal(name)}"] * bool(name) + [f"dtype: {literal(dtype)}"] * bool(dtype)
+    parts += [f"shape: {size}" for size in np.shape(array) if shape]
+    return f"tensor {{ {' '.join(parts + [f'{field}: {write_value(value)}' for value in flat_values])} }}"
+
+
+def tensors(op, inside, arrays):
+    """from_tensors or from_tensor_slices, and tf.data's method of that name over the same arrays."""
+    return Chain(f"stage {{ {op} {{ {inside} }} }}", getattr(tf.data.Dataset, op)(arrays))
+
+
+def slices(array, **options):
+    return tensors("from_tensor_slices", tensor_text("", array, **options), array)
+
+
+def file_tensor(name, path, member=None, **options):
+    """A tensor of a spec by its file."""
+    more = {"name": name, ("npz" if member else "npy"): PLACE + path, "array": member or None, **options}
+    return "tensor { " + " ".join(f"{key}: {literal(value)}" for key, value in more.items() if value) + " }"
+
+
+def saved(save, *arrays, **named):
+    buffer = io.BytesIO()
+    save(buffer, *arrays, **named)
+    return buffer.getvalue()
+
+
 def flat(element, path=""):
     """(name, value) of each tensor, named as Penstock names them."""
     if isinstance(element, (dict, tuple)):
@@ -162,9 +201,16 @@ def structure(spec):
 
 def values(array):
     if isinstance(array, bytes):  # of which NumPy would drop zeros at the end
-        return [array.hex()]
+        return [in_folder(array).hex()]
     array = np.asarray(array).reshape(-1)
-    return [v.hex() if isinstance(v, bytes) else int(v) for v in array.tolist()]
+    if array.dtype == np.int64:
+        return array.tolist()
+    return [in_folder(v).hex() if isinstance(v, bytes) else v.tobytes().hex() for v in array]
+
+
+def in_folder(text):
+    """Paths are written from the folder with the files on."""
+    return text.removeprefix(f"{FOLDER}/".encode())
 
 
 def case(name, chain, batched=False, expect=None, error=None, differs=None):
@@ -376,6 +422,125 @@ def random_chains():
         case(f"chain {number}", chain.take(12), batched=True)
 
 
+def inline_cases():
+    case("from_tensor_slices, a lone tensor", slices(np.arange(5)))
+    case("from_tensor_slices, rows", slices(np.arange(12).reshape(4, 3)).batch(3), batched=True)
+    case("from_tensor_slices, one value", slices(np.array([7]), shape=False))
+    case("from_tensor_slices, no rows", slices(np.zeros((0, 3)), dtype="float64").batch(2), batched=True)
+    case("from_tensor_slices, rows of nothing", slices(np.zeros((3, 0)), dtype="float64").batch(2), batched=True)
+    # Beside whole numbers: ties of float16 and bfloat16, the ends of their ranges, denormal numbers.
+    floats = np.array([0, -0.0, 1, -2.5, 1 / 3, 2049, 2051, 65504, 65519.9, 65520, -1e9, 2.0**-14, 2.0**-24, 2.0**-25, 3 * 2.0**-26, 6.1e-5,
+                       5.96e-8, 1e-40, 257, 259, 3.3895e38, 1.00390625, 1.01171875, 1.0009765625 + 2.0**-40, np.inf, -np.inf])
+    with np.errstate(all="ignore"):
+        for name in ["float16", "float32", "float64"]:
+            case(f"from_tensor_slices, {name}", tensors("from_tensor_slices", tensor_text("", floats, dtype=name),
+                                                       floats.astype(name)).batch(7), batched=True)
+        case("from_tensor_slices, bfloat16", tensors("from_tensor_slices", tensor_text("", floats, dtype="bfloat16"),
+                                                     floats.astype(tf.bfloat16.as_numpy_dtype)).batch(7), batched=True)
+    for name in ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]:
+        ends = [0, 1] if name == "bool" else [np.iinfo(name).min, 0, 1, np.iinfo(name).max]
+        case(f"from_tensor_slices, {name}", slices(np.array(ends, name), dtype=name).batch(3), batched=True)
+    texts = np.array([b"a", b"", b"\xff\x00\xfe", b"long " * 20], object)
+    case("from_tensor_slices, strings", slices(texts).batch(3), batched=True)
+    case("from_tensor_slices, strings, skip", slices(texts).skip(1).repeat(2))
+    dict_of = {"x": np.arange(6).reshape(3, 2), "t": np.array([b"p", b"q", b"rr"], object), "f": np.array([1.5, -2, 3], np.float32)}
+    inside = " ".join([tensor_text("x", dict_of["x"]), tensor_text("t", dict_of["t"]), tensor_text("f", dict_of["f"], dtype="float32")])
+    named = tensors("from_tensor_slices", inside, dict_of)
+    case("from_tensor_slices, a dict", named)
+    case("from_tensor_slices, a dict, batch", named.batch(2), batched=True)
+    case("from_tensor_slices, a dict, repeat shard", named.repeat(3).shard(2, 1).batch(4), batched=True)
+    case("from_tensor_slices, a dict, zip", zip_of(named, numbers(2)).enumerate(4).batch(2), batched=True)
+    case("from_tensor_slices, a dict of one", tensors("from_tensor_slices", tensor_text("value", np.arange(2)), {"value": np.arange(2)}))
+    ten = slices(np.arange(10))
+    case("from_tensor_slices, take skip batch", ten.skip(2).take(7).batch(3), batched=True)
+    case("from_tensor_slices, repeat batch", ten.repeat(2).batch(6, True), batched=True)
+    case("from_tensor_slices, concatenate", ten.concatenate(numbers(20, 23), slices(np.arange(30, 33))).repeat(2).batch(9), batched=True)
+    case("from_tensor_slices, shuffle(1)", ten.shuffle_of_one().prefetch(2).batch(4), batched=True)
+    case("from_tensors, a scalar", tensors("from_tensors", tensor_text("", np.int64(5)), np.int64(5)))
+    case("from_tensors, one value with an axis", tensors("from_tensors", tensor_text("", np.array([5])), np.array([5])))
+    case("from_tensors, a matrix", tensors("from_tensors", tensor_text("", np.arange(6).reshape(2, 3)), np.arange(6).reshape(2, 3)))
+    case("from_tensors, a string", tensors("from_tensors", tensor_text("", np.array(b"text", object)), b"text").repeat(3).batch(2), batched=True)
+    whole = tensors("from_tensors", tensor_text("x", np.arange(4)) + " " + tensor_text("y", np.float64(0.5)),
+                    {"x": np.arange(4), "y": np.float64(0.5)})
+    case("from_tensors, a dict", whole)
+    case("from_tensors, a dict, repeat batch", whole.repeat(5).batch(2), batched=True)
+    case("from_tensors, zip", zip_of(whole.repeat(), numbers(3)).batch(2), batched=True)
+
+
+def array_cases():
+    arrays = {
+        "f4": np.linspace(-2, 2, 30, dtype=np.float32).reshape(10, 3), "i8": np.arange(-5, 5), "u1": np.arange(40, dtype=np.uint8).reshape(10, 2, 2),
+        "b1": np.arange(10) % 3 == 0, "f2": np.linspace(0, 1, 10, dtype=np.float16), "u8": np.arange(10, dtype=np.uint64) + (1 << 63),
+        "S": np.array([b"cat", b"", b"a longer one", b"d"] * 2 + [b"x", b"yy"]), "i2": np.arange(10, dtype=np.int16), "f8": np.arange(10) / 7,
+    }
+    for name, array in arrays.items():
+        path = write(f"array-{name}.npy", saved(np.save, array))
+        case(f"from_tensor_slices, npy, {name}", tensors("from_tensor_slices", file_tensor("", path), array).batch(4), batched=True)
+        case(f"from_tensor_slices, npy, {name}, shard", tensors("from_tensor_slices", file_tensor("a", path), {"a": array}).shard(3, 1))
+    unicode = np.array(["Ärger", "", "日本", "🎈x"])
+    path = write("array-U.npy", saved(np.save, unicode))
+    case("from_tensor_slices, npy, U", tensors("from_tensor_slices", file_tensor("", path), [text.encode() for text in unicode]).batch(3), batched=True)
+    brain = np.arange(10).astype(tf.bfloat16.as_numpy_dtype)
+    path = write("array-V2.npy", saved(np.save, brain.view("V2")))
+    case("from_tensor_slices, npy, bfloat16", tensors("from_tensor_slices", file_tensor("", path, dtype="bfloat16"), brain).batch(4), batched=True)
+    path = write("array-2.0.npy", saved(lambda to, array: np.lib.format.write_array(to, array, version=(2, 0)), arrays["i8"]))
+    case("from_tensor_slices, npy, version 2.0", tensors("from_tensor_slices", file_tensor("", path), arrays["i8"]).batch(4), batched=True)
+    case("from_tensors, npy", tensors("from_tensors", file_tensor("", "array-f4.npy"), arrays["f4"]).repeat(2))
+    dict_of = {name: arrays[name] for name in ("f4", "S", "i8")}
+    inside = " ".join(file_tensor(name, f"array-{name}.npy") for name in dict_of)
+    case("from_tensor_slices, npy, a dict", tensors("from_tensor_slices", inside, dict_of).skip(3).repeat(2).batch(4), batched=True)
+    for save in (np.savez, np.savez_compressed):
+        path = write(f"{save.__name__}.npz", saved(save, **arrays))
+        place = f'npz: "{PLACE}{path}"'
+        case(f"from_tensor_slices, {save.__name__}", tensors("from_tensor_slices", place, arrays).batch(4), batched=True)
+        case(f"from_tensor_slices, {save.__name__}, named", tensors(
+            "from_tensor_slices", file_tensor("x", path, "f4") + " " + file_tensor("i8", path, "i8"), {"x": arrays["f4"], "i8": arrays["i8"]}).skip(7))
+        few = write(f"{save.__name__}-few.npz", saved(save, x=arrays["f4"], n=np.int64(3)))
+        case(f"from_tensors, {save.__name__}", tensors("from_tensors", f'npz: "{PLACE}{few}"', {"x": arrays["f4"], "n": np.int64(3)}))
+
+
+def list_of(*patterns):
+    text = " ".join(f'files: "{PLACE}{pattern}"' for pattern in patterns)
+    found = tf.data.Dataset.list_files([str(FOLDER / pattern) for pattern in patterns], shuffle=False)
+    return Chain(f"stage {{ list_files {{ {text} shuffle: false }} }}", found)
+
+
+def folder_cases():
+    texts = {"b/2.txt": b"two", "b/10.txt": b"ten", "a/z.txt": b"", "a/\u00e9.txt": "\u00e9".encode(), "a/B.txt": b"B", "Z/q.txt": b"\x00\xff",
+             "b/note.md": b"#"}
+    for name, data in texts.items():
+        write(f"classes/{name}", data)
+    for patterns in [["classes/*/*.txt"], ["classes/b/*"], ["classes/a/*", "classes/b/*.txt"], ["classes/b/*", "classes/a/z.txt"],
+                     ["classes/[bZ]/?.txt"], ["classes/b/2.txt", "classes/b/*.txt"]]:
+        case(f"list_files {patterns}", list_of(*patterns))
+    all_texts = list_of("classes/*/*.txt")
+    case("list_files, repeat batch", all_texts.repeat(2).batch(4), batched=True)
+    case("list_files, skip take shard", all_texts.skip(1).take(4).shard(2, 1))
+    case("list_files, zip enumerate", zip_of(all_texts, numbers(4)).enumerate().batch(3), batched=True)
+
+    # What Keras makes of the same folder: the classes, the files in their order with their labels, and their content.
+    keras = tf.keras.utils.text_dataset_from_directory(FOLDER / "classes", shuffle=False, batch_size=None)
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keras.class_names, tf.range(len(keras.class_names), dtype=tf.int64)), -1)
+
+    def read(path):
+        return {"path": path, "bytes": tf.io.read_file(path)}
+
+    def read_with_class(path):
+        name = tf.strings.split(path, "/")[-2]
+        return {**read(path), "label": table.lookup(name), "class_name": name}
+
+    pattern = f'files: "{PLACE}classes/*/*.txt"'
+    classes = Chain(f"stage {{ files {{ {pattern} class_from_folder: true }} }}", all_texts.dataset.map(read_with_class))
+    ours = [(row["bytes"], row["label"]) for row in classes.dataset.as_numpy_iterator()]
+    assert ours == [(text, label) for text, label in keras.as_numpy_iterator()], "Keras has another order, or other labels"
+    plain = Chain(f"stage {{ files {{ {pattern} }} }}", all_texts.dataset.map(read))
+    case("files", plain)
+    case("files, repeat batch", plain.repeat(2).batch(5), batched=True)
+    case("files, classes", classes)
+    case("files, classes, batch", classes.skip(1).batch(3, True).repeat(2), batched=True)
+    case("files, zip", zip_of(numbers(4), classes).batch(3), batched=True)
+
+
 def main():
     counting_cases()
     tuple_cases()
@@ -384,6 +549,9 @@ def main():
     text_cases()
     fixed_cases()
     record_cases()
+    inline_cases()
+    array_cases()
+    folder_cases()
     document = {"tensorflow": tf.__version__, "files": files}
     lines_of_cases = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in cases)
     head = json.dumps(document, separators=(",", ":"))[:-1]

@@ -14,6 +14,7 @@ namespace {
 
 using test::FaultyFiles;
 using test::Found;
+using test::Gzip;
 using test::ReadFault;
 
 std::string Records() {
@@ -105,8 +106,23 @@ TEST_CASE("fault 24: a file that is truncated between two reads is an error, wit
       auto file = files.Open("a");
       const Found found = test::ReadChunks(**file, on_damage);
       CHECK(found.error.code() == absl::StatusCode::kDataLoss);
+      CHECK(IsFileShrunk(found.error));
       CHECK_THAT(std::string(found.error.message()), Catch::Contains("became shorter"));
     }
+  }
+}
+
+TEST_CASE("fault 24: a compressed file that is truncated is an error, with any policy") {
+  const std::string compressed = Gzip(Records());
+  for (const OnDamage on_damage : {OnDamage::kFail, OnDamage::kSkipRecord}) {
+    FaultyFiles files({{"a", compressed}},
+                      [](uint64_t call) { return ReadFault{.truncate = call == 1}; });
+    auto file = files.Open("a");
+    const Found found =
+        test::ReadStream(*file, Compression::kGzip, {.on_damage = on_damage});
+    CHECK(found.error.code() == absl::StatusCode::kDataLoss);
+    CHECK(IsFileShrunk(found.error));
+    CHECK(found.damage.empty());
   }
 }
 

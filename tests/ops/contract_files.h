@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/support/arrays.h"
 #include "tests/support/compressed.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
@@ -28,6 +29,8 @@ class ContractFiles {
     WriteShard(folder / "big.tfrecord", 0, 3000, 40);
     WriteFile(folder / "big.tfrecord.zlib", Zlib(ReadFile(folder / "big.tfrecord")));
     WriteShard(folder / "late.tfrecord", 500, 21, 9000);
+    for (int64_t i = 0; i < 3; ++i)
+      WriteLists(folder / absl::StrCat("lists-", i, ".tfrecord"), 100 * i, 20 + 17 * i);
     // Enough records for places to be sought by the index instead of gone to.
     const int64_t wide_sizes[] = {5000, 0, 300, 7000};
     for (int64_t i = 0; i < 4; ++i)
@@ -51,10 +54,22 @@ class ContractFiles {
     WriteFile(folder / "more.txt", "the\nlast\nfile");
     WriteFile(folder / "lines.txt.gz", Gzip(lines));
     WriteFile(folder / "pieces.bin", "head" + pieces + "feet!");
+    std::string numbers = NpyHeaderText("<i8", "(300, 2)");
+    for (int64_t i = 0; i < 600; ++i) numbers.append(reinterpret_cast<const char*>(&i), sizeof(i));
+    WriteFile(folder / "numbers.npy", numbers);
+    std::string texts = NpyHeaderText("|S3", "(300,)");
+    for (int i = 0; i < 300; ++i) texts += absl::StrCat(absl::Dec(i, absl::kZeroPad3));
+    WriteFile(folder / "texts.npy", texts);
   }
 
   // The text of a spec, of the short form of stages.h.
   std::string Spec(const std::string& text) const {
+    std::string slices = "from_tensor_slices { tensor { name: 'x'";
+    for (int i = 0; i < 40; ++i) absl::StrAppend(&slices, " int_value: ", i * i);
+    absl::StrAppend(&slices, " } tensor { name: 's'");
+    for (int i = 0; i < 40; ++i)
+      absl::StrAppend(&slices, " string_value: '", std::string(i % 7, 'y'), i, "'");
+    slices += " } }";
     const std::string stages = absl::StrReplaceAll(
         text, {
                   {"$RANGE", "range { stop: 101 }"},
@@ -76,10 +91,21 @@ class ContractFiles {
                    "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' "
                    "cycle_length: 2 }"},
                   {"$ZLIB", "tfrecord { files: 'FOLDER/big.tfrecord.zlib' compression: 'ZLIB' }"},
+                  {"$LISTS",
+                   "tfrecord { files: 'FOLDER/lists-*.tfrecord' cycle_length: 2 } | parse_example "
+                   "{ feature { key: 'n' int64 {} } feature { key: 'ints' int64 { "
+                   "variable_length: true } } feature { key: 'floats' float { variable_length: "
+                   "true } } feature { key: 'words' bytes { variable_length: true } } }"},
                   {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
                   {"$PIECES",
                    "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "
                    "4 footer_bytes: 5 }"},
+                  {"$LIST", "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 }"},
+                  {"$WHOLE", "files { files: 'FOLDER/*-?.tfrecord' class_from_folder: true }"},
+                  {"$SLICES", slices},
+                  {"$NPY",
+                   "from_tensor_slices { tensor { name: 'x' npy: 'FOLDER/numbers.npy' } tensor { "
+                   "name: 's' npy: 'FOLDER/texts.npy' } }"},
                   {"$PARSE",
                    "parse_example { feature { key: 'n' int64 {} } feature { key: 'd' bytes {} } }"},
               });

@@ -201,6 +201,104 @@ const char* const kPipelines[] = {
     "$MIXED | shuffle { buffer_size: 20 seed: 1 } | $PARSE | ignore_errors {} | filter { "
     "predicate: "
     "'n % 2 == 0' } | repeat {} | batch { batch_size: 7 }",
+    // Rows whose size only the data tells.
+    "$LISTS",
+    "$LISTS | batch { batch_size: 1 } | repeat { count: 2 }",
+    "$LISTS | padded_batch { batch_size: 70 } | repeat { count: 2 }",
+    "$LISTS | shuffle { buffer_size: 30 seed: 1 } | padded_batch { batch_size: 9 padded_shape { "
+    "feature: 'ints' shape: 8 } padding_value { feature: 'words' bytes_value: '-' } } | repeat { "
+    "count: 2 }",
+    "$LISTS | padded_batch { batch_size: 70 padding_value { feature: 'floats' float_value: 0.5 } "
+    "remainder: PAD } | repeat { count: 2 }",
+    "$LISTS | ragged_batch { batch_size: 70 } | repeat { count: 2 }",
+    "$LISTS | repeat {} | shuffle { buffer_size: 30 seed: 1 } | ragged_batch { batch_size: 9 }",
+    "$LISTS | map { out: 'a = ints * 2' out: 'words = words' out: 'n = n' } | ragged_batch { "
+    "batch_size: 70 remainder: PAD } | repeat { count: 2 }",
+    "$LISTS | ragged_batch { batch_size: 9 remainder: WRAP } | map { let: 'b = ints + 1' out: 'a = "
+    "b "
+    "* ints' out: 'w = words' out: 'f = float16(floats)' } | repeat { count: 2 }",
+    "concatenate { (| $LISTS |) (| $LISTS | skip { count: 9 } |) } | shuffle { buffer_size: 50 "
+    "seed: 2 } | ragged_batch { batch_size: 40 }",
+    "zip { (| $LISTS |) (| $LISTS | shuffle { buffer_size: 9 seed: 1 } |) } | padded_batch { "
+    "batch_size: 16 remainder: WRAP }",
+    // The last batch.
+    "$RANGE | batch { batch_size: 7 remainder: KEEP } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 7 remainder: DROP } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 7 remainder: PAD } | repeat { count: 2 }",
+    "$LINES | batch { batch_size: 70 remainder: PAD } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 7 remainder: WRAP } | repeat { count: 3 }",
+    "$RANGE | take { count: 5 } | batch { batch_size: 16 remainder: WRAP } | repeat { count: 5 }",
+    "range { stop: 0 } | batch { batch_size: 16 remainder: WRAP } | repeat {}",
+    "$RANGE | shuffle { buffer_size: 10 seed: 1 } | batch { batch_size: 7 remainder: WRAP } | "
+    "repeat {}",
+    "$RANGE | repeat { count: 2 } | shuffle { buffer_size: 10 seed: 1 } | batch { batch_size: 60 "
+    "remainder: WRAP } | repeat { count: 3 }",
+    "$TURNS | $PARSE | shuffle { buffer_size: 40 seed: 1 } | batch { batch_size: 9 remainder: WRAP "
+    "} | repeat {}",
+    "$GZIP | $PARSE | batch { batch_size: 10 remainder: WRAP } | repeat { count: 3 }",
+    "$BIG | $PARSE | skip { count: 2900 } | batch { batch_size: 64 remainder: WRAP } | skip { "
+    "count: 1 } | repeat { count: 4 }",
+    "$SHARDS | shuffle { global: true seed: 5 } | batch { batch_size: 9 remainder: WRAP } | shard "
+    "{ num_shards: 2 index: 1 } | repeat { count: 6 }",
+    "$HURT | $PARSE | batch { batch_size: 50 remainder: WRAP } | repeat { count: 2 }",
+    // Datasets of files.
+    "list_files { files: 'FOLDER/shard-*.tfrecord' shuffle: false } | interleave { (| tfrecord {} "
+    "|) cycle_length: 3 "
+    "block_length: 2 } | $PARSE | batch { batch_size: 16 } | repeat { count: 2 }",
+    "list_files { files: 'FOLDER/shard-*.tfrecord' seed: 3 } | interleave { (| tfrecord {} | "
+    "$PARSE | "
+    "take { count: 9 } |) cycle_length: 2 } | shuffle { buffer_size: 9 seed: 1 } | repeat {} | "
+    "batch { "
+    "batch_size: 7 }",
+    "list_files { files: 'FOLDER/shard-*.tfrecord' seed: 3 } | repeat {} | interleave { (| "
+    "tfrecord {} "
+    "| shuffle { buffer_size: 6 seed: 2 } |) cycle_length: 3 block_length: 4 } | $PARSE | batch { "
+    "batch_size: 11 }",
+    "list_files { files: 'FOLDER/*.txt' shuffle: false } | shard { num_shards: 2 index: 1 } | "
+    "flat_map "
+    "{ (| text_line {} | skip { count: 1 } | enumerate {} |) } | repeat { count: 3 } | batch { "
+    "batch_size: 4 }",
+    "list_files { files: 'FOLDER/wide-*.tfrecord' shuffle: false } | interleave { (| tfrecord {} "
+    "|) "
+    "cycle_length: 3 block_length: 16 } | skip { count: 9000 } | $PARSE | filter { predicate: 'n % "
+    "3 "
+    "== 0' } | batch { batch_size: 100 } | repeat { count: 2 }",
+    "list_files { files: 'FOLDER/shard-*.tfrecord' shuffle: false } | interleave { (| tfrecord {} "
+    "| "
+    "$PARSE | filter { predicate: 'n % 2 == 0' } |) cycle_length: 2 } | batch { batch_size: 5 } | "
+    "repeat { count: 2 }",
+    "zip { (| list_files { files: 'FOLDER/hurt-*.tfrecord' shuffle: false } | flat_map { (| "
+    "tfrecord { "
+    "damage { on_damage: SKIP_RECORD } } |) } |) (| $RANGE | filter { predicate: 'value > 3' } |) "
+    "} | "
+    "repeat { count: 2 } | batch { batch_size: 9 }",
+    // Lists of files, whole files and tensors.
+    "$LIST | batch { batch_size: 3 }",
+    "$LIST | repeat { count: 3 } | batch { batch_size: 4 }",
+    "$LIST | skip { count: 2 } | shard { num_shards: 2 index: 1 } | repeat {} | batch { "
+    "batch_size: 3 }",
+    "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 reshuffle_each_iteration: false } | take { "
+    "count: 5 } | repeat { count: 4 } | batch { batch_size: 3 }",
+    "list_files { files: 'FOLDER/*-?.tfrecord' shuffle: false } | shuffle { buffer_size: 4 seed: 2 "
+    "} | repeat {} | batch { batch_size: 5 }",
+    "zip { (| $LIST | repeat {} |) (| $SLICES |) } | enumerate {} | batch { batch_size: 9 }",
+    "$WHOLE | batch { batch_size: 3 } | repeat { count: 2 }",
+    "$WHOLE | shuffle { buffer_size: 5 seed: 3 } | repeat {} | batch { batch_size: 4 }",
+    "concatenate { (| $LIST |) (| text_line { files: 'FOLDER/more.txt' } |) (| $LIST | skip { "
+    "count: 4 } |) } | repeat { count: 2 } | batch { batch_size: 4 }",
+    "$SLICES | batch { batch_size: 8 }",
+    "$SLICES | shuffle { buffer_size: 10 seed: 4 } | repeat { count: 3 } | batch { batch_size: 8 }",
+    "$SLICES | map { out: 'y = x * 2' out: 'z = x - 1' } | shard { num_shards: 3 index: 1 } | "
+    "repeat "
+    "{} | batch { batch_size: 5 }",
+    "$NPY | batch { batch_size: 50 drop_remainder: true } | repeat { count: 2 }",
+    "$NPY | shuffle { buffer_size: 90 seed: 4 } | repeat { count: 2 } | batch { batch_size: 64 }",
+    "concatenate { (| $NPY | skip { count: 290 } |) (| $NPY | take { count: 7 } |) } | shuffle { "
+    "buffer_size: 5 seed: 1 } | repeat { count: 2 } | batch { batch_size: 6 }",
+    "from_tensors { tensor { int_value: 3 int_value: 4 } } | repeat { count: 20 } | batch { "
+    "batch_size: 7 }",
+    "from_tensors { tensor { name: 'a' npy: 'FOLDER/numbers.npy' } tensor { name: 'b' "
+    "string_value: 'text' } } | repeat {} | batch { batch_size: 2 }",
     // Damage that is passed over.
     "$HURT | $PARSE | batch { batch_size: 7 } | repeat { count: 2 }",
     "$HURT | shuffle { buffer_size: 20 seed: 1 } | $PARSE | batch { batch_size: 7 } | repeat { "
@@ -390,9 +488,9 @@ class Dice {
 
  private:
   std::string Source() {
-    static constexpr const char* kSources[] = {"$SHARDS", "$TURNS",    "$BIG",   "$LATE",
-                                               "$WIDE",   "$GZIP",     "$LINES", "$PIECES",
-                                               "$HURT",   "$CUT_SHORT"};
+    static constexpr const char* kSources[] = {"$SHARDS", "$TURNS",     "$BIG",   "$LATE",
+                                               "$WIDE",   "$GZIP",      "$LINES", "$PIECES",
+                                               "$HURT",   "$CUT_SHORT", "$LIST"};
     if (Below(2) == 0)
       return absl::StrCat("range { start: ", Below(9), " stop: ", Below(120),
                           " step: ", 1 + Below(3), " }");

@@ -1,9 +1,12 @@
 // tf.data's elements for sources and order ops, and for chains of them (tests/golden/make_order_goldens.py).
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
 #include "tests/support/pipeline.h"
@@ -22,20 +25,33 @@ std::string FromHex(const std::string& digits) {
   return bytes;
 }
 
-// One step as the goldens write it.
-Json ToJson(const Plan& plan, const Batch& batch) {
+std::string ToHex(std::string_view bytes) {
+  std::string digits;
+  for (const char c : bytes)
+    absl::StrAppend(&digits, absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+  return digits;
+}
+
+void WriteInFolder(const std::string& path, const std::string& bytes) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  WriteFile(path, bytes);
+}
+
+// One step as the goldens write it: paths from `folder` on.
+Json ToJson(const Plan& plan, const Batch& batch, const std::string& folder) {
   Json tensors = Json::object();
   for (size_t i = 0; i < plan.tensors().size(); ++i) {
     Json& values = tensors[plan.tensors()[i].name] = Json::array();
-    if (plan.tensors()[i].type.dtype == DType::kString) {
-      for (const std::string& value : batch.Strings(i)) {
-        std::string digits;
-        for (const char c : value)
-          absl::StrAppend(&digits, absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-        values.push_back(digits);
-      }
-    } else {
+    const DType dtype = plan.tensors()[i].type.dtype;
+    if (dtype == DType::kString) {
+      for (const std::string& value : batch.Strings(i))
+        values.push_back(ToHex(std::string(absl::StripPrefix(value, folder + "/"))));
+    } else if (dtype == DType::kInt64) {
       for (const int64_t value : batch.As<int64_t>(i)) values.push_back(value);
+    } else {
+      const std::string& bytes = batch.tensors[i];
+      for (size_t at = 0; at < bytes.size(); at += DTypeSize(dtype))
+        values.push_back(ToHex(std::string_view(bytes).substr(at, DTypeSize(dtype))));
     }
   }
   return {{"rows", batch.info.rows}, {"tensors", tensors}};
@@ -45,7 +61,7 @@ TEST_CASE("Sources and order ops make the elements that tf.data makes") {
   const Json document = Json::parse(testing::ReadGolden("order.json"));
   ScratchFolder folder;
   for (const auto& [name, digits] : document["files"].items())
-    WriteFile(folder / name, FromHex(digits.get<std::string>()));
+    WriteInFolder(folder / name, FromHex(digits.get<std::string>()));
   REQUIRE(document["cases"].size() > 300);
   for (const Json& golden : document["cases"]) {
     const std::string spec = absl::StrReplaceAll(golden["spec"].get<std::string>(),
@@ -68,7 +84,7 @@ TEST_CASE("Sources and order ops make the elements that tf.data makes") {
     CHECK(result.status.ok() == error.empty());
     CHECK(absl::StrContains(result.status.message(), error));
     Json steps = Json::array();
-    for (const Batch& batch : result.batches) steps.push_back(ToJson(**plan, batch));
+    for (const Batch& batch : result.batches) steps.push_back(ToJson(**plan, batch, folder.path()));
     CHECK(steps.dump() == golden["steps"].dump());
   }
 }

@@ -124,6 +124,24 @@ TEST_CASE("relative paths start from the base directory") {
   CHECK(spec->stage(0).tfrecord().files(0) == "/data/a/*");
   CHECK(spec->stage(0).tfrecord().files(1) == "/b");
   CHECK(ResolveSource({}).status().code() == absl::StatusCode::kInvalidArgument);
+  source.mutable_text()->set_text(
+      "stage { zip { input { stage { list_files { files: 'a' } } }"
+      " input { stage { from_tensors { npz: 'b.npz' } } } } }");
+  spec = ResolveSource(source);
+  REQUIRE(spec.ok());
+  CHECK(spec->stage(0).zip().input(0).stage(0).list_files().files(0) == "/data/a");
+  CHECK(spec->stage(0).zip().input(1).stage(0).from_tensors().npz() == "/data/b.npz");
+  source.mutable_text()->set_text(
+      "stage { from_tensor_slices { tensor { name: 'x' npy: 'x.npy' } tensor { npy: '/y.npy' }"
+      " tensor { npz: 'z' string_value: 's' } } }");
+  spec = ResolveSource(source);
+  REQUIRE(spec.ok());
+  const auto& tensors = spec->stage(0).from_tensor_slices().tensor();
+  CHECK(tensors[0].npy() == "/data/x.npy");
+  CHECK(tensors[1].npy() == "/y.npy");
+  CHECK(tensors[2].npz() == "/data/z");
+  CHECK(tensors[2].string_value(0) == "s");
+  CHECK(tensors[2].npy() == "");
 }
 
 }  // namespace

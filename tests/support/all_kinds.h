@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,8 @@ inline std::vector<std::string> CountedStrings(int64_t count, const std::string&
 }
 
 // Fills a claimed slot with `rows` rows and publishes it.
-inline void PublishAllKinds(ring::Writer* writer, int slot, uint64_t step, uint32_t rows) {
+inline void PublishAllKinds(ring::Writer* writer, int slot, uint64_t step, uint32_t rows,
+                            std::optional<uint32_t> valid_rows = std::nullopt) {
   auto* x = reinterpret_cast<float*>(writer->tensor(slot, 0));
   auto* half = reinterpret_cast<uint16_t*>(writer->tensor(slot, 1));
   *reinterpret_cast<uint64_t*>(writer->tensor(slot, 2)) = step;
@@ -113,7 +115,7 @@ inline void PublishAllKinds(ring::Writer* writer, int slot, uint64_t step, uint3
   variable.AddStrings(CountedStrings(tags.back(), "t"), {tags});
   variable.AddStrings(CountedStrings(tokens.back(), "p"), {boxes, tokens});
   const std::string cursor = "cursor-" + std::to_string(step);
-  writer->Publish(slot, {step, step / 10, rows, cursor, variable.extents()});
+  writer->Publish(slot, {step, step / 10, rows, cursor, variable.extents(), valid_rows});
 }
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 // A daemon without pipelines that publishes the batches of tests/support/all_kinds.h.
 //
-//   kinds_server SOCKET [--steps N] [--rows N] [--last-rows N] [--slots N]
+//   kinds_server SOCKET [--steps N] [--rows N] [--last-rows N] [--last-valid N]
+//   [--slots N]
 //   [--structure JSON]
 //
 // The pipeline is called "kinds". It prints "ready" when it listens, and ends when its standard
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
   const uint64_t steps = number("--steps", UINT64_MAX);
   const uint32_t rows = static_cast<uint32_t>(number("--rows", 5));
   const uint32_t last_rows = static_cast<uint32_t>(number("--last-rows", rows));
+  const uint32_t last_valid = static_cast<uint32_t>(number("--last-valid", last_rows));
   penstock::ring::SegmentOptions options = penstock::AllKindsRing(rows);
   options.slots = static_cast<uint32_t>(number("--slots", 3));
   options.structure = given["--structure"];
@@ -51,7 +53,9 @@ int main(int argc, char** argv) {
         if (stop) return;
         writer->WaitForRelease(UINT64_MAX);
       }
-      penstock::PublishAllKinds(writer.get(), slot, step, step + 1 == steps ? last_rows : rows);
+      const bool is_last = step + 1 == steps;
+      penstock::PublishAllKinds(writer.get(), slot, step, is_last ? last_rows : rows,
+                                is_last ? std::optional(last_valid) : std::nullopt);
     }
     if (!stop) writer->Finish(penstock::ring::Code::kOk, "");
   });

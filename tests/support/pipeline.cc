@@ -1,5 +1,6 @@
 #include "tests/support/pipeline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -53,20 +54,26 @@ class VectorSink final : public BatchSink {
 
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override {
     std::lock_guard<std::mutex> lock(mutex_);
-    Batch batch{info, {}};
+    Batch batch{info, {}, {}};
+    const uint32_t rows = std::max(info.rows, info.shape_rows);
     size_t num_variable = 0;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       if (!tensors_[i].fixed()) {
         std::string& bytes = batch.tensors.emplace_back();
-        for (const TensorExtent::Part& part : info.extents[num_variable].parts)
-          bytes.append(reinterpret_cast<const char*>(slot.variable) + part.offset, part.bytes);
+        std::vector<std::string>& parts = batch.parts.emplace_back();
+        for (const TensorExtent::Part& part : info.extents[num_variable].parts) {
+          parts.emplace_back(reinterpret_cast<const char*>(slot.variable) + part.offset,
+                             part.bytes);
+          bytes += parts.back();
+        }
         ++num_variable;
         continue;
       }
       const size_t full_bytes = memory_[slot.slot][i].size() - 64;
       const size_t bytes =
-          tensors_[i].batched ? full_bytes / tensors_[i].type.shape[0] * info.rows : full_bytes;
+          tensors_[i].batched ? full_bytes / tensors_[i].type.shape[0] * rows : full_bytes;
       batch.tensors.push_back(memory_[slot.slot][i].substr(0, bytes));
+      batch.parts.push_back({batch.tensors.back()});
       // What a step leaves behind must not pass for the next one's.
       memory_[slot.slot][i].assign(full_bytes + 64, '\x5a');
     }

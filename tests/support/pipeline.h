@@ -15,8 +15,10 @@ namespace penstock::test {
 
 struct Batch {
   StepInfo info;
-  // The bytes of the valid rows; for strings, rows + 1 offsets (int64) and the bytes.
+  // The bytes of all rows; of a tensor that is not fixed, its parts one after another.
   std::vector<std::string> tensors;
+  // The parts of those tensors; of a fixed one, its values.
+  std::vector<std::vector<std::string>> parts;
 
   // The values of one tensor.
   template <typename T>
@@ -30,7 +32,8 @@ struct Batch {
   // Whatever its cursor is.
   bool operator==(const Batch& other) const {
     return info.step == other.info.step && info.epoch == other.info.epoch &&
-           info.rows == other.info.rows && tensors == other.tensors;
+           info.rows == other.info.rows && info.shape_rows == other.info.shape_rows &&
+           parts == other.parts;
   }
 };
 

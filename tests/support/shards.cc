@@ -25,6 +25,27 @@ void WriteRecords(const std::string& path, const std::vector<std::string>& recor
   REQUIRE((*writer)->Close().ok());
 }
 
+void WriteLists(const std::string& path, int64_t first, int64_t count) {
+  std::vector<std::string> records;
+  for (int64_t n = first; n < first + count; ++n) {
+    ExampleBuilder example;
+    example.AddInt64("n", n);
+    std::vector<int64_t> ints;
+    for (int64_t i = 0; i < n % 7; ++i) ints.push_back(n * 1000 - i);
+    if (!ints.empty()) example.AddInt64("ints", ints);
+    std::vector<float> floats;
+    for (int64_t i = 0; i < n % 3; ++i) floats.push_back(static_cast<float>(n) + 0.25f * i);
+    if (!floats.empty()) example.AddFloat("floats", floats);
+    std::vector<std::string> texts;
+    for (int64_t i = 0; i < n % 4; ++i)
+      texts.push_back(std::string(n % 5, 'x') + std::to_string(n * 10 + i));
+    const std::vector<std::string_view> words(texts.begin(), texts.end());
+    if (!words.empty()) example.AddBytesList("words", words);
+    records.emplace_back(example.Serialize());
+  }
+  WriteRecords(path, records);
+}
+
 void WriteShard(const std::string& path, int64_t first, int64_t count, size_t bytes) {
   std::vector<std::string> records;
   for (int64_t n = first; n < first + count; ++n) records.push_back(MakeRecord(n, bytes));

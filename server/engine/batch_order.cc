@@ -1,0 +1,157 @@
+#include "server/engine/batch_order.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
+
+// Groups consecutive elements. An element of its output is the references of one batch. Between two
+// of them it has no position of its own, unless the last batch goes on with the pass's beginning:
+// then it is the pass and whether that has happened.
+class BatchOp final : public ChainedOrderOp {
+ public:
+  BatchOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t batch_size,
+          Remainder remainder)
+      : ChainedOrderOp(std::move(input)),
+        context_(context),
+        batch_size_(batch_size),
+        remainder_(remainder) {}
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    while (*pulled < count) {
+      if (wrapped_ && rows_ == 0) return Pulled::kEnd;
+      const Pulled result = input().Pull(batch_size_, out, &rows_);
+      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+      if (result == Pulled::kEnd) {
+        if (rows_ == 0) return Pulled::kEnd;
+        if (remainder_ == Remainder::kDrop) {
+          const size_t kept = out.size() - rows_ * width();
+          context_.store.Release(absl::MakeConstSpan(out).subspan(kept));
+          out.resize(kept);
+          rows_ = 0;
+          return Pulled::kEnd;
+        }
+        if (remainder_ == Remainder::kWrap) {
+          // The pass has elements, so that it comes to an end here again at most batch_size times.
+          wrapped_ = true;
+          input().Restart(epoch_);
+          if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+          continue;
+        }
+      }
+      rows_ = 0;
+      ++*pulled;
+    }
+    return Pulled::kSome;
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    if (wrapped_ && rows_ == 0) return Pulled::kEnd;
+    // rows_ counts what is left out of the batches that are still to be skipped.
+    const uint64_t batches = count - *skipped;
+    const uint64_t most = UINT64_MAX / batch_size_;
+    const uint64_t rows = std::min(batches, most) * batch_size_;
+    const Pulled result = input().Skip(rows, &rows_);
+    if (result == Pulled::kBlocked) {
+      *skipped += rows_ / batch_size_;
+      rows_ %= batch_size_;
+      return result;
+    }
+    uint64_t whole = rows_ / batch_size_;
+    if (rows_ % batch_size_ != 0 && remainder_ != Remainder::kDrop) {
+      ++whole;
+      wrapped_ = remainder_ == Remainder::kWrap;
+    }
+    rows_ = 0;
+    *skipped += whole;
+    return *skipped == count ? Pulled::kSome : result;
+  }
+
+  void Restart(uint64_t epoch) override {
+    rows_ = 0;
+    epoch_ = epoch;
+    wrapped_ = false;
+    ChainedOrderOp::Restart(epoch);
+  }
+
+  void Save(Position& position) const override {
+    if (remainder_ == Remainder::kWrap) {
+      position.Add(epoch_);
+      position.Add(wrapped_);
+    }
+    ChainedOrderOp::Save(position);
+  }
+
+  absl::Status Restore(Position& position) override {
+    if (remainder_ == Remainder::kWrap) {
+      epoch_ = position.Take();
+      wrapped_ = position.Take() != 0;
+    }
+    return ChainedOrderOp::Restore(position);
+  }
+
+  std::optional<uint64_t> Count() override {
+    const std::optional<uint64_t> count = input().Count();
+    if (!count || *count == kEndless) return count;
+    const bool more = remainder_ != Remainder::kDrop && *count % batch_size_ != 0;
+    return *count / batch_size_ + (more ? 1 : 0);
+  }
+
+ private:
+  FrontContext& context_;
+  const uint64_t batch_size_;
+  const Remainder remainder_;
+  uint64_t rows_ = 0;     // of the batch that is being filled
+  uint64_t epoch_ = 0;    // the pass
+  bool wrapped_ = false;  // whether the pass's elements have begun to come once more
+};
+
+const char* NameOf(Remainder remainder) {
+  constexpr const char* kNames[] = {"KEEP", "DROP", "PAD", "WRAP"};
+  return kNames[static_cast<int>(remainder)];
+}
+
+}  // namespace
+
+absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options,
+                                            const PlanBuilder& plan) {
+  if (options.batch_size < 1 || options.batch_size > kMaxBatchSize) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_size: expected 1 to ", kMaxBatchSize, ", found ", options.batch_size));
+  }
+  if (plan.batched()) {
+    return absl::InvalidArgumentError(
+        "batches of batches are not supported yet; expected one batch in a pipeline, found a "
+        "second");
+  }
+  BatchForm form;
+  if (options.drop_remainder.value_or(false)) form.remainder = Remainder::kDrop;
+  if (!options.remainder) return form;
+  const int number = *options.remainder;
+  if (number < 0 || number > static_cast<int>(Remainder::kWrap))
+    return absl::InvalidArgumentError(absl::StrCat("remainder: unknown value ", number));
+  form.remainder = static_cast<Remainder>(number);
+  if (options.drop_remainder && *options.drop_remainder != (form.remainder == Remainder::kDrop)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("remainder and drop_remainder contradict each other: ", NameOf(form.remainder),
+                     " and ", *options.drop_remainder ? "true" : "false", "; give one of them"));
+  }
+  return form;
+}
+
+void AddBatch(PlanBuilder& plan, uint32_t rows, BatchForm form) {
+  const Remainder remainder = form.remainder;
+  plan.SetBatch(rows, std::move(form));
+  plan.AddOrder([rows, remainder](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<BatchOp>(context, std::move(inputs[0]), rows, remainder);
+  });
+}
+
+}  // namespace penstock

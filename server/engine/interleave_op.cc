@@ -1,0 +1,307 @@
+#include "server/engine/interleave_op.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "server/engine/interleave_state.h"
+
+namespace penstock {
+namespace {
+
+// Elements whose datasets are asked for their lengths before the first attempt to find a place.
+constexpr uint64_t kCountedAtOnce = 64;
+constexpr uint64_t kDroppedAtOnce = 1024;
+
+class InterleaveOp final : public ChainedOrderOp {
+ public:
+  InterleaveOp(FrontContext& context, const OrderNode& nested, uint32_t width,
+               uint32_t cycle_length, uint64_t block_length, std::unique_ptr<OrderOp> input)
+      : ChainedOrderOp(std::move(input)),
+        context_(context),
+        nested_(nested),
+        width_(width),
+        block_length_(block_length),
+        cycle_(cycle_length) {}
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
+    return TakeElements(count, out, pulled);
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    // From the start of a pass a place may be sought; from anywhere else what lies between is dropped.
+    if (num_elements_ == 0 && resume_at_ == 0) {
+      resume_at_ = count - *skipped;
+      seeks_for_skip_ = true;
+    }
+    if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
+    if (std::exchange(seeks_for_skip_, false)) {
+      *skipped += taken_;
+      return *skipped == count ? Pulled::kSome : Pulled::kEnd;
+    }
+    return SkipByPulling(*this, context_, count, skipped);
+  }
+
+  void Restart(uint64_t epoch) override {
+    for (std::unique_ptr<Nested>& nested : cycle_) Close(std::move(nested));
+    if (seek_) Close(std::move(seek_->counted));
+    waiting_.clear();
+    epoch_ = epoch;
+    num_open_ = 0;
+    num_elements_ = 0;
+    position_ = 0;
+    taken_of_block_ = 0;
+    taken_ = 0;
+    resume_at_ = 0;
+    seeks_for_skip_ = false;
+    seek_.reset();
+    ChainedOrderOp::Restart(epoch);
+  }
+
+  void Save(Position& position) const override {
+    position.Add(epoch_);
+    position.Add(taken_ + resume_at_);
+  }
+
+  absl::Status Restore(Position& position) override {
+    Restart(position.Take());
+    resume_at_ = position.Take();
+    return absl::OkStatus();
+  }
+
+  std::optional<uint64_t> Count() override { return std::nullopt; }
+  uint32_t width() const override { return width_; }
+  absl::Status status() const override { return status_.ok() ? ChainedOrderOp::status() : status_; }
+
+ private:
+  // The dataset of one element.
+  struct Nested {
+    explicit Nested(const FrontContext& outer) : context(outer) {}
+    FrontContext context;
+    std::unique_ptr<OrderOp> op;
+    uint64_t to_skip = 0;  // elements to leave out before the next one
+  };
+  // The way to a place, while the lengths of the nested datasets are found.
+  struct Seek {
+    uint64_t goal = 0;    // elements to look at before the next attempt
+    RecordList elements;  // of the input so far
+    std::vector<uint64_t> counts;
+    bool unknown = false;  // one has no length that is known
+    bool over = false;     // the input has no more elements
+    std::unique_ptr<Nested> counted;
+  };
+
+  Pulled TakeElements(uint64_t count, RecordList& out, uint64_t* pulled) {
+    while (*pulled < count) {
+      std::unique_ptr<Nested>& nested = cycle_[position_];
+      if (!nested) {
+        const Pulled opened = OpenNext(&nested);
+        if (opened == Pulled::kEnd && num_open_ == 0) return Pulled::kEnd;
+        if (opened == Pulled::kEnd) {
+          Advance();
+          continue;
+        }
+        if (opened != Pulled::kSome) return opened;
+      }
+      const uint64_t wanted = std::min(count - *pulled, block_length_ - taken_of_block_);
+      uint64_t arrived = 0;
+      const size_t before = out.size();
+      Pulled result = SkipFirst(*nested);
+      if (result == Pulled::kSome) result = nested->op->Pull(wanted, out, &arrived);
+      // Nested passes are numbered by their elements too; what is handed on belongs to this one.
+      for (size_t i = before; i < out.size(); ++i) out[i].epoch = epoch_;
+      *pulled += arrived;
+      taken_ += arrived;
+      taken_of_block_ += arrived;
+      switch (result) {
+        case Pulled::kSome:
+          if (taken_of_block_ == block_length_) Advance();
+          break;
+        case Pulled::kEnd:
+          Close(std::move(nested));
+          --num_open_;
+          Advance();
+          break;
+        case Pulled::kBlocked:
+          return Pulled::kBlocked;
+        case Pulled::kFailed:
+          status_ = nested->op->status();
+          return Pulled::kFailed;
+      }
+    }
+    return Pulled::kSome;
+  }
+
+  Pulled SkipFirst(Nested& nested) {
+    if (nested.to_skip == 0) return Pulled::kSome;
+    uint64_t skipped = 0;
+    const Pulled result = nested.op->Skip(nested.to_skip, &skipped);
+    nested.to_skip -= skipped;
+    return result;
+  }
+
+  void Advance() {
+    position_ = position_ + 1 == cycle_.size() ? 0 : position_ + 1;
+    taken_of_block_ = 0;
+  }
+
+  // The next element of the input: those that wait from a seek first.
+  Pulled NextElement(RecordRef* element) {
+    if (!waiting_.empty()) {
+      *element = waiting_.front();
+      waiting_.pop_front();
+      return Pulled::kSome;
+    }
+    RecordList incoming;
+    uint64_t pulled = 0;
+    const Pulled result = input().Pull(1, incoming, &pulled);
+    if (result == Pulled::kSome) *element = incoming.front();
+    return result;
+  }
+
+  Pulled OpenNext(std::unique_ptr<Nested>* nested) {
+    RecordRef element;
+    if (const Pulled result = NextElement(&element); result != Pulled::kSome) return result;
+    *nested = Open(element, num_elements_++);
+    ++num_open_;
+    return Pulled::kSome;
+  }
+
+  // An op that has been used before still owns the reads that it had asked for: it begins another pass, of another file.
+  std::unique_ptr<Nested> Open(const RecordRef& element, uint64_t ordinal) {
+    std::unique_ptr<Nested> nested;
+    if (idle_.empty()) {
+      nested = std::make_unique<Nested>(context_);
+    } else {
+      nested = std::move(idle_.front());
+      idle_.pop_front();
+    }
+    nested->context.element_file = element.file;
+    nested->context.element_epoch = epoch_;
+    if (nested->op == nullptr) nested->op = MakeOrder(nested_, nested->context);
+    // Random ops inside draw by pass and element.
+    nested->op->Restart(epoch_ << 32 | (ordinal & UINT32_MAX));
+    nested->to_skip = 0;
+    return nested;
+  }
+
+  void Close(std::unique_ptr<Nested> nested) {
+    if (nested == nullptr) return;
+    nested->op->Restart(0);
+    idle_.push_back(std::move(nested));
+  }
+
+  // What a seek looked at, from number `first` on, is what comes next.
+  void EndSeek(uint64_t first) {
+    waiting_.assign(seek_->elements.begin() + first, seek_->elements.end());
+    num_elements_ = first;
+    Close(std::move(seek_->counted));
+    seek_.reset();
+  }
+
+  Pulled GoToPosition() {
+    if (resume_at_ == 0) return Pulled::kSome;
+    if (num_elements_ > 0) return GoForward();
+    if (!seek_) {
+      seek_.emplace();
+      seek_->goal = kCountedAtOnce;
+    }
+    while (true) {
+      if (const Pulled result = CountElements(); result != Pulled::kSome) return result;
+      if (seek_->unknown) {
+        EndSeek(0);
+        return GoForward();
+      }
+      const InterleaveState state = InterleaveAfter(
+          resume_at_, seek_->counts, static_cast<uint32_t>(cycle_.size()), block_length_);
+      // Without elements left the state may depend on those that were not looked at.
+      if (state.next_file < seek_->counts.size() || seek_->over) {
+        GoTo(state);
+        return Pulled::kSome;
+      }
+      seek_->goal *= 2;
+    }
+  }
+
+  void GoTo(const InterleaveState& state) {
+    for (size_t i = 0; i < cycle_.size(); ++i) {
+      if (!state.cycle[i].open) continue;
+      const uint32_t number = state.cycle[i].file;
+      cycle_[i] = Open(seek_->elements[number], number);
+      cycle_[i]->to_skip = state.cycle[i].ordinal;
+      ++num_open_;
+    }
+    EndSeek(state.next_file);
+    position_ = state.position;
+    taken_of_block_ = state.taken_of_block;
+    taken_ = state.taken;
+    resume_at_ = 0;
+  }
+
+  // Finds the lengths of the first `goal` elements' datasets.
+  Pulled CountElements() {
+    Seek& seek = *seek_;
+    while (!seek.over && seek.elements.size() < seek.goal) {
+      uint64_t pulled = 0;
+      const Pulled result = input().Pull(1, seek.elements, &pulled);
+      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+      seek.over = result == Pulled::kEnd;
+    }
+    while (!seek.unknown && seek.counts.size() < seek.elements.size()) {
+      const RecordRef& element = seek.elements[seek.counts.size()];
+      Close(std::move(seek.counted));
+      seek.counted = Open(element, seek.counts.size());
+      const std::optional<uint64_t> count = seek.counted->op->Count();
+      seek.unknown = !count || *count == kEndless;
+      if (!seek.unknown) seek.counts.push_back(*count);
+    }
+    return Pulled::kSome;
+  }
+
+  Pulled GoForward() {
+    while (resume_at_ > 0) {
+      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      uint64_t pulled = 0;
+      dropped_.clear();
+      const Pulled result = TakeElements(std::min(resume_at_, kDroppedAtOnce), dropped_, &pulled);
+      context_.store.Release(dropped_);
+      resume_at_ -= pulled;
+      if (result == Pulled::kEnd) resume_at_ = 0;
+      if (result != Pulled::kSome && result != Pulled::kEnd) return result;
+    }
+    return Pulled::kSome;
+  }
+
+  FrontContext& context_;
+  const OrderNode& nested_;
+  const uint32_t width_;
+  const uint64_t block_length_;
+  std::vector<std::unique_ptr<Nested>> cycle_;
+  std::deque<std::unique_ptr<Nested>> idle_;
+  std::deque<RecordRef> waiting_;  // elements of the input that were looked at
+  uint64_t epoch_ = 0;
+  uint64_t num_elements_ = 0;  // of the input that have been opened
+  size_t num_open_ = 0;
+  size_t position_ = 0;  // in cycle_
+  uint64_t taken_of_block_ = 0;
+  uint64_t taken_ = 0;      // in this pass
+  uint64_t resume_at_ = 0;  // elements to leave out before the next one
+  bool seeks_for_skip_ = false;
+  std::optional<Seek> seek_;
+  RecordList dropped_;
+  absl::Status status_;
+};
+
+}  // namespace
+
+OrderFactory InterleaveOrder(const OrderNode& nested, uint32_t width, uint32_t cycle_length,
+                             uint64_t block_length) {
+  return [&nested, width, cycle_length, block_length](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<InterleaveOp>(context, nested, width, cycle_length, block_length,
+                                          std::move(inputs[0]));
+  };
+}
+
+}  // namespace penstock

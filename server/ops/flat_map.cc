@@ -1,0 +1,15 @@
+#include "server/engine/interleave_op.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+const OpRegistration<v1::FlatMap> kFlatMap(
+    "flat_map", [](const v1::FlatMap& options, PlanBuilder& plan) -> absl::Status {
+      return plan.SetNested(options.input(), [](const OrderNode& nested, uint32_t width) {
+        return InterleaveOrder(nested, width, /*cycle_length=*/1, /*block_length=*/1);
+      });
+    });
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,17 @@
+#include "server/engine/batch_order.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+const OpRegistration<v1::RaggedBatch> kRaggedBatch(
+    "ragged_batch", [](const v1::RaggedBatch& options, PlanBuilder& plan) -> absl::Status {
+      absl::StatusOr<BatchForm> form = ReadBatchOptions(options, plan);
+      if (!form.ok()) return form.status();
+      form->kind = BatchForm::Kind::kRagged;
+      AddBatch(plan, options.batch_size(), *std::move(form));
+      return absl::OkStatus();
+    });
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,37 @@
+// A pipeline out of a grammar, with its files: sources of every kind, chains and trees of order ops, parsing, batches, more order ops.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/sim/dice.h"
+#include "tests/sim/shard_pool.h"
+#include "tests/sim/simulated_files.h"
+
+namespace penstock::test {
+
+class DrawnPipeline {
+ public:
+  // Adds to `files` what it reads.
+  DrawnPipeline(Dice& dice, SimulatedFiles& files);
+
+  // In the short form of tests/support/stages.h.
+  const std::string& text() const { return text_; }
+  // Whether a wrong bit in any file is found: all records have checksums, and none is skipped for them.
+  bool finds_flips() const { return finds_flips_; }
+
+ private:
+  std::string Chain(int ops_max, int depth);
+  std::string Source(bool* parses);
+  std::string Shards(bool* parses);
+  std::string AddFiles(const std::vector<PooledShard::State>& states, int count);
+  std::string CountingOp(int most);
+
+  Dice& dice_;
+  SimulatedFiles& files_;
+  int num_sources_ = 0;
+  bool finds_flips_ = true;
+  std::string text_;
+};
+
+}  // namespace penstock::test
