@@ -141,7 +141,7 @@ def test_ragged_batches(tmp_path):
     batches = [batch["n"].to_list() for batch in parsed.ragged_batch(2)]
     assert batches == [[[], [0]], [[0, 1], [0, 1, 2]], [[0, 1, 2, 3]]]
     assert parsed.ragged_batch(2).element_spec["n"].kind == "ragged"
-    with pytest.raises(penstock.DataLossError, match="(?s)was made at"):
+    with pytest.raises(penstock.Error, match="(?s)ragged_batch.*was made at"):
         list(parsed.batch(2))
 
 
@@ -173,8 +173,9 @@ def test_arguments_of_padded_batch():
     assert "padding_value { feature: \"1\" int64_value: 3 }" in pairs.padded_batch(2, padding_values=3).spec_text()
 
 
-def test_functions_of_interleave():
-    paths = penstock.Dataset.list_files("x", shuffle=False)
+def test_functions_of_interleave(tmp_path):
+    (tmp_path / "x").write_text("one\n")
+    paths = penstock.Dataset.list_files(tmp_path / "x", shuffle=False)
     text = paths.interleave(lambda path: penstock.TextLineDataset(path).take(3)).spec_text()
     assert "interleave { input { stage { text_line {} } stage { take { count: 3 } } } cycle_length: 16 }" in text
     assert "cycle_length: 2 block_length: 4" in paths.interleave(penstock.TFRecordDataset, 2, 4).spec_text()
@@ -182,8 +183,6 @@ def test_functions_of_interleave():
         paths.interleave(lambda path: path)
     with pytest.raises(penstock.TraceError, match="a path that is computed"):
         penstock.Dataset.range(3).flat_map(lambda x: penstock.TFRecordDataset(x + 1))
-    with pytest.raises(penstock.InvalidArgumentError, match=r"was made at .*python_sources_test.py"):
-        paths.flat_map(lambda path: penstock.Dataset.range(3)).element_spec
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
