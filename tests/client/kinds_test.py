@@ -328,10 +328,10 @@ def test_the_package_imports_little():
         "print(*sorted(set(sys.modules) - before))"
     )
     printed = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert {"penstock", "penstock._core"} <= set(printed.split()) <= {
-        "atexit",  # the binding's
-        "penstock",
-        "penstock._core",
-        "penstock._errors",
-        "penstock._ragged",
-    }
+    modules = set(printed.split())
+    assert {"penstock", "penstock._core"} <= modules
+    # Not socket, json, subprocess, tempfile: what a private daemon needs is imported with the first one. What is needed for one kind of
+    # dataset only waits too.
+    others = {name for name in modules if not name.startswith("penstock")}
+    assert others <= {"atexit", "threading", "_weakrefset"}
+    assert not modules & {"penstock._arrays", "penstock._numpy", "penstock._padding"}

@@ -279,7 +279,7 @@ def test_mistakes_are_told_before_anything_runs(namespace):
         (lambda: numbers.windo, AttributeError, "no attribute 'windo'"),
         (lambda: len(numbers.repeat()), TypeError, "infinite"),
         (lambda: len(dataset_cases.records(namespace)), TypeError, "unknown"),
-        (lambda: penstock.io.FixedLenFeature([2], penstock.string)._parsed_fields("k"), ValueError, "'k'"),
+        (lambda: penstock.io.FixedLenFeature([2], penstock.string, ["a", "b"])._parsed_fields("k"), ValueError, "'k'"),
         (lambda: numbers.parse_example({"k": penstock.io.FixedLenFeature([], np.int32)}), ValueError, "not int32"),
         (lambda: numbers.parse_example({"k": 3}), ValueError, "'k' is a int"),
         (lambda: numbers.parse_example({}), ValueError, "at least one"),

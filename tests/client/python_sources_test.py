@@ -133,6 +133,58 @@ def test_lists_of_files(tmp_path):
     assert set(next(iter(penstock.FilesDataset(pattern)))) == {"path", "bytes"}
 
 
+def test_ragged_batches(tmp_path):
+    payloads = [tfrecord_files.example(**({"n": list(range(i))} if i else {})) for i in range(5)]
+    tfrecord_files.write(tmp_path / "lists.tfrecord", payloads)
+    kinds = {"n": penstock.io.FixedLenSequenceFeature([], penstock.int64, allow_missing=True)}
+    parsed = penstock.TFRecordDataset(tmp_path / "lists.tfrecord").parse_example(kinds)
+    batches = [batch["n"].to_list() for batch in parsed.ragged_batch(2)]
+    assert batches == [[[], [0]], [[0, 1], [0, 1, 2]], [[0, 1, 2, 3]]]
+    assert parsed.ragged_batch(2).element_spec["n"].kind == "ragged"
+    with pytest.raises(penstock.Error, match="(?s)ragged_batch.*was made at"):
+        list(parsed.batch(2))
+
+
+def test_last_batches():
+    numbers = penstock.Dataset.range(1, 6)
+    assert elements(numbers.batch(3, remainder="keep")) == [[1, 2, 3], [4, 5]]
+    assert elements(numbers.batch(3, remainder="drop")) == [[1, 2, 3]]
+    assert elements(numbers.batch(3, remainder="wrap")) == [[1, 2, 3], [4, 5, 1]]
+    iterator = iter(numbers.batch(3, remainder="pad"))
+    assert [(next(iterator).tolist(), iterator.valid) for _ in range(2)] == [([1, 2, 3], 3), ([4, 5, 0], 2)]
+    assert len(numbers.batch(3, remainder="drop")) == 1 and len(numbers.batch(3, remainder="pad")) == 2
+    for arguments in ({"remainder": "half"}, {"remainder": "pad", "drop_remainder": True}):
+        with pytest.raises(ValueError, match="remainder"):
+            numbers.batch(3, **arguments)
+
+
+def test_arguments_of_padded_batch():
+    pairs = penstock.Dataset.range(5).enumerate()
+    cases = [
+        (lambda: pairs.padded_batch(2, ([None],)), ValueError, "padded_shapes has another structure than the element at its top"),
+        (lambda: pairs.padded_batch(2, ([None], {"a": []})), ValueError, "at 1"),
+        (lambda: pairs.padded_batch(2, padding_values=(1, (2, 3))), ValueError, "padding_values has another structure"),
+        (lambda: pairs.padded_batch(2, padding_values=(1, np.arange(2))), TypeError, "a number or a string is expected for 1"),
+        (lambda: pairs.padded_batch(0), ValueError, "at least 1"),
+    ]
+    for function, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            function()
+    assert "padding_value { feature: \"1\" int64_value: 3 }" in pairs.padded_batch(2, padding_values=3).spec_text()
+
+
+def test_functions_of_interleave(tmp_path):
+    (tmp_path / "x").write_text("one\n")
+    paths = penstock.Dataset.list_files(tmp_path / "x", shuffle=False)
+    text = paths.interleave(lambda path: penstock.TextLineDataset(path).take(3)).spec_text()
+    assert "interleave { input { stage { text_line {} } stage { take { count: 3 } } } cycle_length: 16 }" in text
+    assert "cycle_length: 2 block_length: 4" in paths.interleave(penstock.TFRecordDataset, 2, 4).spec_text()
+    with pytest.raises(penstock.TraceError, match="returned a Tensor; it returns a Dataset that reads the path"):
+        paths.interleave(lambda path: path)
+    with pytest.raises(penstock.TraceError, match="a path that is computed"):
+        penstock.Dataset.range(3).flat_map(lambda x: penstock.TFRecordDataset(x + 1))
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
 def test_the_manuals_example_runs(page):
     text = (ROOT / page).read_text()

@@ -20,6 +20,8 @@ def write_files(folder):
                 label=10 * shard + i,
                 weights=[i + 0.5, shard - 0.25, 1.0],
                 image__encoded=bytes([65 + i]) * (i + 1),
+                # The list of none is a missing feature.
+                **({"many": list(range(i))} if i else {}),
             )
             for i in range(5 - shard)
         ]
@@ -42,6 +44,15 @@ def features(t):
 
 def records(t, **arguments):
     return t.TFRecordDataset([f"{t.folder}/part-{i}.tfrecord" for i in range(3)], **arguments)
+
+
+def listed(t):
+    return t.Dataset.list_files(f"{t.folder}/part-*.tfrecord", shuffle=False)
+
+
+def lists(t):
+    kinds = {"label": t.io.FixedLenFeature([], t.int64), "many": t.io.FixedLenSequenceFeature([], t.int64, allow_missing=True)}
+    return records(t).map(lambda r: t.io.parse_single_example(r, kinds))
 
 
 def number(t, *args):
@@ -97,6 +108,21 @@ CASES = {
     "parse_and_use": lambda t: records(t).map(lambda r: use(t, t.io.parse_single_example(r, features(t)))),
     "parse_of_a_pair": lambda t: records(t).enumerate().map(lambda i, r: t.io.parse_single_example(r, features(t))),
     "subscripts": lambda t: records(t).map(lambda r: slices(t.io.parse_single_example(r, features(t))["weights"])),
+    "interleave": lambda t: listed(t).interleave(t.TFRecordDataset, cycle_length=2, block_length=2),
+    "interleave_chains": lambda t: listed(t).interleave(lambda path: t.TFRecordDataset(path).take(2), cycle_length=3),
+    "interleave_parsed": lambda t: listed(t).interleave(
+        lambda path: t.TFRecordDataset(path).map(lambda r: t.io.parse_single_example(r, features(t))["label"]), cycle_length=2
+    ),
+    "flat_map": lambda t: listed(t).skip(1).flat_map(lambda path: t.TFRecordDataset(path).skip(1)),
+    "records_of_a_list": lambda t: t.TFRecordDataset(listed(t)),
+    "records_of_a_list_in_turns": lambda t: t.TFRecordDataset(listed(t), num_parallel_reads=2),
+    "lines_of_a_list": lambda t: t.TextLineDataset(t.Dataset.list_files(f"{t.folder}/lines.txt", shuffle=False)),
+    "padded_batch": lambda t: lists(t).padded_batch(5),
+    "padded_batch_drop": lambda t: lists(t).padded_batch(5, drop_remainder=True),
+    "padded_batch_shapes": lambda t: lists(t).padded_batch(
+        4, padded_shapes={"label": [], "many": [6]}, padding_values={"label": array(0, "int64"), "many": array(-1, "int64")}
+    ),
+    "padded_batch_of_one": lambda t: lists(t).map(lambda e: e["many"]).padded_batch(3, [None], array(7, "int64")),
     "filter": lambda t: number(t, 20).filter(lambda x: x % 3 == 1),
     "filter_of_tuple": lambda t: number(t, 9).enumerate(2).filter(lambda i, x: (i > 3) & (x != 5)),
     "filter_of_dict": lambda t: number(t, 9).map(lambda x: {"a": x, "b": x * x}).filter(lambda e: e["b"] > 10).batch(2),

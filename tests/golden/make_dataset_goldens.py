@@ -24,7 +24,8 @@ def write(element, folder):
         return {"dict": {key: write(value, folder) for key, value in element.items()}}
     if isinstance(element, tuple):
         return {"tuple": [write(value, folder) for value in element]}
-    array = np.asarray(element)
+    # NumPy's own type for bytes would drop zeros at their end.
+    array = np.asarray(element, object if isinstance(element, bytes) else None)
     if array.dtype.kind in "SO":
         values = [value.replace(folder.encode(), b"FOLDER").hex() for value in array.ravel().tolist()]
         return {"dtype": "string", "shape": array.shape, "values": values}

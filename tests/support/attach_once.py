@@ -1,4 +1,5 @@
-"""Checks an installation: makes data, starts the daemon, takes two batches.
+"""Checks an installation: makes data, starts the daemon, takes all batches; then the same from a private daemon, which the package has
+to find by itself.
 
     python attach_once.py BIN
 
@@ -40,6 +41,13 @@ def main(bin_folder):
                 assert batch["bits"].shape[1:] == (1552,), batch["bits"].shape
                 rows += len(batch["score"])
             assert rows == 20, rows
+            dataset = (
+                penstock.TFRecordDataset(os.path.join(folder, "chess", "*.tfrecord"))
+                .parse_example({"s": penstock.io.FixedLenFeature([], penstock.int64)})
+                .map(lambda x: x["s"].astype("float32") / 100)
+                .batch(8)
+            )
+            assert sum(len(batch) for batch in dataset) == rows
         finally:
             daemon.terminate()
             daemon.wait()

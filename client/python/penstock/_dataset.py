@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 
-from penstock import _cardinality, _control, _daemon, _dtypes, _errors, _program, _structure, _trace
+from penstock import _cardinality, _control, _daemon, _dtypes, _errors, _program, _structure, _textproto, _trace
 from penstock._cardinality import INFINITE, UNKNOWN
 from penstock._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
@@ -25,7 +25,7 @@ _ASK = object()
 
 _NOT_YET = """
 assert_cardinality bucket_by_sequence_length cache choose_from_datasets counter csv dense_to_ragged_batch
-dense_to_sparse_batch flat_map get_single_element group_by_window interleave load padded_batch ragged_batch random
+dense_to_sparse_batch get_single_element group_by_window load random
 rebatch reduce rejection_resample sample_from_datasets save scan snapshot sparse_batch unique window
 """.split()
 
@@ -267,21 +267,62 @@ class Dataset(metaclass=_Type):
         num_parallel_calls: Optional[int] = None,
         deterministic: Optional[bool] = None,
         name: Optional[str] = None,
+        *,
+        remainder: Optional[str] = None,
     ) -> Dataset:
         """Joins `batch_size` elements along a new first axis.
 
         Args:
           drop_remainder: whether a last batch of fewer elements is left out.
+          remainder: beyond tf.data, what becomes of them: "keep", "drop", "pad" (to a full batch, of which
+            `valid` rows are elements) or "wrap" (with the first elements of the pass).
         """
-        size = _integer(batch_size, "batch_size")
-        if size < 1:
-            raise ValueError(f"batch_size is at least 1: {size}")
-        return self._then(
-            "batch",
-            [("batch_size", size), ("drop_remainder", bool(drop_remainder) or None)],
-            cardinality=_cardinality.of_batch(self._count, size, drop_remainder),
-            name=name,
-        )
+        fields = _batch_fields(batch_size, drop_remainder, remainder)
+        count = _batched(self._count, batch_size, drop_remainder, remainder)
+        return self._then("batch", fields, cardinality=count, name=name)
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: Optional[str] = None,
+        *,
+        remainder: Optional[str] = None,
+    ) -> Dataset:
+        """Joins elements whose shapes may differ; rows are filled up behind their end.
+
+        Args:
+          padded_shapes: a nest like the element's of shapes, where None and -1 mean the largest of the batch;
+            without it, that holds for every size that only the data tells.
+          padding_values: a nest like the element's of numbers or strings, or one for all; None is 0 or "".
+        """
+        from penstock import _padding
+
+        fields = [
+            *_batch_fields(batch_size, drop_remainder, remainder),
+            ("padded_shape", _padding.shapes(self._structure, padded_shapes)),
+            ("padding_value", _padding.values(self._structure, padding_values)),
+        ]
+        count = _batched(self._count, batch_size, drop_remainder, remainder)
+        return self._then("padded_batch", fields, cardinality=count, name=name)
+
+    def ragged_batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = np.int64,
+        name: Optional[str] = None,
+        *,
+        remainder: Optional[str] = None,
+    ) -> Dataset:
+        """Joins elements whose shapes may differ: such tensors become penstock.RaggedTensor."""
+        if _dtypes.as_dtype(row_splits_dtype) != np.int64:
+            raise ValueError(f"row splits are int64, not {row_splits_dtype}")
+        fields = _batch_fields(batch_size, drop_remainder, remainder)
+        count = _batched(self._count, batch_size, drop_remainder, remainder)
+        return self._then("ragged_batch", fields, cardinality=count, name=name)
 
     def prefetch(self, buffer_size: int, name: Optional[str] = None) -> Dataset:
         """At the end: the number of elements that are held ready. Elsewhere, and with AUTOTUNE, no effect."""
@@ -337,6 +378,34 @@ class Dataset(metaclass=_Type):
         stage = io.example_stage(features, name)
         structure = {key: None for key in features}
         return Dataset((*self._stages, stage), structure, self._count, self._options)
+
+    # --- datasets of files ---
+
+    def interleave(
+        self,
+        map_func: Callable[..., Dataset],
+        cycle_length: Optional[int] = None,
+        block_length: Optional[int] = None,
+        num_parallel_calls: Optional[int] = None,
+        deterministic: Optional[bool] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """The elements of several files in turns; this dataset is one of paths (list_files).
+
+        Args:
+          map_func: gets a path, and returns a dataset whose source reads it: penstock.TFRecordDataset, or
+            lambda path: penstock.TFRecordDataset(path).map(...).
+          cycle_length: files at a time; 16 by default, and with AUTOTUNE.
+          block_length: elements of each before the turn passes on; 1 by default.
+        """
+        cycle_length = _optional(cycle_length, "cycle_length")
+        length = 16 if cycle_length in (None, AUTOTUNE) else cycle_length
+        turns = [("cycle_length", length), ("block_length", _optional(block_length, "block_length"))]
+        return self._nest("interleave", map_func, turns, name)
+
+    def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
+        """The elements of one file after another; otherwise as interleave."""
+        return self._nest("flat_map", map_func, [], name)
 
     # --- where values decide the order ---
 
@@ -477,6 +546,16 @@ class Dataset(metaclass=_Type):
         element = trace.tensors_of(self._structure)
         return trace, function(*element) if isinstance(element, tuple) else function(element)
 
+    def _nest(self, op, function, fields, name):
+        line = user_line()
+        _, inside = self._call(function)
+        if not isinstance(inside, Dataset):
+            raise _trace.TraceError(
+                f"the function given to {op} returned a {type(inside).__name__}", "it returns a Dataset that reads the path"
+            )
+        stage = Stage(op, [("input", [Nested(inside._stages)]), *fields], name, line)
+        return Dataset((*self._stages, stage), inside._known_structure, UNKNOWN, self._options)
+
     def _where(self, op, predicate, name):
         line = user_line()
         trace, result = self._call(predicate)
@@ -504,6 +583,25 @@ class Dataset(metaclass=_Type):
                 f"the type of this value is not known while tracing ({error})", "use functions that need none"
             ) from None
         return _specs(pipeline)[0]
+
+
+def _batch_fields(batch_size, drop_remainder, remainder):
+    size = _integer(batch_size, "batch_size")
+    if size < 1:
+        raise ValueError(f"batch_size is at least 1: {size}")
+    if remainder not in (None, "keep", "drop", "pad", "wrap"):
+        raise ValueError(f"remainder is keep, drop, pad or wrap: {remainder!r}")
+    if drop_remainder and remainder not in (None, "drop"):
+        raise ValueError(f"drop_remainder and remainder={remainder!r} exclude each other")
+    return [
+        ("batch_size", size),
+        ("drop_remainder", True if drop_remainder and remainder is None else None),
+        ("remainder", None if remainder is None else _textproto.Bare(remainder.upper())),
+    ]
+
+
+def _batched(count, batch_size, drop_remainder, remainder):
+    return _cardinality.of_batch(count, int(batch_size), drop_remainder or remainder == "drop")
 
 
 def _seed_fields(seed, reshuffle):

@@ -6,7 +6,8 @@ import os
 from typing import Any, Optional
 
 from penstock._dataset import Dataset, _integer, _optional
-from penstock._stage import Stage
+from penstock._stage import Nested, Stage
+from penstock._trace import Tensor, TraceError
 
 # In tf.data an array of paths or a dataset of them may be given too.
 _PATHS = "a path, a glob, or a list of them"
@@ -14,8 +15,11 @@ _PATHS = "a path, a glob, or a list of them"
 
 def files_of(filenames):
     """The paths and globs of an argument of tf.data's readers, made absolute."""
-    if isinstance(filenames, Dataset):
-        raise TypeError(f"filenames are {_PATHS}; a Dataset of names is not built yet")
+    if isinstance(filenames, Tensor):
+        # The path that a function given to interleave or flat_map gets.
+        if (filenames._node.kind, filenames._node.value) != ("feature", "value"):
+            raise TraceError("a path that is computed", "the source inside takes the path itself")
+        return None
     single = isinstance(filenames, (str, bytes, os.PathLike))
     names = [os.fsdecode(name) for name in ([filenames] if single else filenames)]
     if not names:
@@ -36,13 +40,27 @@ def _cycle_length(num_parallel_reads):
     return None if count is None or count == -1 else count
 
 
-class TFRecordDataset(Dataset):
+class _Reader(Dataset):
+    """A dataset of one source."""
+
+    def _read(self, op, fields, filenames, num_parallel_reads, name):
+        cycle_length = _cycle_length(num_parallel_reads)
+        if isinstance(filenames, Dataset):
+            inside = Nested([Stage(op, fields, name)])
+            turns = [("input", [inside]), ("cycle_length", cycle_length)]
+            stages = (*filenames._stages, Stage("interleave", turns))
+        else:
+            stages = [Stage(op, [("files", files_of(filenames)), *fields, ("cycle_length", cycle_length)], name)]
+        super().__init__(stages, None)
+
+
+class TFRecordDataset(_Reader):
     """The records of TFRecord files, one byte string each, as tf.data.TFRecordDataset.
 
     Both checksums of each record are verified. Files are read in the byte order of their names.
 
     Args:
-      filenames: a path, a glob, or a list of them.
+      filenames: a path, a glob, a list of them, or a dataset of paths (list_files).
       compression_type: None, "GZIP", "ZLIB" or "ZSTD".
       buffer_size: accepted, without effect.
       num_parallel_reads: the number of files whose records come by turns, one of each; None or AUTOTUNE:
@@ -76,16 +94,11 @@ class TFRecordDataset(Dataset):
                 ("max_skipped", _optional(max_skipped, "max_skipped")),
                 ("max_skipped_fraction", None if max_skipped_fraction is None else float(max_skipped_fraction)),
             )
-        fields = [
-            ("files", files_of(filenames)),
-            ("cycle_length", _cycle_length(num_parallel_reads)),
-            ("compression", _compression(compression_type)),
-            ("damage", damage),
-        ]
-        super().__init__([Stage("tfrecord", fields, name)], None)
+        fields = [("compression", _compression(compression_type)), ("damage", damage)]
+        self._read("tfrecord", fields, filenames, num_parallel_reads, name)
 
 
-class TextLineDataset(Dataset):
+class TextLineDataset(_Reader):
     """The lines of text files without their ends, one byte string each, as tf.data.TextLineDataset.
 
     Args: as TFRecordDataset.
@@ -99,15 +112,11 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Optional[int] = None,
         name: Optional[str] = None,
     ) -> None:
-        fields = [
-            ("files", files_of(filenames)),
-            ("compression", _compression(compression_type)),
-            ("cycle_length", _cycle_length(num_parallel_reads)),
-        ]
-        super().__init__([Stage("text_line", fields, name)], None)
+        fields = [("compression", _compression(compression_type))]
+        self._read("text_line", fields, filenames, num_parallel_reads, name)
 
 
-class FixedLengthRecordDataset(Dataset):
+class FixedLengthRecordDataset(_Reader):
     """Records of record_bytes bytes, one byte string each, as tf.data.FixedLengthRecordDataset.
 
     Args:
@@ -128,14 +137,12 @@ class FixedLengthRecordDataset(Dataset):
         name: Optional[str] = None,
     ) -> None:
         fields = [
-            ("files", files_of(filenames)),
             ("record_bytes", _integer(record_bytes, "record_bytes")),
             ("header_bytes", _optional(header_bytes, "header_bytes")),
             ("footer_bytes", _optional(footer_bytes, "footer_bytes")),
             ("compression", _compression(compression_type)),
-            ("cycle_length", _cycle_length(num_parallel_reads)),
         ]
-        super().__init__([Stage("fixed_length_record", fields, name)], None)
+        self._read("fixed_length_record", fields, filenames, num_parallel_reads, name)
 
 
 class FilesDataset(Dataset):

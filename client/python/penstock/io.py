@@ -33,12 +33,14 @@ class FixedLenFeature:
         """The fields of a ParsedFeature."""
         default = self.default_value
         if self.dtype is _dtypes.string:
-            if self.shape:
-                raise ValueError(f"feature {key!r}: a string feature has the shape [], not {list(self.shape)}")
             if default is not None:
-                default = np.asarray(default, object).ravel()[0]
+                defaults = set(np.asarray(default, object).ravel().tolist())
+                if len(defaults) != 1:
+                    raise ValueError(f"feature {key!r}: a string feature has one default value for all")
+                default = defaults.pop()
                 default = default.encode() if isinstance(default, str) else bytes(default)
-            return [("bytes", _textproto.Message(("default_value", default)))]
+            shape = list(self.shape) or None
+            return [("bytes", _textproto.Message(("default_value", default), ("shape", shape)))]
         name = self.dtype.name
         if name == "uint8":
             if len(self.shape) != 1:
@@ -54,6 +56,35 @@ class FixedLenFeature:
         return [({"int64": "int64", "float32": "float"}[name], fields)]
 
 
+class FixedLenSequenceFeature:
+    """A list of any length, of shape (?,), as tf.io.FixedLenSequenceFeature([], dtype, allow_missing=True).
+
+    A missing feature is an empty list. Batches of them are padded_batch or ragged_batch.
+    """
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, shape, dtype, allow_missing=False, default_value=None):
+        if tuple(shape) != () or not allow_missing or default_value is not None:
+            raise ValueError("what exists is FixedLenSequenceFeature([], dtype, allow_missing=True), without default_value")
+        self.shape = ()
+        self.dtype = _dtypes.as_dtype(dtype)
+
+    def __repr__(self):
+        return f"FixedLenSequenceFeature([], {self.dtype}, allow_missing=True)"
+
+    def _parsed_fields(self, key):
+        """The fields of a ParsedFeature."""
+        kind = {"string": "bytes", "int64": "int64", "float32": "float"}.get(self.dtype.name)
+        if kind is None:
+            raise ValueError(f"feature {key!r}: an Example holds int64, float32 and string, not {self.dtype.name}")
+        return [(kind, _textproto.Message(("variable_length", True)))]
+
+
+# By the names of TensorFlow's own classes, which have the same attributes.
+_CLASSES = {"FixedLenFeature": FixedLenFeature, "FixedLenSequenceFeature": FixedLenSequenceFeature}
+
+
 def example_stage(features, name=None, line=None):
     """A parse_example stage for a dict of features."""
     if not isinstance(features, dict) or not features:
@@ -61,10 +92,11 @@ def example_stage(features, name=None, line=None):
     parsed = []
     for key, feature in features.items():
         if not hasattr(feature, "_parsed_fields"):
-            # TensorFlow's own class has the same name and attributes.
-            if type(feature).__name__ != "FixedLenFeature":
-                raise ValueError(f"feature {key!r} is a {type(feature).__name__}; FixedLenFeature is what exists")
-            feature = FixedLenFeature(feature.shape, feature.dtype, feature.default_value)
+            if type(feature).__name__ not in _CLASSES:
+                kind = type(feature).__name__
+                raise ValueError(f"feature {key!r} is a {kind}; there are FixedLenFeature and FixedLenSequenceFeature")
+            attributes = {name: getattr(feature, name) for name in feature._fields}
+            feature = _CLASSES[type(feature).__name__](**attributes)
         parsed.append(_textproto.Message(("key", key), *feature._parsed_fields(key)))
     return Stage("parse_example", [("feature", parsed)], name, line)
 
