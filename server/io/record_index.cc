@@ -205,6 +205,8 @@ Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, const Inde
     if (!absl::IsNotFound(index.status()))
       result.rejected = absl::StrCat(index.status().message(), " (", place, ")");
   }
+  if (!options.build)
+    return absl::NotFoundError(absl::StrCat("no index that can be used (", file->path(), ")"));
   Built index = options.verify || options.on_damage == OnDamage::kSkipRecord
                     ? BuildVerified(file, options)
                     : BuildFromHeaders(*file, options);

@@ -40,7 +40,8 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
                                                            const std::vector<BatchTensor>& tensors,
                                                            uint32_t slots, std::string structure,
                                                            uint64_t variable_bytes,
-                                                           uint64_t first_step) {
+                                                           uint64_t first_step,
+                                                           const StepCount& count) {
   ring::SegmentOptions options;
   options.pipeline = pipeline;
   for (const BatchTensor& tensor : tensors) {
@@ -55,6 +56,8 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
     if (!tensor.fixed()) options.variable_bytes = variable_bytes;
   }
   options.first_step = first_step;
+  options.num_steps = count.steps;
+  options.uncounted = count.why_not;
   options.slots = slots;
   options.slots_max = kMaxSlots;
   options.structure = std::move(structure);
