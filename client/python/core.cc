@@ -247,8 +247,7 @@ NB_MODULE(_core, m) {
       .def(
           "__exit__", [](Loader& self, nb::handle, nb::handle, nb::handle) { self.Close(); },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
-      .def("__len__",
-           &Loader::Length,
+      .def("__len__", &Loader::Length,
            "The steps of the whole stream, from step 0 to its end, wherever this loader begins. "
            "TypeError where they are not known, with the reason: the stream has no end, its files "
            "have no index (`penstock index`), or only reading tells.")

@@ -7,7 +7,11 @@
 namespace penstock {
 
 FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building)
-    : files_(files), manifest_(manifest), building_(building), open_(manifest.size()), indices_(manifest.size()) {}
+    : files_(files),
+      manifest_(manifest),
+      building_(building),
+      open_(manifest.size()),
+      indices_(manifest.size()) {}
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
   {

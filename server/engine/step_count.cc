@@ -16,15 +16,15 @@ StepCount CountSteps(const Plan& plan) {
   Front front(built, files, store, reads, damage, cancelled);
   const std::optional<uint64_t> count = front.Count();
   StepCount result;
-  if (count == OrderOp::kEndless) {
+  if (count == OrderOp::kEndless || plan.endless()) {
     result.why_not = "the stream has no end (`repeat` without count)";
   } else if (count) {
     result.steps = count;
   } else if (const std::string missing = files.MissingIndex(); !missing.empty()) {
-    result.why_not =
-        absl::StrCat("the records have not been counted: `penstock index` of the pipeline's files "
-                     "does, before it is created; there is no index of ",
-                     missing.substr(missing.rfind('/') + 1));
+    result.why_not = absl::StrCat(
+        "the records have not been counted: `penstock index` of the pipeline's files "
+        "does, before it is created; there is no index of ",
+        missing.substr(missing.rfind('/') + 1));
   } else {
     result.why_not =
         "only reading tells: its files are compressed, text or of fixed-length records, or the "

@@ -233,6 +233,7 @@ def length(remote, daemon, spec, *options):
 
 def test_the_length_of_a_stream_is_the_number_of_its_steps(remote, daemon, counter, tmp_path):
     spec = counter(more="stage { repeat { count: 3 } }")
+    assert remote("index", tmp_path / "counter.tfrecord").code == 0
     steps, taken = length(remote, daemon, spec)
     assert steps == taken > 0
     # A stream that goes on from a cursor has the same length, and fewer steps left.
@@ -261,3 +262,18 @@ def test_why_a_stream_has_no_length_is_said(remote, daemon, counter, tmp_path):
     assert "penstock index" in why(records)
     assert remote("index", f"{tmp_path}/chess/*").code == 0
     assert length(remote, daemon, records) == (43, 43)
+
+
+def test_a_cursor_of_other_work_ops_is_taken_on_request(penstock_command, tmp_path):
+    spec = tmp_path / "work.textproto"
+
+    def write(factor):
+        spec.write_text(f"stage {{ range {{ stop: 20 }} }} stage {{ map {{ out: 'x = value * {factor}' }} }} stage {{ batch {{ batch_size: 4 }} }}")
+
+    write(2)
+    assert penstock_command("run", spec, "--steps", 2, "--cursor-out", "two").code == 0
+    write(3)
+    refused = penstock_command("run", spec, "--resume", "two")
+    assert refused.code == 1 and "FAILED_PRECONDITION" in refused.err and "--allow-changed-work" in refused.err, refused
+    taken = lines(penstock_command("run", spec, "--resume", "two", "--allow-changed-work"))
+    assert taken == lines(penstock_command("run", spec))[2:]

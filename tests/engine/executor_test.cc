@@ -206,16 +206,16 @@ TEST_CASE("A file that changed since the plan was made is refused") {
   CHECK(result.batches.empty());
 }
 
-TEST_CASE("fault 24: a file that is cut while it is open is an error that SKIP_SHARD does not skip") {
+TEST_CASE(
+    "fault 24: a file that is cut while it is open is an error that SKIP_SHARD does not skip") {
   for (const char* compression : {"", "GZIP"}) {
     INFO(compression);
     std::string bytes;
     for (int64_t n = 0; n < 200; ++n) bytes += Frame(MakeRecord(n, 1000 + n % 7));
     if (*compression != '\0') bytes = Gzip(bytes);
     uint64_t cut_at = ~uint64_t{0};
-    FaultyFiles files({{"a", bytes}}, [&cut_at](uint64_t call) {
-      return ReadFault{.truncate = call == cut_at};
-    });
+    FaultyFiles files({{"a", bytes}},
+                      [&cut_at](uint64_t call) { return ReadFault{.truncate = call == cut_at}; });
     const auto plan = PlanText(
         absl::StrCat("stage { tfrecord { files: 'a' compression: '", compression,
                      "' damage { on_damage: SKIP_SHARD } } } stage { batch { batch_size: 10 } }"),

@@ -28,13 +28,17 @@ using namespace penstock;
 
 constexpr char kMagic[] = "PNSC";
 constexpr uint64_t kSteps = 4;
-constexpr int kParts = 3000;  // of the work of a resumed pipeline; a front that never returns is libFuzzer's to find
+constexpr int kParts =
+    3000;  // of the work of a resumed pipeline; a front that never returns is libFuzzer's to find
 
 const char* const kPipelines[] = {
-    "tfrecord { files: '/proc/none/*' cycle_length: 2 block_length: 3 } | shuffle { buffer_size: 7 seed: 1 } "
+    "tfrecord { files: '/proc/none/*' cycle_length: 2 block_length: 3 } | shuffle { buffer_size: 7 "
+    "seed: 1 } "
     "| repeat { count: 3 } | batch { batch_size: 4 }",
-    "tfrecord { files: '/proc/none/*' } | shuffle { global: true seed: 2 } | enumerate {} | shard { num_shards: 3 index: 1 } | repeat {}",
-    "range { stop: 40 } | concatenate { (| range { stop: 9 } |) } | zip { (| range { stop: 90 } | skip { count: 3 } |) } | take { count: 30 } | repeat {} "
+    "tfrecord { files: '/proc/none/*' } | shuffle { global: true seed: 2 } | enumerate {} | shard "
+    "{ num_shards: 3 index: 1 } | repeat {}",
+    "range { stop: 40 } | concatenate { (| range { stop: 9 } |) } | zip { (| range { stop: 90 } | "
+    "skip { count: 3 } |) } | take { count: 30 } | repeat {} "
     "| shuffle { buffer_size: 5 seed: 3 } | batch { batch_size: 6 }",
 };
 

@@ -379,7 +379,8 @@ TEST_CASE("fault 62: offsets beyond 2^32 and up to 2^63 do not wrap") {
 
 TEST_CASE("fault 62: a length that would lead beyond 2^63 or 2^64 is an error at its offset") {
   constexpr uint64_t kEnd = (uint64_t{1} << 63) - 1;
-  for (const uint64_t length : {uint64_t{100}, kMaxRecordBytes, uint64_t{1} << 62, kEnd, ~uint64_t{0}}) {
+  for (const uint64_t length :
+       {uint64_t{100}, kMaxRecordBytes, uint64_t{1} << 62, kEnd, ~uint64_t{0}}) {
     INFO("length " << length);
     const std::string bytes = Frame("first") + Header(length) + "short";
     Sparse file(kEnd - bytes.size(), bytes);

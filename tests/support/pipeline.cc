@@ -153,9 +153,9 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const Run
   executor_options.workers = options.workers;
   executor_options.worker_nice = 0;
   if (!options.cursor.empty()) {
-    absl::StatusOr<ResumePoint> start = ReadCursor(
-        options.cursor, *fingerprint,
-        options.allow_changed_work ? ChangedWork::kAllow : ChangedWork::kRefuse);
+    absl::StatusOr<ResumePoint> start =
+        ReadCursor(options.cursor, *fingerprint,
+                   options.allow_changed_work ? ChangedWork::kAllow : ChangedWork::kRefuse);
     if (!start.ok()) return start.status();
     executor_options.start = *std::move(start);
   }
