@@ -59,7 +59,7 @@ TEST_CASE("an endless repeat of which nothing is repeated has no elements") {
   const char kSpec[] =
       "range { stop: 5 } | repeat {} | repeat { count: 0 } | concatenate { (| range { stop: 40 } "
       "|) "
-      "} | shuffle { buffer_size: 8 seed: 1 } | batch { batch_size: 10 }";
+      "} | shuffle { buffer_size: 8 seed: 1 } | batch { batch_size: 12 }";
   const RunResult whole = Run(Stages(kSpec));
   REQUIRE(whole.batches.size() == 4);
   const RunResult rest = Run(Stages(kSpec), whole.batches[2].info.cursor);
