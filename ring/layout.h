@@ -100,6 +100,7 @@ inline constexpr uint32_t kMaxNameBytes = 128;
 inline constexpr uint32_t kMaxCursorBytes = 1024;
 inline constexpr uint32_t kMaxMessageBytes = 1024;
 inline constexpr uint32_t kMaxStructureBytes = 64 << 10;
+inline constexpr uint32_t kMaxUncountedBytes = 256;
 inline constexpr uint32_t kMaxParts = 4;
 inline constexpr uint32_t kMaxRaggedRank = 3;
 
@@ -148,7 +149,8 @@ inline constexpr uint64_t kNeverStops = UINT64_MAX;
 //   448   slots, consumers, lease_share     written when a consumer comes or goes
 //   512   end_message
 //   1536  variable_offset, variable_bytes │ structure_offset, structure_bytes
-//   1568  zeros
+//   1568  num_steps_plus_1 │ uncounted_bytes │ zeros │ uncounted[256]
+//   1840  zeros
 struct SegmentHeader {
   uint64_t magic;
   uint32_t abi_version;
@@ -208,7 +210,14 @@ struct SegmentHeader {
   uint64_t variable_bytes;
   uint64_t structure_offset;
   uint64_t structure_bytes;
-  uint8_t reserved_5[kPageBytes - 1568];
+  // The steps of the whole stream, from step 0 to its end, plus 1; 0 where nobody has counted them, and
+  // then `uncounted` is a sentence that says why. A peer that does not know these fields reads and
+  // writes zeros.
+  uint64_t num_steps_plus_1;
+  uint32_t uncounted_bytes;
+  uint32_t reserved_6;
+  char uncounted[kMaxUncountedBytes];
+  uint8_t reserved_5[kPageBytes - 1840];
 };
 
 // One tensor of every batch.
@@ -342,6 +351,10 @@ static_assert(offsetof(SegmentHeader, variable_offset) == 1536);
 static_assert(offsetof(SegmentHeader, variable_bytes) == 1544);
 static_assert(offsetof(SegmentHeader, structure_offset) == 1552);
 static_assert(offsetof(SegmentHeader, structure_bytes) == 1560);
+static_assert(offsetof(SegmentHeader, num_steps_plus_1) == 1568);
+static_assert(offsetof(SegmentHeader, uncounted_bytes) == 1576);
+static_assert(offsetof(SegmentHeader, uncounted) == 1584);
+static_assert(offsetof(SegmentHeader, reserved_5) == 1840);
 
 static_assert(sizeof(TensorEntry) == 320);
 static_assert(offsetof(TensorEntry, name_bytes) == 0);

@@ -109,6 +109,13 @@ Status Reader::Map(const Mapped& mapped) {
   ring_mask_ = head.ring_entries - 1;
   structure_.assign(reinterpret_cast<const char*>(segment_ + head.structure_offset),
                     head.structure_bytes);
+  if (head.num_steps_plus_1 > 0) {
+    num_steps_ = head.num_steps_plus_1 - 1;
+  } else if (head.uncounted_bytes > 0) {
+    uncounted_.assign(head.uncounted, head.uncounted_bytes);
+  } else {
+    uncounted_ = "the daemon does not tell";
+  }
   const auto* entries = reinterpret_cast<const TensorEntry*>(segment_ + head.tensor_table_offset);
   tensors_.assign(entries, entries + head.num_tensors);
   return CheckTensors();
@@ -142,7 +149,8 @@ Status Reader::CheckSegment(uint64_t file_bytes) const {
   if (head.segment_bytes != file_bytes || head.num_tensors > kMaxTensors ||
       head.slots_max > kMaxSlots || head.ring_entries < head.slots_max ||
       (head.ring_entries & (head.ring_entries - 1)) != 0 || head.pipeline_bytes > kMaxNameBytes ||
-      head.structure_bytes > kMaxStructureBytes || head.variable_offset > head.slot_stride ||
+      head.structure_bytes > kMaxStructureBytes || head.uncounted_bytes > kMaxUncountedBytes ||
+      head.variable_offset > head.slot_stride ||
       head.variable_bytes > head.slot_stride - head.variable_offset) {
     return Malformed("its sizes do not fit together");
   }

@@ -104,6 +104,10 @@ class Reader {
   std::string_view pipeline() const;
   // The text that layout.h describes; empty for a flat dict.
   const std::string& structure() const { return structure_; }
+  // The steps of the whole stream, wherever this consumer begins; where they are not known,
+  // `uncounted` says why.
+  std::optional<uint64_t> num_steps() const { return num_steps_; }
+  const std::string& uncounted() const { return uncounted_; }
   uint32_t slots_max() const { return slots_max_; }
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
   uint64_t published() const;
@@ -146,6 +150,8 @@ class Reader {
   uint32_t slots_max_ = 0;
   uint64_t ring_mask_ = 0;
   std::string structure_;
+  std::optional<uint64_t> num_steps_;
+  std::string uncounted_;
   std::vector<TensorEntry> tensors_;
   uint32_t consumer_ = 0;
   uint32_t index_ = 0;

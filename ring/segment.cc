@@ -92,6 +92,13 @@ void Segment::FillIn(const SegmentOptions& options) {
   head.structure_offset = plan_.structure_offset;
   head.structure_bytes = plan_.structure_bytes;
   std::memcpy(At<char>(plan_.structure_offset), options.structure.data(), options.structure.size());
+  if (options.num_steps) {
+    head.num_steps_plus_1 = *options.num_steps + 1;
+  } else {
+    head.uncounted_bytes =
+        static_cast<uint32_t>(std::min<size_t>(options.uncounted.size(), kMaxUncountedBytes));
+    std::memcpy(head.uncounted, options.uncounted.data(), head.uncounted_bytes);
+  }
   std::memcpy(head.pipeline, options.pipeline.data(), options.pipeline.size());
   head.slots.store(options.slots, std::memory_order_relaxed);
   head.published.store(options.first_step, std::memory_order_relaxed);

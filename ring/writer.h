@@ -42,6 +42,10 @@ struct SegmentOptions {
   // A slot's memory for all tensors that are not fixed, with 64 spare bytes behind each part.
   uint64_t variable_bytes = 0;
   std::string structure;  // as layout.h says; empty: a flat dict
+  // The steps of the whole stream; where they are not known, why: at most kMaxUncountedBytes are
+  // kept.
+  std::optional<uint64_t> num_steps = std::nullopt;
+  std::string uncounted = "";
 };
 
 struct PublishInfo {

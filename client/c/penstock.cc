@@ -291,6 +291,17 @@ const char* penstock_structure(const penstock_loader* loader) {
   return loader->reader->structure().c_str();
 }
 
+int penstock_num_steps(const penstock_loader* loader, uint64_t* steps) {
+  last_error.clear();
+  const std::optional<uint64_t> known = loader->reader->num_steps();
+  if (!known) {
+    return Fail({Code::kFailedPrecondition,
+                 "the length of this stream is not known: " + loader->reader->uncounted()});
+  }
+  *steps = *known;
+  return PENSTOCK_OK;
+}
+
 uint64_t penstock_batch_step(const penstock_batch* batch) { return batch->lease.step; }
 uint64_t penstock_batch_epoch(const penstock_batch* batch) { return batch->lease.epoch; }
 uint32_t penstock_batch_rows(const penstock_batch* batch) { return batch->lease.rows; }

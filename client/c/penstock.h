@@ -161,6 +161,11 @@ PENSTOCK_API const penstock_tensor* penstock_tensor_info(const penstock_loader* 
  * tuple, an object a dict; {"x":null,"y":[null,null]}. "" is a flat dict of all tensors by name. */
 PENSTOCK_API const char* penstock_structure(const penstock_loader* loader);
 
+/* The steps of the whole stream, from step 0 to its end, wherever this loader begins: PENSTOCK_OK,
+ * or PENSTOCK_FAILED_PRECONDITION where they are not known, and penstock_last_error says why: the
+ * stream has no end, its files have no index yet (`penstock index`), or only values decide. */
+PENSTOCK_API int penstock_num_steps(const penstock_loader* loader, uint64_t* steps);
+
 PENSTOCK_API uint64_t penstock_batch_step(const penstock_batch* batch);
 PENSTOCK_API uint64_t penstock_batch_epoch(const penstock_batch* batch); /* of its first row */
 PENSTOCK_API uint32_t penstock_batch_rows(const penstock_batch* batch);

@@ -235,6 +235,14 @@ class Loader {
   // How the tensors make up an element, as JSON; empty for a flat dict. See penstock_structure.
   std::string_view structure() const { return penstock_structure(loader_); }
 
+  // The steps of the whole stream, wherever this loader begins; nullopt where they are not known.
+  // See penstock_num_steps.
+  std::optional<uint64_t> num_steps() const {
+    uint64_t steps = 0;
+    if (penstock_num_steps(loader_, &steps) != PENSTOCK_OK) return std::nullopt;
+    return steps;
+  }
+
   penstock_stats stats() const {
     penstock_stats stats;
     penstock_get_stats(loader_, &stats);

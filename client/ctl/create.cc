@@ -16,6 +16,7 @@ namespace {
 struct CreateArguments {
   SpecArguments spec;
   std::string resume;
+  bool allow_changed_work = false;
 };
 
 absl::Status Create(const std::string& socket, const CreateArguments& arguments) {
@@ -29,7 +30,7 @@ absl::Status Create(const std::string& socket, const CreateArguments& arguments)
   }
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
-  const auto pipeline = daemon->Create(*source, cursor);
+  const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
   if (!pipeline.ok()) return pipeline.status();
   std::printf("created %s: %s a batch, %u slots\n%s", pipeline->name().c_str(),
               ByteCount(pipeline->slot_bytes()).c_str(), pipeline->slots(),
@@ -47,6 +48,8 @@ void AddCreate(CommandLine& line) {
   command->add_option("--resume", arguments->resume,
                       "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
                       "run's --cursor-out): steps go on behind it");
+  command->add_flag("--allow-changed-work", arguments->allow_changed_work,
+                    "Take the cursor although work ops (map, parse_example) have changed since");
   command->callback(
       [&line, arguments] { line.exit_code = Report("create", Create(line.socket, *arguments)); });
 }

@@ -53,10 +53,12 @@ absl::Status DaemonConnection::FromGrpc(const grpc::Status& status) const {
 }
 
 absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::SpecSource& source,
-                                                      const std::string& cursor) {
+                                                      const std::string& cursor,
+                                                      bool allow_changed_work) {
   grpc::ClientContext context;
   v1::CreatePipelineRequest request;
   request.set_cursor(cursor);
+  request.set_allow_changed_work(allow_changed_work);
   v1::CreatePipelineResponse response;
   *request.mutable_source() = source;
   const absl::Status status = FromGrpc(stub_->CreatePipeline(&context, request, &response));

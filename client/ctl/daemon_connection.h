@@ -27,7 +27,8 @@ class DaemonConnection {
   const std::string& socket() const { return socket_; }
   bool is_private() const { return daemon_ != nullptr; }
 
-  absl::StatusOr<v1::Pipeline> Create(const v1::SpecSource& source, const std::string& cursor = "");
+  absl::StatusOr<v1::Pipeline> Create(const v1::SpecSource& source, const std::string& cursor = "",
+                                      bool allow_changed_work = false);
   absl::StatusOr<v1::ValidatePipelineResponse> Validate(const v1::SpecSource& source);
   absl::StatusOr<v1::ListPipelinesResponse> List();
   absl::StatusOr<v1::Pipeline> Get(const std::string& name);

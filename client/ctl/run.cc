@@ -27,6 +27,7 @@ struct RunArguments {
   std::string out;
   std::string cursor_out;
   std::string resume;
+  bool allow_changed_work = false;
 };
 
 absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
@@ -98,7 +99,7 @@ int Run(const std::string& socket, const RunArguments& arguments) {
     cursor = *std::move(read);
   }
   ChooseName(&*source);
-  const auto pipeline = daemon->Create(*source, cursor);
+  const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
   if (!pipeline.ok()) return Report("run", pipeline.status());
   const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);
   if (const auto skipped = daemon->Skipped(pipeline->name()); skipped.ok())
@@ -127,6 +128,8 @@ void AddRun(CommandLine& line) {
                       "File for the cursor behind the last batch taken: where --resume goes on");
   command->add_option("--resume", arguments->resume,
                       "Cursor of the same spec and files: steps go on behind it");
+  command->add_flag("--allow-changed-work", arguments->allow_changed_work,
+                    "Take the cursor although work ops (map, parse_example) have changed since");
   command->callback([&line, arguments] { line.exit_code = Run(line.socket, *arguments); });
 }
 

@@ -126,6 +126,16 @@ class Loader {
     return out;
   }
 
+  size_t Length() const {
+    if (loader_ == nullptr) ThrowError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
+    uint64_t steps = 0;
+    if (penstock_num_steps(loader_, &steps) != PENSTOCK_OK) {
+      PyErr_SetString(PyExc_TypeError, penstock_last_error());
+      throw nb::python_error();
+    }
+    return steps;
+  }
+
   nb::dict StateDict() const {
     nb::dict out;
     out["cursor"] = cursor();
@@ -240,13 +250,10 @@ NB_MODULE(_core, m) {
       .def(
           "__exit__", [](Loader& self, nb::handle, nb::handle, nb::handle) { self.Close(); },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
-      .def("__len__",
-           [](Loader&) -> size_t {
-             PyErr_SetString(PyExc_TypeError,
-                             "the length of this stream is not known; iterate over it, and use "
-                             "take in the spec to bound it");
-             throw nb::python_error();
-           })
+      .def("__len__", &Loader::Length,
+           "The steps of the whole stream, from step 0 to its end, wherever this loader begins. "
+           "TypeError where they are not known, with the reason: the stream has no end, its files "
+           "have no index (`penstock index`), or only reading tells.")
       // An object with a length is false when that is zero.
       .def("__bool__", [](Loader&) { return true; })
       .def_prop_ro("step", &Loader::step, "The step of the batch taken last; see state_dict.")

@@ -49,6 +49,23 @@ absl::StatusOr<uint32_t> CrcOf(RandomAccessFile& file, uint64_t offset, uint64_t
   return Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), *read);
 }
 
+// Left out where a file that can have an index has none.
+void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  FileTable files(plan.files(), plan.manifest(), IndexBuilding::kNever);
+  Hash counts;
+  bool any = false;
+  for (uint32_t i = 0; i < plan.manifest().size(); ++i) {
+    if (!plan.manifest()[i].plain_tfrecord) continue;
+    auto index = files.Index(i, OnDamage::kFail);
+    // One that leaves out damage counts for a pipeline that skips it.
+    if (!index.ok()) index = files.Index(i, OnDamage::kSkipRecord);
+    if (!index.ok()) return;
+    counts.Add((*index)->size());
+    any = true;
+  }
+  if (any) fingerprint->set_counts(counts.value());
+}
+
 absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   Hash names, sizes, ends;
   for (const FileRange& source : plan.sources()) names.Add(source.count);
@@ -69,6 +86,7 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   fingerprint->set_names(names.value());
   fingerprint->set_sizes(sizes.value());
   fingerprint->set_ends(ends.value());
+  AddCounts(plan, fingerprint);
   return absl::OkStatus();
 }
 
@@ -170,7 +188,8 @@ absl::StatusOr<std::string> CursorMaker::Make(uint64_t step, const Position& pos
       kMaxCursorBytes, " bytes, for ", position.counters().size(), " counters of its ops"));
 }
 
-absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected) {
+absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
+                                       ChangedWork changed_work) {
   if (bytes.size() > kMaxCursorBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "not a cursor: longer than one may be: ", bytes.size(), " > ", kMaxCursorBytes, " bytes"));
@@ -208,15 +227,25 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
   if (found.sizes() != expected.sizes()) return differs("its files have other sizes");
   if (found.ends() != expected.ends())
     return differs("its files have the same sizes but begin or end with other bytes");
-  if (found.work() != expected.work()) {
-    return differs("its work ops (map, parse_example) or their options differ");
+  if (found.counts() != 0 && expected.counts() != 0 && found.counts() != expected.counts())
+    return differs("its files have another number of records, as their indices say");
+  const bool other_work = found.work() != expected.work();
+  if (other_work && changed_work == ChangedWork::kRefuse) {
+    return differs(
+        "its work ops (map, parse_example) or their options differ; with --allow-changed-work the "
+        "records go on in their order, with other values");
   }
   ResumePoint point;
   point.step = cursor.step();
+  if (other_work) {
+    point.notice = absl::StrCat("the work ops changed since the cursor was made: from step ",
+                                point.step, " on values differ from those of its stream");
+  }
   point.position = Position({cursor.position().begin(), cursor.position().end()});
   if (cursor.release() != kRelease) {
-    point.notice = absl::StrCat("the cursor was made by release ", cursor.release(), ", this is ",
-                                kRelease, ": equal bytes are promised within one release");
+    absl::StrAppend(&point.notice, point.notice.empty() ? "" : "; ",
+                    "the cursor was made by release ", cursor.release(), ", this is ", kRelease,
+                    ": equal bytes are promised within one release");
   }
   return point;
 }

@@ -2,7 +2,7 @@
 //
 // Threads:  functions without state; a CursorMaker is constant after construction.
 // Limits:   a cursor is at most 1,024 bytes; a stream whose positions are longer fails at its first step.
-// Cost:     Fingerprint() reads 8 KiB of each file.
+// Cost:     Fingerprint() reads 8 KiB of each file, and its index where there is one.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,9 @@ struct ResumePoint {
 
 // Decodes a cursor and compares it with the plan. InvalidArgument for bytes that are no cursor; FailedPrecondition for one of
 // another stream, with what differs.
-absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected);
+// With kAllow, other work ops are no other stream; the notice says so then.
+enum class ChangedWork : uint8_t { kRefuse, kAllow };
+absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
+                                       ChangedWork changed_work = ChangedWork::kRefuse);
 
 }  // namespace penstock

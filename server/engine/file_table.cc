@@ -7,8 +7,12 @@
 
 namespace penstock {
 
-FileTable::FileTable(FileSystem& files, const Manifest& manifest)
-    : files_(files), manifest_(manifest), open_(manifest.size()), indices_(manifest.size()) {}
+FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building)
+    : files_(files),
+      manifest_(manifest),
+      building_(building),
+      open_(manifest.size()),
+      indices_(manifest.size()) {}
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
   {
@@ -52,9 +56,14 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t fil
   IndexOptions options;
   options.cache_dir = CacheFolder("index");
   options.on_damage = on_damage;
+  options.build = building_ == IndexBuilding::kWhenAsked;
   absl::StatusOr<std::shared_ptr<const RecordIndex>> index = LoadOrBuildIndex(*handle, options);
-  if (!index.ok()) return index.status();
   std::lock_guard<std::mutex> lock(mutex_);
+  if (!index.ok()) {
+    if (absl::IsNotFound(index.status()) && missing_index_.empty())
+      missing_index_ = (*handle)->path();
+    return index.status();
+  }
   if (!indices_[file]) indices_[file] = *std::move(index);
   return indices_[file];
 }

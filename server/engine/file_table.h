@@ -35,11 +35,15 @@ struct FileRange {
   uint32_t count = 0;
 };
 
+// What is done where a file has no index yet.
+enum class IndexBuilding : uint8_t { kWhenAsked, kNever };
+
 class FileTable {
  public:
   static constexpr size_t kMaxOpenFiles = 256;
 
-  FileTable(FileSystem& files, const Manifest& manifest);
+  FileTable(FileSystem& files, const Manifest& manifest,
+            IndexBuilding building = IndexBuilding::kWhenAsked);
 
   // FailedPrecondition when the file is no longer the one that the manifest lists.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
@@ -53,12 +57,20 @@ class FileTable {
   // `status` with the address of a record of the file appended.
   absl::Status WithRecordAddress(const absl::Status& status, uint32_t file, uint64_t offset);
 
+  // The first file that was asked for an index and had none; "" when there was none such.
+  std::string MissingIndex() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return missing_index_;
+  }
+
   const Manifest& manifest() const { return manifest_; }
 
  private:
   FileSystem& files_;
   const Manifest& manifest_;
-  std::mutex mutex_;
+  const IndexBuilding building_;
+  mutable std::mutex mutex_;
+  std::string missing_index_;                            // under mutex_
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
   size_t num_open_ = 0;                                  // under mutex_
   std::vector<std::shared_ptr<const RecordIndex>>

@@ -39,6 +39,9 @@ class Front {
   // Why Assemble() returned kFailed.
   absl::Status status() const;
 
+  // The steps of the stream, or OrderOp::kEndless, where they are known without running it.
+  std::optional<uint64_t> Count() { return last_->Count(); }
+
   // The step's records are no longer needed.
   void Release(Step* step);
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/io/damage.h"
 #include "server/io/crc32c.h"
+#include "server/io/damage.h"
 #include "server/io/deflate_stream.h"
 #include "server/io/zstd_stream.h"
 
@@ -35,8 +35,8 @@ class PlainStream final : public ByteStream {
     offset_ += *count;
     if (*count == 0) {
       return FileShrunkError(absl::StrCat("the file became shorter than its ", file_->size(),
-                                              " bytes while it was read (", file_->path(),
-                                              ", offset ", offset_, ")"));
+                                          " bytes while it was read (", file_->path(), ", offset ",
+                                          offset_, ")"));
     }
     if (offset_ < file_->size()) file_->WillNeed(offset_, out.size());
     return *count;

@@ -21,8 +21,8 @@ absl::Status CompressedInput::Ensure(size_t bytes) {
   if (!count.ok()) return count.status();
   if (*count < want) {
     return FileShrunkError(absl::StrCat("the file became shorter than its ", file_->size(),
-                                            " bytes while it was read (", file_->path(),
-                                            ", offset ", next_read_ + *count, ")"));
+                                        " bytes while it was read (", file_->path(), ", offset ",
+                                        next_read_ + *count, ")"));
   }
   end_ += want;
   next_read_ += want;

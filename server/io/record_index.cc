@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/io/damage.h"
 #include "absl/strings/str_format.h"
+#include "server/io/damage.h"
 #include "server/io/index_file.h"
 #include "server/io/record_stream.h"
 #include "server/io/tfrecord_frame.h"
@@ -89,7 +89,7 @@ Built BuildFromHeaders(RandomAccessFile& file, const IndexOptions& options) {
       piece_bytes = *count;
       if (piece_bytes < need) {
         return FileShrunkError(absl::StrCat("the file became shorter than its ", size,
-                                                " bytes while it was read (", file.path(), ")"));
+                                            " bytes while it was read (", file.path(), ")"));
       }
       progress.At(offset);
     }
@@ -205,6 +205,8 @@ Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, const Inde
     if (!absl::IsNotFound(index.status()))
       result.rejected = absl::StrCat(index.status().message(), " (", place, ")");
   }
+  if (!options.build)
+    return absl::NotFoundError(absl::StrCat("no index that can be used (", file->path(), ")"));
   Built index = options.verify || options.on_damage == OnDamage::kSkipRecord
                     ? BuildVerified(file, options)
                     : BuildFromHeaders(*file, options);

@@ -77,6 +77,8 @@ struct IndexOptions {
   OnDamage on_damage = OnDamage::kFail;
   // Called now and then with the bytes that are done, of file.size().
   std::function<void(uint64_t bytes)> progress;
+  // False: what is not there is NotFound.
+  bool build = true;
   // Whether to keep what was built. Where it cannot be kept, the index is as good without.
   bool write = true;
 };

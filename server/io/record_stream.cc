@@ -286,8 +286,8 @@ void RecordStream::NextFixedLength(RecordChunk* chunk) {
 }
 
 void RecordStream::EndOfStream(RecordChunk* chunk, uint64_t offset, const absl::Status& status) {
-  const bool lost = compression_ != Compression::kNone && absl::IsDataLoss(status) &&
-                    !IsFileShrunk(status);
+  const bool lost =
+      compression_ != Compression::kNone && absl::IsDataLoss(status) && !IsFileShrunk(status);
   if (!lost || options_.on_damage == OnDamage::kFail) return Fail(chunk, offset, status, true);
   chunk->damage.push_back({offset, kDamageToTheEnd, DamageReason::kCompressedData});
   window_.Drop(window_.size());

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/io/damage.h"
 #include "server/io/byte_stream.h"
 #include "server/io/byte_window.h"
 #include "server/io/crc32c.h"
+#include "server/io/damage.h"
 #include "server/io/resynchronise.h"
 #include "server/io/tfrecord_frame.h"
 
@@ -29,7 +29,8 @@ void Fail(RecordChunk* chunk, uint64_t offset, absl::Status error) {
 }
 
 absl::Status Shrunk(const RandomAccessFile& file) {
-  return FileShrunkError(absl::StrCat("the file became shorter than its ", file.size(), " bytes while it was read"));
+  return FileShrunkError(
+      absl::StrCat("the file became shorter than its ", file.size(), " bytes while it was read"));
 }
 
 // Ends the chunk at damage that begins at `offset`: with an error, or behind it.
@@ -230,9 +231,8 @@ uint64_t RecordOrdinal(RandomAccessFile& file, uint64_t offset) {
 }
 
 absl::Status WithAddress(const absl::Status& status, RandomAccessFile& file, uint64_t offset) {
-  return WithMessage(status,
-                      absl::StrCat(status.message(), " (", file.path(), ", record ",
-                                   RecordOrdinal(file, offset), ", offset ", offset, ")"));
+  return WithMessage(status, absl::StrCat(status.message(), " (", file.path(), ", record ",
+                                          RecordOrdinal(file, offset), ", offset ", offset, ")"));
 }
 
 }  // namespace penstock

@@ -90,6 +90,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
 
 absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpec& spec,
                                                            std::string_view cursor,
+                                                           ChangedWork changed_work,
                                                            const v1::WorkerDefaults& defaults,
                                                            FileSystem& files) {
   absl::Status status = CheckPipelineName(spec.name());
@@ -103,7 +104,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(plan);
   if (!fingerprint.ok()) return fingerprint.status();
   if (!cursor.empty()) {
-    absl::StatusOr<ResumePoint> start = ReadCursor(cursor, *fingerprint);
+    absl::StatusOr<ResumePoint> start = ReadCursor(cursor, *fingerprint, changed_work);
     if (!start.ok()) return start.status();
     if (!start->notice.empty()) spdlog::warn("pipeline {}: {}", spec.name(), start->notice);
     options.start = *std::move(start);
@@ -111,7 +112,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   options.fingerprint = *std::move(fingerprint);
   absl::StatusOr<std::unique_ptr<RingSink>> sink =
       RingSink::Create(spec.name(), plan.tensors(), checked->slots, plan.structure(),
-                       plan.variable_bytes(), options.start.step);
+                       plan.variable_bytes(), options.start.step, CountSteps(plan));
   if (!sink.ok()) return sink.status();
 
   std::shared_ptr<Pipeline> pipeline(new Pipeline(*std::move(checked), *std::move(sink)));

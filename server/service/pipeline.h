@@ -22,6 +22,7 @@
 #include "penstock/v1/server.pb.h"
 #include "ring/writer.h"
 #include "server/base/file.h"
+#include "server/engine/cursor.h"
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
 #include "server/service/ring_sink.h"
@@ -49,6 +50,7 @@ class Pipeline {
   // Production starts at once.
   static absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                           std::string_view cursor,
+                                                          ChangedWork changed_work,
                                                           const v1::WorkerDefaults& defaults,
                                                           FileSystem& files);
   ~Pipeline();

@@ -29,7 +29,9 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext*,
                                                  v1::CreatePipelineResponse* response) {
   const auto spec = ResolveSource(request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto pipeline = table_.Create(*spec, request->cursor());
+  const auto pipeline =
+      table_.Create(*spec, request->cursor(),
+                    request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse);
   if (!pipeline.ok()) return ToGrpc(pipeline.status());
   *response->mutable_pipeline() = (*pipeline)->Describe();
   return grpc::Status::OK;

@@ -11,7 +11,8 @@ namespace penstock {
 PipelineTable::~PipelineTable() { Close(absl::UnavailableError("penstockd is stopping")); }
 
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
-                                                                std::string_view cursor) {
+                                                                std::string_view cursor,
+                                                                ChangedWork changed_work) {
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   {
@@ -29,7 +30,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     pipelines_[spec.name()] = nullptr;
   }
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
-      Pipeline::Create(spec, cursor, defaults_, files_);
+      Pipeline::Create(spec, cursor, changed_work, defaults_, files_);
   bool closed;
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -33,7 +33,8 @@ class PipelineTable {
 
   // AlreadyExists when the name is taken.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
-                                                   std::string_view cursor = {});
+                                                   std::string_view cursor = {},
+                                                   ChangedWork changed_work = ChangedWork::kRefuse);
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec) const;
 
   // NotFound names what there is.

@@ -36,11 +36,9 @@ uint32_t DefaultSlots(uint64_t slot_bytes) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(fitting, kMinSlots, kMaxDefaultSlots));
 }
 
-absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pipeline,
-                                                           const std::vector<BatchTensor>& tensors,
-                                                           uint32_t slots, std::string structure,
-                                                           uint64_t variable_bytes,
-                                                           uint64_t first_step) {
+absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
+    const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
+    std::string structure, uint64_t variable_bytes, uint64_t first_step, const StepCount& count) {
   ring::SegmentOptions options;
   options.pipeline = pipeline;
   for (const BatchTensor& tensor : tensors) {
@@ -55,6 +53,8 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
     if (!tensor.fixed()) options.variable_bytes = variable_bytes;
   }
   options.first_step = first_step;
+  options.num_steps = count.steps;
+  options.uncounted = count.why_not;
   options.slots = slots;
   options.slots_max = kMaxSlots;
   options.structure = std::move(structure);

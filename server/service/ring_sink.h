@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "ring/writer.h"
 #include "server/engine/batch_sink.h"
+#include "server/engine/step_count.h"
 
 namespace penstock {
 
@@ -34,12 +35,12 @@ class RingSink : public BatchSink {
  public:
   // `structure`: how the tensors make up an element, as ring/layout.h says; empty for a flat dict.
   // `variable_bytes`: a slot's memory for all tensors that are not fixed; unused when all are.
-  // `first_step`: the number of the first step that will be published. ResourceExhausted, with the
-  // figures, when the memory is not there.
+  // `first_step`: the number of the first step that will be published. `count`: what consumers are
+  // told of the stream's length. ResourceExhausted, with the figures, when the memory is not there.
   static absl::StatusOr<std::unique_ptr<RingSink>> Create(
       const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
       std::string structure = "", uint64_t variable_bytes = kDefaultVariableBytes,
-      uint64_t first_step = 0);
+      uint64_t first_step = 0, const StepCount& count = {});
 
   bool TryClaim(ClaimedSlot* slot) override;
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override;

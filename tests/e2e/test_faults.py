@@ -286,6 +286,24 @@ def test_fault_23_a_shard_replaced_by_another_of_the_same_size_is_an_error(waiti
     assert rows == ALL[5:2000]
 
 
+def test_fault_25_what_a_shard_grows_by_while_it_is_open_is_not_read(waiting, tmp_path):
+    loader = waiting()
+    with open(tmp_path / "0.tfrecord", "ab") as shard:
+        shard.write(b"".join(frames(7_000_000, 50)) + b"and a part of a")
+    rows, error = taken(loader)
+    assert error is None
+    assert rows == ALL[5:]
+
+
+def test_fault_25_a_shard_that_has_grown_before_it_is_opened_is_an_error(waiting, tmp_path):
+    loader = waiting()
+    with open(tmp_path / "2.tfrecord", "ab") as shard:
+        shard.write(b"".join(frames(7_000_000, 50)))
+    rows, error = taken(loader)
+    assert isinstance(error, penstock.FailedPreconditionError) and "2.tfrecord" in str(error), error
+    assert rows == ALL[5:2000]
+
+
 def test_fault_24_a_shard_truncated_while_it_is_read_is_an_error(waiting, remote, tmp_path):
     loader = waiting()
     os.truncate(tmp_path / "0.tfrecord", 3_000_000)

@@ -219,3 +219,61 @@ def test_no_cursor_is_written_where_there_was_no_batch(penstock_command, tmp_pat
     result = penstock_command("run", counter(more="stage { skip { count: 99 } }"), "--cursor-out", "cursor")
     refuse(result, "OUT_OF_RANGE", "no batch")
     assert not (tmp_path / "cursor").exists()
+
+
+def length(remote, daemon, spec, *options):
+    assert remote("create", spec, "--name", "counted", *options).code == 0
+    try:
+        with penstock.attach("counted", socket=str(daemon.socket)) as loader:
+            assert loader  # whatever its length
+            return len(loader), sum(1 for _ in loader)
+    finally:
+        remote("delete", "counted")
+
+
+def test_the_length_of_a_stream_is_the_number_of_its_steps(remote, daemon, counter, tmp_path):
+    spec = counter(more="stage { repeat { count: 3 } }")
+    assert remote("index", tmp_path / "counter.tfrecord").code == 0
+    steps, taken = length(remote, daemon, spec)
+    assert steps == taken > 0
+    # A stream that goes on from a cursor has the same length, and fewer steps left.
+    run = remote("run", spec, "--steps", 2, "--cursor-out", "two")
+    assert run.code == 0, run
+    assert length(remote, daemon, spec, "--resume", "two") == (steps, steps - 2)
+
+
+def test_why_a_stream_has_no_length_is_said(remote, daemon, counter, tmp_path):
+    def why(spec):
+        assert remote("create", spec, "--name", "uncounted").code == 0
+        with penstock.attach("uncounted", socket=str(daemon.socket)) as loader:
+            with pytest.raises(TypeError) as error:
+                len(loader)
+        assert remote("delete", "uncounted").code == 0
+        return str(error.value)
+
+    assert "no end" in why(counter(more="stage { repeat {} }"))
+    (tmp_path / "lines.txt").write_text("a\nb\n")
+    text = tmp_path / "lines.textproto"
+    text.write_text(f'stage {{ text_line {{ files: "{tmp_path}/lines.txt" }} }}')
+    assert "only reading tells" in why(text)
+    assert remote("make-sample", "chess", "--records", "300", "--out", tmp_path / "chess").code == 0
+    records = tmp_path / "records.textproto"
+    records.write_text(f'stage {{ tfrecord {{ files: "{tmp_path}/chess/*" }} }} stage {{ batch {{ batch_size: 7 }} }}')
+    assert "penstock index" in why(records)
+    assert remote("index", f"{tmp_path}/chess/*").code == 0
+    assert length(remote, daemon, records) == (43, 43)
+
+
+def test_a_cursor_of_other_work_ops_is_taken_on_request(penstock_command, tmp_path):
+    spec = tmp_path / "work.textproto"
+
+    def write(factor):
+        spec.write_text(f"stage {{ range {{ stop: 20 }} }} stage {{ map {{ out: 'x = value * {factor}' }} }} stage {{ batch {{ batch_size: 4 }} }}")
+
+    write(2)
+    assert penstock_command("run", spec, "--steps", 2, "--cursor-out", "two").code == 0
+    write(3)
+    refused = penstock_command("run", spec, "--resume", "two")
+    assert refused.code == 1 and "FAILED_PRECONDITION" in refused.err and "--allow-changed-work" in refused.err, refused
+    taken = lines(penstock_command("run", spec, "--resume", "two", "--allow-changed-work"))
+    assert taken == lines(penstock_command("run", spec))[2:]

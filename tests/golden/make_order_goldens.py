@@ -421,7 +421,7 @@ def value_cases():
     case("batch batch unbatch unbatch", numbers(17).batch(3, True).batch(2).unbatch().unbatch().batch(4), batched=True)
     case("batch enumerate", numbers(17).batch(4, True).enumerate(3))
     case("batch zip", zip_of(numbers(17).batch(4, True), numbers(30, 50).batch(2, True)).batch(2), batched=True)
-    case("batch filter", numbers(17).batch(4).filter("value[0] != 4", lambda x: x[0] != 4))
+    case("batch filter", numbers(17).batch(4, True).filter("value[0] != 4", lambda x: x[0] != 4))
     case("batch concatenate", concatenate_of(numbers(9).batch(3, True), numbers(20, 29).batch(3, True)).skip(1))
     case("batch map of the whole", numbers(17).batch(4, True).map(lambda x: {"a": x - x[::-1]}, a="value - value[::-1]"))
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/arena.h"
 #include "server/io/tfrecord_reader.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
@@ -318,44 +319,80 @@ TEST_CASE("fault 10: a record that only claims to be long allocates nothing") {
   CHECK((*stream)->window_bytes() <= 2 * ByteWindow::kPieceBytes);
 }
 
-// A file of 6 GiB that is all zeros but for its records at the end.
+// A file that is all zeros but for its records at the end.
 class Sparse final : public RandomAccessFile {
  public:
-  explicit Sparse(std::string tail) : tail_(std::move(tail)) {}
+  Sparse(uint64_t begin, std::string tail) : begin_(begin), tail_(std::move(tail)) {}
   const std::string& path() const override { return path_; }
-  uint64_t size() const override { return kBegin + tail_.size(); }
+  uint64_t size() const override { return begin_ + tail_.size(); }
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
+    if (offset >= size()) return 0;
     const size_t count = std::min<uint64_t>(out.size(), size() - offset);
     for (size_t i = 0; i < count; ++i)
-      out[i] = offset + i < kBegin ? 0 : tail_[offset + i - kBegin];
+      out[i] = offset + i < begin_ ? 0 : tail_[offset + i - begin_];
     return count;
   }
-  static constexpr uint64_t kBegin = uint64_t{6} << 30;
 
  private:
   const std::string path_ = "sparse";
+  const uint64_t begin_;
   const std::string tail_;
 };
 
-TEST_CASE("fault 62: offsets beyond 2^32 do not wrap") {
+// What ReadChunk finds from `offset` to the end.
+Found ReadFrom(RandomAccessFile& file, uint64_t offset, OnDamage on_damage) {
+  Found found;
+  RecordChunk chunk;
+  Arena arena;
+  do {
+    ReadChunk(file, offset, false, &chunk, on_damage);
+    for (const RecordChunk::Record& record : chunk.records) {
+      const auto data = ReadRecord(file, record.offset, record.length, arena);
+      REQUIRE(data.ok());
+      found.records.emplace_back(reinterpret_cast<const char*>(*data), record.length);
+      found.offsets.push_back(record.offset);
+    }
+    found.damage.insert(found.damage.end(), chunk.damage.begin(), chunk.damage.end());
+    found.error = chunk.error;
+    offset = chunk.next_offset;
+  } while (!chunk.end_of_file && chunk.error.ok());
+  return found;
+}
+
+// The largest file that Linux can have ends just below 2^63.
+TEST_CASE("fault 62: offsets beyond 2^32 and up to 2^63 do not wrap") {
   std::string bytes = kSample.bytes;
   bytes[kSample.offsets[4] + 3] ^= 1;
-  Sparse file(bytes);
-  uint64_t offset = Sparse::kBegin;
-  size_t records = 0;
-  std::vector<Damage> damage;
-  RecordChunk chunk;
-  do {
-    ReadChunk(file, offset, false, &chunk, OnDamage::kSkipRecord);
-    REQUIRE(chunk.error.ok());
-    records += chunk.records.size();
-    damage.insert(damage.end(), chunk.damage.begin(), chunk.damage.end());
-    offset = chunk.next_offset;
-  } while (!chunk.end_of_file);
-  CHECK(records == kSample.records.size() - 1);
-  Damage expected = kSample.At(4, DamageReason::kLengthChecksum);
-  expected.offset += Sparse::kBegin;
-  CHECK((damage == std::vector<Damage>{expected}));
+  for (const uint64_t begin : {uint64_t{6} << 30, (uint64_t{1} << 63) - 1 - bytes.size()}) {
+    INFO("records from " << begin << " on");
+    Sparse file(begin, bytes);
+    const Found found = ReadFrom(file, begin, OnDamage::kSkipRecord);
+    REQUIRE(found.error.ok());
+    CHECK(found.records.size() == kSample.records.size() - 1);
+    CHECK(found.records.back() == kSample.records.back());
+    CHECK(found.offsets.back() == begin + kSample.offsets[kSample.records.size() - 1]);
+    Damage expected = kSample.At(4, DamageReason::kLengthChecksum);
+    expected.offset += begin;
+    CHECK((found.damage == std::vector<Damage>{expected}));
+  }
+}
+
+TEST_CASE("fault 62: a length that would lead beyond 2^63 or 2^64 is an error at its offset") {
+  constexpr uint64_t kEnd = (uint64_t{1} << 63) - 1;
+  for (const uint64_t length :
+       {uint64_t{100}, kMaxRecordBytes, uint64_t{1} << 62, kEnd, ~uint64_t{0}}) {
+    INFO("length " << length);
+    const std::string bytes = Frame("first") + Header(length) + "short";
+    Sparse file(kEnd - bytes.size(), bytes);
+    const Found failed = ReadFrom(file, kEnd - bytes.size(), OnDamage::kFail);
+    CHECK(failed.records == std::vector<std::string>{"first"});
+    CHECK(failed.error.code() == absl::StatusCode::kDataLoss);
+    const Found skipped = ReadFrom(file, kEnd - bytes.size(), OnDamage::kSkipRecord);
+    CHECK(skipped.error.ok());
+    REQUIRE(skipped.damage.size() == 1);
+    CHECK(skipped.damage[0].offset == kEnd - 17);
+    CHECK(skipped.damage[0].length == 17);
+  }
 }
 
 }  // namespace

@@ -118,8 +118,7 @@ TEST_CASE("fault 24: a compressed file that is truncated is an error, with any p
     FaultyFiles files({{"a", compressed}},
                       [](uint64_t call) { return ReadFault{.truncate = call == 1}; });
     auto file = files.Open("a");
-    const Found found =
-        test::ReadStream(*file, Compression::kGzip, {.on_damage = on_damage});
+    const Found found = test::ReadStream(*file, Compression::kGzip, {.on_damage = on_damage});
     CHECK(found.error.code() == absl::StatusCode::kDataLoss);
     CHECK(IsFileShrunk(found.error));
     CHECK(found.damage.empty());

@@ -249,8 +249,8 @@ const char* const kPipelines[] = {
     "batch_size: 7 } | repeat {}",
     "range { stop: 9000 } | batch { batch_size: 4 drop_remainder: true } | shuffle { buffer_size: 50 "
     "seed: 1 } | skip { count: 2100 } | batch { batch_size: 8 } | repeat { count: 2 }",
-    "$TURNS | $PARSE | batch { batch_size: 4 } | filter { predicate: 'n[0] % 2 == 0' } | repeat { "
-    "count: 2 }",
+    "$TURNS | $PARSE | batch { batch_size: 4 drop_remainder: true } | filter { predicate: 'n[0] % 2 == "
+    "0' } | repeat { count: 2 }",
     "$TURNS | $PARSE | batch { batch_size: 4 } | enumerate {} | shuffle { buffer_size: 5 seed: 2 } | "
     "repeat { count: 2 }",
     "zip { (| $BIG | $PARSE | batch { batch_size: 40 drop_remainder: true } |) (| $RANGE |) } | skip { "
@@ -356,7 +356,8 @@ std::string Difference(const RunResult& found, const RunResult& expected, size_t
       if (a.tensors[t] != b.tensors[t])
         return absl::StrCat(where, "tensor ", t, " has other bytes");
     }
-    if (a.info.cursor != b.info.cursor) return absl::StrCat(where, "another cursor");
+    if (WithoutCounts(a.info.cursor) != WithoutCounts(b.info.cursor))
+      return absl::StrCat(where, "another cursor");
   }
   if (found.batches.size() != count)
     return absl::StrCat(found.batches.size(), " batches, not ", count);

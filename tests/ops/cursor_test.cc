@@ -7,6 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/io/record_index.h"
 #include "tests/ops/contract_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
@@ -153,6 +155,67 @@ TEST_CASE("A cursor of another spec is refused with what differs") {
        {" | prefetch { buffer_size: 3 }", " | prefetch { buffer_size: 1 }"})
     CHECK(Refused(files.Spec(std::string(kBase) + hint), cursor).ok());
   CHECK(Refused("name: 'other' workers: 3 ring { slots: 9 } " + files.Spec(kBase), cursor).ok());
+}
+
+TEST_CASE("A cursor of other work ops is taken where that is allowed, with a notice") {
+  ContractFiles files;
+  const std::string base =
+      "$SHARDS | shuffle { buffer_size: 10 seed: 1 } | $PARSE | map { out: 'm = n * 2' } | batch { "
+      "batch_size: 7 }";
+  const std::string cursor = CursorOf(files.Spec(base), 2);
+  const std::string other = files.Spec(absl::StrReplaceAll(base, {{"n * 2", "n * 3"}}));
+  CHECK(Refused(other, cursor).code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(absl::StrContains(Refused(other, cursor).message(), "--allow-changed-work"));
+  const RunResult rest = RunPlan(MustPlan(other), {.cursor = cursor, .allow_changed_work = true});
+  const RunResult whole = RunPlan(MustPlan(other));
+  REQUIRE(rest.batches.size() + 3 == whole.batches.size());
+  for (size_t i = 0; i < rest.batches.size(); ++i) CHECK(rest.batches[i] == whole.batches[i + 3]);
+  const v1::Fingerprint fingerprint = *FingerprintOf(*MustPlan(other));
+  CHECK(absl::StrContains(ReadCursor(cursor, fingerprint, ChangedWork::kAllow)->notice,
+                          "from step 3 on values differ"));
+  // Nothing else may differ.
+  const std::string another_seed = files.Spec(absl::StrReplaceAll(base, {{"seed: 1", "seed: 2"}}));
+  CHECK(TryRunPlan(MustPlan(another_seed), {.cursor = cursor, .allow_changed_work = true})
+            .status()
+            .code() == absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE("A cursor of files with another number of records is refused, where both are indexed") {
+  ScratchFolder folder;
+  // Equal sizes and equal ends, and in the middle one long record or two short ones.
+  std::string same(6000, 'x');
+  const auto write = [&](bool two) {
+    std::vector<std::string> records(20, same);
+    if (two) {
+      records.insert(records.begin() + 10, std::string(2984, 'y'));
+      records[11] = std::string(3000, 'z');
+    }
+    WriteRecords(folder / "a", records);
+  };
+  const std::string spec = absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                                        "' } } stage { batch { batch_size: 2 } }");
+  const auto index = [&] {
+    const auto file = LocalFileSystem().Open(folder / "a");
+    REQUIRE(LoadOrBuildIndex(*file, {}).ok());
+  };
+  write(false);
+  const std::string without = CursorOf(spec, 1);
+  index();
+  const std::string with = CursorOf(spec, 1);
+  CHECK(WithoutCounts(without) == WithoutCounts(with));
+  CHECK(without != with);
+  CHECK(Refused(spec, without).ok());
+  CHECK(Refused(spec, with).ok());
+  std::filesystem::remove(IndexPathBeside(folder / "a"));
+  CHECK(Refused(spec, with).ok());
+  const uintmax_t size = std::filesystem::file_size(folder / "a");
+  write(true);
+  REQUIRE(std::filesystem::file_size(folder / "a") == size);
+  CHECK(Refused(spec, with).ok());  // nobody has counted them
+  index();
+  CHECK(Refused(spec, without).ok());
+  CHECK(Refused(spec, with).code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(absl::StrContains(Refused(spec, with).message(), "another number of records"));
 }
 
 TEST_CASE("A cursor of another tree of the same stages is refused") {

@@ -27,9 +27,9 @@ TEST_CASE("zip: damage behind the end of a shorter input is not met, however muc
       const size_t rows = std::string(shorter).find("29") == std::string::npos ? 60 : 58;
       CHECK(result.batches.size() == (rows + batch_size - 1) / batch_size);
       // The damaged one first: it has been asked for one that the other has not.
-      const RunResult other = Run(files.Spec(
-          absl::StrCat("tfrecord { files: 'FOLDER/damaged.tfrecord' } | zip { (| ", shorter,
-                       " |) } | repeat { count: 2 }", batch)));
+      const RunResult other =
+          Run(files.Spec(absl::StrCat("tfrecord { files: 'FOLDER/damaged.tfrecord' } | zip { (| ",
+                                      shorter, " |) } | repeat { count: 2 }", batch)));
       CHECK(other.status.ok() == (rows == 58));
     }
   }
@@ -57,8 +57,9 @@ TEST_CASE("zip: a cursor behind the end of a pass goes on at the end, and asks n
 
 TEST_CASE("an endless repeat of which nothing is repeated has no elements") {
   const char kSpec[] =
-      "range { stop: 5 } | repeat {} | repeat { count: 0 } | concatenate { (| range { stop: 40 } |) "
-      "} | shuffle { buffer_size: 8 seed: 1 } | batch { batch_size: 10 }";
+      "range { stop: 5 } | repeat {} | repeat { count: 0 } | concatenate { (| range { stop: 40 } "
+      "|) "
+      "} | shuffle { buffer_size: 8 seed: 1 } | batch { batch_size: 12 }";
   const RunResult whole = Run(Stages(kSpec));
   REQUIRE(whole.batches.size() == 4);
   const RunResult rest = Run(Stages(kSpec), whole.batches[2].info.cursor);
@@ -66,7 +67,6 @@ TEST_CASE("an endless repeat of which nothing is repeated has no elements") {
   REQUIRE(rest.batches.size() == 1);
   CHECK(rest.batches[0] == whole.batches[3]);
 }
-
 
 }  // namespace
 }  // namespace penstock::test

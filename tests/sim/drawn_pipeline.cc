@@ -123,8 +123,7 @@ std::string DrawnPipeline::Chain(int ops_max, int depth) {
   std::string text = Source(&parses);
   if (parses && dice_.OneIn(2)) {
     absl::StrAppend(&text, " | ", kParse);
-    if (dice_.OneIn(3))
-      text += " | map { let: 'm = feature(\"n\") * 3 + 1' out: 'n = m' }";
+    if (dice_.OneIn(3)) text += " | map { let: 'm = feature(\"n\") * 3 + 1' out: 'n = m' }";
   }
   const std::string alone = text;  // other elements of the same kind, for a concatenation
   bool same_kind = true;

@@ -17,7 +17,7 @@
 namespace penstock::test {
 namespace {
 
-constexpr uint64_t kMaxSteps = 40;        // of one pipeline
+constexpr uint64_t kMaxSteps = 40;  // of one pipeline
 // Some pipelines go through hundreds of passes for a step: so many actions are spent on a reference, if it has a step by then.
 constexpr uint64_t kReferenceActions = 3000;
 constexpr uint64_t kMaxActions = 3000000;  // of one life; more is called endless
@@ -58,7 +58,7 @@ class History {
   std::shared_ptr<const Plan> plan_;
   v1::Fingerprint fingerprint_;
   RunResult reference_;
-  uint64_t end_step_ = kMaxSteps;  // nothing is looked at from there on
+  uint64_t end_step_ = kMaxSteps;      // nothing is looked at from there on
   std::vector<SkippedPlace> skipped_;  // of the reference
   HistoryReport report_;
 
@@ -231,8 +231,8 @@ std::string History::End(SteppedExecutor& executor, const SimulatedSink& sink,
   // Whether a stream ends just behind the last step that is looked at, nobody asks.
   if (sink.finished() && sink.next_step() < end_step_) {
     const bool whole = sink.next_step() == reference_.batches.size() && reference_.finished;
-    const std::string how = absl::StrCat("it ended behind step ", sink.next_step(), " with ",
-                                         sink.status().ToString());
+    const std::string how =
+        absl::StrCat("it ended behind step ", sink.next_step(), " with ", sink.status().ToString());
     if (broken ? sink.status().ok() && !(whole && reference_.status.ok())
                : !whole || sink.status() != reference_.status) {
       return absl::StrCat(how, "; the reference has ", reference_.batches.size(), " steps and ",

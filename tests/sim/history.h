@@ -20,8 +20,8 @@ struct HistoryReport {
   std::string pipeline;
   uint64_t steps = 0;  // published, of all lives
   int lives = 0;
-  int broken = 0;     // lives that a fault of the disk ended
-  bool ends = false;  // the reference has an end
+  int broken = 0;      // lives that a fault of the disk ended
+  bool ends = false;   // the reference has an end
   bool fails = false;  // and it is an error
 };
 

@@ -160,7 +160,9 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const Run
   executor_options.workers = options.workers;
   executor_options.worker_nice = 0;
   if (!options.cursor.empty()) {
-    absl::StatusOr<ResumePoint> start = ReadCursor(options.cursor, *fingerprint);
+    absl::StatusOr<ResumePoint> start =
+        ReadCursor(options.cursor, *fingerprint,
+                   options.allow_changed_work ? ChangedWork::kAllow : ChangedWork::kRefuse);
     if (!start.ok()) return start.status();
     executor_options.start = *std::move(start);
   }
@@ -186,6 +188,15 @@ RunResult RunText(const std::string& spec_text, const RunOptions& options) {
   INFO(plan.status().ToString());
   REQUIRE(plan.ok());
   return RunPlan(*plan, options);
+}
+
+std::string WithoutCounts(const std::string& cursor) {
+  constexpr size_t kHeaderBytes = 8;
+  v1::Cursor message;
+  REQUIRE(cursor.size() > kHeaderBytes);
+  REQUIRE(message.ParseFromString(cursor.substr(kHeaderBytes)));
+  message.mutable_fingerprint()->clear_counts();
+  return message.SerializeAsString();
 }
 
 std::vector<int64_t> Int64s(const RunResult& result, size_t tensor) {

@@ -42,6 +42,7 @@ struct RunOptions {
   int slots = 3;
   uint64_t max_steps = 1000;  // the run is stopped behind them
   std::string cursor;         // to go on from; "": from the beginning
+  bool allow_changed_work = false;
 };
 
 struct RunResult {
@@ -59,6 +60,9 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan,
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options = {});
 // REQUIREs that the spec is accepted.
 RunResult RunText(const std::string& spec_text, const RunOptions& options = {});
+
+// A cursor but for the number of records, which it has when there happens to be an index.
+std::string WithoutCounts(const std::string& cursor);
 
 // All values of an int64 tensor, batch after batch.
 std::vector<int64_t> Int64s(const RunResult& result, size_t tensor = 0);

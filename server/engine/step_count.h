@@ -1,0 +1,22 @@
+// How many steps a plan's stream has, where that is known before it runs.
+//
+// Threads:  one thread, before the plan has an executor.
+// Cost:     loading the files' indices, which are not built for it; no record is read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "server/engine/plan.h"
+
+namespace penstock {
+
+struct StepCount {
+  std::optional<uint64_t> steps;  // from step 0 on to the end
+  std::string why_not;            // a sentence, where they are not known
+};
+
+StepCount CountSteps(const Plan& plan);
+
+}  // namespace penstock
