@@ -120,8 +120,7 @@ const char* NameOf(Remainder remainder) {
 
 }  // namespace
 
-absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options,
-                                            PlanBuilder& plan) {
+absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options, PlanBuilder& plan) {
   if (options.batch_size < 1 || options.batch_size > kMaxBatchSize) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch_size: expected 1 to ", kMaxBatchSize, ", found ", options.batch_size));

@@ -24,8 +24,7 @@ struct LastBatchOptions {
   std::optional<bool> drop_remainder;
   std::optional<v1::LastBatch::Remainder> remainder;
 };
-absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options,
-                                            PlanBuilder& plan);
+absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options, PlanBuilder& plan);
 
 template <typename Options>
 absl::StatusOr<BatchForm> ReadBatchOptions(const Options& options, PlanBuilder& plan) {

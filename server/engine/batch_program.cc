@@ -26,13 +26,12 @@ absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
   program.block_rows_ = BlockRows(EstimatedRowBytes(dataset.signature));
   for (size_t i = 0; i < dataset.signature.size(); ++i) {
     if (absl::Status status = program.AddTensor(dataset, i); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("\"", dataset.signature[i].name, "\" ",
-                                                      status.message()));
+      return absl::Status(status.code(),
+                          absl::StrCat("\"", dataset.signature[i].name, "\" ", status.message()));
     }
   }
-  program.has_variable_ =
-      std::any_of(program.tensors_.begin(), program.tensors_.end(),
-                  [](const BatchTensor& tensor) { return !tensor.fixed(); });
+  program.has_variable_ = std::any_of(program.tensors_.begin(), program.tensors_.end(),
+                                      [](const BatchTensor& tensor) { return !tensor.fixed(); });
   return program;
 }
 
@@ -43,8 +42,7 @@ absl::Status BatchProgram::AddTensor(const Dataset& dataset, size_t index) {
   if (batched_) {
     const int64_t rows = batch_rows_;
     tensor.type.shape.insert(tensor.type.shape.begin(), rows);
-    seen.type.shape.insert(seen.type.shape.begin(),
-                           form_.always_full() ? rows : kUnknownSize);
+    seen.type.shape.insert(seen.type.shape.begin(), form_.always_full() ? rows : kUnknownSize);
   }
   const bool is_string = feature.type.dtype == DType::kString;
   const bool has_unknown = HasUnknownAxes(feature.type.shape);

@@ -65,8 +65,7 @@ RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
 RowStatus BlockRunner::LayVariable(Step* step, Arena* room) {
   const uint32_t rows = step->info.rows;
   std::vector<TensorExtent>& extents = step->info.extents;
-  if (room == nullptr)
-    return step->variable.Lay(step->slot, rows, step->info.shape_rows, &extents);
+  if (room == nullptr) return step->variable.Lay(step->slot, rows, step->info.shape_rows, &extents);
   uint64_t bytes = 0;
   RowStatus status = step->variable.Measure(rows, step->info.shape_rows, &extents, &bytes);
   if (!status.ok()) return status;
@@ -138,8 +137,9 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
   const int row = static_cast<int>(first) + failure.row;
   std::lock_guard<std::mutex> lock(step->failure_mutex);
   if (!step->failure.ok() && step->failed_row < row) return false;
-  absl::Status addressed(failure.status.code(), absl::StrCat("stage ", program_->stage_names()[stage],
-                                                             ": ", failure.status.message()));
+  absl::Status addressed(
+      failure.status.code(),
+      absl::StrCat("stage ", program_->stage_names()[stage], ": ", failure.status.message()));
   step->failure = WithRowAddress(addressed, *step, row);
   step->failed_row = row;
   return false;

@@ -236,8 +236,7 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
     *front = RunFront(tools.clock);
   }
-  return RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools) ||
-         RunRead(tools);
+  return RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools) || RunRead(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on
@@ -365,7 +364,8 @@ void ExecutorImpl::FillBlock(BlockRunner& runner, uint64_t task) {
   Step& step = StepOf(task);
   const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
   if (first < step.info.rows)
-    runner.Run(plan_->program(), &step, first, std::min(plan_->block_rows(), step.info.rows - first));
+    runner.Run(plan_->program(), &step, first,
+               std::min(plan_->block_rows(), step.info.rows - first));
 }
 
 void ExecutorImpl::FinishBlock(BlockRunner& runner, uint64_t task) {
@@ -395,9 +395,8 @@ void ExecutorImpl::FinishRead(WorkerTools& tools, ReadRequest* request) {
 
 void ExecutorImpl::BeginSteps() {
   for (const std::unique_ptr<StageClock>& clock : clocks_) {
-    stepped_.emplace_back(
-        new WorkerTools{*clock, BlockRunner(files_, *clock), ChunkReader(store_),
-                        SegmentRunner(store_, files_, *clock)});
+    stepped_.emplace_back(new WorkerTools{*clock, BlockRunner(files_, *clock), ChunkReader(store_),
+                                          SegmentRunner(store_, files_, *clock)});
     stepped_.back()->stepped = true;
   }
 }

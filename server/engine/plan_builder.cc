@@ -188,9 +188,9 @@ absl::Status PlanBuilder::EndBatches() {
   if (!program.ok()) return program.status();
   for (const BatchTensor& tensor : program->tensors()) {
     if (tensor.kind != TensorKind::kRagged) continue;
-    return absl::UnimplementedError(absl::StrCat(
-        "treats batches as elements, which is not built for ragged ones; found \"", tensor.name,
-        "\" of a ragged_batch"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "treats batches as elements, which is not built for ragged ones; expected none, found \"",
+        tensor.name, "\" of a ragged_batch"));
   }
   auto segment = std::make_shared<Segment>();
   segment->stage = dataset_.batch.stage;

@@ -17,9 +17,7 @@ class PlanImpl final : public Plan {
 
   const v1::PipelineSpec& spec() const override { return built_.spec_; }
   const Signature& element() const override { return program_.element(); }
-  const std::vector<BatchTensor>& tensors() const override {
-    return program_.tensors();
-  }
+  const std::vector<BatchTensor>& tensors() const override { return program_.tensors(); }
   uint32_t batch_rows() const override { return program_.batch_rows(); }
   const std::string& structure() const override { return built_.dataset_.structure; }
   uint64_t slot_bytes() const override { return program_.fixed_bytes() + variable_bytes_; }

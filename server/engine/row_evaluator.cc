@@ -18,6 +18,7 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
   switch (node.kind) {
     case WorkNode::Kind::kLoad: {
       failed_stage_ = node.stages.back();
+      failed_loading_ = true;
       StageClock::Scope scope(clock_, failed_stage_);
       return node.loader->Load({rows.refs + node.reference, rows.rows, rows.stride}, files_, out,
                                arena_);
@@ -27,6 +28,7 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
       RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
       if (!status.ok()) return status;
       failed_stage_ = node.stages.back();
+      failed_loading_ = false;
       StageClock::Scope scope(clock_, failed_stage_);
       status = node.op->Run(static_cast<int>(rows.rows), in, out, arena_);
       if (status.ok()) clock_.Count(failed_stage_, rows.rows);
@@ -75,6 +77,7 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
   }
   RowStatus lowest;
   int stage_of_lowest = 0;
+  bool loading_of_lowest = false;
   for (size_t b = 0; b < node.inputs.size(); ++b) {
     auto* refs = arena_.AllocateArray<RecordRef>(size_t{rows.rows} * rows.stride);
     auto* places = arena_.AllocateArray<uint32_t>(rows.rows);
@@ -94,6 +97,7 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
       if (lowest.ok() || row < lowest.row) {
         lowest = {std::move(status.status), row};
         stage_of_lowest = failed_stage_;
+        loading_of_lowest = failed_loading_;
       }
       continue;
     }
@@ -113,7 +117,10 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
       }
     }
   }
-  if (!lowest.ok()) failed_stage_ = stage_of_lowest;
+  if (!lowest.ok()) {
+    failed_stage_ = stage_of_lowest;
+    failed_loading_ = loading_of_lowest;
+  }
   return lowest;
 }
 

@@ -34,6 +34,8 @@ class RowEvaluator {
 
   // The stage that was at work when Evaluate() failed.
   int failed_stage() const { return failed_stage_; }
+  // Whether that was a source, whose bytes could not be had.
+  bool failed_loading() const { return failed_loading_; }
 
  private:
   RowStatus EvaluateBranches(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
@@ -42,6 +44,7 @@ class RowEvaluator {
   StageClock& clock_;
   Arena arena_;
   int failed_stage_ = 0;
+  bool failed_loading_ = false;
 };
 
 // Brings the bytes of the records nearer.

@@ -56,7 +56,8 @@ Columns ColumnsOf(const BatchProgram& program, const Step& step, Arena& arena) {
     } else {
       const TensorExtent& extent = step.info.extents[variable++];
       const auto part = [&](int number) {
-        return RowBytes{step.slot.variable + extent.parts[number].offset, extent.parts[number].bytes};
+        return RowBytes{step.slot.variable + extent.parts[number].offset,
+                        extent.parts[number].bytes};
       };
       const bool is_string = tensor.kind == TensorKind::kString;
       if (HasUnknownAxes(tensor.type.shape)) {
@@ -97,18 +98,19 @@ bool SegmentRunner::RunStrip(SegmentTask* task, uint32_t first, uint32_t rows) {
     // the rows before it.
     RowStatus failure;
     int stage = 0;
+    bool loading = false;
     for (uint32_t left = end - first; left > 0;) {
       RowStatus status = RunRows(task, first, left);
       if (status.ok()) break;
       failure = std::move(status);
       stage = failed_stage_;
+      loading = failed_loading_;
       left = failure.row;
     }
     if (task->ends) return false;
     if (failure.ok()) return true;
     first += failure.row;
-    Fail(task, first, failure.status, stage);
-    if (!task->segment->skip_failures) return false;
+    if (!Fail(task, first, failure.status, stage, loading)) return false;
     ++first;
   }
   return true;
@@ -124,9 +126,11 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
       absl::MakeSpan(in));
   if (!status.ok()) {
     failed_stage_ = evaluator_.failed_stage();
+    failed_loading_ = evaluator_.failed_loading();
     return status;
   }
   failed_stage_ = segment.stage;
+  failed_loading_ = false;
   StageClock::Scope scope(evaluator_.clock(), segment.stage);
   Split split;
   split.counts = {evaluator_.arena().AllocateArray<uint32_t>(rows), rows};
@@ -166,10 +170,9 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
   step.records.swap(task->records);
   step.info.rows = static_cast<uint32_t>(step.records.size() / segment.width);
   for (size_t i = 0; i < program.tensors().size(); ++i) {
-    step.slot.tensors.push_back(
-        program.tensors()[i].fixed()
-            ? arena.Allocate(program.row_bytes()[i] * program.batch_rows())
-            : nullptr);
+    step.slot.tensors.push_back(program.tensors()[i].fixed()
+                                    ? arena.Allocate(program.row_bytes()[i] * program.batch_rows())
+                                    : nullptr);
   }
   step.variable.Reset(program.tensors(), program.layouts(), program.batch_rows(),
                       program.block_rows());
@@ -180,24 +183,24 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
   task->error = step.failure;
   if (task->error.ok()) {
     const Columns columns = ColumnsOf(program, step, arena);
-    RecordRef reference =
-        Origin(absl::MakeConstSpan(step.records).first(segment.width), *segment.work,
-               evaluator_.files().manifest());
+    RecordRef reference = Origin(absl::MakeConstSpan(step.records).first(segment.width),
+                                 *segment.work, evaluator_.files().manifest());
     task->error = segment.cells->Pack(columns, 0, cells_, &reference);
     if (task->error.ok()) task->elements.push_back(reference);
   }
   step.records.swap(task->records);
 }
 
-void SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage) {
+bool SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage,
+                         bool loading) {
   const Segment& segment = *task->segment;
   const absl::Status staged(
       status.code(), absl::StrCat("stage ", segment.stage_names[stage], ": ", status.message()));
   const auto element =
       absl::MakeConstSpan(task->records).subspan(size_t{row} * segment.width, segment.width);
-  if (!segment.skip_failures) {
+  if (!segment.skip_failures || loading || !absl::IsDataLoss(status)) {
     task->error = WithElementAddress(staged, element, *segment.work, evaluator_.files());
-    return;
+    return false;
   }
   const RecordRef origin = Origin(element, *segment.work, evaluator_.files().manifest());
   task->failures.push_back({task->elements.size(),
@@ -205,6 +208,7 @@ void SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& st
                              origin.epoch,
                              {origin.offset, origin.length, DamageReason::kValue},
                              std::string(staged.message())}});
+  return true;
 }
 
 }  // namespace penstock

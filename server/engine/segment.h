@@ -36,7 +36,7 @@ struct Segment {
   std::unique_ptr<SplitOp> split;
   std::unique_ptr<BatchProgram> batch;
   const ElementCells* cells = nullptr;  // of the new elements; the plan's
-  // Elements that fail are left out and listed, instead of ending the stream.
+  // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that cannot be had still end it.
   bool skip_failures = false;
 
   // Whether every element makes one, whatever its value.
@@ -81,13 +81,15 @@ class SegmentRunner {
   bool RunStrip(SegmentTask* task, uint32_t first, uint32_t rows);
   RowStatus RunRows(SegmentTask* task, uint32_t first, uint32_t rows);
   void RunBatch(SegmentTask* task);
-  void Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage);
+  // False when nothing follows in this task.
+  bool Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage, bool loading);
 
   RecordStore& store_;
   CellCache cells_;
   RowEvaluator evaluator_;
   BlockRunner batches_;
   int failed_stage_ = 0;
+  bool failed_loading_ = false;
 };
 
 }  // namespace penstock

@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "server/engine/op_registry.h"
-#include "server/ops/map_source.h"
-#include "server/ops/predicate.h"
+#include "server/engine/map_source.h"
+#include "server/engine/predicate.h"
 
 namespace penstock {
 namespace {

@@ -4,7 +4,7 @@
 #include "server/engine/op_registry.h"
 #include "server/engine/structure.h"
 #include "server/expr/program.h"
-#include "server/ops/map_source.h"
+#include "server/engine/map_source.h"
 
 namespace penstock {
 namespace {

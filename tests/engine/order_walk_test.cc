@@ -57,6 +57,35 @@ TEST_CASE("where and when agree with what was delivered") {
   }
 }
 
+TEST_CASE("a row behind a segment comes from the record that it was before") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 60);
+  WriteShard(folder / "b", 1000, 35);
+  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder.path(), "/?' } } ");
+  const std::string parse = "stage { parse_example { feature { key: 'n' int64 {} } } } ";
+  const std::string filter = "stage { filter { predicate: 'n % 3 == 1' } } ";
+  for (const std::string& order :
+       {std::string(), std::string("stage { shuffle { buffer_size: 9 seed: 1 } } ")}) {
+    const std::string spec =
+        absl::StrCat(source, parse, filter, order, "stage { batch { batch_size: 7 } }");
+    const auto plan = PlanText(spec);
+    REQUIRE(plan.ok());
+    const RunResult result = RunPlan(*plan);
+    REQUIRE(result.batches.size() == 5);
+    for (const Batch& batch : result.batches) {
+      const std::vector<int64_t> values = batch.As<int64_t>(0);
+      for (uint32_t row = 0; row < values.size(); ++row) {
+        CHECK(values[row] % 3 == 1);
+        const auto records = FindRecords(*plan, batch.info.step, row);
+        REQUIRE(records.ok());
+        REQUIRE(records->size() == 1);
+        CHECK(records->front().file == folder / (values[row] < 1000 ? "a" : "b"));
+        CHECK(records->front().record == static_cast<uint64_t>(values[row] % 1000));
+      }
+    }
+  }
+}
+
 TEST_CASE("a row of several sources comes from a record of each") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 10);

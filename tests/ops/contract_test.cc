@@ -242,22 +242,29 @@ const char* const kPipelines[] = {
     "{ num_shards: 2 index: 1 } | repeat { count: 6 }",
     "$HURT | $PARSE | batch { batch_size: 50 remainder: WRAP } | repeat { count: 2 }",
     // Batches as elements.
-    "$RANGE | batch { batch_size: 5 drop_remainder: true } | batch { batch_size: 3 } | repeat { count: "
+    "$RANGE | batch { batch_size: 5 drop_remainder: true } | batch { batch_size: 3 } | repeat { "
+    "count: "
     "2 }",
     "$RANGE | batch { batch_size: 4 } | shuffle { buffer_size: 6 seed: 1 } | repeat { count: 3 }",
     "$RANGE | batch { batch_size: 4 } | shuffle { buffer_size: 6 seed: 1 } | unbatch {} | batch { "
     "batch_size: 7 } | repeat {}",
-    "range { stop: 9000 } | batch { batch_size: 4 drop_remainder: true } | shuffle { buffer_size: 50 "
+    "range { stop: 9000 } | batch { batch_size: 4 drop_remainder: true } | shuffle { buffer_size: "
+    "50 "
     "seed: 1 } | skip { count: 2100 } | batch { batch_size: 8 } | repeat { count: 2 }",
-    "$TURNS | $PARSE | batch { batch_size: 4 drop_remainder: true } | filter { predicate: 'n[0] % 2 == "
+    "$TURNS | $PARSE | batch { batch_size: 4 drop_remainder: true } | filter { predicate: 'n[0] % "
+    "2 == "
     "0' } | repeat { count: 2 }",
-    "$TURNS | $PARSE | batch { batch_size: 4 } | enumerate {} | shuffle { buffer_size: 5 seed: 2 } | "
+    "$TURNS | $PARSE | batch { batch_size: 4 } | enumerate {} | shuffle { buffer_size: 5 seed: 2 } "
+    "| "
     "repeat { count: 2 }",
-    "zip { (| $BIG | $PARSE | batch { batch_size: 40 drop_remainder: true } |) (| $RANGE |) } | skip { "
+    "zip { (| $BIG | $PARSE | batch { batch_size: 40 drop_remainder: true } |) (| $RANGE |) } | "
+    "skip { "
     "count: 30 } | batch { batch_size: 2 } | repeat { count: 2 }",
-    "$RANGE | batch { batch_size: 4 drop_remainder: true } | map { out: 'a = value - value[::-1]' } | "
+    "$RANGE | batch { batch_size: 4 drop_remainder: true } | map { out: 'a = value - value[::-1]' "
+    "} | "
     "shuffle { buffer_size: 5 seed: 2 } | repeat { count: 2 }",
-    "$RANGE | batch { batch_size: 4 remainder: PAD } | shuffle { buffer_size: 5 seed: 2 } | batch { "
+    "$RANGE | batch { batch_size: 4 remainder: PAD } | shuffle { buffer_size: 5 seed: 2 } | batch "
+    "{ "
     "batch_size: 2 } | repeat { count: 2 }",
     // Datasets of files.
     "list_files { files: 'FOLDER/shard-*.tfrecord' shuffle: false } | interleave { (| tfrecord {} "
@@ -599,6 +606,22 @@ TEST_CASE("Errors come at their step, whatever the workers, and stay behind a re
        12, "damaged.tfrecord, record 60"},
       {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | batch { batch_size: 4 }", 7,
        "record 30"},
+      // In front of a cut: what comes before is handed on, and nothing behind it.
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | filter { predicate: 'n % 2 == 0' } | "
+       "batch { batch_size: 4 }",
+       3, "record 30"},
+      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE | filter { predicate: 'n % 2 == 0' } | "
+       "batch { batch_size: 4 }",
+       7, "damaged.tfrecord, record 60"},
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | batch { batch_size: 4 } | batch { "
+       "batch_size: 2 }",
+       3, "record 30"},
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | ignore_errors { max_skipped: 0 } | batch "
+       "{ batch_size: 4 }",
+       7, "too many damaged places: 1 > 0 (max_skipped)"},
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | ignore_errors { max_skipped_fraction: "
+       "0.001 } | batch { batch_size: 4 }",
+       24, "too large a part is damaged: 1 of 100"},
       // Both: the row that comes first in order is reported, not the one that is found first.
       {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | zip { (| tfrecord { files: "
        "'FOLDER/damaged.tfrecord' } | $PARSE |) } "

@@ -1,4 +1,6 @@
 // What becomes of a pass's last elements, and what the options of the batch ops refuse.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -12,6 +14,11 @@ namespace penstock::test {
 namespace {
 
 using Values = std::vector<int64_t>;
+
+Values Numbers(const std::string& part) {
+  const auto* begin = reinterpret_cast<const int64_t*>(part.data());
+  return Values(begin, begin + part.size() / sizeof(int64_t));
+}
 
 // The values, with the valid rows of every batch in front.
 std::vector<Values> Batches(const std::string& text) {
@@ -99,10 +106,6 @@ TEST_CASE("rows of any size that fill a batch up") {
       values.push_back(parts[1].substr(offsets[i], offsets[i + 1] - offsets[i]));
     return values;
   };
-  const auto numbers = [](const std::string& part) {
-    const auto* begin = reinterpret_cast<const int64_t*>(part.data());
-    return Values(begin, begin + part.size() / sizeof(int64_t));
-  };
 
   RunResult result =
       RunText(Stages(source +
@@ -112,10 +115,10 @@ TEST_CASE("rows of any size that fill a batch up") {
   Batch batch = result.batches[0];
   CHECK(batch.info.rows == 3);
   CHECK(batch.info.shape_rows == 5);
-  CHECK(numbers(batch.parts[0][1]) == Values{5, 4});
-  CHECK(numbers(batch.parts[0][0]) == Values{2000, 1999, -1, -1, 3000, 2999, 2998, -1, 4000, 3999,
+  CHECK(Numbers(batch.parts[0][1]) == Values{5, 4});
+  CHECK(Numbers(batch.parts[0][0]) == Values{2000, 1999, -1, -1, 3000, 2999, 2998, -1, 4000, 3999,
                                              3998, 3997, -1, -1, -1,   -1,   -1,   -1, -1,   -1});
-  CHECK(numbers(batch.parts[1][2]) == Values{5, 3});
+  CHECK(Numbers(batch.parts[1][2]) == Values{5, 3});
   CHECK(strings(batch.parts[1]) ==
         std::vector<std::string>{"xx20", "xx21", "none", "xxx30", "xxx31", "xxx32", "none", "none",
                                  "none", "none", "none", "none", "none", "none", "none"});
@@ -125,8 +128,8 @@ TEST_CASE("rows of any size that fill a batch up") {
   REQUIRE(result.batches.size() == 1);
   batch = result.batches[0];
   CHECK(batch.info.rows == 3);
-  CHECK(numbers(batch.parts[0][1]) == Values{0, 2, 5, 9, 9, 9});
-  CHECK(numbers(batch.parts[1][2]) == Values{0, 2, 5, 5, 5, 5});
+  CHECK(Numbers(batch.parts[0][1]) == Values{0, 2, 5, 9, 9, 9});
+  CHECK(Numbers(batch.parts[1][2]) == Values{0, 2, 5, 5, 5, 5});
   CHECK(strings(batch.parts[1]).size() == 5);
   CHECK(batch.As<int64_t>(2) == Values{2, 3, 4, 0, 0});
 
@@ -134,9 +137,38 @@ TEST_CASE("rows of any size that fill a batch up") {
   REQUIRE(result.batches.size() == 1);
   batch = result.batches[0];
   CHECK(batch.info.rows == 1);
-  CHECK(numbers(batch.parts[0][0]) == Values{2000, 1999, 0, 0, 0, 0});
-  CHECK(numbers(batch.parts[0][1]) == Values{3, 2});
+  CHECK(Numbers(batch.parts[0][0]) == Values{2000, 1999, 0, 0, 0, 0});
+  CHECK(Numbers(batch.parts[0][1]) == Values{3, 2});
   CHECK(strings(batch.parts[1]) == std::vector<std::string>{"xx20", "xx21", "", "", "", ""});
+}
+
+TEST_CASE("what follows a padded batch sees its padding") {
+  ScratchFolder folder;
+  WriteLists(folder / "lists.tfrecord", 0, 5);
+  const std::string stages = absl::StrCat(
+      "tfrecord { files: '", folder / "lists.tfrecord",
+      "' } | parse_example { feature { key: 'ints' int64 { variable_length: true } } } | "
+      "padded_batch { batch_size: 2 drop_remainder: true padding_value { feature: 'ints' "
+      "int64_value: "
+      "-7 } }");
+  const RunResult padded = RunText(Stages(stages));
+  const RunResult mapped = RunText(Stages(stages + " | map { out: 'a = ints + 1' }"));
+  const RunResult rows = RunText(Stages(stages + " | unbatch {}"));
+  REQUIRE(padded.batches.size() == 2);
+  REQUIRE(mapped.batches.size() == 2);
+  REQUIRE(rows.batches.size() == 4);
+  bool has_padding = false;
+  for (size_t i = 0; i < 2; ++i) {
+    std::vector<int64_t> values = Numbers(padded.batches[i].parts[0][0]);
+    has_padding = has_padding || std::count(values.begin(), values.end(), -7) > 0;
+    std::vector<int64_t> joined = Numbers(rows.batches[2 * i].parts[0][0]);
+    const std::vector<int64_t> second = Numbers(rows.batches[2 * i + 1].parts[0][0]);
+    joined.insert(joined.end(), second.begin(), second.end());
+    CHECK(joined == values);
+    for (int64_t& value : values) ++value;
+    CHECK(Numbers(mapped.batches[i].parts[0][0]) == values);
+  }
+  CHECK(has_padding);
 }
 
 TEST_CASE("what the batch ops refuse") {
@@ -151,7 +183,7 @@ TEST_CASE("what the batch ops refuse") {
       {"ragged_batch { batch_size: 2 remainder: DROP drop_remainder: false }",
        "contradict each other: DROP and false"},
       {"padded_batch { }", "batch_size: expected 1 to"},
-      {"ragged_batch { batch_size: 2 } | batch { batch_size: 2 }", "batches of batches"},
+      {"ragged_batch { batch_size: 2 } | batch { batch_size: 2 }", "not built for ragged ones"},
       {"padded_batch { batch_size: 2 padded_shape { feature: 'int' shape: 3 } }",
        "no feature \"int\", did you mean \"ints\"?"},
       {"padded_batch { batch_size: 2 padded_shape { feature: 'ints' } }",
@@ -171,7 +203,6 @@ TEST_CASE("what the batch ops refuse") {
        "expected a bytes_value for string"},
       {"padded_batch { batch_size: 2 padding_value { feature: 'ints' } }",
        "expected an int64_value"},
-      {"padded_batch { batch_size: 2 } | map { out: 'a = n' }", "put it in front"},
       {"map { out: 'a = ints + floats' }",
        "goes with constants along its last axes and with what was"},
       {"map { out: 'a = ints[0]' }", "known sizes"},

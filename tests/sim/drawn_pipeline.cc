@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace penstock::test {
@@ -93,6 +94,14 @@ std::string DrawnPipeline::Source(bool* parses) {
     case 0:
       return absl::StrCat("range { start: ", dice_.Below(9), " stop: ", dice_.Below(120),
                           " step: ", dice_.Between(1, 3), " }");
+    case 2:
+      // A dataset of each file.
+      *parses = true;
+      return absl::StrCat("list_files { ",
+                          AddFiles({State::kWhole}, static_cast<int>(dice_.Between(1, 4))),
+                          " seed: ", dice_.Below(9), " } | interleave { (| tfrecord {} | ",
+                          CountingOp(9), " |) cycle_length: ", dice_.Between(1, 3),
+                          " block_length: ", dice_.Between(1, 3), " }");
     case 1:
       finds_flips_ = false;
       return absl::StrCat("text_line { ", AddFiles({State::kLines}, 2), " }");
@@ -118,6 +127,23 @@ std::string DrawnPipeline::CountingOp(int most) {
   }
 }
 
+std::string DrawnPipeline::DecidingOp(const std::string& number) {
+  switch (dice_.Below(number.empty() ? 3 : 5)) {
+    case 0:
+      return absl::StrCat("batch { batch_size: ", dice_.Between(1, 9), " } | unbatch {}");
+    case 1:
+      return absl::StrCat("batch { batch_size: ", dice_.Between(1, 9), " } | shuffle { buffer_size: ",
+                          dice_.Between(1, 9), " seed: ", dice_.Below(99), " } | unbatch {}");
+    case 2:
+      return "ignore_errors {}";
+    case 3:
+      return absl::StrCat("take_while { predicate: '", number, " % 50 != ", dice_.Below(60), "' }");
+    default:
+      return absl::StrCat("filter { predicate: '", number, " % ", dice_.Between(2, 4),
+                          " != ", dice_.Below(3), "' }");
+  }
+}
+
 std::string DrawnPipeline::Chain(int ops_max, int depth) {
   bool parses = false;
   std::string text = Source(&parses);
@@ -125,11 +151,17 @@ std::string DrawnPipeline::Chain(int ops_max, int depth) {
     absl::StrAppend(&text, " | ", kParse);
     if (dice_.OneIn(3)) text += " | map { let: 'm = feature(\"n\") * 3 + 1' out: 'n = m' }";
   }
+  // The number of an element, as long as there is one.
+  const std::string number = absl::StrContains(text, kParse) ? "n"
+                             : absl::StartsWith(text, "range") ? "value"
+                                                               : "";
   const std::string alone = text;  // other elements of the same kind, for a concatenation
   bool same_kind = true;
   for (uint64_t ops = dice_.Below(ops_max + 1); ops > 0; --ops) {
-    const uint64_t kind = dice_.Below(10);
-    if (kind < 4) {
+    const uint64_t kind = dice_.Below(12);
+    if (kind >= 10) {
+      absl::StrAppend(&text, " | ", DecidingOp(same_kind ? number : ""));
+    } else if (kind < 4) {
       absl::StrAppend(&text, " | ", CountingOp(40));
     } else if (kind < 7) {
       absl::StrAppend(&text, " | shuffle { buffer_size: ", dice_.Between(1, 40),

@@ -26,6 +26,8 @@ class DrawnPipeline {
   std::string Shards(bool* parses);
   std::string AddFiles(const std::vector<PooledShard::State>& states, int count);
   std::string CountingOp(int most);
+  // One whose values decide what follows; `number` is the feature that it may look at, or "".
+  std::string DecidingOp(const std::string& number);
 
   Dice& dice_;
   SimulatedFiles& files_;

@@ -1,4 +1,4 @@
-#include "server/ops/map_source.h"
+#include "server/engine/map_source.h"
 
 #include <utility>
 

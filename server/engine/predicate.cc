@@ -1,4 +1,4 @@
-#include "server/ops/predicate.h"
+#include "server/engine/predicate.h"
 
 #include <utility>
 

@@ -1,0 +1,84 @@
+"""Pipelines in which values decide: what the command tells of them."""
+
+import re
+
+import numpy
+import pytest
+
+import tfrecord_files
+from conftest import eventually
+
+SOURCE = """
+name: "{name}"
+stage {{ tfrecord {{ files: "{name}.tfrecord" }} }}
+stage {{ parse_example {{ feature {{ key: "n" int64 {{}} }} }} }}
+"""
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Writes 40 records, of which every tenth is no Example, and a spec; returns the spec's path."""
+
+    def make(stages, name="mixed"):
+        tfrecord_files.write(tmp_path / f"{name}.tfrecord",
+                             [b"\xff" if n % 10 == 3 else tfrecord_files.example(n=n) for n in range(40)])
+        spec = tmp_path / f"{name}.textproto"
+        spec.write_text(SOURCE.format(name=name) + stages)
+        return spec
+
+    return make
+
+
+def numbers(folder):
+    rows = []
+    for path in sorted(folder.iterdir()):
+        with numpy.load(path) as arrays:
+            rows.extend(arrays["n"].reshape(-1).tolist())
+    return rows
+
+
+def test_elements_that_fail_are_left_out_and_listed(remote, mixed):
+    spec = mixed("stage { ignore_errors {} } stage { batch { batch_size: 4 } }")
+    assert remote("create", spec).code == 0
+    # The first steps wait in the ring; those records have been looked at.
+    eventually(lambda: len(remote("skipped", "mixed").out.splitlines()) >= 1)
+    listed = remote("skipped", "mixed")
+    lines = listed.out.splitlines()
+    size = len(tfrecord_files.framed(tfrecord_files.example(n=0)))
+    assert re.search(rf"mixed\.tfrecord: offset {3 * size}, 1 bytes: stage parse_example: .* \(epoch 0\)", lines[0]), listed
+
+
+def test_what_is_left_is_what_was_sound(penstock_command, mixed, tmp_path):
+    result = penstock_command("run", mixed("stage { ignore_errors {} } stage { filter { predicate: \"n % 2 == 0\" } } stage { batch { batch_size: 4 } }"),
+                              "--out", "out")
+    assert result.code == 0, result
+    assert numbers(tmp_path / "out") == [n for n in range(40) if n % 10 != 3 and n % 2 == 0]
+
+
+def test_too_many_failures_end_the_stream(penstock_command, mixed):
+    result = penstock_command("run", mixed("stage { ignore_errors { max_skipped: 2 } } stage { batch { batch_size: 4 } }"))
+    assert result.code == 1, result
+    assert "stage ignore_errors: too many damaged places: 3 > 2 (max_skipped)" in result.err
+
+
+def test_validate_tells_what_a_resume_costs(penstock_command, mixed, tmp_path):
+    seeks = penstock_command("validate", mixed("stage { filter { predicate: \"n > 3\" } } stage { batch { batch_size: 4 } }"))
+    assert "cursor: seek" in seeks.out, seeks
+    replays = penstock_command(
+        "validate", mixed("stage { filter { predicate: \"n > 3\" } } stage { shuffle { buffer_size: 8 seed: 1 } } stage { batch { batch_size: 4 } }"))
+    size = (tmp_path / "mixed.tfrecord").stat().st_size
+    assert re.search(rf"cursor: replay data: .* at most {size} bytes of files", replays.out), replays
+
+
+@pytest.mark.parametrize("stage, message", [
+    ('filter { predicate: "n + 1" }', "stage filter: predicate: expected bool (), found int64 ()"),
+    ('filter { predicate: "m > 1" }', 'did you mean "n"'),
+    ("filter {}", "predicate: expected an expression, found none"),
+    ("unbatch {}", 'expected features with at least one axis, found "n" int64 ()'),
+    ("interleave { input { stage { tfrecord {} } } }", "expected paths of files, as list_files gives them"),
+    ("ignore_errors { max_skipped_fraction: 2 }", "max_skipped_fraction: expected 0 to 1, found 2"),
+])
+def test_what_is_refused(penstock_command, mixed, stage, message):
+    result = penstock_command("validate", mixed(f"stage {{ {stage} }} stage {{ batch {{ batch_size: 4 }} }}"))
+    assert result.code == 1, result
+    assert message in result.err, result
