@@ -333,5 +333,5 @@ def test_the_package_imports_little():
     # Not socket, json, subprocess, tempfile: what a private daemon needs is imported with the first one. What is needed for one kind of
     # dataset only waits too.
     others = {name for name in modules if not name.startswith("penstock")}
-    assert others <= {"atexit", "threading", "_weakrefset"}
+    assert others <= {"__future__", "_weakrefset", "atexit", "threading"}
     assert not modules & {"penstock._arrays", "penstock._numpy", "penstock._padding"}
