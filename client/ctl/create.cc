@@ -8,6 +8,7 @@
 #include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/needed_indices.h"
 #include "client/ctl/spec_arguments.h"
 
 namespace penstock::ctl {
@@ -30,6 +31,9 @@ absl::Status Create(const std::string& socket, const CreateArguments& arguments)
   }
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
+  const auto validated = daemon->Validate(*source);
+  if (!validated.ok()) return validated.status();
+  BuildNeededIndices(*validated);
   const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
   if (!pipeline.ok()) return pipeline.status();
   std::printf("created %s: %s a batch, %u slots\n%s", pipeline->name().c_str(),

@@ -14,6 +14,7 @@
 #include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/needed_indices.h"
 #include "client/ctl/npz.h"
 #include "client/ctl/spec_arguments.h"
 #include "penstock.hpp"
@@ -78,16 +79,16 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   if (!source.ok()) return Report("run", source.status());
   auto daemon = DaemonConnection::OpenOrStart(socket);
   if (!daemon.ok()) return Report("run", daemon.status());
-  if (arguments.steps == 0) {
-    const auto answer = daemon->Validate(*source);
-    if (!answer.ok()) return Report("run", answer.status());
-    if (answer->pipeline().endless()) {
-      std::fprintf(stderr,
-                   "penstock run: the stream has no end (`repeat` without count): say how much of "
-                   "it, --steps N\n");
-      return kUsage;
-    }
+  const auto validated = daemon->Validate(*source);
+  if (!validated.ok()) return Report("run", validated.status());
+  if (arguments.steps == 0 && validated->pipeline().endless()) {
+    std::fprintf(
+        stderr,
+        "penstock run: the stream has no end (`repeat` without count): say how much of it, "
+        "--steps N\n");
+    return kUsage;
   }
+  BuildNeededIndices(*validated);
   if (!arguments.out.empty()) {
     const absl::Status status = MakeFolder(arguments.out);
     if (!status.ok()) return Report("run", status);

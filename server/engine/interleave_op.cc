@@ -47,6 +47,8 @@ class InterleaveOp final : public ChainedOrderOp {
   void Restart(uint64_t epoch) override {
     for (std::unique_ptr<Nested>& nested : cycle_) Close(std::move(nested));
     if (seek_) Close(std::move(seek_->counted));
+    // What they had asked for may have arrived.
+    for (std::unique_ptr<Nested>& nested : idle_) nested->op->Restart(0);
     waiting_.clear();
     epoch_ = epoch;
     num_open_ = 0;

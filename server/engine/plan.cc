@@ -113,6 +113,15 @@ std::string PlanImpl::Explain() const {
   return text;
 }
 
+std::vector<Plan::NeededIndex> PlanImpl::NeededIndices() const {
+  std::vector<NeededIndex> needed;
+  for (const IndexedFiles& indexed : built_.needed_indices_) {
+    for (uint32_t i = 0; i < indexed.files.count; ++i)
+      needed.push_back({manifest()[indexed.files.first + i].path, indexed.on_damage});
+  }
+  return needed;
+}
+
 std::string PlanImpl::DescribeCursor() const {
   switch (WorstClass(order())) {
     case CursorClass::kSeek:

@@ -12,6 +12,7 @@
 #include "penstock/v1/pipeline.pb.h"
 #include "server/base/signature.h"
 #include "server/engine/batch_sink.h"
+#include "server/io/damage.h"
 
 namespace penstock {
 
@@ -44,6 +45,13 @@ class Plan {
 
   // The path of file number `file` of a SkippedPlace.
   virtual const std::string& FilePath(uint32_t file) const = 0;
+
+  // The files that a global shuffle needs an index of.
+  struct NeededIndex {
+    std::string path;
+    OnDamage on_damage = OnDamage::kFail;
+  };
+  virtual std::vector<NeededIndex> NeededIndices() const = 0;
 
   // Whether the stream has no end (`repeat` without count).
   virtual bool endless() const = 0;

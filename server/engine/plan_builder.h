@@ -73,6 +73,8 @@ class PlanBuilder {
   // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
   void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }
   const std::optional<IndexedFiles>& indexed() const { return dataset_.indexed; }
+  // Nothing can be read of these files without their index.
+  void NeedIndex(IndexedFiles indexed) { needed_indices_.push_back(indexed); }
   // What stands so far are the paths of these files, in any order and number.
   void SetPaths(FileRange files) { dataset_.paths = files; }
   // Inside a dataset that is made of one path: the files that it may be.
@@ -127,6 +129,7 @@ class PlanBuilder {
   std::optional<FileRange> element_files_;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<FileRange> sources_;  // which of its files each source reads
+  std::vector<IndexedFiles> needed_indices_;
   std::vector<std::string> notices_;
 };
 

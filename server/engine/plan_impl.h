@@ -23,6 +23,7 @@ class PlanImpl final : public Plan {
   uint64_t slot_bytes() const override { return program_.fixed_bytes() + variable_bytes_; }
   uint64_t variable_bytes() const override { return variable_bytes_; }
   const std::string& FilePath(uint32_t file) const override { return manifest()[file].path; }
+  std::vector<NeededIndex> NeededIndices() const override;
   bool endless() const override { return built_.dataset_.endless; }
   std::string Explain() const override;
   std::string DescribeCursor() const override;

@@ -49,6 +49,7 @@ struct SegmentTask {
   Position start;      // in front of the first record
   RecordList records;  // of the block's elements
   uint64_t rows = 0;
+  bool input_failed = false;  // behind the last record
 
   // Set by the worker, which gives the records back.
   RecordList elements;

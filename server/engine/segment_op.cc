@@ -41,12 +41,15 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
       ++*pulled;
       ++taken_;
     }
-    if (next_ < block.elements.size()) break;
+    // Failures behind the last element are noted when something is asked for behind them.
+    if (next_ < block.elements.size() || next_failure_ < block.failures.size()) break;
     // Whoever has got all that was asked for is told of an end or an error the next time.
-    if (*pulled == count && (block.ends || !block.error.ok())) break;
+    const bool is_last = block.ends || !block.error.ok() || block.input_failed;
+    if (*pulled == count && is_last) break;
     // A block behind which nothing comes stays: it is the position of the end.
     if (!block.error.ok()) return Fail(block.error);
     if (block.ends) return WithinLimits(/*at_end=*/true) ? Pulled::kEnd : Pulled::kFailed;
+    if (block.input_failed) return Fail(input_->status());
     block.elements.clear();
     Retire(std::move(blocks_.front()));
     blocks_.pop_front();
@@ -93,6 +96,7 @@ void SegmentOp::Restart(uint64_t epoch) {
     Retire(std::move(blocks_.front()));
     blocks_.pop_front();
   }
+  ReleaseRetired();
   if (partial_ != nullptr) {
     context_.store.Release(partial_->records);
     partial_->records.clear();
@@ -103,6 +107,7 @@ void SegmentOp::Restart(uint64_t epoch) {
   resume_at_ = 0;
   resumed_ = false;
   taken_ = skipped_ = 0;
+  status_ = absl::OkStatus();
   input_->Restart(epoch);
 }
 
@@ -135,10 +140,12 @@ void SegmentOp::Ask() {
     if (result == Pulled::kBlocked) return;
     if (result != Pulled::kSome) input_result_ = result;
     if (partial_->rows == 0) {
-      // Its start is that of the end, which the input knows as well.
-      idle_.push_back(std::move(partial_));
+      // It stays as the position of the end, whoever asks before or behind. A batch that failed leaves what it had.
+      context_.store.Release(partial_->records);
+      partial_->records.clear();
       return;
     }
+    partial_->input_failed = result == Pulled::kFailed;
     context_.segments.Push(partial_.get());
     blocks_.push_back(std::move(partial_));
   }
@@ -183,6 +190,7 @@ std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
   task->failures.clear();
   task->error = absl::OkStatus();
   task->ends = false;
+  task->input_failed = false;
   task->done.store(false, std::memory_order_relaxed);
   return task;
 }
@@ -190,6 +198,10 @@ std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
 // Its elements are given back when its worker is done with it.
 void SegmentOp::Retire(std::unique_ptr<SegmentTask> task) {
   retired_.push_back(std::move(task));
+  ReleaseRetired();
+}
+
+void SegmentOp::ReleaseRetired() {
   for (std::unique_ptr<SegmentTask>& old : retired_) {
     if (!old->done.load(std::memory_order_acquire)) continue;  // SYNC segment-done
     context_.store.Release(old->elements);

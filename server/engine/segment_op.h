@@ -48,6 +48,7 @@ class SegmentOp final : public OrderOp {
   Pulled Fail(absl::Status status);
   std::unique_ptr<SegmentTask> NewTask();
   void Retire(std::unique_ptr<SegmentTask> task);
+  void ReleaseRetired();
 
   FrontContext& context_;
   const std::shared_ptr<const Segment> segment_;

@@ -11,9 +11,10 @@ StepCount CountSteps(const Plan& plan) {
   FileTable files(built.files(), built.manifest(), IndexBuilding::kNever);
   RecordStore store;
   ReadQueue reads;
+  SegmentQueue segments;
   DamageLog damage;
   const std::atomic<bool> cancelled{false};
-  Front front(built, files, store, reads, damage, cancelled);
+  Front front(built, files, store, reads, segments, damage, cancelled);
   const std::optional<uint64_t> count = front.Count();
   StepCount result;
   if (count == OrderOp::kEndless || plan.endless()) {

@@ -56,9 +56,7 @@ class EnumerateOp final : public ChainedOrderOp {
 
 const OpRegistration<v1::Enumerate> kEnumerate(
     "enumerate", [](const v1::Enumerate& options, PlanBuilder& plan) -> absl::Status {
-      if (plan.batched())
-        return absl::InvalidArgumentError(
-            "numbers batches, which is not supported yet; put it before batch");
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       const FileRange files = plan.AddFiles({FileEntry{}});
       std::vector<Dataset> inputs;
       inputs.push_back(plan.MakeLeaf(std::make_unique<CounterLoader>(), files, nullptr));

@@ -1,10 +1,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/map_source.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/structure.h"
 #include "server/expr/program.h"
-#include "server/engine/map_source.h"
 
 namespace penstock {
 namespace {

@@ -267,6 +267,7 @@ absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle
         "permutes; for other sources give a buffer_size, recompress (penstock write) or move it");
   }
   const IndexedFiles indexed = *plan.indexed();
+  plan.NeedIndex(indexed);
   auto records = std::make_shared<GlobalRecords>(indexed, key);
   plan.SetSource(GlobalLoader(records), indexed.files,
                  GlobalOrder(records, plan.stage(), reshuffle));

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "server/engine/op_registry.h"
 #include "server/engine/map_source.h"
+#include "server/engine/op_registry.h"
 #include "server/engine/predicate.h"
 
 namespace penstock {

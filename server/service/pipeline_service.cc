@@ -46,6 +46,11 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext*,
   if (!checked.ok()) return ToGrpc(checked.status());
   *response->mutable_pipeline() = Describe(*checked);
   response->set_explanation(checked->plan->Explain());
+  for (const Plan::NeededIndex& needed : checked->plan->NeededIndices()) {
+    v1::IndexedFile* file = response->add_index_file();
+    file->set_path(needed.path);
+    file->set_skip_damage(needed.on_damage == OnDamage::kSkipRecord);
+  }
   return grpc::Status::OK;
 }
 

@@ -59,8 +59,6 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
        "stage shuffle: buffer_size: expected 1 to"},
       {good + "stage { batch { batch_size: 0 } }", kInvalid,
        "stage batch: batch_size: expected 1 to 16777216, found 0"},
-      {good + "stage { batch { batch_size: 2 } } stage { batch { batch_size: 2 } }", kInvalid,
-       "stage batch_2: batches of batches"},
       {good + "stage { repeat { count: -2 } }", kInvalid,
        "stage repeat: count: expected -1 (without end) or at least 0, found -2"},
       {good + "stage { take { count: -2 } }", kInvalid, "stage take: count"},

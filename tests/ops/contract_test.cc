@@ -607,19 +607,23 @@ TEST_CASE("Errors come at their step, whatever the workers, and stay behind a re
       {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | batch { batch_size: 4 }", 7,
        "record 30"},
       // In front of a cut: what comes before is handed on, and nothing behind it.
-      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | filter { predicate: 'n % 2 == 0' } | "
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | filter { predicate: 'n % 2 == 0' } "
+       "| "
        "batch { batch_size: 4 }",
        3, "record 30"},
-      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE | filter { predicate: 'n % 2 == 0' } | "
+      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | $PARSE | filter { predicate: 'n % 2 == 0' "
+       "} | "
        "batch { batch_size: 4 }",
        7, "damaged.tfrecord, record 60"},
       {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | batch { batch_size: 4 } | batch { "
        "batch_size: 2 }",
        3, "record 30"},
-      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | ignore_errors { max_skipped: 0 } | batch "
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | ignore_errors { max_skipped: 0 } | "
+       "batch "
        "{ batch_size: 4 }",
        7, "too many damaged places: 1 > 0 (max_skipped)"},
-      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | ignore_errors { max_skipped_fraction: "
+      {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | ignore_errors { "
+       "max_skipped_fraction: "
        "0.001 } | batch { batch_size: 4 }",
        24, "too large a part is damaged: 1 of 100"},
       // Both: the row that comes first in order is reported, not the one that is found first.

@@ -97,11 +97,10 @@ std::string DrawnPipeline::Source(bool* parses) {
     case 2:
       // A dataset of each file.
       *parses = true;
-      return absl::StrCat("list_files { ",
-                          AddFiles({State::kWhole}, static_cast<int>(dice_.Between(1, 4))),
-                          " seed: ", dice_.Below(9), " } | interleave { (| tfrecord {} | ",
-                          CountingOp(9), " |) cycle_length: ", dice_.Between(1, 3),
-                          " block_length: ", dice_.Between(1, 3), " }");
+      return absl::StrCat(
+          "list_files { ", AddFiles({State::kWhole}, static_cast<int>(dice_.Between(1, 4))),
+          " seed: ", dice_.Below(9), " } | interleave { (| tfrecord {} | ", CountingOp(9),
+          " |) cycle_length: ", dice_.Between(1, 3), " block_length: ", dice_.Between(1, 3), " }");
     case 1:
       finds_flips_ = false;
       return absl::StrCat("text_line { ", AddFiles({State::kLines}, 2), " }");
@@ -128,12 +127,14 @@ std::string DrawnPipeline::CountingOp(int most) {
 }
 
 std::string DrawnPipeline::DecidingOp(const std::string& number) {
+  looks_ahead_ = true;
   switch (dice_.Below(number.empty() ? 3 : 5)) {
     case 0:
       return absl::StrCat("batch { batch_size: ", dice_.Between(1, 9), " } | unbatch {}");
     case 1:
-      return absl::StrCat("batch { batch_size: ", dice_.Between(1, 9), " } | shuffle { buffer_size: ",
-                          dice_.Between(1, 9), " seed: ", dice_.Below(99), " } | unbatch {}");
+      return absl::StrCat("batch { batch_size: ", dice_.Between(1, 9),
+                          " } | shuffle { buffer_size: ", dice_.Between(1, 9),
+                          " seed: ", dice_.Below(99), " } | unbatch {}");
     case 2:
       return "ignore_errors {}";
     case 3:
@@ -152,7 +153,7 @@ std::string DrawnPipeline::Chain(int ops_max, int depth) {
     if (dice_.OneIn(3)) text += " | map { let: 'm = feature(\"n\") * 3 + 1' out: 'n = m' }";
   }
   // The number of an element, as long as there is one.
-  const std::string number = absl::StrContains(text, kParse) ? "n"
+  const std::string number = absl::StrContains(text, kParse)   ? "n"
                              : absl::StartsWith(text, "range") ? "value"
                                                                : "";
   const std::string alone = text;  // other elements of the same kind, for a concatenation

@@ -16,6 +16,8 @@ class DrawnPipeline {
   DrawnPipeline(Dice& dice, SimulatedFiles& files);
 
   // In the short form of tests/support/stages.h.
+  // Whether it has a segment, which looks at records before they are asked for.
+  bool looks_ahead() const { return looks_ahead_; }
   const std::string& text() const { return text_; }
   // Whether a wrong bit in any file is found: all records have checksums, and none is skipped for them.
   bool finds_flips() const { return finds_flips_; }
@@ -32,6 +34,7 @@ class DrawnPipeline {
   Dice& dice_;
   SimulatedFiles& files_;
   int num_sources_ = 0;
+  bool looks_ahead_ = false;
   bool finds_flips_ = true;
   std::string text_;
 };
