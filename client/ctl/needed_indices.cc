@@ -6,7 +6,6 @@
 
 #include "client/ctl/progress_bar.h"
 #include "server/base/cache_folder.h"
-#include "server/base/file.h"
 #include "server/io/record_index.h"
 
 namespace penstock::ctl {

@@ -79,6 +79,7 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   if (!source.ok()) return Report("run", source.status());
   auto daemon = DaemonConnection::OpenOrStart(socket);
   if (!daemon.ok()) return Report("run", daemon.status());
+  ChooseName(&*source);
   const auto validated = daemon->Validate(*source);
   if (!validated.ok()) return Report("run", validated.status());
   if (arguments.steps == 0 && validated->pipeline().endless()) {
@@ -99,7 +100,6 @@ int Run(const std::string& socket, const RunArguments& arguments) {
     if (!read.ok()) return Report("run", read.status());
     cursor = *std::move(read);
   }
-  ChooseName(&*source);
   const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
   if (!pipeline.ok()) return Report("run", pipeline.status());
   const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);
