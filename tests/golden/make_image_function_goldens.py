@@ -1,0 +1,90 @@
+"""Makes image_functions.json: what TensorFlow makes of small images by the image functions of the expression language.
+
+Run by hand, with TensorFlow, from any directory. A case's text means the same here, where the names are
+TensorFlow's functions, and in an expression, where they are Penstock's.
+"""
+
+import json
+import math
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+RANDOM = np.random.default_rng(6)
+
+
+def pixels(dtype, *shape):
+    information = np.iinfo(dtype)
+    return RANDOM.integers(information.min, information.max, shape, dtype, endpoint=True)
+
+
+IMAGES = {
+    "u8": pixels(np.uint8, 7, 5, 3),
+    "wide": pixels(np.uint8, 4, 50, 3),
+    "tall": pixels(np.uint8, 41, 6, 3),
+    "grey": pixels(np.uint8, 6, 9, 1),
+    "rgba": pixels(np.uint8, 5, 8, 4),
+    "one": pixels(np.uint8, 1, 1, 3),
+    "u16": pixels(np.uint16, 5, 6, 3),
+    "i8": pixels(np.int8, 6, 4, 3),
+    "i16": pixels(np.int16, 6, 5, 3),
+    "i32": pixels(np.int32, 3, 5, 2),
+    "f": RANDOM.random((8, 7, 3), np.float32),
+    "d": RANDOM.random((5, 4, 3)),
+    "far": RANDOM.normal(0, 3, (6, 6, 3)).astype(np.float32),
+    "flat": np.full((6, 5, 3), 77, np.uint8),
+}
+cases = []
+
+
+def case(text, tolerance=0):
+    """tolerance: integers may be as far from TensorFlow's; floats by it times the greater of 1 and their size."""
+    cases.append((text, tolerance))
+
+
+def geometry():
+    for image in ("u8", "grey", "wide", "f", "i16", "d"):
+        for fraction in ("0.5", "0.1", "0.875", "0.333", "1", "1.0", "0.01"):
+            case(f"central_crop({image}, {fraction})")
+        for text in ("flip_left_right({})", "flip_up_down({})", "image_transpose({})", "rot90({})", "rot90({}, 2)",
+                     "rot90({}, k=3)", "rot90({}, 4)", "rot90({}, k=-1)", "rot90({}, 7)"):
+            case(text.format(image))
+        for size in ("3, 3", "4, 5", "5, 4", "7, 5", "20, 20", "1, 60", "60, 1", "6, 9", "9, 6"):
+            case(f"resize_with_crop_or_pad({image}, {size})")
+    for image in ("rgba", "one", "u16", "i8", "i32"):
+        case(f"resize_with_crop_or_pad({image}, 4, 9)"), case(f"rot90({image})"), case(f"flip_left_right({image})")
+    case("crop_to_bounding_box(u8, 0, 0, 7, 5)"), case("crop_to_bounding_box(u8, 2, 1, 3, 4)")
+    case("crop_to_bounding_box(wide, 3, 49, 1, 1)")
+    case("crop_to_bounding_box(image=f, offset_height=1, offset_width=2, target_height=5, target_width=4)")
+    case("pad_to_bounding_box(u8, 0, 0, 7, 5)"), case("pad_to_bounding_box(u8, 2, 1, 10, 7)")
+    case("pad_to_bounding_box(f, 3, 0, 11, 40)"), case("pad_to_bounding_box(grey, 0, 5, 6, 14)")
+    case("flip_up_down(rot90(central_crop(u8, 0.6)))"), case("float32(flip_left_right(wide)) * 2.0 + 1.0")
+    case("float32(resize_with_crop_or_pad(tall, 50, 50)) / 255.0")
+
+
+SCOPE = {name: getattr(tf.image, name) for name in dir(tf.image) if not name.startswith("_")}
+SCOPE.update(image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
+
+
+def encode(array):
+    array = np.ascontiguousarray(array)
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.tobytes().hex()}
+
+
+def main():
+    geometry()
+    lines = []
+    for text, tolerance in cases:
+        scope = {**SCOPE, **{name: tf.constant(image) for name, image in IMAGES.items()}}
+        result = np.asarray(eval(text, {"__builtins__": {}}, scope))
+        assert all(math.isfinite(v) for v in result.reshape(-1).tolist()), text
+        lines.append(json.dumps({"text": text, "tolerance": tolerance, **encode(result)}))
+    head = {"tensorflow": tf.__version__, "images": {name: encode(image) for name, image in IMAGES.items()}}
+    path = pathlib.Path(__file__).with_name("image_functions.json")
+    path.write_text(json.dumps(head)[:-1] + ', "cases": [\n' + ",\n".join(lines) + "\n]}\n")
+    print(f"{path}: {len(cases)} cases")
+
+
+if __name__ == "__main__":
+    main()
