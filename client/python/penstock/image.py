@@ -1,6 +1,6 @@
 """tf.image's functions, and those of tf.io that decode images, on traced values.
 
-What there is stands in docs/expressions.md; `image_NAME` there is `NAME` here.
+What there is stands in docs/functions.md; `image_NAME` there is `NAME` here.
 """
 
 from penstock._functions import lookup as _lookup
