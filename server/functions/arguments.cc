@@ -27,9 +27,9 @@ absl::Status ReadConstant(const Argument& argument, std::string_view name, int64
   if (!argument.given) return absl::OkStatus();
   const auto* const given = Find<int64_t>(argument);
   if (given == nullptr || *given < low || *given > high) {
-    return WrongArgument(
-        name, absl::StrCat("an integer constant of ", low, " to ", high,
-                           given == nullptr ? "" : absl::StrCat(", found ", *given)));
+    return WrongArgument(name,
+                         absl::StrCat("an integer constant of ", low, " to ", high,
+                                      given == nullptr ? "" : absl::StrCat(", found ", *given)));
   }
   *value = *given;
   return absl::OkStatus();
@@ -76,8 +76,9 @@ absl::Status CheckImage(const Argument& argument, std::initializer_list<DType> d
     absl::StrAppend(&expected, expected.empty() ? "" : ", ", DTypeName(dtype));
   }
   if (expected.empty()) expected = "numbers";
-  return WrongArgument("image", absl::StrCat(expected, " of shape (height, width, channels), found ",
-                                             TypeToString(type)));
+  return WrongArgument(
+      "image",
+      absl::StrCat(expected, " of shape (height, width, channels), found ", TypeToString(type)));
 }
 
 absl::Status CheckElements(int64_t height, int64_t width, int64_t channels) {

@@ -76,8 +76,7 @@ absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t hei
   }
   BoundRowFunction bound;
   bound.type = {image.dtype, {height, width, shape[2]}};
-  const bool unknown =
-      height == kUnknownSize || width == kUnknownSize || shape[2] == kUnknownSize;
+  const bool unknown = height == kUnknownSize || width == kUnknownSize || shape[2] == kUnknownSize;
   bound.kernel = std::make_shared<CopyWindow>(DTypeSize(image.dtype), unknown, std::move(place));
   bound.tensor_arguments = {0};
   return bound;

@@ -29,6 +29,7 @@ IMAGES = {
     "u16": pixels(np.uint16, 5, 6, 3),
     "i8": pixels(np.int8, 6, 4, 3),
     "i16": pixels(np.int16, 6, 5, 3),
+    "u32": pixels(np.uint32, 2, 6, 2),
     "i32": pixels(np.int32, 3, 5, 2),
     "f": RANDOM.random((8, 7, 3), np.float32),
     "d": RANDOM.random((5, 4, 3)),
@@ -63,8 +64,58 @@ def geometry():
     case("float32(resize_with_crop_or_pad(tall, 50, 50)) / 255.0")
 
 
+def colour():
+    for image in ("u8", "wide", "f", "far", "u16", "i8", "i16", "one", "flat"):
+        for delta in ("0.2", "-0.5", "0", "1", "0.03"):
+            case(f"adjust_brightness({image}, {delta})")
+            case(f"adjust_hue({image}, {delta})")
+        for factor in ("0.5", "2", "0", "1", "1.3", "-0.4"):
+            case(f"adjust_contrast({image}, {factor})"), case(f"adjust_saturation({image}, {factor})")
+        for arguments in ("", ", 2", ", gamma=0.45", ", gamma=2.2, gain=1.5", ", 0.5", ", 0"):
+            if image not in ("far", "i8", "i16"):  # a power of a negative number is no number
+                case(f"adjust_gamma({image}{arguments})", 0 if image != "f" else 2.5e-7)
+        case(f"rgb_to_grayscale({image})")
+        case(f"per_image_standardization({image})", 5e-7)
+        if image not in ("u8", "u16", "i8", "i16", "wide", "one", "flat"):
+            case(f"hsv_to_rgb({image})")
+            case(f"rgb_to_hsv({image})")
+    case("rgb_to_hsv(float32(wide) / 255.0)"), case("rgb_to_hsv(float32(flat) / 255.0)")
+    case("rgb_to_hsv(float32(tall))"), case("hsv_to_rgb(rgb_to_hsv(f))")
+    for image in ("grey", "rgba"):
+        case(f"adjust_brightness({image}, 0.1)"), case(f"adjust_contrast({image}, 1.7)")
+        case(f"adjust_gamma({image}, 1.8)"), case(f"per_image_standardization({image})", 5e-7)
+    for image in ("u8", "i8", "u16", "i16", "i32", "u32"):
+        for dtype in ("uint8", "int8", "uint16", "int16", "int32", "uint32"):
+            case(f'convert_image_dtype({image}, "{dtype}")')
+            # TensorFlow has no clip of uint32.
+            if "uint32" not in (dtype, f"uint{image[1:]}"):
+                case(f'convert_image_dtype({image}, "{dtype}", saturate=True)')
+        case(f'convert_image_dtype({image}, "float32")'), case(f'convert_image_dtype({image}, "float64")')
+    for image in ("f", "d", "far"):
+        for dtype in ("uint8", "int8", "uint16", "int16", "int32", "uint32"):
+            if dtype == "uint32" and image == "far":
+                continue
+            case(f'convert_image_dtype({image}, "{dtype}", True)')
+            if image != "far":
+                case(f'convert_image_dtype({image}, "{dtype}")')
+        case(f'convert_image_dtype({image}, "float32")'), case(f'convert_image_dtype({image}, dtype="float64")')
+    for image in ("u8", "f", "wide", "far"):
+        for layout in ("", ', "HWC"', ', layout="CHW"'):
+            case(f"normalize({image}, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]{layout})")
+            case(f"normalize({image}, 127.5, 3{layout})")
+            case(f"normalize({image}, [1, 2, 3], 0.1{layout})")
+    case('normalize(grey, [0.5], 255, "CHW")'), case('normalize(rgba, 1, [1, 2, 3, 4], "CHW")')
+
+
+def normalize(image, mean, std, layout="HWC"):
+    """No function of tf.image: what its users write."""
+    mean, std = tf.constant(mean, tf.float32), tf.constant(std, tf.float32)
+    result = (tf.cast(image, tf.float32) - mean) / std
+    return tf.transpose(result, [2, 0, 1]) if layout == "CHW" else result
+
+
 SCOPE = {name: getattr(tf.image, name) for name in dir(tf.image) if not name.startswith("_")}
-SCOPE.update(image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
+SCOPE.update(normalize=normalize, image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
 
 
 def encode(array):
@@ -73,7 +124,7 @@ def encode(array):
 
 
 def main():
-    geometry()
+    geometry(), colour()
     lines = []
     for text, tolerance in cases:
         scope = {**SCOPE, **{name: tf.constant(image) for name, image in IMAGES.items()}}

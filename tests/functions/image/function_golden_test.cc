@@ -43,7 +43,8 @@ double Worst(const std::vector<uint8_t>& got, const std::vector<uint8_t>& want) 
     std::memcpy(&a, &got[i], sizeof(T));
     std::memcpy(&b, &want[i], sizeof(T));
     const double difference = std::fabs(static_cast<double>(a) - static_cast<double>(b));
-    const double size = std::is_integral_v<T> ? 1 : std::max(1.0, std::fabs(static_cast<double>(b)));
+    const double size =
+        std::is_integral_v<T> ? 1 : std::max(1.0, std::fabs(static_cast<double>(b)));
     if (!(difference / size <= worst)) worst = difference / size;
   }
   return worst;
