@@ -7,26 +7,26 @@ namespace {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   Window window;
-  if (const absl::Status status = FirstError(
-          {CheckImage(arguments[0]),
-           ReadConstant(arguments[1], "offset_height", 0, kImageSideMax, &window.top),
-           ReadConstant(arguments[2], "offset_width", 0, kImageSideMax, &window.left),
-           ReadConstant(arguments[3], "target_height", 1, kImageSideMax, &window.height),
-           ReadConstant(arguments[4], "target_width", 1, kImageSideMax, &window.width)});
+  if (const absl::Status status =
+          FirstError({CheckImage(arguments[0]),
+                      ReadConstant(arguments[1], "offset_height", 0, kImageSideMax, &window.top),
+                      ReadConstant(arguments[2], "offset_width", 0, kImageSideMax, &window.left),
+                      ReadConstant(arguments[3], "target_height", 1, kImageSideMax, &window.height),
+                      ReadConstant(arguments[4], "target_width", 1, kImageSideMax, &window.width)});
       !status.ok()) {
     return status;
   }
-  return BindWindow(arguments[0].type, window.height, window.width,
-                    [window](int64_t height, int64_t width) -> absl::StatusOr<Window> {
-                      if (window.top + window.height > height ||
-                          window.left + window.width > width) {
-                        return absl::DataLossError(absl::StrCat(
-                            "bounding box reaches beyond the image: rows ", window.top, " to ",
-                            window.top + window.height, " and columns ", window.left, " to ",
-                            window.left + window.width, " of ", height, " x ", width));
-                      }
-                      return window;
-                    });
+  return BindWindow(
+      arguments[0].type, window.height, window.width,
+      [window](int64_t height, int64_t width) -> absl::StatusOr<Window> {
+        if (window.top + window.height > height || window.left + window.width > width) {
+          return absl::DataLossError(
+              absl::StrCat("bounding box reaches beyond the image: rows ", window.top, " to ",
+                           window.top + window.height, " and columns ", window.left, " to ",
+                           window.left + window.width, " of ", height, " x ", width));
+        }
+        return window;
+      });
 }
 
 const RowFunctionRegistration kRegistration({

@@ -8,28 +8,27 @@ namespace {
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   int64_t top = 0, left = 0;
   Window window;
-  if (const absl::Status status = FirstError(
-          {CheckImage(arguments[0]),
-           ReadConstant(arguments[1], "offset_height", 0, kImageSideMax, &top),
-           ReadConstant(arguments[2], "offset_width", 0, kImageSideMax, &left),
-           ReadConstant(arguments[3], "target_height", 1, kImageSideMax, &window.height),
-           ReadConstant(arguments[4], "target_width", 1, kImageSideMax, &window.width)});
+  if (const absl::Status status =
+          FirstError({CheckImage(arguments[0]),
+                      ReadConstant(arguments[1], "offset_height", 0, kImageSideMax, &top),
+                      ReadConstant(arguments[2], "offset_width", 0, kImageSideMax, &left),
+                      ReadConstant(arguments[3], "target_height", 1, kImageSideMax, &window.height),
+                      ReadConstant(arguments[4], "target_width", 1, kImageSideMax, &window.width)});
       !status.ok()) {
     return status;
   }
   window.top = -top;
   window.left = -left;
-  return BindWindow(arguments[0].type, window.height, window.width,
-                    [window](int64_t height, int64_t width) -> absl::StatusOr<Window> {
-                      if (height - window.top > window.height ||
-                          width - window.left > window.width) {
-                        return absl::DataLossError(absl::StrCat(
-                            "image does not fit into its frame: ", height, " x ", width, " at row ",
-                            -window.top, " and column ", -window.left, " of ", window.height, " x ",
-                            window.width));
-                      }
-                      return window;
-                    });
+  return BindWindow(
+      arguments[0].type, window.height, window.width,
+      [window](int64_t height, int64_t width) -> absl::StatusOr<Window> {
+        if (height - window.top > window.height || width - window.left > window.width) {
+          return absl::DataLossError(absl::StrCat(
+              "image does not fit into its frame: ", height, " x ", width, " at row ", -window.top,
+              " and column ", -window.left, " of ", window.height, " x ", window.width));
+        }
+        return window;
+      });
 }
 
 const RowFunctionRegistration kRegistration({

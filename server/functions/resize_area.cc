@@ -49,11 +49,9 @@ void ResizeArea(DType, const RowValue& image, int64_t height, int64_t width, Are
       const Cover across(x, column_scale);
       std::fill_n(to, channels, 0.0f);
       for (int64_t row = down.start; row < down.end; ++row) {
-        const float* const line =
-            in + std::clamp<int64_t>(row, 0, rows - 1) * columns * channels;
+        const float* const line = in + std::clamp<int64_t>(row, 0, rows - 1) * columns * channels;
         for (int64_t column = across.start; column < across.end; ++column) {
-          const float* const pixel =
-              line + std::clamp<int64_t>(column, 0, columns - 1) * channels;
+          const float* const pixel = line + std::clamp<int64_t>(column, 0, columns - 1) * channels;
           const float share = across.share(column);
           for (int64_t c = 0; c < channels; ++c) {
             const float part = pixel[c] * share;

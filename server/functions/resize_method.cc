@@ -43,8 +43,8 @@ absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool anti
 
 absl::Status CheckResizeImage(const Argument& image, const ResizeMethod& method) {
   if (method.keeps_dtype) return CheckImage(image);
-  return CheckImage(image, {DType::kUint8, DType::kFloat32, DType::kInt8, DType::kUint16,
-                            DType::kInt16});
+  return CheckImage(image,
+                    {DType::kUint8, DType::kFloat32, DType::kInt8, DType::kUint16, DType::kInt16});
 }
 
 DType ResizedDType(DType image, const ResizeMethod& method) {

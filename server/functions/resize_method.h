@@ -18,8 +18,8 @@ using ResizeFunction = void (*)(DType dtype, const RowValue& image, int64_t heig
 
 struct ResizeMethod {
   ResizeFunction run = nullptr;
-  bool keeps_dtype = false;    // nearest: pixels are copied, of whatever dtype
-  bool takes_uint8 = false;    // else the image is made float32 before
+  bool keeps_dtype = false;  // nearest: pixels are copied, of whatever dtype
+  bool takes_uint8 = false;  // else the image is made float32 before
 };
 
 // An error names `method`.

@@ -9,8 +9,7 @@ namespace penstock::expr {
 namespace {
 
 int64_t Nearest(int64_t to, float scale, int64_t size) {
-  const auto from =
-      static_cast<int64_t>(std::floor((static_cast<float>(to) + 0.5f) * scale));
+  const auto from = static_cast<int64_t>(std::floor((static_cast<float>(to) + 0.5f) * scale));
   return std::clamp<int64_t>(from, 0, size - 1);
 }
 
@@ -29,8 +28,7 @@ void ResizeNearest(DType dtype, const RowValue& image, int64_t height, int64_t w
   const size_t row_bytes = static_cast<size_t>(width) * pixel_bytes;
   for (int64_t y = 0; y < height; ++y) {
     const uint8_t* const from =
-        image.data +
-        static_cast<size_t>(Nearest(y, row_scale, rows) * columns) * pixel_bytes;
+        image.data + static_cast<size_t>(Nearest(y, row_scale, rows) * columns) * pixel_bytes;
     uint8_t* to = out.Reserve(row_bytes);
     for (int64_t x = 0; x < width; ++x, to += pixel_bytes) {
       std::memcpy(to, from + offsets[x], pixel_bytes);

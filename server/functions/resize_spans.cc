@@ -91,10 +91,11 @@ Spans MakeSpans(int64_t from, int64_t to, bool antialias, Arena& scratch) {
     spans.starts[i] = 0;
     const float centre = (static_cast<float>(i) + 0.5f) * inverse;
     if (centre < 0 || centre > static_cast<float>(from)) continue;
-    const int64_t start = std::clamp<int64_t>(
-        static_cast<int64_t>(std::ceil(centre - radius - 0.5f)), 0, from - 1);
-    int64_t end = std::clamp<int64_t>(
-                      static_cast<int64_t>(std::floor(centre + radius - 0.5f)), 0, from - 1) + 1;
+    const int64_t start =
+        std::clamp<int64_t>(static_cast<int64_t>(std::ceil(centre - radius - 0.5f)), 0, from - 1);
+    int64_t end =
+        std::clamp<int64_t>(static_cast<int64_t>(std::floor(centre + radius - 0.5f)), 0, from - 1) +
+        1;
     end = std::min(end, start + spans.span);
     float* const weights = spans.weights + i * spans.span;
     float sum = 0;

@@ -12,10 +12,10 @@ int64_t Start(int64_t size, int64_t target) {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   int64_t target_height = 0, target_width = 0;
-  if (const absl::Status status = FirstError(
-          {CheckImage(arguments[0]),
-           ReadConstant(arguments[1], "target_height", 1, kImageSideMax, &target_height),
-           ReadConstant(arguments[2], "target_width", 1, kImageSideMax, &target_width)});
+  if (const absl::Status status =
+          FirstError({CheckImage(arguments[0]),
+                      ReadConstant(arguments[1], "target_height", 1, kImageSideMax, &target_height),
+                      ReadConstant(arguments[2], "target_width", 1, kImageSideMax, &target_width)});
       !status.ok()) {
     return status;
   }

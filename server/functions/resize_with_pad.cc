@@ -93,11 +93,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   int64_t height = 0, width = 0;
   std::string name = "bilinear";
   bool antialias = false;
-  if (const absl::Status status = FirstError(
-          {ReadConstant(arguments[1], "target_height", 1, kImageSideMax, &height),
-           ReadConstant(arguments[2], "target_width", 1, kImageSideMax, &width),
-           ReadConstant(arguments[3], "method", &name),
-           ReadConstant(arguments[4], "antialias", &antialias)});
+  if (const absl::Status status =
+          FirstError({ReadConstant(arguments[1], "target_height", 1, kImageSideMax, &height),
+                      ReadConstant(arguments[2], "target_width", 1, kImageSideMax, &width),
+                      ReadConstant(arguments[3], "method", &name),
+                      ReadConstant(arguments[4], "antialias", &antialias)});
       !status.ok()) {
     return status;
   }

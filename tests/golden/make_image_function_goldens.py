@@ -37,6 +37,8 @@ IMAGES = {
     "flat": np.full((6, 5, 3), 77, np.uint8),
 }
 cases = []
+# How far methods of resize may be from TensorFlow's results.
+RESIZE = {"lanczos3": 2.5e-6, "lanczos5": 2.5e-6}
 
 
 def case(text, tolerance=0):
@@ -107,6 +109,26 @@ def colour():
     case('normalize(grey, [0.5], 255, "CHW")'), case('normalize(rgba, 1, [1, 2, 3, 4], "CHW")')
 
 
+def resizes():
+    methods = ("nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "bilinear")
+    for image in ("u8", "wide", "tall", "rgba", "f"):
+        for method in methods:
+            for size in ("[4, 5]", "[9, 13]", "[7, 20]", "[30, 3]"):
+                case(f'resize({image}, {size}, "{method}")', RESIZE.get(method, 0))
+                case(f'resize({image}, {size}, method="{method}", antialias=True)', RESIZE.get(method, 0))
+            case(f'resize({image}, [8, 8], "{method}", preserve_aspect_ratio=True)', RESIZE.get(method, 0))
+            case(f'resize({image}, [17, 11], "{method}", True, True)', RESIZE.get(method, 0))
+            # Of the wide one nothing would be left in a square of 12.
+            size = "14, 30" if image == "wide" else "12, 12"
+            case(f'resize_with_pad({image}, {size}, "{method}")', RESIZE.get(method, 0))
+            case(f'resize_with_pad({image}, 11, 17, method="{method}", antialias=True)', RESIZE.get(method, 0))
+    for image in ("grey", "one", "i16", "u16", "i8"):
+        for method in methods:
+            case(f'resize({image}, [5, 6], "{method}")', RESIZE.get(method, 0))
+    for image in ("i32", "d"):
+        case(f'resize({image}, [4, 7], "nearest")')
+
+
 def normalize(image, mean, std, layout="HWC"):
     """No function of tf.image: what its users write."""
     mean, std = tf.constant(mean, tf.float32), tf.constant(std, tf.float32)
@@ -118,19 +140,29 @@ SCOPE = {name: getattr(tf.image, name) for name in dir(tf.image) if not name.sta
 SCOPE.update(normalize=normalize, image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
 
 
-def encode(array):
+def fnv1a(data):
+    """FNV-1a, 64 bits: the hash that the tests compute too."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def encode(array, hashed=False):
     array = np.ascontiguousarray(array)
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.tobytes().hex()}
+    data = array.tobytes()
+    value = {"hash": f"{fnv1a(data):016x}"} if hashed else {"bytes": data.hex()}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), **value}
 
 
 def main():
-    geometry(), colour()
+    geometry(), colour(), resizes()
     lines = []
     for text, tolerance in cases:
         scope = {**SCOPE, **{name: tf.constant(image) for name, image in IMAGES.items()}}
         result = np.asarray(eval(text, {"__builtins__": {}}, scope))
         assert all(math.isfinite(v) for v in result.reshape(-1).tolist()), text
-        lines.append(json.dumps({"text": text, "tolerance": tolerance, **encode(result)}))
+        lines.append(json.dumps({"text": text, "tolerance": tolerance, **encode(result, tolerance == 0)}))
     head = {"tensorflow": tf.__version__, "images": {name: encode(image) for name, image in IMAGES.items()}}
     path = pathlib.Path(__file__).with_name("image_functions.json")
     path.write_text(json.dumps(head)[:-1] + ', "cases": [\n' + ",\n".join(lines) + "\n]}\n")

@@ -9,7 +9,14 @@ from penstock._functions import lookup as _lookup
 class ResizeMethod:
     """Names of `resize`'s methods, as in tf.image."""
 
+    AREA = "area"
+    BICUBIC = "bicubic"
     BILINEAR = "bilinear"
+    GAUSSIAN = "gaussian"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    MITCHELLCUBIC = "mitchellcubic"
+    NEAREST_NEIGHBOR = "nearest"
 
 
 def __getattr__(name):
