@@ -1,8 +1,8 @@
-"""Writes penstock/_registry.py: the functions of the expression language, from the manual's list of them.
+"""Writes penstock/_registry.py: the functions of the expression language, from their manual.
 
-    python make_registry.py docs/expressions.md OUT
+    python make_registry.py docs/functions.md OUT
 
-tests/expr/docs_test.cc holds that list equal to the daemon's registry.
+tests/expr/docs_test.cc holds that page equal to the daemon's registry.
 """
 
 import re
@@ -12,11 +12,11 @@ import sys
 def read(path):
     """A dict from names to pairs of a signature and a manual."""
     with open(path, encoding="utf-8") as file:
-        _, _, listed = file.read().partition("\n## Functions\n\n")
-    functions = {}
-    for item in re.split(r"^\* ", listed, flags=re.MULTILINE)[1:]:
-        signature, doc = re.match(r"`(.*?)`: (.*)", item, flags=re.DOTALL).groups()
-        functions[signature.partition("(")[0]] = (signature, doc.replace("\n  ", "\n").strip())
+        sections = re.split(r"^## (\w+)\n\n`(.*)`\n\n", file.read(), flags=re.MULTILINE)[1:]
+    functions = {
+        name: (signature, doc.strip())
+        for name, signature, doc in zip(sections[::3], sections[1::3], sections[2::3], strict=True)
+    }
     if not functions:
         raise SystemExit(f"{path} lists no functions")
     return functions

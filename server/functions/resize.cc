@@ -1,180 +1,126 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/expr/function.h"
-#include "server/expr/row_kernel.h"
-#include "server/kernels/resize.h"
+#include "server/functions/arguments.h"
+#include "server/functions/resize_method.h"
 
 namespace penstock::expr {
 namespace {
 
-// A tile of the result ought to stay in L1 until the arithmetic behind it has taken it.
-constexpr size_t kTileBytes = 4096;
+struct Size {
+  int64_t height;
+  int64_t width;
 
-// The two source rows that an output row lies between, interpolated along the row. A row that the
-// next output row needs again is kept.
-template <typename T>
-class RowPair {
- public:
-  RowPair(const kernels::BilinearRow& row, const T* image, float* first, float* second)
-      : row_(row), image_(image), top_(first), bottom_(second) {}
-
-  void MoveTo(const kernels::BilinearTap& tap) {
-    if (tap.lower != top_index_) {
-      if (tap.lower == bottom_index_) {
-        std::swap(top_, bottom_);
-        std::swap(top_index_, bottom_index_);
-      } else {
-        Fill(tap.lower, top_);
-        top_index_ = tap.lower;
-      }
-    }
-    if (tap.upper == tap.lower) return;
-    if (tap.upper != bottom_index_) {
-      Fill(tap.upper, bottom_);
-      bottom_index_ = tap.upper;
-    }
+  // The size of the same aspect ratio that just fits, rounded in float32, halves to even.
+  Size Within(int64_t image_height, int64_t image_width) const {
+    const auto rows = static_cast<float>(image_height), columns = static_cast<float>(image_width);
+    const float scale =
+        std::min(static_cast<float>(height) / rows, static_cast<float>(width) / columns);
+    return {static_cast<int64_t>(std::nearbyint(scale * rows)),
+            static_cast<int64_t>(std::nearbyint(scale * columns))};
   }
-
-  const float* top() const { return top_; }
-  const float* bottom(const kernels::BilinearTap& tap) const {
-    return tap.upper == tap.lower ? top_ : bottom_;
-  }
-
- private:
-  void Fill(int32_t index, float* out) const {
-    kernels::ResizeRow(row_, image_ + index * row_.width_in * row_.channels, out);
-  }
-
-  const kernels::BilinearRow& row_;
-  const T* const image_;
-  float* top_;
-  float* bottom_;
-  int32_t top_index_ = -1;
-  int32_t bottom_index_ = -1;
 };
 
 class Resize final : public RowKernel {
  public:
-  Resize(int64_t height, int64_t width, bool sets_shape, DType dtype)
-      : height_(height), width_(width), sets_shape_(sets_shape), dtype_(dtype) {}
+  Resize(const ResizeMethod& method, DType dtype, const Size& size, bool fits, bool sets_shape)
+      : method_(method), dtype_(dtype), size_(size), fits_(fits), sets_shape_(sets_shape) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& image = arguments[0];
-    const Shape& shape = image.shape;
-    if (shape[0] < 1 || shape[1] < 1 || shape[2] < 1) {
-      return absl::DataLossError(
-          absl::StrCat("image without pixels: ", TypeToString({dtype_, shape})));
+    Size size = size_;
+    if (fits_ && image.shape[0] > 0 && image.shape[1] > 0) {
+      size = size_.Within(image.shape[0], image.shape[1]);
     }
-    if (sets_shape_) out.SetShape({height_, width_, shape[2]});
-    if (dtype_ == DType::kUint8) {
-      RunTyped(image.data, shape, scratch, out);
-    } else {
-      RunTyped(reinterpret_cast<const float*>(image.data), shape, scratch, out);
+    if (const absl::Status status = CheckResize(image.shape, size.height, size.width);
+        !status.ok()) {
+      return status;
     }
+    if (sets_shape_) out.SetShape({size.height, size.width, image.shape[2]});
+    RunResize(method_, dtype_, image, size.height, size.width, scratch, out);
     return absl::OkStatus();
   }
 
  private:
-  template <typename T>
-  void RunTyped(const T* image, const Shape& shape, Arena& scratch, RowOutput& out) const {
-    const int channels = static_cast<int>(shape[2]);
-    const kernels::BilinearRow row = kernels::MakeBilinearRow(
-        shape[1], width_, channels, scratch.Allocate(kernels::BilinearRowBytes(width_, channels)));
-    auto* const taps = scratch.AllocateArray<kernels::BilinearTap>(height_);
-    kernels::MakeBilinearTaps(shape[0], height_, taps);
-    const size_t row_values = width_ * channels;
-    // ResizeRow() writes whole blocks beyond the row.
-    const size_t buffer_values = row_values + kernels::kBilinearPadding / sizeof(float);
-    RowPair<T> rows(row, image, scratch.AllocateArray<float>(buffer_values),
-                    scratch.AllocateArray<float>(buffer_values));
-    // A tile is either some whole rows or a part of one.
-    const size_t tile_values = kTileBytes / sizeof(float);
-    const int64_t tile_rows = std::max<int64_t>(tile_values / row_values, 1);
-    for (int64_t y = 0; y < height_;) {
-      if (tile_rows > 1) {
-        const int64_t count = std::min(tile_rows, height_ - y);
-        auto* tile = reinterpret_cast<float*>(out.Reserve(count * row_values * sizeof(float)));
-        for (int64_t i = 0; i < count; ++i, ++y, tile += row_values) {
-          rows.MoveTo(taps[y]);
-          kernels::LerpRows(rows.top(), rows.bottom(taps[y]), taps[y].lerp, row_values, tile);
-        }
-        out.Commit();
-        continue;
-      }
-      rows.MoveTo(taps[y]);
-      const float* const top = rows.top();
-      const float* const bottom = rows.bottom(taps[y]);
-      for (size_t start = 0; start < row_values; start += tile_values) {
-        const size_t count = std::min(tile_values, row_values - start);
-        auto* const tile = reinterpret_cast<float*>(out.Reserve(count * sizeof(float)));
-        kernels::LerpRows(top + start, bottom + start, taps[y].lerp, count, tile);
-        out.Commit();
-      }
-      ++y;
-    }
-  }
-
-  const int64_t height_;
-  const int64_t width_;
-  const bool sets_shape_;
+  const ResizeMethod method_;
   const DType dtype_;
+  const Size size_;
+  const bool fits_;
+  const bool sets_shape_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const auto* const sides = arguments[1].literal == nullptr
+                                ? nullptr
+                                : std::get_if<std::vector<int64_t>>(arguments[1].literal);
+  if (sides == nullptr || sides->size() != 2 || (*sides)[0] < 1 || (*sides)[1] < 1 ||
+      (*sides)[0] > kImageSideMax || (*sides)[1] > kImageSideMax) {
+    return WrongArgument("size", "a list of two positive constants, [height, width]");
+  }
+  std::string name = "bilinear";
+  bool fits = false, antialias = false;
+  if (const absl::Status status =
+          FirstError({ReadConstant(arguments[2], "method", &name),
+                      ReadConstant(arguments[3], "preserve_aspect_ratio", &fits),
+                      ReadConstant(arguments[4], "antialias", &antialias)});
+      !status.ok()) {
+    return status;
+  }
+  const auto method = FindResizeMethod(name, antialias);
+  if (!method.ok()) return method.status();
+  if (const absl::Status status = CheckResizeImage(arguments[0], *method); !status.ok()) {
+    return status;
+  }
   const TensorType& image = arguments[0].type;
-  if (image.shape.size() != 3 || (image.dtype != DType::kUint8 && image.dtype != DType::kFloat32)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("image: expected uint8 or float32 of shape (height, width, channels), found ",
-                     TypeToString(image)));
-  }
-  constexpr int64_t kSideMax = 1 << 20;
-  const auto* const size = arguments[1].literal == nullptr
-                               ? nullptr
-                               : std::get_if<std::vector<int64_t>>(arguments[1].literal);
-  if (size == nullptr || size->size() != 2 || (*size)[0] < 1 || (*size)[1] < 1 ||
-      (*size)[0] > kSideMax || (*size)[1] > kSideMax) {
-    return absl::InvalidArgumentError(
-        "size: expected a list of two positive constants, [height, width]");
-  }
-  if (arguments[2].given) {
-    const auto* const method =
-        arguments[2].literal == nullptr ? nullptr : std::get_if<std::string>(arguments[2].literal);
-    if (method == nullptr || *method != "bilinear") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("method: expected \"bilinear\", the only one that is built, found ",
-                       method == nullptr ? "no text" : absl::StrCat("\"", *method, "\"")));
+  const Shape& shape = image.shape;
+  Size size{(*sides)[0], (*sides)[1]};
+  Size shown = size;
+  if (fits) {
+    shown = {kUnknownSize, kUnknownSize};
+    if (shape[0] > 0 && shape[1] > 0) {
+      shown = size.Within(shape[0], shape[1]);
+      if (shown.height < 1 || shown.width < 1) {
+        return WrongArgument("size",
+                             absl::StrCat("a pixel at least of the image: ", TypeToString(image),
+                                          " becomes ", shown.height, " x ", shown.width));
+      }
     }
   }
-  const int64_t height = (*size)[0], width = (*size)[1], channels = image.shape[2];
   BoundRowFunction bound;
-  bound.type.dtype = DType::kFloat32;
-  bound.type.shape = {height, width, channels};
-  bound.kernel = std::make_shared<Resize>(height, width, channels == kUnknownSize, image.dtype);
+  bound.type = {ResizedDType(image.dtype, *method), {shown.height, shown.width, shape[2]}};
+  const bool unknown = shown.height == kUnknownSize || shape[2] == kUnknownSize;
+  bound.kernel = std::make_shared<Resize>(*method, image.dtype, size, fits, unknown);
   bound.tensor_arguments = {0};
   return bound;
 }
 
 const RowFunctionRegistration kResize({
     .name = "resize",
-    .signature = "resize(image, size, method=\"bilinear\")",
+    .signature = "resize(image, size, method=\"bilinear\", preserve_aspect_ratio=False, "
+                 "antialias=False)",
     .doc =
         "Resizes an image to float32 of shape (height, width, channels), as tf.image.resize does.\n"
         "\n"
-        "image: uint8 or float32 of shape (height, width, channels).\n"
+        "image: uint8, int8, uint16, int16 or float32 of shape (height, width, channels).\n"
         "size: [height, width], constants.\n"
-        "method: \"bilinear\": half-pixel centres, no antialiasing.\n"
+        "method: \"bilinear\", \"nearest\" (takes every dtype and keeps it), \"bicubic\", "
+        "\"area\", \"lanczos3\", \"lanczos5\", \"gaussian\" or \"mitchellcubic\".\n"
+        "preserve_aspect_ratio: whether the result is only as large as fits into `size`.\n"
+        "antialias: whether a shrinking takes all pixels into account; without effect on "
+        "\"nearest\" and \"area\".\n"
         "\n"
-        "Values keep their range: uint8 gives 0 to 255. Computed in float32 in TensorFlow's order "
-        "of operations.",
+        "Pixels have their centres at halves. Values keep their range: uint8 gives 0 to 255. "
+        "Computed in float32 in TensorFlow's order\n"
+        "of operations, to the same bytes but for the Lanczos methods, which are within 2.5e-6 "
+        "relative to values above 1. An image without "
+        "pixels is an error of its record.",
     .bind = Bind,
 });
 

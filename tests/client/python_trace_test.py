@@ -1,6 +1,7 @@
 """Tracing: expressions against NumPy's results, the text they become, and errors that name a line."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -287,9 +288,9 @@ ERRORS = [
     (lambda x: {"a": x, 3: x}, "no name: 3"),
     (lambda x: {}, "holds no tensor"),
     (lambda x: penstock.image.resize(x), "penstock.image.resize lacks the argument size; it is resize"),
-    (lambda x: penstock.image.resize(x, [2, 2], antialias=True), "no argument antialias=True"),
+    (lambda x: penstock.image.resize(x, [2, 2], align=True), "no argument align=True"),
     (lambda x: penstock.image.resize(x, [2, 2], size=[2, 2]), "given size twice"),
-    (lambda x: penstock.image.resize(x, [2, 2], "nearest", 1, 2), "takes 3 arguments, not 5"),
+    (lambda x: penstock.image.resize(x, [2, 2], "nearest", 1, 2, 3), "takes 5 arguments, not 6"),
     (lambda x: penstock.functions.tanh(3), "without a traced value"),
     (lambda x: penstock.io.parse_single_example(b"x", {}), "works on traced values"),
 ]
@@ -331,3 +332,32 @@ def test_every_function_of_the_language_is_reachable():
         assert getattr(penstock.functions, name).__doc__.startswith(_registry.FUNCTIONS[name][0])
     assert "tf.image.resize" in penstock.image.resize.__doc__
     assert penstock.io.decode_jpeg.__name__ == penstock.image.decode_jpeg.__name__ == "decode_jpeg"
+
+
+def test_image_functions_have_the_names_of_tf_image():
+    for name in (
+        "central_crop crop_to_bounding_box pad_to_bounding_box resize_with_crop_or_pad resize_with_pad resize flip_left_right "
+        "flip_up_down rot90 transpose adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation hsv_to_rgb "
+        "rgb_to_hsv rgb_to_grayscale per_image_standardization convert_image_dtype"
+    ).split():
+        assert f"tf.image.{name}" in getattr(penstock.image, name).__doc__, name
+    methods = {value for name, value in vars(penstock.image.ResizeMethod).items() if not name.startswith("_")}
+    line = penstock.image.resize.__doc__.partition("* method: ")[2].partition("\n")[0]
+    assert methods == set(re.findall(r'"(\w+)"', line))
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("float32")])
+def test_convert_image_dtype_takes_dtypes_as_numpy_does(dtype):
+    images = penstock.Dataset.from_tensor_slices(np.array([[[[0, 51, 255]]]], np.uint8))
+    (image,) = images.map(lambda x: penstock.image.convert_image_dtype(x, dtype)).as_numpy_iterator()
+    assert image.dtype == np.float32
+    assert image.tolist() == (np.array([[[0, 51, 255]]], np.float32) * np.float32(1 / 255)).tolist()
+
+
+def test_image_functions_on_traced_values():
+    image = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(1, 2, 3, 3)
+    images = penstock.Dataset.from_tensor_slices(image)
+    (turned,) = images.map(lambda x: penstock.image.rot90(penstock.image.flip_left_right(x), k=-1)).as_numpy_iterator()
+    assert turned.tolist() == np.rot90(image[0, :, ::-1], -1).tolist()
+    (padded,) = images.map(lambda x: penstock.image.resize_with_crop_or_pad(x, 4, 1)).as_numpy_iterator()
+    assert padded.tolist() == np.pad(image[0, :, 1:2], [(1, 1), (0, 0), (0, 0)]).tolist()

@@ -244,6 +244,9 @@ def call(name, args, kwargs, shown=None):
             positional = False
             continue
         value = given[parameter]
+        if parameter == "dtype" and not isinstance(value, str):
+            # NumPy's types and dtypes, and TensorFlow's.
+            value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
         if value is None or default is not ... and not isinstance(value, (Tensor, np.ndarray)) and value == default:
             positional = False
         elif positional:

@@ -1,4 +1,4 @@
-"""Every function of the expression language (docs/expressions.md) under its own name, on traced values."""
+"""Every function of the expression language (docs/functions.md) under its own name, on traced values."""
 
 from penstock._functions import lookup as _lookup
 from penstock._registry import FUNCTIONS as _FUNCTIONS

@@ -1,6 +1,6 @@
 """tf.image's functions, and those of tf.io that decode images, on traced values.
 
-What there is stands in docs/expressions.md; `image_NAME` there is `NAME` here.
+What there is stands in docs/functions.md; `image_NAME` there is `NAME` here.
 """
 
 from penstock._functions import lookup as _lookup
@@ -9,7 +9,14 @@ from penstock._functions import lookup as _lookup
 class ResizeMethod:
     """Names of `resize`'s methods, as in tf.image."""
 
+    AREA = "area"
+    BICUBIC = "bicubic"
     BILINEAR = "bilinear"
+    GAUSSIAN = "gaussian"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    MITCHELLCUBIC = "mitchellcubic"
+    NEAREST_NEIGHBOR = "nearest"
 
 
 def __getattr__(name):

@@ -42,7 +42,7 @@ Image Decode(const std::string& file) {
 }
 
 std::vector<LiteralArgument> Size(int64_t height, int64_t width) {
-  return {std::vector<int64_t>{height, width}, {}};
+  return {std::vector<int64_t>{height, width}, {}, {}, {}};
 }
 
 TEST_CASE("resize: TensorFlow's bits on every instruction set") {
@@ -140,18 +140,19 @@ TEST_CASE("resize: wrong arguments") {
     return std::string(bound.status().message());
   };
   const TensorType image{DType::kUint8, {kUnknownSize, kUnknownSize, 3}};
-  CHECK(
-      message({DType::kInt32, {4, 4, 3}}, Size(2, 2)) ==
-      "image: expected uint8 or float32 of shape (height, width, channels), found int32 (4, 4, 3)");
+  CHECK(message({DType::kInt32, {4, 4, 3}}, Size(2, 2)) ==
+        "image: expected uint8, float32, int8, uint16, int16 of shape (height, width, channels), "
+        "found int32 (4, 4, 3)");
   CHECK(message({DType::kUint8, {4, 4}}, Size(2, 2)).find("found uint8 (4, 4)") !=
         std::string::npos);
   const std::string size = "size: expected a list of two positive constants, [height, width]";
   CHECK(message(image, Size(0, 2)) == size);
-  CHECK(message(image, {std::vector<int64_t>{2}, {}}) == size);
-  CHECK(message(image, {int64_t{192}, {}}) == size);
-  CHECK(message(image, {std::vector<int64_t>{2, 2}, std::string("bicubic")}) ==
-        "method: expected \"bilinear\", the only one that is built, found \"bicubic\"");
-  CHECK(Bind("resize", image, {std::vector<int64_t>{2, 2}, std::string("bilinear")}).ok());
+  CHECK(message(image, {std::vector<int64_t>{2}, {}, {}, {}}) == size);
+  CHECK(message(image, {int64_t{192}, {}, {}, {}}) == size);
+  CHECK(message(image, {std::vector<int64_t>{2, 2}, std::string("cubic"), {}, {}}) ==
+        "method: expected one of \"bilinear\", \"nearest\", \"bicubic\", \"area\", \"lanczos3\", "
+        "\"lanczos5\", \"gaussian\", \"mitchellcubic\", found \"cubic\"");
+  CHECK(Bind("resize", image, {std::vector<int64_t>{2, 2}, std::string("bilinear"), {}, {}}).ok());
 }
 
 }  // namespace

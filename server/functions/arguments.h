@@ -1,0 +1,42 @@
+// What functions expect of their arguments: constants of a kind, and images.
+//
+// Threads:  safe from any thread; used while a program is compiled.
+// Errors:   InvalidArgument that begins with the argument's name: "k: expected ..., found ...".
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/expr/function.h"
+
+namespace penstock::expr {
+
+absl::Status WrongArgument(std::string_view name, std::string_view expected);
+
+// Each leaves `value` alone when the argument is absent.
+absl::Status ReadConstant(const Argument& argument, std::string_view name, int64_t low,
+                          int64_t high, int64_t* value);
+// A finite number, integers included.
+absl::Status ReadConstant(const Argument& argument, std::string_view name, double* value);
+absl::Status ReadConstant(const Argument& argument, std::string_view name, bool* value);
+absl::Status ReadConstant(const Argument& argument, std::string_view name, std::string* value);
+
+// A tensor of three axes, (height, width, channels), of one of the dtypes; none means of any
+// numbers or flags.
+absl::Status CheckImage(const Argument& argument, std::initializer_list<DType> dtypes = {});
+
+// Refuses a result of more than kMaxRowElements elements: sizes that only the data tells have met no
+// check before. REQUIRES: each size is below 2^31.
+absl::Status CheckElements(int64_t height, int64_t width, int64_t channels);
+
+// The first error of several.
+absl::Status FirstError(std::initializer_list<absl::Status> statuses);
+
+// The most pixels that a side may have.
+inline constexpr int64_t kImageSideMax = 1 << 20;
+
+}  // namespace penstock::expr

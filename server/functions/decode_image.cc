@@ -1,0 +1,83 @@
+#include <cstdint>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/codec/jpeg.h"
+#include "server/codec/png.h"
+#include "server/functions/arguments.h"
+
+namespace penstock::expr {
+namespace {
+
+template <typename Decoder, typename Options>
+absl::Status Decode(const RowValue& contents, const Options& options, RowOutput& out) {
+  Decoder decoder;
+  const auto shape = decoder.Start(contents.data, contents.bytes, options);
+  if (!shape.ok()) return shape.status();
+  out.SetShape({shape->height, shape->width, shape->channels});
+  uint8_t* const pixels = out.Reserve(shape->bytes());
+  if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
+  out.Commit();
+  return absl::OkStatus();
+}
+
+class DecodeImage final : public RowKernel {
+ public:
+  explicit DecodeImage(int channels) : channels_(channels) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    const RowValue& contents = arguments[0];
+    if (contents.bytes >= 3 && contents.data[0] == 0xff && contents.data[1] == 0xd8 &&
+        contents.data[2] == 0xff) {
+      if (channels_ == 4) return absl::DataLossError("JPEG image cannot be decoded to 4 channels");
+      return Decode<JpegDecoder>(contents, JpegOptions{.channels = channels_}, out);
+    }
+    if (contents.bytes >= 3 && contents.data[0] == 0x89 && contents.data[1] == 'P' &&
+        contents.data[2] == 'N') {
+      return Decode<PngDecoder>(contents, PngOptions{.channels = channels_}, out);
+    }
+    return absl::DataLossError(absl::StrCat(
+        "neither a JPEG nor a PNG image by its first bytes: ", contents.bytes, " bytes"));
+  }
+
+ private:
+  const int channels_;
+};
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& contents = arguments[0].type;
+  if (contents.dtype != DType::kString || !contents.shape.empty() || arguments[0].literal) {
+    return WrongArgument("contents",
+                         absl::StrCat("a string scalar, found ", TypeToString(contents)));
+  }
+  int64_t channels = 0;
+  if (const absl::Status status = ReadConstant(arguments[1], "channels", 0, 4, &channels);
+      !status.ok()) {
+    return status;
+  }
+  if (channels == 2) return WrongArgument("channels", "0, 1, 3 or 4 as a constant");
+  BoundRowFunction bound;
+  bound.type = {DType::kUint8,
+                {kUnknownSize, kUnknownSize, channels != 0 ? channels : kUnknownSize}};
+  bound.kernel = std::make_shared<DecodeImage>(static_cast<int>(channels));
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "decode_image",
+    .signature = "decode_image(contents, channels=0)",
+    .doc = "Decodes a JPEG or a PNG image, as its first bytes tell, to uint8 of shape (height, "
+           "width, channels), as tf.io.decode_image does.\n"
+           "\n"
+           "contents: a string scalar, the bytes of the file.\n"
+           "channels: 1, 3, 4 (of PNG only), or 0: as many as the image has.\n"
+           "\n"
+           "The bytes of decode_jpeg and decode_png, which are TensorFlow's. GIF and BMP are not "
+           "decoded: they, and what decode_jpeg and\n"
+           "decode_png refuse, are errors of their records.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,24 @@
+#include "server/functions/arguments.h"
+#include "server/functions/turn.h"
+
+namespace penstock::expr {
+namespace {
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  if (const absl::Status status = CheckImage(arguments[0]); !status.ok()) return status;
+  return BindTurn(arguments[0].type, {.flip_columns = true});
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "flip_left_right",
+    .signature = "flip_left_right(image)",
+    .doc = "An image with its columns in reverse, as tf.image.flip_left_right gives it.\n"
+           "\n"
+           "image: numbers of shape (height, width, channels); the result has its dtype.\n"
+           "\n"
+           "TensorFlow's bytes.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

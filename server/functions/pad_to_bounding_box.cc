@@ -1,0 +1,51 @@
+#include "absl/strings/str_cat.h"
+#include "server/functions/arguments.h"
+#include "server/functions/window.h"
+
+namespace penstock::expr {
+namespace {
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  int64_t top = 0, left = 0;
+  Window window;
+  if (const absl::Status status =
+          FirstError({CheckImage(arguments[0]),
+                      ReadConstant(arguments[1], "offset_height", 0, kImageSideMax, &top),
+                      ReadConstant(arguments[2], "offset_width", 0, kImageSideMax, &left),
+                      ReadConstant(arguments[3], "target_height", 1, kImageSideMax, &window.height),
+                      ReadConstant(arguments[4], "target_width", 1, kImageSideMax, &window.width)});
+      !status.ok()) {
+    return status;
+  }
+  window.top = -top;
+  window.left = -left;
+  return BindWindow(
+      arguments[0].type, window.height, window.width,
+      [window](int64_t height, int64_t width) -> absl::StatusOr<Window> {
+        if (height - window.top > window.height || width - window.left > window.width) {
+          return absl::DataLossError(absl::StrCat(
+              "image does not fit into its frame: ", height, " x ", width, " at row ", -window.top,
+              " and column ", -window.left, " of ", window.height, " x ", window.width));
+        }
+        return window;
+      });
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "pad_to_bounding_box",
+    .signature =
+        "pad_to_bounding_box(image, offset_height, offset_width, target_height, target_width)",
+    .doc = "An image in a larger one of zeros, as tf.image.pad_to_bounding_box gives it.\n"
+           "\n"
+           "image: numbers of shape (height, width, channels); the result has its dtype.\n"
+           "offset_height, offset_width: rows of zeros above and columns of zeros before it, "
+           "constants.\n"
+           "target_height, target_width: the size of the result, constants.\n"
+           "\n"
+           "TensorFlow's bytes. An image that is too large is an error of its record, or of the "
+           "spec where its size is known.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,93 @@
+#include "server/functions/resize_method.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/functions/arguments.h"
+
+namespace penstock::expr {
+namespace {
+
+template <typename T>
+void Widen(const uint8_t* bytes, size_t count, float* out) {
+  const auto* const in = reinterpret_cast<const T*>(bytes);
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i]);
+}
+
+struct NamedMethod {
+  std::string_view name;
+  ResizeMethod plain;
+  ResizeMethod antialiased;
+};
+
+constexpr NamedMethod kMethods[] = {
+    {"bilinear", {ResizeBilinear, false, true}, {ResizeTriangle}},
+    {"nearest", {ResizeNearest, true, true}, {ResizeNearest, true, true}},
+    {"bicubic", {ResizeBicubic}, {ResizeCubic}},
+    {"area", {ResizeArea}, {ResizeArea}},
+    {"lanczos3", {ResizeLanczos3<false>}, {ResizeLanczos3<true>}},
+    {"lanczos5", {ResizeLanczos5<false>}, {ResizeLanczos5<true>}},
+    {"gaussian", {ResizeGaussian<false>}, {ResizeGaussian<true>}},
+    {"mitchellcubic", {ResizeMitchell<false>}, {ResizeMitchell<true>}},
+};
+
+}  // namespace
+
+absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool antialias) {
+  std::string names;
+  for (const NamedMethod& known : kMethods) {
+    if (known.name == method) return antialias ? known.antialiased : known.plain;
+    absl::StrAppend(&names, names.empty() ? "\"" : ", \"", std::string(known.name), "\"");
+  }
+  return WrongArgument("method",
+                       absl::StrCat("one of ", names, ", found \"", std::string(method), "\""));
+}
+
+absl::Status CheckResizeImage(const Argument& image, const ResizeMethod& method) {
+  if (method.keeps_dtype) return CheckImage(image);
+  return CheckImage(image,
+                    {DType::kUint8, DType::kFloat32, DType::kInt8, DType::kUint16, DType::kInt16});
+}
+
+DType ResizedDType(DType image, const ResizeMethod& method) {
+  return method.keeps_dtype ? image : DType::kFloat32;
+}
+
+absl::Status CheckResize(const Shape& image, int64_t height, int64_t width) {
+  if (image[0] < 1 || image[1] < 1 || image[2] < 1) {
+    return absl::DataLossError(absl::StrCat("image without pixels: ", ShapeToString(image)));
+  }
+  if (height < 1 || width < 1) {
+    return absl::DataLossError(absl::StrCat("resized image without pixels: ", height, " x ", width,
+                                            " from ", ShapeToString(image)));
+  }
+  return CheckElements(height, width, image[2]);
+}
+
+void RunResize(const ResizeMethod& method, DType dtype, const RowValue& image, int64_t height,
+               int64_t width, Arena& scratch, RowOutput& out) {
+  if (method.keeps_dtype || dtype == DType::kFloat32 ||
+      (method.takes_uint8 && dtype == DType::kUint8)) {
+    method.run(dtype, image, height, width, scratch, out);
+    return;
+  }
+  const size_t count = image.bytes / DTypeSize(dtype);
+  auto* const values = scratch.AllocateArray<float>(count);
+  switch (dtype) {
+    case DType::kUint8:
+      Widen<uint8_t>(image.data, count, values);
+      break;
+    case DType::kInt8:
+      Widen<int8_t>(image.data, count, values);
+      break;
+    case DType::kUint16:
+      Widen<uint16_t>(image.data, count, values);
+      break;
+    default:
+      Widen<int16_t>(image.data, count, values);
+  }
+  RowValue wide = image;
+  wide.data = reinterpret_cast<const uint8_t*>(values);
+  wide.bytes = count * sizeof(float);
+  method.run(DType::kFloat32, wide, height, width, scratch, out);
+}
+
+}  // namespace penstock::expr

@@ -1,0 +1,55 @@
+// The methods of `resize`, by TensorFlow's convention and order of operations.
+//
+// Threads:  safe from any thread.
+// Limits:   images of at least one pixel; sides up to kImageSideMax; see CheckResize().
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "server/expr/function.h"
+
+namespace penstock::expr {
+
+// Writes `image`, uint8 or float32, as float32 of `height` x `width` pixels (nearest: in its own
+// dtype). The shape has been set, the sizes have been checked.
+using ResizeFunction = void (*)(DType dtype, const RowValue& image, int64_t height, int64_t width,
+                                Arena& scratch, RowOutput& out);
+
+struct ResizeMethod {
+  ResizeFunction run = nullptr;
+  bool keeps_dtype = false;  // nearest: pixels are copied, of whatever dtype
+  bool takes_uint8 = false;  // else the image is made float32 before
+};
+
+// An error names `method`.
+absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool antialias);
+
+// What an image may be for a method, and the result's dtype.
+absl::Status CheckResizeImage(const Argument& image, const ResizeMethod& method);
+DType ResizedDType(DType image, const ResizeMethod& method);
+
+// An error of the image: without pixels, or a result without or with too many.
+absl::Status CheckResize(const Shape& image, int64_t height, int64_t width);
+
+// Resizes an image of any dtype that CheckResizeImage() lets pass.
+void RunResize(const ResizeMethod& method, DType dtype, const RowValue& image, int64_t height,
+               int64_t width, Arena& scratch, RowOutput& out);
+
+void ResizeBilinear(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+void ResizeNearest(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+void ResizeBicubic(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+void ResizeArea(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+// Weighted sums over spans of pixels; the first two with antialiasing, the others with or without.
+void ResizeTriangle(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+void ResizeCubic(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+template <bool antialias>
+void ResizeLanczos3(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+template <bool antialias>
+void ResizeLanczos5(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+template <bool antialias>
+void ResizeGaussian(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+template <bool antialias>
+void ResizeMitchell(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
+
+}  // namespace penstock::expr

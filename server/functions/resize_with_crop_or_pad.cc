@@ -1,0 +1,45 @@
+#include "server/functions/arguments.h"
+#include "server/functions/window.h"
+
+namespace penstock::expr {
+namespace {
+
+// Where a window of `target` begins on a side of `size`. The lesser half of an odd difference comes
+// first, as in TensorFlow.
+int64_t Start(int64_t size, int64_t target) {
+  return size > target ? (size - target) / 2 : -((target - size) / 2);
+}
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  int64_t target_height = 0, target_width = 0;
+  if (const absl::Status status =
+          FirstError({CheckImage(arguments[0]),
+                      ReadConstant(arguments[1], "target_height", 1, kImageSideMax, &target_height),
+                      ReadConstant(arguments[2], "target_width", 1, kImageSideMax, &target_width)});
+      !status.ok()) {
+    return status;
+  }
+  return BindWindow(
+      arguments[0].type, target_height, target_width,
+      [target_height, target_width](int64_t height, int64_t width) -> absl::StatusOr<Window> {
+        return Window{Start(height, target_height), Start(width, target_width), target_height,
+                      target_width};
+      });
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "resize_with_crop_or_pad",
+    .signature = "resize_with_crop_or_pad(image, target_height, target_width)",
+    .doc = "An image cut or filled up with zeros, about its middle, to a size, as "
+           "tf.image.resize_with_crop_or_pad does.\n"
+           "\n"
+           "image: numbers of shape (height, width, channels); the result has its dtype.\n"
+           "target_height, target_width: the size of the result, constants.\n"
+           "\n"
+           "Of an odd difference the lesser half is cut or filled above and on the left. "
+           "TensorFlow's bytes.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,22 @@
+// Flips, turns and the transposition of an image: its pixels in another order.
+//
+// Threads:  safe from any thread.
+// Cost:     one pass; a quarter turn reads the image column by column.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "server/expr/function.h"
+
+namespace penstock::expr {
+
+// The pixel (y, x) of the result is the image's (y, x), or (x, y) if `swap_axes`; counted from the
+// end of the image's axes that are flipped.
+struct Turn {
+  bool swap_axes = false;
+  bool flip_rows = false;     // of the image: up and down
+  bool flip_columns = false;  // of the image: left and right
+};
+
+absl::StatusOr<BoundRowFunction> BindTurn(const TensorType& image, const Turn& turn);
+
+}  // namespace penstock::expr

@@ -1,0 +1,30 @@
+// Crops and pads: the result is a window on an endless plane of zeros in which the image lies.
+//
+// Threads:  safe from any thread.
+// Cost:     one copy of each row of pixels.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "server/expr/function.h"
+
+namespace penstock::expr {
+
+// In pixels of the image; `top` and `left` are negative where the window begins before it.
+struct Window {
+  int64_t top = 0;
+  int64_t left = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+// Where the window lies for an image of this size. An error is one of the image: "smaller than".
+using PlaceWindow = std::function<absl::StatusOr<Window>(int64_t height, int64_t width)>;
+
+// The call of a function that copies a window. `height` and `width` are the result's, kUnknownSize
+// where they depend on the image's: then `place` tells them where that is known.
+absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t height, int64_t width,
+                                            PlaceWindow place);
+
+}  // namespace penstock::expr

@@ -1,0 +1,100 @@
+// TensorFlow's results for PNG files of every kind, whole and damaged (tests/golden/make_png_goldens.py).
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "server/base/arena.h"
+#include "tests/functions/image/row_function.h"
+#include "tests/support/catch.h"
+#include "tests/support/golden.h"
+
+namespace penstock::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<uint8_t> FromHex(const std::string& text) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
+// The status, and in `out` what was decoded. The data lies on its own heap block, so that a
+// sanitizer sees reads beyond it.
+absl::Status Decode(const std::vector<uint8_t>& bytes, int64_t channels, const std::string& dtype,
+                    CollectedOutput& out) {
+  const auto bound = Bind("decode_png", {DType::kString, {}}, {channels, dtype});
+  REQUIRE(bound.ok());
+  CHECK(bound->type.dtype == *DTypeFromName(dtype));
+  CHECK(bound->type.shape[2] == (channels == 0 ? kUnknownSize : channels));
+  const auto data = std::make_unique<uint8_t[]>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), data.get());
+  expr::RowValue value;
+  value.data = data.get();
+  value.bytes = bytes.size();
+  Arena arena;
+  return bound->kernel->Run({&value, 1}, arena, out);
+}
+
+TEST_CASE("decode_png: TensorFlow's bytes and verdicts") {
+  const Json document = Json::parse(ReadGolden("image_png.json"));
+  REQUIRE(document["files"].size() > 100);
+  int num_refused = 0;
+  for (const auto& file : document["files"]) {
+    const std::vector<uint8_t> bytes = FromHex(file["bytes"].get<std::string>());
+    for (const auto& result : file["results"]) {
+      const auto channels = result["channels"].get<int64_t>();
+      const auto dtype = result["dtype"].get<std::string>();
+      CAPTURE(file["name"].get<std::string>(), channels, dtype);
+      CollectedOutput out;
+      const absl::Status status = Decode(bytes, channels, dtype, out);
+      CAPTURE(status.ToString());
+      const Json& image = result["image"];
+      CHECK(status.ok() == !image.is_null());
+      if (image.is_null()) {
+        ++num_refused;
+        CHECK(status.code() == absl::StatusCode::kDataLoss);
+        CHECK_THAT(std::string(status.message()), Catch::StartsWith("PNG data is damaged: "));
+      } else if (status.ok()) {
+        CHECK(Json(std::vector<int64_t>(out.shape().begin(), out.shape().end())) == image["shape"]);
+        const uint64_t hash = std::stoull(image["hash"].get<std::string>(), nullptr, 16);
+        CHECK(Fnv1a(out.bytes().data(), out.bytes().size()) == hash);
+      }
+    }
+  }
+  CHECK(num_refused > 20);
+}
+
+TEST_CASE("decode_png: sizes are checked before anything is allocated") {
+  // The header of an image of 20000 x 1 pixels of 8-bit grey; its checksum is right.
+  std::vector<uint8_t> bytes = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
+                                13,   'I', 'H', 'D', 'R',  0,    0,    0x4e, 0x20, 0, 0,
+                                0,    1,   8,   0,   0,    0,    0,    0,    0,    0, 0};
+  uint32_t crc = 0xffffffff;
+  for (size_t i = 12; i < 29; ++i) {
+    crc ^= bytes[i];
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  for (int i = 0; i < 4; ++i) bytes[29 + i] = static_cast<uint8_t>(~crc >> (24 - 8 * i));
+  bytes.insert(bytes.end(), {0, 0, 0, 1, 'I', 'D', 'A', 'T', 0});
+  CollectedOutput out;
+  const absl::Status status = Decode(bytes, 1, "uint8", out);
+  CHECK(status.code() == absl::StatusCode::kDataLoss);
+  CHECK_THAT(std::string(status.message()), Catch::Contains("larger than the limit of 16384"));
+  CHECK(out.times_shaped() == 0);
+}
+
+TEST_CASE("decode_png: wrong arguments") {
+  const TensorType contents{DType::kString, {}};
+  CHECK(Bind("decode_png", contents, {int64_t{2}, {}}).status().message() ==
+        "channels: expected 0, 1, 3 or 4 as a constant");
+  CHECK(Bind("decode_png", contents, {{}, std::string("float32")}).status().message() ==
+        "dtype: expected \"uint8\" or \"uint16\"");
+  CHECK(Bind("decode_png", {DType::kUint8, {4}}, {{}, {}}).status().message() ==
+        "contents: expected a string scalar, found uint8 (4,)");
+  CHECK(Bind("decode_png", contents, {{}, {}}).ok());
+}
+
+}  // namespace
+}  // namespace penstock::testing

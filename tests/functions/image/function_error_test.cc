@@ -1,0 +1,139 @@
+// What image functions refuse: in a spec when it is compiled, in a record when it is read.
+#include <string>
+
+#include "server/expr/program.h"
+#include "tests/support/catch.h"
+
+namespace penstock::testing {
+namespace {
+
+absl::StatusOr<std::unique_ptr<expr::Program>> Compile(const TensorType& image,
+                                                       const std::string& text) {
+  const Signature signature = {{"x", image}, {"s", {DType::kString, {}}}};
+  expr::MapSource map;
+  map.stage = "map";
+  map.outs = {"y = " + text};
+  return expr::Compile(signature, {&map, 1});
+}
+
+// Runs `text` over one uint8 image of zeros whose sizes the program does not know.
+absl::Status Run(const std::string& text, int64_t height, int64_t width, int64_t channels) {
+  const auto program = Compile({DType::kUint8, {kUnknownSize, kUnknownSize, kUnknownSize}}, text);
+  INFO(program.status().ToString());
+  REQUIRE(program.ok());
+  const std::vector<uint8_t> bytes(static_cast<size_t>(height * width * channels) + 64);
+  const RowBytes row{bytes.data(), bytes.size() - 64};
+  const int64_t dims[] = {height, width, channels};
+  Column columns[2];
+  columns[0].rows = &row;
+  columns[0].dims = dims;
+  columns[1].rows = &row;
+  std::vector<uint8_t> memory(4096);
+  Column out;
+  out.data = memory.data();
+  Arena arena;
+  return (*program)->Run(1, columns, {&out, 1}, arena).status;
+}
+
+TEST_CASE("Image functions: arguments that are refused") {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"central_crop(x, 0)", "central_fraction: expected a constant above 0 and up to 1"},
+      {"central_crop(x, 1.5)", "central_fraction: expected a constant above 0 and up to 1"},
+      {"central_crop(s, 0.5)", "image: expected numbers of shape (height, width, channels), found"},
+      {"central_crop(x, x)", "central_fraction: expected a finite number as a constant"},
+      {"rot90(x, 1.5)", "k: expected an integer constant"},
+      {"flip_left_right(x[0])", "image: expected numbers of shape (height, width, channels)"},
+      {"flip_up_down(x[0])", "image: expected numbers of shape (height, width, channels)"},
+      {"image_transpose(x[0])", "image: expected numbers of shape (height, width, channels)"},
+      {"crop_to_bounding_box(x, 0, 0, 9, 1)", "bounding box reaches beyond the image"},
+      {"crop_to_bounding_box(x, -1, 0, 1, 1)", "offset_height: expected an integer constant of 0"},
+      {"pad_to_bounding_box(x, 0, 1, 8, 6)", "image does not fit into its frame: 8 x 6"},
+      {"resize_with_crop_or_pad(x, 0, 1)", "target_height: expected an integer constant of 1"},
+      {"resize_with_crop_or_pad(x, 1, 1048577)", "target_width: expected an integer constant of 1"},
+      {"adjust_brightness(float64(x), 1)", "image: expected uint8, int8, uint16, int16, float32"},
+      {"adjust_brightness(x, \"a\")", "delta: expected a finite number as a constant"},
+      {"adjust_contrast(x, True)", "contrast_factor: expected a finite number as a constant"},
+      {"adjust_gamma(x, -1)", "gamma: expected a constant of at least 0"},
+      {"adjust_hue(x, 1.1)", "delta: expected a constant of -1 to 1"},
+      {"adjust_hue(x[..., :2], 1)", "image: expected 3 channels, found uint8 (8, 6, 2)"},
+      {"adjust_saturation(x[..., :1], 1)", "image: expected 3 channels"},
+      {"rgb_to_grayscale(x[..., :1])", "image: expected 3 channels"},
+      {"rgb_to_hsv(x)", "image: expected float32 of shape"},
+      {"hsv_to_rgb(x)", "image: expected float32 of shape"},
+      {"per_image_standardization(x[0])", "image: expected uint8, int8, uint16, int16, float32"},
+      {"convert_image_dtype(x, \"float\")", "dtype: expected uint8, int8"},
+      {"convert_image_dtype(x, 3)", "dtype: expected a text in quotes"},
+      {"convert_image_dtype(x, \"uint8\", 1)", "saturate: expected True or False"},
+      {"convert_image_dtype(s, \"uint8\")", "image: expected uint8, int8"},
+      {"normalize(x, [1, 2], 1)", "mean: expected a number, or one for each channel, found"},
+      {"normalize(x, 1, [[1]])", "std: expected a number, or one for each channel, found"},
+      {"normalize(x, 1, 1, \"CWH\")", "layout: expected \"HWC\" or \"CHW\""},
+      {"resize(x, [2, 2], \"linear\")", "method: expected one of \"bilinear\", \"nearest\""},
+      {"resize(float64(x), [2, 2])", "image: expected uint8, float32, int8, uint16, int16"},
+      {"resize(x, [2, 2], antialias=1)", "antialias: expected True or False"},
+      {"resize(x[:1], [1, 1], \"area\", True)", "size: expected a pixel at least of the image"},
+      {"resize_with_pad(x, 0, 2)", "target_height: expected an integer constant of 1"},
+      {"resize_with_pad(x, 2, 2, \"\")", "method: expected one of"},
+  };
+  for (const Case& test : cases) {
+    CAPTURE(test.text);
+    const auto program = Compile({DType::kUint8, {8, 6, 3}}, test.text);
+    CHECK(program.status().code() == absl::StatusCode::kInvalidArgument);
+    CHECK_THAT(std::string(program.status().message()), Catch::Contains(test.message));
+  }
+}
+
+TEST_CASE("Image functions: images that are refused when they come") {
+  struct Case {
+    const char* text;
+    int64_t height, width, channels;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"crop_to_bounding_box(x, 2, 0, 3, 2)", 4, 9, 3,
+       "bounding box reaches beyond the image: rows 2 to 5 and columns 0 to 2 of 4 x 9"},
+      {"pad_to_bounding_box(x, 2, 0, 5, 9)", 4, 9, 3,
+       "image does not fit into its frame: 4 x 9 at row 2 and column 0 of 5 x 9"},
+      {"resize_with_crop_or_pad(x, 1048576, 1048576)", 4, 9, 3, "result larger than limit"},
+      {"pad_to_bounding_box(x, 0, 0, 1048576, 1048576)", 4, 9, 3, "result larger than limit"},
+      {"resize(x, [1048576, 1048576])", 4, 9, 3, "result larger than limit"},
+      {"resize_with_pad(x, 1048576, 1048576)", 4, 9, 3, "result larger than limit"},
+      {"resize(x, [2, 2], \"area\")", 0, 9, 3, "image without pixels: (0, 9, 3)"},
+      {"resize(x, [2, 2], \"lanczos3\", True)", 4, 0, 3, "image without pixels: (4, 0, 3)"},
+      {"resize(x, [2, 2], \"nearest\", True)", 1, 9, 3, "resized image without pixels: 0 x 2"},
+      {"resize_with_pad(x, 4, 4)", 1, 9, 3, "resized image without pixels: 0 x 4"},
+      {"adjust_hue(x, 0.5)", 4, 9, 1, "image of another number of channels than 3: 1"},
+      {"adjust_saturation(x, 0.5)", 4, 9, 4, "image of another number of channels than 3: 4"},
+      {"rgb_to_grayscale(x)", 4, 9, 0, "image of another number of channels than 3: 0"},
+      {"rgb_to_hsv(float32(x))", 4, 9, 2, "image of another number of channels than 3: 2"},
+      {"hsv_to_rgb(float32(x))", 4, 9, 2, "image of another number of channels than 3: 2"},
+      {"normalize(x, [1, 2, 3], 1)", 4, 9, 1,
+       "image of another number of channels than mean and std: 1 and 3"},
+  };
+  for (const Case& test : cases) {
+    CAPTURE(test.text);
+    const absl::Status status = Run(test.text, test.height, test.width, test.channels);
+    CHECK(status.code() == absl::StatusCode::kDataLoss);
+    CHECK_THAT(std::string(status.message()), Catch::Contains(test.message));
+  }
+}
+
+TEST_CASE("Image functions: images without pixels") {
+  for (const char* text :
+       {"central_crop(x, 0.5)", "flip_left_right(x)", "flip_up_down(x)", "rot90(x)",
+        "image_transpose(x)", "adjust_brightness(x, 0.5)", "adjust_contrast(x, 2)",
+        "adjust_gamma(x, 2)", "per_image_standardization(x)", "normalize(x, 1, 2, \"CHW\")",
+        "convert_image_dtype(x, \"float32\")"}) {
+    CAPTURE(text);
+    CHECK(Run(text, 0, 5, 3).ok());
+    CHECK(Run(text, 5, 0, 3).ok());
+    CHECK(Run(text, 5, 3, 0).ok());
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
