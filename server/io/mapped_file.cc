@@ -67,14 +67,13 @@ MappedFile::~MappedFile() {
 
 bool MappedFile::torn() const { return memory_ != nullptr && RangeTorn(slot_); }
 
-absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
-  if (offset > size_ || out.size() > size_ - offset) {
-    return absl::OutOfRangeError(absl::StrCat("beyond the end of the file: ", out.size(),
-                                              " bytes of ", size_, " (", path_, ", offset ", offset,
-                                              ")"));
-  }
-  if (out.empty()) return absl::OkStatus();
-  std::memcpy(out.data(), memory_ + offset, out.size());
+absl::Status MappedFile::CheckRange(uint64_t offset, uint64_t bytes) const {
+  if (offset <= size_ && bytes <= size_ - offset) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("beyond the end of the file: ", bytes, " bytes of ",
+                                            size_, " (", path_, ", offset ", offset, ")"));
+}
+
+absl::Status MappedFile::CheckWhole(uint64_t offset) const {
   // The handler ran in this thread, within the copy, or in another one before it.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (!torn()) return absl::OkStatus();
@@ -83,14 +82,23 @@ absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
                                           ", offset ", offset, ")"));
 }
 
+absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
+  if (absl::Status status = CheckRange(offset, out.size()); !status.ok()) return status;
+  if (out.empty()) return absl::OkStatus();
+  std::memcpy(out.data(), memory_ + offset, out.size());
+  return CheckWhole(offset);
+}
+
 absl::Status MappedFile::CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const {
+  if (absl::Status status = CheckRange(offset, kFrameBytes + out.size()); !status.ok())
+    return status;
   uint8_t header[kRecordHeaderBytes];
   uint8_t footer[kRecordFooterBytes];
-  const uint64_t data_offset = offset + kRecordHeaderBytes;
-  if (absl::Status status = Copy(offset, absl::MakeSpan(header)); !status.ok()) return status;
-  if (absl::Status status = Copy(data_offset, out); !status.ok()) return status;
-  if (absl::Status status = Copy(data_offset + out.size(), absl::MakeSpan(footer)); !status.ok())
-    return status;
+  const uint8_t* const data = memory_ + offset + kRecordHeaderBytes;
+  std::memcpy(header, memory_ + offset, kRecordHeaderBytes);
+  if (!out.empty()) std::memcpy(out.data(), data, out.size());
+  std::memcpy(footer, data + out.size(), kRecordFooterBytes);
+  if (absl::Status status = CheckWhole(offset); !status.ok()) return status;
   const char* problem = nullptr;
   if (!HeaderHolds(header)) {
     problem = DamageReasonName(DamageReason::kLengthChecksum);

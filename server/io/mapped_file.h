@@ -51,6 +51,11 @@ class MappedFile {
       __builtin_prefetch(memory_ + at);
   }
 
+  // Has the first bytes at `offset`, and where their page is, brought nearer.
+  void PrefetchLine(uint64_t offset) const {
+    if (offset < size_) __builtin_prefetch(memory_ + offset);
+  }
+
   // Copies the data of the TFRecord whose header is at `offset`. DataLoss where header or data do
   // not match their checksums, or the length is another one.
   absl::Status CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const;
@@ -60,6 +65,10 @@ class MappedFile {
 
  private:
   MappedFile(std::string path, const uint8_t* memory, uint64_t size, size_t slot);
+
+  absl::Status CheckRange(uint64_t offset, uint64_t bytes) const;
+  // Whether what was just copied from `offset` on is what the file holds.
+  absl::Status CheckWhole(uint64_t offset) const;
 
   static constexpr uint64_t kPrefetchedBytes = 512;
 
