@@ -97,8 +97,8 @@ class GlobalLoaderImpl final : public Loader {
     auto* maps = arena.AllocateArray<const MappedFile*>(rows.rows);
     FindAll(rows, arena, found);
     for (uint32_t row = 0; row < rows.rows; ++row) {
-      maps[row] = found[row].length <= kLateRecordBytes ? records_->Map(found[row].file, files)
-                                                        : nullptr;
+      maps[row] =
+          found[row].length <= kLateRecordBytes ? records_->Map(found[row].file, files) : nullptr;
     }
     for (uint32_t row = 0; row < rows.rows; ++row) {
       if (maps[row] != nullptr) maps[row]->PrefetchLine(found[row].offset);
@@ -125,8 +125,7 @@ class GlobalLoaderImpl final : public Loader {
   }
 
   RecordRef Locate(const RecordRef& reference) const override {
-    return records_->Find(
-        records_->PlaceOf(records_->Order(reference.length)(reference.offset)));
+    return records_->Find(records_->PlaceOf(records_->Order(reference.length)(reference.offset)));
   }
 
  private:

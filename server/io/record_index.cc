@@ -66,8 +66,7 @@ Built BuildVerified(const std::shared_ptr<RandomAccessFile>& file, const IndexOp
     damage.insert(damage.end(), chunk.damage.begin(), chunk.damage.end());
     progress.At(chunk.next_offset);
   } while (!chunk.end_of_file);
-  return std::make_shared<const RecordIndex>(offsets, std::move(damage), file->size(),
-                                             true);
+  return std::make_shared<const RecordIndex>(offsets, std::move(damage), file->size(), true);
 }
 
 // With the checksums of the headers, which are all that is looked at.
@@ -105,8 +104,7 @@ Built BuildFromHeaders(RandomAccessFile& file, const IndexOptions& options) {
     offset += length + kFrameBytes;
     want = length > kWalkBytes / 4 ? kPeekBytes : kWalkBytes;
   }
-  return std::make_shared<const RecordIndex>(offsets, std::vector<Damage>(), size,
-                                             false);
+  return std::make_shared<const RecordIndex>(offsets, std::vector<Damage>(), size, false);
 }
 
 MemoryBlock CopyOf(absl::Span<const uint64_t> offsets) {
