@@ -37,6 +37,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
     return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
   }
   const uint64_t size = status.st_size;
+  const FileIdentity identity{
+      status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec, status.st_ino};
   void* memory = nullptr;
   if (size > 0) memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   const int error = errno;
@@ -53,11 +55,12 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
     slot = *guarded;
   }
   return std::unique_ptr<MappedFile>(
-      new MappedFile(path, static_cast<const uint8_t*>(memory), size, slot));
+      new MappedFile(path, identity, static_cast<const uint8_t*>(memory), size, slot));
 }
 
-MappedFile::MappedFile(std::string path, const uint8_t* memory, uint64_t size, size_t slot)
-    : path_(std::move(path)), memory_(memory), size_(size), slot_(slot) {}
+MappedFile::MappedFile(std::string path, const FileIdentity& identity, const uint8_t* memory,
+                       uint64_t size, size_t slot)
+    : path_(std::move(path)), identity_(identity), memory_(memory), size_(size), slot_(slot) {}
 
 MappedFile::~MappedFile() {
   if (memory_ == nullptr) return;
