@@ -1,5 +1,7 @@
 #include "server/engine/file_table.h"
 
+#include <unistd.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/cache_folder.h"
@@ -7,10 +9,23 @@
 
 namespace penstock {
 
+namespace {
+
+bool FitsMemory(const Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const FileEntry& entry : manifest) bytes += entry.plain_tfrecord ? entry.size_bytes : 0;
+  const uint64_t memory = uint64_t{1} * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  return bytes <= memory / 4;
+}
+
+}  // namespace
+
 FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building)
     : files_(files),
       manifest_(manifest),
       building_(building),
+      maps_files_(&files == &LocalFileSystem() && FitsMemory(manifest)),
+      maps_(manifest.size()),
       open_(manifest.size()),
       indices_(manifest.size()) {}
 
@@ -43,6 +58,18 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t f
         "the file was written to or replaced since the pipeline was created (", entry.path, ")"));
   }
   return *std::move(handle);
+}
+
+const MappedFile* FileTable::Map(uint32_t file) {
+  const FileEntry& entry = manifest_[file];
+  if (!maps_files_ || !entry.plain_tfrecord) return nullptr;
+  Mapping& mapping = maps_[file];
+  std::call_once(mapping.once, [&] {
+    absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(entry.path);
+    if (map.ok() && (*map)->size() == entry.size_bytes && (*map)->identity() == entry.identity)
+      mapping.map = *std::move(map);
+  });
+  return mapping.map != nullptr && !mapping.map->torn() ? mapping.map.get() : nullptr;
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,

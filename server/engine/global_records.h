@@ -31,10 +31,15 @@ class GlobalRecords {
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   uint32_t first_file() const { return files_.files.first; }
 
-  // Finding the record at a position of a pass's order takes two steps, each of which waits for memory: the first brings nearer what
-  // the second looks at.
-  uint64_t Ordinal(const Permutation& order, uint64_t position) const;
-  RecordRef Find(uint64_t ordinal) const;
+  // Where the index tells of a record.
+  struct Place {
+    const uint64_t* entry;
+    uint32_t file;  // among the source's
+  };
+
+  // Finding a record takes two steps, so that many entries can be on their way between them. REQUIRES: ordinal < size().
+  Place PlaceOf(uint64_t ordinal) const;
+  RecordRef Find(const Place& place) const;
   Permutation Order(uint64_t epoch) const { return Permutation(size(), key_, epoch); }
 
   // Null where the file cannot be mapped.

@@ -1,5 +1,6 @@
 #include "server/engine/read_queue.h"
 
+#include "server/engine/mapped_records.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
@@ -7,6 +8,15 @@ namespace {
 
 // Asked of the kernel beyond what is read, so that a disk works while the processor does.
 constexpr uint64_t kReadAheadBytes = 512 << 10;
+
+void Announce(RandomAccessFile& file, const ReadRequest& request) {
+  if (request.end_of_file || request.next_is_late) return;
+  // The read before this one asked for all but the last part.
+  const uint64_t asked =
+      request.offset == 0 ? request.next_offset : request.offset + kReadAheadBytes;
+  const uint64_t wanted = request.next_offset + kReadAheadBytes;
+  if (wanted > asked) file.WillNeed(asked, wanted - asked);
+}
 
 }  // namespace
 
@@ -19,6 +29,18 @@ uint64_t ChunkReader::Run(ReadRequest* request) {
   // From the store on the request is the front's.
   request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
   return chunk.bytes_read;
+}
+
+bool ChunkReader::TakeMapped(ReadRequest* request) {
+  const MappedFile* const map = request->expect_late ? nullptr : request->files->Map(request->file);
+  if (map == nullptr) return false;
+  request->next_offset =
+      ReadMapped(*map, request->file, request->offset, cells_, &request->records);
+  if (request->records.empty()) return false;
+  chunk_.bytes_read = request->next_offset - request->offset;
+  request->end_of_file = request->next_offset == map->size();
+  request->next_is_late = false;
+  return true;
 }
 
 absl::Status ChunkReader::Read(ReadRequest* request) {
@@ -34,6 +56,9 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
       *request->stream = *std::move(stream);
     }
     (*request->stream)->Next(&chunk);
+  } else if (TakeMapped(request)) {
+    Announce(**file, *request);
+    return absl::OkStatus();
   } else {
     ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
   }
@@ -47,13 +72,7 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
   request->next_offset = chunk.next_offset;
   request->next_is_late = chunk.next_is_late;
   if (format.is_stream()) return chunk.error;
-  if (!chunk.end_of_file && !chunk.next_is_late) {
-    // The read before this one asked for all but the last part.
-    const uint64_t asked =
-        request->offset == 0 ? chunk.next_offset : request->offset + kReadAheadBytes;
-    const uint64_t wanted = chunk.next_offset + kReadAheadBytes;
-    if (wanted > asked) (*file)->WillNeed(asked, wanted - asked);
-  }
+  Announce(**file, *request);
   return chunk.error.ok() ? absl::OkStatus() : WithAddress(chunk.error, **file, chunk.error_offset);
 }
 

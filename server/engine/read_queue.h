@@ -65,6 +65,8 @@ class ChunkReader {
 
  private:
   absl::Status Read(ReadRequest* request);
+  // Takes what the request asks for from a map; false where that gives nothing.
+  bool TakeMapped(ReadRequest* request);
 
   RecordChunk chunk_;         // of plain TFRecords
   RecordChunk stream_chunk_;  // its bytes belong to the stream

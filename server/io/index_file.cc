@@ -177,8 +177,7 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(absl::Span<const u
     }
     end = offset + kFrameBytes;
   }
-  return std::make_shared<const RecordIndex>(std::move(offsets), std::move(damage),
-                                             stamp.data_bytes,
+  return std::make_shared<const RecordIndex>(offsets, std::move(damage), stamp.data_bytes,
                                              !*moved && (LoadU32(head + 12) & kVerifiedFlag) != 0);
 }
 

@@ -37,6 +37,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
     return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
   }
   const uint64_t size = status.st_size;
+  const FileIdentity identity{
+      status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec, status.st_ino};
   void* memory = nullptr;
   if (size > 0) memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   const int error = errno;
@@ -53,11 +55,12 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
     slot = *guarded;
   }
   return std::unique_ptr<MappedFile>(
-      new MappedFile(path, static_cast<const uint8_t*>(memory), size, slot));
+      new MappedFile(path, identity, static_cast<const uint8_t*>(memory), size, slot));
 }
 
-MappedFile::MappedFile(std::string path, const uint8_t* memory, uint64_t size, size_t slot)
-    : path_(std::move(path)), memory_(memory), size_(size), slot_(slot) {}
+MappedFile::MappedFile(std::string path, const FileIdentity& identity, const uint8_t* memory,
+                       uint64_t size, size_t slot)
+    : path_(std::move(path)), identity_(identity), memory_(memory), size_(size), slot_(slot) {}
 
 MappedFile::~MappedFile() {
   if (memory_ == nullptr) return;
@@ -67,14 +70,13 @@ MappedFile::~MappedFile() {
 
 bool MappedFile::torn() const { return memory_ != nullptr && RangeTorn(slot_); }
 
-absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
-  if (offset > size_ || out.size() > size_ - offset) {
-    return absl::OutOfRangeError(absl::StrCat("beyond the end of the file: ", out.size(),
-                                              " bytes of ", size_, " (", path_, ", offset ", offset,
-                                              ")"));
-  }
-  if (out.empty()) return absl::OkStatus();
-  std::memcpy(out.data(), memory_ + offset, out.size());
+absl::Status MappedFile::CheckRange(uint64_t offset, uint64_t bytes) const {
+  if (offset <= size_ && bytes <= size_ - offset) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("beyond the end of the file: ", bytes, " bytes of ",
+                                            size_, " (", path_, ", offset ", offset, ")"));
+}
+
+absl::Status MappedFile::CheckWhole(uint64_t offset) const {
   // The handler ran in this thread, within the copy, or in another one before it.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (!torn()) return absl::OkStatus();
@@ -83,14 +85,23 @@ absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
                                           ", offset ", offset, ")"));
 }
 
+absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
+  if (absl::Status status = CheckRange(offset, out.size()); !status.ok()) return status;
+  if (out.empty()) return absl::OkStatus();
+  std::memcpy(out.data(), memory_ + offset, out.size());
+  return CheckWhole(offset);
+}
+
 absl::Status MappedFile::CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const {
+  if (absl::Status status = CheckRange(offset, kFrameBytes + out.size()); !status.ok())
+    return status;
   uint8_t header[kRecordHeaderBytes];
   uint8_t footer[kRecordFooterBytes];
-  const uint64_t data_offset = offset + kRecordHeaderBytes;
-  if (absl::Status status = Copy(offset, absl::MakeSpan(header)); !status.ok()) return status;
-  if (absl::Status status = Copy(data_offset, out); !status.ok()) return status;
-  if (absl::Status status = Copy(data_offset + out.size(), absl::MakeSpan(footer)); !status.ok())
-    return status;
+  const uint8_t* const data = memory_ + offset + kRecordHeaderBytes;
+  std::memcpy(header, memory_ + offset, kRecordHeaderBytes);
+  if (!out.empty()) std::memcpy(out.data(), data, out.size());
+  std::memcpy(footer, data + out.size(), kRecordFooterBytes);
+  if (absl::Status status = CheckWhole(offset); !status.ok()) return status;
   const char* problem = nullptr;
   if (!HeaderHolds(header)) {
     problem = DamageReasonName(DamageReason::kLengthChecksum);

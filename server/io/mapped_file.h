@@ -6,8 +6,8 @@
 // there before, or to the default.
 //
 // Threads:  all methods from any thread; Map too.
-// Owns:     the address range. Nobody gets a pointer into it: bytes are copied out and checked after
-//           the copy, since whoever can write the file may change them at any time.
+// Owns:     the address range. Bytes are copied out and checked after the copy, since whoever can
+//           write the file may change them at any time.
 // Limits:   kMaxMappedFiles at a time; the size is that at Map, what a file grows by is not seen. A
 //           program that installs its own SIGBUS handler afterwards must pass on what is not its own.
 // Cost:     a copy and, for records, both checksums. The first touch of each page is a fault.
@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/base/file.h"
 
 namespace penstock {
 
@@ -38,6 +39,11 @@ class MappedFile {
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
+  // When it was mapped.
+  const FileIdentity& identity() const { return identity_; }
+  // For those who look at many places: what they copied holds if torn() is false afterwards, and
+  // only the copy may be checked.
+  const uint8_t* bytes() const { return memory_; }
 
   // Fills `out` from `offset` on. OutOfRange beyond the file's size; DataLoss when the file lost
   // bytes. Bytes behind the end of a file that was cut within a page are zeros, without an error.
@@ -51,6 +57,11 @@ class MappedFile {
       __builtin_prefetch(memory_ + at);
   }
 
+  // Has the first bytes at `offset`, and where their page is, brought nearer.
+  void PrefetchLine(uint64_t offset) const {
+    if (offset < size_) __builtin_prefetch(memory_ + offset);
+  }
+
   // Copies the data of the TFRecord whose header is at `offset`. DataLoss where header or data do
   // not match their checksums, or the length is another one.
   absl::Status CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const;
@@ -59,11 +70,17 @@ class MappedFile {
   bool torn() const;
 
  private:
-  MappedFile(std::string path, const uint8_t* memory, uint64_t size, size_t slot);
+  MappedFile(std::string path, const FileIdentity& identity, const uint8_t* memory, uint64_t size,
+             size_t slot);
+
+  absl::Status CheckRange(uint64_t offset, uint64_t bytes) const;
+  // Whether what was just copied from `offset` on is what the file holds.
+  absl::Status CheckWhole(uint64_t offset) const;
 
   static constexpr uint64_t kPrefetchedBytes = 512;
 
   const std::string path_;
+  const FileIdentity identity_;
   const uint8_t* const memory_;  // null for a file of no bytes
   const uint64_t size_;
   const size_t slot_;  // in the handler's table

@@ -36,16 +36,17 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/base/file.h"
+#include "server/base/memory_block.h"
 #include "server/io/damage.h"
 
 namespace penstock {
 
 class RecordIndex {
  public:
-  RecordIndex(std::vector<uint64_t> offsets, std::vector<Damage> damage, uint64_t data_bytes,
+  RecordIndex(absl::Span<const uint64_t> offsets, std::vector<Damage> damage, uint64_t data_bytes,
               bool verified);
 
-  uint64_t size() const { return offsets_.size(); }
+  uint64_t size() const { return size_; }
   // Of the record's header in the file. REQUIRES: ordinal < size(), here and below.
   uint64_t offset(uint64_t ordinal) const { return offsets_[ordinal]; }
   // Of the record's data.
@@ -58,10 +59,13 @@ class RecordIndex {
   // Whether all data's checksums held when it was built, but for the damage.
   bool verified() const { return verified_; }
   uint64_t data_bytes() const { return data_bytes_; }
-  absl::Span<const uint64_t> offsets() const { return offsets_; }
+  absl::Span<const uint64_t> offsets() const { return {offsets_, size_}; }
 
  private:
-  const std::vector<uint64_t> offsets_;
+  // Looked at in any order: on huge pages, where a file has enough records for one.
+  const MemoryBlock memory_;
+  const uint64_t* const offsets_;
+  const uint64_t size_;
   const std::vector<Damage> damage_;
   const uint64_t data_bytes_;
   const bool verified_;

@@ -354,27 +354,52 @@ _END_S = 20  # to end in, whatever the disk does: the daemon gives up after 5
 PRELOAD = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-// Reads of a file whose name holds HANG_FILE do not return, from offset HANG_FROM to 1 MB behind it.
-static void hang(int fd, off64_t offset) {
+// Reads of a file whose name holds HANG_FILE do not return, from offset HANG_FROM to 1 MB behind it, nor does a look at a map of
+// these bytes.
+static int is_hanging(int fd) {
   const char* name = getenv("HANG_FILE");
   char link[64], path[4096] = "";
-  if (!name || offset < atol(getenv("HANG_FROM")) || offset > atol(getenv("HANG_FROM")) + 1000000) return;
+  if (!name || fd < 0) return 0;
   snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-  if (readlink(link, path, sizeof(path) - 1) > 0 && strstr(path, name)) {
-    fclose(fopen(getenv("HANG_MARK"), "w"));
-    for (;;) pause();
+  return readlink(link, path, sizeof(path) - 1) > 0 && strstr(path, name);
+}
+static void hang(int) {
+  fclose(fopen(getenv("HANG_MARK"), "w"));
+  for (;;) pause();
+}
+void* mmap64(void* address, size_t size, int protection, int flags, int fd, off64_t offset) {
+  static void* (*real)(void*, size_t, int, int, int, off64_t);
+  if (!real) real = (void* (*)(void*, size_t, int, int, int, off64_t))dlsym(RTLD_NEXT, "mmap64");
+  const int hangs = is_hanging(fd);
+  if (hangs && getenv("HANG_UNMAPPED")) {
+    errno = ENODEV;
+    return MAP_FAILED;
   }
+  char* memory = (char*)real(address, size, protection, flags, fd, offset);
+  const size_t from = hangs ? atol(getenv("HANG_FROM")) / 4096 * 4096 : 0;
+  if (hangs && memory != MAP_FAILED && from + 1000000 < size) {
+    mprotect(memory + from, 1000000, PROT_NONE);
+    signal(SIGSEGV, hang);
+  }
+  return memory;
+}
+void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  return mmap64(address, size, protection, flags, fd, offset);
 }
 ssize_t pread64(int fd, void* out, size_t count, off64_t offset) {
   static ssize_t (*real)(int, void*, size_t, off64_t);
   if (!real) real = (ssize_t(*)(int, void*, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
-  hang(fd, offset);
+  const long from = is_hanging(fd) ? atol(getenv("HANG_FROM")) : offset + 1;
+  if (from <= offset && offset <= from + 1000000) hang(0);
   return real(fd, out, count, offset);
 }
 ssize_t pread(int fd, void* out, size_t count, off_t offset) { return pread64(fd, out, count, offset); }
@@ -414,12 +439,12 @@ def test_fault_59_a_jumping_wall_clock_changes_nothing(penstock_command, counter
 
 @pytest.fixture
 def hanging(tmp_path, preload, monkeypatch):
-    """Starts a daemon in which reads of hangs.tfrecord from an offset on hang, and a creation that meets one. Returns the daemon."""
+    """Starts a daemon in which looks at hangs.tfrecord from an offset on hang, and a creation that meets one. Returns the daemon."""
     started = []
 
-    def start(hang_from):
+    def start(where):
         (tmp_path / "hangs.tfrecord").write_bytes(b"".join(large_frames(0)))
-        settings = {"LD_PRELOAD": preload, "HANG_FILE": "hangs.tfrecord", "HANG_FROM": hang_from, "HANG_MARK": tmp_path / "mark"}
+        settings = {"LD_PRELOAD": preload, "HANG_FILE": "hangs.tfrecord", "HANG_MARK": tmp_path / "mark", **HANGS[where]}
         for name, value in settings.items():
             monkeypatch.setenv(name, str(value))
         daemon = Daemon(tmp_path / "penstock.sock")
@@ -436,19 +461,20 @@ def hanging(tmp_path, preload, monkeypatch):
 
 
 # The first bytes of a file are read when its pipeline is created, those in the middle by a worker.
-HANG_FROM = {"at creation": 0, "in a worker": 3_000_000}
+HANGS = {"at creation": {"HANG_FROM": 0}, "in a worker": {"HANG_FROM": 3_000_000},
+         "in a worker that cannot map": {"HANG_FROM": 3_000_000, "HANG_UNMAPPED": 1}}
 
 
-@pytest.mark.parametrize("where", HANG_FROM)
+@pytest.mark.parametrize("where", HANGS)
 def test_fault_28_a_read_that_hangs_holds_up_no_other_pipeline(hanging, counter, tmp_path, where):
-    daemon = hanging(HANG_FROM[where])
+    daemon = hanging(where)
     result = Penstock(tmp_path, daemon.socket)("run", counter())
     assert result.code == 0, result
     assert len(result.out.splitlines()) == 11
 
 
-@pytest.mark.parametrize("where", HANG_FROM)
+@pytest.mark.parametrize("where", HANGS)
 def test_fault_28_a_read_that_hangs_does_not_hold_up_the_end(hanging, where):
-    daemon = hanging(HANG_FROM[where])
+    daemon = hanging(where)
     daemon.process.send_signal(signal.SIGTERM)
     daemon.process.wait(_END_S)
