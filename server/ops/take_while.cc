@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "server/engine/map_source.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/predicate.h"
 
@@ -34,12 +33,7 @@ class TakeWhileOp final : public SplitOp {
 
 const OpRegistration<v1::TakeWhile> kTakeWhile(
     "take_while", [](const v1::TakeWhile& options, PlanBuilder& plan) -> absl::Status {
-      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
-      absl::StatusOr<expr::MapSource> source =
-          ReadMapSource(options.constant(), options.let(), plan);
-      if (!source.ok()) return source.status();
-      absl::StatusOr<Predicate> predicate =
-          Predicate::Create(plan.signature(), *std::move(source), options.predicate());
+      absl::StatusOr<Predicate> predicate = Predicate::Read(options, plan);
       if (!predicate.ok()) return predicate.status();
       plan.EndSegment(std::make_unique<TakeWhileOp>(plan.signature(), *std::move(predicate)),
                       plan.structure());
