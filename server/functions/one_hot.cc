@@ -56,8 +56,8 @@ class OneHot final : public RowKernel {
       for (int64_t i = 0; i < rows; ++i) {
         Index index;
         std::memcpy(&index, in + static_cast<size_t>(start + i) * sizeof(Index), sizeof(Index));
-        // One that is below zero or not below the depth leaves its row off.
-        if (index < Index{0} || static_cast<uint64_t>(index) >= depth) continue;
+        // One that is not on the axis leaves its row off; a negative one is great without its sign.
+        if (static_cast<uint64_t>(index) >= depth) continue;
         std::memcpy(to + (static_cast<size_t>(i) * depth + static_cast<size_t>(index)) * bytes_,
                     on_.bytes, bytes_);
       }

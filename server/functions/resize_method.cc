@@ -55,6 +55,11 @@ absl::Status CheckResize(const Shape& image, int64_t height, int64_t width) {
   if (image[0] < 1 || image[1] < 1 || image[2] < 1) {
     return absl::DataLossError(absl::StrCat("image without pixels: ", ShapeToString(image)));
   }
+  // The weights of a method take memory by the side, not by the pixel.
+  if (image[0] > kImageSideMax || image[1] > kImageSideMax) {
+    return absl::DataLossError(absl::StrCat("image larger than limit: ", ShapeToString(image),
+                                            " > ", kImageSideMax, " pixels a side"));
+  }
   if (height < 1 || width < 1) {
     return absl::DataLossError(absl::StrCat("resized image without pixels: ", height, " x ", width,
                                             " from ", ShapeToString(image)));

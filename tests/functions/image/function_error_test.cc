@@ -112,6 +112,8 @@ TEST_CASE("Image functions: images that are refused when they come") {
       {"pad_to_bounding_box(x, 0, 0, 1048576, 1048576)", 4, 9, 3, "result larger than limit"},
       {"resize(x, [1048576, 1048576])", 4, 9, 3, "result larger than limit"},
       {"resize_with_pad(x, 1048576, 1048576)", 4, 9, 3, "result larger than limit"},
+      {"resize(x, [2, 2], \"lanczos5\", False, True)", 1, 1048577, 1,
+       "image larger than limit: (1, 1048577, 1) > 1048576 pixels a side"},
       {"resize(x, [2, 2], \"area\")", 0, 9, 3, "image without pixels: (0, 9, 3)"},
       {"resize(x, [2, 2], \"lanczos3\", True)", 4, 0, 3, "image without pixels: (4, 0, 3)"},
       {"resize(x, [2, 2], \"nearest\", True)", 1, 9, 3, "resized image without pixels: 0 x 2"},
