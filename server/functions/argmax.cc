@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
-#include "server/functions/axis.h"
-#include "server/functions/number_types.h"
+#include "server/expr/arguments.h"
+#include "server/expr/axis.h"
+#include "server/expr/number_types.h"
 
 namespace penstock::expr {
 namespace {

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
-#include "server/functions/number_types.h"
+#include "server/expr/arguments.h"
+#include "server/expr/number_types.h"
 
 namespace penstock::expr {
 namespace {

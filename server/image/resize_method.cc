@@ -1,7 +1,7 @@
-#include "server/functions/resize_method.h"
+#include "server/image/resize_method.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 namespace {

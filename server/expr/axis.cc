@@ -1,7 +1,7 @@
-#include "server/functions/axis.h"
+#include "server/expr/axis.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 
