@@ -1,5 +1,5 @@
-#include "server/functions/arguments.h"
-#include "server/functions/pixels.h"
+#include "server/expr/arguments.h"
+#include "server/image/pixels.h"
 
 namespace penstock::expr {
 namespace {

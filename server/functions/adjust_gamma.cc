@@ -2,8 +2,8 @@
 #include <array>
 #include <memory>
 
-#include "server/functions/arguments.h"
-#include "server/functions/pixels.h"
+#include "server/expr/arguments.h"
+#include "server/image/pixels.h"
 #include "server/kernels/power.h"
 
 namespace penstock::expr {

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "server/functions/arguments.h"
-#include "server/functions/pixels.h"
+#include "server/expr/arguments.h"
+#include "server/image/pixels.h"
 
 namespace penstock::expr {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/functions/arguments.h"
-#include "server/functions/pixels.h"
+#include "server/expr/arguments.h"
+#include "server/image/pixels.h"
 
 namespace penstock::expr {
 namespace {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 namespace {

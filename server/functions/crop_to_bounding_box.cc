@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
-#include "server/functions/window.h"
+#include "server/expr/arguments.h"
+#include "server/image/window.h"
 
 namespace penstock::expr {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/codec/jpeg.h"
 #include "server/codec/png.h"
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 namespace {

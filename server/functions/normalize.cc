@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
-#include "server/functions/pixels.h"
+#include "server/expr/arguments.h"
+#include "server/image/pixels.h"
 
 namespace penstock::expr {
 namespace {

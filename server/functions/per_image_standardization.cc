@@ -2,8 +2,8 @@
 #include <cmath>
 #include <memory>
 
-#include "server/functions/arguments.h"
-#include "server/functions/pixels.h"
+#include "server/expr/arguments.h"
+#include "server/image/pixels.h"
 
 namespace penstock::expr {
 namespace {

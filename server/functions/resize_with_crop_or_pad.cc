@@ -1,5 +1,5 @@
-#include "server/functions/arguments.h"
-#include "server/functions/window.h"
+#include "server/expr/arguments.h"
+#include "server/image/window.h"
 
 namespace penstock::expr {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
-#include "server/functions/resize_method.h"
+#include "server/expr/arguments.h"
+#include "server/image/resize_method.h"
 
 namespace penstock::expr {
 namespace {

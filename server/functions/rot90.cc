@@ -1,5 +1,5 @@
-#include "server/functions/arguments.h"
-#include "server/functions/turn.h"
+#include "server/expr/arguments.h"
+#include "server/image/turn.h"
 
 namespace penstock::expr {
 namespace {

@@ -21,7 +21,8 @@ ALLOWED = {
     "server/expr": {"server/base", "server/kernels"},
     # Not ring: the engine fills the spans of an abstract BatchSink.
     "server/engine": {"server/base", "server/kernels", "server/io", "server/codec", "server/expr", "proto"},
-    "server/functions": {"server/base", "server/kernels", "server/codec", "server/expr"},
+    "server/image": {"server/base", "server/kernels", "server/expr"},
+    "server/functions": {"server/base", "server/kernels", "server/codec", "server/expr", "server/image"},
     "server/ops": {"server/base", "server/kernels", "server/io", "server/codec", "server/expr", "server/engine", "proto"},
     "server/service": {"server/base", "server/engine", "ring", "proto"},
     "server": {"server/base", "server/service"},  # main.cc

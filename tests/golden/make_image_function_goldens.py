@@ -129,6 +129,18 @@ def resizes():
         case(f'resize({image}, [4, 7], "nearest")')
 
 
+def numbers():
+    for image in ("u8", "i8", "i16", "i32", "u16", "grey"):
+        for arguments in ("3", "200", "12, 5, -1", "100, dtype=\"float64\"", "40, on_value=7, off_value=2, dtype=\"uint8\"",
+                          "40, 1, 0, \"int64\""):
+            if image not in ("i32", "u16") or arguments[0] == "3":
+                case(f"one_hot(int32({image}), {arguments})")
+    case("one_hot(argmax(u8), 3)"), case("one_hot(int64(u8 % 12), 12)")
+    for image in ("u8", "i8", "i16", "u16", "i32", "f", "d", "far", "flat", "tall"):
+        for axis in ("", ", -1", ", axis=-2", ", axis=-3"):
+            case(f"argmax({image}{axis})"), case(f"cumsum({image}{axis})")
+
+
 def normalize(image, mean, std, layout="HWC"):
     """No function of tf.image: what its users write."""
     mean, std = tf.constant(mean, tf.float32), tf.constant(std, tf.float32)
@@ -136,8 +148,19 @@ def normalize(image, mean, std, layout="HWC"):
     return tf.transpose(result, [2, 0, 1]) if layout == "CHW" else result
 
 
+def one_hot(indices, depth, on_value=1, off_value=0, dtype="float32"):
+    return tf.one_hot(indices, depth, tf.constant(on_value, dtype), tf.constant(off_value, dtype), dtype=dtype)
+
+
+def numpys(function):
+    """NumPy's function, on tensors."""
+    return lambda x, axis=-1: tf.constant(function(x.numpy(), axis=axis))
+
+
 SCOPE = {name: getattr(tf.image, name) for name in dir(tf.image) if not name.startswith("_")}
-SCOPE.update(normalize=normalize, image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
+SCOPE.update(normalize=normalize, one_hot=one_hot, argmax=numpys(np.argmax), cumsum=numpys(np.cumsum),
+             int32=lambda x: tf.cast(x, tf.int32), int64=lambda x: tf.cast(x, tf.int64),
+             image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
 
 
 def fnv1a(data):
@@ -156,7 +179,7 @@ def encode(array, hashed=False):
 
 
 def main():
-    geometry(), colour(), resizes()
+    geometry(), colour(), resizes(), numbers()
     lines = []
     for text, tolerance in cases:
         scope = {**SCOPE, **{name: tf.constant(image) for name, image in IMAGES.items()}}

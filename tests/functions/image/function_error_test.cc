@@ -76,6 +76,16 @@ TEST_CASE("Image functions: arguments that are refused") {
       {"resize(float64(x), [2, 2])", "image: expected uint8, float32, int8, uint16, int16"},
       {"resize(x, [2, 2], antialias=1)", "antialias: expected True or False"},
       {"resize(x[:1], [1, 1], \"area\", True)", "size: expected a pixel at least of the image"},
+      {"one_hot(float32(x), 3)", "indices: expected integers, found float32 (8, 6, 3)"},
+      {"one_hot(x, 0)", "depth: expected an integer constant of 1"},
+      {"one_hot(x, 3, 256, dtype=\"uint8\")", "on_value: expected a number that uint8 holds"},
+      {"one_hot(x, 3, 1, 0.5, \"int64\")", "off_value: expected a number that int64 holds"},
+      {"one_hot(x, 3, 1, 9223372036854775808.0, \"int64\")", "off_value: expected a number that"},
+      {"one_hot(x, 3, dtype=\"bool\")", "dtype: expected the name of a dtype of numbers"},
+      {"argmax(x, 0)", "axis: expected an integer constant of -3 to -1, found 0"},
+      {"argmax(x == 1)", "x: expected numbers, found bool (8, 6, 3)"},
+      {"cumsum(x, -4)", "axis: expected an integer constant of -3 to -1, found -4"},
+      {"cumsum(3)", "x: expected an axis at least, found int64 ()"},
       {"resize_with_pad(x, 0, 2)", "target_height: expected an integer constant of 1"},
       {"resize_with_pad(x, 2, 2, \"\")", "method: expected one of"},
   };
@@ -102,10 +112,14 @@ TEST_CASE("Image functions: images that are refused when they come") {
       {"pad_to_bounding_box(x, 0, 0, 1048576, 1048576)", 4, 9, 3, "result larger than limit"},
       {"resize(x, [1048576, 1048576])", 4, 9, 3, "result larger than limit"},
       {"resize_with_pad(x, 1048576, 1048576)", 4, 9, 3, "result larger than limit"},
+      {"resize(x, [2, 2], \"lanczos5\", False, True)", 1, 1048577, 1,
+       "image larger than limit: (1, 1048577, 1) > 1048576 pixels a side"},
       {"resize(x, [2, 2], \"area\")", 0, 9, 3, "image without pixels: (0, 9, 3)"},
       {"resize(x, [2, 2], \"lanczos3\", True)", 4, 0, 3, "image without pixels: (4, 0, 3)"},
       {"resize(x, [2, 2], \"nearest\", True)", 1, 9, 3, "resized image without pixels: 0 x 2"},
       {"resize_with_pad(x, 4, 4)", 1, 9, 3, "resized image without pixels: 0 x 4"},
+      {"argmax(x)", 4, 9, 0, "argmax of an axis without elements: (4, 9, 0)"},
+      {"one_hot(x, 1048576)", 40, 50, 1, "result larger than limit"},
       {"adjust_hue(x, 0.5)", 4, 9, 1, "image of another number of channels than 3: 1"},
       {"adjust_saturation(x, 0.5)", 4, 9, 4, "image of another number of channels than 3: 4"},
       {"rgb_to_grayscale(x)", 4, 9, 0, "image of another number of channels than 3: 0"},
@@ -127,7 +141,7 @@ TEST_CASE("Image functions: images without pixels") {
        {"central_crop(x, 0.5)", "flip_left_right(x)", "flip_up_down(x)", "rot90(x)",
         "image_transpose(x)", "adjust_brightness(x, 0.5)", "adjust_contrast(x, 2)",
         "adjust_gamma(x, 2)", "per_image_standardization(x)", "normalize(x, 1, 2, \"CHW\")",
-        "convert_image_dtype(x, \"float32\")"}) {
+        "convert_image_dtype(x, \"float32\")", "one_hot(x, 3)", "cumsum(x)", "cumsum(x, -3)"}) {
     CAPTURE(text);
     CHECK(Run(text, 0, 5, 3).ok());
     CHECK(Run(text, 5, 0, 3).ok());

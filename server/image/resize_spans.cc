@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "server/functions/resize_method.h"
+#include "server/image/resize_method.h"
 #include "server/kernels/power.h"
 
 namespace penstock::expr {

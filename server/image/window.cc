@@ -1,11 +1,11 @@
-#include "server/functions/window.h"
+#include "server/image/window.h"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/functions/turn.h"
+#include "server/image/turn.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "server/functions/resize_method.h"
+#include "server/image/resize_method.h"
 #include "server/kernels/resize.h"
 
 namespace penstock::expr {

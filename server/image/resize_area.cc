@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/functions/resize_method.h"
+#include "server/image/resize_method.h"
 
 namespace penstock::expr {
 namespace {

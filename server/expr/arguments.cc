@@ -1,4 +1,4 @@
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 #include <algorithm>
 #include <cmath>

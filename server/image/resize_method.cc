@@ -1,7 +1,7 @@
-#include "server/functions/resize_method.h"
+#include "server/image/resize_method.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 namespace {
@@ -54,6 +54,11 @@ DType ResizedDType(DType image, const ResizeMethod& method) {
 absl::Status CheckResize(const Shape& image, int64_t height, int64_t width) {
   if (image[0] < 1 || image[1] < 1 || image[2] < 1) {
     return absl::DataLossError(absl::StrCat("image without pixels: ", ShapeToString(image)));
+  }
+  // The weights of a method take memory by the side, not by the pixel.
+  if (image[0] > kImageSideMax || image[1] > kImageSideMax) {
+    return absl::DataLossError(absl::StrCat("image larger than limit: ", ShapeToString(image),
+                                            " > ", kImageSideMax, " pixels a side"));
   }
   if (height < 1 || width < 1) {
     return absl::DataLossError(absl::StrCat("resized image without pixels: ", height, " x ", width,

@@ -1,4 +1,4 @@
-#include "server/functions/pixels.h"
+#include "server/image/pixels.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/functions/arguments.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 namespace {

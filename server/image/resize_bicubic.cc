@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "server/functions/resize_method.h"
+#include "server/image/resize_method.h"
 
 namespace penstock::expr {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "server/functions/resize_method.h"
+#include "server/image/resize_method.h"
 
 namespace penstock::expr {
 namespace {

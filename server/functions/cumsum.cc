@@ -1,0 +1,84 @@
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
+#include "server/expr/axis.h"
+#include "server/expr/number_types.h"
+
+namespace penstock::expr {
+namespace {
+
+// What NumPy adds in: integers in 64 bits, where they wrap.
+DType SumType(DType dtype) {
+  if (IsFloating(dtype)) return dtype;
+  return IsSigned(dtype) ? DType::kInt64 : DType::kUint64;
+}
+
+template <typename T>
+using Sum = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
+
+class Cumsum final : public RowKernel {
+ public:
+  Cumsum(DType dtype, size_t axis, bool sets_shape)
+      : dtype_(dtype), axis_(axis), sets_shape_(sets_shape) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    if (sets_shape_) out.SetShape(in.shape);
+    const AxisView view(in.shape, axis_);
+    const int64_t count = view.outer * view.size * view.inner;
+    VisitNumber(dtype_, [&](auto type) {
+      using T = decltype(type);
+      const auto* const data = reinterpret_cast<const T*>(in.data);
+      auto* const to =
+          reinterpret_cast<Sum<T>*>(out.Reserve(static_cast<size_t>(count) * sizeof(Sum<T>)));
+      for (int64_t o = 0; o < view.outer; ++o) {
+        const int64_t start = o * view.size * view.inner;
+        for (int64_t i = start; i < start + view.size * view.inner; ++i) {
+          const auto value = static_cast<Sum<T>>(data[i]);
+          to[i] = i < start + view.inner ? value : to[i - view.inner] + value;
+        }
+      }
+      out.Commit();
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const DType dtype_;
+  const size_t axis_;
+  const bool sets_shape_;
+};
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& x = arguments[0].type;
+  if (!VisitNumber(x.dtype, [](auto) {})) {
+    return WrongArgument("x", absl::StrCat("numbers, found ", TypeToString(x)));
+  }
+  const auto axis = ReadAxis(arguments[1], x);
+  if (!axis.ok()) return axis.status();
+  BoundRowFunction bound;
+  bound.type = {SumType(x.dtype), x.shape};
+  bound.kernel = std::make_shared<Cumsum>(x.dtype, *axis, !NumElements(x.shape).has_value());
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "cumsum",
+    .signature = "cumsum(x, axis=-1)",
+    .doc =
+        "The sums of all values up to each along an axis (numpy.cumsum).\n"
+        "\n"
+        "x: numbers with one axis at least. Integers are added in 64 bits, which is the result's "
+        "dtype; they wrap.\n"
+        "axis: a negative constant, -1 is the last axis.\n"
+        "\n"
+        "Floats are added one after the other: the bits of NumPy and TensorFlow.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
+#include "server/expr/number_types.h"
+
+namespace penstock::expr {
+namespace {
+
+constexpr size_t kValueBytesMax = 8;
+
+struct ElementBytes {
+  uint8_t bytes[kValueBytesMax] = {};
+};
+
+class OneHot final : public RowKernel {
+ public:
+  OneHot(DType indices, DType dtype, int64_t depth, bool sets_shape, const ElementBytes& on,
+         const ElementBytes& off)
+      : indices_(indices),
+        bytes_(DTypeSize(dtype)),
+        depth_(depth),
+        sets_shape_(sets_shape),
+        on_(on),
+        off_(off) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    const auto count = static_cast<int64_t>(in.bytes / DTypeSize(indices_));
+    if (const absl::Status status = CheckElements(1, count, depth_); !status.ok()) return status;
+    if (sets_shape_) {
+      Shape shape = in.shape;
+      shape.push_back(depth_);
+      out.SetShape(shape);
+    }
+    VisitNumber(indices_, [&](auto type) { Write<decltype(type)>(in.data, count, out); });
+    return absl::OkStatus();
+  }
+
+ private:
+  template <typename Index>
+  void Write(const uint8_t* in, int64_t count, RowOutput& out) const {
+    const auto depth = static_cast<size_t>(depth_);
+    const int64_t tile = std::max<int64_t>(4096 / static_cast<int64_t>(depth * bytes_), 1);
+    for (int64_t start = 0; start < count; start += tile) {
+      const int64_t rows = std::min(tile, count - start);
+      const size_t values = static_cast<size_t>(rows) * depth;
+      uint8_t* const to = out.Reserve(values * bytes_);
+      Fill(to, values);
+      for (int64_t i = 0; i < rows; ++i) {
+        Index index;
+        std::memcpy(&index, in + static_cast<size_t>(start + i) * sizeof(Index), sizeof(Index));
+        // One that is not on the axis leaves its row off; a negative one is great without its sign.
+        if (static_cast<uint64_t>(index) >= depth) continue;
+        std::memcpy(to + (static_cast<size_t>(i) * depth + static_cast<size_t>(index)) * bytes_,
+                    on_.bytes, bytes_);
+      }
+      out.Commit();
+    }
+  }
+
+  void Fill(uint8_t* to, size_t values) const {
+    if (std::all_of(off_.bytes, off_.bytes + bytes_, [](uint8_t byte) { return byte == 0; })) {
+      std::memset(to, 0, values * bytes_);
+      return;
+    }
+    for (size_t i = 0; i < values; ++i) std::memcpy(to + i * bytes_, off_.bytes, bytes_);
+  }
+
+  const DType indices_;
+  const size_t bytes_;
+  const int64_t depth_;
+  const bool sets_shape_;
+  const ElementBytes on_;
+  const ElementBytes off_;
+};
+
+// `number` as a value of the dtype, or an error: an integer must hold it exactly.
+absl::Status Encode(DType dtype, double number, const char* name, ElementBytes* value) {
+  bool exact = false;
+  VisitNumber(dtype, [&](auto type) {
+    using T = decltype(type);
+    if constexpr (std::is_floating_point_v<T>) {
+      exact = true;
+    } else {
+      exact = number >= static_cast<double>(std::numeric_limits<T>::min()) &&
+              number < static_cast<double>(std::numeric_limits<T>::max()) + 1 &&
+              std::trunc(number) == number;
+    }
+    if (!exact) return;
+    const T typed = static_cast<T>(number);
+    std::memcpy(value->bytes, &typed, sizeof(T));
+  });
+  if (exact) return absl::OkStatus();
+  return WrongArgument(name,
+                       absl::StrCat("a number that ", DTypeName(dtype), " holds, found ", number));
+}
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& indices = arguments[0].type;
+  if (!IsInteger(indices.dtype)) {
+    return WrongArgument("indices", absl::StrCat("integers, found ", TypeToString(indices)));
+  }
+  int64_t depth = 0;
+  double on = 1, off = 0;
+  std::string name = "float32";
+  if (const absl::Status status =
+          FirstError({ReadConstant(arguments[1], "depth", 1, kImageSideMax, &depth),
+                      ReadConstant(arguments[2], "on_value", &on),
+                      ReadConstant(arguments[3], "off_value", &off),
+                      ReadConstant(arguments[4], "dtype", &name)});
+      !status.ok()) {
+    return status;
+  }
+  const auto dtype = DTypeFromName(name);
+  if (!dtype || !VisitNumber(*dtype, [](auto) {})) {
+    return WrongArgument("dtype",
+                         absl::StrCat("the name of a dtype of numbers, found \"", name, "\""));
+  }
+  ElementBytes on_bytes, off_bytes;
+  if (const absl::Status status = FirstError({Encode(*dtype, on, "on_value", &on_bytes),
+                                              Encode(*dtype, off, "off_value", &off_bytes)});
+      !status.ok()) {
+    return status;
+  }
+  BoundRowFunction bound;
+  bound.type = {*dtype, indices.shape};
+  bound.type.shape.push_back(depth);
+  bound.kernel = std::make_shared<OneHot>(
+      indices.dtype, *dtype, depth, !NumElements(indices.shape).has_value(), on_bytes, off_bytes);
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "one_hot",
+    .signature = "one_hot(indices, depth, on_value=1, off_value=0, dtype=\"float32\")",
+    .doc = "A new last axis on which the value at the index is on and all others are off, as "
+           "tf.one_hot makes it.\n"
+           "\n"
+           "indices: integers of any shape.\n"
+           "depth: the size of the new axis, a constant.\n"
+           "on_value, off_value: constants that the dtype holds.\n"
+           "dtype: the result's, a name: an integer type, \"float32\" or \"float64\".\n"
+           "\n"
+           "An index that is negative or not below the depth has all values off. TensorFlow's "
+           "bytes.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr
