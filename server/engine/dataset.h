@@ -83,7 +83,6 @@ struct Dataset {
   std::string structure;  // as in ring/layout.h
   uint32_t width = 0;     // references of an element
   std::optional<uint32_t> batch_rows;
-  bool drop_remainder = false;
   BatchForm batch;  // where there are batch_rows
   bool endless = false;
   // Set where the elements are the records of these files, each once, and nothing else has been done to them.

@@ -59,6 +59,7 @@ class InterleaveOp final : public ChainedOrderOp {
     resume_at_ = 0;
     seeks_for_skip_ = false;
     seek_.reset();
+    status_ = absl::OkStatus();
     ChainedOrderOp::Restart(epoch);
   }
 

@@ -208,7 +208,6 @@ absl::Status PlanBuilder::EndBatches() {
   dataset_.order = std::move(node);
   dataset_.batch_rows.reset();
   dataset_.batch = BatchForm{};
-  dataset_.drop_remainder = false;
   return absl::OkStatus();
 }
 
@@ -240,7 +239,6 @@ void PlanBuilder::MarkOrder(const WorkNode& node) {
 
 void PlanBuilder::SetBatch(uint32_t rows, BatchForm form) {
   dataset_.batch_rows = rows;
-  dataset_.drop_remainder = form.remainder == Remainder::kDrop;
   form.stage = stage_;
   for (size_t i = 0; i < form.shapes.size(); ++i) dataset_.signature[i].type.shape = form.shapes[i];
   dataset_.batch = std::move(form);

@@ -71,6 +71,8 @@ Pulled SegmentOp::SkipOneToOne(uint64_t count, uint64_t* skipped) {
     next_ = 0;
   }
   if (*skipped == count) return Pulled::kSome;
+  // Behind its end the input is not asked again.
+  if (input_result_ != Pulled::kSome) return input_result_;
   if (partial_ != nullptr) {
     const Pulled result = input_->Pull(1, partial_->records, &partial_->rows);
     if (result == Pulled::kBlocked) return result;

@@ -9,6 +9,7 @@
 #include "server/base/row_shape.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/hex.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
@@ -18,20 +19,6 @@ namespace penstock::test {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string FromHex(const std::string& digits) {
-  std::string bytes;
-  for (size_t i = 0; i < digits.size(); i += 2)
-    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-  return bytes;
-}
-
-std::string ToHex(std::string_view bytes) {
-  std::string digits;
-  for (const char c : bytes)
-    absl::StrAppend(&digits, absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-  return digits;
-}
 
 std::vector<int64_t> Numbers(const std::string& part) {
   std::vector<int64_t> numbers(part.size() / sizeof(int64_t));

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/hex.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
@@ -17,20 +18,6 @@ namespace penstock::test {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string FromHex(const std::string& digits) {
-  std::string bytes;
-  for (size_t i = 0; i < digits.size(); i += 2)
-    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-  return bytes;
-}
-
-std::string ToHex(std::string_view bytes) {
-  std::string digits;
-  for (const char c : bytes)
-    absl::StrAppend(&digits, absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-  return digits;
-}
 
 void WriteInFolder(const std::string& path, const std::string& bytes) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
