@@ -236,8 +236,7 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
     *front = RunFront(tools.clock);
   }
-  return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward ||
-         RunSegment(tools);
+  return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on
