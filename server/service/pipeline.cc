@@ -98,6 +98,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, defaults, files);
   if (!checked.ok()) return checked.status();
   const Plan& plan = *checked->plan;
+  const std::shared_ptr<void> indices = plan.KeepIndices();
   ExecutorOptions options;
   options.workers = checked->workers;
   options.worker_nice = defaults.worker_nice();
