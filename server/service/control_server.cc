@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 #include <sys/epoll.h>
 
 #include <chrono>
 #include <utility>
 
+#include "server/service/pipeline_service.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -19,6 +21,16 @@ constexpr int kMaxThreads = 16;
 
 }  // namespace
 
+struct ControlServer::Grpc {
+  explicit Grpc(PipelineTable& table) : service(table) {}
+
+  PipelineServiceImpl service;
+  std::unique_ptr<grpc::Server> server;
+};
+
+ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, int max_connections)
+    : loop_(loop), max_connections_(max_connections), grpc_(std::make_unique<Grpc>(table)) {}
+
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(
     EventLoop& loop, PipelineTable& table, const v1::ConnectionLimits& limits) {
   grpc::EnableDefaultHealthCheckService(true);
@@ -26,7 +38,7 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(
   std::unique_ptr<ControlServer> control(
       new ControlServer(loop, table, limits.max_control_connections()));
   grpc::ServerBuilder builder;
-  builder.RegisterService(&control->service_);
+  builder.RegisterService(&control->grpc_->service);
   builder.SetMaxReceiveMessageSize(limits.max_message_bytes());
   grpc::ResourceQuota quota("control");
   quota.SetMaxThreads(kMaxThreads);
@@ -35,14 +47,14 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
-  control->server_ = builder.BuildAndStart();
-  if (control->server_ == nullptr) return absl::InternalError("cannot start the gRPC server");
+  control->grpc_->server = builder.BuildAndStart();
+  if (control->grpc_->server == nullptr) return absl::InternalError("cannot start the gRPC server");
   return control;
 }
 
 ControlServer::~ControlServer() {
-  if (server_ != nullptr) {
-    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  if (grpc_->server != nullptr) {
+    grpc_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   }
   for (auto& [fd, connection] : connections_) loop_.Unwatch(connection.watch);
 }
@@ -62,7 +74,7 @@ void ControlServer::Adopt(Visitor visitor) {
   });
   if (!watch.ok()) return;
   connections_[key] = {std::move(duplicate), *watch};
-  grpc::AddInsecureChannelFromFd(server_.get(), visitor.socket.Release());
+  grpc::AddInsecureChannelFromFd(grpc_->server.get(), visitor.socket.Release());
 }
 
 }  // namespace penstock

@@ -1,7 +1,7 @@
 // The gRPC server, without a port of its own: it serves the connections that it is given.
 //
 // Threads:  the event loop's; gRPC runs the calls on threads of its own.
-// Owns:     the server and its connections.
+// Owns:     the server and its connections. gRPC's headers are left to the file behind this one.
 // Limits:   `limits`; a connection beyond max_control_connections is closed.
 #pragma once
 
@@ -9,11 +9,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "grpcpp/grpcpp.h"
 #include "penstock/v1/server.pb.h"
 #include "server/service/event_loop.h"
 #include "server/service/listener.h"
-#include "server/service/pipeline_service.h"
 #include "server/service/pipeline_table.h"
 
 namespace penstock {
@@ -32,8 +30,9 @@ class ControlServer {
   size_t connections() const { return connections_.size(); }
 
  private:
-  ControlServer(EventLoop& loop, PipelineTable& table, int max_connections)
-      : loop_(loop), service_(table), max_connections_(max_connections) {}
+  struct Grpc;
+
+  ControlServer(EventLoop& loop, PipelineTable& table, int max_connections);
 
   // A duplicate of a connection's descriptor, by which its end is noticed: gRPC does not tell.
   struct Connection {
@@ -42,9 +41,8 @@ class ControlServer {
   };
 
   EventLoop& loop_;
-  PipelineServiceImpl service_;
   const size_t max_connections_;
-  std::unique_ptr<grpc::Server> server_;
+  const std::unique_ptr<Grpc> grpc_;
   std::map<int, Connection> connections_;  // by the duplicate's number
 };
 
