@@ -60,9 +60,10 @@ absl::Status DaemonConnection::Call(Method method, const Request& request, Respo
   if (status.ok()) return absl::OkStatus();
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
       status.error_message().find("penstockd") == std::string::npos) {
-    return absl::UnavailableError(absl::StrCat(
-        "penstockd at ", socket_, " closed the connection (", status.error_message(),
-        "): it has ended, or user ", geteuid(), " is not in its allowed_uids; see its log"));
+    return absl::UnavailableError(
+        absl::StrCat("penstockd at ", socket_, " closed the connection (", status.error_message(),
+                     "): it has ended, or user ", geteuid(),
+                     " is not in its allowed_uids, or asks too often; see its log"));
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
