@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ring/descriptor.h"
@@ -30,6 +31,7 @@
 #include "server/service/settings.h"
 #include "server/service/socket_file.h"
 #include "server/service/spec_requests.h"
+#include "server/service/watchdog.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -92,6 +94,40 @@ class Reload {
   const DaemonOptions& options_;
   Settings& settings_;
   PipelineTable& table_;
+};
+
+// Feeds the service manager's watchdog as long as every worker gets on; by its timer it also shows
+// that this thread does.
+class WatchdogFeeder {
+ public:
+  WatchdogFeeder(EventLoop& loop, const ServiceManager& manager, const PipelineTable& table)
+      : loop_(loop),
+        manager_(manager),
+        table_(table),
+        watchdog_(absl::ToInt64Nanoseconds(manager.watchdog()) / 2, WaitsForMachine) {
+    if (manager_.watchdog() > absl::ZeroDuration()) Feed();
+  }
+
+ private:
+  void Feed() {
+    std::vector<WorkerPulse> pulses;
+    for (const auto& pipeline : table_.List()) {
+      const std::vector<WorkerPulse> more = pipeline->Pulses();
+      pulses.insert(pulses.end(), more.begin(), more.end());
+    }
+    const std::vector<int32_t> hanging = watchdog_.Look(pulses, MonotonicNs());
+    if (hanging.empty()) {
+      manager_.Tell("WATCHDOG=1");
+    } else {
+      spdlog::error("a worker hangs (thread {}): the watchdog is not fed", hanging[0]);
+    }
+    loop_.StartTimer(manager_.watchdog() / 8, [this] { Feed(); });
+  }
+
+  EventLoop& loop_;
+  const ServiceManager& manager_;
+  const PipelineTable& table_;
+  Watchdog watchdog_;
 };
 
 // Stops the loop at a signal or at the owner's end; calls `reload` at SIGHUP, if there is one.
@@ -200,6 +236,7 @@ absl::Status RunDaemon(DaemonOptions options) {
 
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());
   options.service_manager.Tell("READY=1");
+  const WatchdogFeeder watchdog(loop, options.service_manager, table);
   loop.Run();
   options.service_manager.Tell("STOPPING=1");
   listener->reset();
