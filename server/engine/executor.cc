@@ -248,14 +248,14 @@ void ExecutorImpl::Work(int worker) {
 }
 
 // Does one thing, the most urgent first; false when there was none. `front` tells why the front did
-// not go forward.
+// not go forward. Reads come before tasks: they are few, and the front must not find them undone when the tasks run out.
 bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   *front = FrontResult::kStuck;
   if (WantsFront() && front_mutex_.try_lock()) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
     *front = RunFront(tools.clock);
   }
-  return RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools) || RunRead(tools);
+  return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on
