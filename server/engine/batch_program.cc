@@ -12,6 +12,15 @@ namespace {
 // What a ring takes (ring/layout.h); one fewer for strings.
 constexpr int kMaxRaggedRank = 3;
 
+void FindResolved(const WorkNode& node, std::vector<BatchProgram::Resolved>* found) {
+  if (node.kind == WorkNode::Kind::kLoad) {
+    if (node.loader->resolves())
+      found->push_back({node.loader.get(), node.reference, node.stages.back()});
+    return;
+  }
+  for (const std::unique_ptr<WorkNode>& input : node.inputs) FindResolved(*input, found);
+}
+
 }  // namespace
 
 absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
@@ -19,6 +28,7 @@ absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
   BatchProgram program;
   program.work_ = dataset.work.get();
   program.stage_names_ = std::move(stage_names);
+  FindResolved(*dataset.work, &program.resolved_);
   program.width_ = dataset.width;
   program.form_ = dataset.batch;
   program.batched_ = dataset.batch_rows.has_value();

@@ -24,6 +24,13 @@ class BatchProgram {
 
   const WorkNode& work() const { return *work_; }
   const std::vector<std::string>& stage_names() const { return stage_names_; }
+  // The sources whose references are resolved ahead of their use, and which of a row's references are theirs.
+  struct Resolved {
+    const Loader* loader;
+    uint32_t reference;
+    int stage;
+  };
+  const std::vector<Resolved>& resolved() const { return resolved_; }
   // References of one row.
   uint32_t width() const { return width_; }
   // One element as a consumer sees it: with the batch axis (kUnknownSize when the last batch may be shorter).
@@ -50,6 +57,7 @@ class BatchProgram {
 
   const WorkNode* work_ = nullptr;
   std::vector<std::string> stage_names_;
+  std::vector<Resolved> resolved_;
   uint32_t width_ = 0;
   BatchForm form_;
   bool batched_ = false;

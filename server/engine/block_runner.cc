@@ -107,6 +107,12 @@ void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room)
 void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
   program_ = &program;
   const uint32_t end = first + rows;
+  evaluator_.Reset();
+  for (const BatchProgram::Resolved& source : program.resolved()) {
+    StageClock::Scope scope(evaluator_.clock(), source.stage);
+    source.loader->Resolve(&step->records[size_t{first} * program.width() + source.reference], rows,
+                           program.width(), evaluator_.files(), evaluator_.arena());
+  }
   Fetch(*step, first, std::min(end, first + kStripRows));
   for (uint32_t row = first; row < end; row += kStripRows) {
     const uint32_t next = std::min(end, row + kStripRows);

@@ -64,6 +64,7 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
     end += Aligned(extent.bytes);
   }
   reference->data = cell;
+  reference->in_map = 0;
   reference->length = static_cast<uint32_t>(bytes);
   return absl::OkStatus();
 }

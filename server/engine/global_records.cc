@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/io/tfrecord_reader.h"
+#include "server/engine/record_loader.h"
+#include "server/io/tfrecord_frame.h"
 
 namespace penstock {
 namespace {
@@ -89,61 +90,58 @@ class GlobalLoaderImpl final : public Loader {
 
   const Signature& output() const override { return output_; }
 
+  bool resolves() const override { return true; }
+
+  // A place in the index, as one in a file, is mostly on a page whose address no core knows by heart, and a prefetch waits until that
+  // address is found. Loops that do nothing else have several of them looked up at a time.
+  void Resolve(RecordRef* refs, uint32_t rows, uint32_t stride, FileTable& files,
+               Arena& arena) const override {
+    auto* own = arena.AllocateArray<RecordRef*>(rows);
+    auto* places = arena.AllocateArray<GlobalRecords::Place>(rows);
+    std::optional<Permutation> order;
+    uint32_t epoch = 0;
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < rows; ++row) {
+      RecordRef& reference = refs[size_t{row} * stride];
+      if (reference.resolved || reference.file != records_->first_file()) continue;
+      if (!order || reference.length != epoch)
+        order.emplace(records_->Order(epoch = reference.length));
+      places[count] = records_->PlaceOf((*order)(reference.offset));
+      own[count++] = &reference;
+    }
+    for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(places[i].entry);
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t epoch_of_pass = own[i]->epoch;
+      *own[i] = records_->Find(places[i]);
+      own[i]->epoch = epoch_of_pass;
+      own[i]->resolved = 1;
+      if (own[i]->length > kLateRecordBytes) continue;
+      const MappedFile* const map = records_->Map(own[i]->file, files);
+      if (map == nullptr || own[i]->offset + kFrameBytes + own[i]->length > map->size()) continue;
+      own[i]->data = map->bytes() + own[i]->offset + kRecordHeaderBytes;
+      own[i]->in_map = 1;
+    }
+    for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(own[i]->data);
+  }
+
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override {
-    auto* bytes = arena.AllocateArray<RowBytes>(rows.rows);
-    out[0].rows = bytes;
-    auto* found = arena.AllocateArray<RecordRef>(rows.rows);
-    auto* maps = arena.AllocateArray<const MappedFile*>(rows.rows);
-    FindAll(rows, arena, found);
-    for (uint32_t row = 0; row < rows.rows; ++row) {
-      maps[row] =
-          found[row].length <= kLateRecordBytes ? records_->Map(found[row].file, files) : nullptr;
-    }
-    for (uint32_t row = 0; row < rows.rows; ++row) {
-      if (maps[row] != nullptr) maps[row]->PrefetchLine(found[row].offset);
-    }
-    for (uint32_t row = 0; row < rows.rows; ++row) {
-      if (maps[row] != nullptr) maps[row]->Prefetch(found[row].offset, found[row].length);
-    }
-    for (uint32_t row = 0; row < rows.rows; ++row) {
-      const RecordRef& record = found[row];
-      if (const MappedFile* map = maps[row]) {
-        uint8_t* copy = arena.Allocate(record.length);
-        absl::Status status = map->CopyRecord(record.offset, absl::MakeSpan(copy, record.length));
-        if (!status.ok()) return {std::move(status), static_cast<int>(row)};
-        bytes[row] = {copy, record.length};
-        continue;
-      }
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
-      if (!file.ok()) return {file.status(), static_cast<int>(row)};
-      absl::StatusOr<const uint8_t*> data = ReadRecord(**file, record.offset, record.length, arena);
-      if (!data.ok()) return {data.status(), static_cast<int>(row)};
-      bytes[row] = {*data, record.length};
-    }
-    return {};
+    const auto is_resolved = [&](uint32_t row) { return rows[row].resolved == 1; };
+    uint32_t resolved = 0;
+    while (resolved < rows.rows && is_resolved(resolved)) ++resolved;
+    if (resolved == rows.rows) return LoadRecords(rows, files, &out[0], arena);
+    auto* own = arena.AllocateArray<RecordRef>(rows.rows);
+    for (uint32_t row = 0; row < rows.rows; ++row) own[row] = rows[row];
+    Resolve(own, rows.rows, 1, files, arena);
+    return LoadRecords({own, rows.rows, 1}, files, &out[0], arena);
   }
 
   RecordRef Locate(const RecordRef& reference) const override {
+    if (reference.resolved) return reference;
     return records_->Find(records_->PlaceOf(records_->Order(reference.length)(reference.offset)));
   }
 
  private:
-  // Where the records of all rows are. A place in the index, as one in a file, is mostly on a page whose address no core knows by
-  // heart, and a prefetch waits until that address is found. Loops that do nothing else have several of them looked up at a time.
-  void FindAll(RowReferences rows, Arena& arena, RecordRef* found) const {
-    auto* places = arena.AllocateArray<GlobalRecords::Place>(rows.rows);
-    std::optional<Permutation> order;
-    uint32_t epoch = 0;
-    for (uint32_t row = 0; row < rows.rows; ++row) {
-      if (!order || rows[row].length != epoch)
-        order.emplace(records_->Order(epoch = rows[row].length));
-      places[row] = records_->PlaceOf((*order)(rows[row].offset));
-    }
-    for (uint32_t row = 0; row < rows.rows; ++row) __builtin_prefetch(places[row].entry);
-    for (uint32_t row = 0; row < rows.rows; ++row) found[row] = records_->Find(places[row]);
-  }
-
   const std::shared_ptr<const GlobalRecords> records_;
   const Signature output_ = {{"value", {DType::kString, {}}}};
 };

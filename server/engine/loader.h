@@ -32,6 +32,13 @@ class Loader {
   // Whether they are a dict rather than one lone tensor.
   virtual bool is_dict() const { return false; }
 
+  // Whether its references are positions that Resolve() turns into records.
+  virtual bool resolves() const { return false; }
+  // Turns those of its references that are positions into records, in place, so that their bytes can be fetched ahead of Load(), which
+  // takes both. The references are those of one row after the other, `stride` apart; others than its own may be among them.
+  virtual void Resolve(RecordRef*, uint32_t /*rows*/, uint32_t /*stride*/, FileTable&,
+                       Arena&) const {}
+
   // As WorkOp::Run.
   virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                          Arena& arena) const = 0;

@@ -11,6 +11,7 @@ namespace {
 
 // Copied before the first of them is checked, so that what is stored has arrived in the cache when it is loaded again.
 constexpr size_t kGroup = 8;
+constexpr size_t kLine = 64;
 // As far ahead as memory takes to answer; the processor's own prefetching ends with each page.
 constexpr uint64_t kPrefetchDistance = 2048;
 
@@ -45,6 +46,16 @@ uint64_t CheckedLength(const uint8_t* frame, uint64_t left) {
 void CopyToCell(const uint8_t* data, uint64_t left, uint32_t length, uint8_t* cell) {
   const size_t cell_bytes = RecordStore::CellBytes(RecordStore::ClassOf(length));
   std::memcpy(cell, data, cell_bytes <= left ? cell_bytes : length);
+}
+
+// In whole lines, the last of which may overlap the one before: a call of memcpy costs as much as copying a small record.
+void CopyBytes(const uint8_t* from, size_t bytes, uint8_t* to) {
+  if (bytes < kLine) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  for (size_t at = 0; at + kLine <= bytes; at += kLine) std::memcpy(to + at, from + at, kLine);
+  std::memcpy(to + bytes - kLine, from + bytes - kLine, kLine);
 }
 
 }  // namespace
@@ -89,6 +100,13 @@ uint64_t ReadMapped(const MappedFile& map, uint32_t file, uint64_t offset, CellC
     cells.GiveBack(const_cast<uint8_t*>((*records)[i].data), (*records)[i].length);
   records->resize(records_before);
   return begin;
+}
+
+const uint8_t* CopyMapped(const RecordRef& record, Arena& arena) {
+  const size_t bytes = size_t{record.length} + kRecordFooterBytes;
+  uint8_t* const copy = arena.Allocate(bytes);
+  CopyBytes(record.data, bytes, copy);
+  return copy;
 }
 
 }  // namespace penstock

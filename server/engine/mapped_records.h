@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "server/base/arena.h"
 #include "server/engine/record.h"
 #include "server/engine/record_store.h"
 #include "server/io/mapped_file.h"
@@ -20,5 +21,9 @@ namespace penstock {
 // Appends the records from `offset` on and returns where they end: `offset` itself where none can be taken.
 uint64_t ReadMapped(const MappedFile& map, uint32_t file, uint64_t offset, CellCache& cells,
                     RecordList* records);
+
+// A copy of the data of a record that lies in a map, and of the checksum behind them: to be checked there (DataHolds), after some
+// others were copied, so that what is stored has arrived when it is loaded again.
+const uint8_t* CopyMapped(const RecordRef& record, Arena& arena);
 
 }  // namespace penstock

@@ -7,13 +7,19 @@
 namespace penstock {
 
 // One record. A small one's bytes lie in a cell of the record store; a long one's are still in the
-// file (`data` null), to be read by whoever handles it.
+// file (`data` null), to be read by whoever handles it. Where an order deals in positions, what `offset` and `length` mean is its
+// source's own (Loader::Resolve).
 struct RecordRef {
   const uint8_t* data = nullptr;
   uint64_t offset = 0;  // of the record's header in its file
   uint32_t length = 0;
-  uint32_t file = 0;   // index in the plan's manifest
-  uint64_t epoch = 0;  // the pass that it belongs to, as `repeat` numbers it
+  uint32_t file = 0;          // index in the plan's manifest
+  uint64_t epoch : 62 = 0;    // the pass that it belongs to, as `repeat` numbers it
+  uint64_t resolved : 1 = 0;  // was a position, and is a record now
+  uint64_t in_map : 1 =
+      0;  // `data` lies in a map of the file: neither safe from changes nor checked yet
+
+  bool in_cell() const { return data != nullptr && in_map == 0; }
 };
 
 using RecordList = std::vector<RecordRef>;

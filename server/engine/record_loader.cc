@@ -1,17 +1,24 @@
 #include "server/engine/record_loader.h"
 
+#include "server/engine/mapped_records.h"
+#include "server/io/tfrecord_frame.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
 
-RowStatus RecordLoader::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
-                             Arena& arena) const {
+RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& arena) {
   auto* bytes = arena.AllocateArray<RowBytes>(rows.rows);
-  out[0].rows = bytes;
+  out->rows = bytes;
   for (uint32_t row = 0; row < rows.rows; ++row) {
     const RecordRef& record = rows[row];
-    bytes[row] = {record.data, record.length};
-    if (record.data != nullptr) continue;
+    bytes[row] = {record.in_map ? CopyMapped(record, arena) : record.data, record.length};
+  }
+  for (uint32_t row = 0; row < rows.rows; ++row) {
+    const RecordRef& record = rows[row];
+    const bool at_hand = record.in_map ? DataHolds(bytes[row].data, record.length)  //
+                                       : record.data != nullptr;
+    if (at_hand) continue;
+    // What a map did not give either: the file itself tells what is there.
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
     if (!file.ok()) return {file.status(), static_cast<int>(row)};
     absl::StatusOr<const uint8_t*> data = ReadRecord(**file, record.offset, record.length, arena);
@@ -19,6 +26,11 @@ RowStatus RecordLoader::Load(RowReferences rows, FileTable& files, absl::Span<Co
     bytes[row].data = *data;
   }
   return {};
+}
+
+RowStatus RecordLoader::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                             Arena& arena) const {
+  return LoadRecords(rows, files, &out[0], arena);
 }
 
 }  // namespace penstock

@@ -5,6 +5,9 @@
 
 namespace penstock {
 
+// The bytes of records wherever they lie: in cells, in maps (copied and checked now) or in files (read now). As WorkOp::Run.
+RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& arena);
+
 class RecordLoader final : public Loader {
  public:
   const Signature& output() const override { return output_; }

@@ -45,7 +45,7 @@ uint8_t* RecordStore::TakeLarge(uint32_t length) {
 void RecordStore::Release(absl::Span<const RecordRef> records) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const RecordRef& record : records) {
-    if (record.data == nullptr) continue;
+    if (!record.in_cell()) continue;
     if (record.length > kLateRecordBytes) {
       large_.erase(record.data);
     } else {
