@@ -23,20 +23,22 @@ constexpr int kMaxThreads = 16;
 }  // namespace
 
 struct ControlServer::Grpc {
-  Grpc(PipelineTable& table, PipelineServiceImpl::Gate gate) : service(table, std::move(gate)) {}
+  Grpc(PipelineTable& table, const Monitor& monitor, PipelineServiceImpl::Gate gate)
+      : service(table, monitor, std::move(gate)) {}
 
   PipelineServiceImpl service;
   std::unique_ptr<grpc::Server> server;
 };
 
-ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Settings& settings,
-                             Access& access)
+ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monitor& monitor,
+                             const Settings& settings, Access& access)
     : loop_(loop),
       settings_(settings),
       access_(access),
       grpc_(std::make_unique<Grpc>(
-          table, [this](const std::string& peer, v1::Right right, const std::string& pipeline,
-                        PipelineServiceImpl::Asked asked) {
+          table, monitor,
+          [this](const std::string& peer, v1::Right right, const std::string& pipeline,
+                 PipelineServiceImpl::Asked asked) {
             const std::optional<Identity> who = WhoIs(peer);
             if (!who) return absl::PermissionDeniedError("the caller has hung up");
             if (asked == PipelineServiceImpl::Asked::kCall)
@@ -54,11 +56,12 @@ std::optional<Identity> ControlServer::WhoIs(const std::string& peer) const {
 
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(EventLoop& loop,
                                                                      PipelineTable& table,
+                                                                     const Monitor& monitor,
                                                                      const Settings& settings,
                                                                      Access& access) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  std::unique_ptr<ControlServer> control(new ControlServer(loop, table, settings, access));
+  std::unique_ptr<ControlServer> control(new ControlServer(loop, table, monitor, settings, access));
   grpc::ServerBuilder builder;
   builder.RegisterService(&control->grpc_->service);
   builder.SetMaxReceiveMessageSize(settings.Get()->connection_limits().max_message_bytes());

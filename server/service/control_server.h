@@ -16,6 +16,7 @@
 #include "server/service/access.h"
 #include "server/service/event_loop.h"
 #include "server/service/listener.h"
+#include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 #include "server/service/settings.h"
 
@@ -27,6 +28,7 @@ class ControlServer {
   // All must outlive it.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Create(EventLoop& loop,
                                                                PipelineTable& table,
+                                                               const Monitor& monitor,
                                                                const Settings& settings,
                                                                Access& access);
   // Gives running calls a second to end.
@@ -39,7 +41,8 @@ class ControlServer {
  private:
   struct Grpc;
 
-  ControlServer(EventLoop& loop, PipelineTable& table, const Settings& settings, Access& access);
+  ControlServer(EventLoop& loop, PipelineTable& table, const Monitor& monitor,
+                const Settings& settings, Access& access);
   void Forget(int key);
   // Who made the call that gRPC says comes from `peer`.
   std::optional<Identity> WhoIs(const std::string& peer) const;

@@ -1,5 +1,6 @@
 #include "server/service/daemon.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -22,8 +23,10 @@
 #include "server/service/access.h"
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
+#include "server/service/http_server.h"
 #include "server/service/listener.h"
 #include "server/service/log_output.h"
+#include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 #include "server/service/reception.h"
 #include "server/service/ring_sink.h"
@@ -42,6 +45,11 @@ sigset_t Signals(std::initializer_list<int> numbers) {
   sigemptyset(&signals);
   for (const int number : numbers) sigaddset(&signals, number);
   return signals;
+}
+
+int UsableProcessors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 void TellReady(int fd) {
@@ -206,10 +214,15 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::Status status = WatchSignals(loop, signals.get(), options.owner_fd, std::move(reload));
   if (!status.ok()) return status;
 
+  const Monitor monitor(loop, table, UsableProcessors());
   Sessions sessions(loop, table, options.config.connection_limits().max_consumers());
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
-      ControlServer::Create(loop, table, settings, access);
+      ControlServer::Create(loop, table, monitor, settings, access);
   if (!control.ok()) return control.status();
+  absl::StatusOr<std::unique_ptr<HttpServer>> http = std::unique_ptr<HttpServer>();
+  if (options.config.http().port() != 0)
+    http = HttpServer::Create(options.config.http().port(), table, monitor);
+  if (!http.ok()) return http.status();
   SpecRequests specs(loop, table, access);
   Reception reception(
       loop,

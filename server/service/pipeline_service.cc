@@ -98,7 +98,7 @@ grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext* context,
   if (!admitted.ok()) return ToGrpc(admitted);
   const auto pipeline = table_.Find(request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status());
-  *response->mutable_stats() = (*pipeline)->Stats();
+  *response->mutable_stats() = monitor_.Stats(**pipeline);
   return grpc::Status::OK;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 
 namespace penstock {
@@ -27,7 +28,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   using Gate = std::function<absl::Status(const std::string& peer, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
-  PipelineServiceImpl(PipelineTable& table, Gate gate) : table_(table), gate_(std::move(gate)) {}
+  PipelineServiceImpl(PipelineTable& table, const Monitor& monitor, Gate gate)
+      : table_(table), monitor_(monitor), gate_(std::move(gate)) {}
 
   grpc::Status ListSkipped(grpc::ServerContext* context, const v1::ListSkippedRequest* request,
                            v1::ListSkippedResponse* response) override;
@@ -59,6 +61,7 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                                            const v1::SpecSource& source) const;
 
   PipelineTable& table_;
+  const Monitor& monitor_;
   const Gate gate_;
 };
 
