@@ -4,31 +4,23 @@
 
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "client/ctl/command_line.h"
 
 namespace penstock::ctl {
 
 // Exit codes: 0; 1 for a bad spec, bad data, or no daemon; 2 for usage.
 enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2 };
 
-// What all commands share. It outlives the parsing.
-struct CommandLine {
-  CLI::App& app;
-  std::string socket;  // --socket; empty where it was not given
-  int exit_code = kDone;
-};
-
-void AddCreate(CommandLine& line);
-void AddDelete(CommandLine& line);
-void AddGet(CommandLine& line);
-void AddList(CommandLine& line);
-void AddRun(CommandLine& line);
-void AddSkipped(CommandLine& line);
-void AddStats(CommandLine& line);
-void AddValidate(CommandLine& line);
-void AddWhen(CommandLine& line);
-void AddWhere(CommandLine& line);
+// `socket`: what --socket says, empty where it was not given; known when a command runs.
+void AddCreate(Command root, const std::string& socket);
+void AddDelete(Command root, const std::string& socket);
+void AddGet(Command root, const std::string& socket);
+void AddList(Command root, const std::string& socket);
+void AddRun(Command root, const std::string& socket);
+void AddSkipped(Command root, const std::string& socket);
+void AddStats(Command root, const std::string& socket);
+void AddValidate(Command root, const std::string& socket);
+void AddWhen(Command root, const std::string& socket);
+void AddWhere(Command root, const std::string& socket);
 
 }  // namespace penstock::ctl

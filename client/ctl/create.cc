@@ -1,6 +1,5 @@
 // `penstock create`: starts a pipeline in a running daemon.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -44,18 +43,16 @@ absl::Status Create(const std::string& socket, const CreateArguments& arguments)
 
 }  // namespace
 
-void AddCreate(CommandLine& line) {
-  CLI::App* command =
-      line.app.add_subcommand("create", "Start a pipeline in the daemon under its name");
+void AddCreate(Command root, const std::string& socket) {
+  Command command = root.AddCommand("create", "Start a pipeline in the daemon under its name");
   auto arguments = std::make_shared<CreateArguments>();
   SpecArguments::Add(command, &arguments->spec);
-  command->add_option("--resume", arguments->resume,
-                      "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
-                      "run's --cursor-out): steps go on behind it");
-  command->add_flag("--allow-changed-work", arguments->allow_changed_work,
-                    "Take the cursor although work ops (map, parse_example) have changed since");
-  command->callback(
-      [&line, arguments] { line.exit_code = Report("create", Create(line.socket, *arguments)); });
+  command.Add("--resume", &arguments->resume,
+              "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
+              "run's --cursor-out): steps go on behind it");
+  command.AddFlag("--allow-changed-work", &arguments->allow_changed_work,
+                  "Take the cursor although work ops (map, parse_example) have changed since");
+  command.Runs([&socket, arguments] { return Report("create", Create(socket, *arguments)); });
 }
 
 }  // namespace penstock::ctl

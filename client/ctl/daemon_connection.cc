@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/commands.h"
+#include "penstock/v1/control.grpc.pb.h"
 #include "ring/attach.h"
 
 namespace penstock::ctl {
@@ -16,7 +17,18 @@ namespace {
 
 constexpr uint64_t kConnectTimeoutNs = 10'000'000'000;
 
+using Stub = v1::PipelineService::Stub;
+
 }  // namespace
+
+struct DaemonConnection::Channel {
+  std::unique_ptr<Stub> stub;
+};
+
+DaemonConnection::DaemonConnection() : channel_(std::make_unique<Channel>()) {}
+DaemonConnection::DaemonConnection(DaemonConnection&&) = default;
+DaemonConnection& DaemonConnection::operator=(DaemonConnection&&) = default;
+DaemonConnection::~DaemonConnection() = default;
 
 absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socket) {
   DaemonConnection connection;
@@ -27,7 +39,7 @@ absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socke
   if (!status.ok()) {
     return absl::Status(static_cast<absl::StatusCode>(status.code), status.message);
   }
-  connection.stub_ =
+  connection.channel_->stub =
       v1::PipelineService::NewStub(grpc::CreateInsecureChannelFromFd("penstockd", fd));
   return connection;
 }
@@ -41,13 +53,17 @@ absl::StatusOr<DaemonConnection> DaemonConnection::OpenOrStart(const std::string
   return connection;
 }
 
-absl::Status DaemonConnection::FromGrpc(const grpc::Status& status) const {
+template <typename Method, typename Request, typename Response>
+absl::Status DaemonConnection::Call(Method method, const Request& request, Response* response) {
+  grpc::ClientContext context;
+  const grpc::Status status = (channel_->stub.get()->*method)(&context, request, response);
   if (status.ok()) return absl::OkStatus();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && stub_ != nullptr &&
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
       status.error_message().find("penstockd") == std::string::npos) {
-    return absl::UnavailableError(absl::StrCat(
-        "penstockd at ", socket_, " closed the connection (", status.error_message(),
-        "): it has ended, or user ", geteuid(), " is not in its allowed_uids; see its log"));
+    return absl::UnavailableError(
+        absl::StrCat("penstockd at ", socket_, " closed the connection (", status.error_message(),
+                     "): it has ended, or user ", geteuid(),
+                     " is not in its allowed_uids, or asks too often; see its log"));
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
@@ -55,89 +71,80 @@ absl::Status DaemonConnection::FromGrpc(const grpc::Status& status) const {
 absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::SpecSource& source,
                                                       const std::string& cursor,
                                                       bool allow_changed_work) {
-  grpc::ClientContext context;
   v1::CreatePipelineRequest request;
   request.set_cursor(cursor);
   request.set_allow_changed_work(allow_changed_work);
-  v1::CreatePipelineResponse response;
   *request.mutable_source() = source;
-  const absl::Status status = FromGrpc(stub_->CreatePipeline(&context, request, &response));
+  v1::CreatePipelineResponse response;
+  const absl::Status status = Call(&Stub::CreatePipeline, request, &response);
   if (!status.ok()) return status;
   return std::move(*response.mutable_pipeline());
 }
 
 absl::StatusOr<v1::ValidatePipelineResponse> DaemonConnection::Validate(
     const v1::SpecSource& source) {
-  grpc::ClientContext context;
   v1::ValidatePipelineRequest request;
-  v1::ValidatePipelineResponse response;
   *request.mutable_source() = source;
-  const absl::Status status = FromGrpc(stub_->ValidatePipeline(&context, request, &response));
+  v1::ValidatePipelineResponse response;
+  const absl::Status status = Call(&Stub::ValidatePipeline, request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
 absl::StatusOr<v1::ListPipelinesResponse> DaemonConnection::List() {
-  grpc::ClientContext context;
   v1::ListPipelinesResponse response;
-  const absl::Status status = FromGrpc(stub_->ListPipelines(&context, {}, &response));
+  const absl::Status status = Call(&Stub::ListPipelines, v1::ListPipelinesRequest(), &response);
   if (!status.ok()) return status;
   return response;
 }
 
 absl::StatusOr<v1::Pipeline> DaemonConnection::Get(const std::string& name) {
-  grpc::ClientContext context;
   v1::GetPipelineRequest request;
-  v1::GetPipelineResponse response;
   request.set_name(name);
-  const absl::Status status = FromGrpc(stub_->GetPipeline(&context, request, &response));
+  v1::GetPipelineResponse response;
+  const absl::Status status = Call(&Stub::GetPipeline, request, &response);
   if (!status.ok()) return status;
   return std::move(*response.mutable_pipeline());
 }
 
 absl::StatusOr<v1::PipelineStats> DaemonConnection::Stats(const std::string& name) {
-  grpc::ClientContext context;
   v1::GetStatsRequest request;
-  v1::GetStatsResponse response;
   request.set_name(name);
-  const absl::Status status = FromGrpc(stub_->GetStats(&context, request, &response));
+  v1::GetStatsResponse response;
+  const absl::Status status = Call(&Stub::GetStats, request, &response);
   if (!status.ok()) return status;
   return std::move(*response.mutable_stats());
 }
 
 absl::StatusOr<v1::ListSkippedResponse> DaemonConnection::Skipped(const std::string& name) {
-  grpc::ClientContext context;
   v1::ListSkippedRequest request;
-  v1::ListSkippedResponse response;
   request.set_name(name);
-  const absl::Status status = FromGrpc(stub_->ListSkipped(&context, request, &response));
+  v1::ListSkippedResponse response;
+  const absl::Status status = Call(&Stub::ListSkipped, request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
 absl::StatusOr<v1::FindRecordsResponse> DaemonConnection::FindRecords(
     const v1::FindRecordsRequest& request) {
-  grpc::ClientContext context;
   v1::FindRecordsResponse response;
-  const absl::Status status = FromGrpc(stub_->FindRecords(&context, request, &response));
+  const absl::Status status = Call(&Stub::FindRecords, request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
 absl::StatusOr<v1::FindRowResponse> DaemonConnection::FindRow(const v1::FindRowRequest& request) {
-  grpc::ClientContext context;
   v1::FindRowResponse response;
-  const absl::Status status = FromGrpc(stub_->FindRow(&context, request, &response));
+  const absl::Status status = Call(&Stub::FindRow, request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
 absl::Status DaemonConnection::Delete(const std::string& name) {
-  grpc::ClientContext context;
   v1::DeletePipelineRequest request;
-  v1::DeletePipelineResponse response;
   request.set_name(name);
-  return FromGrpc(stub_->DeletePipeline(&context, request, &response));
+  v1::DeletePipelineResponse response;
+  return Call(&Stub::DeletePipeline, request, &response);
 }
 
 int Report(const std::string& command, const absl::Status& status) {

@@ -1,7 +1,8 @@
 // The control plane of a daemon, as the commands call it.
 //
 // Threads:  one.
-// Owns:     its connection, and the private daemon if it started one.
+// Owns:     its connection, and the private daemon if it started one. gRPC's headers are left to the
+//           one file behind this one.
 // Cost:     a private daemon takes some tens of milliseconds to start.
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/ctl/private_daemon.h"
-#include "penstock/v1/control.grpc.pb.h"
+#include "penstock/v1/control.pb.h"
 
 namespace penstock::ctl {
 
@@ -23,6 +24,10 @@ class DaemonConnection {
 
   // The same, but starts a private daemon if `socket` is empty.
   static absl::StatusOr<DaemonConnection> OpenOrStart(const std::string& socket);
+
+  DaemonConnection(DaemonConnection&&);
+  DaemonConnection& operator=(DaemonConnection&&);
+  ~DaemonConnection();
 
   const std::string& socket() const { return socket_; }
   bool is_private() const { return daemon_ != nullptr; }
@@ -39,12 +44,16 @@ class DaemonConnection {
   absl::Status Delete(const std::string& name);
 
  private:
-  DaemonConnection() = default;
-  absl::Status FromGrpc(const grpc::Status& status) const;
+  struct Channel;
+
+  DaemonConnection();
+  // One call: `method` is the stub's.
+  template <typename Method, typename Request, typename Response>
+  absl::Status Call(Method method, const Request& request, Response* response);
 
   std::unique_ptr<PrivateDaemon> daemon_;  // outlives the connection
   std::string socket_;
-  std::unique_ptr<v1::PipelineService::Stub> stub_;
+  std::unique_ptr<Channel> channel_;
 };
 
 // "INVALID_ARGUMENT: …" on stderr after the command's name; returns kFailed.

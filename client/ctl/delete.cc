@@ -1,6 +1,5 @@
 // `penstock delete`: stops a pipeline.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -20,13 +19,11 @@ absl::Status Delete(const std::string& socket, const std::string& name) {
 
 }  // namespace
 
-void AddDelete(CommandLine& line) {
-  CLI::App* command =
-      line.app.add_subcommand("delete", "Stop a pipeline; its consumers get NOT_FOUND");
+void AddDelete(Command root, const std::string& socket) {
+  Command command = root.AddCommand("delete", "Stop a pipeline; its consumers get NOT_FOUND");
   auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "The pipeline")->required();
-  command->callback(
-      [&line, name] { line.exit_code = Report("delete", Delete(line.socket, *name)); });
+  command.Add("NAME", name.get(), "The pipeline").Required();
+  command.Runs([&socket, name] { return Report("delete", Delete(socket, *name)); });
 }
 
 }  // namespace penstock::ctl

@@ -2,7 +2,6 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -36,12 +35,12 @@ absl::Status Get(const std::string& socket, const std::string& name) {
 
 }  // namespace
 
-void AddGet(CommandLine& line) {
-  CLI::App* command = line.app.add_subcommand(
+void AddGet(Command root, const std::string& socket) {
+  Command command = root.AddCommand(
       "get", "A pipeline's state and its spec with all that was derived, seeds included");
   auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "The pipeline")->required();
-  command->callback([&line, name] { line.exit_code = Report("get", Get(line.socket, *name)); });
+  command.Add("NAME", name.get(), "The pipeline").Required();
+  command.Runs([&socket, name] { return Report("get", Get(socket, *name)); });
 }
 
 }  // namespace penstock::ctl

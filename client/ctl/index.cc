@@ -1,6 +1,5 @@
 #include "client/ctl/index.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -81,17 +80,17 @@ int Index(const IndexCommandOptions& command) {
 
 }  // namespace
 
-void AddIndex(CLI::App& app, int* exit_code) {
+void AddIndex(Command root) {
   auto options = std::make_shared<IndexCommandOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command command = root.AddCommand(
       "index", "Build the indices of TFRecord files: FILE.penstock-index, beside each");
-  command->add_option("files", options->files, "Paths or globs")->required();
-  command->add_option("--cache-dir", options->cache_dir,
-                      "Where they go when the data's folder cannot be written");
-  command->add_flag("--verify", options->verify, "Check the data's checksums too");
-  command->add_flag("--skip-damage", options->skip_damage,
-                    "Leave damaged records out and list them in the index (implies --verify)");
-  command->callback([options, exit_code] { *exit_code = Index(*options); });
+  command.Add("files", &options->files, "Paths or globs").Required();
+  command.Add("--cache-dir", &options->cache_dir,
+              "Where they go when the data's folder cannot be written");
+  command.AddFlag("--verify", &options->verify, "Check the data's checksums too");
+  command.AddFlag("--skip-damage", &options->skip_damage,
+                  "Leave damaged records out and list them in the index (implies --verify)");
+  command.Runs([options] { return Index(*options); });
 }
 
 }  // namespace penstock::ctl

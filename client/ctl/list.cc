@@ -1,6 +1,5 @@
 // `penstock list`: the daemon's pipelines, a line each.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -31,9 +30,9 @@ absl::Status List(const std::string& socket) {
 
 }  // namespace
 
-void AddList(CommandLine& line) {
-  CLI::App* command = line.app.add_subcommand("list", "The daemon's pipelines");
-  command->callback([&line] { line.exit_code = Report("list", List(line.socket)); });
+void AddList(Command root, const std::string& socket) {
+  Command command = root.AddCommand("list", "The daemon's pipelines");
+  command.Runs([&socket] { return Report("list", List(socket)); });
 }
 
 }  // namespace penstock::ctl

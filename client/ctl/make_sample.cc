@@ -1,23 +1,16 @@
 #include "client/ctl/make_sample.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 namespace penstock::ctl {
 namespace {
 
-void AddSampleOptions(CLI::App* command, SampleOptions* options) {
-  command->add_option("--records", options->records, "Number of records")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--out", options->directory, "Folder for the shards; made if absent")
-      ->required();
-  command->add_option("--shards", options->shards, "Number of files")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Another seed gives other records")
-      ->capture_default_str();
+void AddSampleOptions(Command command, SampleOptions* options) {
+  command.Add("--records", &options->records, "Number of records").Positive().WithDefault();
+  command.Add("--out", &options->directory, "Folder for the shards; made if absent").Required();
+  command.Add("--shards", &options->shards, "Number of files").InRange(1, 1024).WithDefault();
+  command.Add("--seed", &options->seed, "Another seed gives other records").WithDefault();
 }
 
 int Report(const SampleOptions& options, const absl::Status& status) {
@@ -32,34 +25,31 @@ int Report(const SampleOptions& options, const absl::Status& status) {
 
 }  // namespace
 
-void AddMakeSample(CLI::App& app, int* exit_code) {
-  CLI::App* command =
-      app.add_subcommand("make-sample", "Make TFRecord shards to try Penstock with");
-  command->require_subcommand(1);
+void AddMakeSample(Command root) {
+  Command command = root.AddCommand("make-sample", "Make TFRecord shards to try Penstock with");
 
   auto chess = std::make_shared<SampleOptions>();
   chess->records = 100000;
   chess->shards = 8;
-  CLI::App* chess_command = command->add_subcommand(
+  Command chess_command = command.AddCommand(
       "chess", "Positions of well-known games: for config/pipelines/chess.textproto");
   AddSampleOptions(chess_command, chess.get());
-  chess_command->callback([chess, exit_code] { *exit_code = Report(*chess, MakeChess(*chess)); });
+  chess_command.Runs([chess] { return Report(*chess, MakeChess(*chess)); });
 
   auto flowers = std::make_shared<SampleOptions>();
   flowers->records = 2000;
   flowers->shards = 4;
   auto photos = std::make_shared<std::vector<std::string>>();
-  CLI::App* flowers_command = command->add_subcommand(
+  Command flowers_command = command.AddCommand(
       "flowers", "Pieces of photographs: for config/pipelines/flowers.textproto");
   AddSampleOptions(flowers_command, flowers.get());
   flowers_command
-      ->add_option("--photos", *photos,
-                   "JPEG photographs to cut the pieces from: paths or globs. The Debian package "
-                   "lomiri-wallpapers-16.04 has some in /usr/share/backgrounds")
-      ->required();
-  flowers_command->callback([flowers, photos, exit_code] {
-    *exit_code = Report(*flowers, MakeFlowers(*flowers, *photos));
-  });
+      .Add("--photos", photos.get(),
+           "JPEG photographs to cut the pieces from: paths or globs. The Debian package "
+           "lomiri-wallpapers-16.04 has some in /usr/share/backgrounds")
+      .Required();
+  flowers_command.Runs(
+      [flowers, photos] { return Report(*flowers, MakeFlowers(*flowers, *photos)); });
 }
 
 }  // namespace penstock::ctl

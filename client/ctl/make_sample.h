@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
-
-namespace CLI {
-class App;
-}
+#include "client/ctl/command_line.h"
 
 namespace penstock::ctl {
 
 // Adds `make-sample chess` and `make-sample flowers`. Parsing a command line that asks for one of
-// them runs it: `exit_code` receives 0, or 1 after a message on stderr.
-void AddMakeSample(CLI::App& app, int* exit_code);
+// them runs it: its exit code is 0, or 1 after a message on stderr.
+void AddMakeSample(Command root);
 
 struct SampleOptions {
   int64_t records = 0;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -114,24 +113,23 @@ int Run(const std::string& socket, const RunArguments& arguments) {
 
 }  // namespace
 
-void AddRun(CommandLine& line) {
-  CLI::App* command = line.app.add_subcommand(
+void AddRun(Command root, const std::string& socket) {
+  Command command = root.AddCommand(
       "run", "Run a spec and write its batches as .npz files, or print a line for each");
   auto arguments = std::make_shared<RunArguments>();
   SpecArguments::Add(command, &arguments->spec);
   command
-      ->add_option("--steps", arguments->steps,
-                   "Batches to take; an endless stream needs it, a shorter one just ends")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--out", arguments->out,
-                      "Folder for DIR/step-000000.npz and so on, made if absent");
-  command->add_option("--cursor-out", arguments->cursor_out,
-                      "File for the cursor behind the last batch taken: where --resume goes on");
-  command->add_option("--resume", arguments->resume,
-                      "Cursor of the same spec and files: steps go on behind it");
-  command->add_flag("--allow-changed-work", arguments->allow_changed_work,
-                    "Take the cursor although work ops (map, parse_example) have changed since");
-  command->callback([&line, arguments] { line.exit_code = Run(line.socket, *arguments); });
+      .Add("--steps", &arguments->steps,
+           "Batches to take; an endless stream needs it, a shorter one just ends")
+      .Positive();
+  command.Add("--out", &arguments->out, "Folder for DIR/step-000000.npz and so on, made if absent");
+  command.Add("--cursor-out", &arguments->cursor_out,
+              "File for the cursor behind the last batch taken: where --resume goes on");
+  command.Add("--resume", &arguments->resume,
+              "Cursor of the same spec and files: steps go on behind it");
+  command.AddFlag("--allow-changed-work", &arguments->allow_changed_work,
+                  "Take the cursor although work ops (map, parse_example) have changed since");
+  command.Runs([&socket, arguments] { return Run(socket, *arguments); });
 }
 
 }  // namespace penstock::ctl

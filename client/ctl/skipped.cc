@@ -1,6 +1,5 @@
 // `penstock skipped`: the damaged places that a pipeline has passed over, a line each.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -23,13 +22,12 @@ absl::Status Skipped(const std::string& socket, const std::string& name) {
 
 }  // namespace
 
-void AddSkipped(CommandLine& line) {
-  CLI::App* command = line.app.add_subcommand(
-      "skipped", "The damaged places that a pipeline's sources have passed over");
+void AddSkipped(Command root, const std::string& socket) {
+  Command command =
+      root.AddCommand("skipped", "The damaged places that a pipeline's sources have passed over");
   auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "The pipeline")->required();
-  command->callback(
-      [&line, name] { line.exit_code = Report("skipped", Skipped(line.socket, *name)); });
+  command.Add("NAME", name.get(), "The pipeline").Required();
+  command.Runs([&socket, name] { return Report("skipped", Skipped(socket, *name)); });
 }
 
 }  // namespace penstock::ctl

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <filesystem>
 
@@ -73,23 +72,18 @@ std::string CheckConstant(const std::string& text) {
 
 }  // namespace
 
-void SpecArguments::Add(CLI::App* command, SpecArguments* arguments) {
-  command->add_option("SPEC", arguments->path, "A PipelineSpec as text (config/pipelines)")
-      ->required();
+void SpecArguments::Add(Command command, SpecArguments* arguments) {
+  command.Add("SPEC", &arguments->path, "A PipelineSpec as text (config/pipelines)").Required();
   command
-      ->add_option("--files", arguments->files,
-                   "[STAGE=]GLOB: replaces a source's files; may be repeated")
-      ->expected(1)
-      ->take_all();
+      .Add("--files", &arguments->files, "[STAGE=]GLOB: replaces a source's files; may be repeated")
+      .OneByOne();
   command
-      ->add_option("--set", arguments->constants,
-                   "[STAGE.]NAME=VALUE: replaces a constant; may be repeated")
-      ->expected(1)
-      ->take_all()
-      ->check(CheckConstant);
-  command->add_option("--workers", arguments->workers, "Worker threads")
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--name", arguments->name, "The pipeline's name, over the spec's");
+      .Add("--set", &arguments->constants,
+           "[STAGE.]NAME=VALUE: replaces a constant; may be repeated")
+      .OneByOne()
+      .Checked(CheckConstant);
+  command.Add("--workers", &arguments->workers, "Worker threads").InRange(1, 1024);
+  command.Add("--name", &arguments->name, "The pipeline's name, over the spec's");
 }
 
 absl::StatusOr<v1::SpecSource> SpecArguments::Read() const {

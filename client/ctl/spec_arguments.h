@@ -7,11 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/ctl/command_line.h"
 #include "penstock/v1/control.pb.h"
-
-namespace CLI {
-class App;
-}
 
 namespace penstock::ctl {
 
@@ -23,7 +20,7 @@ struct SpecArguments {
   int workers = 0;
 
   // `arguments` outlives the parsing. Malformed ones are usage errors.
-  static void Add(CLI::App* command, SpecArguments* arguments);
+  static void Add(Command command, SpecArguments* arguments);
 
   // The file's text and the overrides, for the daemon to apply; relative paths start from the
   // current directory.

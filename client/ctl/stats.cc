@@ -1,6 +1,5 @@
 // `penstock stats`: what a pipeline does, and what holds it up.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -107,20 +106,19 @@ absl::Status Stats(const std::string& socket, const std::string& name, double in
 
 }  // namespace
 
-void AddStats(CommandLine& line) {
-  CLI::App* command = line.app.add_subcommand(
+void AddStats(Command root, const std::string& socket) {
+  Command command = root.AddCommand(
       "stats", "What a pipeline does, stage by stage, its consumers and its bottleneck");
   auto name = std::make_shared<std::string>();
   auto interval_s = std::make_shared<double>(0.5);
-  command->add_option("NAME", *name, "The pipeline")->required();
+  command.Add("NAME", name.get(), "The pipeline").Required();
   command
-      ->add_option("--interval", *interval_s,
-                   "Seconds over which rates and shares are taken; 0: since the creation")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  command->callback([&line, name, interval_s] {
-    line.exit_code = Report("stats", Stats(line.socket, *name, *interval_s));
-  });
+      .Add("--interval", interval_s.get(),
+           "Seconds over which rates and shares are taken; 0: since the creation")
+      .InRange(0.0, 3600.0)
+      .WithDefault();
+  command.Runs(
+      [&socket, name, interval_s] { return Report("stats", Stats(socket, *name, *interval_s)); });
 }
 
 }  // namespace penstock::ctl

@@ -1,6 +1,5 @@
 // `penstock validate`: checks a spec and prints what its batches look like.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -27,15 +26,15 @@ absl::Status Validate(const std::string& socket, const SpecArguments& arguments,
 
 }  // namespace
 
-void AddValidate(CommandLine& line) {
-  CLI::App* command = line.app.add_subcommand(
+void AddValidate(Command root, const std::string& socket) {
+  Command command = root.AddCommand(
       "validate", "Check a spec and its files; print name, dtype and shape of each output");
   auto arguments = std::make_shared<SpecArguments>();
   auto explain = std::make_shared<bool>(false);
   SpecArguments::Add(command, arguments.get());
-  command->add_flag("--explain", *explain, "Say also how it would run");
-  command->callback([&line, arguments, explain] {
-    line.exit_code = Report("validate", Validate(line.socket, *arguments, *explain));
+  command.AddFlag("--explain", explain.get(), "Say also how it would run");
+  command.Runs([&socket, arguments, explain] {
+    return Report("validate", Validate(socket, *arguments, *explain));
   });
 }
 

@@ -1,6 +1,5 @@
 #include "client/ctl/verify.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -98,13 +97,13 @@ int Verify(const VerifyOptions& options) {
 
 }  // namespace
 
-void AddVerify(CLI::App& app, int* exit_code) {
+void AddVerify(Command root) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command =
-      app.add_subcommand("verify", "Check every checksum of TFRecord files and list the damage");
-  command->add_option("files", options->files, "Paths or globs")->required();
-  command->add_option("--compression", options->compression, "NONE (default), GZIP, ZLIB or ZSTD");
-  command->callback([options, exit_code] { *exit_code = Verify(*options); });
+  Command command =
+      root.AddCommand("verify", "Check every checksum of TFRecord files and list the damage");
+  command.Add("files", &options->files, "Paths or globs").Required();
+  command.Add("--compression", &options->compression, "NONE (default), GZIP, ZLIB or ZSTD");
+  command.Runs([options] { return Verify(*options); });
 }
 
 }  // namespace penstock::ctl

@@ -1,6 +1,5 @@
 // `penstock when`: which row of which step a record fills.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -39,18 +38,15 @@ absl::Status When(const std::string& socket, const WhenArguments& arguments) {
 
 }  // namespace
 
-void AddWhen(CommandLine& line) {
-  CLI::App* command =
-      line.app.add_subcommand("when", "Epoch, step and row that a record of a file fills");
+void AddWhen(Command root, const std::string& socket) {
+  Command command = root.AddCommand("when", "Epoch, step and row that a record of a file fills");
   auto arguments = std::make_shared<WhenArguments>();
   SpecArguments::Add(command, &arguments->spec);
-  command->add_option("--file", arguments->file, "The data file, or its name without folders")
-      ->required();
-  command->add_option("--offset", arguments->offset, "Where the record begins in it")->required();
-  command->add_option("--from-step", arguments->from_step, "Where to begin to look");
-  command->add_option("--steps", arguments->steps, "At how many steps to look (a million)");
-  command->callback(
-      [&line, arguments] { line.exit_code = Report("when", When(line.socket, *arguments)); });
+  command.Add("--file", &arguments->file, "The data file, or its name without folders").Required();
+  command.Add("--offset", &arguments->offset, "Where the record begins in it").Required();
+  command.Add("--from-step", &arguments->from_step, "Where to begin to look");
+  command.Add("--steps", &arguments->steps, "At how many steps to look (a million)");
+  command.Runs([&socket, arguments] { return Report("when", When(socket, *arguments)); });
 }
 
 }  // namespace penstock::ctl

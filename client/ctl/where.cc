@@ -1,6 +1,5 @@
 // `penstock where`: which records fill a row of a step.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -40,15 +39,14 @@ absl::Status Where(const std::string& socket, const WhereArguments& arguments) {
 
 }  // namespace
 
-void AddWhere(CommandLine& line) {
-  CLI::App* command =
-      line.app.add_subcommand("where", "File, record and offset of what fills a row of a step");
+void AddWhere(Command root, const std::string& socket) {
+  Command command =
+      root.AddCommand("where", "File, record and offset of what fills a row of a step");
   auto arguments = std::make_shared<WhereArguments>();
   SpecArguments::Add(command, &arguments->spec);
-  command->add_option("--step", arguments->step, "The step")->required();
-  command->add_option("--row", arguments->row, "Its row")->required();
-  command->callback(
-      [&line, arguments] { line.exit_code = Report("where", Where(line.socket, *arguments)); });
+  command.Add("--step", &arguments->step, "The step").Required();
+  command.Add("--row", &arguments->row, "Its row").Required();
+  command.Runs([&socket, arguments] { return Report("where", Where(socket, *arguments)); });
 }
 
 }  // namespace penstock::ctl

@@ -1,6 +1,5 @@
 #include "client/ctl/write.h"
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -47,17 +46,17 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 }  // namespace
 
-void AddWrite(CLI::App& app, int* exit_code) {
+void AddWrite(Command root) {
   auto options = std::make_shared<WriteOptions>();
-  CLI::App* command = app.add_subcommand("write", "Pack files or JSON lines into a TFRecord file");
-  command->add_option("out", options->out, "The TFRecord file to write")->required();
-  CLI::Option_group* input = command->add_option_group("input");
-  input->add_option("--files", options->files,
-                    "Paths or globs: each file becomes an Example with `name` and `data`");
-  input->add_option("--jsonl", options->jsonl,
-                    "A file with a JSON object a line: each becomes an Example with its fields");
-  input->require_option(1);
-  command->callback([options, exit_code] { *exit_code = Run(*options); });
+  Command command = root.AddCommand("write", "Pack files or JSON lines into a TFRecord file");
+  command.Add("out", &options->out, "The TFRecord file to write").Required();
+  command.OneOf([options](Command input) {
+    input.Add("--files", &options->files,
+              "Paths or globs: each file becomes an Example with `name` and `data`");
+    input.Add("--jsonl", &options->jsonl,
+              "A file with a JSON object a line: each becomes an Example with its fields");
+  });
+  command.Runs([options] { return Run(*options); });
 }
 
 absl::StatusOr<uint64_t> WriteFiles(const std::string& out,

@@ -6,16 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-
-namespace CLI {
-class App;
-}
+#include "client/ctl/command_line.h"
 
 namespace penstock::ctl {
 
 // Adds `write OUT --files GLOB...` and `write OUT --jsonl FILE`. Parsing a command line that asks
-// for it runs it: `exit_code` receives 0, or 1 after a message on stderr.
-void AddWrite(CLI::App& app, int* exit_code);
+// for it runs it: its exit code is 0, or 1 after a message on stderr.
+void AddWrite(Command root);
 
 // One record a file: the features `name` (the path as matched) and `data` (its bytes). Returns the
 // number of records.

@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/file.h"
+#include "server/base/local_file.h"
 #include "server/base/read_fully.h"
 
 namespace penstock {
@@ -52,20 +55,17 @@ class LocalFile final : public RandomAccessFile {
 class LocalFiles final : public FileSystem {
  public:
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
-    // O_NONBLOCK: a FIFO must not hold up the daemon; it means nothing to a regular file.
+    // Looked at before it is opened: opening a device may do something, and a FIFO's other end sees
+    // it.
+    const int place = open(path.c_str(), O_PATH | O_CLOEXEC);
+    if (place < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+    absl::Status status = CheckLocalFile(path, place);
+    close(place);
+    if (!status.ok()) return status;
+    // O_NONBLOCK: what has become a FIFO since must not hold up the daemon.
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-    struct stat status;
-    if (fstat(fd, &status) != 0) {
-      const int error = errno;
-      close(fd);
-      return absl::ErrnoToStatus(error, absl::StrCat("cannot stat ", path));
-    }
-    if (!S_ISREG(status.st_mode)) {
-      close(fd);
-      return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
-    }
-    return std::make_shared<LocalFile>(path, fd, status);
+    return TakeLocalFile(path, fd);
   }
 
   absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
@@ -100,6 +100,32 @@ class LocalFiles final : public FileSystem {
 };
 
 }  // namespace
+
+absl::Status CheckLocalFile(const std::string& path, int fd) {
+  struct stat status;
+  if (fstat(fd, &status) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
+  if (!S_ISREG(status.st_mode))
+    return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
+  struct statfs system;
+  if (fstatfs(fd, &system) == 0 &&
+      (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC)) {
+    return absl::PermissionDeniedError(absl::StrCat("a file of the kernel, not of data: ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> TakeLocalFile(const std::string& path, int fd) {
+  absl::Status checked = CheckLocalFile(path, fd);
+  struct stat status;
+  if (checked.ok() && fstat(fd, &status) != 0)
+    checked = absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
+  if (!checked.ok()) {
+    close(fd);
+    return checked;
+  }
+  return std::make_shared<LocalFile>(path, fd, status);
+}
 
 FileSystem& LocalFileSystem() {
   static LocalFiles files;

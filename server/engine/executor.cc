@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -73,6 +74,7 @@ class ExecutorImpl final : public SteppedExecutor {
     published_.store(first_step_);
     for (int i = 0; i < num_workers_; ++i)
       clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
+    pulses_ = std::vector<Pulse>(num_workers_);
     start_sample_ = TakeSample();
   }
   ~ExecutorImpl() override { Stop(); }
@@ -92,6 +94,7 @@ class ExecutorImpl final : public SteppedExecutor {
   }
 
   ExecutorStats Snapshot() const override;
+  std::vector<WorkerPulse> Pulses() const override;
   std::vector<SkippedPlace> Skipped() const override { return damage_.places(); }
 
   void BeginSteps() override;
@@ -114,6 +117,13 @@ class ExecutorImpl final : public SteppedExecutor {
     std::optional<Event::Ticket> ticket = std::nullopt;
     bool asleep = false;
     bool waits_for_slot = false;
+  };
+
+  // A line of memory a worker: it writes here whenever it turns to something else.
+  struct alignas(64) Pulse {
+    std::atomic<int32_t> thread{0};
+    std::atomic<uint64_t> beats{0};
+    std::atomic<bool> idle{false};
   };
 
   void Work(int worker);
@@ -172,6 +182,7 @@ class ExecutorImpl final : public SteppedExecutor {
   DamageLog damage_;
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
+  std::vector<Pulse> pulses_;                        // one a worker
   std::array<std::atomic<Step*>, kMaxSteps> steps_{};
   std::atomic<uint64_t> tasks_{0};        // dealt to workers so far
   std::atomic<uint64_t> tasks_limit_{0};  // SYNC tasks-ready
@@ -211,8 +222,12 @@ void ExecutorImpl::Work(int worker) {
   StageClock& clock = *clocks_[worker];
   WorkerTools tools{clock, BlockRunner(files_, clock), ChunkReader(store_),
                     SegmentRunner(store_, files_, clock)};
+  Pulse& pulse = pulses_[worker];
+  pulse.thread.store(gettid(), std::memory_order_relaxed);
+  uint64_t beats = 0;
   FrontResult front = FrontResult::kStuck;
   while (!stop_.load(std::memory_order_relaxed)) {
+    pulse.beats.store(++beats, std::memory_order_relaxed);
     if (WorkOnce(tools, &front)) continue;
     for (int spin = 0; spin < kSpins && !HasTasks() && !HasRequests(); ++spin) Pause();
     // The last look before sleeping comes behind the ticket: what changes after it wakes us at
@@ -222,10 +237,14 @@ void ExecutorImpl::Work(int worker) {
       work_.Cancel();
     } else if (front == FrontResult::kRingFull && !slot_waiter_.exchange(true)) {
       work_.Cancel();
+      pulse.idle.store(true, std::memory_order_relaxed);
       WaitForSlot();
+      pulse.idle.store(false, std::memory_order_relaxed);
       slot_waiter_.store(false);
     } else {
+      pulse.idle.store(true, std::memory_order_relaxed);
       work_.Wait(ticket);
+      pulse.idle.store(false, std::memory_order_relaxed);
     }
   }
 }
@@ -558,6 +577,20 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   std::lock_guard<std::mutex> lock(commit_mutex_);
   stats.bottleneck = Bottleneck(samples_[0].ticks != 0 ? samples_[0] : start_sample_, now);
   return stats;
+}
+
+std::vector<WorkerPulse> ExecutorImpl::Pulses() const {
+  std::vector<WorkerPulse> pulses;
+  for (int i = 0; i < num_workers_; ++i) {
+    WorkerPulse& out = pulses.emplace_back();
+    out.thread = pulses_[i].thread.load(std::memory_order_relaxed);
+    out.beats = pulses_[i].beats.load(std::memory_order_relaxed);
+    out.idle = pulses_[i].idle.load(std::memory_order_relaxed);
+    // Within a block, each strip of rows counts.
+    for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage)
+      out.beats += clocks_[i]->ticks(stage);
+  }
+  return pulses;
 }
 
 }  // namespace

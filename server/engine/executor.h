@@ -46,6 +46,13 @@ struct ExecutorStats {
   std::string bottleneck;     // the stage's name, or "consumer"
 };
 
+// How a worker gets on, for whoever looks for one that hangs.
+struct WorkerPulse {
+  int32_t thread = 0;  // as the kernel numbers it; 0 before the worker has begun
+  uint64_t beats = 0;  // grows with everything that it does
+  bool idle = false;   // sleeps until there is something to do
+};
+
 class Executor {
  public:
   // `sink` must outlive the executor. InvalidArgument when options.start is no position of the
@@ -58,6 +65,8 @@ class Executor {
   virtual void Start() = 0;
   virtual void Stop() = 0;
   virtual ExecutorStats Snapshot() const = 0;
+  // Takes no lock that a worker may hold.
+  virtual std::vector<WorkerPulse> Pulses() const = 0;
 
   // What damage policies have skipped; the first DamageLog::kMaxListed places.
   virtual std::vector<SkippedPlace> Skipped() const = 0;

@@ -1,29 +1,36 @@
 // The gRPC server, without a port of its own: it serves the connections that it is given.
 //
 // Threads:  the event loop's; gRPC runs the calls on threads of its own.
-// Owns:     the server and its connections.
-// Limits:   `limits`; a connection beyond max_control_connections is closed.
+// Owns:     the server and its connections. gRPC's headers are left to the file behind this one.
+// Limits:   connection_limits; a connection beyond max_control_connections is closed. Each call is
+//           checked against the access rules and counted.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
-#include "grpcpp/grpcpp.h"
-#include "penstock/v1/server.pb.h"
+#include "server/service/access.h"
 #include "server/service/event_loop.h"
 #include "server/service/listener.h"
-#include "server/service/pipeline_service.h"
+#include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
+#include "server/service/settings.h"
 
 namespace penstock {
 
 class ControlServer {
  public:
   // With the standard services for health and reflection.
+  // All must outlive it.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Create(EventLoop& loop,
                                                                PipelineTable& table,
-                                                               const v1::ConnectionLimits& limits);
+                                                               const Monitor& monitor,
+                                                               const Settings& settings,
+                                                               Access& access);
   // Gives running calls a second to end.
   ~ControlServer();
 
@@ -32,20 +39,34 @@ class ControlServer {
   size_t connections() const { return connections_.size(); }
 
  private:
-  ControlServer(EventLoop& loop, PipelineTable& table, int max_connections)
-      : loop_(loop), service_(table), max_connections_(max_connections) {}
+  struct Grpc;
+
+  ControlServer(EventLoop& loop, PipelineTable& table, const Monitor& monitor,
+                const Settings& settings, Access& access);
+  void Forget(int key);
+  // Who made the call that gRPC says comes from `peer`.
+  std::optional<Identity> WhoIs(const std::string& peer) const;
 
   // A duplicate of a connection's descriptor, by which its end is noticed: gRPC does not tell.
   struct Connection {
     ring::Descriptor socket;
     EventLoop::Id watch = 0;
+    std::string peer;
+  };
+  // Somebody at the other end, under the name that gRPC gives a connection: "fd:" and its number.
+  // The number is not given to another one before the last call of this connection is gone.
+  struct Peer {
+    int key = 0;  // in connections_
+    Identity who;
   };
 
   EventLoop& loop_;
-  PipelineServiceImpl service_;
-  const size_t max_connections_;
-  std::unique_ptr<grpc::Server> server_;
+  const Settings& settings_;
+  Access& access_;
+  const std::unique_ptr<Grpc> grpc_;
   std::map<int, Connection> connections_;  // by the duplicate's number
+  mutable std::mutex peers_mutex_;
+  std::map<std::string, Peer> peers_;  // under peers_mutex_
 };
 
 }  // namespace penstock

@@ -1,37 +1,55 @@
 #include "server/service/daemon.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
+#include <initializer_list>
 #include <memory>
-#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ring/descriptor.h"
 #include "server/base/file.h"
+#include "server/base/monotonic_clock.h"
+#include "server/base/rooted_file_system.h"
+#include "server/service/access.h"
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
+#include "server/service/http_server.h"
 #include "server/service/listener.h"
+#include "server/service/log_output.h"
+#include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 #include "server/service/reception.h"
+#include "server/service/ring_sink.h"
 #include "server/service/sessions.h"
+#include "server/service/settings.h"
 #include "server/service/socket_file.h"
 #include "server/service/spec_requests.h"
+#include "server/service/watchdog.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
 namespace {
 
-sigset_t StopSignals() {
+sigset_t Signals(std::initializer_list<int> numbers) {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int number : numbers) sigaddset(&signals, number);
   return signals;
+}
+
+int UsableProcessors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 void TellReady(int fd) {
@@ -40,15 +58,100 @@ void TellReady(int fd) {
   close(fd);
 }
 
-// Stops the loop at a signal or at the owner's end.
-absl::Status WatchForTheEnd(EventLoop& loop, int signals_fd, int owner_fd) {
-  auto watch = loop.Watch(signals_fd, EPOLLIN, [&loop, signals_fd](uint32_t) {
+absl::StatusOr<std::unique_ptr<SocketFile>> OpenSocket(DaemonOptions& options) {
+  ring::Descriptor given = options.service_manager.TakeSocket();
+  if (given) return SocketFile::Adopt(std::move(given));
+  return SocketFile::Create(options.config.socket());
+}
+
+// Null for the whole of the machine's own.
+absl::StatusOr<std::unique_ptr<FileSystem>> OpenDataRoots(const v1::DaemonConfig& config) {
+  if (config.data_roots().empty()) return std::unique_ptr<FileSystem>();
+  return MakeRootedFileSystem({config.data_roots().begin(), config.data_roots().end()});
+}
+
+// SIGHUP: takes the configuration that its file holds now, or leaves all as it is.
+class Reload {
+ public:
+  Reload(const DaemonOptions& options, Settings& settings, PipelineTable& table)
+      : options_(options), settings_(settings), table_(table) {}
+
+  void operator()() const {
+    options_.service_manager.Tell(
+        absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", MonotonicNs() / 1000));
+    const absl::Status status = TakeConfig();
+    if (status.ok()) {
+      spdlog::info("took the configuration anew");
+    } else {
+      spdlog::error("kept the configuration as it was: {}", std::string(status.message()));
+    }
+    options_.service_manager.Tell("READY=1");
+  }
+
+ private:
+  absl::Status TakeConfig() const {
+    absl::StatusOr<v1::DaemonConfig> config = options_.read_config();
+    if (!config.ok()) return config.status();
+    absl::Status status = settings_.Replace(*std::move(config));
+    if (!status.ok()) return status;
+    ConfigureLog(*settings_.Get());
+    table_.SetDefaults(settings_.Get()->worker_defaults());
+    return absl::OkStatus();
+  }
+
+  const DaemonOptions& options_;
+  Settings& settings_;
+  PipelineTable& table_;
+};
+
+// Feeds the service manager's watchdog as long as every worker gets on; by its timer it also shows
+// that this thread does.
+class WatchdogFeeder {
+ public:
+  WatchdogFeeder(EventLoop& loop, const ServiceManager& manager, const PipelineTable& table)
+      : loop_(loop),
+        manager_(manager),
+        table_(table),
+        watchdog_(absl::ToInt64Nanoseconds(manager.watchdog()) / 2, WaitsForMachine) {
+    if (manager_.watchdog() > absl::ZeroDuration()) Feed();
+  }
+
+ private:
+  void Feed() {
+    std::vector<WorkerPulse> pulses;
+    for (const auto& pipeline : table_.List()) {
+      const std::vector<WorkerPulse> more = pipeline->Pulses();
+      pulses.insert(pulses.end(), more.begin(), more.end());
+    }
+    const std::vector<int32_t> hanging = watchdog_.Look(pulses, MonotonicNs());
+    if (hanging.empty()) {
+      manager_.Tell("WATCHDOG=1");
+    } else {
+      spdlog::error("a worker hangs (thread {}): the watchdog is not fed", hanging[0]);
+    }
+    loop_.StartTimer(manager_.watchdog() / 8, [this] { Feed(); });
+  }
+
+  EventLoop& loop_;
+  const ServiceManager& manager_;
+  const PipelineTable& table_;
+  Watchdog watchdog_;
+};
+
+// Stops the loop at a signal or at the owner's end; calls `reload` at SIGHUP, if there is one.
+absl::Status WatchSignals(EventLoop& loop, int signals_fd, int owner_fd,
+                          std::function<void()> reload) {
+  auto watch = loop.Watch(signals_fd, EPOLLIN, [&loop, signals_fd, reload](uint32_t) {
     signalfd_siginfo signal;
     if (read(signals_fd, &signal, sizeof(signal)) != sizeof(signal)) return;
+    if (signal.ssi_signo == SIGHUP && reload != nullptr) {
+      reload();
+      return;
+    }
     spdlog::info("stopping: {}", strsignal(static_cast<int>(signal.ssi_signo)));
     // The next one has its default effect.
-    const sigset_t signals = StopSignals();
-    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    const sigset_t stop = Signals({SIGTERM, SIGINT});
+    pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
     loop.Stop();
   });
   if (!watch.ok() || owner_fd < 0) return watch.status();
@@ -64,26 +167,30 @@ absl::Status WatchForTheEnd(EventLoop& loop, int signals_fd, int owner_fd) {
 
 // A read that never returns, of a disk or a network that hangs, must not keep the daemon: its socket is gone by then, and nothing of
 // a batch that is not published can be seen.
-constexpr unsigned kStopSeconds = 5;
-
 void EndNow(int) {
   constexpr char kText[] = "penstockd: work did not end in time after the stop; ended without it\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
   _exit(1);
 }
 
+void EndAfter(int timeout_ms) {
+  signal(SIGALRM, EndNow);
+  itimerval timer{};
+  timer.it_value.tv_sec = timeout_ms / 1000;
+  timer.it_value.tv_usec = timeout_ms % 1000 * 1000;
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
 }  // namespace
 
 void BlockStopSignals() {
-  const sigset_t signals = StopSignals();
+  const sigset_t signals = Signals({SIGTERM, SIGINT, SIGHUP});
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
-absl::Status RunDaemon(const DaemonOptions& options) {
-  const v1::DaemonConfig& config = options.config;
-  const v1::ConnectionLimits& limits = config.connection_limits();
-  absl::StatusOr<std::unique_ptr<SocketFile>> socket = SocketFile::Create(config.socket());
+absl::Status RunDaemon(DaemonOptions options) {
+  absl::StatusOr<std::unique_ptr<SocketFile>> socket = OpenSocket(options);
   if (!socket.ok()) return socket.status();
   if (options.owner_fd >= 0) (*socket)->RemoveDirectoryToo();
   // Connections wait in the backlog from here on, while the rest is being set up.
@@ -92,39 +199,62 @@ absl::Status RunDaemon(const DaemonOptions& options) {
   absl::StatusOr<std::unique_ptr<EventLoop>> loop_or = EventLoop::Create();
   if (!loop_or.ok()) return loop_or.status();
   EventLoop& loop = **loop_or;
-  const sigset_t stop_signals = StopSignals();
-  const ring::Descriptor signals(signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  absl::StatusOr<std::unique_ptr<FileSystem>> rooted = OpenDataRoots(options.config);
+  if (!rooted.ok()) return rooted.status();
+  Settings settings(options.config);
+  Access access(settings);
+  PipelineTable table(*rooted != nullptr ? **rooted : LocalFileSystem(),
+                      options.config.worker_defaults());
+
+  const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP});
+  const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return absl::ErrnoToStatus(errno, "cannot receive signals");
-  absl::Status status = WatchForTheEnd(loop, signals.get(), options.owner_fd);
+  std::function<void()> reload;
+  if (options.read_config != nullptr) reload = Reload(options, settings, table);
+  absl::Status status = WatchSignals(loop, signals.get(), options.owner_fd, std::move(reload));
   if (!status.ok()) return status;
 
-  PipelineTable table(LocalFileSystem(), config.worker_defaults());
-  Sessions sessions(loop, table, limits.max_consumers());
+  const Monitor monitor(loop, table, UsableProcessors());
+  Sessions sessions(loop, table, options.config.connection_limits().max_consumers());
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
-      ControlServer::Create(loop, table, limits);
+      ControlServer::Create(loop, table, monitor, settings, access);
   if (!control.ok()) return control.status();
-  SpecRequests specs(loop, table);
+  absl::StatusOr<std::unique_ptr<HttpServer>> http = std::unique_ptr<HttpServer>();
+  if (options.config.http().port() != 0)
+    http = HttpServer::Create(options.config.http().port(), table, monitor);
+  if (!http.ok()) return http.status();
+  SpecRequests specs(loop, table, access);
   Reception reception(
-      loop, absl::Milliseconds(limits.first_bytes_timeout_ms()),
+      loop,
+      [&settings] {
+        return absl::Milliseconds(settings.Get()->connection_limits().first_bytes_timeout_ms());
+      },
       {[&](Visitor visitor) { (*control)->Adopt(std::move(visitor)); },
        [&](Visitor visitor, const ring::ParsedRequest& request) {
+         const absl::Status admitted =
+             access.Admit(visitor.who, v1::RIGHT_ATTACH, std::string(request.pipeline));
+         if (!admitted.ok()) {
+           ring::SendReply(visitor.socket.get(), ToRing(admitted), nullptr);
+           return;
+         }
          sessions.Attach(std::move(visitor), request);
        },
        [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
          specs.Serve(std::move(visitor), request, std::move(file));
        }});
-  const std::set<uid_t> allowed(config.allowed_uids().begin(), config.allowed_uids().end());
   absl::StatusOr<std::unique_ptr<Listener>> listener =
-      Listener::Create(loop, (*socket)->fd(), allowed,
+      Listener::Create(loop, (*socket)->fd(), access,
                        [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
   if (!listener.ok()) return listener.status();
 
-  spdlog::info("penstockd (process {}) serves {}", getpid(), config.socket());
+  spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());
+  options.service_manager.Tell("READY=1");
+  const WatchdogFeeder watchdog(loop, options.service_manager, table);
   loop.Run();
+  options.service_manager.Tell("STOPPING=1");
   listener->reset();
   socket->reset();
-  signal(SIGALRM, EndNow);
-  alarm(kStopSeconds);
+  EndAfter(settings.Get()->stop_timeout_ms());
   // Before the sessions go, so that consumers read this and not a hang-up.
   table.Close(absl::UnavailableError("penstockd was stopped; start it again and attach anew"));
   return absl::OkStatus();

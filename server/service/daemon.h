@@ -1,13 +1,17 @@
 // A penstockd, from its socket to its last pipeline.
 //
-// Threads:  Run() uses the caller's thread as its event loop. REQUIRES: SIGTERM and SIGINT are
-// blocked
-//           in every thread of the process, by BlockStopSignals() before the first one starts.
+// Threads:  Run() uses the caller's thread as its event loop. REQUIRES: SIGTERM, SIGINT and SIGHUP
+//           are blocked in every thread of the process, by BlockStopSignals() before the first one
+//           starts.
 // Owns:     everything; all of it is gone when Run() returns.
 #pragma once
 
+#include <functional>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "penstock/v1/server.pb.h"
+#include "server/service/service_manager.h"
 
 namespace penstock {
 
@@ -18,11 +22,16 @@ struct DaemonOptions {
   int owner_fd = -1;
   // Closed, after one byte was written to it, when the daemon accepts connections. -1: none.
   int ready_fd = -1;
+  // What SIGHUP asks for: the configuration, read again and complete. Null: SIGHUP stops the daemon,
+  // as the end of a terminal session does.
+  std::function<absl::StatusOr<v1::DaemonConfig>()> read_config = nullptr;
+  ServiceManager service_manager = {};
 };
 
 void BlockStopSignals();
 
-// Returns OK after SIGTERM, SIGINT or the owner's end. A second signal ends the process at once.
-absl::Status RunDaemon(const DaemonOptions& options);
+// Returns OK after SIGTERM, SIGINT or the owner's end. A second one of them ends the process at
+// once, with whatever is left then.
+absl::Status RunDaemon(DaemonOptions options);
 
 }  // namespace penstock

@@ -33,8 +33,39 @@ absl::Status CheckSocket(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status CheckRule(const std::string& field, const v1::AccessRule& rule) {
+  constexpr size_t kMaxGlobBytes = 128;
+  if (rule.uids().empty() && rule.gids().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " fits nobody: expected uids or gids, found neither"));
+  }
+  if (rule.rights().empty())
+    return absl::InvalidArgumentError(absl::StrCat(field, ".rights: expected one, found none"));
+  for (const int right : rule.rights()) {
+    absl::Status status =
+        CheckRange(absl::StrCat(field, ".rights"), right, v1::RIGHT_ATTACH, v1::RIGHT_CONTROL);
+    if (!status.ok()) return status;
+  }
+  if (rule.pipelines().size() > kMaxGlobBytes || rule.pipelines().find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ".pipelines: not a glob of at most ", kMaxGlobBytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRoot(const std::string& field, const std::string& path) {
+  if (!path.empty() && path[0] == '/' && path.find('\0') == path.npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": expected an absolute path, found \"", path, "\""));
+}
+
+// The field that a message of CompleteDaemonConfig() begins with.
+absl::string_view FieldOf(absl::string_view message) {
+  return message.substr(0, message.find_first_of(" :"));
+}
+
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   std::string text;
   char buffer[16384];
@@ -59,7 +90,13 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (limits->max_consumers() == 0) limits->set_max_consumers(1024);
   if (limits->max_message_bytes() == 0) limits->set_max_message_bytes(4 << 20);
   if (limits->first_bytes_timeout_ms() == 0) limits->set_first_bytes_timeout_ms(5000);
+  if (limits->max_requests_per_s() == 0) limits->set_max_requests_per_s(2000);
   if (config->log_level() == v1::LOG_LEVEL_UNSPECIFIED) config->set_log_level(v1::LOG_LEVEL_INFO);
+  if (config->log_format() == v1::LOG_FORMAT_UNSPECIFIED)
+    config->set_log_format(v1::LOG_FORMAT_TEXT);
+  if (config->log_lines_per_cause() == 0) config->set_log_lines_per_cause(20);
+  if (config->stop_timeout_ms() == 0) config->set_stop_timeout_ms(5000);
+  config->mutable_http();
 
   absl::Status status = CheckSocket(config->socket());
   status.Update(CheckRange("worker_defaults.workers", workers->workers(), 0, 1024));
@@ -71,6 +108,17 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
                            64 << 10, 64 << 20));
   status.Update(CheckRange("connection_limits.first_bytes_timeout_ms",
                            limits->first_bytes_timeout_ms(), 10, 60000));
+  status.Update(CheckRange("connection_limits.max_requests_per_s", limits->max_requests_per_s(), 1,
+                           1'000'000));
+  status.Update(CheckRange("log_lines_per_cause", config->log_lines_per_cause(), 1, 10'000));
+  status.Update(CheckRange("stop_timeout_ms", config->stop_timeout_ms(), 100, 600'000));
+  status.Update(CheckRange("http.port", config->http().port(), 0, 65535));
+  status.Update(
+      CheckRange("log_format", config->log_format(), v1::LOG_FORMAT_TEXT, v1::LOG_FORMAT_JSON));
+  for (int i = 0; i < config->access_rule_size(); ++i)
+    status.Update(CheckRule(absl::StrCat("access_rule[", i, "]"), config->access_rule(i)));
+  for (int i = 0; i < config->data_roots_size(); ++i)
+    status.Update(CheckRoot(absl::StrCat("data_roots[", i, "]"), config->data_roots(i)));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;
@@ -79,11 +127,13 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
 absl::StatusOr<v1::DaemonConfig> ParseDaemonConfig(absl::string_view text,
                                                    absl::string_view file_name) {
   v1::DaemonConfig config;
-  absl::Status status = ParseTextProto(text, file_name, &config);
+  TextPlaces places;
+  absl::Status status = ParseTextProto(text, file_name, &config, &places);
   if (!status.ok()) return status;
   status = CompleteDaemonConfig(&config);
   if (!status.ok()) {
-    return absl::Status(status.code(), absl::StrCat(file_name, ": ", status.message()));
+    return absl::Status(status.code(), absl::StrCat(places.Of(config, FieldOf(status.message())),
+                                                    ": ", status.message()));
   }
   return config;
 }

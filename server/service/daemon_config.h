@@ -12,7 +12,8 @@
 
 namespace penstock {
 
-// Parses and completes; InvalidArgument names the file, the field, its range and what was found.
+// Parses and completes; InvalidArgument names file, line, column, the field, its range and what was
+// found.
 absl::StatusOr<v1::DaemonConfig> ParseDaemonConfig(absl::string_view text,
                                                    absl::string_view file_name);
 

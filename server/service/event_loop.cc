@@ -2,24 +2,18 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/monotonic_clock.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kWakeId = 0;
 constexpr int64_t kNsPerMs = 1'000'000;
-
-int64_t MonotonicNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
 
 int Register(int epoll, int fd, uint32_t events, uint64_t id) {
   epoll_event event{};

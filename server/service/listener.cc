@@ -20,21 +20,17 @@ ring::Descriptor OpenSpare() { return ring::Descriptor(open("/dev/null", O_RDONL
 
 }  // namespace
 
-Listener::Listener(EventLoop& loop, int listening, std::set<uid_t> allowed_uids,
+Listener::Listener(EventLoop& loop, int listening, Access& access,
                    std::function<void(Visitor)> on_visitor)
     : loop_(loop),
       listening_(listening),
-      allowed_uids_(std::move(allowed_uids)),
+      access_(access),
       on_visitor_(std::move(on_visitor)),
-      spare_(OpenSpare()) {
-  allowed_uids_.insert({0, geteuid()});
-}
+      spare_(OpenSpare()) {}
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(
-    EventLoop& loop, int listening, std::set<uid_t> allowed_uids,
-    std::function<void(Visitor)> on_visitor) {
-  std::unique_ptr<Listener> listener(
-      new Listener(loop, listening, std::move(allowed_uids), std::move(on_visitor)));
+    EventLoop& loop, int listening, Access& access, std::function<void(Visitor)> on_visitor) {
+  std::unique_ptr<Listener> listener(new Listener(loop, listening, access, std::move(on_visitor)));
   absl::Status status = listener->Arm();
   if (!status.ok()) return status;
   return listener;
@@ -77,14 +73,24 @@ void Listener::Admit(ring::Descriptor socket) {
   const ring::Status status = ring::CheckPeer(socket.get(), &peer);
   ring::Descriptor pidfd(peer.pidfd);
   if (!status.ok()) return;
-  if (!allowed_uids_.contains(peer.uid)) {
+  Identity who = IdentityOf(socket.get(), peer.uid, peer.gid);
+  if (!access_.MayConnect(who)) {
     if (CountRefusal()) {
-      spdlog::warn("refused a connection of uid {}: not in allowed_uids ({} refused so far)",
-                   peer.uid, refused_);
+      spdlog::warn(
+          "refused a connection of uid {}: neither in allowed_uids nor in an access_rule ({} "
+          "refused so far)",
+          peer.uid, refused_);
     }
     return;
   }
-  on_visitor_(Visitor{std::move(socket), peer.pid, peer.uid, std::move(pidfd)});
+  if (const absl::Status status = access_.CountRequest(who); !status.ok()) {
+    if (CountRefusal()) {
+      spdlog::warn("refused a connection of uid {}: {} ({} refused so far)", peer.uid,
+                   std::string(status.message()), refused_);
+    }
+    return;
+  }
+  on_visitor_(Visitor{std::move(socket), peer.pid, std::move(who), std::move(pidfd)});
 }
 
 void Listener::RefuseOne() {

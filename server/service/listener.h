@@ -12,11 +12,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 
 #include "absl/status/statusor.h"
 #include "ring/descriptor.h"
 #include "ring/liveness.h"
+#include "server/service/access.h"
 #include "server/service/event_loop.h"
 
 namespace penstock {
@@ -25,21 +25,20 @@ namespace penstock {
 struct Visitor {
   ring::Descriptor socket;  // non-blocking
   pid_t pid = 0;
-  uid_t uid = 0;
+  Identity who;
   ring::Descriptor pidfd;  // as in ring::Peer
 };
 
 class Listener {
  public:
-  // Root and the daemon's own user are allowed besides `allowed_uids`.
+  // `access` must outlive it.
   static absl::StatusOr<std::unique_ptr<Listener>> Create(EventLoop& loop, int listening,
-                                                          std::set<uid_t> allowed_uids,
+                                                          Access& access,
                                                           std::function<void(Visitor)> on_visitor);
   ~Listener();
 
  private:
-  Listener(EventLoop& loop, int listening, std::set<uid_t> allowed_uids,
-           std::function<void(Visitor)> on_visitor);
+  Listener(EventLoop& loop, int listening, Access& access, std::function<void(Visitor)> on_visitor);
   absl::Status Arm();
   void AcceptAll();
   void Admit(ring::Descriptor socket);
@@ -49,7 +48,7 @@ class Listener {
 
   EventLoop& loop_;
   const int listening_;
-  std::set<uid_t> allowed_uids_;
+  Access& access_;
   const std::function<void(Visitor)> on_visitor_;
   ring::Descriptor spare_;
   EventLoop::Id watch_ = 0;

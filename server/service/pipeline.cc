@@ -208,6 +208,11 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
   return result;
 }
 
+std::vector<WorkerPulse> Pipeline::Pulses() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ == nullptr ? std::vector<WorkerPulse>() : executor_->Pulses();
+}
+
 ring::Status Pipeline::Attach(std::string_view group, int32_t pid, ring::ConsumerHandle* handle) {
   return sink_->writer().Attach(group, pid, handle);
 }

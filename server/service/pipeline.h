@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -59,6 +60,8 @@ class Pipeline {
   v1::Pipeline Describe() const;
   v1::PipelineStats Stats() const;
   v1::ListSkippedResponse Skipped() const;
+  // None after Close().
+  std::vector<WorkerPulse> Pulses() const;
 
   ring::Status Attach(std::string_view group, int32_t pid, ring::ConsumerHandle* handle);
   void Detach(uint32_t consumer);

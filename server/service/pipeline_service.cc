@@ -24,10 +24,24 @@ grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
 }
 
-grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext*,
+absl::Status PipelineServiceImpl::Admit(const grpc::ServerContext* context, v1::Right right,
+                                        const std::string& pipeline) const {
+  return gate_(context->peer(), right, pipeline, Asked::kCall);
+}
+
+absl::StatusOr<v1::PipelineSpec> PipelineServiceImpl::Resolve(const grpc::ServerContext* context,
+                                                              const v1::SpecSource& source) const {
+  absl::StatusOr<v1::PipelineSpec> spec = ResolveSource(source);
+  if (!spec.ok()) return spec;
+  absl::Status status = Admit(context, v1::RIGHT_CONTROL, spec->name());
+  if (!status.ok()) return status;
+  return spec;
+}
+
+grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
                                                  const v1::CreatePipelineRequest* request,
                                                  v1::CreatePipelineResponse* response) {
-  const auto spec = ResolveSource(request->source());
+  const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto pipeline =
       table_.Create(*spec, request->cursor(),
@@ -37,10 +51,10 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext*,
+grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
                                                    const v1::ValidatePipelineRequest* request,
                                                    v1::ValidatePipelineResponse* response) {
-  const auto spec = ResolveSource(request->source());
+  const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return ToGrpc(checked.status());
@@ -54,10 +68,11 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext*,
+grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
                                                 const v1::ListPipelinesRequest*,
                                                 v1::ListPipelinesResponse* response) {
   for (const auto& pipeline : table_.List()) {
+    if (!gate_(context->peer(), v1::RIGHT_READ, pipeline->name(), Asked::kItem).ok()) continue;
     v1::Pipeline* out = response->add_pipelines();
     *out = pipeline->Describe();
     out->clear_spec();
@@ -65,36 +80,43 @@ grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::GetPipeline(grpc::ServerContext*,
+grpc::Status PipelineServiceImpl::GetPipeline(grpc::ServerContext* context,
                                               const v1::GetPipelineRequest* request,
                                               v1::GetPipelineResponse* response) {
+  const absl::Status admitted = Admit(context, v1::RIGHT_READ, request->name());
+  if (!admitted.ok()) return ToGrpc(admitted);
   const auto pipeline = table_.Find(request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status());
   *response->mutable_pipeline() = (*pipeline)->Describe();
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext*, const v1::GetStatsRequest* request,
+grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext* context,
+                                           const v1::GetStatsRequest* request,
                                            v1::GetStatsResponse* response) {
+  const absl::Status admitted = Admit(context, v1::RIGHT_READ, request->name());
+  if (!admitted.ok()) return ToGrpc(admitted);
   const auto pipeline = table_.Find(request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status());
-  *response->mutable_stats() = (*pipeline)->Stats();
+  *response->mutable_stats() = monitor_.Stats(**pipeline);
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::ListSkipped(grpc::ServerContext*,
+grpc::Status PipelineServiceImpl::ListSkipped(grpc::ServerContext* context,
                                               const v1::ListSkippedRequest* request,
                                               v1::ListSkippedResponse* response) {
+  const absl::Status admitted = Admit(context, v1::RIGHT_READ, request->name());
+  if (!admitted.ok()) return ToGrpc(admitted);
   const auto pipeline = table_.Find(request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status());
   *response = (*pipeline)->Skipped();
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext*,
+grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
                                               const v1::FindRecordsRequest* request,
                                               v1::FindRecordsResponse* response) {
-  const auto spec = ResolveSource(request->source());
+  const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return ToGrpc(checked.status());
@@ -110,10 +132,11 @@ grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext*, const v1::FindRowRequest* request,
+grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
+                                          const v1::FindRowRequest* request,
                                           v1::FindRowResponse* response) {
   constexpr uint64_t kDefaultSteps = 1'000'000;
-  const auto spec = ResolveSource(request->source());
+  const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return ToGrpc(checked.status());
@@ -127,9 +150,11 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext*, const v1::FindRo
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext*,
+grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext* context,
                                                  const v1::DeletePipelineRequest* request,
                                                  v1::DeletePipelineResponse*) {
+  const absl::Status admitted = Admit(context, v1::RIGHT_CONTROL, request->name());
+  if (!admitted.ok()) return ToGrpc(admitted);
   return ToGrpc(table_.Delete(request->name()));
 }
 

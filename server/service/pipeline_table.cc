@@ -10,6 +10,16 @@ namespace penstock {
 
 PipelineTable::~PipelineTable() { Close(absl::UnavailableError("penstockd is stopping")); }
 
+void PipelineTable::SetDefaults(const v1::WorkerDefaults& defaults) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  defaults_ = defaults;
+}
+
+v1::WorkerDefaults PipelineTable::defaults() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return defaults_;
+}
+
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
                                                                 std::string_view cursor,
                                                                 ChangedWork changed_work) {
@@ -30,7 +40,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     pipelines_[spec.name()] = nullptr;
   }
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
-      Pipeline::Create(spec, cursor, changed_work, defaults_, files_);
+      Pipeline::Create(spec, cursor, changed_work, defaults(), files_);
   bool closed;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -51,7 +61,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
-  absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, defaults_, files_);
+  absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, defaults(), files_);
   if (!checked.ok()) return checked;
   // Create() would meet the same limit when it makes the ring.
   uint64_t ring_bytes = 0;

@@ -31,6 +31,9 @@ class PipelineTable {
       : files_(files), defaults_(std::move(defaults)) {}
   ~PipelineTable();
 
+  // What holds for pipelines that are created from now on.
+  void SetDefaults(const v1::WorkerDefaults& defaults);
+
   // AlreadyExists when the name is taken.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                    std::string_view cursor = {},
@@ -46,11 +49,12 @@ class PipelineTable {
   void Close(const absl::Status& reason);
 
  private:
+  v1::WorkerDefaults defaults() const;
   absl::Status NotFound(const std::string& name) const;  // under mutex_
 
   FileSystem& files_;
-  const v1::WorkerDefaults defaults_;
   mutable std::mutex mutex_;
+  v1::WorkerDefaults defaults_;  // under mutex_
   // Under mutex_. A name whose pipeline is being created holds null.
   std::map<std::string, std::shared_ptr<Pipeline>> pipelines_;
   bool closed_ = false;  // under mutex_

@@ -64,7 +64,7 @@ void Reception::Welcome(Visitor visitor) {
   const auto watch = loop_.Watch(fd, EPOLLIN | EPOLLRDHUP | EPOLLET,
                                  [this, ordinal](uint32_t) { Listen(ordinal); });
   if (!watch.ok()) return;
-  const EventLoop::Id timer = loop_.StartTimer(timeout_, [this, ordinal] { Release(ordinal); });
+  const EventLoop::Id timer = loop_.StartTimer(timeout_(), [this, ordinal] { Release(ordinal); });
   waiting_[ordinal] = {std::move(visitor), *watch, timer};
 }
 

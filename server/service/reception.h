@@ -4,7 +4,7 @@
 //
 // Threads:  the event loop's.
 // Owns:     the connections that have not said enough yet.
-// Limits:   kMaxWaiting of them, then the oldest goes; each within `timeout`.
+// Limits:   kMaxWaiting of them, then the oldest goes; each within `timeout()`.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ class Reception {
     std::function<void(Visitor, const ring::ParsedRequest&, ring::Descriptor)> spec;
   };
 
-  Reception(EventLoop& loop, absl::Duration timeout, Destinations destinations)
-      : loop_(loop), timeout_(timeout), destinations_(std::move(destinations)) {}
+  Reception(EventLoop& loop, std::function<absl::Duration()> timeout, Destinations destinations)
+      : loop_(loop), timeout_(std::move(timeout)), destinations_(std::move(destinations)) {}
   ~Reception();
 
   void Welcome(Visitor visitor);
@@ -51,7 +51,7 @@ class Reception {
   Visitor Release(Ordinal ordinal);
 
   EventLoop& loop_;
-  const absl::Duration timeout_;
+  const std::function<absl::Duration()> timeout_;
   const Destinations destinations_;
   Ordinal next_ordinal_ = 0;
   std::map<Ordinal, Waiting> waiting_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -88,6 +89,25 @@ absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Create(const std::string
   return file;
 }
 
+absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Adopt(ring::Descriptor socket) {
+  sockaddr_un address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return absl::ErrnoToStatus(errno, "cannot read the name of the service manager's socket");
+  const std::string path(address.sun_path,
+                         strnlen(address.sun_path, size - offsetof(sockaddr_un, sun_path)));
+  if (path.empty()) {
+    return absl::InvalidArgumentError(
+        "the service manager's socket has no path: expected ListenStream=/PATH");
+  }
+  absl::StatusOr<ring::Descriptor> lock = TakeLock(path);
+  if (!lock.ok()) return lock.status();
+  std::unique_ptr<SocketFile> file(new SocketFile(path, *std::move(lock)));
+  file->socket_ = std::move(socket);
+  file->owns_socket_ = false;
+  return file;
+}
+
 absl::Status SocketFile::Listen() {
   struct stat existing;
   if (lstat(path_.c_str(), &existing) == 0) {
@@ -114,7 +134,7 @@ absl::Status SocketFile::Listen() {
 }
 
 SocketFile::~SocketFile() {
-  if (socket_) unlink(path_.c_str());
+  if (socket_ && owns_socket_) unlink(path_.c_str());
   unlink(LockPath(path_).c_str());
   if (remove_directory_) rmdir(DirectoryOf(path_).c_str());
 }

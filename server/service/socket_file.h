@@ -23,7 +23,13 @@ class SocketFile {
   // FailedPrecondition naming the other daemon's process id when the lock is held; AlreadyExists
   // when something that is no socket stands at `path`.
   static absl::StatusOr<std::unique_ptr<SocketFile>> Create(const std::string& path);
+
+  // The same for a socket at which the service manager listens already: its file is the service
+  // manager's, and stays.
+  static absl::StatusOr<std::unique_ptr<SocketFile>> Adopt(ring::Descriptor socket);
   ~SocketFile();
+
+  const std::string& path() const { return path_; }
 
   int fd() const { return socket_.get(); }
 
@@ -39,6 +45,7 @@ class SocketFile {
   const std::string path_;
   const ring::Descriptor lock_;
   ring::Descriptor socket_;
+  bool owns_socket_ = true;
   bool remove_directory_ = false;
 };
 

@@ -93,7 +93,8 @@ absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanatio
 
 }  // namespace
 
-SpecRequests::SpecRequests(EventLoop& loop, PipelineTable& table) : loop_(loop), table_(table) {
+SpecRequests::SpecRequests(EventLoop& loop, PipelineTable& table, Access& access)
+    : loop_(loop), table_(table), access_(access) {
   for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -207,7 +208,8 @@ void SpecRequests::Answer(Request& request) {
 absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   const ring::ParsedRequest& parsed = request.parsed;
   if (parsed.operation == ring::Operation::kDelete) {
-    absl::Status status = table_.Delete(parsed.pipeline);
+    absl::Status status = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, parsed.pipeline);
+    if (status.ok()) status = table_.Delete(parsed.pipeline);
     if (!status.ok()) return status;
     return std::string();
   }
@@ -220,6 +222,8 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   source.mutable_overrides()->set_name(parsed.pipeline);
   const auto spec = ResolveSource(source);
   if (!spec.ok()) return spec.status();
+  absl::Status admitted = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, spec->name());
+  if (!admitted.ok()) return admitted;
   if (parsed.operation == ring::Operation::kCreate) return Create(request, *spec, parts->cursor);
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return checked.status();

@@ -34,8 +34,8 @@ class SpecRequests {
   static constexpr int kThreads = 2;
   static constexpr size_t kMaxRequests = 512;
 
-  // `loop` and `table` must outlive this.
-  SpecRequests(EventLoop& loop, PipelineTable& table);
+  // All must outlive this.
+  SpecRequests(EventLoop& loop, PipelineTable& table, Access& access);
   // Waits for the work that has begun.
   ~SpecRequests();
 
@@ -73,6 +73,7 @@ class SpecRequests {
 
   EventLoop& loop_;
   PipelineTable& table_;
+  Access& access_;
   Key next_key_ = 0;
   std::map<Key, Watched> watched_;
 

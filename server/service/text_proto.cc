@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -65,6 +67,13 @@ std::optional<std::string> SayUnknownField(const google::protobuf::DescriptorPoo
 
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
                             google::protobuf::Message* message) {
+  TextPlaces places;
+  return ParseTextProto(text, file_name, message, &places);
+}
+
+absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
+                            google::protobuf::Message* message, TextPlaces* places) {
+  places->file_name_ = std::string(file_name);
   if (text.size() > kMaxTextBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         file_name, ": text longer than limit: ", text.size(), " > ", kMaxTextBytes, " bytes"));
@@ -73,6 +82,7 @@ absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(64);
+  parser.WriteLocationsTo(&places->tree_);
   google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
   if (parser.Parse(&stream, message)) return absl::OkStatus();
   std::string what = "not a message in Protobuf's text format";
@@ -82,6 +92,31 @@ absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
   }
   return absl::InvalidArgumentError(
       absl::StrCat(file_name, ":", error.line + 1, ":", error.column + 1, ": ", what));
+}
+
+std::string TextPlaces::Of(const google::protobuf::Message& message, absl::string_view path) const {
+  const google::protobuf::TextFormat::ParseInfoTree* tree = &tree_;
+  const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
+  std::string place = file_name_;
+  for (absl::string_view part : absl::StrSplit(path, '.')) {
+    int index = -1;
+    const size_t bracket = part.find('[');
+    if (bracket != part.npos &&
+        !absl::SimpleAtoi(part.substr(bracket + 1, part.find(']') - bracket - 1), &index))
+      break;
+    const google::protobuf::FieldDescriptor* field =
+        descriptor->FindFieldByName(std::string(part.substr(0, bracket)));
+    if (field == nullptr) break;
+    if (field->is_repeated() && index < 0) index = 0;
+    const auto location = tree->GetLocation(field, field->is_repeated() ? index : -1);
+    if (location.line >= 0)
+      place = absl::StrCat(file_name_, ":", location.line + 1, ":", location.column + 1);
+    descriptor = field->message_type();
+    if (descriptor == nullptr) break;
+    tree = tree->GetTreeForNested(field, field->is_repeated() ? index : -1);
+    if (tree == nullptr) break;
+  }
+  return place;
 }
 
 }  // namespace penstock

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
 
 namespace penstock {
 
@@ -19,5 +21,23 @@ inline constexpr size_t kMaxTextBytes = 1 << 20;
 // skipped.
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
                             google::protobuf::Message* message);
+
+// Where fields stand in a text: for complaints about their values.
+class TextPlaces {
+ public:
+  // `FILE:LINE:COLUMN` of the field at `path`, such as "access_rule[1].rights", or of the nearest
+  // message around it; `FILE` where there is none.
+  std::string Of(const google::protobuf::Message& message, absl::string_view path) const;
+
+ private:
+  friend absl::Status ParseTextProto(absl::string_view, absl::string_view,
+                                     google::protobuf::Message*, TextPlaces*);
+  std::string file_name_;
+  google::protobuf::TextFormat::ParseInfoTree tree_;
+};
+
+// The same; `places` receives where each field stands.
+absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
+                            google::protobuf::Message* message, TextPlaces* places);
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "server/service/pipeline_service.h"
 #include "tests/service/test_daemon.h"
 
 namespace penstock {

@@ -40,14 +40,21 @@ TEST_CASE("a bad configuration is refused with its place") {
   } kCases[] = {
       {"sokcet: 'x'", "c:1:7: unknown field \"sokcet\" in DaemonConfig, did you mean \"socket\"?"},
       {"worker_defaults { workers: 1025 }",
-       "c: worker_defaults.workers out of range: 1025 is not in [0, 1024]"},
+       "c:1:19: worker_defaults.workers out of range: 1025 is not in [0, 1024]"},
       {"worker_defaults { worker_nice: -1 }",
-       "c: worker_defaults.worker_nice out of range: -1 is not in [0, 19]"},
+       "c:1:19: worker_defaults.worker_nice out of range: -1 is not in [0, 19]"},
       {"connection_limits { max_message_bytes: 1 }",
-       "c: connection_limits.max_message_bytes out of range: 1 is not in [65536, 67108864]"},
-      {"socket: '/run/x/'", "c: socket: not the path of a file: /run/x/"},
+       "c:1:21: connection_limits.max_message_bytes out of range: 1 is not in [65536, 67108864]"},
+      {"socket: '/run/x/'", "c:1:1: socket: not the path of a file: /run/x/"},
       {"socket: '/" + std::string(107, 'x') + "'",
-       "c: socket: path longer than limit: 108 > 107 bytes: /" + std::string(107, 'x')},
+       "c:1:1: socket: path longer than limit: 108 > 107 bytes: /" + std::string(107, 'x')},
+      {"\naccess_rule { uids: 1 rights: RIGHT_READ }\naccess_rule { rights: RIGHT_READ }",
+       "c:3:1: access_rule[1] fits nobody: expected uids or gids, found neither"},
+      {"access_rule { uids: 1 }", "c:1:1: access_rule[0].rights: expected one, found none"},
+      {"data_roots: '/srv'\ndata_roots: 'data'",
+       "c:2:1: data_roots[1]: expected an absolute path, found \"data\""},
+      {"http { port: 65536 }", "c:1:8: http.port out of range: 65536 is not in [0, 65535]"},
+      {"stop_timeout_ms: 1", "c:1:1: stop_timeout_ms out of range: 1 is not in [100, 600000]"},
   };
   for (const auto& c : kCases) {
     const auto config = ParseDaemonConfig(c.text, "c");

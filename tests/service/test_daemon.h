@@ -41,7 +41,7 @@ class TestDaemon {
     REQUIRE(CompleteDaemonConfig(&options.config).ok());
     options.owner_fd = owner[0];
     options.ready_fd = ready[1];
-    thread_ = std::thread([this, options] { result_ = RunDaemon(options); });
+    thread_ = std::thread([this, &options] { result_ = RunDaemon(std::move(options)); });
     char byte;
     REQUIRE(read(ready_end.get(), &byte, 1) == 1);
   }

@@ -1,0 +1,98 @@
+#include "client/ctl/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+namespace penstock::ctl {
+namespace {
+
+constexpr int kUsageError = 2;
+
+}  // namespace
+
+Option Option::Required() {
+  option_->required();
+  return *this;
+}
+
+Option Option::WithDefault() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::InRange(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option Option::InRange(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option Option::Positive() {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+Option Option::OneByOne() {
+  option_->expected(1)->take_all();
+  return *this;
+}
+
+Option Option::Checked(std::string (*check)(const std::string& word)) {
+  option_->check(std::function<std::string(const std::string&)>(check));
+  return *this;
+}
+
+Command Command::AddCommand(const std::string& name, const std::string& help) {
+  app_->require_subcommand(1);
+  return Command(app_->add_subcommand(name, help), exit_code_);
+}
+
+template <typename T>
+Option Command::Add(const std::string& name, T* value, const std::string& help) {
+  return Option(app_->add_option(name, *value, help));
+}
+
+template Option Command::Add(const std::string&, std::string*, const std::string&);
+template Option Command::Add(const std::string&, std::vector<std::string>*, const std::string&);
+template Option Command::Add(const std::string&, int*, const std::string&);
+template Option Command::Add(const std::string&, int64_t*, const std::string&);
+template Option Command::Add(const std::string&, uint32_t*, const std::string&);
+template Option Command::Add(const std::string&, uint64_t*, const std::string&);
+template Option Command::Add(const std::string&, double*, const std::string&);
+
+Option Command::AddFlag(const std::string& name, bool* value, const std::string& help) {
+  return Option(app_->add_flag(name, *value, help));
+}
+
+void Command::OneOf(const std::function<void(Command group)>& add) {
+  CLI::Option_group* group = app_->add_option_group("input");
+  add(Command(group, exit_code_));
+  group->require_option(1);
+}
+
+void Command::Runs(std::function<int()> run) {
+  app_->callback([run = std::move(run), exit_code = exit_code_] { *exit_code = run(); });
+}
+
+CommandLine::CommandLine(const std::string& program, const std::string& help)
+    : app_(std::make_unique<CLI::App>(help, program)) {
+  app_->fallthrough();
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::root() { return Command(app_.get(), &exit_code_); }
+
+int CommandLine::Run(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error) == 0 ? 0 : kUsageError;
+  }
+  return exit_code_;
+}
+
+}  // namespace penstock::ctl

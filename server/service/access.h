@@ -1,0 +1,52 @@
+// Who may do what, by the kernel's word on who somebody is and the rules of the configuration.
+//
+// Threads:  safe from any thread.
+// Owns:     what each user has asked of late; the settings must outlive it.
+// Cost:     a call compares each rule's numbers and matches its glob.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "penstock/v1/server.pb.h"
+#include "server/service/request_budget.h"
+#include "server/service/settings.h"
+
+namespace penstock {
+
+// Of a connected process.
+struct Identity {
+  uid_t uid = 0;
+  std::vector<gid_t> gids;  // main and further ones
+};
+
+class Access {
+ public:
+  explicit Access(const Settings& settings);
+
+  // Whether any rule gives `who` any right.
+  bool MayConnect(const Identity& who) const;
+
+  // PermissionDenied names the user, the right and the setting; ResourceExhausted when the user asks
+  // more often than connection_limits.max_requests_per_s.
+  absl::Status Admit(const Identity& who, v1::Right right, const std::string& pipeline);
+
+  // The right alone, for lists: it costs no request.
+  bool Has(const Identity& who, v1::Right right, const std::string& pipeline) const;
+
+  // A request that needs no right, such as a connection.
+  absl::Status CountRequest(const Identity& who);
+
+ private:
+  const Settings& settings_;
+  RequestBudget budget_;
+};
+
+// The process at the other end of a Unix socket; with its main group alone where the kernel tells no
+// more, or there are more than 256.
+Identity IdentityOf(int socket, uid_t uid, gid_t gid);
+
+}  // namespace penstock

@@ -1,0 +1,94 @@
+#include "server/service/analysis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// A ring that is full for half of the time has consumers that are slower than the workers.
+constexpr double kMostlyBlocked = 0.5;
+// Workers that are busy for this much of their time have nothing to wait for.
+constexpr double kMostlyBusy = 0.8;
+constexpr double kNsPerSecond = 1e9;
+
+double Growth(uint64_t from, uint64_t to) { return to > from ? static_cast<double>(to - from) : 0; }
+
+std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
+
+// The rate is the workers' processor time over that of a step, until another thing is the limit: the
+// processors, or the consumers, who take as much as they do when the ring is never full.
+double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors) {
+  if (workers >= processors || analysis.busy() < kMostlyBusy) return 0;
+  return analysis.busy() / workers;
+}
+
+std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stats, int processors) {
+  if (stats.state() == v1::PIPELINE_STATE_FINISHED) return "the stream has ended";
+  if (stats.state() == v1::PIPELINE_STATE_FAILED) return "the pipeline has failed";
+  if (analysis.bottleneck() == "consumer") {
+    if (stats.consumers().empty()) return "no consumer is attached, and the ring is full";
+    return absl::StrCat("consumer-bound: batches wait for the trainer ",
+                        Percent(analysis.blocked()),
+                        " of the time; more workers would change nothing");
+  }
+  if (analysis.bottleneck() == "reading") {
+    return absl::StrCat("reading-bound: workers wait for files or the order ",
+                        Percent(analysis.starved()),
+                        " of their time; more workers would change little");
+  }
+  const std::string share = absl::StrCat(
+      analysis.bottleneck(), "-bound: ",
+      Percent(*std::max_element(analysis.stage_busy().begin(), analysis.stage_busy().end())),
+      " of the workers' time");
+  if (analysis.one_more_worker() > 0)
+    return absl::StrCat(share, "; +1 worker ≈ +", Percent(analysis.one_more_worker()));
+  return absl::StrCat(share, "; all ", processors, " processors are in use");
+}
+
+}  // namespace
+
+v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
+  v1::Analysis analysis;
+  const double ns = static_cast<double>(to.at_ns - from.at_ns);
+  if (ns <= 0) return analysis;
+  const v1::PipelineStats& stats = to.stats;
+  const double seconds = ns / kNsPerSecond;
+  const int workers = std::max<int>(stats.workers(), 1);
+  analysis.set_seconds(seconds);
+  analysis.set_steps_per_s(Growth(from.stats.steps(), stats.steps()) / seconds);
+  analysis.set_rows_per_s(Growth(from.stats.rows(), stats.rows()) / seconds);
+  analysis.set_read_bytes_per_s(Growth(from.stats.bytes_read(), stats.bytes_read()) / seconds);
+
+  double busy = 0;
+  int busiest = -1;
+  for (int i = 0; i < stats.stages_size(); ++i) {
+    const uint64_t before = i < from.stats.stages_size() ? from.stats.stages(i).busy_ns() : 0;
+    const double share = std::min(1.0, Growth(before, stats.stages(i).busy_ns()) / ns / workers);
+    analysis.add_stage_busy(share);
+    if (busiest < 0 || share > analysis.stage_busy(busiest)) busiest = i;
+    busy += share;
+  }
+  busy = std::min(busy, 1.0);
+  // One worker waits for a slot on behalf of all.
+  const double full = std::min(1.0, Growth(from.stats.slot_wait_ns(), stats.slot_wait_ns()) / ns);
+  analysis.set_busy(busy);
+  analysis.set_blocked(std::min(full, 1 - busy));
+  analysis.set_starved(1 - busy - analysis.blocked());
+  if (full > kMostlyBlocked) {
+    analysis.set_bottleneck("consumer");
+  } else if (busiest < 0 || analysis.starved() > std::max(busy, 1 - kMostlyBusy)) {
+    analysis.set_bottleneck("reading");
+  } else {
+    analysis.set_bottleneck(stats.stages(busiest).name());
+  }
+  if (analysis.bottleneck() != "consumer" && analysis.bottleneck() != "reading")
+    analysis.set_one_more_worker(OneMoreWorker(analysis, workers, processors));
+  analysis.set_sentence(Sentence(analysis, stats, processors));
+  return analysis;
+}
+
+}  // namespace penstock

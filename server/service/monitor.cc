@@ -1,0 +1,98 @@
+#include "server/service/monitor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/monotonic_clock.h"
+
+namespace penstock {
+namespace {
+
+uint64_t LagOf(const v1::PipelineStats& stats, const v1::ConsumerStats& consumer) {
+  return stats.steps() > consumer.position() ? stats.steps() - consumer.position() : 0;
+}
+
+}  // namespace
+
+Monitor::Monitor(EventLoop& loop, const PipelineTable& table, int processors)
+    : loop_(loop), table_(table), processors_(processors) {
+  Arm();
+}
+
+Monitor::~Monitor() { loop_.CancelTimer(timer_); }
+
+void Monitor::Arm() {
+  timer_ = loop_.StartTimer(absl::Seconds(1) / kLooksPerSecond, [this] {
+    LookAtAll(MonotonicNs());
+    Arm();
+  });
+}
+
+void Monitor::LookAtAll(int64_t now_ns) {
+  std::vector<Look> looks;
+  for (const auto& pipeline : table_.List()) looks.push_back({now_ns, pipeline->Stats()});
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [name, known] : known_) known.current = false;
+  for (const Look& look : looks) Add(look, processors_, &known_[look.stats.name()]);
+  std::erase_if(known_, [](const auto& entry) { return !entry.second.current; });
+}
+
+void Monitor::Add(const Look& look, int processors, Known* known) {
+  // Another pipeline of the same name has begun anew.
+  if (!known->looks.empty() && look.stats.running_ns() < known->looks.back().stats.running_ns())
+    *known = Known();
+  known->current = true;
+  known->looks.push_back(look);
+  if (known->looks.size() > kLooksBack + 1) known->looks.pop_front();
+  if (++known->looks_taken % kLooksPerSecond == 1 && known->looks.size() > kLooksPerSecond) {
+    const Look& before = known->looks[known->looks.size() - 1 - kLooksPerSecond];
+    const v1::Analysis second = Analyse(before, look, processors);
+    known->seconds.push_back({second.rows_per_s(), second.read_bytes_per_s(), second.busy(),
+                              second.blocked(), second.starved()});
+    if (known->seconds.size() > kSecondsKept) known->seconds.pop_front();
+  }
+  std::map<uint32_t, ConsumerLooks> consumers;
+  for (const v1::ConsumerStats& consumer : look.stats.consumers()) {
+    ConsumerLooks& looks = consumers[consumer.id()];
+    looks = std::move(known->consumers[consumer.id()]);
+    looks.positions.push_back(consumer.position());
+    looks.empty.push_back(LagOf(look.stats, consumer) == 0);
+    if (looks.positions.size() > kLooksBack + 1) looks.positions.pop_front();
+    if (looks.empty.size() > kLooksBack) looks.empty.pop_front();
+  }
+  known->consumers = std::move(consumers);
+}
+
+v1::PipelineStats Monitor::Stats(const Pipeline& pipeline) const {
+  v1::PipelineStats stats = pipeline.Stats();
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = known_.find(stats.name());
+  const Known* known = found == known_.end() ? nullptr : &found->second;
+  if (known != nullptr && known->looks.size() > 1)
+    *stats.mutable_analysis() = Analyse(known->looks.front(), known->looks.back(), processors_);
+  for (v1::ConsumerStats& consumer : *stats.mutable_consumers()) {
+    consumer.set_lag(LagOf(stats, consumer));
+    if (known == nullptr || !known->consumers.contains(consumer.id())) continue;
+    const ConsumerLooks& looks = known->consumers.at(consumer.id());
+    if (looks.positions.size() > 1) {
+      const uint64_t first = looks.positions.front(), last = looks.positions.back();
+      consumer.set_steps_per_s(static_cast<double>(last > first ? last - first : 0) *
+                               kLooksPerSecond / static_cast<double>(looks.positions.size() - 1));
+    }
+    if (!looks.empty.empty()) {
+      consumer.set_empty(
+          static_cast<double>(std::count(looks.empty.begin(), looks.empty.end(), true)) /
+          static_cast<double>(looks.empty.size()));
+    }
+  }
+  return stats;
+}
+
+std::vector<SecondOfPipeline> Monitor::History(const std::string& pipeline) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = known_.find(pipeline);
+  if (found == known_.end()) return {};
+  return {found->second.seconds.begin(), found->second.seconds.end()};
+}
+
+}  // namespace penstock

@@ -1,0 +1,128 @@
+#include "server/service/status_json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
+#include "server/base/release.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+// As many as a page shows.
+constexpr int kPlaces = 50;
+
+// What looks like 3 digits is enough for a chart, and halves the answer.
+double Rounded(double value) {
+  if (value == 0) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(std::fabs(value))) - 2);
+  return std::round(value / unit) * unit;
+}
+
+json HistoryOf(const std::vector<SecondOfPipeline>& seconds) {
+  json history = {{"rows_per_s", json::array()},
+                  {"read_bytes_per_s", json::array()},
+                  {"busy", json::array()},
+                  {"blocked", json::array()},
+                  {"starved", json::array()}};
+  for (const SecondOfPipeline& second : seconds) {
+    history["rows_per_s"].push_back(Rounded(second.rows_per_s));
+    history["read_bytes_per_s"].push_back(Rounded(second.read_bytes_per_s));
+    history["busy"].push_back(Rounded(second.busy));
+    history["blocked"].push_back(Rounded(second.blocked));
+    history["starved"].push_back(Rounded(second.starved));
+  }
+  return history;
+}
+
+std::string StateName(v1::PipelineState state) {
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::PipelineState_Name(state), "PIPELINE_STATE_"));
+}
+
+json StatsOf(const v1::PipelineStats& stats) {
+  const v1::Analysis& analysis = stats.analysis();
+  json out = {{"name", stats.name()},
+              {"state", StateName(stats.state())},
+              {"error", stats.error().message()},
+              {"steps", stats.steps()},
+              {"rows", stats.rows()},
+              {"epoch", stats.epoch()},
+              {"records", stats.records()},
+              {"bytes_read", stats.bytes_read()},
+              {"workers", stats.workers()},
+              {"slots", stats.slots()},
+              {"ring_bytes", stats.ring_bytes()},
+              {"running_s", 1e-9 * static_cast<double>(stats.running_ns())},
+              {"steps_per_s", analysis.steps_per_s()},
+              {"rows_per_s", analysis.rows_per_s()},
+              {"read_bytes_per_s", analysis.read_bytes_per_s()},
+              {"busy", analysis.busy()},
+              {"blocked", analysis.blocked()},
+              {"starved", analysis.starved()},
+              {"bottleneck", analysis.bottleneck()},
+              {"sentence", analysis.sentence()},
+              {"stages", json::array()},
+              {"consumers", json::array()}};
+  for (int i = 0; i < stats.stages_size(); ++i) {
+    out["stages"].push_back(
+        {{"name", stats.stages(i).name()},
+         {"elements", stats.stages(i).elements()},
+         {"busy", i < analysis.stage_busy_size() ? analysis.stage_busy(i) : 0}});
+  }
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    out["consumers"].push_back({{"id", consumer.id()},
+                                {"group", consumer.group()},
+                                {"pid", consumer.pid()},
+                                {"position", consumer.position()},
+                                {"leases", consumer.leases()},
+                                {"lag", consumer.lag()},
+                                {"steps_per_s", consumer.steps_per_s()},
+                                {"empty", consumer.empty()}});
+  }
+  return out;
+}
+
+json BatchOf(const v1::Pipeline& pipeline) {
+  json batch = json::array();
+  for (const v1::TensorSignature& tensor : pipeline.element()) {
+    batch.push_back(
+        {{"name", tensor.name()},
+         {"type", absl::AsciiStrToLower(
+                      absl::StripPrefix(v1::DataType_Name(tensor.dtype()), "DATA_TYPE_"))},
+         {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}});
+  }
+  return batch;
+}
+
+json SkippedOf(const v1::ListSkippedResponse& skipped) {
+  json places = json::array();
+  for (const v1::SkippedPlace& place : skipped.places()) {
+    if (places.size() == kPlaces) break;
+    places.push_back({{"file", place.file()},
+                      {"offset", place.offset()},
+                      {"reason", place.reason()},
+                      {"epoch", place.epoch()}});
+  }
+  return {{"count", skipped.count()}, {"places", std::move(places)}};
+}
+
+}  // namespace
+
+std::string StatusJson(const PipelineTable& table, const Monitor& monitor) {
+  json pipelines = json::array();
+  for (const auto& pipeline : table.List()) {
+    pipelines.push_back({{"stats", StatsOf(monitor.Stats(*pipeline))},
+                         {"history", HistoryOf(monitor.History(pipeline->name()))},
+                         {"batch", BatchOf(pipeline->Describe())},
+                         {"skipped", SkippedOf(pipeline->Skipped())}});
+  }
+  const json status = {{"release", std::string(kRelease)}, {"pipelines", std::move(pipelines)}};
+  // Names of files may be in any encoding.
+  return status.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace penstock

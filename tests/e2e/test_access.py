@@ -1,0 +1,158 @@
+"""Who may do what: the daemon's rules for users and groups, with real ones (faults 45, 55)."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import Daemon, Penstock, program
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+_STRANGER = 54321
+_GROUP = 54322
+
+
+class Stranger(Penstock):
+    """The command line of another user."""
+
+    def __init__(self, folder, socket, uid=_STRANGER, gid=_STRANGER, groups=()):
+        super().__init__(folder, socket)
+        self.identity = ["setpriv", f"--reuid={uid}", f"--regid={gid}",
+                         f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"]
+
+    def command(self, *words):
+        return self.identity + super().command(*words)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder that others may enter, with the programs: tmp_path's parents are root's alone."""
+    folder = tmp_path.parents[1]
+    modes = {path: path.stat().st_mode for path in (tmp_path, *tmp_path.parents)
+             if path.stat().st_mode & 0o5 != 0o5}
+    for path in modes:
+        path.chmod(0o755)
+    yield tmp_path
+    for path, mode in modes.items():
+        path.chmod(mode & 0o7777)
+
+
+@pytest.fixture
+def serve(place, counter):
+    daemons = []
+
+    def start(text, pipelines=("eval-1", "train")):
+        config = place / "penstockd.textproto"
+        config.write_text(text)
+        daemon = Daemon(place / "run" / "penstock.sock", "--config", str(config))
+        daemons.append(daemon)
+        (place / "run").chmod(0o755)
+        os.chmod(daemon.socket, 0o666)
+        owner = Penstock(place, daemon.socket)
+        for name in pipelines:
+            assert owner("create", counter(name)).code == 0
+        return daemon
+
+    yield start
+    for daemon in daemons:
+        daemon.stop()
+
+
+def attach(stranger, pipeline):
+    """Takes a batch as a C++ consumer would; returns the error's text."""
+    code = ("import penstock, sys\n"
+            "try: next(iter(penstock.attach(sys.argv[1], socket=sys.argv[2])))\n"
+            "except Exception as error: print(type(error).__name__, error)")
+    done = subprocess.run([*stranger.identity, sys.executable, "-c", code, pipeline, stranger.socket],
+                          capture_output=True, text=True, timeout=60, env=dict(os.environ, HOME="/"))
+    return done.stdout + done.stderr
+
+
+def test_fault_45_a_stranger_is_refused(serve, place):
+    daemon = serve("")
+    stranger = Stranger(place, daemon.socket)
+    result = stranger("list")
+    assert result.code == 1
+    assert f"user {_STRANGER} is not in its allowed_uids" in result.err
+    for _ in range(30):
+        stranger("list")
+    daemon.stop()
+    log = daemon.process.stderr.read()
+    assert f"refused a connection of uid {_STRANGER}" in log
+    assert log.count("refused a connection") < 10
+
+
+def test_rights_by_user_group_and_pipeline(serve, place, counter):
+    daemon = serve(f"""
+        access_rule {{ uids: {_STRANGER} pipelines: "eval-*" rights: [RIGHT_READ, RIGHT_ATTACH] }}
+        access_rule {{ gids: {_GROUP} pipelines: "mine-*" rights: RIGHT_CONTROL }}
+    """)
+    stranger = Stranger(place, daemon.socket)
+    listed = stranger("list")
+    assert "eval-1" in listed.out and "train" not in listed.out
+    assert stranger("stats", "eval-1", "--interval", "0").code == 0
+    refused = stranger("stats", "train", "--interval", "0")
+    assert refused.code == 1
+    assert f'user {_STRANGER} may not see the pipeline "train"' in refused.err
+    refused = stranger("delete", "eval-1")
+    assert 'may not control the pipeline "eval-1"' in refused.err
+
+    member = Stranger(place, daemon.socket, uid=_STRANGER + 5, groups=[_GROUP])
+    spec = counter("data")
+    assert member("create", spec, "--name", "mine-1").code == 0
+    assert member("delete", "mine-1").code == 0
+    assert "may not control" in member("create", spec, "--name", "other").err
+    assert "may not control" in member("validate", spec, "--name", "other").err
+    assert "may not see" in member("stats", "eval-1", "--interval", "0").err
+
+
+def test_attaching_takes_a_right(serve, place):
+    pytest.importorskip("penstock")
+    daemon = serve(f'access_rule {{ uids: {_STRANGER} pipelines: "eval-*" rights: RIGHT_ATTACH }}')
+    stranger = Stranger(place, daemon.socket)
+    code = ("import penstock, sys\n"
+            "sys.path.append('.')\n")
+    if subprocess.run([*stranger.identity, sys.executable, "-c", "import penstock"], capture_output=True,
+                      env=dict(os.environ, HOME="/")).returncode != 0:
+        pytest.skip("the package is in a folder of root's alone")
+    assert attach(stranger, "eval-1") == ""
+    assert "may not attach to the pipeline" in attach(stranger, "train")
+
+
+def test_fault_55_data_roots(serve, place, counter):
+    (place / "data").mkdir()
+    config = place / "roots.textproto"
+    config.write_text(f'data_roots: "{place}/data"')
+    daemon = Daemon(place / "run" / "rooted.sock", "--config", str(config))
+    try:
+        penstock = Penstock(place, daemon.socket)
+        spec = counter("inside")
+        refused = penstock("validate", spec)
+        assert refused.code == 1
+        assert "PERMISSION_DENIED" in refused.err and "data_roots" in refused.err
+        shutil.copy(place / "inside.tfrecord", place / "data")
+        assert penstock("validate", spec, "--files", "data/*.tfrecord").code == 0
+        (place / "data" / "link.tfrecord").symlink_to("../inside.tfrecord")
+        refused = penstock("validate", spec, "--files", "data/link.tfrecord")
+        assert "symbolic link" in refused.err
+        refused = penstock("validate", spec, "--files", "data/../inside.tfrecord")
+        assert refused.code == 1
+    finally:
+        daemon.stop()
+
+
+def test_too_many_requests_are_refused(serve, place):
+    daemon = serve(f"""
+        access_rule {{ uids: {_STRANGER} rights: RIGHT_READ }}
+        connection_limits {{ max_requests_per_s: 3 }}
+    """, pipelines=())
+    stranger = Stranger(place, daemon.socket)
+    assert stranger("list").code == 0
+    running = [stranger.start("list") for _ in range(30)]
+    errors = [process.communicate(timeout=60)[1] for process in running]
+    assert any("asks too often" in error for error in errors)
+    # Another user has a budget of his own.
+    assert Penstock(place, daemon.socket)("list").code == 0

@@ -1,0 +1,40 @@
+"""The Debian package: installed, used by another project's build, and removed, in a clean root."""
+
+import subprocess
+
+from conftest import TREE, run
+
+COUNTER = """name: "counter" stage { range { stop: 1000 } } stage { batch { batch_size: 10 } }"""
+
+
+def test_install_use_remove(root):
+    root("dpkg -i /penstock.deb")
+    assert "penstock:x:" in root("getent passwd penstock")
+    assert "libpenstock.so.1 " in root("ldconfig -p")
+    assert root("systemd-analyze verify --man=no /usr/lib/systemd/system/penstockd.service 2>&1 || true").strip() == ""
+    root("penstockd --config /etc/penstock/penstockd.textproto --check-config")
+    root("pkg-config --libs --cflags penstock")
+
+    root.put(TREE / "examples" / "find_package", "/work/trainer")
+    root("cmake -S /work/trainer -B /work/build >/dev/null && cmake --build /work/build >/dev/null")
+    root("g++ -std=c++20 /work/trainer/trainer.cc $(pkg-config --cflags --libs penstock) -o /work/by_pkg_config")
+    (root.folder / "work" / "counter.textproto").write_text(COUNTER)
+    daemon = subprocess.Popen(["chroot", root.folder, "penstockd", "--socket", "/work/s"], stderr=subprocess.DEVNULL)
+    try:
+        root("until penstock --socket /work/s list >/dev/null 2>&1; do :; done; penstock --socket /work/s create /work/counter.textproto")
+        for trainer in ("/work/build/trainer", "/work/by_pkg_config"):
+            assert "rows" in root(f"PENSTOCK_SOCKET=/work/s {trainer} counter")
+        assert run("chroot", root.folder, "env", "PENSTOCK_SOCKET=/work/s", "/work/build/trainer", "none").returncode == 1
+    finally:
+        daemon.terminate()
+        daemon.wait(60)
+
+    root("echo '# mine' >> /etc/penstock/penstockd.textproto; dpkg -i /penstock.deb")
+    assert "# mine" in root("cat /etc/penstock/penstockd.textproto")
+    root("dpkg -r penstock")
+    assert not (root.folder / "usr/bin/penstockd").exists()
+    assert "# mine" in root("cat /etc/penstock/penstockd.textproto")
+    root("dpkg -P penstock")
+    left = [line for line in root("find / -xdev -name '*penstock*' -not -path '/work/*' -not -path '/proc/*'").split()
+            if line != "/penstock.deb" and "/var/lib/systemd" not in line]
+    assert left == []
