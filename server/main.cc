@@ -7,6 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "server/service/daemon.h"
 #include "server/service/daemon_config.h"
+#include "server/service/state_folder.h"
+#include "server/service/supervisor.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
@@ -20,6 +22,9 @@ struct Flags {
   std::string socket;
   std::string log_level;
   bool check_config = false;
+  bool supervise = false;
+  std::string state_directory;
+  double rejoin_seconds = 10;
   penstock::DaemonOptions options;
 };
 
@@ -45,6 +50,25 @@ void StartLogging(penstock::v1::LogLevel level) {
   spdlog::set_level(static_cast<spdlog::level::level_enum>(level));
 }
 
+void ChooseStateDirectory(const Flags& flags, penstock::DaemonOptions* options) {
+  if (flags.state_directory == "none") return;
+  options->state_is_required = !flags.state_directory.empty();
+  options->state_directory = flags.state_directory;
+  // A private daemon ends with its owner, and so do its pipelines.
+  if (flags.state_directory.empty() && options->owner_fd < 0) {
+    options->state_directory = penstock::DefaultStateFolder(options->config.socket());
+  }
+}
+
+int Run(const penstock::DaemonOptions& options) {
+  penstock::BlockStopSignals();
+  StartLogging(options.config.log_level());
+  const absl::Status status = penstock::RunDaemon(options);
+  if (status.ok()) return kDone;
+  std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
+  return kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,14 +85,22 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", flags.options.ready_fd,
                  "Write a byte to this descriptor when connections are accepted, then close it")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--state-dir", flags.state_directory,
+                 "The folder in which pipelines are kept, so that they come back after a crash; "
+                 "\"none\" keeps nothing. Default: below $PENSTOCK_STATE_DIR, $STATE_DIRECTORY, "
+                 "$XDG_STATE_HOME or ~/.local/state, one for each socket");
+  app.add_option("--rejoin-seconds", flags.rejoin_seconds,
+                 "How long consumers and ranks that were lost are waited for; default 10")
+      ->check(CLI::Range(0.0, 3600.0));
+  app.add_flag("--supervise", flags.supervise,
+               "Run the daemon in a child process, and start it again when it dies");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
 
-  penstock::BlockStopSignals();
-  absl::Status status = ReadConfig(flags, &flags.options.config);
+  const absl::Status status = ReadConfig(flags, &flags.options.config);
   if (!status.ok()) {
     std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
     return kBadConfig;
@@ -77,11 +109,8 @@ int main(int argc, char** argv) {
     std::printf("%s", flags.options.config.DebugString().c_str());
     return kDone;
   }
-  StartLogging(flags.options.config.log_level());
-  status = penstock::RunDaemon(flags.options);
-  if (!status.ok()) {
-    std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
-    return kFailed;
-  }
-  return kDone;
+  ChooseStateDirectory(flags, &flags.options);
+  flags.options.rejoin = absl::Seconds(flags.rejoin_seconds);
+  if (!flags.supervise) return Run(flags.options);
+  return penstock::Supervise([&flags] { return Run(flags.options); });
 }

@@ -16,11 +16,13 @@
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
 #include "server/service/listener.h"
+#include "server/service/pipeline_journal.h"
 #include "server/service/pipeline_table.h"
 #include "server/service/reception.h"
 #include "server/service/sessions.h"
 #include "server/service/socket_file.h"
 #include "server/service/spec_requests.h"
+#include "server/service/state_folder.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -98,8 +100,21 @@ absl::Status RunDaemon(const DaemonOptions& options) {
   absl::Status status = WatchForTheEnd(loop, signals.get(), options.owner_fd);
   if (!status.ok()) return status;
 
-  PipelineTable table(LocalFileSystem(), config.worker_defaults());
-  Sessions sessions(loop, table, limits.max_consumers());
+  std::unique_ptr<PipelineJournal> journal;
+  if (!options.state_directory.empty()) {
+    absl::StatusOr<std::unique_ptr<StateFolder>> folder =
+        StateFolder::Open(options.state_directory);
+    if (folder.ok()) {
+      journal = std::make_unique<PipelineJournal>(*std::move(folder));
+    } else if (options.state_is_required) {
+      return folder.status();
+    } else {
+      spdlog::warn("pipelines will not come back after a crash: {}", folder.status().ToString());
+    }
+  }
+  PipelineTable table(LocalFileSystem(), config.worker_defaults(), journal.get());
+  Sessions sessions(loop, table, limits.max_consumers(), journal.get(), options.rejoin);
+  for (const auto& pipeline : table.Restore()) sessions.Expect(pipeline);
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
       ControlServer::Create(loop, table, limits);
   if (!control.ok()) return control.status();

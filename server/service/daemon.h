@@ -6,7 +6,10 @@
 // Owns:     everything; all of it is gone when Run() returns.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "penstock/v1/server.pb.h"
 
 namespace penstock {
@@ -18,6 +21,12 @@ struct DaemonOptions {
   int owner_fd = -1;
   // Closed, after one byte was written to it, when the daemon accepts connections. -1: none.
   int ready_fd = -1;
+  // The folder in which it keeps what it has to know after a crash; "": it forgets.
+  std::string state_directory;
+  // Whether it is an error when that folder cannot be used; else it is a warning, and it forgets.
+  bool state_is_required = false;
+  // How long it waits for consumers and ranks that have been lost.
+  absl::Duration rejoin = absl::Seconds(10);
 };
 
 void BlockStopSignals();
