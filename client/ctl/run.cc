@@ -30,10 +30,15 @@ struct RunArguments {
   bool allow_changed_work = false;
 };
 
-absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
+absl::Status TakeBatches(const std::string& pipeline, const std::string& socket, bool is_private,
                          const RunArguments& arguments) {
   try {
-    Loader loader(pipeline, socket);
+    penstock_attach_options options = Loader::DefaultOptions();
+    options.pipeline = pipeline.c_str();
+    options.socket = socket.c_str();
+    // A private daemon has no successor.
+    if (is_private) options.reconnect_seconds = 0;
+    Loader loader(options);
     std::string cursor;
     for (uint64_t taken = 0; arguments.steps == 0 || taken < arguments.steps; ++taken) {
       const std::optional<Batch> batch = loader.Next();
@@ -101,7 +106,8 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   }
   const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
   if (!pipeline.ok()) return Report("run", pipeline.status());
-  const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);
+  const absl::Status status =
+      TakeBatches(pipeline->name(), daemon->socket(), daemon->is_private(), arguments);
   if (const auto skipped = daemon->Skipped(pipeline->name()); skipped.ok())
     PrintSkipped(*skipped, stderr);
   if (!daemon->is_private()) {
