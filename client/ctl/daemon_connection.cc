@@ -27,8 +27,11 @@ absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socke
   if (!status.ok()) {
     return absl::Status(static_cast<absl::StatusCode>(status.code), status.message);
   }
-  connection.stub_ =
-      v1::PipelineService::NewStub(grpc::CreateInsecureChannelFromFd("penstockd", fd));
+  // A row that is shown has its values in the answer.
+  grpc::ChannelArguments options;
+  options.SetMaxReceiveMessageSize(-1);
+  connection.stub_ = v1::PipelineService::NewStub(
+      grpc::CreateCustomInsecureChannelFromFd("penstockd", fd, options));
   return connection;
 }
 
@@ -111,6 +114,14 @@ absl::StatusOr<v1::ListSkippedResponse> DaemonConnection::Skipped(const std::str
   v1::ListSkippedResponse response;
   request.set_name(name);
   const absl::Status status = FromGrpc(stub_->ListSkipped(&context, request, &response));
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::ShowRowResponse> DaemonConnection::ShowRow(const v1::ShowRowRequest& request) {
+  grpc::ClientContext context;
+  v1::ShowRowResponse response;
+  const absl::Status status = FromGrpc(stub_->ShowRow(&context, request, &response));
   if (!status.ok()) return status;
   return response;
 }

@@ -22,7 +22,7 @@ namespace penstock::expr {
 // What all draws of one call have in common.
 struct DrawSource {
   uint64_t key = 0;
-  std::string call;  // "stage "map", random_crop at column 5"
+  std::string call;  // "map, image, column 9: random_crop"
 };
 
 class Draws {

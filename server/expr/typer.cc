@@ -63,6 +63,7 @@ absl::Status Typer::AddLet(std::string_view text) {
   if (constants_.contains(assignment->name)) {
     return ErrorAt(1, absl::StrCat("\"", assignment->name, "\" is the name of a constant"));
   }
+  assigned_ = assignment->name;
   auto value = Type(*assignment->value);
   if (!value.ok()) return value.status();
   lets_[assignment->name] = std::move(*value);
@@ -72,6 +73,7 @@ absl::Status Typer::AddLet(std::string_view text) {
 absl::StatusOr<NamedValue> Typer::Output(std::string_view text) {
   auto assignment = ParseAssignment(text);
   if (!assignment.ok()) return assignment.status();
+  assigned_ = assignment->name;
   auto value = Type(*assignment->value);
   if (!value.ok()) return value.status();
   if (value->node == nullptr) {
@@ -328,8 +330,8 @@ Argument Typer::ToArgument(const std::optional<Value>& value) {
 DrawSource Typer::MakeDrawSource(const Syntax& syntax, const RowFunction& function,
                                  const Argument& seed, std::string* key) {
   DrawSource source;
-  source.call =
-      absl::StrCat("stage \"", stage_, "\", ", Text(function.name), " at column ", syntax.column);
+  source.call = absl::StrCat(stage_, ", ", assigned_, ", column ", syntax.column, ": ",
+                             Text(function.name));
   const auto* const given = seed.literal == nullptr ? nullptr : std::get_if<int64_t>(seed.literal);
   if (given != nullptr) {
     source.key =

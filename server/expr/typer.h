@@ -76,6 +76,7 @@ class Typer {
   const std::string stage_;
   const bool batched_;
   int calls_without_seed_ = 0;
+  std::string assigned_;  // the name that the expression being typed is given
   std::map<std::string, Value, std::less<>> constants_;
   std::map<std::string, Value, std::less<>> lets_;
   std::map<std::string, bool, std::less<>> outputs_;
