@@ -64,6 +64,10 @@ struct WorkNode {
   uint32_t LowestFile() const;
   // The kLoad node of the source that a file belongs to; null when there is none.
   const WorkNode* SourceOf(uint32_t file) const;
+  // kBranch: which input an element belongs to.
+  size_t BranchOf(const RecordRef* element) const;
+  // The path of an element (server/base/row_identity.h), of its references.
+  uint64_t PathOf(const RecordRef* element) const;
   // Counts references from `by` on, behind those of other inputs.
   void MoveReferences(uint32_t by);
 

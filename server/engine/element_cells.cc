@@ -18,6 +18,7 @@ size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 }  // namespace
 
 ElementCells::ElementCells(Signature signature) : signature_(std::move(signature)) {
+  fixed_bytes_ = kAlignment;  // the path
   for (const Feature& feature : signature_) {
     Place place;
     place.offset = fixed_bytes_;
@@ -36,7 +37,7 @@ ElementCells::ElementCells(Signature signature) : signature_(std::move(signature
 }
 
 absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellCache& cells,
-                                RecordRef* reference) const {
+                                RecordRef* reference, uint64_t path) const {
   uint64_t bytes = fixed_bytes_;
   for (size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i].fixed) bytes += Aligned(columns[i].row_size(row));
@@ -46,6 +47,7 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
         absl::StrCat("an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
   }
   uint8_t* const cell = cells.Take(static_cast<uint32_t>(bytes));
+  std::memcpy(cell, &path, sizeof(path));
   uint64_t end = fixed_bytes_;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
@@ -67,6 +69,12 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
   reference->in_map = 0;
   reference->length = static_cast<uint32_t>(bytes);
   return absl::OkStatus();
+}
+
+uint64_t ElementCells::Path(const RecordRef& reference) const {
+  uint64_t path;
+  std::memcpy(&path, reference.data, sizeof(path));
+  return path == 0 ? Loader::Path(reference) : MixPath(path, reference.epoch);
 }
 
 RowStatus ElementCells::Load(RowReferences rows, FileTable&, absl::Span<Column> out,

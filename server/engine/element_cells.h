@@ -1,6 +1,6 @@
 // Elements that a segment hands over: the values of all features of one element in a cell of the record store.
 //
-// A cell is the fixed features, each at a place of its own; for every other one where its bytes lie and the sizes of its axes; and
+// A cell is the element's path; the fixed features, each at a place of its own; for every other one where its bytes lie and the sizes of its axes; and
 // those bytes.
 //
 // Threads:  constant after construction; safe from any thread.
@@ -19,13 +19,15 @@ class ElementCells final : public Loader {
  public:
   explicit ElementCells(Signature signature);
 
-  // Puts row `row` of the columns into a cell and points `reference` at it (data, length). ResourceExhausted when it is too large.
+  // Puts row `row` of the columns into a cell and points `reference` at it (data, length). `path` is the new element's; 0: that of
+  // the place which the reference names. ResourceExhausted when it is too large.
   absl::Status Pack(absl::Span<const Column> columns, int row, CellCache& cells,
-                    RecordRef* reference) const;
+                    RecordRef* reference, uint64_t path = 0) const;
 
   const Signature& output() const override { return signature_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override;
+  uint64_t Path(const RecordRef& reference) const override;
 
  private:
   struct Place {

@@ -7,9 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
 #include "server/engine/batch_program.h"
+#include "server/engine/drawn_seed.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/plan.h"
 #include "server/engine/segment_op.h"
+#include "server/expr/seeds.h"
 
 namespace penstock {
 namespace {
@@ -51,6 +53,31 @@ void VisitStages(Message& message, const Visit& visit) {
       } else {
         enter(*message.GetReflection()->MutableMessage(&message, field));
       }
+    }
+  }
+}
+
+// Random functions without a seed get one, in every expression of an op: the texts beside its `let`.
+void GiveSeeds(google::protobuf::Message* op) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Descriptor& type = *op->GetDescriptor();
+  if (type.FindFieldByName("let") == nullptr) return;
+  const google::protobuf::Reflection& reflection = *op->GetReflection();
+  // Short ones, since they stand in a text that people read; a stage has but few.
+  const auto draw = [] { return DrawSeed() & INT32_MAX; };
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* const field = type.field(i);
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) continue;
+    if (!field->is_repeated()) {
+      const std::string text = reflection.GetString(*op, field);
+      const std::string seeded = expr::WithSeeds(text, draw);
+      if (seeded != text) reflection.SetString(op, field, seeded);
+      continue;
+    }
+    for (int j = 0; j < reflection.FieldSize(*op, field); ++j) {
+      const std::string text = reflection.GetRepeatedString(*op, field, j);
+      const std::string seeded = expr::WithSeeds(text, draw);
+      if (seeded != text) reflection.SetRepeatedString(op, field, j, seeded);
     }
   }
 }
@@ -411,6 +438,7 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
                              is_first ? "the first stage must be a source such as tfrecord"
                                       : "a source can only be the first stage"));
   }
+  GiveSeeds(stage->GetReflection()->MutableMessage(stage, field));
   // The op may change its own message (to fill in a drawn seed): give it a copy to read.
   std::unique_ptr<google::protobuf::Message> options(
       stage->GetReflection()->GetMessage(*stage, field).New());

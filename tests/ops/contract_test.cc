@@ -125,6 +125,20 @@ const char* const kPipelines[] = {
     "} |) } "
     "| shuffle { buffer_size: 30 seed: 1 } | repeat { count: 2 } | batch { batch_size: 16 }",
     "concatenate { (| $LINES |) (| $SHARDS |) } | enumerate {} | batch { batch_size: 16 }",
+    // Random functions.
+    "$BIG | $PARSE | map { out: 'u = random_uniform([3], seed=1)' out: 'n = n' } | shuffle { "
+    "buffer_size: 700 seed: 5 } | repeat { count: 2 } | batch { batch_size: 300 }",
+    "$WIDE | shuffle { global: true seed: 5 } | $PARSE | map { out: 'u = random_normal(seed=1)' } "
+    "| repeat { count: 2 } | batch { batch_size: 1000 }",
+    "$LATE | $PARSE | batch { batch_size: 4 } | map { out: 'u = random_uniform([3], seed=1)' out: "
+    "'n = n' } | repeat { count: 2 }",
+    "$GZIP | $PARSE | filter { predicate: 'random_uniform(seed=2) < 0.5' } | map { out: 'u = "
+    "random_uniform([3], seed=1)' out: 'n = n' } | repeat { count: 3 } | batch { batch_size: 9 }",
+    "$LISTS | map { out: 'n = n' } | batch { batch_size: 7 } | unbatch {} | map { out: 'u = n + "
+    "random_uniform(seed=1)' } | shuffle { buffer_size: 9 seed: 2 } | batch { batch_size: 5 }",
+    "zip { (| $SHARDS | $PARSE | map { out: 'u = random_uniform(seed=1)' } |) (| $NPY | repeat {} "
+    "|) } | map { out: 'r = feature(\"0/u\") + random_uniform(seed=2)' } | repeat { count: 2 } | "
+    "batch { batch_size: 16 }",
     // Places that are sought.
     "$WIDE | $PARSE | skip { count: 5000 } | batch { batch_size: 400 } | repeat { count: 2 }",
     "$WIDE | $PARSE | shuffle { buffer_size: 50 seed: 3 } | batch { batch_size: 700 } | repeat { "
