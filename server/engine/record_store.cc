@@ -42,10 +42,24 @@ uint8_t* RecordStore::TakeLarge(uint32_t length) {
   return record;
 }
 
+void RecordStore::Share(absl::Span<const RecordRef> records) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const RecordRef& record : records) {
+    if (record.data != nullptr) ++shared_[record.data];
+  }
+}
+
 void RecordStore::Release(absl::Span<const RecordRef> records) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const RecordRef& record : records) {
     if (record.data == nullptr) continue;
+    if (!shared_.empty()) {
+      const auto shared = shared_.find(record.data);
+      if (shared != shared_.end()) {
+        if (--shared->second == 0) shared_.erase(shared);
+        continue;
+      }
+    }
     if (record.length > kLateRecordBytes) {
       large_.erase(record.data);
     } else {

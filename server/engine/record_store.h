@@ -49,6 +49,9 @@ class RecordStore {
   // Memory for one record above kLateRecordBytes.
   uint8_t* TakeLarge(uint32_t length);
 
+  // The records have one owner more: they stay until Release() has been called once for each.
+  void Share(absl::Span<const RecordRef> records);
+
   // The records are no longer needed.
   void Release(absl::Span<const RecordRef> records);
 
@@ -70,6 +73,7 @@ class RecordStore {
   std::vector<SizeClass> classes_;                         // under mutex_
   std::vector<MemoryBlock> slabs_;                         // under mutex_
   std::unordered_map<const uint8_t*, MemoryBlock> large_;  // under mutex_
+  std::unordered_map<const uint8_t*, uint64_t> shared_;    // under mutex_: further owners, at least 1
 };
 
 // One reader's stock of cells.

@@ -44,12 +44,12 @@ Json ToJson(const Plan& plan, const Batch& batch, const std::string& folder) {
   return {{"rows", batch.info.rows}, {"tensors", tensors}};
 }
 
-TEST_CASE("Sources and order ops make the elements that tf.data makes") {
-  const Json document = Json::parse(testing::ReadGolden("order.json"));
+void CheckGoldens(const std::string& file, size_t cases_min) {
+  const Json document = Json::parse(testing::ReadGolden(file));
   ScratchFolder folder;
   for (const auto& [name, digits] : document["files"].items())
     WriteInFolder(folder / name, FromHex(digits.get<std::string>()));
-  REQUIRE(document["cases"].size() > 300);
+  REQUIRE(document["cases"].size() >= cases_min);
   for (const Json& golden : document["cases"]) {
     const std::string spec = absl::StrReplaceAll(golden["spec"].get<std::string>(),
                                                  {{"FOLDER/", absl::StrCat(folder.path(), "/")}});
@@ -74,6 +74,15 @@ TEST_CASE("Sources and order ops make the elements that tf.data makes") {
     for (const Batch& batch : result.batches) steps.push_back(ToJson(**plan, batch, folder.path()));
     CHECK(steps.dump() == golden["steps"].dump());
   }
+}
+
+TEST_CASE("Sources and order ops make the elements that tf.data makes") {
+  CheckGoldens("order.json", 300);
+}
+
+// tests/golden/make_grouping_goldens.py
+TEST_CASE("Ops that choose among datasets and gather elements make the elements that tf.data makes") {
+  CheckGoldens("grouping.json", 200);
 }
 
 }  // namespace
