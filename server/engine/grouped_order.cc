@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/engine/element_cells.h"
+#include "server/engine/replayed_order.h"
 #include "server/engine/window_dataset.h"
 
 namespace penstock {
@@ -100,70 +101,22 @@ class Groups {
   absl::Status status_;
 };
 
-// What both kinds have in common. `Derived` has Pulled Take(uint64_t count, RecordList& out, uint64_t* taken).
-class GroupedOrderOp : public OrderOp {
+// What both kinds have in common.
+class GroupedOrder : public ReplayedOrder {
  public:
-  GroupedOrderOp(FrontContext& context, Grouping grouping, std::unique_ptr<OrderOp> input)
-      : context_(context), groups_(context, std::move(grouping), std::move(input)) {}
-
-  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) final {
-    if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
-    const uint64_t before = *pulled;
-    const Pulled result = Take(count, out, pulled);
-    taken_ += *pulled - before;
-    return result;
-  }
-  Pulled Skip(uint64_t count, uint64_t* skipped) final {
-    return SkipByPulling(*this, context_, count, skipped);
-  }
-  void Restart(uint64_t epoch) override {
-    groups_.Restart(epoch);
-    epoch_ = epoch;
-    taken_ = resume_at_ = 0;
-  }
-  void Save(Position& position) const final {
-    position.Add(epoch_);
-    position.Add(taken_ + resume_at_);
-  }
-  absl::Status Restore(Position& position) final {
-    Restart(position.Take());
-    resume_at_ = position.Take();
-    return absl::OkStatus();
-  }
+  GroupedOrder(FrontContext& context, Grouping grouping, std::unique_ptr<OrderOp> input)
+      : ReplayedOrder(context), groups_(context, std::move(grouping), std::move(input)) {}
   std::optional<uint64_t> Count() final { return std::nullopt; }
 
  protected:
-  virtual Pulled Take(uint64_t count, RecordList& out, uint64_t* taken) = 0;
+  void Begin(uint64_t epoch) override { groups_.Restart(epoch); }
 
-  FrontContext& context_;
   Groups groups_;
-  uint64_t epoch_ = 0;
-
- private:
-  Pulled GoToPosition() {
-    while (resume_at_ > 0) {
-      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
-      uint64_t taken = 0;
-      dropped_.clear();
-      const Pulled result = Take(std::min(resume_at_, kPulledAtOnce), dropped_, &taken);
-      context_.store.Release(dropped_);
-      resume_at_ -= taken;
-      taken_ += taken;
-      // A stream that is shorter than the cursor said would be one of other files.
-      if (result == Pulled::kEnd) resume_at_ = 0;
-      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
-    }
-    return Pulled::kSome;
-  }
-
-  uint64_t taken_ = 0;      // in this pass
-  uint64_t resume_at_ = 0;  // elements to leave out before the next one
-  RecordList dropped_;
 };
 
-class BatchesOp final : public GroupedOrderOp {
+class BatchesOp final : public GroupedOrder {
  public:
-  using GroupedOrderOp::GroupedOrderOp;
+  using GroupedOrder::GroupedOrder;
   uint32_t width() const override { return groups_.width(); }
   absl::Status status() const override { return groups_.status(); }
 
@@ -178,18 +131,13 @@ class BatchesOp final : public GroupedOrderOp {
   }
 };
 
-class DatasetsOp final : public GroupedOrderOp {
+class DatasetsOp final : public GroupedOrder {
  public:
   DatasetsOp(FrontContext& context, const OrderNode& nested, Grouping grouping,
              std::unique_ptr<OrderOp> input)
-      : GroupedOrderOp(context, std::move(grouping), std::move(input)),
+      : GroupedOrder(context, std::move(grouping), std::move(input)),
         dataset_(context, nested) {}
 
-  void Restart(uint64_t epoch) override {
-    dataset_.Close();
-    window_ = 0;
-    GroupedOrderOp::Restart(epoch);
-  }
   uint32_t width() const override { return dataset_.width(); }
   absl::Status status() const override {
     return groups_.status().ok() ? dataset_.status() : groups_.status();
@@ -201,13 +149,19 @@ class DatasetsOp final : public GroupedOrderOp {
       if (!dataset_.is_open()) {
         RecordList window;
         if (const Pulled result = groups_.Next(&window); result != Pulled::kSome) return result;
-        dataset_.Open(std::move(window), epoch_, window_++);
+        dataset_.Open(std::move(window), epoch(), window_++);
       }
       const Pulled result = dataset_.Pull(count, out, taken);
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       if (result == Pulled::kEnd) dataset_.Close();
     }
     return Pulled::kSome;
+  }
+
+  void Begin(uint64_t epoch) override {
+    dataset_.Close();
+    window_ = 0;
+    GroupedOrder::Begin(epoch);
   }
 
  private:

@@ -10,11 +10,9 @@ namespace {
 
 class KeyOp final : public WorkOp {
  public:
-  KeyOp(const Signature& signature, std::unique_ptr<expr::Program> program,
-        std::unique_ptr<WorkOp> then)
-      : output_(program->output()), program_(std::move(program)), then_(std::move(then)) {
-    output_.insert(output_.end(), signature.begin(), signature.end());
-  }
+  // `output` has the number in front.
+  KeyOp(Signature output, std::unique_ptr<expr::Program> program, std::unique_ptr<WorkOp> then)
+      : output_(std::move(output)), program_(std::move(program)), then_(std::move(then)) {}
 
   const Signature& output() const override { return output_; }
 
@@ -33,7 +31,7 @@ class KeyOp final : public WorkOp {
   std::string Describe() const override { return program_->DebugString(); }
 
  private:
-  Signature output_;
+  const Signature output_;
   const std::unique_ptr<expr::Program> program_;
   const std::unique_ptr<WorkOp> then_;
 };
@@ -66,8 +64,28 @@ absl::Status AddKey(const expr::MapSource& source, const std::string& field,
   absl::StatusOr<std::unique_ptr<expr::Program>> program =
       CompileInteger(plan.signature(), source, field, expression);
   if (!program.ok()) return program.status();
-  plan.EndSegmentWith(std::make_unique<KeyOp>(plan.signature(), *std::move(program), std::move(then)),
-                      /*hidden=*/1);
+  Signature output = (*program)->output();
+  output.insert(output.end(), plan.signature().begin(), plan.signature().end());
+  plan.EndSegmentWith(
+      std::make_unique<KeyOp>(std::move(output), *std::move(program), std::move(then)),
+      /*hidden=*/1);
+  return absl::OkStatus();
+}
+
+absl::Status AddKeyAsPair(const expr::MapSource& source, const std::string& field,
+                          const std::string& expression, PlanBuilder& plan) {
+  absl::StatusOr<std::unique_ptr<expr::Program>> program =
+      CompileInteger(plan.signature(), source, field, expression);
+  if (!program.ok()) return program.status();
+  Signature pair = {{"0", {DType::kInt64, {}}}};
+  const bool lone = plan.structure() == "null";
+  for (const Feature& feature : plan.signature())
+    pair.push_back({lone ? "1" : absl::StrCat("1/", feature.name), feature.type});
+  std::string structure = absl::StrCat("[null,", plan.structure(), "]");
+  plan.EndSegmentWith(
+      std::make_unique<KeyOp>(std::move(pair), *std::move(program), /*then=*/nullptr),
+      /*hidden=*/0);
+  plan.SetStructure(std::move(structure));
   return absl::OkStatus();
 }
 

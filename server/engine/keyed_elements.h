@@ -20,6 +20,10 @@ absl::Status AddKey(const expr::MapSource& source, const std::string& field,
                     const std::string& expression, PlanBuilder& plan,
                     std::unique_ptr<WorkOp> then = nullptr);
 
+// The same where the number is no secret: elements become tuples of it and themselves.
+absl::Status AddKeyAsPair(const expr::MapSource& source, const std::string& field,
+                          const std::string& expression, PlanBuilder& plan);
+
 // An expression that is an integer without axes, as an int64 feature `field`.
 absl::StatusOr<std::unique_ptr<expr::Program>> CompileInteger(const Signature& signature,
                                                               expr::MapSource source,

@@ -253,14 +253,27 @@ absl::Status PlanBuilder::EndBatches() {
   return absl::OkStatus();
 }
 
+const ElementCells* PlanBuilder::BeginInFront(Signature signature, std::string structure,
+                                              const WorkNode** input) {
+  MarkOrder(*dataset_.work);
+  *input = dataset_.work.get();
+  return BeginInCells(stage_, std::move(signature), std::move(structure), /*hidden=*/0);
+}
+
 // The dataset becomes that of the elements which a segment hands over.
 void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
                              std::string structure, size_t hidden) {
-  auto cells = std::make_unique<ElementCells>(std::move(signature), hidden);
-  segment->cells = dataset_.cells = cells.get();
   segment->work = dataset_.work.get();
+  segment->cells =
+      BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden);
+}
+
+const ElementCells* PlanBuilder::BeginInCells(int stage, Signature signature,
+                                              std::string structure, size_t hidden) {
+  auto cells = std::make_unique<ElementCells>(std::move(signature), hidden);
+  dataset_.cells = cells.get();
   auto work = std::make_unique<WorkNode>();
-  work->stages = {segment->stage};
+  work->stages = {stage};
   work->output = cells->output();
   work->loader = std::move(cells);
   work->first_file = dataset_.work->LowestFile();
@@ -271,6 +284,7 @@ void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature 
   dataset_.width = 1;
   dataset_.indexed.reset();
   dataset_.paths.reset();
+  return dataset_.cells;
 }
 
 // Where values decide the order, what computes them belongs to it.

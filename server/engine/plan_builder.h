@@ -81,6 +81,10 @@ class PlanBuilder {
   bool is_computed() const { return dataset_.work->kind != WorkNode::Kind::kLoad; }
   // How the features that stand so far make up an element, where a source's own notion is another one.
   void SetStructure(std::string structure) { dataset_.structure = std::move(structure); }
+  // The elements are others from here on, which an order op that is added next makes in the front, one for each of `input` that it sees or
+  // fewer: in those cells, which live as long as the plan. `input` becomes the work that computes what it sees.
+  const ElementCells* BeginInFront(Signature signature, std::string structure,
+                                   const WorkNode** input);
   // The elements of the batches that stood so far.
   void ClearBatch() { dataset_.batch_rows.reset(); }
   // Batches become elements like any others, with the batch axis in their features' shapes: for ops that treat each as a whole.
@@ -142,6 +146,8 @@ class PlanBuilder {
   void MarkOrder(const WorkNode& node);
   void BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
                   std::string structure, size_t hidden = 0);
+  const ElementCells* BeginInCells(int stage, Signature signature, std::string structure,
+                                   size_t hidden);
   absl::Status Build();
   // The nested stages of input number `i` of the stage's op, from its own message: nested ops fill in seeds.
   absl::StatusOr<Dataset> BuildInput(int i);

@@ -46,6 +46,9 @@ class RecordStore {
   // Adds `count` cells to `cells`.
   void Take(size_t size_class, size_t count, std::vector<uint8_t*>* cells);
 
+  // Cells that nothing was put into.
+  void GiveBack(size_t size_class, absl::Span<uint8_t* const> cells);
+
   // Memory for one record above kLateRecordBytes.
   uint8_t* TakeLarge(uint32_t length);
 
@@ -91,6 +94,9 @@ class CellCache {
 
   // A copy of the record in a cell of its own. At least 63 bytes behind `data` must be readable.
   const uint8_t* Keep(const uint8_t* data, uint32_t length);
+
+  // Gives all cells in stock back to the store.
+  void Drain();
 
   // Cells in stock.
   uint64_t size() const {

@@ -1,6 +1,7 @@
 // tf.data's elements for sources and order ops, and for chains of them (tests/golden/make_order_goldens.py).
 #include <nlohmann/json.hpp>
 
+#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/match.h"
@@ -30,13 +31,19 @@ Json ToJson(const Plan& plan, const Batch& batch, const std::string& folder) {
   for (size_t i = 0; i < plan.tensors().size(); ++i) {
     Json& values = tensors[plan.tensors()[i].name] = Json::array();
     const DType dtype = plan.tensors()[i].type.dtype;
+    // The values of all rows, or the offsets of all strings.
+    const std::string& bytes = batch.parts[i][0];
+    std::vector<int64_t> numbers(bytes.size() / sizeof(int64_t));
+    std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(int64_t));
     if (dtype == DType::kString) {
-      for (const std::string& value : batch.Strings(i))
+      for (size_t s = 0; s + 1 < numbers.size(); ++s) {
+        const std::string value =
+            batch.parts[i][1].substr(numbers[s], numbers[s + 1] - numbers[s]);
         values.push_back(ToHex(std::string(absl::StripPrefix(value, folder + "/"))));
+      }
     } else if (dtype == DType::kInt64) {
-      for (const int64_t value : batch.As<int64_t>(i)) values.push_back(value);
+      for (const int64_t value : numbers) values.push_back(value);
     } else {
-      const std::string& bytes = batch.tensors[i];
       for (size_t at = 0; at < bytes.size(); at += DTypeSize(dtype))
         values.push_back(ToHex(std::string_view(bytes).substr(at, DTypeSize(dtype))));
     }
