@@ -32,6 +32,9 @@ std::string Quote(const std::string& text) {
 
 }  // namespace
 
+OrderNode::OrderNode() = default;
+OrderNode::~OrderNode() = default;
+
 uint32_t WorkNode::FirstFile() const {
   if (kind == Kind::kLoad) return first_file;
   if (kind != Kind::kBranch) return inputs.front()->FirstFile();

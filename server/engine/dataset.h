@@ -24,14 +24,19 @@ enum class CursorClass {
   kReplayData,   // the same, and values decide that order: they are computed again
 };
 
+struct WorkNode;
+
 // One order op and what feeds it.
 struct OrderNode {
+  OrderNode();
+  ~OrderNode();
   int stage = 0;
   CursorClass cursor_class = CursorClass::kSeek;
   bool decided_by_values = false;  // a segment ends here
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
   std::unique_ptr<OrderNode> nested;  // of the dataset that is made of each element of the input
+  std::unique_ptr<WorkNode> values;  // what computes the elements that this op itself looks at, and nobody else
 };
 
 // How the columns of a block of rows come from its references: a tree whose leaves are sources.
@@ -80,6 +85,8 @@ struct IndexedFiles {
   OnDamage on_damage = OnDamage::kFail;
 };
 
+class ElementCells;
+
 struct Dataset {
   std::unique_ptr<OrderNode> order;
   std::unique_ptr<WorkNode> work;
@@ -93,6 +100,8 @@ struct Dataset {
   std::optional<IndexedFiles> indexed;
   // Set where every element is the path of one of these files.
   std::optional<FileRange> paths;
+  // Set where the elements are those of a segment, and nothing has been computed of them yet.
+  const ElementCells* cells = nullptr;
 };
 
 // Rows of `row_bytes` bytes that one task computes: a power of two.

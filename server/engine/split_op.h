@@ -27,6 +27,8 @@ class SplitOp {
 
   // As WorkOp::draws().
   virtual bool draws() const { return false; }
+  // Whether every element makes one, whatever its values.
+  virtual bool one_to_one() const { return false; }
 
   // Sets split->counts[r] for every row; `out` receives a column for each feature, of all new elements in their order. Columns may be
   // views of `in` or memory of `arena`. A row that fails is the lowest of its kind.
