@@ -5,73 +5,18 @@
 // Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}, measured from the first batch on.
 #include <sys/resource.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <mutex>
 #include <string>
 #include <thread>
 
-#include "google/protobuf/text_format.h"
-#include "penstock/v1/pipeline.pb.h"
+#include "bench/free_slots.h"
 #include "server/base/file.h"
-#include "server/base/memory_block.h"
 #include "server/base/tick_clock.h"
 #include "server/engine/executor.h"
 
 namespace penstock::bench {
 namespace {
-
-[[noreturn]] void Die(const std::string& message) {
-  std::fprintf(stderr, "bench_engine_alone: %s\n", message.c_str());
-  std::exit(1);
-}
-
-// Slots that no consumer looks at, taken by turns.
-class FreeSlots final : public BatchSink {
- public:
-  FreeSlots(const Plan& plan, int slots) : slots_(slots) {
-    constexpr size_t kSpare = 64;
-    for (const BatchTensor& tensor : plan.tensors()) {
-      offsets_.push_back(stride_);
-      stride_ += (NumBytes(tensor.type).value() + kSpare + 63) / 64 * 64;
-    }
-    memory_ = AllocateMemoryBlock(stride_ * slots);
-  }
-
-  bool TryClaim(ClaimedSlot* slot) override {
-    if (claimed_ - published_.load() == static_cast<uint64_t>(slots_)) return false;
-    slot->slot = static_cast<int>(claimed_++ % slots_);
-    slot->tensors.clear();
-    for (const size_t offset : offsets_)
-      slot->tensors.push_back(memory_.get() + slot->slot * stride_ + offset);
-    return true;
-  }
-  void Publish(const ClaimedSlot&, const StepInfo& info) override {
-    rows_.fetch_add(info.rows);
-    published_.fetch_add(1);
-  }
-  void Finish(const absl::Status& status) override {
-    if (!status.ok()) Die(status.ToString());
-    Die("the stream ended: the spec must repeat without end");
-  }
-  void WaitForSlot(absl::Duration) override {}
-  void Interrupt() override {}
-
-  uint64_t rows() const { return rows_.load(); }
-
- private:
-  const int slots_;
-  size_t stride_ = 0;
-  std::vector<size_t> offsets_;
-  MemoryBlock memory_;
-  uint64_t claimed_ = 0;
-  std::atomic<uint64_t> published_{0};
-  std::atomic<uint64_t> rows_{0};
-};
 
 double CpuSeconds() {
   rusage usage;
@@ -101,16 +46,7 @@ int Main(int argc, char** argv) {
       Die("unknown flag " + name);
     }
   }
-  std::ifstream file(spec_file);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  v1::PipelineSpec spec;
-  if (text.empty() || !google::protobuf::TextFormat::ParseFromString(text, &spec))
-    Die("--spec: no spec in " + spec_file);
-  if (!files.empty()) {
-    v1::Tfrecord& source = *spec.mutable_stage(0)->mutable_tfrecord();
-    source.clear_files();
-    source.add_files(files);
-  }
+  const v1::PipelineSpec spec = ReadSpec(spec_file, files);
   absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, LocalFileSystem());
   if (!plan.ok()) Die(plan.status().ToString());
   FreeSlots sink(**plan, slots);

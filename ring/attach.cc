@@ -105,13 +105,54 @@ Status Connect(const std::string& path, uint64_t deadline_ns, Descriptor* out) {
   return {};
 }
 
-// Reads one reply and the descriptors that come with its first byte.
-Status ReadReply(int socket, const std::string& path, uint64_t deadline_ns, AttachReply* reply,
-                 Descriptor* descriptors) {
+Status NotPenstockd(const std::string& path) {
+  return {Code::kFailedPrecondition,
+          path + " is no penstockd: it answers another protocol; give the right socket"};
+}
+
+Status ClosedWithoutAnswer(const std::string& path) {
+  return {Code::kUnavailable, "penstockd at " + path +
+                                  " closed the connection without an answer; is it a "
+                                  "penstockd, and of this release? penstock --socket " +
+                                  path + " list"};
+}
+
+// Waits for a whole reply without taking a byte of it, so that it can be asked for again. `done` is
+// false when it has not come in time.
+Status WaitForReply(int socket, const std::string& path, uint64_t deadline_ns, bool* done) {
+  *done = false;
+  while (true) {
+    uint8_t bytes[sizeof(AttachReply)];
+    const ssize_t count = recv(socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (count == 0) return ClosedWithoutAnswer(path);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) return ClosedWithoutAnswer(path);
+    if (count >= static_cast<ssize_t>(sizeof kReplyMagic) &&
+        std::memcmp(bytes, &kReplyMagic, sizeof kReplyMagic) != 0) {
+      // What answers is something else, such as an HTTP server.
+      return NotPenstockd(path);
+    }
+    if (count == sizeof bytes) {
+      *done = true;
+      return {};
+    }
+    if (count > 0) {
+      // A part of a reply: its end has to come, or the connection's. Polling would return at once.
+      pollfd hang_up = {socket, POLLRDHUP, 0};
+      if (poll(&hang_up, 1, 1) > 0 && (hang_up.revents & (POLLRDHUP | POLLHUP)) != 0) {
+        return ClosedWithoutAnswer(path);
+      }
+      if (MonotonicNs() >= deadline_ns) return {};
+      continue;
+    }
+    if (!WaitFor(socket, POLLIN, deadline_ns)) return {};
+  }
+}
+
+// Reads the reply that WaitForReply() has seen, and the descriptors that come with its first byte.
+Status ReadReply(int socket, const std::string& path, AttachReply* reply, Descriptor* descriptors) {
   size_t have = 0;
   uint8_t* bytes = reinterpret_cast<uint8_t*>(reply);
   while (have < sizeof *reply) {
-    if (!WaitFor(socket, POLLIN, deadline_ns)) return NoAnswer(path);
     iovec part = {bytes + have, sizeof *reply - have};
     alignas(cmsghdr) char control[CMSG_SPACE(kAttachDescriptors * sizeof(int))];
     msghdr message = {};
@@ -120,13 +161,8 @@ Status ReadReply(int socket, const std::string& path, uint64_t deadline_ns, Atta
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     const ssize_t count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count <= 0) {
-      return {Code::kUnavailable, "penstockd at " + path +
-                                      " closed the connection without an answer; is it a "
-                                      "penstockd, and of this release? penstock --socket " +
-                                      path + " list"};
-    }
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return ClosedWithoutAnswer(path);
     for (cmsghdr* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
       if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
       const size_t received = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -138,11 +174,6 @@ Status ReadReply(int socket, const std::string& path, uint64_t deadline_ns, Atta
       }
     }
     have += static_cast<size_t>(count);
-    // What answers is something else, such as an HTTP server.
-    if (have >= sizeof reply->magic && reply->magic != kReplyMagic) {
-      return {Code::kFailedPrecondition,
-              path + " is no penstockd: it answers another protocol; give the right socket"};
-    }
   }
   return {};
 }
@@ -182,6 +213,38 @@ Status Send(int socket, const Status& status, uint32_t consumer, uint64_t start_
                                   (count < 0 ? std::strerror(errno) : "the peer does not read")};
 }
 
+// The part of a request that says who attaches, and where it stands.
+Status ParseConsumer(const AttachRequest& request, ParsedRequest* parsed) {
+  if (request.name_bytes > sizeof request.name || request.cursor_bytes > sizeof request.cursor ||
+      request.num_held > kMaxReportedLeases || request.num_returned > kMaxReportedLeases) {
+    return {Code::kInvalidArgument,
+            "a consumer's name has at most 64 bytes, a cursor 1024, and a consumer 64 leases: " +
+                std::to_string(request.name_bytes) + ", " + std::to_string(request.cursor_bytes) +
+                " and " + std::to_string(request.num_held) + " with " +
+                std::to_string(request.num_returned)};
+  }
+  ConsumerSpec& consumer = parsed->consumer;
+  consumer.group.assign(request.group, request.group_bytes);
+  if (consumer.group.empty()) consumer.group = "default";
+  consumer.mode = static_cast<GroupMode>(request.mode);
+  consumer.rank = request.rank;
+  consumer.world_size = request.world_size;
+  consumer.replica = request.replica;
+  consumer.replicas = request.replicas;
+  consumer.at_most_once = (request.flags & kRequestAtMostOnce) != 0;
+  consumer.slow = static_cast<SlowPolicy>(request.slow);
+  consumer.lag_ms = request.lag_ms;
+  consumer.identity = request.identity;
+  consumer.name.assign(request.name, request.name_bytes);
+  consumer.take_over = (request.flags & kRequestTakeOver) != 0;
+  ConsumerPosition& position = parsed->position;
+  position.step = request.step;
+  position.cursor.assign(reinterpret_cast<const char*>(request.cursor), request.cursor_bytes);
+  position.held.assign(request.held, request.held + request.num_held);
+  position.returned.assign(request.returned, request.returned + request.num_returned);
+  return CheckSpec(consumer);
+}
+
 }  // namespace
 
 std::string DefaultSocketPath() {
@@ -219,7 +282,10 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
   const auto operation = static_cast<Operation>(copy.operation);
   const bool known = copy.operation >= static_cast<uint32_t>(Operation::kAttach) &&
                      copy.operation <= static_cast<uint32_t>(Operation::kDelete);
-  const uint32_t known_flags = operation == Operation::kCreate ? kRequestTemporary : 0;
+  const uint32_t known_flags = operation == Operation::kCreate ? kRequestTemporary
+                               : operation == Operation::kAttach
+                                   ? kRequestTakeOver | kRequestAtMostOnce
+                                   : 0;
   if (!known || (copy.flags & ~known_flags) != 0) {
     return refuse(Code::kUnimplemented,
                   "unknown operation or flags: " + std::to_string(copy.operation) + " and " +
@@ -243,11 +309,14 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
             " > " + std::to_string(kMaxPartsBytes) + " bytes");
   }
   request->operation = operation;
-  request->temporary = (copy.flags & kRequestTemporary) != 0;
+  request->temporary = operation == Operation::kCreate && (copy.flags & kRequestTemporary) != 0;
   std::copy(std::begin(copy.part_bytes), std::end(copy.part_bytes), request->part_bytes);
   request->pipeline.assign(copy.pipeline, copy.pipeline_bytes);
-  request->group.assign(copy.group, copy.group_bytes);
-  if (request->group.empty()) request->group = "default";
+  if (operation != Operation::kAttach) return ParseState::kRequest;
+  if (Status status = ParseConsumer(copy, request); !status.ok()) {
+    *error = std::move(status);
+    return ParseState::kRefused;
+  }
   return ParseState::kRequest;
 }
 
@@ -263,13 +332,40 @@ Status SendAnswer(int socket, const Status& status, int answer_fd) {
 }
 
 AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group) {
+  ConsumerSpec consumer;
+  consumer.group = group;
+  return EncodeRequest(pipeline, consumer, {});
+}
+
+AttachRequest EncodeRequest(std::string_view pipeline, const ConsumerSpec& consumer,
+                            const ConsumerPosition& position) {
   AttachRequest request = {};
   request.magic = kRequestMagic;
   request.abi_version = kAbiVersion;
   request.request_bytes = sizeof request;
   request.operation = static_cast<uint32_t>(Operation::kAttach);
+  request.flags = (consumer.take_over ? kRequestTakeOver : 0) |
+                  (consumer.at_most_once ? kRequestAtMostOnce : 0);
   CopyText(pipeline, request.pipeline, sizeof request.pipeline, &request.pipeline_bytes);
-  CopyText(group, request.group, sizeof request.group, &request.group_bytes);
+  CopyText(consumer.group, request.group, sizeof request.group, &request.group_bytes);
+  request.mode = static_cast<uint32_t>(consumer.mode);
+  request.rank = consumer.rank;
+  request.world_size = consumer.world_size;
+  request.replica = consumer.replica;
+  request.replicas = consumer.replicas;
+  request.slow = static_cast<uint32_t>(consumer.slow);
+  request.lag_ms = consumer.lag_ms;
+  request.identity = consumer.identity;
+  CopyText(consumer.name, request.name, sizeof request.name, &request.name_bytes);
+  request.step = position.step;
+  CopyText(position.cursor, reinterpret_cast<char*>(request.cursor), sizeof request.cursor,
+           &request.cursor_bytes);
+  const auto copy_leases = [](const std::vector<uint64_t>& leases, uint64_t* to, uint32_t* count) {
+    *count = static_cast<uint32_t>(std::min(leases.size(), kMaxReportedLeases));
+    std::copy_n(leases.begin(), *count, to);
+  };
+  copy_leases(position.held, request.held, &request.num_held);
+  copy_leases(position.returned, request.returned, &request.num_returned);
   return request;
 }
 
@@ -287,18 +383,52 @@ Status Attach(const std::string& socket_path, std::string_view pipeline, std::st
             "a pipeline's name has 1 to 128 bytes and a group's at most 64: " +
                 std::to_string(pipeline.size()) + " and " + std::to_string(group.size())};
   }
+  return Attach(socket_path, EncodeRequest(pipeline, group), timeout_ns, out);
+}
+
+Status Attach(const std::string& socket_path, const AttachRequest& request, uint64_t timeout_ns,
+              Attachment* out) {
   const uint64_t deadline_ns = MonotonicNs() + timeout_ns;
-  Descriptor socket;
-  if (Status status = Connect(socket_path, deadline_ns, &socket); !status.ok()) return status;
-  const AttachRequest request = EncodeRequest(pipeline, group);
+  int started = -1;
+  if (Status status = StartAttach(socket_path, request, timeout_ns, &started); !status.ok()) {
+    return status;
+  }
+  Descriptor socket(started);
+  const uint64_t now_ns = MonotonicNs();
+  bool done = false;
+  if (Status status = FinishAttach(socket_path, started,
+                                   now_ns < deadline_ns ? deadline_ns - now_ns : 0, out, &done);
+      !status.ok()) {
+    return status;
+  }
+  if (!done) return NoAnswer(socket_path);
+  socket.Release();
+  return {};
+}
+
+Status StartAttach(const std::string& socket_path, const AttachRequest& request,
+                   uint64_t timeout_ns, int* socket) {
+  Descriptor made;
+  if (Status status = Connect(socket_path, MonotonicNs() + timeout_ns, &made); !status.ok()) {
+    return status;
+  }
   // A fresh socket's buffer holds the request.
-  if (send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
+  if (send(made.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
     return ConnectError(socket_path, errno);
+  }
+  *socket = made.Release();
+  return {};
+}
+
+Status FinishAttach(const std::string& socket_path, int socket, uint64_t timeout_ns,
+                    Attachment* out, bool* done) {
+  if (Status status = WaitForReply(socket, socket_path, MonotonicNs() + timeout_ns, done);
+      !status.ok() || !*done) {
+    return status;
   }
   AttachReply reply = {};
   Descriptor descriptors[kAttachDescriptors];
-  if (Status status = ReadReply(socket.get(), socket_path, deadline_ns, &reply, descriptors);
-      !status.ok()) {
+  if (Status status = ReadReply(socket, socket_path, &reply, descriptors); !status.ok()) {
     return status;
   }
   if (reply.code != 0) {
@@ -316,7 +446,7 @@ Status Attach(const std::string& socket_path, std::string_view pipeline, std::st
       return {Code::kInternal, "penstockd at " + socket_path + " sent no descriptors"};
     }
   }
-  out->socket = socket.Release();
+  out->socket = socket;
   out->segment_fd = descriptors[0].Release();
   out->control_fd = descriptors[1].Release();
   out->bell_fd = descriptors[2].Release();

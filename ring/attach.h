@@ -32,6 +32,7 @@
 #include <string>
 #include <string_view>
 
+#include "ring/consumer_spec.h"
 #include "ring/status.h"
 #include "ring/writer.h"
 
@@ -51,35 +52,71 @@ enum class Operation : uint32_t {
   kDelete = 4,
 };
 
-// The pipeline is deleted when this connection, or the process that made it, ends.
+// Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,
+// ends.
 inline constexpr uint32_t kRequestTemporary = 1;
+// Of an attach: ConsumerSpec::take_over and at_most_once.
+inline constexpr uint32_t kRequestTakeOver = 2;
+inline constexpr uint32_t kRequestAtMostOnce = 4;
 // Of all parts of a request.
 inline constexpr uint32_t kMaxPartsBytes = 64 << 20;
 
 // The first 16 bytes mean the same in every version, so that a daemon can answer a client of
-// another one.
+// another one. What stands from 256 on belongs to an attach, and is zero in other requests.
 //
-//   0    magic │ abi_version, request_bytes
-//   16   operation, flags │ pipeline_bytes, group_bytes
-//   32   part_bytes[4] of the memory file │ zeros
-//   64   pipeline[128]
-//   192  group[64]
+//   0     magic │ abi_version, request_bytes
+//   16    operation, flags │ pipeline_bytes, group_bytes
+//   32    part_bytes[4] of the memory file │ zeros
+//   64    pipeline[128]
+//   192   group[64]
+//   256   mode, rank │ world_size, replica │ replicas, slow │ lag_ms, name_bytes
+//   288   identity │ step │ cursor_bytes, num_held │ num_returned, zeros
+//   320   name[64]
+//   384   held[64]
+//   896   returned[64]
+//   1408  cursor[1024]
+//   2432  zeros
 struct AttachRequest {
   uint64_t magic;
   uint32_t abi_version;
   uint32_t request_bytes;
   uint32_t operation;  // Operation
-  uint32_t flags;      // kRequestTemporary, of a create; else 0
+  uint32_t flags;      // those of its operation
   uint32_t pipeline_bytes;
   uint32_t group_bytes;
   uint32_t part_bytes[4];
   uint64_t reserved[2];
   char pipeline[128];
   char group[kMaxGroupBytes];
+  // ConsumerSpec
+  uint32_t mode;
+  uint32_t rank;
+  uint32_t world_size;
+  uint32_t replica;
+  uint32_t replicas;
+  uint32_t slow;
+  uint32_t lag_ms;
+  uint32_t name_bytes;
+  uint64_t identity;
+  // ConsumerPosition
+  uint64_t step;
+  uint32_t cursor_bytes;
+  uint32_t num_held;
+  uint32_t num_returned;
+  uint32_t reserved_1;
+  char name[kMaxGroupBytes];
+  uint64_t held[kMaxReportedLeases];
+  uint64_t returned[kMaxReportedLeases];
+  uint8_t cursor[kMaxCursorBytes];
+  uint8_t reserved_2[128];
 };
-static_assert(sizeof(AttachRequest) == 256);
+static_assert(sizeof(AttachRequest) == 2560);
 static_assert(offsetof(AttachRequest, part_bytes) == 32 &&
               offsetof(AttachRequest, pipeline) == 64 && offsetof(AttachRequest, group) == 192);
+static_assert(offsetof(AttachRequest, mode) == 256 && offsetof(AttachRequest, identity) == 288 &&
+              offsetof(AttachRequest, cursor_bytes) == 304 &&
+              offsetof(AttachRequest, name) == 320 && offsetof(AttachRequest, held) == 384 &&
+              offsetof(AttachRequest, returned) == 896 && offsetof(AttachRequest, cursor) == 1408);
 
 // All fields mean the same in every version, so that a client of another one can show the message.
 //
@@ -110,7 +147,8 @@ struct ParsedRequest {
   Operation operation = Operation::kAttach;
   bool temporary = false;
   std::string pipeline;
-  std::string group;            // "default" where the client gave none
+  ConsumerSpec consumer;  // its group is "default" where the client gave none
+  ConsumerPosition position;
   uint32_t part_bytes[4] = {};  // at most kMaxPartsBytes in all
 };
 
@@ -135,6 +173,9 @@ Status SendAnswer(int socket, const Status& status, int answer_fd);
 // --- the client's side ---
 
 AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group);
+// What does not fit is left out; the daemon refuses what is not good.
+AttachRequest EncodeRequest(std::string_view pipeline, const ConsumerSpec& consumer,
+                            const ConsumerPosition& position);
 
 // Connects to the daemon at `socket_path`; `socket` receives a descriptor that is the caller's to close
 // and does not block. The error says the cause and the next command to type.
@@ -154,5 +195,15 @@ struct Attachment {
 // command to type.
 Status Attach(const std::string& socket_path, std::string_view pipeline, std::string_view group,
               uint64_t timeout_ns, Attachment* out);
+Status Attach(const std::string& socket_path, const AttachRequest& request, uint64_t timeout_ns,
+              Attachment* out);
+
+// The same in two halves, for a client that does other things while the daemon takes its time: `socket`
+// is the caller's to close until FinishAttach() has succeeded, which puts it into `out`.
+Status StartAttach(const std::string& socket_path, const AttachRequest& request,
+                   uint64_t timeout_ns, int* socket);
+// `done` is false, and the status fine, when no answer has come in time: call again.
+Status FinishAttach(const std::string& socket_path, int socket, uint64_t timeout_ns,
+                    Attachment* out, bool* done);
 
 }  // namespace penstock::ring

@@ -1,55 +1,240 @@
 #include "ring/consumer_table.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 namespace penstock::ring {
+namespace {
+
+uint64_t BellOf(const Consumer& consumer) { return uint64_t{1} << consumer.index; }
+
+std::string_view ModeName(GroupMode mode) {
+  switch (mode) {
+    case GroupMode::kBroadcast:
+      return "broadcast";
+    case GroupMode::kRank:
+      return "rank";
+    case GroupMode::kSplit:
+      return "split";
+  }
+  return "unknown";
+}
+
+}  // namespace
 
 int ConsumerTable::FreeIndex() const {
   uint64_t taken = 0;
-  for (const Member& member : members_) taken |= uint64_t{1} << member.index;
+  for (const Consumer& consumer : consumers_) taken |= BellOf(consumer);
   for (uint32_t index = 0; index < kMaxConsumers; ++index) {
     if ((taken >> index & 1) == 0) return static_cast<int>(index);
   }
   return -1;
 }
 
-void ConsumerTable::Add(Consumer consumer, uint32_t index, uint64_t start_step) {
-  members_.push_back({&consumer.page->page(), index, start_step, kNeverStops});
+Status ConsumerTable::CheckGroup(const ConsumerSpec& spec) const {
+  const auto refuse = [&spec](std::string what) {
+    return Status{Code::kFailedPrecondition, "the group is another one: " + std::move(what) +
+                                                 " (group \"" + spec.group + "\")"};
+  };
+  for (const Consumer& consumer : consumers_) {
+    if (consumer.judged || consumer.spec.group != spec.group || consumer.spec.mode == spec.mode) {
+      continue;
+    }
+    return refuse("its mode is " + std::string(ModeName(consumer.spec.mode)) + ", not " +
+                  std::string(ModeName(spec.mode)));
+  }
+  if (spec.mode == GroupMode::kRank) {
+    for (const RankGroup& group : ranks_) {
+      if (group.name() != spec.group) continue;
+      if (group.world_size() != spec.world_size || group.replicas() != spec.replicas) {
+        return refuse("it has " + std::to_string(group.world_size()) + " ranks of " +
+                      std::to_string(group.replicas()) + " replicas, not " +
+                      std::to_string(spec.world_size) + " of " + std::to_string(spec.replicas));
+      }
+    }
+  }
+  if (spec.mode == GroupMode::kSplit) {
+    for (const auto& group : splits_) {
+      if (group->name() == spec.group && group->at_most_once() != spec.at_most_once) {
+        return refuse(group->at_most_once() ? "it delivers at most once"
+                                            : "it delivers at least once");
+      }
+    }
+  }
+  return {};
+}
+
+Consumer* ConsumerTable::FindRival(const ConsumerSpec& spec) {
+  for (Consumer& consumer : consumers_) {
+    if (consumer.judged || consumer.spec.group != spec.group) continue;
+    const bool same_place = spec.mode == GroupMode::kRank && consumer.spec.place() == spec.place();
+    const bool same_name = !spec.name.empty() && consumer.spec.name == spec.name;
+    const bool same_identity = spec.identity != 0 && consumer.spec.identity == spec.identity;
+    if (same_place || same_name || same_identity) return &consumer;
+  }
+  return nullptr;
+}
+
+RankGroup* ConsumerTable::FindRank(std::string_view group) {
+  const auto found = std::find_if(ranks_.begin(), ranks_.end(),
+                                  [group](const RankGroup& rank) { return rank.name() == group; });
+  return found == ranks_.end() ? nullptr : &*found;
+}
+
+SplitGroup* ConsumerTable::FindSplit(std::string_view group) {
+  for (const auto& split : splits_) {
+    if (split->name() == group) return split.get();
+  }
+  return nullptr;
+}
+
+RankGroup& ConsumerTable::AddRank(const ConsumerSpec& spec, uint64_t start) {
+  return ranks_.emplace_back(spec, start);
+}
+
+SplitGroup& ConsumerTable::AddSplit(std::unique_ptr<SplitGroup> group) {
+  return *splits_.emplace_back(std::move(group));
+}
+
+void ConsumerTable::Add(Consumer consumer) {
+  if (RankGroup* rank = FindRank(consumer.spec.group);
+      rank != nullptr && consumer.spec.mode == GroupMode::kRank) {
+    rank->Enter(consumer.spec.place(), consumer.id);
+    rank->NoteCompleteness();
+  }
   consumers_.push_back(std::move(consumer));
 }
 
-Consumer ConsumerTable::Remove(uint32_t id) {
+void ConsumerTable::LeavePlace(const Consumer& consumer, bool left, uint64_t first_needed) {
+  RankGroup* rank = FindRank(consumer.spec.group);
+  if (rank == nullptr || consumer.spec.mode != GroupMode::kRank ||
+      rank->consumer(consumer.spec.place()) != consumer.id) {
+    return;
+  }
+  if (left) {
+    rank->Leave(consumer.spec.place());
+  } else {
+    rank->Lose(consumer.spec.place(), first_needed);
+  }
+  if (!rank->IsEmpty()) return;
+  ranks_.erase(ranks_.begin() + (rank - ranks_.data()));
+}
+
+Consumer ConsumerTable::Remove(uint32_t id, const SlotTable& slots) {
+  Members();
   const auto found = std::find_if(consumers_.begin(), consumers_.end(),
                                   [id](const Consumer& consumer) { return consumer.id == id; });
   if (found == consumers_.end()) return {};
-  members_.erase(members_.begin() + (found - consumers_.begin()));
   Consumer removed = std::move(*found);
   consumers_.erase(found);
+  if (removed.splits()) {
+    if (SplitGroup* split = FindSplit(removed.spec.group)) split->Forget(id);
+  } else {
+    LeavePlace(removed, removed.member.stop != kNeverStops, slots.FirstNeeded(removed.member));
+  }
   return removed;
 }
 
+uint32_t ConsumerTable::Judge(Consumer& consumer, int32_t verdict, std::string_view message,
+                              const SlotTable& slots, uint32_t held_max) {
+  ControlPage& page = consumer.page->page();
+  page.verdict_bytes = static_cast<uint32_t>(std::min<size_t>(message.size(), kMaxVerdictBytes));
+  std::memcpy(page.verdict_message, message.data(), page.verdict_bytes);
+  // SYNC verdict: before the look at its position, as the consumer looks here after its own store.
+  page.verdict.store(verdict, std::memory_order_seq_cst);
+  consumer.judged = true;
+  if (!consumer.splits()) {
+    const uint64_t position =
+        std::min(page.position.load(std::memory_order_seq_cst), slots.published());
+    const uint64_t first_needed = slots.FirstNeeded(consumer.member);
+    uint64_t held = slots.Held(consumer.member, position);
+    // A consumer that claims more than it may hold wins nothing by it.
+    while (std::popcount(held) > static_cast<int>(held_max)) held &= held - 1;
+    consumer.member.kept = held;
+    consumer.member.kept_below = position;
+    consumer.member.start = kNoStep;
+    LeavePlace(consumer, false, first_needed);
+  }
+  return TakeSleeper(consumer);
+}
+
+std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group,
+                                                     uint32_t lease_share) {
+  std::vector<SplitGroup::Taker> takers;
+  for (Consumer& consumer : consumers_) {
+    if (!consumer.splits() || consumer.spec.group != group.name()) continue;
+    ControlPage& page = consumer.page->page();
+    const bool stopped = page.stop_at.load(std::memory_order_seq_cst) != kNeverStops;
+    // One more than its share: what is beyond that it copies and lets go of.
+    takers.push_back({consumer.id, consumer.spec.identity, &page, &consumer.granted,
+                      lease_share + 1, !consumer.judged && !stopped});
+  }
+  return takers;
+}
+
 std::span<const Member> ConsumerTable::Members() {
-  for (Member& member : members_) {
+  members_.clear();
+  for (Consumer& consumer : consumers_) {
+    if (consumer.splits()) continue;
+    Member& member = consumer.member;
     if (member.stop == kNeverStops) {
       member.stop = member.page->stop_at.load(std::memory_order_seq_cst);
     }
+    members_.push_back(member);
+  }
+  for (const RankGroup& rank : ranks_) rank.AddMissing(&members_);
+  for (const auto& split : splits_) {
+    const std::vector<SplitGroup::Taker> takers = Takers(*split, 0);
+    split->Collect(takers);
+    uint64_t bells = 0;
+    for (const Consumer& consumer : consumers_) {
+      if (consumer.splits() && consumer.spec.group == split->name()) bells |= BellOf(consumer);
+    }
+    members_.push_back(split->member(bells));
   }
   return members_;
 }
 
+void ConsumerTable::Publish(uint64_t step, uint32_t slot, std::string_view before,
+                            std::string_view behind) {
+  for (const auto& split : splits_) split->Publish(step, slot, before, behind);
+}
+
+uint32_t ConsumerTable::Grant(uint32_t lease_share, bool ended) {
+  uint32_t bits = 0;
+  for (const auto& split : splits_) {
+    const std::vector<SplitGroup::Taker> takers = Takers(*split, lease_share);
+    split->Collect(takers);
+    for (const uint32_t id : split->Grant(takers, ended)) {
+      for (const Consumer& consumer : consumers_) {
+        if (consumer.id == id) bits |= TakeSleeper(consumer);
+      }
+    }
+  }
+  return bits;
+}
+
+uint32_t ConsumerTable::TakeSleeper(const Consumer& consumer) {
+  std::atomic<uint64_t>& wake_at = consumer.page->page().wake_at;
+  // SYNC consumer-wake
+  uint64_t wanted = wake_at.load(std::memory_order_seq_cst);
+  if (wanted == kAwake) return 0;
+  // Fails only when the consumer has woken up by itself, and then it looks again.
+  if (!wake_at.compare_exchange_strong(wanted, kAwake, std::memory_order_seq_cst)) return 0;
+  return uint32_t{1} << (consumer.index % 32);
+}
+
 uint32_t ConsumerTable::TakeSleepers(uint64_t published, bool everybody) {
   uint32_t bits = 0;
-  for (const Member& member : members_) {
-    std::atomic<uint64_t>& wake_at = consumers_[&member - members_.data()].page->page().wake_at;
+  for (const Consumer& consumer : consumers_) {
     // SYNC consumer-wake: after the store to `published`, as the consumer looks there after its
     // own.
-    uint64_t wanted = wake_at.load(std::memory_order_seq_cst);
-    if (wanted == kAwake || (!everybody && published < wanted)) continue;
-    // Fails only when the consumer has woken up by itself, and then it looks again.
-    if (wake_at.compare_exchange_strong(wanted, kAwake, std::memory_order_seq_cst)) {
-      bits |= uint32_t{1} << (member.index % 32);
-    }
+    const uint64_t wanted = consumer.page->page().wake_at.load(std::memory_order_seq_cst);
+    const uint64_t have = consumer.splits() ? consumer.granted : published;
+    if (wanted == kAwake || (!everybody && have < wanted)) continue;
+    bits |= TakeSleeper(consumer);
   }
   return bits;
 }

@@ -1,7 +1,7 @@
-// The consumers that are attached to one ring.
+// The consumers that are attached to one ring, and their groups.
 //
 // Threads:  one at a time (the writer's mutex); the control pages' words may change under it.
-// Owns:     the consumers' control pages and bells.
+// Owns:     the consumers' control pages and bells, and the groups.
 // Limits:   kMaxConsumers.
 #pragma once
 
@@ -9,43 +9,86 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ring/consumer_spec.h"
 #include "ring/control_page.h"
+#include "ring/rank_group.h"
 #include "ring/slot_table.h"
+#include "ring/split_group.h"
 
 namespace penstock::ring {
 
 struct Consumer {
   uint32_t id = 0;
   int32_t pid = 0;
-  std::string group;
+  uint32_t index = 0;
+  ConsumerSpec spec;
   std::unique_ptr<ConsumerPage> page;
+  Member member;         // not of a split group: there the group is the member
+  uint64_t granted = 0;  // steps it was given, in a split group
+  uint64_t skipped = 0;  // steps it missed
+  bool judged = false;   // it gets no further step
+  // It has been holding up others at `blocked_step` since then; 0: it does not.
+  uint64_t blocks_since_ns = 0;
+  uint64_t blocked_step = 0;
+
+  bool splits() const { return spec.mode == GroupMode::kSplit; }
 };
 
 class ConsumerTable {
  public:
   // An index that no consumer has, or -1 when all are taken.
   int FreeIndex() const;
-  void Add(Consumer consumer, uint32_t index, uint64_t start_step);
-  // The consumer that was removed; its page is null when there is none of that id.
-  Consumer Remove(uint32_t id);
 
-  // Takes over the first stop that each consumer has written, and returns the members for
-  // SlotTable.
+  // Whether the newcomer's mode is that of its group, if there is one.
+  Status CheckGroup(const ConsumerSpec& spec) const;
+  // The consumer whose place the newcomer wants, by rank, name or identity; null if it is free.
+  Consumer* FindRival(const ConsumerSpec& spec);
+
+  RankGroup* FindRank(std::string_view group);
+  SplitGroup* FindSplit(std::string_view group);
+  RankGroup& AddRank(const ConsumerSpec& spec, uint64_t start);
+  SplitGroup& AddSplit(std::unique_ptr<SplitGroup> group);
+
+  void Add(Consumer consumer);
+  // Takes a consumer out of the table; its page is null when there is none of that id. In its group,
+  // a place waits for its successor unless it has left of its own accord, and steps go back.
+  Consumer Remove(uint32_t id, const SlotTable& slots);
+  // It gets no further step, and its name and place are free; what it holds stays its own. `message`
+  // says why. Returns the bit to wake.
+  uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message,
+                 const SlotTable& slots, uint32_t held_max);
+
+  // Takes over what each consumer has written about its stop and its releases, and returns the
+  // members for SlotTable.
   std::span<const Member> Members();
+
+  // Publishes to the split groups.
+  void Publish(uint64_t step, uint32_t slot, std::string_view before, std::string_view behind);
+  // Gives steps to those who ask for them. Returns the wait bits of those to be woken.
+  uint32_t Grant(uint32_t lease_share, bool ended);
 
   // The wait bits of the sleeping consumers that have got what they wait for, or of all sleeping
   // ones; marks them as awake.
   uint32_t TakeSleepers(uint64_t published, bool everybody);
+  // The consumer's bit, if it sleeps.
+  uint32_t TakeSleeper(const Consumer& consumer);
 
+  std::span<Consumer> consumers() { return consumers_; }
+  std::span<RankGroup> ranks() { return ranks_; }
+  std::span<const std::unique_ptr<SplitGroup>> splits() const { return splits_; }
   uint32_t size() const { return static_cast<uint32_t>(consumers_.size()); }
-  const Consumer& consumer(uint32_t i) const { return consumers_[i]; }
-  const Member& member(uint32_t i) const { return members_[i]; }
 
  private:
+  std::vector<SplitGroup::Taker> Takers(const SplitGroup& group, uint32_t lease_share);
+  void LeavePlace(const Consumer& consumer, bool left, uint64_t first_needed);
+
   std::vector<Consumer> consumers_;
-  std::vector<Member> members_;  // one for each of consumers_
+  std::vector<RankGroup> ranks_;
+  std::vector<std::unique_ptr<SplitGroup>> splits_;
+  std::vector<Member> members_;  // as Members() has returned them
 };
 
 }  // namespace penstock::ring

@@ -9,7 +9,7 @@
 //
 // Two kinds of memory, both memfds that travel by SCM_RIGHTS:
 //
-//   segment       one for each pipeline; written by the daemon, sealed so that nobody else can ever
+//   segment       one for each run of a pipeline; written by the daemon, sealed so that nobody else can ever
 //                 write or resize it
 //   control page  one for each consumer; written by that consumer, shared with the daemon only,
 //                 hostile to the daemon
@@ -82,7 +82,7 @@
 namespace penstock::ring {
 
 // Changes with every change of this file or of attach.h that an older peer would misread.
-inline constexpr uint32_t kAbiVersion = 3;
+inline constexpr uint32_t kAbiVersion = 4;
 
 inline constexpr uint64_t kSegmentMagic = 0x4745534b54534e50;  // "PNSTKSEG"
 inline constexpr uint64_t kControlMagic = 0x4c54434b54534e50;  // "PNSTKCTL"
@@ -101,6 +101,7 @@ inline constexpr uint32_t kMaxCursorBytes = 1024;
 inline constexpr uint32_t kMaxMessageBytes = 1024;
 inline constexpr uint32_t kMaxStructureBytes = 64 << 10;
 inline constexpr uint32_t kMaxUncountedBytes = 256;
+inline constexpr uint32_t kMaxVerdictBytes = 512;
 inline constexpr uint32_t kMaxParts = 4;
 inline constexpr uint32_t kMaxRaggedRank = 3;
 
@@ -135,6 +136,14 @@ inline constexpr uint64_t kNoStep = UINT64_MAX;
 inline constexpr uint64_t kAwake = UINT64_MAX;
 // ControlPage::stop_at of a consumer that goes on.
 inline constexpr uint64_t kNeverStops = UINT64_MAX;
+
+// ControlPage::verdict, beside the codes of ring/status.h.
+inline constexpr int32_t kVerdictPeerLost = 102;  // a rank of the group has not come back
+inline constexpr int32_t kVerdictDetached = 103;  // too slow, or another one took its place
+inline constexpr int32_t kVerdictReattach = 104;  // attach again, with the position: other memory
+
+// The top bit of StepGrant::step: the step was in the hands of a consumer that has died.
+inline constexpr uint64_t kRedelivered = uint64_t{1} << 63;
 
 // The first page of a segment.
 //
@@ -273,17 +282,37 @@ struct TensorExtent {
   TensorPart parts[kMaxParts];
 };
 
-// What one consumer tells the daemon. The daemon fills in the first cache line, and never reads it
-// again.
+// A step that a consumer of a split group may take, and the slot that holds it.
+struct StepGrant {
+  uint64_t step;  // and kRedelivered
+  uint64_t slot;
+};
+
+// What one consumer and the daemon tell each other. The daemon fills in the first cache line and
+// what stands from 768 on, and reads none of it again; a consumer that scribbles there misleads
+// itself.
 //
-//   0    magic │ abi_version, page_bytes │ generation │ consumer, index │ start_step │ zeros
-//   64   wake_at, stop_at
-//   128  position
-//   256  released[64]
-//   768  zeros
+//   0     magic │ abi_version, page_bytes │ generation │ consumer, index │ start_step │
+//         start_cursor_bytes, takes_grants │ zeros
+//   64    wake_at, stop_at, asked
+//   128   position │ zeros │ 192: returned
+//   256   released[64]
+//   768   verdict, verdict_bytes │ skip_to │ granted │ grants_ended │ zeros
+//   1024  start_cursor[1024]
+//   2048  grants[64]
+//   3072  verdict_message[512]
+//   3584  zeros
 //
 // The daemon copies a word before it looks at it, and uses none as an index, an offset or a length:
 // `released` counts only where it equals the step that the slot holds, plus one.
+//
+// A verdict or a skip meets a consumer that is just taking a step like this, so that a slot is used
+// again or is the consumer's, never both (SYNC verdict):
+//
+//   daemon                                  consumer
+//   verdict (or skip_to) = …                position = step + 1
+//   p = position                            verdict, skip_to?  → the step is not its own
+//   slots of steps below p stay its own     else it is
 struct ControlPage {
   uint64_t magic;
   uint32_t abi_version;
@@ -292,25 +321,52 @@ struct ControlPage {
   uint32_t consumer;  // unique in its ring's life
   uint32_t index;     // below kMaxConsumers; used again when the consumer has left
   uint64_t start_step;
-  uint64_t reserved_0[3];
+  // Of the position at which it starts; 0 where that is the beginning, or not known.
+  uint32_t start_cursor_bytes;
+  uint32_t takes_grants;  // 1: it takes the steps that are granted to it, and asks for them
+  uint64_t reserved_0[2];
 
   // The consumer sleeps and wants to be woken when published >= wake_at; kAwake otherwise. Whoever
-  // wakes it sets kAwake.
+  // wakes it sets kAwake. Of one that takes grants: when granted >= wake_at.
   // SYNC consumer-wake
   alignas(kCacheLine) std::atomic<uint64_t> wake_at;
   // It takes no step from this one on, but may still hold earlier ones. The daemon believes the
   // first value below kNeverStops that it sees.
   std::atomic<uint64_t> stop_at;
-  uint64_t reserved_1[6];
+  // How many steps it has asked for in all, where it takes grants.
+  std::atomic<uint64_t> asked;
+  uint64_t reserved_1[5];
 
-  // The next step it will take. For statistics, and to guess whose release comes last.
+  // The next step it will take.
+  // SYNC verdict
   alignas(kCacheLine) std::atomic<uint64_t> position;
-  uint64_t reserved_2[15];
+  uint64_t reserved_2[7];
+  // Bit i: it has let go of the i-th of the leases of an earlier ring that it named when it attached.
+  std::atomic<uint64_t> returned;
+  uint64_t reserved_6[7];
 
   // released[slot] = step + 1 when the consumer has let go of that step, in any order.
   // SYNC slot-release
   std::atomic<uint64_t> released[kMaxSlots];
-  uint8_t reserved_3[kPageBytes - 768];
+
+  // --- written by the daemon ---
+
+  // Not 0: why this consumer gets no further step, and the end of verdict_message.
+  // SYNC verdict
+  alignas(kCacheLine) std::atomic<int32_t> verdict;
+  uint32_t verdict_bytes;
+  // Steps below it that were not taken are left out.
+  // SYNC verdict
+  std::atomic<uint64_t> skip_to;
+  // How many steps it was granted in all: grant i stands in grants[i % kMaxSlots].
+  // SYNC step-grant
+  std::atomic<uint64_t> granted;
+  std::atomic<uint32_t> grants_ended;  // 1: no further grant follows
+  uint32_t reserved_3[57];
+  uint8_t start_cursor[kMaxCursorBytes];
+  StepGrant grants[kMaxSlots];
+  char verdict_message[kMaxVerdictBytes];
+  uint8_t reserved_4[kPageBytes - 3584];
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
@@ -395,5 +451,17 @@ static_assert(offsetof(ControlPage, wake_at) == 64);
 static_assert(offsetof(ControlPage, stop_at) == 72);
 static_assert(offsetof(ControlPage, position) == 128);
 static_assert(offsetof(ControlPage, released) == 256);
+static_assert(offsetof(ControlPage, start_cursor_bytes) == 40);
+static_assert(offsetof(ControlPage, takes_grants) == 44);
+static_assert(offsetof(ControlPage, asked) == 80);
+static_assert(offsetof(ControlPage, returned) == 192);
+static_assert(offsetof(ControlPage, verdict) == 768);
+static_assert(offsetof(ControlPage, skip_to) == 776);
+static_assert(offsetof(ControlPage, granted) == 784);
+static_assert(offsetof(ControlPage, grants_ended) == 792);
+static_assert(offsetof(ControlPage, start_cursor) == 1024);
+static_assert(offsetof(ControlPage, grants) == 2048);
+static_assert(offsetof(ControlPage, verdict_message) == 3072);
+static_assert(sizeof(StepGrant) == 16);
 
 }  // namespace penstock::ring

@@ -56,7 +56,6 @@ Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
   reader->control_fd_ = Descriptor(attachment.control_fd);
   reader->bell_fd_ = Descriptor(attachment.bell_fd);
   reader->consumer_ = attachment.consumer;
-  reader->position_.store(attachment.start_step, std::memory_order_relaxed);
   reader->times_ = times;
   CountForks();
   reader->fork_count_ = num_forks.load(std::memory_order_relaxed);
@@ -99,6 +98,11 @@ Status Reader::Map(const Mapped& mapped) {
     return Malformed("the control page does not belong to it");
   }
   index_ = page_->index;
+  takes_grants_ = page_->takes_grants != 0;
+  next_step_.store(page_->start_step, std::memory_order_relaxed);
+  position_.store(takes_grants_ ? 0 : page_->start_step, std::memory_order_relaxed);
+  cursor_bytes_ = std::min(page_->start_cursor_bytes, kMaxCursorBytes);
+  std::memcpy(cursor_, page_->start_cursor, cursor_bytes_);
   const SegmentHeader& head = header();
   slot_table_ = reinterpret_cast<const SlotEntry*>(segment_ + head.slot_table_offset);
   ring_table_ = reinterpret_cast<const RingEntry*>(segment_ + head.ring_table_offset);
@@ -176,13 +180,12 @@ uint32_t Reader::lease_share() const {
   return header().lease_share.load(std::memory_order_relaxed);
 }
 
-bool Reader::Ready() const {
-  return header().published.load(std::memory_order_relaxed) > position() && !over_ && !ended_;
-}
+bool Reader::Ready() const { return !over_ && !ended_ && !again_ && IsThere(); }
 
 ReaderStats Reader::stats() const {
   return {batches_.load(std::memory_order_relaxed), waits_.load(std::memory_order_relaxed),
-          sleeps_.load(std::memory_order_relaxed), wait_ns_.load(std::memory_order_relaxed)};
+          sleeps_.load(std::memory_order_relaxed), wait_ns_.load(std::memory_order_relaxed),
+          skipped_.load(std::memory_order_relaxed)};
 }
 
 Reader::Result Reader::Fail(Code code, std::string message) {
@@ -194,26 +197,23 @@ Reader::Result Reader::Fail(Code code, std::string message) {
 Reader::Result Reader::Next(uint64_t timeout_ns, Lease* out) {
   if (over_) return Result::kFailed;
   if (ended_) return Result::kEnd;
+  if (again_) return Result::kAgain;
   if (fork_count_ != num_forks.load(std::memory_order_relaxed)) {
     return Fail(Code::kFailedPrecondition,
                 "this consumer belongs to the parent process; attach again in the child");
   }
-  // SYNC slot-publish: everything that the daemon wrote to the slot is seen.
-  if (header().published.load(std::memory_order_acquire) <= position()) {
-    if (Result result = Wait(timeout_ns); result != Result::kBatch) return result;
+  if (takes_grants_) Ask();
+  while (true) {
+    if (!IsThere()) {
+      if (Result result = Wait(timeout_ns); result != Result::kBatch) return result;
+    }
+    const Result result = takes_grants_ ? TakeGrant(out) : Take(out);
+    // The steps up to another one are left out: it takes that one.
+    if (result != Result::kTimeout) return result;
   }
-  return Take(out);
 }
 
-Reader::Result Reader::Take(Lease* out) {
-  const uint64_t step = position();
-  const RingEntry& entry = ring_table_[step & ring_mask_];
-  const uint32_t slot = entry.slot;
-  if (entry.step != step || slot >= slots_max_) {
-    return Fail(Code::kInternal, "step " + std::to_string(step) +
-                                     " is not in the ring; it holds step " +
-                                     std::to_string(entry.step) + " there");
-  }
+void Reader::FillIn(uint32_t slot, uint64_t step, Lease* out) const {
   const SlotEntry& held = slot_table_[slot];
   out->slot = slot;
   out->rows = held.rows;
@@ -223,11 +223,112 @@ Reader::Result Reader::Take(Lease* out) {
   out->data = slot_data_ + slot * slot_stride_;
   out->cursor = held.cursor;
   out->cursor_bytes = std::min(held.cursor_bytes, kMaxCursorBytes);
+  out->redelivered = false;
+}
+
+void Reader::RememberCursor(const Lease& lease) {
+  next_step_.store(lease.step + 1, std::memory_order_relaxed);
+  cursor_bytes_ = lease.cursor_bytes;
+  std::memcpy(cursor_, lease.cursor, cursor_bytes_);
+}
+
+Reader::Result Reader::Take(Lease* out) {
+  const uint64_t step = position();
+  const RingEntry& entry = ring_table_[step & ring_mask_];
+  const uint32_t slot = entry.slot;
+  const uint64_t found = entry.step;
   position_.store(step + 1, std::memory_order_relaxed);
+  // SYNC verdict: from here on the step is this consumer's, or the daemon's word is seen.
+  page_->position.store(step + 1, std::memory_order_seq_cst);
+  if (page_->verdict.load(std::memory_order_seq_cst) != 0) {
+    position_.store(step, std::memory_order_relaxed);
+    return ObeyVerdict();
+  }
+  if (const uint64_t skip_to = page_->skip_to.load(std::memory_order_seq_cst); skip_to > step) {
+    Add(skip_to - step, &skipped_);
+    position_.store(skip_to, std::memory_order_relaxed);
+    // The daemon may have seen the step as taken.
+    if (slot < slots_max_) page_->released[slot].store(step + 1, std::memory_order_seq_cst);
+    page_->position.store(skip_to, std::memory_order_seq_cst);
+    RingBell();
+    return Result::kTimeout;
+  }
+  if (found != step || slot >= slots_max_) {
+    return Fail(Code::kInternal, "step " + std::to_string(step) +
+                                     " is not in the ring; it holds step " + std::to_string(found) +
+                                     " there");
+  }
+  FillIn(slot, step, out);
+  RememberCursor(*out);
   Add(1, &batches_);
   leases_.fetch_add(1, std::memory_order_relaxed);
-  page_->position.store(step + 1, std::memory_order_relaxed);
   return Result::kBatch;
+}
+
+void Reader::Ask() {
+  if (page_->asked.load(std::memory_order_relaxed) > position()) return;
+  // SYNC step-grant: the wish comes before the look at what was granted.
+  page_->asked.store(position() + 1, std::memory_order_seq_cst);
+  // Always: the daemon may have nothing else that makes it look here.
+  if (!IsThere()) RingBell();
+}
+
+Reader::Result Reader::TakeGrant(Lease* out) {
+  const uint64_t number = position();
+  const StepGrant grant = page_->grants[number % kMaxSlots];
+  const uint64_t step = grant.step & ~kRedelivered;
+  if (grant.slot >= slots_max_ || slot_table_[grant.slot].step != step) {
+    return Fail(Code::kInternal, "step " + std::to_string(step) + " was granted, and slot " +
+                                     std::to_string(grant.slot) + " does not hold it");
+  }
+  position_.store(number + 1, std::memory_order_relaxed);
+  page_->position.store(number + 1, std::memory_order_relaxed);
+  FillIn(static_cast<uint32_t>(grant.slot), step, out);
+  out->redelivered = (grant.step & kRedelivered) != 0;
+  RememberCursor(*out);
+  {
+    std::lock_guard<std::mutex> lock(leases_mutex_);
+    held_.push_back(step);
+  }
+  Add(1, &batches_);
+  leases_.fetch_add(1, std::memory_order_relaxed);
+  return Result::kBatch;
+}
+
+Reader::Result Reader::ObeyVerdict() {
+  const int32_t verdict = page_->verdict.load(std::memory_order_acquire);
+  if (verdict == kVerdictReattach) return Again("");
+  return Fail(
+      static_cast<Code>(verdict),
+      std::string(page_->verdict_message, std::min(page_->verdict_bytes, kMaxVerdictBytes)));
+}
+
+Reader::Result Reader::Again(std::string message) {
+  again_ = true;
+  error_ = {Code::kUnavailable, std::move(message)};
+  return Result::kAgain;
+}
+
+ConsumerPosition Reader::Where() const {
+  ConsumerPosition where;
+  if (!takes_grants_) {
+    where.step = position();
+    // Behind a skip the cursor is not known.
+    if (next_step() == where.step) {
+      where.cursor.assign(reinterpret_cast<const char*>(cursor_), cursor_bytes_);
+    }
+    return where;
+  }
+  std::lock_guard<std::mutex> lock(leases_mutex_);
+  where.held = held_;
+  where.returned = returned_;
+  return where;
+}
+
+void Reader::ReturnEarlier(uint32_t index) {
+  if (fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
+  page_->returned.fetch_or(uint64_t{1} << index, std::memory_order_seq_cst);
+  RingBell();
 }
 
 bool Reader::Find(const Lease& lease, uint32_t tensor, TensorParts* out) {
@@ -236,15 +337,26 @@ bool Reader::Find(const Lease& lease, uint32_t tensor, TensorParts* out) {
   const char* error =
       FindParts(tensors_[tensor], extent, lease.rows, lease.data, slot_stride_, out);
   if (error == nullptr) return true;
+  FailTorn(lease, tensor, error);
+  return false;
+}
+
+void Reader::FailTorn(const Lease& lease, uint32_t tensor, const char* error) {
   const Status status = Malformed(error);
   Fail(status.code, status.message + " (step " + std::to_string(lease.step) + ", tensor " +
                         std::to_string(tensor) + ")");
-  return false;
 }
 
 void Reader::Release(const Lease& lease) {
   if (fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
   leases_.fetch_sub(1, std::memory_order_relaxed);
+  if (takes_grants_) {
+    std::lock_guard<std::mutex> lock(leases_mutex_);
+    const auto held = std::find(held_.begin(), held_.end(), lease.step);
+    if (held != held_.end()) held_.erase(held);
+    if (returned_.size() >= kMaxReportedLeases) returned_.erase(returned_.begin());
+    returned_.push_back(lease.step);
+  }
   // SYNC slot-release: the consumer's reads of the slot come before.
   page_->released[lease.slot].store(lease.step + 1, std::memory_order_seq_cst);
   // SYNC release-wake: the daemon announces its sleep before it looks at `released` again.
@@ -254,7 +366,7 @@ void Reader::Release(const Lease& lease) {
 void Reader::RingBell() { eventfd_write(bell_fd_.get(), 1); }
 
 void Reader::Leave() {
-  if (over_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
+  if (over_ || again_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
   page_->stop_at.store(position(), std::memory_order_seq_cst);
   RingBell();
   Fail(Code::kFailedPrecondition, "the loader is closed");
@@ -266,8 +378,10 @@ Reader::Result Reader::EndOfStream() {
     ended_ = true;
     return Result::kEnd;
   }
-  return Fail(static_cast<Code>(head.end_code),
-              std::string(head.end_message, std::min(head.end_message_bytes, kMaxMessageBytes)));
+  const std::string message(head.end_message, std::min(head.end_message_bytes, kMaxMessageBytes));
+  // A daemon that was stopped may be started again.
+  if (head.end_code == static_cast<int32_t>(Code::kUnavailable)) return Again(message);
+  return Fail(static_cast<Code>(head.end_code), message);
 }
 
 bool Reader::HungUp() const {
@@ -280,8 +394,7 @@ void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns) {
   // look at wake_at and the wake-up.
   const uint32_t word = header().wake_word.load(std::memory_order_seq_cst);
   page_->wake_at.store(wake_at, std::memory_order_seq_cst);
-  if (header().published.load(std::memory_order_seq_cst) <= position() &&
-      header().ended.load(std::memory_order_seq_cst) == 0) {
+  if (!IsThere() && !IsOver()) {
     Add(1, &sleeps_);
     FutexWait(header().wake_word, word, uint32_t{1} << (index_ % 32), deadline_ns);
   }
@@ -296,21 +409,23 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
   bool hung_up = false;
   Result result;
   while (true) {
-    if (header().published.load(std::memory_order_acquire) > position()) {
+    if (IsThere()) {
       result = Result::kBatch;
       break;
     }
+    if (page_->verdict.load(std::memory_order_acquire) != 0) {
+      result = ObeyVerdict();
+      break;
+    }
     // SYNC stream-end: every step was published before; so look once more.
-    if (header().ended.load(std::memory_order_acquire) != 0) {
-      if (header().published.load(std::memory_order_acquire) > position()) continue;
+    if (IsOver()) {
+      if (IsThere()) continue;
       result = EndOfStream();
       break;
     }
     if (hung_up) {
-      result = Fail(Code::kUnavailable,
-                    "penstockd has gone away: it was killed, or it crashed, before step " +
-                        std::to_string(position()) +
-                        "; start it again, create the pipeline and attach anew");
+      result = Again("penstockd has gone away: it was killed, or it crashed, before step " +
+                     std::to_string(position()));
       break;
     }
     if (now_ns - start_ns < times_.spin_ns) {
@@ -319,7 +434,8 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
       result = Result::kTimeout;
       break;
     } else if (now_ns - start_ns < times_.patience_ns) {
-      Sleep(position() + 2, std::min(deadline_ns, After(start_ns, times_.patience_ns)));
+      Sleep(position() + (takes_grants_ ? 1 : 2),
+            std::min(deadline_ns, After(start_ns, times_.patience_ns)));
     } else {
       // A dead daemon publishes nothing more, so what is published after this look is all there is.
       hung_up = HungUp();

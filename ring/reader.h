@@ -17,6 +17,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,7 @@ struct Lease {
   const uint8_t* data = nullptr;  // the slot's first byte
   const uint8_t* cursor = nullptr;
   uint32_t cursor_bytes = 0;
+  bool redelivered = false;  // it was in other hands before (a split group)
 };
 
 // What a consumer has seen so far.
@@ -47,6 +50,7 @@ struct ReaderStats {
   uint64_t waits = 0;    // times that no batch was ready
   uint64_t sleeps = 0;   // times that it slept in the kernel
   uint64_t wait_ns = 0;  // in those waits
+  uint64_t skipped = 0;  // steps that it was too slow for
 };
 
 // How a consumer waits for a batch. The defaults are right for everybody but tests, which rule out
@@ -75,6 +79,7 @@ class Reader {
     kEnd,      // of the stream; also on every later call
     kTimeout,  // nothing was ready in time; the next call goes on waiting
     kFailed,   // see error(); also on every later call
+    kAgain,    // attach again with Where(); also on every later call
   };
 
   // Takes the descriptors over, also on failure.
@@ -85,8 +90,8 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   // The next step. Waits for at most `timeout_ns` (UINT64_MAX: for ever), and no longer than a
-  // second for a daemon that has died: published steps are served first, then kFailed with
-  // kUnavailable.
+  // second for a daemon that has died: published steps are served first, then kAgain, and error()
+  // says why.
   Result Next(uint64_t timeout_ns, Lease* out);
   // Whether Next() would return at once with a batch.
   bool Ready() const;
@@ -95,9 +100,16 @@ class Reader {
   // segment's tables are torn. To be called as Next(). A fixed tensor needs no call: it lies at
   // lease.data + tensors()[tensor].offset.
   bool Find(const Lease& lease, uint32_t tensor, TensorParts* out);
+  // The same end, for a caller that has found the tensor torn further inside.
+  void FailTorn(const Lease& lease, uint32_t tensor, const char* error);
 
   // Takes no further step: Next() fails from now on. Leases stay valid.
   void Leave();
+
+  // What to attach again with: the position, and the leases of this ring (in a split group).
+  ConsumerPosition Where() const;
+  // Says that a lease of an earlier ring, the `index`-th that Where() named there, was let go of.
+  void ReturnEarlier(uint32_t index);
 
   const Status& error() const { return error_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
@@ -109,7 +121,11 @@ class Reader {
   std::optional<uint64_t> num_steps() const { return num_steps_; }
   const std::string& uncounted() const { return uncounted_; }
   uint32_t slots_max() const { return slots_max_; }
+  // The next step; of a split group, the number of steps that it took.
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
+  // The step behind the last one taken.
+  uint64_t next_step() const { return next_step_.load(std::memory_order_relaxed); }
+  bool takes_grants() const { return takes_grants_; }
   uint64_t published() const;
   uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
   uint32_t lease_share() const;
@@ -123,7 +139,27 @@ class Reader {
   Status CheckSegment(uint64_t file_bytes) const;
   Status CheckTensors() const;
   Result Take(Lease* out);
-  // Waits for step position_: kBatch when it is there.
+  // Takes the step that was granted.
+  Result TakeGrant(Lease* out);
+  void FillIn(uint32_t slot, uint64_t step, Lease* out) const;
+  void RememberCursor(const Lease& lease);
+  // A wish for one more step, unless there is one already.
+  void Ask();
+  // Whether the next step is there.
+  bool IsThere() const {
+    // SYNC slot-publish, step-grant: everything that the daemon wrote to the slot is seen.
+    return takes_grants_ ? page_->granted.load(std::memory_order_acquire) > position()
+                         : header().published.load(std::memory_order_acquire) > position();
+  }
+  // Whether no further step follows those that are there.
+  bool IsOver() const {
+    return (takes_grants_ ? page_->grants_ended.load(std::memory_order_seq_cst)
+                          : header().ended.load(std::memory_order_seq_cst)) != 0 ||
+           page_->verdict.load(std::memory_order_seq_cst) != 0;
+  }
+  Result ObeyVerdict();
+  Result Again(std::string message);
+  // Waits for the next step: kBatch when it is there.
   Result Wait(uint64_t timeout_ns);
   void Sleep(uint64_t wake_at, uint64_t deadline_ns);
   bool HungUp() const;
@@ -156,6 +192,7 @@ class Reader {
   uint32_t consumer_ = 0;
   uint32_t index_ = 0;
   uint32_t fork_count_ = 0;
+  bool takes_grants_ = false;
   WaitTimes times_;
 
   // Own synchronisation.
@@ -163,15 +200,25 @@ class Reader {
 
   // Written by the thread in Next() only, read by any.
   std::atomic<uint64_t> position_{0};
+  std::atomic<uint64_t> next_step_{0};
   std::atomic<uint64_t> batches_{0};
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> sleeps_{0};
   std::atomic<uint64_t> wait_ns_{0};
+  std::atomic<uint64_t> skipped_{0};
 
   // The thread in Next().
   bool over_ = false;
   bool ended_ = false;
+  bool again_ = false;
   Status error_;
+  uint8_t cursor_[kMaxCursorBytes];
+  uint32_t cursor_bytes_ = 0;
+
+  // The leases of a split group, so that a new daemon can be told of them.
+  mutable std::mutex leases_mutex_;
+  std::vector<uint64_t> held_;      // under leases_mutex_
+  std::vector<uint64_t> returned_;  // under leases_mutex_; the last kMaxReportedLeases
 };
 
 }  // namespace penstock::ring

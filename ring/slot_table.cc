@@ -27,12 +27,16 @@ void SlotTable::Publish(uint32_t slot) {
 bool SlotTable::MayFree(uint32_t slot, std::span<const Member> members) const {
   const uint64_t step = table_[slot].step;
   bool taken = false;
+  bool passed_over = false;
   for (const Member& member : members) {
-    if (!member.Needs(step)) continue;
+    if (!member.Needs(slot, step)) {
+      passed_over |= member.start > step && member.start != kNoStep;
+      continue;
+    }
     if (!member.HasReleased(slot, step)) return false;
     taken = true;
   }
-  return taken || step < floor_;
+  return taken || passed_over || step < floor_;
 }
 
 bool SlotTable::Sweep(std::span<const Member> members) {
@@ -58,29 +62,40 @@ uint64_t SlotTable::Blockers(std::span<const Member> members) const {
     const Member* last = nullptr;
     uint64_t last_position = UINT64_MAX;
     for (const Member& member : members) {
-      if (!member.Needs(step) || member.HasReleased(slot, step)) continue;
+      if (!member.Needs(slot, step) || member.HasReleased(slot, step)) continue;
       const uint64_t position = member.page->position.load(std::memory_order_relaxed);
       if (last == nullptr || position < last_position) {
         last = &member;
         last_position = position;
       }
     }
-    if (last != nullptr) blockers |= uint64_t{1} << last->index;
+    if (last != nullptr) blockers |= last->bells;
   }
   return blockers;
 }
 
-uint32_t SlotTable::Leases(const Member& member) const {
-  const uint64_t position = member.page->position.load(std::memory_order_relaxed);
-  uint32_t leases = 0;
+uint64_t SlotTable::Held(const Member& member, uint64_t position) const {
+  uint64_t held = 0;
   for (uint32_t slot = 0; slot < slots_; ++slot) {
     const Slot& entry = table_[slot];
-    if (entry.state == State::kReady && entry.step < position && member.Needs(entry.step) &&
+    if (entry.state == State::kReady && entry.step < position && member.Needs(slot, entry.step) &&
         !member.HasReleased(slot, entry.step)) {
-      ++leases;
+      held |= uint64_t{1} << slot;
     }
   }
-  return leases;
+  return held;
+}
+
+uint64_t SlotTable::FirstNeeded(const Member& member) const {
+  uint64_t first = std::max(published_, member.start);
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    const Slot& entry = table_[slot];
+    if (entry.state == State::kReady && member.Needs(slot, entry.step) &&
+        !member.HasReleased(slot, entry.step)) {
+      first = std::min(first, entry.step);
+    }
+  }
+  return first;
 }
 
 }  // namespace penstock::ring

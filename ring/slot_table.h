@@ -4,9 +4,10 @@
 //   kFree ──Claim()──► kClaimed ──Publish()──► kReady ──Sweep()──► kFree
 //
 // A slot that holds step s is free again when at least one consumer needs s, and every one that
-// does has released it; a consumer needs the steps from its start to its stop. The floor is the
-// step at which a newcomer starts: everything from it on is in the ring. It never goes back, and a
-// step at or above it that nobody needs yet is kept for the newcomer.
+// does has released it; a consumer needs the steps from its start to its stop, and what it kept when
+// it was sent on. The floor is the step at which a newcomer starts: everything from it on is in the
+// ring. It never goes back, and a step at or above it that nobody needs yet is kept for the
+// newcomer, unless a consumer waits for a later one.
 //
 // Threads:  one at a time; the words of the control pages may change under it, and are only ever
 //           compared.
@@ -24,11 +25,17 @@ namespace penstock::ring {
 // One attached consumer as the rule sees it.
 struct Member {
   const ControlPage* page = nullptr;
-  uint32_t index = 0;
-  uint64_t start = 0;
+  uint64_t bells = 0;  // the bits of waits_for of those whose releases count
+  uint64_t start = 0;  // kNoStep: it needs no further step, and nobody is to wait for it
   uint64_t stop = kNeverStops;
+  // Slots whose steps, those below `kept_below`, are its own until it has released them: it was
+  // detached or sent on while it held them (quarantine).
+  uint64_t kept = 0;
+  uint64_t kept_below = 0;
 
-  bool Needs(uint64_t step) const { return start <= step && step < stop; }
+  bool Needs(uint32_t slot, uint64_t step) const {
+    return (start <= step && step < stop) || (step < kept_below && (kept >> slot & 1) != 0);
+  }
   bool HasReleased(uint32_t slot, uint64_t step) const {
     // SYNC slot-release: acquires the consumer's last reads of the slot.
     return page->released[slot].load(std::memory_order_seq_cst) == step + 1;
@@ -59,8 +66,11 @@ class SlotTable {
   // become free only after the release of one of them. Of several, the one that is furthest behind.
   uint64_t Blockers(std::span<const Member> members) const;
 
-  // How many steps a consumer has taken and not released.
-  uint32_t Leases(const Member& member) const;
+  // The slots, as bits, whose steps a consumer has taken and not released, by its own account of its
+  // position.
+  uint64_t Held(const Member& member, uint64_t position) const;
+  // The first step that it needs and has not released; the next one if there is none.
+  uint64_t FirstNeeded(const Member& member) const;
 
   uint64_t published() const { return published_; }
   uint64_t floor() const { return floor_; }

@@ -1,6 +1,7 @@
 #include "ring/writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "ring/doorbell.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+#include "ring/recent_cursors.h"
 #include "ring/segment.h"
 #include "ring/slot_table.h"
 
@@ -31,10 +33,12 @@ std::vector<uint32_t> VariableTensors(const SegmentPlan& plan) {
 
 class RingWriter : public Writer {
  public:
-  explicit RingWriter(std::unique_ptr<Segment> segment)
+  RingWriter(std::unique_ptr<Segment> segment, const SegmentOptions& options)
       : segment_(std::move(segment)),
         variable_tensors_(VariableTensors(segment_->plan())),
-        slots_(segment_->header().slots.load(), segment_->header().published.load()) {}
+        split_log_(options.split_log),
+        slots_(segment_->header().slots.load(), segment_->header().published.load()),
+        cursors_(options.first_step, options.first_cursor) {}
 
   Status Start() { return doorbell_.Create(); }
 
@@ -50,8 +54,19 @@ class RingWriter : public Writer {
   void WaitForRelease(uint64_t timeout_ns) override;
   void Interrupt() override { doorbell_.Ring(); }
 
-  Status Attach(std::string_view group, int32_t pid, ConsumerHandle* out) override;
+  Status Attach(const ConsumerSpec& spec, const ConsumerPosition& position, int32_t pid,
+                ConsumerHandle* out) override;
   void Detach(uint32_t id) override;
+  void Deal() override;
+  void Tick(uint64_t now_ns, uint64_t rejoin_ns) override;
+  void SendAway() override;
+  void RestoreSplit(const std::string& group, const SplitState& state) override;
+  void EndRestore() override;
+  uint64_t floor() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    slots_.Sweep(consumers_.Members());
+    return slots_.floor();
+  }
 
   std::vector<ConsumerStats> Consumers() const override;
   uint64_t published() const override { return header().published.load(std::memory_order_acquire); }
@@ -69,6 +84,18 @@ class RingWriter : public Writer {
   bool MaySleep();
   void GrowFor(uint32_t num_consumers);
   void ShareLeases();
+  // Where the newcomer starts.
+  Status ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
+                     const Consumer* rival, uint64_t* start);
+  void FillInPage(const ConsumerSpec& spec, uint64_t start, ControlPage* page) const;
+  // The steps of a split group that wait for one who asks.
+  uint32_t Grant() {
+    return consumers_.Grant(header().lease_share.load(std::memory_order_relaxed),
+                            header().ended.load(std::memory_order_relaxed) != 0);
+  }
+  uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
+  uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message);
+  SplitGroup& StartSplit(const ConsumerSpec& spec, uint64_t start);
   // Wakes those whose bits are set; called without mutex_, since it is a system call.
   void Wake(uint32_t bits) {
     if (bits != 0) FutexWake(header().wake_word, bits);
@@ -76,7 +103,9 @@ class RingWriter : public Writer {
   // The bits for Wake(). The word changes before the wake-up: a consumer that has announced its
   // sleep but does not sleep yet finds another word than the one it read.
   uint32_t TakeSleepers(bool everybody) {
-    const uint32_t bits = consumers_.TakeSleepers(slots_.published(), everybody);
+    return ChangeWord(consumers_.TakeSleepers(slots_.published(), everybody));
+  }
+  uint32_t ChangeWord(uint32_t bits) {
     // SYNC consumer-wake
     if (bits != 0) header().wake_word.fetch_add(1, std::memory_order_seq_cst);
     return bits;
@@ -85,6 +114,7 @@ class RingWriter : public Writer {
   // Constant after construction, but for the shared memory itself.
   const std::unique_ptr<Segment> segment_;
   const std::vector<uint32_t> variable_tensors_;
+  SplitLog* const split_log_;
 
   // Own synchronisation.
   Doorbell doorbell_;
@@ -93,7 +123,8 @@ class RingWriter : public Writer {
   std::mutex attach_mutex_;
 
   mutable std::mutex mutex_;
-  SlotTable slots_;
+  mutable SlotTable slots_;
+  RecentCursors cursors_;
   mutable ConsumerTable consumers_;
   uint32_t last_id_ = 0;
   bool starved_ = false;  // the last claim failed: sleepers must not wait for a second batch
@@ -151,10 +182,12 @@ void RingWriter::Publish(int slot, const PublishInfo& info) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     assert(info.step == slots_.published());
+    consumers_.Publish(info.step, index, cursors_.Before(info.step), info.cursor);
+    cursors_.Add(info.step, info.cursor);
     slots_.Publish(index);
     // SYNC slot-publish: everything written to the slot and its entries comes before.
     header().published.store(info.step + 1, std::memory_order_seq_cst);
-    sleepers = TakeSleepers(starved_);
+    sleepers = TakeSleepers(starved_) | ChangeWord(Grant());
   }
   Wake(sleepers);
 }
@@ -171,6 +204,7 @@ void RingWriter::Finish(Code code, std::string_view message) {
     std::memcpy(head.end_message, message.data(), head.end_message_bytes);
     // SYNC stream-end: code and message come before.
     head.ended.store(1, std::memory_order_seq_cst);
+    Grant();
     sleepers = TakeSleepers(/*everybody=*/true);
   }
   Wake(sleepers);
@@ -220,26 +254,69 @@ void RingWriter::ShareLeases() {
   header().lease_share.store(std::max(share, 1u), std::memory_order_relaxed);
 }
 
-Status RingWriter::Attach(std::string_view group, int32_t pid, ConsumerHandle* out) {
+Status RingWriter::ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
+                               const Consumer* rival, uint64_t* start) {
+  slots_.Sweep(consumers_.Members());
+  *start = slots_.floor();
+  if (spec.mode == GroupMode::kSplit) return {};
+  // What a place or a rival waits for is kept.
+  if (rival != nullptr) *start = slots_.FirstNeeded(rival->member);
+  uint64_t oldest = std::min(*start, slots_.floor());
+  if (const RankGroup* rank = consumers_.FindRank(spec.group);
+      rival == nullptr && spec.mode == GroupMode::kRank && rank != nullptr) {
+    *start = rank->start(spec.place());
+    oldest = std::min(oldest, *start);
+  }
+  if (!position.known()) return {};
+  if (position.step < oldest) {
+    return {Code::kOutOfRange, "step " + std::to_string(position.step) +
+                                   " has gone: the ring begins with step " +
+                                   std::to_string(oldest)};
+  }
+  *start = position.step;
+  return {};
+}
+
+void RingWriter::FillInPage(const ConsumerSpec& spec, uint64_t start, ControlPage* page) const {
+  page->start_step = start;
+  page->takes_grants = spec.mode == GroupMode::kSplit ? 1 : 0;
+  const std::string_view cursor = cursors_.Before(start);
+  page->start_cursor_bytes = static_cast<uint32_t>(cursor.size());
+  if (!cursor.empty()) std::memcpy(page->start_cursor, cursor.data(), cursor.size());
+  page->position.store(start, std::memory_order_relaxed);
+}
+
+Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& position, int32_t pid,
+                          ConsumerHandle* out) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-  int index;
-  uint32_t id, newcomers;
+  Consumer consumer;
+  uint32_t newcomers, sleepers = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    index = consumers_.FreeIndex();
+    if (Status status = consumers_.CheckGroup(spec); !status.ok()) return status;
+    const Consumer* rival = consumers_.FindRival(spec);
+    const bool is_itself =
+        rival != nullptr && spec.identity != 0 && rival->spec.identity == spec.identity;
+    if (rival != nullptr && !is_itself && !spec.take_over) {
+      return {Code::kAlreadyExists,
+              (spec.mode == GroupMode::kRank ? "rank " + std::to_string(spec.rank)
+                                             : "a consumer \"" + rival->spec.name + "\"") +
+                  " is attached already, from process " + std::to_string(rival->pid) +
+                  "; it can be taken over (group \"" + spec.group + "\")"};
+    }
+    const int index = consumers_.FreeIndex();
     if (index < 0) {
       return {Code::kResourceExhausted,
               "the ring has as many consumers as it can: " + std::to_string(kMaxConsumers)};
     }
-    id = ++last_id_;
+    consumer.index = static_cast<uint32_t>(index);
+    consumer.id = ++last_id_;
     newcomers = consumers_.size() + 1;
   }
-  Consumer consumer;
-  consumer.id = id;
   consumer.pid = pid;
-  consumer.group = group;
-  if (Status status = ConsumerPage::Create(header().generation, id, static_cast<uint32_t>(index),
-                                           &consumer.page);
+  consumer.spec = spec;
+  if (Status status =
+          ConsumerPage::Create(header().generation, consumer.id, consumer.index, &consumer.page);
       !status.ok()) {
     return status;
   }
@@ -247,41 +324,165 @@ Status RingWriter::Attach(std::string_view group, int32_t pid, ConsumerHandle* o
   GrowFor(newcomers);
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    slots_.Sweep(consumers_.Members());
-    const uint64_t start = slots_.floor();
+    const Consumer* rival = consumers_.FindRival(spec);
+    const uint32_t rival_id = rival != nullptr ? rival->id : 0;
+    uint64_t start = 0;
+    if (Status status = ChooseStart(spec, position, rival, &start); !status.ok()) {
+      doorbell_.Unwatch(consumer.page->bell_fd());
+      return status;
+    }
     ControlPage& page = consumer.page->page();
-    page.start_step = start;
-    page.position.store(start, std::memory_order_relaxed);
-    *out = {id, start, segment_->fd(), consumer.page->fd(), consumer.page->bell_fd()};
-    consumers_.Add(std::move(consumer), static_cast<uint32_t>(index), start);
+    FillInPage(spec, start, &page);
+    consumer.member = {&page, uint64_t{1} << consumer.index, start, kNeverStops, 0, 0};
+    if (spec.mode == GroupMode::kRank && consumers_.FindRank(spec.group) == nullptr) {
+      consumers_.AddRank(spec, start);
+    }
+    if (spec.mode == GroupMode::kSplit) {
+      SplitGroup* split = consumers_.FindSplit(spec.group);
+      if (split == nullptr) split = &StartSplit(spec, start);
+      split->Rejoin({consumer.id, spec.identity, &page, nullptr, 0, true}, position);
+    }
+    *out = {consumer.id,      start, segment_->fd(), consumer.page->fd(), consumer.page->bell_fd(),
+            consumer.splits()};
+    consumers_.Add(std::move(consumer));
+    // After the newcomer is there, so that what the other one needed is needed all the time.
+    for (Consumer& other : consumers_.consumers()) {
+      if (other.id == rival_id) {
+        sleepers =
+            Judge(other, kVerdictDetached, "another consumer of this name or rank has taken over");
+      }
+    }
     ShareLeases();
   }
+  Wake(sleepers);
   doorbell_.Ring();
   return {};
 }
 
+SplitGroup& RingWriter::StartSplit(const ConsumerSpec& spec, uint64_t start) {
+  SplitGroup& split = consumers_.AddSplit(std::make_unique<SplitGroup>(
+      spec.group, spec.at_most_once, start, cursors_.Before(start), split_log_));
+  // What is published already.
+  for (uint64_t step = start; step < slots_.published(); ++step) {
+    for (uint32_t slot = 0; slot < slots_.slots(); ++slot) {
+      if (slots_.state(slot) == SlotTable::State::kReady && slots_.step(slot) == step) {
+        split.Publish(step, slot, cursors_.Before(step), cursors_.Before(step + 1));
+      }
+    }
+  }
+  return split;
+}
+
 void RingWriter::Detach(uint32_t id) {
   Consumer removed;
+  uint32_t sleepers;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     // What everybody had released while this one was here counts as served.
     slots_.Sweep(consumers_.Members());
-    removed = consumers_.Remove(id);
+    removed = consumers_.Remove(id, slots_);
     ShareLeases();
+    // What it held may be another one's now.
+    sleepers = ChangeWord(Grant());
   }
   if (removed.page != nullptr) doorbell_.Unwatch(removed.page->bell_fd());
+  Wake(sleepers);
   doorbell_.Ring();
+}
+
+void RingWriter::Deal() {
+  uint32_t sleepers;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sleepers = ChangeWord(Grant());
+  }
+  Wake(sleepers);
+}
+
+uint32_t RingWriter::Judge(Consumer& consumer, int32_t verdict, std::string_view message) {
+  return ChangeWord(consumers_.Judge(consumer, verdict, message, slots_,
+                                     header().lease_share.load(std::memory_order_relaxed) + 1));
+}
+
+void RingWriter::SendAway() {
+  uint32_t sleepers = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Consumer& consumer : consumers_.consumers()) {
+      if (!consumer.judged) sleepers |= Judge(consumer, kVerdictReattach, "");
+    }
+  }
+  Wake(sleepers);
+}
+
+void RingWriter::RestoreSplit(const std::string& group, const SplitState& state) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  consumers_.AddSplit(std::make_unique<SplitGroup>(group, state, split_log_));
+}
+
+void RingWriter::EndRestore() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (RankGroup& rank : consumers_.ranks()) rank.NoteComplete();
+  for (const auto& split : consumers_.splits()) split->EndRestore();
+}
+
+void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
+  uint32_t sleepers;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sleepers = EndLostGroups(now_ns, rejoin_ns);
+  }
+  Wake(sleepers);
+}
+
+uint32_t RingWriter::EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns) {
+  uint32_t sleepers = 0;
+  std::vector<std::string> lost;
+  for (RankGroup& rank : consumers_.ranks()) {
+    const int place = rank.FindLost(now_ns, rejoin_ns);
+    if (place < 0) continue;
+    const std::string group = rank.name();
+    const std::string message =
+        "PEER_LOST: rank " + std::to_string(static_cast<uint32_t>(place) / rank.replicas()) +
+        " of " + std::to_string(rank.world_size()) + " has died and not come back in " +
+        std::to_string(rejoin_ns / 1'000'000'000) + " seconds (group \"" + group + "\")";
+    for (Consumer& consumer : consumers_.consumers()) {
+      if (consumer.judged || consumer.spec.mode != GroupMode::kRank ||
+          consumer.spec.group != group) {
+        continue;
+      }
+      sleepers |= Judge(consumer, kVerdictPeerLost, message);
+    }
+    // The last judgement has erased the group, and others may have moved.
+    return sleepers;
+  }
+  return sleepers;
 }
 
 std::vector<ConsumerStats> RingWriter::Consumers() const {
   std::lock_guard<std::mutex> lock(mutex_);
   consumers_.Members();
   std::vector<ConsumerStats> stats;
-  for (uint32_t i = 0; i < consumers_.size(); ++i) {
-    const Consumer& consumer = consumers_.consumer(i);
-    const Member& member = consumers_.member(i);
-    stats.push_back({consumer.id, consumer.group, consumer.pid,
-                     member.page->position.load(std::memory_order_relaxed), slots_.Leases(member)});
+  for (const Consumer& consumer : consumers_.consumers()) {
+    const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
+    ConsumerStats& one = stats.emplace_back();
+    one.id = consumer.id;
+    one.group = consumer.spec.group;
+    one.pid = consumer.pid;
+    one.position = position;
+    one.name = consumer.spec.name;
+    one.mode = consumer.spec.mode;
+    one.rank = consumer.spec.rank;
+    one.world_size = consumer.spec.world_size;
+    one.skipped = consumer.skipped;
+    one.detached = consumer.judged;
+    if (consumer.splits()) {
+      if (const SplitGroup* split = consumers_.FindSplit(consumer.spec.group)) {
+        one.leases = split->Leases(consumer.id);
+      }
+    } else {
+      one.leases = static_cast<uint32_t>(std::popcount(slots_.Held(consumer.member, position)));
+    }
   }
   return stats;
 }
@@ -291,7 +492,7 @@ std::vector<ConsumerStats> RingWriter::Consumers() const {
 Status Writer::Create(const SegmentOptions& options, std::unique_ptr<Writer>* out) {
   std::unique_ptr<Segment> segment;
   if (Status status = Segment::Create(options, &segment); !status.ok()) return status;
-  auto writer = std::make_unique<RingWriter>(std::move(segment));
+  auto writer = std::make_unique<RingWriter>(std::move(segment), options);
   if (Status status = writer->Start(); !status.ok()) return status;
   *out = std::move(writer);
   return {};

@@ -17,7 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ring/consumer_spec.h"
 #include "ring/layout.h"
+#include "ring/split_log.h"
 #include "ring/status.h"
 
 namespace penstock::ring {
@@ -35,7 +37,8 @@ struct TensorSpec {
 
 struct SegmentOptions {
   std::string pipeline;
-  uint64_t first_step = 0;  // where the stream begins
+  uint64_t first_step = 0;   // where the stream begins
+  std::string first_cursor;  // of that position, if it is known
   std::vector<TensorSpec> tensors;
   uint32_t slots = 3;      // populated at creation
   uint32_t slots_max = 9;  // address space; more are populated as consumers attach: 2 each, and 1
@@ -46,6 +49,8 @@ struct SegmentOptions {
   // kept.
   std::optional<uint64_t> num_steps = std::nullopt;
   std::string uncounted = "";
+  // The memory of its split groups; may be null, else it must outlive the writer.
+  SplitLog* split_log = nullptr;
 };
 
 struct PublishInfo {
@@ -69,6 +74,8 @@ struct ConsumerHandle {
   // a writer that waits for its release.
   int control_fd = -1;
   int bell_fd = -1;
+  // It takes grants: Deal() is to be called when its bell rings.
+  bool takes_grants = false;
 };
 
 struct ConsumerStats {
@@ -77,6 +84,12 @@ struct ConsumerStats {
   int32_t pid = 0;
   uint64_t position = 0;  // the next step it will take
   uint32_t leases = 0;    // steps it holds
+  std::string name;
+  GroupMode mode = GroupMode::kBroadcast;
+  uint32_t rank = 0;
+  uint32_t world_size = 1;
+  uint64_t skipped = 0;   // steps that it missed
+  bool detached = false;  // and its leases, if there are any, are in quarantine
 };
 
 class Writer {
@@ -103,11 +116,33 @@ class Writer {
   virtual void Interrupt() = 0;
 
   // --- sessions ---
-  // A newcomer starts at the oldest step that the ring still holds for it.
-  virtual Status Attach(std::string_view group, int32_t pid, ConsumerHandle* out) = 0;
+  // A newcomer without a position starts at the oldest step that the ring still holds for it; with
+  // one, there: kOutOfRange when that step has gone. kFailedPrecondition when the group is of another
+  // kind, kAlreadyExists when its name or rank is taken, kAborted when its group has lost a rank.
+  virtual Status Attach(const ConsumerSpec& spec, const ConsumerPosition& position, int32_t pid,
+                        ConsumerHandle* out) = 0;
+  Status Attach(std::string_view group, int32_t pid, ConsumerHandle* out) {
+    ConsumerSpec spec;
+    spec.group = group;
+    return Attach(spec, {}, pid, out);
+  }
   // The consumer left or died: its leases come back.
   virtual void Detach(uint32_t id) = 0;
+  // Gives steps to the consumers of split groups that have asked for them.
+  virtual void Deal() = 0;
+  // Looks who holds others up, and which rank has been missing for `rejoin_ns`. To be called a few
+  // times a second.
+  virtual void Tick(uint64_t now_ns, uint64_t rejoin_ns) = 0;
+  // All consumers have to attach again, with their positions.
+  virtual void SendAway() = 0;
 
+  // A split group that an earlier daemon had. Before anything is published.
+  virtual void RestoreSplit(const std::string& group, const SplitState& state) = 0;
+  // Those who have not come back since are gone.
+  virtual void EndRestore() = 0;
+
+  // The first step at which a newcomer could start.
+  virtual uint64_t floor() const = 0;
   virtual std::vector<ConsumerStats> Consumers() const = 0;
   virtual uint64_t published() const = 0;
   virtual uint64_t segment_bytes() const = 0;

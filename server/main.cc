@@ -10,6 +10,8 @@
 #include "server/service/daemon.h"
 #include "server/service/daemon_config.h"
 #include "server/service/log_output.h"
+#include "server/service/state_folder.h"
+#include "server/service/supervisor.h"
 
 namespace {
 
@@ -21,6 +23,9 @@ struct Flags {
   std::string socket;
   std::string log_level;
   bool check_config = false;
+  bool supervise = false;
+  std::string state_directory;
+  double rejoin_seconds = 10;
 };
 
 absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
@@ -41,6 +46,30 @@ absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
   return config;
 }
 
+void ChooseStateDirectory(const Flags& flags, penstock::DaemonOptions* options) {
+  if (flags.state_directory == "none") return;
+  options->state_is_required = !flags.state_directory.empty();
+  options->state_directory = flags.state_directory;
+  // A private daemon ends with its owner, and so do its pipelines.
+  if (flags.state_directory.empty() && options->owner_fd < 0) {
+    options->state_directory = penstock::DefaultStateFolder(options->config.socket());
+  }
+}
+
+int Run(penstock::DaemonOptions options) {
+  penstock::BlockStopSignals();
+  auto service_manager = penstock::ServiceManager::Create();
+  absl::Status status = service_manager.status();
+  if (status.ok()) {
+    options.service_manager = *std::move(service_manager);
+    penstock::StartLog(options.config, STDERR_FILENO);
+    status = penstock::RunDaemon(std::move(options));
+  }
+  if (status.ok()) return kDone;
+  std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
+  return kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -58,13 +87,21 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", options.ready_fd,
                  "Write a byte to this descriptor when connections are accepted, then close it")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--state-dir", flags.state_directory,
+                 "The folder in which pipelines are kept, so that they come back after a crash; "
+                 "\"none\" keeps nothing. Default: below $PENSTOCK_STATE_DIR, $STATE_DIRECTORY, "
+                 "$XDG_STATE_HOME or ~/.local/state, one for each socket");
+  app.add_option("--rejoin-seconds", flags.rejoin_seconds,
+                 "How long consumers and ranks that were lost are waited for; default 10")
+      ->check(CLI::Range(0.0, 3600.0));
+  app.add_flag("--supervise", flags.supervise,
+               "Run the daemon in a child process, and start it again when it dies");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
 
-  penstock::BlockStopSignals();
   const auto config = ReadConfig(flags);
   if (!config.ok()) {
     std::fprintf(stderr, "penstockd: %s\n", std::string(config.status().message()).c_str());
@@ -76,16 +113,8 @@ int main(int argc, char** argv) {
   }
   options.config = *config;
   if (!flags.config.empty()) options.read_config = [flags] { return ReadConfig(flags); };
-  auto service_manager = penstock::ServiceManager::Create();
-  absl::Status status = service_manager.status();
-  if (status.ok()) {
-    options.service_manager = *std::move(service_manager);
-    penstock::StartLog(*config, STDERR_FILENO);
-    status = penstock::RunDaemon(std::move(options));
-  }
-  if (!status.ok()) {
-    std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
-    return kFailed;
-  }
-  return kDone;
+  ChooseStateDirectory(flags, &options);
+  options.rejoin = absl::Seconds(flags.rejoin_seconds);
+  if (!flags.supervise) return Run(std::move(options));
+  return penstock::Supervise([&options] { return Run(std::move(options)); });
 }

@@ -1,11 +1,11 @@
 // What stands behind the opaque types of penstock.h.
 //
-// Threads:  `next_mutex` guards the reader's Next() and Leave() and the statistics; a batch belongs
-// to
-//           whoever holds it; `references` is atomic.
-// Owns:     a loader lives until it is detached and its last batch is released; a slot's batch
-// lives
-//           in the loader and is handed out again with the slot, a copy has memory of its own.
+// Threads:  `next_mutex` guards taking steps and attaching anew; a batch belongs to whoever holds
+//           it; what else several threads touch stands under `mutex` or is atomic.
+// Owns:     a loader lives until it is detached and its last batch is released. It reads one ring
+//           after another: each (a source) lives until its last batch is released, and the daemon
+//           counts its slots as held until then. A slot's batch lives in its source and is handed
+//           out again with the slot, a copy has memory of its own.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,26 @@
 #include <vector>
 
 #include "client/c/penstock.h"
+#include "client/c/source.h"
+#include "ring/attach.h"
+#include "ring/descriptor.h"
 #include "ring/reader.h"
 
 struct penstock_batch {
   penstock_loader* loader = nullptr;
+  penstock_client::Source* source = nullptr;
   penstock::ring::Lease lease;
-  // The rows that the shapes show now.
+  // The rows of the step that this consumer sees, from first_row on.
+  uint32_t first_row = 0;
+  uint32_t rows = 0;
+  uint32_t valid_rows = 0;
+  // The rows of the step that the shapes show now.
   uint32_t shaped_rows = 0;
   bool is_copy = false;
   std::vector<penstock_tensor> tensors;
   std::vector<int64_t> shapes;  // kMaxDims for each tensor
+  // Offsets and row splits of a part of the rows, counted anew from 0.
+  std::vector<std::vector<int64_t>> counted_anew;
 
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
@@ -35,16 +45,35 @@ struct penstock_batch {
 };
 
 struct penstock_loader {
-  std::unique_ptr<penstock::ring::Reader> reader;
+  // Constant after the first attachment.
+  std::string socket_path;
+  std::string pipeline;
+  penstock::ring::ConsumerSpec spec;
+  uint64_t reconnect_ns = 0;
+  std::string structure;
+  std::optional<uint64_t> num_steps;
+  std::string uncounted;
+  std::vector<penstock::ring::TensorEntry> entries;
   std::vector<std::string> names;
   std::vector<penstock_tensor> tensors;  // of a full batch
   std::vector<uint32_t> variable;        // the indices of those that are not fixed
   std::vector<int64_t> shapes;
-  std::vector<penstock_batch> slots;  // one for each slot
 
   std::atomic<uint64_t> references{1};
 
   std::mutex next_mutex;
+
+  // Under `next_mutex`.
+  penstock_client::Reattachment reattachment;
+
+  // `source` changes under both mutexes; under `mutex` the rest too.
+  std::mutex mutex;
+  penstock_client::Source* source = nullptr;
+  penstock::ring::ReaderStats earlier_stats;  // of the sources before
+  uint32_t reconnects = 0;
+  // Leases of a split group from sources before, in the order in which the daemon was told of them.
+  std::vector<penstock_client::EarlierLease> earlier_leases;
+  std::vector<uint64_t> earlier_returned;
 
   // Written under `next_mutex`, read by any thread.
   std::atomic<uint64_t> bytes{0};

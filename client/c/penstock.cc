@@ -1,25 +1,35 @@
 #include "client/c/penstock.h"
 
-#include <algorithm>
-#include <cstring>
-#include <new>
+#include <sys/random.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "client/c/batch.h"
 #include "client/c/loader.h"
+#include "client/c/source.h"
 #include "ring/attach.h"
+#include "ring/futex.h"
 #include "ring/layout.h"
-#include "ring/segment_plan.h"
 
 namespace {
 
 using penstock::ring::Code;
-using penstock::ring::kMaxDims;
+using penstock::ring::ConsumerPosition;
+using penstock::ring::ConsumerSpec;
 using penstock::ring::Lease;
+using penstock::ring::MonotonicNs;
 using penstock::ring::Reader;
 using penstock::ring::Status;
-using penstock::ring::TensorEntry;
+using penstock_client::Source;
 
-// How long penstockd may take to answer a request to attach.
-constexpr uint64_t kAttachTimeoutNs = 10'000'000'000;
+// How long penstockd may take to answer a request to attach: a restarted one waits for its other
+// consumers first.
+constexpr uint64_t kAttachTimeoutNs = 60'000'000'000;
+constexpr double kDefaultReconnectSeconds = 60;
 
 thread_local std::string last_error;
 
@@ -29,225 +39,224 @@ int Fail(const Status& status) {
 }
 
 void Unreference(penstock_loader* loader) {
-  if (loader->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete loader;
-}
-
-uint64_t TensorBytes(const penstock_tensor& tensor) {
-  uint64_t bytes = tensor.element_bytes;
-  for (uint32_t axis = 0; axis < tensor.ndim; ++axis) {
-    bytes *= static_cast<uint64_t>(tensor.shape[axis]);
-  }
-  return bytes;
-}
-
-// Describes full batches.
-void Describe(penstock_loader* loader) {
-  const std::vector<TensorEntry>& entries = loader->reader->tensors();
-  loader->tensors.resize(entries.size());
-  loader->shapes.resize(entries.size() * kMaxDims);
-  for (const TensorEntry& entry : entries) {
-    loader->names.emplace_back(entry.name, entry.name_bytes);
-  }
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const TensorEntry& entry = entries[i];
-    penstock_tensor& tensor = loader->tensors[i];
-    tensor.name = loader->names[i].c_str();
-    tensor.dtype = entry.dtype;
-    tensor.kind = entry.kind;
-    tensor.ragged_rank = entry.ragged_rank;
-    tensor.dynamic = entry.ragged_rank == 0 && penstock::ring::HasUnknownAxis(entry);
-    tensor.element_bytes = static_cast<uint32_t>(penstock::ring::ElementBytes(entry.dtype));
-    tensor.ndim = entry.ndim;
-    tensor.batched = (entry.flags & penstock::ring::kTensorBatched) != 0;
-    int64_t* shape = &loader->shapes[i * kMaxDims];
-    std::copy(entry.shape, entry.shape + entry.ndim, shape);
-    tensor.shape = shape;
-    if (penstock::ring::IsFixed(entry)) {
-      tensor.bytes = TensorBytes(tensor);
-    } else {
-      loader->variable.push_back(static_cast<uint32_t>(i));
-    }
-  }
-}
-
-// Gives a batch its own shapes, and fixed tensors that lie at `data`.
-void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch) {
-  batch->loader = loader;
-  batch->tensors = loader->tensors;
-  batch->shapes = loader->shapes;
-  batch->shaped_rows = UINT32_MAX;
-  for (size_t i = 0; i < batch->tensors.size(); ++i) {
-    const TensorEntry& entry = loader->reader->tensors()[i];
-    if (penstock::ring::IsFixed(entry)) batch->tensors[i].data = data + entry.offset;
-    batch->tensors[i].shape = &batch->shapes[i * kMaxDims];
-  }
-}
-
-// Shows `rows` rows of the fixed tensors: fewer than a full batch's only in a short one.
-void ShowRows(uint32_t rows, penstock_batch* batch) {
-  if (batch->shaped_rows == rows) return;
-  batch->shaped_rows = rows;
-  for (size_t i = 0; i < batch->tensors.size(); ++i) {
-    penstock_tensor& tensor = batch->tensors[i];
-    if (!tensor.batched || !penstock::ring::IsFixed(batch->loader->reader->tensors()[i])) continue;
-    const penstock_tensor& full = batch->loader->tensors[i];
-    batch->shapes[i * kMaxDims] = std::min<int64_t>(rows, full.shape[0]);
-    tensor.bytes = TensorBytes(tensor);
-  }
-}
-
-// Shows the leased step in a batch that is prepared. False with the reader's error when its tables
-// are torn.
-bool Show(const Lease& lease, penstock_batch* batch) {
-  batch->lease = lease;
-  ShowRows(lease.rows, batch);
-  for (const uint32_t i : batch->loader->variable) {
-    penstock::ring::TensorParts parts;
-    if (!batch->loader->reader->Find(lease, i, &parts)) return false;
-    penstock_tensor& tensor = batch->tensors[i];
-    tensor.data = parts.values;
-    tensor.bytes = parts.values_bytes;
-    tensor.offsets = parts.offsets;
-    tensor.num_strings = parts.offsets != nullptr ? parts.num_offsets - 1 : 0;
-    for (uint32_t axis = 0; axis < tensor.ragged_rank; ++axis) {
-      tensor.row_splits[axis] = parts.splits[axis];
-      tensor.num_row_splits[axis] = parts.num_splits[axis];
-    }
-    std::copy(parts.shape, parts.shape + tensor.ndim, &batch->shapes[i * kMaxDims]);
-    for (uint32_t axis = 1; axis <= tensor.ragged_rank; ++axis) {
-      batch->shapes[i * kMaxDims + axis] = -1;
-    }
-  }
-  return true;
-}
-
-// The bytes of all parts of a tensor.
-uint64_t PartsBytes(const penstock_tensor& tensor) {
-  uint64_t bytes = tensor.bytes;
-  if (tensor.offsets != nullptr) bytes += (tensor.num_strings + 1) * sizeof(int64_t);
-  for (uint32_t axis = 0; axis < tensor.ragged_rank; ++axis) {
-    bytes += tensor.num_row_splits[axis] * sizeof(int64_t);
-  }
-  return bytes;
-}
-
-// Calls visit(pointer, bytes) for each part of a tensor, which lies where it returns from then on.
-template <typename Visit>
-void ForEachPart(penstock_tensor* tensor, const Visit& visit) {
-  const auto visit_numbers = [&visit](const int64_t** numbers, uint64_t count) {
-    *numbers = static_cast<const int64_t*>(visit(*numbers, count * sizeof(int64_t)));
-  };
-  tensor->data = visit(tensor->data, tensor->bytes);
-  if (tensor->offsets != nullptr) visit_numbers(&tensor->offsets, tensor->num_strings + 1);
-  for (uint32_t axis = 0; axis < tensor->ragged_rank; ++axis) {
-    visit_numbers(&tensor->row_splits[axis], tensor->num_row_splits[axis]);
-  }
-}
-
-// Where a copy keeps a part of `bytes` bytes: aligned, and with spare bytes behind it.
-uint64_t PaddedBytes(uint64_t bytes) {
-  using penstock::ring::kTensorAlignment;
-  return (bytes + penstock::ring::kTensorPadding + kTensorAlignment - 1) & ~(kTensorAlignment - 1);
-}
-
-// A private copy of a leased batch; null when there is no memory for it or the reader has an error.
-penstock_batch* Copy(penstock_loader* loader, const Lease& lease) {
-  auto copy = std::unique_ptr<penstock_batch>(new (std::nothrow) penstock_batch);
-  if (copy == nullptr) return nullptr;
-  copy->is_copy = true;
-  Prepare(loader, lease.data, copy.get());
-  if (!Show(lease, copy.get())) return nullptr;
-  uint64_t bytes = PaddedBytes(lease.cursor_bytes);
-  const auto add = [&bytes](const void* from, uint64_t part) {
-    bytes += PaddedBytes(part);
-    return from;
-  };
-  for (penstock_tensor& tensor : copy->tensors) ForEachPart(&tensor, add);
-  copy->memory.reset(
-      static_cast<uint8_t*>(std::aligned_alloc(penstock::ring::kTensorAlignment, bytes)));
-  if (copy->memory == nullptr) return nullptr;
-  uint8_t* next = copy->memory.get();
-  const auto take = [&next](const void* from, uint64_t part) -> const void* {
-    uint8_t* to = next;
-    if (part > 0) std::memcpy(to, from, part);
-    next += PaddedBytes(part);
-    return to;
-  };
-  for (penstock_tensor& tensor : copy->tensors) ForEachPart(&tensor, take);
-  copy->lease.cursor = static_cast<const uint8_t*>(take(lease.cursor, lease.cursor_bytes));
-  return copy.release();
+  if (loader->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  penstock_client::Unreference(loader->source);
+  delete loader;
 }
 
 int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) {
-  *out = Copy(loader, lease);
-  loader->reader->Release(lease);
+  Source* source = loader->source;
+  *out = penstock_client::Copy(loader, source, lease);
+  penstock_client::ReleaseLease(loader, source, lease);
   if (*out == nullptr) {
-    if (!loader->reader->error().ok()) return Fail(loader->reader->error());
+    if (!source->reader->error().ok()) return Fail(source->reader->error());
     return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
   }
   loader->copies.fetch_add(1, std::memory_order_relaxed);
   return PENSTOCK_OK;
 }
 
+uint64_t ToNs(double seconds) {
+  return seconds > 0 ? static_cast<uint64_t>(std::min(seconds, 1e9) * 1e9) : 0;
+}
+
+// What the options say of the consumer and its position.
+Status ReadOptions(const penstock_attach_options& options, penstock_loader* loader,
+                   ConsumerPosition* position) {
+  const auto text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+  if (options.pipeline == nullptr) return {Code::kInvalidArgument, "a pipeline's name is needed"};
+  loader->pipeline = options.pipeline;
+  loader->socket_path = text(options.socket);
+  if (loader->socket_path.empty()) loader->socket_path = penstock::ring::DefaultSocketPath();
+  ConsumerSpec& spec = loader->spec;
+  spec.group = text(options.group);
+  spec.name = text(options.consumer_name);
+  if (loader->pipeline.empty() || loader->pipeline.size() > penstock::ring::kMaxNameBytes ||
+      spec.group.size() > penstock::ring::kMaxGroupBytes ||
+      spec.name.size() > penstock::ring::kMaxGroupBytes) {
+    return {Code::kInvalidArgument,
+            "a pipeline's name has 1 to 128 bytes, and those of a group and of a consumer at most "
+            "64: " +
+                std::to_string(loader->pipeline.size()) + ", " + std::to_string(spec.group.size()) +
+                " and " + std::to_string(spec.name.size())};
+  }
+  if (spec.group.empty()) spec.group = "default";
+  if (options.cursor_bytes > penstock::ring::kMaxCursorBytes) {
+    return {Code::kInvalidArgument,
+            "a cursor has at most 1024 bytes: " + std::to_string(options.cursor_bytes)};
+  }
+  spec.mode = static_cast<penstock::ring::GroupMode>(options.mode);
+  spec.rank = options.rank;
+  spec.world_size = options.world_size;
+  spec.replica = options.replica;
+  spec.replicas = options.replicas;
+  spec.at_most_once = options.at_most_once != 0;
+  spec.slow = static_cast<penstock::ring::SlowPolicy>(options.slow);
+  spec.lag_ms =
+      static_cast<uint32_t>(std::min<uint64_t>(ToNs(options.lag_seconds) / 1'000'000, UINT32_MAX));
+  spec.take_over = options.take_over != 0;
+  if (getrandom(&spec.identity, sizeof spec.identity, 0) != sizeof spec.identity) {
+    spec.identity = MonotonicNs() ^ (static_cast<uint64_t>(getpid()) << 40);
+  }
+  loader->reconnect_ns = ToNs(options.reconnect_seconds);
+  if (options.cursor != nullptr) {
+    position->cursor.assign(static_cast<const char*>(options.cursor), options.cursor_bytes);
+  }
+  return penstock::ring::CheckSpec(spec);
+}
+
+// A step that is one element has no rows to divide.
+Status CheckRows(const penstock_loader& loader) {
+  if (loader.spec.world_size == 1) return {};
+  for (const penstock_tensor& tensor : loader.tensors) {
+    if (tensor.batched != 0) return {};
+  }
+  return {Code::kFailedPrecondition,
+          "ranks divide the rows of a batch, and this pipeline has no `batch` (pipeline " +
+              loader.pipeline + ")"};
+}
+
+// The present ring gives nothing more: on to the next one, or the error.
+int GoOn(penstock_loader* loader, uint64_t until_ns) {
+  if (!loader->reattachment.active) {
+    const Reader& reader = *loader->source->reader;
+    penstock_client::StartReattaching(loader, penstock_client::WhereNow(loader),
+                                      reader.error().message);
+  }
+  const int code = penstock_client::Reattach(loader, until_ns);
+  if (code == PENSTOCK_TIMEOUT) last_error = "no batch was ready in time";
+  if (code != PENSTOCK_OK && code != PENSTOCK_TIMEOUT) Fail(loader->reattachment.failed);
+  return code;
+}
+
+int TakeLease(penstock_loader* loader, uint64_t until_ns, bool* share_full, Lease* lease) {
+  while (true) {
+    if (loader->reattachment.active) {
+      if (const int code = GoOn(loader, until_ns); code != PENSTOCK_OK) return code;
+    }
+    Reader& reader = *loader->source->reader;
+    // Before it takes one more: a copy is for the batch beyond the share.
+    *share_full = reader.leases() >= reader.lease_share();
+    const uint64_t now_ns = until_ns == 0 || until_ns == UINT64_MAX ? 0 : MonotonicNs();
+    const uint64_t timeout_ns = until_ns == UINT64_MAX ? UINT64_MAX
+                                : until_ns > now_ns    ? until_ns - now_ns
+                                                       : 0;
+    switch (reader.Next(timeout_ns, lease)) {
+      case Reader::Result::kEnd:
+        return PENSTOCK_END;
+      case Reader::Result::kTimeout:
+        last_error = "no batch was ready in time";
+        return PENSTOCK_TIMEOUT;
+      case Reader::Result::kFailed:
+        return Fail(reader.error());
+      case Reader::Result::kAgain:
+        if (const int code = GoOn(loader, until_ns); code != PENSTOCK_OK) return code;
+        break;
+      case Reader::Result::kBatch:
+        penstock_client::NoteProgress(&loader->reattachment);
+        return PENSTOCK_OK;
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" {
 
+void penstock_default_options(penstock_attach_options* options) {
+  *options = {};
+  options->bytes = sizeof *options;
+  options->world_size = 1;
+  options->replicas = 1;
+  options->lag_seconds = penstock::ring::kDefaultLagMs / 1000;
+  options->reconnect_seconds = kDefaultReconnectSeconds;
+}
+
 int penstock_attach(const char* name, const char* socket, const char* group,
                     penstock_loader** loader) {
+  penstock_attach_options options;
+  penstock_default_options(&options);
+  options.pipeline = name;
+  options.socket = socket;
+  options.group = group;
+  return penstock_attach_with(&options, loader);
+}
+
+int penstock_attach_with(const penstock_attach_options* given, penstock_loader** loader) {
   last_error.clear();
   *loader = nullptr;
-  if (name == nullptr) return Fail({Code::kInvalidArgument, "a pipeline's name is needed"});
-  const std::string path =
-      socket != nullptr && *socket != '\0' ? socket : penstock::ring::DefaultSocketPath();
-  penstock::ring::Attachment attachment;
-  Status status = penstock::ring::Attach(path, name, group != nullptr ? group : "",
-                                         kAttachTimeoutNs, &attachment);
-  if (!status.ok()) return Fail(status);
+  // Of a program that knows fewer fields.
+  penstock_attach_options options;
+  penstock_default_options(&options);
+  if (given->bytes < offsetof(penstock_attach_options, mode) || given->bytes > 4096) {
+    return Fail({Code::kInvalidArgument,
+                 "options have not been through penstock_default_options: they say they are " +
+                     std::to_string(given->bytes) + " bytes long"});
+  }
+  std::memcpy(&options, given, std::min<size_t>(given->bytes, sizeof options));
   auto made = std::make_unique<penstock_loader>();
-  status = Reader::Open(attachment, &made->reader);
-  if (!status.ok()) return Fail(status);
-  Describe(made.get());
-  made->slots = std::vector<penstock_batch>(made->reader->slots_max());
+  ConsumerPosition position;
+  Status status = ReadOptions(options, made.get(), &position);
+  if (status.ok()) status = penstock_client::AttachFirst(made.get(), position, kAttachTimeoutNs);
+  if (status.ok()) status = CheckRows(*made);
+  if (!status.ok()) {
+    if (made->source != nullptr) penstock_client::Unreference(made->source);
+    return Fail(status);
+  }
   *loader = made.release();
   return PENSTOCK_OK;
+}
+
+int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
+  last_error.clear();
+  if (bytes > penstock::ring::kMaxCursorBytes || cursor == nullptr) {
+    return Fail({Code::kInvalidArgument, "a cursor has 1 to 1024 bytes: " + std::to_string(bytes)});
+  }
+  std::lock_guard<std::mutex> lock(loader->next_mutex);
+  loader->source->reader->Leave();
+  ConsumerPosition position;
+  position.cursor.assign(static_cast<const char*>(cursor), bytes);
+  penstock_client::NoteProgress(&loader->reattachment);
+  penstock_client::StartReattaching(loader, position, "");
+  const int code = penstock_client::Reattach(loader, MonotonicNs() + kAttachTimeoutNs);
+  if (code == PENSTOCK_TIMEOUT) {
+    return Fail(
+        {Code::kUnavailable, "penstockd did not answer: " + loader->reattachment.last.message});
+  }
+  return code == PENSTOCK_OK ? code : Fail(loader->reattachment.failed);
 }
 
 int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** out) {
   *out = nullptr;
   std::lock_guard<std::mutex> lock(loader->next_mutex);
-  Reader& reader = *loader->reader;
+  const uint64_t until_ns = timeout_ns == PENSTOCK_FOREVER ? UINT64_MAX
+                            : timeout_ns <= 0              ? 0
+                                              : MonotonicNs() + static_cast<uint64_t>(timeout_ns);
   Lease lease;
-  const uint64_t timeout = timeout_ns == PENSTOCK_FOREVER
-                               ? UINT64_MAX
-                               : static_cast<uint64_t>(std::max<int64_t>(timeout_ns, 0));
-  // Before it takes one more: a copy is for the batch beyond the share.
-  const bool share_full = reader.leases() >= reader.lease_share();
-  switch (reader.Next(timeout, &lease)) {
-    case Reader::Result::kEnd:
-      return PENSTOCK_END;
-    case Reader::Result::kTimeout:
-      last_error = "no batch was ready in time";
-      return PENSTOCK_TIMEOUT;
-    case Reader::Result::kFailed:
-      return Fail(reader.error());
-    case Reader::Result::kBatch:
-      break;
+  bool share_full = false;
+  if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK) {
+    return code;
   }
+  Source* source = loader->source;
   if (share_full) {
     const int code = TakeCopy(loader, lease, out);
     if (code != PENSTOCK_OK) return code;
   } else {
-    penstock_batch& batch = loader->slots[lease.slot];
-    if (batch.loader == nullptr) Prepare(loader, lease.data, &batch);
-    if (!Show(lease, &batch)) {
-      reader.Release(lease);
-      return Fail(reader.error());
+    penstock_batch& batch = source->slots[lease.slot];
+    if (batch.loader == nullptr) {
+      batch.source = source;
+      penstock_client::Prepare(loader, lease.data, &batch);
+    }
+    if (!penstock_client::Show(lease, &batch)) {
+      penstock_client::ReleaseLease(loader, source, lease);
+      return Fail(source->reader->error());
     }
     *out = &batch;
+    source->references.fetch_add(1, std::memory_order_relaxed);
   }
   uint64_t bytes = loader->bytes.load(std::memory_order_relaxed);
-  for (const penstock_tensor& tensor : (*out)->tensors) bytes += PartsBytes(tensor);
+  for (const penstock_tensor& tensor : (*out)->tensors)
+    bytes += penstock_client::PartsBytes(tensor);
   loader->bytes.store(bytes, std::memory_order_relaxed);
   loader->references.fetch_add(1, std::memory_order_relaxed);
   return PENSTOCK_OK;
@@ -255,7 +264,7 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
 
 int penstock_ready(penstock_loader* loader) {
   std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);
-  return lock.owns_lock() && loader->reader->Ready();
+  return lock.owns_lock() && !loader->reattachment.active && loader->source->reader->Ready();
 }
 
 void penstock_batch_release(penstock_batch* batch) {
@@ -266,7 +275,9 @@ void penstock_batch_release(penstock_batch* batch) {
   } else {
     // A copy of the lease: the slot's batch may be handed out again as soon as it is released.
     const Lease lease = batch->lease;
-    loader->reader->Release(lease);
+    Source* source = batch->source;
+    penstock_client::ReleaseLease(loader, source, lease);
+    penstock_client::Unreference(source);
   }
   Unreference(loader);
 }
@@ -275,7 +286,8 @@ void penstock_detach(penstock_loader* loader) {
   if (loader == nullptr) return;
   {
     std::lock_guard<std::mutex> lock(loader->next_mutex);
-    loader->reader->Leave();
+    loader->reattachment.socket = {};
+    loader->source->reader->Leave();
   }
   Unreference(loader);
 }
@@ -287,29 +299,27 @@ const penstock_tensor* penstock_tensor_info(const penstock_loader* loader, uint3
   return index < loader->tensors.size() ? &loader->tensors[index] : nullptr;
 }
 
-const char* penstock_structure(const penstock_loader* loader) {
-  return loader->reader->structure().c_str();
-}
+const char* penstock_structure(const penstock_loader* loader) { return loader->structure.c_str(); }
 
 int penstock_num_steps(const penstock_loader* loader, uint64_t* steps) {
   last_error.clear();
-  const std::optional<uint64_t> known = loader->reader->num_steps();
-  if (!known) {
+  if (!loader->num_steps) {
     return Fail({Code::kFailedPrecondition,
-                 "the length of this stream is not known: " + loader->reader->uncounted()});
+                 "the length of this stream is not known: " + loader->uncounted});
   }
-  *steps = *known;
+  *steps = *loader->num_steps;
   return PENSTOCK_OK;
 }
 
 uint64_t penstock_batch_step(const penstock_batch* batch) { return batch->lease.step; }
 uint64_t penstock_batch_epoch(const penstock_batch* batch) { return batch->lease.epoch; }
-uint32_t penstock_batch_rows(const penstock_batch* batch) { return batch->lease.rows; }
-uint32_t penstock_batch_valid(const penstock_batch* batch) { return batch->lease.valid_rows; }
+uint32_t penstock_batch_rows(const penstock_batch* batch) { return batch->rows; }
+uint32_t penstock_batch_valid(const penstock_batch* batch) { return batch->valid_rows; }
 const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes) {
   *bytes = batch->lease.cursor_bytes;
   return batch->lease.cursor;
 }
+int penstock_batch_redelivered(const penstock_batch* batch) { return batch->lease.redelivered; }
 int penstock_batch_is_copy(const penstock_batch* batch) { return batch->is_copy; }
 uint32_t penstock_batch_num_tensors(const penstock_batch* batch) {
   return static_cast<uint32_t>(batch->tensors.size());
@@ -325,20 +335,28 @@ const penstock_tensor* penstock_batch_find(const penstock_batch* batch, const ch
 }
 
 void penstock_get_stats(penstock_loader* loader, penstock_stats* stats) {
-  const Reader& reader = *loader->reader;
+  std::lock_guard<std::mutex> lock(loader->mutex);
+  const Reader& reader = *loader->source->reader;
   const penstock::ring::ReaderStats seen = reader.stats();
+  const penstock::ring::ReaderStats& earlier = loader->earlier_stats;
   *stats = {};
-  stats->batches = seen.batches;
+  stats->batches = earlier.batches + seen.batches;
   stats->bytes = loader->bytes;
   stats->copies = loader->copies;
-  stats->waits = seen.waits;
-  stats->sleeps = seen.sleeps;
-  stats->wait_ns = seen.wait_ns;
-  stats->position = reader.position();
+  stats->waits = earlier.waits + seen.waits;
+  stats->sleeps = earlier.sleeps + seen.sleeps;
+  stats->wait_ns = earlier.wait_ns + seen.wait_ns;
+  stats->position = reader.next_step();
   stats->published = reader.published();
   stats->leases = reader.leases();
   stats->lease_share = reader.lease_share();
   stats->consumer = reader.consumer();
+  stats->reconnects = loader->reconnects;
+}
+
+uint64_t penstock_skipped(penstock_loader* loader) {
+  std::lock_guard<std::mutex> lock(loader->mutex);
+  return loader->earlier_stats.skipped + loader->source->reader->stats().skipped;
 }
 
 const char* penstock_last_error(void) { return last_error.c_str(); }

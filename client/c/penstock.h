@@ -54,8 +54,11 @@ enum {
   PENSTOCK_UNAVAILABLE = 14,
   PENSTOCK_DATA_LOSS = 15,
   PENSTOCK_UNAUTHENTICATED = 16,
-  PENSTOCK_END = 100,    /* the stream has ended; not an error */
-  PENSTOCK_TIMEOUT = 101 /* no batch in time; not an error of the pipeline: call again to go on */
+  PENSTOCK_END = 100,     /* the stream has ended; not an error */
+  PENSTOCK_TIMEOUT = 101, /* no batch in time; not an error of the pipeline: call again to go on */
+  PENSTOCK_PEER_LOST = 102, /* a rank of the group has died and not come back in time */
+  PENSTOCK_DETACHED = 103   /* the daemon goes on without this consumer: it was too slow for its
+                             * group, or another one has taken its place */
 };
 
 /* Element types, by NumPy's names. */
@@ -131,16 +134,72 @@ typedef struct penstock_stats {
   uint32_t leases;      /* slots held now */
   uint32_t lease_share; /* slots that may be held */
   uint32_t consumer;    /* this consumer's number, as `penstock stats` shows it */
-  uint32_t reserved;
+  uint32_t reconnects;  /* times that it went on with another ring, mostly of a new daemon */
 } penstock_stats;
+
+/* How the consumers of a group share a stream. */
+enum {
+  PENSTOCK_BROADCAST = 0, /* each sees every batch */
+  PENSTOCK_RANK = 1,      /* each sees its rows of every batch: rank r of n those from
+                           * floor(r * rows / n) up to floor((r + 1) * rows / n) */
+  PENSTOCK_SPLIT = 2      /* each batch goes to one of them, first come, first served */
+};
+
+/* What happens to a consumer of a broadcast that holds up another one. */
+enum {
+  PENSTOCK_BLOCK =
+      0, /* the others wait for lag_seconds; then it is served from memory of its own */
+  PENSTOCK_DETACH = 1, /* its next call returns PENSTOCK_DETACHED */
+  PENSTOCK_SKIP = 2    /* it misses batches; penstock_skipped counts them */
+};
+
+/* What to attach to and as whom. penstock_default_options fills it in; a NULL text is its default. */
+typedef struct penstock_attach_options {
+  uint64_t bytes;       /* of this structure, as the program knows it */
+  const char* pipeline; /* needed */
+  const char* socket;
+  const char* group;         /* "default"; it is made by its first consumer */
+  const char* consumer_name; /* unique in the group; NULL: none */
+  /* Where to begin: penstock_batch_cursor of the batch in front. NULL: where the group stands. */
+  const void* cursor;
+  uint32_t cursor_bytes;
+  uint32_t mode; /* PENSTOCK_BROADCAST */
+  /* Of mode PENSTOCK_RANK: this consumer is `replica` of `replicas` that see the rows of `rank`. */
+  uint32_t rank;
+  uint32_t world_size; /* 1 */
+  uint32_t replica;
+  uint32_t replicas;     /* 1 */
+  uint32_t at_most_once; /* of PENSTOCK_SPLIT: what a dead consumer held is lost, not given again */
+  uint32_t slow;         /* PENSTOCK_BLOCK */
+  uint32_t take_over;    /* 1: a consumer of the same name or rank is detached */
+  uint32_t reserved;
+  double lag_seconds; /* 60 */
+  double
+      reconnect_seconds; /* 60: how long to look for a daemon that has gone away; 0: not at all */
+} penstock_attach_options;
 
 /* Attaches to the pipeline `name`. `socket`: the daemon's, or NULL for $PENSTOCK_SOCKET, else
  * $XDG_RUNTIME_DIR/penstock.sock, else /run/penstock/penstock.sock. `group`: NULL for "default". */
 PENSTOCK_API int penstock_attach(const char* name, const char* socket, const char* group,
                                  penstock_loader** loader);
 
+PENSTOCK_API void penstock_default_options(penstock_attach_options* options);
+/* Results: PENSTOCK_ALREADY_EXISTS when the name or rank is taken, PENSTOCK_FAILED_PRECONDITION when
+ * the group is of another kind or the cursor of another stream, PENSTOCK_OUT_OF_RANGE when the step
+ * behind the cursor has gone and cannot be had again. */
+PENSTOCK_API int penstock_attach_with(const penstock_attach_options* options,
+                                      penstock_loader** loader);
+
+/* Goes to the position of a cursor: the next batch is the one behind it. Batches that are held stay
+ * valid. */
+PENSTOCK_API int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes);
+
 /* The next batch: PENSTOCK_OK, PENSTOCK_END, PENSTOCK_TIMEOUT after `timeout_ns` without one, or
- * the reason why there will be none. */
+ * the reason why there will be none.
+ *
+ * When the daemon dies the loader looks for it for reconnect_seconds, by itself, and goes on with
+ * the very next batch; meanwhile a call just waits. PENSTOCK_UNAVAILABLE when none comes back, never
+ * the end. Batches that are held stay readable. */
 PENSTOCK_API int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** batch);
 
 /* 1 when penstock_next would return a batch without waiting, else 0. */
@@ -174,6 +233,8 @@ PENSTOCK_API uint32_t penstock_batch_rows(const penstock_batch* batch);
 PENSTOCK_API uint32_t penstock_batch_valid(const penstock_batch* batch);
 /* The position behind this batch: with it a pipeline goes on with the next one. */
 PENSTOCK_API const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes);
+/* 1: another consumer of a split group held it when it died; it may have been worked on. */
+PENSTOCK_API int penstock_batch_redelivered(const penstock_batch* batch);
 PENSTOCK_API int penstock_batch_is_copy(const penstock_batch* batch);
 PENSTOCK_API uint32_t penstock_batch_num_tensors(const penstock_batch* batch);
 PENSTOCK_API const penstock_tensor* penstock_batch_tensor(const penstock_batch* batch,
@@ -183,6 +244,9 @@ PENSTOCK_API const penstock_tensor* penstock_batch_find(const penstock_batch* ba
                                                         const char* name);
 
 PENSTOCK_API void penstock_get_stats(penstock_loader* loader, penstock_stats* stats);
+
+/* Batches that it missed by PENSTOCK_SKIP. */
+PENSTOCK_API uint64_t penstock_skipped(penstock_loader* loader);
 
 /* The calling thread's last error, as a sentence; "" when there was none. */
 PENSTOCK_API const char* penstock_last_error(void);

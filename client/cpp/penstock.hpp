@@ -180,6 +180,8 @@ class Batch {
   uint32_t rows() const { return penstock_batch_rows(batch_); }
   // How many of them, from the first on, are elements; the others fill a last batch up.
   uint32_t valid() const { return penstock_batch_valid(batch_); }
+  // Whether another consumer of a split group held it when it died.
+  bool redelivered() const { return penstock_batch_redelivered(batch_) != 0; }
   bool is_copy() const { return penstock_batch_is_copy(batch_) != 0; }
   // The position behind this batch.
   std::string_view cursor() const {
@@ -216,6 +218,16 @@ class Loader {
     Check(penstock_attach(pipeline.c_str(), socket.c_str(), group.empty() ? nullptr : group.c_str(),
                           &loader_));
   }
+  // With all options: a group's mode, a rank, a cursor to begin at and others; see
+  // penstock_attach_options.
+  explicit Loader(const penstock_attach_options& options) {
+    Check(penstock_attach_with(&options, &loader_));
+  }
+  static penstock_attach_options DefaultOptions() {
+    penstock_attach_options options;
+    penstock_default_options(&options);
+    return options;
+  }
   Loader(Loader&& other) noexcept : loader_(std::exchange(other.loader_, nullptr)) {}
   Loader& operator=(Loader&& other) noexcept {
     std::swap(loader_, other.loader_);
@@ -231,6 +243,14 @@ class Loader {
     Check(code);
     return Batch(batch);
   }
+
+  // Goes to the position of a batch's cursor: the next batch is the one behind it.
+  void Seek(std::string_view cursor) {
+    Check(penstock_seek(loader_, cursor.data(), static_cast<uint32_t>(cursor.size())));
+  }
+
+  // Batches that it missed by PENSTOCK_SKIP.
+  uint64_t skipped() const { return penstock_skipped(loader_); }
 
   // How the tensors make up an element, as JSON; empty for a flat dict. See penstock_structure.
   std::string_view structure() const { return penstock_structure(loader_); }

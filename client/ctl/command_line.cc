@@ -35,6 +35,11 @@ Option Option::Positive() {
   return *this;
 }
 
+Option Option::Needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
 Option Option::OneByOne() {
   option_->expected(1)->take_all();
   return *this;
@@ -62,6 +67,7 @@ template Option Command::Add(const std::string&, int64_t*, const std::string&);
 template Option Command::Add(const std::string&, uint32_t*, const std::string&);
 template Option Command::Add(const std::string&, uint64_t*, const std::string&);
 template Option Command::Add(const std::string&, double*, const std::string&);
+template Option Command::Add(const std::string&, std::optional<uint64_t>*, const std::string&);
 
 Option Command::AddFlag(const std::string& name, bool* value, const std::string& help) {
   return Option(app_->add_flag(name, *value, help));

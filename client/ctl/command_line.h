@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class Option {
   Option InRange(int least, int most);
   Option InRange(double least, double most);
   Option Positive();
+  Option Needs(const Option& other);
   // Of a list: each word has the option's name before it.
   Option OneByOne();
   // "" for a word that is good, else what is wrong with it.
@@ -45,7 +47,7 @@ class Command {
   Command AddCommand(const std::string& name, const std::string& help);
 
   // `name` is "--name", or "NAME" for a word without a dash. T: std::string, int, int64_t, uint32_t,
-  // uint64_t, double, or a std::vector<std::string>, which takes several words.
+  // uint64_t, double, a std::optional<uint64_t>, or a std::vector<std::string>, which takes several words.
   template <typename T>
   Option Add(const std::string& name, T* value, const std::string& help);
   Option AddFlag(const std::string& name, bool* value, const std::string& help);

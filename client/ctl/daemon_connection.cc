@@ -39,8 +39,11 @@ absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socke
   if (!status.ok()) {
     return absl::Status(static_cast<absl::StatusCode>(status.code), status.message);
   }
-  connection.channel_->stub =
-      v1::PipelineService::NewStub(grpc::CreateInsecureChannelFromFd("penstockd", fd));
+  // A row that is shown has its values in the answer.
+  grpc::ChannelArguments options;
+  options.SetMaxReceiveMessageSize(-1);
+  connection.channel_->stub = v1::PipelineService::NewStub(
+      grpc::CreateCustomInsecureChannelFromFd("penstockd", fd, options));
   return connection;
 }
 
@@ -121,6 +124,13 @@ absl::StatusOr<v1::ListSkippedResponse> DaemonConnection::Skipped(const std::str
   request.set_name(name);
   v1::ListSkippedResponse response;
   const absl::Status status = Call(&Stub::ListSkipped, request, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::ShowRowResponse> DaemonConnection::ShowRow(const v1::ShowRowRequest& request) {
+  v1::ShowRowResponse response;
+  const absl::Status status = Call(&Stub::ShowRow, request, &response);
   if (!status.ok()) return status;
   return response;
 }

@@ -38,6 +38,7 @@ class DaemonConnection {
   absl::StatusOr<v1::ListPipelinesResponse> List();
   absl::StatusOr<v1::Pipeline> Get(const std::string& name);
   absl::StatusOr<v1::PipelineStats> Stats(const std::string& name);
+  absl::StatusOr<v1::ShowRowResponse> ShowRow(const v1::ShowRowRequest& request);
   absl::StatusOr<v1::FindRecordsResponse> FindRecords(const v1::FindRecordsRequest& request);
   absl::StatusOr<v1::FindRowResponse> FindRow(const v1::FindRowRequest& request);
   absl::StatusOr<v1::ListSkippedResponse> Skipped(const std::string& name);

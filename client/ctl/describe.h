@@ -33,6 +33,12 @@ std::string ByteCount(uint64_t bytes);
 // A line for each tensor of a batch, with aligned columns.
 std::string DescribeElement(const v1::Pipeline& pipeline);
 
+// "FILE, record 17, offset 4093 (epoch 0)".
+std::string DescribePlace(const v1::RecordPlace& place);
+
+// Where a row comes from, what was drawn for it, and its features: a line each.
+std::string DescribeRow(const v1::ShowRowResponse& row);
+
 // A line for each damaged place that was skipped, and one for those beyond the list.
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out);
 

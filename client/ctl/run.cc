@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -28,12 +30,20 @@ struct RunArguments {
   std::string cursor_out;
   std::string resume;
   bool allow_changed_work = false;
+  // One row of one step, instead of batches.
+  std::optional<uint64_t> step;
+  uint32_t row = 0;
 };
 
-absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
+absl::Status TakeBatches(const std::string& pipeline, const std::string& socket, bool is_private,
                          const RunArguments& arguments) {
   try {
-    Loader loader(pipeline, socket);
+    penstock_attach_options options = Loader::DefaultOptions();
+    options.pipeline = pipeline.c_str();
+    options.socket = socket.c_str();
+    // A private daemon has no successor.
+    if (is_private) options.reconnect_seconds = 0;
+    Loader loader(options);
     std::string cursor;
     for (uint64_t taken = 0; arguments.steps == 0 || taken < arguments.steps; ++taken) {
       const std::optional<Batch> batch = loader.Next();
@@ -73,11 +83,24 @@ void ChooseName(v1::SpecSource* source) {
   if (overrides->name().empty()) overrides->set_name(absl::StrCat("run-", getpid()));
 }
 
+absl::Status ShowRow(DaemonConnection& daemon, v1::SpecSource source,
+                     const RunArguments& arguments) {
+  v1::ShowRowRequest request;
+  *request.mutable_source() = std::move(source);
+  request.set_step(*arguments.step);
+  request.set_row(arguments.row);
+  const auto answer = daemon.ShowRow(request);
+  if (!answer.ok()) return answer.status();
+  std::fputs(DescribeRow(*answer).c_str(), stdout);
+  return absl::OkStatus();
+}
+
 int Run(const std::string& socket, const RunArguments& arguments) {
   auto source = arguments.spec.Read();
   if (!source.ok()) return Report("run", source.status());
   auto daemon = DaemonConnection::OpenOrStart(socket);
   if (!daemon.ok()) return Report("run", daemon.status());
+  if (arguments.step) return Report("run", ShowRow(*daemon, *std::move(source), arguments));
   ChooseName(&*source);
   const auto validated = daemon->Validate(*source);
   if (!validated.ok()) return Report("run", validated.status());
@@ -101,7 +124,8 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   }
   const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
   if (!pipeline.ok()) return Report("run", pipeline.status());
-  const absl::Status status = TakeBatches(pipeline->name(), daemon->socket(), arguments);
+  const absl::Status status =
+      TakeBatches(pipeline->name(), daemon->socket(), daemon->is_private(), arguments);
   if (const auto skipped = daemon->Skipped(pipeline->name()); skipped.ok())
     PrintSkipped(*skipped, stderr);
   if (!daemon->is_private()) {
@@ -122,6 +146,10 @@ void AddRun(Command root, const std::string& socket) {
       .Add("--steps", &arguments->steps,
            "Batches to take; an endless stream needs it, a shorter one just ends")
       .Positive();
+  const Option step = command.Add(
+      "--step", &arguments->step,
+      "Compute one row of this step again: its records, what was drawn for it, its features");
+  command.Add("--row", &arguments->row, "Which row of the step (0)").Needs(step);
   command.Add("--out", &arguments->out, "Folder for DIR/step-000000.npz and so on, made if absent");
   command.Add("--cursor-out", &arguments->cursor_out,
               "File for the cursor behind the last batch taken: where --resume goes on");

@@ -5,6 +5,7 @@
 
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
 #include "client/ctl/spec_arguments.h"
 
 namespace penstock::ctl {
@@ -27,13 +28,7 @@ absl::Status Where(const std::string& socket, const WhereArguments& arguments) {
   request.set_row(arguments.row);
   const auto answer = daemon->FindRecords(request);
   if (!answer.ok()) return answer.status();
-  for (const v1::RecordPlace& record : answer->records()) {
-    std::printf("%s", record.file().c_str());
-    if (record.has_record())
-      std::printf(", record %llu", static_cast<unsigned long long>(record.record()));
-    std::printf(", offset %llu (epoch %llu)\n", static_cast<unsigned long long>(record.offset()),
-                static_cast<unsigned long long>(record.epoch()));
-  }
+  for (const v1::RecordPlace& record : answer->records()) std::puts(DescribePlace(record).c_str());
   return absl::OkStatus();
 }
 

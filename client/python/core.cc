@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -35,19 +36,67 @@ void SetError(int code, const char* message) {
   throw nb::python_error();
 }
 
+// The number of a word among `words`; throws with all of them.
+uint32_t NumberOf(const char* what, const std::string& word,
+                  std::initializer_list<const char*> words) {
+  uint32_t number = 0;
+  std::string all;
+  for (const char* one : words) {
+    if (word == one) return number;
+    all += (number++ == 0 ? "" : ", ") + std::string(one);
+  }
+  ThrowError(PENSTOCK_INVALID_ARGUMENT,
+             (std::string(what) + " is one of " + all + ", not \"" + word + "\"").c_str());
+}
+
 class Loader {
  public:
   Loader(const std::string& name, const std::optional<std::string>& socket,
-         const std::string& group, const std::optional<double>& timeout) {
+         const std::string& group, const std::optional<double>& timeout, const std::string& mode,
+         const std::optional<int64_t>& rank, const std::optional<int64_t>& world_size,
+         int64_t replica, int64_t replicas, const std::string& delivery,
+         const std::optional<nb::bytes>& cursor, double reconnect, const std::string& slow,
+         double lag, const std::optional<std::string>& consumer, bool take_over) {
     if (timeout.has_value()) {
       if (!(*timeout >= 0)) ThrowError(PENSTOCK_INVALID_ARGUMENT, "timeout is below zero");
       timeout_ns_ = static_cast<int64_t>(std::min(*timeout, 1e9) * 1e9);
     }
+    penstock_attach_options options;
+    penstock_default_options(&options);
+    options.pipeline = name.c_str();
+    options.socket = socket ? socket->c_str() : nullptr;
+    options.group = group.c_str();
+    options.consumer_name = consumer ? consumer->c_str() : nullptr;
+    if (cursor && cursor->size() > 0) {
+      options.cursor = cursor->c_str();
+      options.cursor_bytes = static_cast<uint32_t>(std::min<size_t>(cursor->size(), UINT32_MAX));
+      cursor_.assign(cursor->c_str(), cursor->size());
+    }
+    options.mode = NumberOf("mode", mode, {"broadcast", "rank", "split"});
+    if ((options.mode == PENSTOCK_RANK) != (rank.has_value() && world_size.has_value())) {
+      ThrowError(PENSTOCK_INVALID_ARGUMENT,
+                 "rank and world_size belong to mode=\"rank\", and it needs both");
+    }
+    const auto count = [](const char* what, int64_t number) {
+      if (number < 0 || number > UINT32_MAX) {
+        ThrowError(PENSTOCK_INVALID_ARGUMENT,
+                   (std::string(what) + " is out of range: " + std::to_string(number)).c_str());
+      }
+      return static_cast<uint32_t>(number);
+    };
+    options.rank = count("rank", rank.value_or(0));
+    options.world_size = count("world_size", world_size.value_or(1));
+    options.replica = count("replica", replica);
+    options.replicas = count("replicas", replicas);
+    options.at_most_once = NumberOf("delivery", delivery, {"at_least_once", "at_most_once"});
+    options.slow = NumberOf("slow", slow, {"block", "detach", "skip"});
+    options.take_over = take_over;
+    options.lag_seconds = lag;
+    options.reconnect_seconds = reconnect;
     int code;
     {
       nb::gil_scoped_release release;
-      code = penstock_attach(name.c_str(), socket ? socket->c_str() : nullptr, group.c_str(),
-                             &loader_);
+      code = penstock_attach_with(&options, &loader_);
     }
     if (code != PENSTOCK_OK) ThrowError(code, penstock_last_error());
     if (!arrays_.Describe(loader_)) {
@@ -82,6 +131,7 @@ class Loader {
     epoch_ = penstock_batch_epoch(batch);
     rows_ = penstock_batch_rows(batch);
     valid_ = penstock_batch_valid(batch);
+    redelivered_ = penstock_batch_redelivered(batch) != 0;
     uint32_t cursor_bytes = 0;
     const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
     cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
@@ -123,6 +173,8 @@ class Loader {
     out["leases"] = stats.leases;
     out["lease_share"] = stats.lease_share;
     out["consumer"] = stats.consumer;
+    out["reconnects"] = stats.reconnects;
+    out["skipped"] = penstock_skipped(loader_);
     return out;
   }
 
@@ -143,11 +195,34 @@ class Loader {
     return out;
   }
 
+  void LoadStateDict(const nb::dict& state) {
+    if (loader_ == nullptr) ThrowError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
+    if (!state.contains("cursor") || !nb::isinstance<nb::bytes>(state["cursor"])) {
+      ThrowError(PENSTOCK_INVALID_ARGUMENT, "the state of a loader has a cursor, which is bytes");
+    }
+    const nb::bytes cursor = nb::borrow<nb::bytes>(state["cursor"]);
+    const std::string bytes(cursor.c_str(), cursor.size());
+    penstock_loader* loader = loader_;
+    int code;
+    ++num_waiting_;
+    {
+      nb::gil_scoped_release release;
+      code = penstock_seek(loader, bytes.data(), static_cast<uint32_t>(bytes.size()));
+    }
+    DoneWaiting();
+    if (code != PENSTOCK_OK) ThrowError(code, penstock_last_error());
+    cursor_ = bytes;
+    penstock_stats stats;
+    penstock_get_stats(loader, &stats);
+    step_ = static_cast<int64_t>(stats.position) - 1;
+  }
+
   nb::bytes cursor() const { return nb::bytes(cursor_.data(), cursor_.size()); }
   int64_t step() const { return step_; }
   uint64_t epoch() const { return epoch_; }
   uint32_t rows() const { return rows_; }
   uint32_t valid() const { return valid_; }
+  bool redelivered() const { return redelivered_; }
   bool closed() const { return loader_ == nullptr; }
 
  private:
@@ -183,11 +258,14 @@ class Loader {
         break;
       }
     }
-    if (--num_waiting_ == 0 && closing_ != nullptr) {
-      penstock_detach(closing_);
-      closing_ = nullptr;
-    }
+    DoneWaiting();
     return fine;
+  }
+
+  void DoneWaiting() {
+    if (--num_waiting_ > 0 || closing_ == nullptr) return;
+    penstock_detach(closing_);
+    closing_ = nullptr;
   }
 
   bool WarnOfCopies() {
@@ -212,6 +290,7 @@ class Loader {
   uint64_t epoch_ = 0;
   uint32_t rows_ = 0;
   uint32_t valid_ = 0;
+  bool redelivered_ = false;
   bool warned_ = false;
 };
 
@@ -235,9 +314,17 @@ NB_MODULE(_core, m) {
   nb::class_<Loader>(m, "Loader", nb::type_slots(penstock_python::loader_slots),
                      "Batches of one pipeline, in order; see penstock.attach.")
       .def(nb::init<const std::string&, const std::optional<std::string>&, const std::string&,
-                    const std::optional<double>&>(),
+                    const std::optional<double>&, const std::string&, const std::optional<int64_t>&,
+                    const std::optional<int64_t>&, int64_t, int64_t, const std::string&,
+                    const std::optional<nb::bytes>&, double, const std::string&, double,
+                    const std::optional<std::string>&, bool>(),
            nb::arg("name"), nb::arg("socket").none() = nb::none(), nb::arg("group") = "default",
-           nb::arg("timeout").none() = nb::none())
+           nb::arg("timeout").none() = nb::none(), nb::arg("mode") = "broadcast",
+           nb::arg("rank").none() = nb::none(), nb::arg("world_size").none() = nb::none(),
+           nb::arg("replica") = 0, nb::arg("replicas") = 1, nb::arg("delivery") = "at_least_once",
+           nb::arg("cursor").none() = nb::none(), nb::arg("reconnect") = 60.0,
+           nb::arg("slow") = "block", nb::arg("lag") = 60.0,
+           nb::arg("consumer").none() = nb::none(), nb::arg("take_over") = false)
       .def("stats", &Loader::Stats,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
            "ring), waits, wait_seconds, leases and more.")
@@ -245,6 +332,9 @@ NB_MODULE(_core, m) {
            "The position behind the batch taken last, for a checkpoint: {\"cursor\": bytes, "
            "\"step\": int}. Before the first batch the cursor is empty, and the step is the one "
            "before the first that this loader will take: -1 at the start of the stream.")
+      .def("load_state_dict", &Loader::LoadStateDict, nb::arg("state"),
+           "Goes to a position of state_dict(), of this loader or of another one over the same "
+           "stream: the next batch is the one behind it. Batches in use stay valid.")
       .def("close", &Loader::Close, "Leaves. Arrays that are still in use stay valid.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def(
@@ -265,5 +355,8 @@ NB_MODULE(_core, m) {
           "valid", &Loader::valid,
           "How many of them, from the first on, are elements: fewer than rows only where the "
           "spec fills a last batch up (remainder: PAD).")
+      .def_prop_ro("redelivered", &Loader::redelivered,
+                   "Whether another consumer of the split group held it when it died: it may have "
+                   "been worked on.")
       .def_prop_ro("closed", &Loader::closed);
 }

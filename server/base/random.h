@@ -43,6 +43,11 @@ class DrawSequence {
   // Draw number `ordinal`, uniform in [0, bound) but for a bias below bound / 2^32. REQUIRES: bound
   // > 0.
   uint32_t Below(uint64_t ordinal, uint32_t bound) {
+    return static_cast<uint32_t>(uint64_t{Draw(ordinal)} * bound >> 32);
+  }
+
+  // Draw number `ordinal`, of all 32 bits.
+  uint32_t Draw(uint64_t ordinal) {
     if (ordinal / 4 != block_number_) {
       block_number_ = ordinal / 4;
       block_ = Philox4x32(
@@ -50,7 +55,7 @@ class DrawSequence {
            static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)},
           key_);
     }
-    return static_cast<uint32_t>(uint64_t{block_[ordinal % 4]} * bound >> 32);
+    return block_[ordinal % 4];
   }
 
  private:

@@ -182,6 +182,43 @@ struct JpegDecoder::State {
     return true;
   }
 
+  // Whether libjpeg's partial decoding gives the pixels and the verdict of the whole: for a file that is not cut.
+  bool CanDecodePart() const {
+    if (info.out_color_space == JCS_CMYK || info.scale_denom != 1) return false;
+    // Behind the first scan's header: a preview in front of it has an end marker of its own.
+    const uint8_t* const begin = source.next_input_byte;
+    for (const uint8_t* end = begin + source.bytes_in_buffer; end - begin >= 2; --end) {
+      if (end[-1] == 0xd9 && end[-2] == 0xff) return true;
+    }
+    return false;
+  }
+
+  // REQUIRES: CanDecodePart(); spare_rows has room for a row of the image.
+  bool RunDecodeWindow(const JpegWindow& window, uint8_t* pixels) {
+    if (setjmp(escape) != 0) return false;
+    if (!jpeg_start_decompress(&info)) return Cut();
+    // Smooth chroma looks at neighbours: beside the window one more block stands on each side, of which nothing is kept.
+    const int block = info.max_h_samp_factor * DCTSIZE;
+    const int first = window.left < block ? 0 : window.left - block;
+    const int last = shape.width - window.left - window.width < block
+                         ? shape.width
+                         : window.left + window.width + block;
+    JDIMENSION left = first, width = last - first;
+    jpeg_crop_scanline(&info, &left, &width);
+    const int rows_above = info.max_v_samp_factor * DCTSIZE;
+    if (window.top > rows_above) jpeg_skip_scanlines(&info, window.top - rows_above);
+    const size_t row_bytes = size_t{1} * window.width * shape.channels;
+    const size_t skipped_bytes = size_t{1} * (window.left - left) * shape.channels;
+    JSAMPROW row = SpareRow(0);
+    const auto end = static_cast<JDIMENSION>(window.top + window.height);
+    while (info.output_scanline < end) {
+      const auto y = static_cast<int>(info.output_scanline) - window.top;
+      if (jpeg_read_scanlines(&info, &row, 1) == 0) return Cut();
+      if (y >= 0) std::memcpy(pixels + y * row_bytes, row + skipped_bytes, row_bytes);
+    }
+    return true;
+  }
+
   // libjpeg-turbo writes rows that begin at a multiple of its vectors past the caches. They are read soon: 15 % of the whole
   // work of decode and resize are lost by that. Such rows take a way round through one that does not begin so.
   static bool IsAligned(const uint8_t* row) {
@@ -250,6 +287,28 @@ absl::StatusOr<JpegShape> JpegDecoder::Start(const uint8_t* data, size_t size,
   }
   state.MakeSpareRows();
   return state.shape;
+}
+
+absl::Status JpegDecoder::DecodeWindow(const JpegWindow& window, uint8_t* pixels) {
+  State& state = *state_;
+  const JpegShape shape = state.shape;
+  if (window.height == 0 || window.width == 0) return absl::OkStatus();
+  const bool whole = window.height == shape.height && window.width == shape.width;
+  if (whole) return Decode(pixels);
+  if (state.CanDecodePart()) {
+    const bool done = state.RunDecodeWindow(window, pixels);
+    const absl::Status status = done ? absl::OkStatus() : state.Error(state.data, state.size);
+    state.Forget();
+    return status;
+  }
+  std::vector<uint8_t> image(shape.bytes());
+  if (const absl::Status status = Decode(image.data()); !status.ok()) return status;
+  const size_t row_bytes = size_t{1} * window.width * shape.channels;
+  for (int y = 0; y < window.height; ++y) {
+    const size_t from = (size_t{1} * (window.top + y) * shape.width + window.left) * shape.channels;
+    std::memcpy(pixels + y * row_bytes, image.data() + from, row_bytes);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status JpegDecoder::Decode(uint8_t* pixels) {

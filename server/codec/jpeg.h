@@ -36,6 +36,14 @@ struct JpegOptions {
   bool accurate_dct = false;    // the accurate integer DCT instead of the fast one
 };
 
+// In pixels of the image.
+struct JpegWindow {
+  int top = 0;
+  int left = 0;
+  int height = 0;
+  int width = 0;
+};
+
 struct JpegShape {
   int height = 0;
   int width = 0;
@@ -58,6 +66,11 @@ class JpegDecoder {
   // On failure the pixels are undefined. REQUIRES: Start() succeeded and Decode() was not called
   // since.
   absl::Status Decode(uint8_t* pixels);
+
+  // Writes a part of that image, its rows one behind another: the pixels of Decode(). Transformed is only what the window and its
+  // surroundings of a block need, and what lies below it is not looked at, so that damage there is not met. Of an image without an end
+  // marker, of inks, or with a ratio, the whole is decoded. REQUIRES: as Decode(); the window lies inside of the image.
+  absl::Status DecodeWindow(const JpegWindow& window, uint8_t* pixels);
 
  private:
   struct State;

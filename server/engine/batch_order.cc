@@ -113,6 +113,72 @@ class BatchOp final : public ChainedOrderOp {
   bool wrapped_ = false;  // whether the pass's elements have begun to come once more
 };
 
+// Groups consecutive elements by sizes that come in turns. Its position: whose turn it is, and its input's.
+class BatchesOp final : public ChainedOrderOp {
+ public:
+  BatchesOp(FrontContext& context, std::unique_ptr<OrderOp> input, std::vector<uint32_t> sizes,
+            bool drops)
+      : ChainedOrderOp(std::move(input)),
+        context_(context),
+        sizes_(std::move(sizes)),
+        drops_(drops) {}
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    while (*pulled < count) {
+      const Pulled result = input().Pull(sizes_[turn_], out, &rows_);
+      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+      if (result == Pulled::kEnd && (rows_ == 0 || drops_)) {
+        const size_t kept = out.size() - rows_ * width();
+        context_.store.Release(absl::MakeConstSpan(out).subspan(kept));
+        out.resize(kept);
+        rows_ = 0;
+        return Pulled::kEnd;
+      }
+      rows_ = 0;
+      turn_ = (turn_ + 1) % sizes_.size();
+      ++*pulled;
+    }
+    return Pulled::kSome;
+  }
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    return SkipByPulling(*this, context_, count, skipped);
+  }
+  void Restart(uint64_t epoch) override {
+    rows_ = 0;
+    turn_ = 0;
+    ChainedOrderOp::Restart(epoch);
+  }
+  void Save(Position& position) const override {
+    position.Add(turn_);
+    ChainedOrderOp::Save(position);
+  }
+  absl::Status Restore(Position& position) override {
+    turn_ = position.Take() % sizes_.size();
+    return ChainedOrderOp::Restore(position);
+  }
+  std::optional<uint64_t> Count() override {
+    const std::optional<uint64_t> count = input().Count();
+    if (!count || *count == kEndless) return count;
+    uint64_t cycle = 0;
+    for (const uint32_t size : sizes_) cycle += size;
+    uint64_t batches = *count / cycle * sizes_.size();
+    uint64_t left = *count % cycle;
+    for (size_t i = 0; left > 0; ++i) {
+      if (left < sizes_[i] && drops_) break;
+      left -= std::min<uint64_t>(left, sizes_[i]);
+      ++batches;
+    }
+    return batches;
+  }
+
+ private:
+  FrontContext& context_;
+  const std::vector<uint32_t> sizes_;
+  const bool drops_;
+  uint64_t rows_ = 0;  // of the batch that is being filled
+  size_t turn_ = 0;
+};
+
 const char* NameOf(Remainder remainder) {
   constexpr const char* kNames[] = {"KEEP", "DROP", "PAD", "WRAP"};
   return kNames[static_cast<int>(remainder)];
@@ -146,6 +212,17 @@ void AddBatch(PlanBuilder& plan, uint32_t rows, BatchForm form) {
   plan.SetBatch(rows, std::move(form));
   plan.AddOrder([rows, remainder](FrontContext& context, OrderInputs inputs) {
     return std::make_unique<BatchOp>(context, std::move(inputs[0]), rows, remainder);
+  });
+}
+
+void AddBatches(PlanBuilder& plan, std::vector<uint32_t> sizes, BatchForm form) {
+  const bool drops = form.remainder == Remainder::kDrop;
+  const uint32_t largest = *std::max_element(sizes.begin(), sizes.end());
+  // Their sizes differ, though none is left over.
+  form.remainder = Remainder::kKeep;
+  plan.SetBatch(largest, std::move(form));
+  plan.AddOrder([sizes = std::move(sizes), drops](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<BatchesOp>(context, std::move(inputs[0]), sizes, drops);
   });
 }
 

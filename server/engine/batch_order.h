@@ -18,6 +18,9 @@ absl::StatusOr<BatchForm> ReadBatchOptions(const Options& options, PlanBuilder& 
 // Joins `rows` elements a time: SetBatch() and the order op.
 void AddBatch(PlanBuilder& plan, uint32_t rows, BatchForm form);
 
+// The same with sizes that are taken by turns, of which `form.remainder` is KEEP or DROP.
+void AddBatches(PlanBuilder& plan, std::vector<uint32_t> sizes, BatchForm form);
+
 // How the spec says the two ends of a batch: for ReadBatchOptions().
 struct LastBatchOptions {
   int64_t batch_size = 0;

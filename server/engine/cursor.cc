@@ -51,7 +51,7 @@ absl::StatusOr<uint32_t> CrcOf(RandomAccessFile& file, uint64_t offset, uint64_t
 
 // Left out where a file that can have an index has none.
 void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
-  FileTable files(plan.files(), plan.manifest(), IndexBuilding::kNever);
+  FileTable files(plan.files(), plan.manifest(), IndexBuilding::kNever, &plan.indices());
   Hash counts;
   bool any = false;
   for (uint32_t i = 0; i < plan.manifest().size(); ++i) {

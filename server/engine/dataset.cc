@@ -32,6 +32,9 @@ std::string Quote(const std::string& text) {
 
 }  // namespace
 
+OrderNode::OrderNode() = default;
+OrderNode::~OrderNode() = default;
+
 uint32_t WorkNode::FirstFile() const {
   if (kind == Kind::kLoad) return first_file;
   if (kind != Kind::kBranch) return inputs.front()->FirstFile();
@@ -39,6 +42,29 @@ uint32_t WorkNode::FirstFile() const {
   for (const std::unique_ptr<WorkNode>& input : inputs)
     lowest = std::min(lowest, input->FirstFile());
   return lowest;
+}
+
+uint64_t WorkNode::PathOf(const RecordRef* element) const {
+  switch (kind) {
+    case Kind::kLoad:
+      return loader->Path(element[reference]);
+    case Kind::kWork:
+      return inputs[0]->PathOf(element);
+    case Kind::kTuple: {
+      uint64_t path = inputs[0]->PathOf(element);
+      for (size_t i = 1; i < inputs.size(); ++i) path = MixPath(path, inputs[i]->PathOf(element));
+      return path;
+    }
+    case Kind::kBranch:
+      return inputs[BranchOf(element)]->PathOf(element);
+  }
+  return 0;
+}
+
+size_t WorkNode::BranchOf(const RecordRef* element) const {
+  // The first reference that any branch looks at is the element's first.
+  return std::upper_bound(first_files.begin(), first_files.end(), element[reference].file) -
+         first_files.begin() - 1;
 }
 
 const WorkNode* WorkNode::SourceOf(uint32_t file) const {

@@ -24,14 +24,19 @@ enum class CursorClass {
   kReplayData,   // the same, and values decide that order: they are computed again
 };
 
+struct WorkNode;
+
 // One order op and what feeds it.
 struct OrderNode {
+  OrderNode();
+  ~OrderNode();
   int stage = 0;
   CursorClass cursor_class = CursorClass::kSeek;
   bool decided_by_values = false;  // a segment ends here
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
   std::unique_ptr<OrderNode> nested;  // of the dataset that is made of each element of the input
+  std::unique_ptr<WorkNode> values;  // what computes the elements that this op itself looks at, and nobody else
 };
 
 // How the columns of a block of rows come from its references: a tree whose leaves are sources.
@@ -64,6 +69,10 @@ struct WorkNode {
   uint32_t LowestFile() const;
   // The kLoad node of the source that a file belongs to; null when there is none.
   const WorkNode* SourceOf(uint32_t file) const;
+  // kBranch: which input an element belongs to.
+  size_t BranchOf(const RecordRef* element) const;
+  // The path of an element (server/base/row_identity.h), of its references.
+  uint64_t PathOf(const RecordRef* element) const;
   // Counts references from `by` on, behind those of other inputs.
   void MoveReferences(uint32_t by);
 
@@ -75,6 +84,8 @@ struct IndexedFiles {
   FileRange files;
   OnDamage on_damage = OnDamage::kFail;
 };
+
+class ElementCells;
 
 struct Dataset {
   std::unique_ptr<OrderNode> order;
@@ -89,6 +100,8 @@ struct Dataset {
   std::optional<IndexedFiles> indexed;
   // Set where every element is the path of one of these files.
   std::optional<FileRange> paths;
+  // Set where the elements are those of a segment, and nothing has been computed of them yet.
+  const ElementCells* cells = nullptr;
 };
 
 // Rows of `row_bytes` bytes that one task computes: a power of two.

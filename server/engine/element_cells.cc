@@ -17,8 +17,10 @@ size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 
 }  // namespace
 
-ElementCells::ElementCells(Signature signature) : signature_(std::move(signature)) {
-  for (const Feature& feature : signature_) {
+ElementCells::ElementCells(Signature signature, size_t hidden)
+    : visible_(signature.begin() + hidden, signature.end()), first_visible_(hidden) {
+  fixed_bytes_ = kAlignment;  // the path
+  for (const Feature& feature : signature) {
     Place place;
     place.offset = fixed_bytes_;
     if (const std::optional<int64_t> bytes = NumBytes(feature.type)) {
@@ -36,7 +38,7 @@ ElementCells::ElementCells(Signature signature) : signature_(std::move(signature
 }
 
 absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellCache& cells,
-                                RecordRef* reference) const {
+                                RecordRef* reference, uint64_t path) const {
   uint64_t bytes = fixed_bytes_;
   for (size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i].fixed) bytes += Aligned(columns[i].row_size(row));
@@ -46,6 +48,7 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
         absl::StrCat("an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
   }
   uint8_t* const cell = cells.Take(static_cast<uint32_t>(bytes));
+  std::memcpy(cell, &path, sizeof(path));
   uint64_t end = fixed_bytes_;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
@@ -69,10 +72,40 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
   return absl::OkStatus();
 }
 
+uint64_t ElementCells::Path(const RecordRef& reference) const {
+  uint64_t path;
+  std::memcpy(&path, reference.data, sizeof(path));
+  return path == 0 ? Loader::Path(reference) : MixPath(path, reference.epoch);
+}
+
+std::unique_ptr<ElementCells> ElementCells::Showing(size_t first, Signature visible) const {
+  auto cells = std::make_unique<ElementCells>(*this);
+  cells->first_visible_ = first_visible_ + first;
+  cells->visible_ = std::move(visible);
+  return cells;
+}
+
+int64_t ElementCells::First(const RecordRef& element) {
+  int64_t value = 0;
+  std::memcpy(&value, element.data + kAlignment, sizeof(value));
+  return value;
+}
+
+std::string ElementCells::Value(const RecordRef& element, size_t feature) const {
+  const Place& place = places_[feature];
+  const auto* const at = reinterpret_cast<const char*>(element.data + place.offset);
+  if (place.fixed) return std::string(at, place.bytes);
+  Extent extent;
+  std::memcpy(&extent, at, sizeof(extent));
+  std::string value(at + sizeof(extent), place.dims * sizeof(int64_t));
+  value.append(reinterpret_cast<const char*>(element.data + extent.offset), extent.bytes);
+  return value;
+}
+
 RowStatus ElementCells::Load(RowReferences rows, FileTable&, absl::Span<Column> out,
                              Arena& arena) const {
-  for (size_t i = 0; i < places_.size(); ++i) {
-    const Place& place = places_[i];
+  for (size_t i = 0; i < visible_.size(); ++i) {
+    const Place& place = places_[first_visible_ + i];
     Column& column = out[i];
     if (place.fixed && (column.data != nullptr || place.bytes <= kGatheredBytes)) {
       column.row_bytes = place.bytes;

@@ -1,6 +1,6 @@
 // Elements that a segment hands over: the values of all features of one element in a cell of the record store.
 //
-// A cell is the fixed features, each at a place of its own; for every other one where its bytes lie and the sizes of its axes; and
+// A cell is the element's path; the fixed features, each at a place of its own; for every other one where its bytes lie and the sizes of its axes; and
 // those bytes.
 //
 // Threads:  constant after construction; safe from any thread.
@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "server/engine/loader.h"
@@ -17,15 +19,26 @@ namespace penstock {
 
 class ElementCells final : public Loader {
  public:
-  explicit ElementCells(Signature signature);
+  // The first `hidden` features are packed, but not loaded: they are for the front, which looks at them by First() and Value().
+  explicit ElementCells(Signature signature, size_t hidden = 0);
 
-  // Puts row `row` of the columns into a cell and points `reference` at it (data, length). ResourceExhausted when it is too large.
+  // Puts row `row` of the columns into a cell and points `reference` at it (data, length). `path` is the new element's; 0: that of
+  // the place which the reference names. ResourceExhausted when it is too large.
   absl::Status Pack(absl::Span<const Column> columns, int row, CellCache& cells,
-                    RecordRef* reference) const;
+                    RecordRef* reference, uint64_t path = 0) const;
 
-  const Signature& output() const override { return signature_; }
+  // The loader of further features of these cells: those from number `first` on, under other names.
+  std::unique_ptr<ElementCells> Showing(size_t first, Signature visible) const;
+
+  // The int64 that is the first feature of an element.
+  static int64_t First(const RecordRef& element);
+  // The bytes of a feature of an element: the sizes of its axes where only the data tells, and its value.
+  std::string Value(const RecordRef& element, size_t feature) const;
+
+  const Signature& output() const override { return visible_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override;
+  uint64_t Path(const RecordRef& reference) const override;
 
  private:
   struct Place {
@@ -39,7 +52,8 @@ class ElementCells final : public Loader {
     uint64_t bytes;
   };
 
-  const Signature signature_;
+  Signature visible_;
+  size_t first_visible_ = 0;
   std::vector<Place> places_;
   size_t fixed_bytes_ = 0;
 };

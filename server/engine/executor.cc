@@ -64,7 +64,8 @@ class ExecutorImpl final : public SteppedExecutor {
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
         first_step_(options.start.step),
         cursors_(options.fingerprint),
-        files_(plan_->files(), plan_->manifest()),
+        indices_(options.start.step > 0 ? plan_->KeepIndices() : nullptr),
+        files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices()),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_) {
@@ -173,6 +174,7 @@ class ExecutorImpl final : public SteppedExecutor {
   const TickScale scale_;
 
   // Own synchronisation.
+  const std::shared_ptr<void> indices_;  // what a resume needs has just been loaded for its check
   FileTable files_;
   RecordStore store_;
   ReadQueue reads_;

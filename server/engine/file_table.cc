@@ -20,10 +20,12 @@ bool FitsMemory(const Manifest& manifest) {
 
 }  // namespace
 
-FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building)
+FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building,
+                     SharedIndices* shared)
     : files_(files),
       manifest_(manifest),
       building_(building),
+      shared_(shared),
       maps_files_(&files == &LocalFileSystem() && FitsMemory(manifest)),
       maps_(manifest.size()),
       open_(manifest.size()),
@@ -76,6 +78,7 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t fil
                                                                     OnDamage on_damage) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (!indices_[file] && shared_ != nullptr) indices_[file] = shared_->Find(file, on_damage);
     if (indices_[file]) return indices_[file];
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
@@ -91,6 +94,7 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t fil
       missing_index_ = (*handle)->path();
     return index.status();
   }
+  if (shared_ != nullptr) shared_->Add(file, on_damage, *index);
   if (!indices_[file]) indices_[file] = *std::move(index);
   return indices_[file];
 }

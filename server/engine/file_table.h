@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/file.h"
+#include "server/engine/shared_indices.h"
 #include "server/io/damage.h"
 #include "server/io/mapped_file.h"
 #include "server/io/record_index.h"
@@ -43,8 +44,9 @@ class FileTable {
  public:
   static constexpr size_t kMaxOpenFiles = 256;
 
+  // Indices are looked for in `shared` first, which must outlive it.
   FileTable(FileSystem& files, const Manifest& manifest,
-            IndexBuilding building = IndexBuilding::kWhenAsked);
+            IndexBuilding building = IndexBuilding::kWhenAsked, SharedIndices* shared = nullptr);
 
   // FailedPrecondition when the file is no longer the one that the manifest lists.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
@@ -80,6 +82,7 @@ class FileTable {
   FileSystem& files_;
   const Manifest& manifest_;
   const IndexBuilding building_;
+  SharedIndices* const shared_;  // may be null
   const bool maps_files_;
   std::vector<Mapping> maps_;
   mutable std::mutex mutex_;

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "server/base/arena.h"
 #include "server/base/column.h"
+#include "server/base/row_identity.h"
 #include "server/base/signature.h"
 #include "server/engine/file_table.h"
 #include "server/engine/record.h"
@@ -42,6 +43,12 @@ class Loader {
   // As WorkOp::Run.
   virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                          Arena& arena) const = 0;
+
+  // The path of the element that a reference stands for (server/base/row_identity.h).
+  virtual uint64_t Path(const RecordRef& reference) const {
+    const RecordRef place = Locate(reference);
+    return MixPath(MixPath(place.file, place.offset), reference.epoch);
+  }
 
   // Where the record of a reference lies: its offset and file.
   virtual RecordRef Locate(const RecordRef& reference) const { return reference; }

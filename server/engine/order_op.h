@@ -41,6 +41,8 @@ struct FrontContext {
   // Of a nested dataset that is made of one element (interleave): that element's file, and the pass that it belongs to.
   uint32_t element_file = 0;
   uint64_t element_epoch = 0;
+  // Of a nested dataset that is made of several elements (window): those, owned by who has opened it.
+  const RecordList* window = nullptr;
 };
 
 enum class Pulled {

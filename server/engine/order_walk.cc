@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
 #include "server/engine/front.h"
 #include "server/engine/plan_impl.h"
 #include "server/engine/segment.h"
@@ -20,6 +21,7 @@ class OrderWalk {
         reader_(store_),
         clock_(static_cast<int>(plan_->stage_names().size())),
         segment_runner_(store_, files_, clock_),
+        evaluator_(files_, clock_),
         front_(*plan_, files_, store_, reads_, segments_, damage_, cancelled_) {
     front_.set_clock(&clock_);
   }
@@ -65,6 +67,22 @@ class OrderWalk {
     place.epoch = reference.epoch;
     return place;
   }
+  const RecordRef* element(uint32_t row) const { return &reference(row, 0); }
+  // The columns of one element, valid until the next call.
+  absl::Status Evaluate(uint32_t row, DrawLog* log, Columns* columns) {
+    evaluator_.Reset();
+    evaluator_.set_draw_log(log);
+    columns->assign(plan_->work().output.size(), Column{});
+    const uint32_t width = plan_->width();
+    const RowStatus status =
+        evaluator_.Evaluate(plan_->work(), {element(row), 1, width}, absl::MakeSpan(*columns));
+    if (status.ok()) return absl::OkStatus();
+    return WithElementAddress(
+        absl::Status(status.status.code(),
+                     absl::StrCat("stage ", plan_->stage_names()[evaluator_.failed_stage()], ": ",
+                                  status.status.message())),
+        {element(row), width}, plan_->work(), files_);
+  }
   const PlanImpl& plan() const { return *plan_; }
   FileTable& files() { return files_; }
 
@@ -97,16 +115,14 @@ class OrderWalk {
   ChunkReader reader_;
   StageClock clock_;
   SegmentRunner segment_runner_;
+  RowEvaluator evaluator_;
   Front front_;
   Step step_;
   uint64_t next_ = 0;
 };
 
-}  // namespace
-
-absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
-                                                     uint64_t step, uint32_t row) {
-  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+// Goes to a row that must be there.
+absl::Status GoToRow(OrderWalk& walk, uint64_t step, uint32_t row) {
   if (absl::Status status = walk.GoTo(step); !status.ok()) return status;
   absl::StatusOr<bool> more = walk.Next();
   if (!more.ok()) return more.status();
@@ -115,6 +131,10 @@ absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan>
     return absl::OutOfRangeError(
         absl::StrCat("row ", row, ": step ", step, " has ", walk.rows(), " rows"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row) {
   std::vector<RecordPlace> places;
   for (uint32_t i = 0; i < walk.plan().width(); ++i) {
     const std::optional<RecordRef> record = walk.Locate(walk.reference(row, i));
@@ -133,6 +153,40 @@ absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan>
     places.push_back(std::move(place));
   }
   return places;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
+                                                     uint64_t step, uint32_t row) {
+  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+  if (absl::Status status = GoToRow(walk, step, row); !status.ok()) return status;
+  return PlacesOf(walk, row);
+}
+
+absl::StatusOr<ShownRow> ShowRow(std::shared_ptr<const Plan> plan, uint64_t step, uint32_t row) {
+  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+  if (absl::Status status = GoToRow(walk, step, row); !status.ok()) return status;
+  ShownRow shown;
+  absl::StatusOr<std::vector<RecordPlace>> places = PlacesOf(walk, row);
+  if (!places.ok()) return places.status();
+  shown.records = *std::move(places);
+  Columns columns;
+  if (absl::Status status = walk.Evaluate(row, &shown.log, &columns); !status.ok()) return status;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    Feature feature = walk.plan().work().output[i];
+    const size_t size = NumBytes(feature.type).value_or(columns[i].row_size(0));
+    bytes += size;
+    if (bytes > kShownBytesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a row larger than what is shown: more than ", kShownBytesMax, " bytes"));
+    }
+    feature.type.shape = RowDims(feature.type, columns[i], 0);
+    shown.features.push_back(std::move(feature));
+    shown.values.emplace_back(reinterpret_cast<const char*>(columns[i].row(0)), size);
+  }
+  return shown;
 }
 
 absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::string& file,

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/base/row_identity.h"
+#include "server/base/signature.h"
 #include "server/engine/plan.h"
 
 namespace penstock {
@@ -36,6 +38,20 @@ struct RowPlace {
 // it, with where.
 absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
                                                      uint64_t step, uint32_t row);
+
+// One row, computed alone.
+struct ShownRow {
+  std::vector<RecordPlace> records;  // as of FindRecords
+  // What random functions drew, but for those in front of a `filter` or another op where values decide.
+  DrawLog log;
+  Signature features;               // without the batch axis, with every size known
+  std::vector<std::string> values;  // their bytes; strings as server/base/column.h has them
+};
+
+// Row `row` of step `step`, with what its random functions drew. OutOfRange as FindRecords; an error of the row's work as a running
+// pipeline would tell it. At most kShownBytesMax of values, else ResourceExhausted.
+inline constexpr uint64_t kShownBytesMax = uint64_t{256} << 20;
+absl::StatusOr<ShownRow> ShowRow(std::shared_ptr<const Plan> plan, uint64_t step, uint32_t row);
 
 // The first row from step `first_step` on that the record at `offset` of `file` fills (a path of the plan, or its end); looks at
 // `steps_max` steps. NotFound when there is none.

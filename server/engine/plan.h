@@ -53,6 +53,9 @@ class Plan {
   };
   virtual std::vector<NeededIndex> NeededIndices() const = 0;
 
+  // While what it returns lives, each index that is loaded for the plan is loaded once.
+  virtual std::shared_ptr<void> KeepIndices() const = 0;
+
   // Whether the stream has no end (`repeat` without count).
   virtual bool endless() const = 0;
 

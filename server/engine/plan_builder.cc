@@ -7,9 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
 #include "server/engine/batch_program.h"
+#include "server/engine/drawn_seed.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/plan.h"
 #include "server/engine/segment_op.h"
+#include "server/expr/seeds.h"
 
 namespace penstock {
 namespace {
@@ -51,6 +53,31 @@ void VisitStages(Message& message, const Visit& visit) {
       } else {
         enter(*message.GetReflection()->MutableMessage(&message, field));
       }
+    }
+  }
+}
+
+// Random functions without a seed get one, in every expression of an op: the texts beside its `let`.
+void GiveSeeds(google::protobuf::Message* op) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Descriptor& type = *op->GetDescriptor();
+  if (type.FindFieldByName("let") == nullptr) return;
+  const google::protobuf::Reflection& reflection = *op->GetReflection();
+  // Short ones, since they stand in a text that people read; a stage has but few.
+  const auto draw = [] { return DrawSeed() & INT32_MAX; };
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* const field = type.field(i);
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) continue;
+    if (!field->is_repeated()) {
+      const std::string text = reflection.GetString(*op, field);
+      const std::string seeded = expr::WithSeeds(text, draw);
+      if (seeded != text) reflection.SetString(op, field, seeded);
+      continue;
+    }
+    for (int j = 0; j < reflection.FieldSize(*op, field); ++j) {
+      const std::string text = reflection.GetRepeatedString(*op, field, j);
+      const std::string seeded = expr::WithSeeds(text, draw);
+      if (seeded != text) reflection.SetRepeatedString(op, field, j, seeded);
     }
   }
 }
@@ -145,6 +172,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   dataset_.structure = structure.empty() ? DictStructure(op->output()) : std::move(structure);
   dataset_.indexed.reset();
   dataset_.paths.reset();
+  dataset_.cells = nullptr;
   WorkNode& before = *dataset_.work;
   if (before.kind == WorkNode::Kind::kWork) {
     if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
@@ -164,7 +192,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
 }
 
 void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structure,
-                             const SkipLimits* skipped) {
+                             const SkipLimits* skipped, size_t hidden) {
   MarkOrder(*dataset_.work);
   auto segment = std::make_shared<Segment>();
   segment->stage = stage_;
@@ -174,12 +202,53 @@ void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structu
       std::max(EstimatedRowBytes(dataset_.signature), EstimatedRowBytes(split->output())));
   segment->split = std::move(split);
   segment->skip_failures = skipped != nullptr;
-  BeginAfter(segment, segment->split->output(), std::move(structure));
+  BeginAfter(segment, segment->split->output(), std::move(structure), hidden);
   AddOrder([segment, limits = skipped != nullptr ? *skipped : SkipLimits{}](FrontContext& context,
                                                                             OrderInputs inputs) {
     return std::make_unique<SegmentOp>(context, segment, limits, std::move(inputs[0]));
   });
-  dataset_.order->decided_by_values = true;
+  dataset_.order->decided_by_values = !segment->one_to_one();
+}
+
+namespace {
+
+// Makes one element of each.
+class OneToOne final : public SplitOp {
+ public:
+  explicit OneToOne(std::unique_ptr<WorkOp> op) : op_(std::move(op)) {}
+  const Signature& output() const override { return op_->output(); }
+  bool one_to_one() const override { return true; }
+  RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,
+                Arena& arena) const override {
+    std::fill(split->counts.begin(), split->counts.end(), 1);
+    return op_->Run(rows, in, out, arena);
+  }
+
+ private:
+  const std::unique_ptr<WorkOp> op_;
+};
+
+class AsIs final : public WorkOp {
+ public:
+  explicit AsIs(Signature signature) : signature_(std::move(signature)) {}
+  const Signature& output() const override { return signature_; }
+  RowStatus Run(int, absl::Span<const Column> in, absl::Span<Column> out, Arena&) const override {
+    std::copy(in.begin(), in.end(), out.begin());
+    return {};
+  }
+
+ private:
+  const Signature signature_;
+};
+
+}  // namespace
+
+void PlanBuilder::EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden) {
+  EndSegment(std::make_unique<OneToOne>(std::move(op)), dataset_.structure, nullptr, hidden);
+}
+
+void PlanBuilder::EndSegmentAsIs() {
+  if (cells() == nullptr) EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
 }
 
 absl::Status PlanBuilder::EndBatches() {
@@ -211,14 +280,27 @@ absl::Status PlanBuilder::EndBatches() {
   return absl::OkStatus();
 }
 
+const ElementCells* PlanBuilder::BeginInFront(Signature signature, std::string structure,
+                                              const WorkNode** input) {
+  MarkOrder(*dataset_.work);
+  *input = dataset_.work.get();
+  return BeginInCells(stage_, std::move(signature), std::move(structure), /*hidden=*/0);
+}
+
 // The dataset becomes that of the elements which a segment hands over.
 void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
-                             std::string structure) {
-  auto cells = std::make_unique<ElementCells>(std::move(signature));
-  segment->cells = cells.get();
+                             std::string structure, size_t hidden) {
   segment->work = dataset_.work.get();
+  segment->cells =
+      BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden);
+}
+
+const ElementCells* PlanBuilder::BeginInCells(int stage, Signature signature,
+                                              std::string structure, size_t hidden) {
+  auto cells = std::make_unique<ElementCells>(std::move(signature), hidden);
+  dataset_.cells = cells.get();
   auto work = std::make_unique<WorkNode>();
-  work->stages = {segment->stage};
+  work->stages = {stage};
   work->output = cells->output();
   work->loader = std::move(cells);
   work->first_file = dataset_.work->LowestFile();
@@ -229,6 +311,7 @@ void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature 
   dataset_.width = 1;
   dataset_.indexed.reset();
   dataset_.paths.reset();
+  return dataset_.cells;
 }
 
 // Where values decide the order, what computes them belongs to it.
@@ -253,12 +336,17 @@ bool PlanBuilder::PadsRows() const {
   return false;
 }
 
-absl::StatusOr<Dataset> PlanBuilder::BuildInput(int i) {
+// From the stage's own message: nested ops fill in seeds.
+v1::Input* PlanBuilder::NestedInput(int i) {
   const google::protobuf::FieldDescriptor* field = OpField(*stage_message_);
   google::protobuf::Message* op =
       stage_message_->GetReflection()->MutableMessage(stage_message_, field);
   const google::protobuf::FieldDescriptor* list = op->GetDescriptor()->FindFieldByName("input");
-  auto* input = static_cast<v1::Input*>(op->GetReflection()->MutableRepeatedMessage(op, list, i));
+  return static_cast<v1::Input*>(op->GetReflection()->MutableRepeatedMessage(op, list, i));
+}
+
+absl::StatusOr<Dataset> PlanBuilder::BuildInput(int i) {
+  v1::Input* const input = NestedInput(i);
   if (input->stage().empty())
     return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no stage"));
   const int stage = stage_;
@@ -313,6 +401,111 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   return absl::OkStatus();
 }
 
+namespace {
+
+// Deals in the elements of the window that it is made of, whose owner they stay.
+class WindowOrder final : public OrderOp {
+ public:
+  WindowOrder(FrontContext& context, uint32_t width) : context_(context), width_(width) {}
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    const uint64_t taken = std::min(count - *pulled, size() - next_);
+    const auto elements =
+        absl::MakeConstSpan(*context_.window).subspan(next_ * width_, taken * width_);
+    context_.store.Share(elements);
+    out.insert(out.end(), elements.begin(), elements.end());
+    next_ += taken;
+    *pulled += taken;
+    return *pulled == count ? Pulled::kSome : Pulled::kEnd;
+  }
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    const uint64_t left_out = std::min(count - *skipped, size() - next_);
+    next_ += left_out;
+    *skipped += left_out;
+    return *skipped == count ? Pulled::kSome : Pulled::kEnd;
+  }
+  void Restart(uint64_t) override { next_ = 0; }
+  void Save(Position& position) const override { position.Add(next_); }
+  absl::Status Restore(Position& position) override {
+    next_ = std::min(position.Take(), size());
+    return absl::OkStatus();
+  }
+  std::optional<uint64_t> Count() override { return size(); }
+  uint32_t width() const override { return width_; }
+  absl::Status status() const override { return absl::OkStatus(); }
+
+ private:
+  uint64_t size() const { return context_.window->size() / width_; }
+
+  FrontContext& context_;
+  const uint32_t width_;
+  uint64_t next_ = 0;
+};
+
+bool HasWindowParts(const v1::Input& input) {
+  bool found = false;
+  VisitStages(static_cast<const google::protobuf::Message&>(input),
+              [&](const google::protobuf::Message& stage) {
+                found = found || static_cast<const v1::Stage&>(stage).has_window_part();
+              });
+  return found;
+}
+
+}  // namespace
+
+OrderFactory PlanBuilder::WindowOrderFactory(uint32_t width) {
+  return [width](FrontContext& context, OrderInputs) {
+    return std::make_unique<WindowOrder>(context, width);
+  };
+}
+
+absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1::Input>& input,
+                                     const NestedFactory& make, CursorClass cursor_class) {
+  if (input.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected at most one input, the stages of a window, found ", input.size()));
+  }
+  if (absl::Status status = EndBatches(); !status.ok()) return status;
+  const bool has_parts = !input.empty() && HasWindowParts(input[0]);
+  if (has_parts) EndSegmentAsIs();
+  const WindowElements elements{dataset_.signature, dataset_.structure, dataset_.cells,
+                                dataset_.work->LowestFile()};
+  stage_kinds_[stage_] = StageKind::kOrder;
+  auto node = std::make_unique<OrderNode>();
+  node->stage = stage_;
+  node->cursor_class = cursor_class;
+  node->inputs.push_back(std::move(dataset_.order));
+  const uint32_t width = dataset_.width;
+  const bool endless = dataset_.endless;
+  if (has_parts) {
+    node->values = std::move(dataset_.work);
+    dataset_ = Dataset{};
+  } else {
+    dataset_.order = std::make_unique<OrderNode>();
+    dataset_.order->stage = stage_;
+    dataset_.order->make = WindowOrderFactory(width);
+    dataset_.indexed.reset();
+    dataset_.paths.reset();
+    dataset_.endless = false;
+  }
+  if (!input.empty()) {
+    const int stage = stage_;
+    v1::Stage* const message = stage_message_;
+    const WindowElements* const outer = std::exchange(window_elements_, &elements);
+    absl::Status status = BuildStages(NestedInput(0)->mutable_stage(), has_parts);
+    window_elements_ = outer;
+    if (!status.ok()) return status;
+    stage_ = stage;
+    stage_message_ = message;
+  }
+  node->nested = std::move(dataset_.order);
+  node->make = make(*node->nested, width);
+  dataset_.order = std::move(node);
+  dataset_.endless = dataset_.endless || endless;
+  dataset_.indexed.reset();
+  return absl::OkStatus();
+}
+
 void PlanBuilder::SetRecordFiles(FileRange files, bool plain_tfrecord) {
   for (uint32_t i = 0; i < files.count; ++i) {
     FileEntry& entry = (*manifest_)[files.first + i];
@@ -353,7 +546,8 @@ void PlanBuilder::SetTuple(std::vector<Dataset> inputs, OrderFactory make) {
   dataset_ = std::move(tuple);
 }
 
-void PlanBuilder::SetBranches(std::vector<Dataset> inputs, OrderFactory make) {
+void PlanBuilder::SetBranches(std::vector<Dataset> inputs, OrderFactory make,
+                              std::optional<Dataset> chooser) {
   stage_kinds_[stage_] = StageKind::kOrder;
   Dataset joined;
   joined.signature = inputs.front().signature;
@@ -365,6 +559,10 @@ void PlanBuilder::SetBranches(std::vector<Dataset> inputs, OrderFactory make) {
   joined.order = std::make_unique<OrderNode>();
   joined.order->stage = stage_;
   joined.order->make = std::move(make);
+  if (chooser) {
+    joined.order->inputs.push_back(std::move(chooser->order));
+    joined.order->values = std::move(chooser->work);
+  }
   for (Dataset& input : inputs) {
     joined.width = std::max(joined.width, input.width);
     joined.endless = joined.endless || input.endless;
@@ -387,9 +585,9 @@ absl::Status PlanBuilder::Build() {
   return BuildStages(spec_.mutable_stage());
 }
 
-absl::Status PlanBuilder::BuildStages(StageList* stages) {
+absl::Status PlanBuilder::BuildStages(StageList* stages, bool from_source) {
   for (int i = 0; i < stages->size(); ++i) {
-    absl::Status status = BuildStage(stages->Mutable(i), i == 0);
+    absl::Status status = BuildStage(stages->Mutable(i), from_source && i == 0);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -411,6 +609,7 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
                              is_first ? "the first stage must be a source such as tfrecord"
                                       : "a source can only be the first stage"));
   }
+  GiveSeeds(stage->GetReflection()->MutableMessage(stage, field));
   // The op may change its own message (to fill in a drawn seed): give it a copy to read.
   std::unique_ptr<google::protobuf::Message> options(
       stage->GetReflection()->GetMessage(*stage, field).New());

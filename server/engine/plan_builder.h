@@ -25,7 +25,16 @@
 
 namespace penstock {
 
+class ElementCells;
 struct Segment;
+
+// The elements of a window, as the stages inside of it find them.
+struct WindowElements {
+  Signature signature;
+  std::string structure;
+  const ElementCells* cells = nullptr;
+  uint32_t first_file = 0;  // of their source
+};
 
 // What a stage has turned out to be.
 enum class StageKind {
@@ -60,7 +69,22 @@ class PlanBuilder {
   // Ends a segment: what stands so far is computed ahead, and `split` makes of it the elements that follow, whose structure is given.
   // With `skipped`, elements that fail are left out instead of ending the stream. REQUIRES: !batched().
   void EndSegment(std::unique_ptr<SplitOp> split, std::string structure,
-                  const SkipLimits* skipped = nullptr);
+                  const SkipLimits* skipped = nullptr, size_t hidden = 0);
+  // The same where every element makes one, so that the front can look at its values (ElementCells). The features of `op` are `hidden` ones
+  // that are only for the front, and then those of the elements as they were.
+  void EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden);
+  // The same with nothing hidden; nothing is done where the elements are in cells already.
+  void EndSegmentAsIs();
+  // The cells that the elements are in, which live as long as the plan; null where they are in none.
+  const ElementCells* cells() const { return dataset_.cells; }
+  // Whether elements are more than what a source has loaded.
+  bool is_computed() const { return dataset_.work->kind != WorkNode::Kind::kLoad; }
+  // How the features that stand so far make up an element, where a source's own notion is another one.
+  void SetStructure(std::string structure) { dataset_.structure = std::move(structure); }
+  // The elements are others from here on, which an order op that is added next makes in the front, one for each of `input` that it sees or
+  // fewer: in those cells, which live as long as the plan. `input` becomes the work that computes what it sees.
+  const ElementCells* BeginInFront(Signature signature, std::string structure,
+                                   const WorkNode** input);
   // The elements of the batches that stood so far.
   void ClearBatch() { dataset_.batch_rows.reset(); }
   // Batches become elements like any others, with the batch axis in their features' shapes: for ops that treat each as a whole.
@@ -88,6 +112,14 @@ class PlanBuilder {
   using NestedFactory = std::function<OrderFactory(const OrderNode& nested, uint32_t width)>;
   absl::Status SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
                          const NestedFactory& make);
+  // For ops that make a dataset of several elements (FrontContext::window): the same, of their elements and the nested stages, if any.
+  absl::Status SetWindows(const google::protobuf::RepeatedPtrField<v1::Input>& input,
+                          const NestedFactory& make,
+                          CursorClass cursor_class = CursorClass::kSeek);
+  // The order of a source inside of such stages, of elements of `width` references.
+  static OrderFactory WindowOrderFactory(uint32_t width);
+  // Inside of such stages: what the elements of the window are; null elsewhere.
+  const WindowElements* window_elements() const { return window_elements_; }
 
   // For ops with several inputs. What stands before the stage, if anything, is the first of them.
   absl::StatusOr<std::vector<Dataset>> BuildInputs(
@@ -98,7 +130,9 @@ class PlanBuilder {
   // input i in front of those of input i + 1.
   void SetTuple(std::vector<Dataset> inputs, OrderFactory make);
   // The dataset becomes that of elements of any of the inputs, whose signatures are equal.
-  void SetBranches(std::vector<Dataset> inputs, OrderFactory make);
+  // The op's first input is `chooser`, if there is one, whose elements nobody else takes.
+  void SetBranches(std::vector<Dataset> inputs, OrderFactory make,
+                   std::optional<Dataset> chooser = std::nullopt);
 
   // Says in Explain() what the user should know of this stage.
   void AddNotice(std::string notice) { notices_.push_back(stage() + ": " + std::move(notice)); }
@@ -111,11 +145,15 @@ class PlanBuilder {
 
   void MarkOrder(const WorkNode& node);
   void BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
-                  std::string structure);
+                  std::string structure, size_t hidden = 0);
+  const ElementCells* BeginInCells(int stage, Signature signature, std::string structure,
+                                   size_t hidden);
   absl::Status Build();
   // The nested stages of input number `i` of the stage's op, from its own message: nested ops fill in seeds.
   absl::StatusOr<Dataset> BuildInput(int i);
-  absl::Status BuildStages(google::protobuf::RepeatedPtrField<v1::Stage>* stages);
+  absl::Status BuildStages(google::protobuf::RepeatedPtrField<v1::Stage>* stages,
+                           bool from_source = true);
+  v1::Input* NestedInput(int i);
   absl::Status BuildStage(v1::Stage* stage, bool is_first);
 
   v1::PipelineSpec spec_;
@@ -127,6 +165,7 @@ class PlanBuilder {
   v1::Stage* stage_message_ = nullptr;
   Dataset dataset_;
   std::optional<FileRange> element_files_;
+  const WindowElements* window_elements_ = nullptr;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<FileRange> sources_;  // which of its files each source reads
   std::vector<IndexedFiles> needed_indices_;

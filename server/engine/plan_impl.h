@@ -28,7 +28,10 @@ class PlanImpl final : public Plan {
   std::string Explain() const override;
   std::string DescribeCursor() const override;
 
+  std::shared_ptr<void> KeepIndices() const override { return indices_.KeepAll(); }
+
   FileSystem& files() const { return built_.files_; }
+  SharedIndices& indices() const { return indices_; }
   const std::vector<FileRange>& sources() const { return built_.sources_; }
   const Manifest& manifest() const { return *built_.manifest_; }
   const std::vector<std::string>& stage_names() const { return built_.stage_names_; }
@@ -46,6 +49,7 @@ class PlanImpl final : public Plan {
   absl::Status Finish();
 
   PlanBuilder built_;
+  mutable SharedIndices indices_;  // has its own lock
   BatchProgram program_;
   uint64_t variable_bytes_ = 0;
 };

@@ -25,6 +25,9 @@ class Predicate {
     return Create(plan.signature(), *std::move(source), options.predicate());
   }
 
+  // Whether `in` must have the rows' identities behind the features.
+  bool draws() const { return program_->draws(); }
+
   // One bool for each row, in memory of the arena.
   RowStatus Run(int rows, absl::Span<const Column> in, const uint8_t** holds, Arena& arena) const;
 

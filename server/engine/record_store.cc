@@ -34,6 +34,13 @@ void RecordStore::Take(size_t size_class, size_t count, std::vector<uint8_t*>* c
   cells_ += count;
 }
 
+void RecordStore::GiveBack(size_t size_class, absl::Span<uint8_t* const> cells) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<uint8_t*>& free = classes_[size_class].free;
+  free.insert(free.end(), cells.begin(), cells.end());
+  cells_ -= cells.size();
+}
+
 uint8_t* RecordStore::TakeLarge(uint32_t length) {
   MemoryBlock memory = AllocateMemoryBlock(length + kPadding);
   uint8_t* const record = memory.get();
@@ -42,10 +49,24 @@ uint8_t* RecordStore::TakeLarge(uint32_t length) {
   return record;
 }
 
+void RecordStore::Share(absl::Span<const RecordRef> records) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const RecordRef& record : records) {
+    if (record.in_cell()) ++shared_[record.data];
+  }
+}
+
 void RecordStore::Release(absl::Span<const RecordRef> records) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const RecordRef& record : records) {
     if (!record.in_cell()) continue;
+    if (!shared_.empty()) {
+      const auto shared = shared_.find(record.data);
+      if (shared != shared_.end()) {
+        if (--shared->second == 0) shared_.erase(shared);
+        continue;
+      }
+    }
     if (record.length > kLateRecordBytes) {
       large_.erase(record.data);
     } else {
@@ -63,6 +84,14 @@ uint8_t* CellCache::Take(uint32_t length) {
   uint8_t* cell = cells.back();
   cells.pop_back();
   return cell;
+}
+
+void CellCache::Drain() {
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    if (classes_[i].empty()) continue;
+    store_.GiveBack(i, classes_[i]);
+    classes_[i].clear();
+  }
 }
 
 const uint8_t* CellCache::Keep(const uint8_t* data, uint32_t length) {

@@ -46,8 +46,14 @@ class RecordStore {
   // Adds `count` cells to `cells`.
   void Take(size_t size_class, size_t count, std::vector<uint8_t*>* cells);
 
+  // Cells that nothing was put into.
+  void GiveBack(size_t size_class, absl::Span<uint8_t* const> cells);
+
   // Memory for one record above kLateRecordBytes.
   uint8_t* TakeLarge(uint32_t length);
+
+  // The records have one owner more: they stay until Release() has been called once for each.
+  void Share(absl::Span<const RecordRef> records);
 
   // The records are no longer needed.
   void Release(absl::Span<const RecordRef> records);
@@ -70,6 +76,7 @@ class RecordStore {
   std::vector<SizeClass> classes_;                         // under mutex_
   std::vector<MemoryBlock> slabs_;                         // under mutex_
   std::unordered_map<const uint8_t*, MemoryBlock> large_;  // under mutex_
+  std::unordered_map<const uint8_t*, uint64_t> shared_;    // under mutex_: further owners, at least 1
 };
 
 // One reader's stock of cells.
@@ -87,6 +94,9 @@ class CellCache {
 
   // A copy of the record in a cell of its own. At least 63 bytes behind `data` must be readable.
   const uint8_t* Keep(const uint8_t* data, uint32_t length);
+
+  // Gives all cells in stock back to the store.
+  void Drain();
 
   // Cells in stock.
   uint64_t size() const {

@@ -27,6 +27,7 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
       Columns in(node.inputs[0]->output.size());
       RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
       if (!status.ok()) return status;
+      if (node.op->draws()) AddIdentities(*node.inputs[0], rows, &in);
       failed_stage_ = node.stages.back();
       failed_loading_ = false;
       StageClock::Scope scope(clock_, failed_stage_);
@@ -48,16 +49,17 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
   return {};
 }
 
+void RowEvaluator::AddIdentities(const WorkNode& node, RowReferences rows, Columns* columns) {
+  auto* const identities = arena_.AllocateArray<RowIdentity>(rows.rows);
+  for (uint32_t row = 0; row < rows.rows; ++row)
+    identities[row] = {node.PathOf(&rows[row]), draw_log_};
+  columns->push_back({reinterpret_cast<uint8_t*>(identities), sizeof(RowIdentity)});
+}
+
 RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences rows,
                                          absl::Span<Column> out) {
-  // The first reference that any branch looks at is the element's first.
-  const uint32_t first_reference = node.reference;
-  const auto branch_of = [&](uint32_t row) {
-    const uint32_t file = rows.refs[size_t{row} * rows.stride + first_reference].file;
-    return std::upper_bound(node.first_files.begin(), node.first_files.end(), file) -
-           node.first_files.begin() - 1;
-  };
-  const auto branch = branch_of(0);
+  const auto branch_of = [&](uint32_t row) { return node.BranchOf(&rows[row]); };
+  const size_t branch = branch_of(0);
   uint32_t same = 1;
   while (same < rows.rows && branch_of(same) == branch) ++same;
   if (same == rows.rows) return Evaluate(*node.inputs[branch], rows, out);
@@ -83,7 +85,7 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
     auto* places = arena_.AllocateArray<uint32_t>(rows.rows);
     uint32_t count = 0;
     for (uint32_t row = 0; row < rows.rows; ++row) {
-      if (branch_of(row) != static_cast<ptrdiff_t>(b)) continue;
+      if (branch_of(row) != b) continue;
       std::copy_n(rows.refs + size_t{row} * rows.stride, rows.stride,
                   refs + size_t{count} * rows.stride);
       places[count++] = row;

@@ -32,6 +32,11 @@ class RowEvaluator {
   // a later op.
   RowStatus Evaluate(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
 
+  // Adds a column of the identities of these elements of `node`.
+  void AddIdentities(const WorkNode& node, RowReferences rows, Columns* columns);
+  // What is drawn from now on is told to `log`, until it is null.
+  void set_draw_log(DrawLog* log) { draw_log_ = log; }
+
   // The stage that was at work when Evaluate() failed.
   int failed_stage() const { return failed_stage_; }
   // Whether that was a source, whose bytes could not be had.
@@ -43,6 +48,7 @@ class RowEvaluator {
   FileTable& files_;
   StageClock& clock_;
   Arena arena_;
+  DrawLog* draw_log_ = nullptr;
   int failed_stage_ = 0;
   bool failed_loading_ = false;
 };

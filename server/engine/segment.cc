@@ -13,6 +13,8 @@ namespace {
 
 // As many rows go through all ops before the next ones are looked at.
 constexpr uint32_t kStripRows = 32;
+// The number of a batch among what is made of its first row: that row has others of its own.
+constexpr uint64_t kBatchPath = UINT64_MAX;
 
 // The reference that a new element shows as its origin: the first that lies in a file.
 RecordRef Origin(absl::Span<const RecordRef> element, const WorkNode& work,
@@ -133,6 +135,10 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
   failed_loading_ = false;
   StageClock::Scope scope(evaluator_.clock(), segment.stage);
   Split split;
+  if (segment.split->draws()) {
+    evaluator_.AddIdentities(
+        *segment.work, {&task->records[size_t{first} * segment.width], rows, segment.width}, &in);
+  }
   split.counts = {evaluator_.arena().AllocateArray<uint32_t>(rows), rows};
   Columns out(segment.split->output().size());
   status = segment.split->Run(static_cast<int>(rows), in, &split, absl::MakeSpan(out),
@@ -145,8 +151,10 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
     RecordRef reference = Origin(absl::MakeConstSpan(task->records)
                                      .subspan(size_t{first + row} * segment.width, segment.width),
                                  *segment.work, evaluator_.files().manifest());
+    const uint64_t path = segment.work->PathOf(&task->records[size_t{first + row} * segment.width]);
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
-      absl::Status packed = segment.cells->Pack(out, element++, cells_, &reference);
+      absl::Status packed =
+          segment.cells->Pack(out, element++, cells_, &reference, MixPath(path, i));
       if (!packed.ok()) {
         store_.Release(absl::MakeConstSpan(task->elements).subspan(before));
         task->elements.resize(before);
@@ -185,7 +193,10 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
     const Columns columns = ColumnsOf(program, step, arena);
     RecordRef reference = Origin(absl::MakeConstSpan(step.records).first(segment.width),
                                  *segment.work, evaluator_.files().manifest());
-    task->error = segment.cells->Pack(columns, 0, cells_, &reference);
+    // A batch is known by its first row.
+    task->error =
+        segment.cells->Pack(columns, 0, cells_, &reference,
+                            MixPath(segment.work->PathOf(step.records.data()), kBatchPath));
     if (task->error.ok()) task->elements.push_back(reference);
   }
   step.records.swap(task->records);

@@ -40,7 +40,7 @@ struct Segment {
   bool skip_failures = false;
 
   // Whether every element makes one, whatever its value.
-  bool one_to_one() const { return batch != nullptr; }
+  bool one_to_one() const { return batch != nullptr || split->one_to_one(); }
 };
 
 struct SegmentTask {

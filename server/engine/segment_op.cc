@@ -59,12 +59,13 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
 }
 
 Pulled SegmentOp::Skip(uint64_t count, uint64_t* skipped) {
-  if (segment_->one_to_one() && !resumed_ && status_.ok()) return SkipOneToOne(count, skipped);
+  if (segment_->batch != nullptr && !resumed_ && status_.ok()) return SkipBatches(count, skipped);
+  if (segment_->one_to_one() && !resumed_ && status_.ok()) return SkipBlocks(count, skipped);
   return SkipByPulling(*this, context_, count, skipped);
 }
 
 // What has been asked for is left out as a whole, and the rest by the input.
-Pulled SegmentOp::SkipOneToOne(uint64_t count, uint64_t* skipped) {
+Pulled SegmentOp::SkipBatches(uint64_t count, uint64_t* skipped) {
   for (; !blocks_.empty() && *skipped < count; ++*skipped) {
     Retire(std::move(blocks_.front()));
     blocks_.pop_front();
@@ -88,6 +89,22 @@ Pulled SegmentOp::SkipOneToOne(uint64_t count, uint64_t* skipped) {
   return result;
 }
 
+// Nothing has been asked for: whole blocks are left out by the input, so that the bounds of those behind them stay where they are.
+Pulled SegmentOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
+  const uint64_t whole = (skipped_of_block_ + count - *skipped) / segment_->block_rows *
+                         segment_->block_rows;
+  if (blocks_.empty() && partial_ == nullptr && input_result_ == Pulled::kSome &&
+      whole > skipped_of_block_) {
+    const uint64_t before = *skipped;
+    const Pulled result = input_->Skip(before + whole - skipped_of_block_, skipped);
+    taken_ += *skipped - before;
+    skipped_of_block_ = (skipped_of_block_ + *skipped - before) % segment_->block_rows;
+    if (result == Pulled::kEnd || result == Pulled::kFailed) input_result_ = result;
+    if (result != Pulled::kSome) return result;
+  }
+  return SkipByPulling(*this, context_, count, skipped);
+}
+
 void SegmentOp::Restart(uint64_t epoch) {
   if (!blocks_.empty()) {
     SegmentTask& front = *blocks_.front();
@@ -108,7 +125,7 @@ void SegmentOp::Restart(uint64_t epoch) {
   next_ = next_failure_ = 0;
   resume_at_ = 0;
   resumed_ = false;
-  taken_ = skipped_ = 0;
+  taken_ = skipped_ = skipped_of_block_ = 0;
   status_ = absl::OkStatus();
   input_->Restart(epoch);
 }

@@ -39,7 +39,8 @@ class SegmentOp final : public OrderOp {
   absl::Status status() const override;
 
  private:
-  Pulled SkipOneToOne(uint64_t count, uint64_t* skipped);
+  Pulled SkipBatches(uint64_t count, uint64_t* skipped);
+  Pulled SkipBlocks(uint64_t count, uint64_t* skipped);
   // Asks for blocks until enough are on their way.
   void Ask();
   // Lists the failures in front of the next element; false when there are too many of them.
@@ -64,6 +65,7 @@ class SegmentOp final : public OrderOp {
   uint64_t resume_at_ = 0;  // elements of the first block to leave out before the next one
   bool resumed_ = false;    // whether the first block is one that was taken from before
   uint64_t taken_ = 0;      // elements in this pass
+  uint64_t skipped_of_block_ = 0;  // elements that the input has left out of a block
   uint64_t skipped_ = 0;    // failures in this pass
   absl::Status status_;
 };

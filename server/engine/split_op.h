@@ -25,6 +25,11 @@ class SplitOp {
   // The features of one new element.
   virtual const Signature& output() const = 0;
 
+  // As WorkOp::draws().
+  virtual bool draws() const { return false; }
+  // Whether every element makes one, whatever its values.
+  virtual bool one_to_one() const { return false; }
+
   // Sets split->counts[r] for every row; `out` receives a column for each feature, of all new elements in their order. Columns may be
   // views of `in` or memory of `arena`. A row that fails is the lowest of its kind.
   virtual RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,

@@ -8,7 +8,7 @@ namespace penstock {
 
 StepCount CountSteps(const Plan& plan) {
   const auto& built = static_cast<const PlanImpl&>(plan);
-  FileTable files(built.files(), built.manifest(), IndexBuilding::kNever);
+  FileTable files(built.files(), built.manifest(), IndexBuilding::kNever, &built.indices());
   RecordStore store;
   ReadQueue reads;
   SegmentQueue segments;

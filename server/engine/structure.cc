@@ -57,4 +57,12 @@ absl::StatusOr<std::vector<std::string>> StructurePaths(std::string_view structu
   return paths;
 }
 
+absl::StatusOr<std::string> StructureComponent(std::string_view structure, int64_t i) {
+  // What the plan has is JSON of few levels already.
+  const auto node = nlohmann::ordered_json::parse(structure, nullptr, /*allow_exceptions=*/false);
+  if (!node.is_array() || i < 0 || static_cast<uint64_t>(i) >= node.size())
+    return absl::InvalidArgumentError(absl::StrCat("no component ", i));
+  return node[static_cast<size_t>(i)].dump();
+}
+
 }  // namespace penstock

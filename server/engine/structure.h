@@ -4,6 +4,7 @@
 // Limits:  64 KiB of text, 64 levels.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,5 +16,8 @@ namespace penstock {
 // The path names of a structure's tensors, in their order: `[null,{"a":null}]` has `0` and `1/a`, and
 // `null` alone has `value`. InvalidArgument for a text that is no structure.
 absl::StatusOr<std::vector<std::string>> StructurePaths(std::string_view structure);
+
+// That of component `i` of a tuple. InvalidArgument where there is none.
+absl::StatusOr<std::string> StructureComponent(std::string_view structure, int64_t i);
 
 }  // namespace penstock

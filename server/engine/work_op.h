@@ -19,6 +19,9 @@ class WorkOp {
   // The features that Run() makes, with the shape of one row.
   virtual const Signature& output() const = 0;
 
+  // Whether it draws random numbers: `in` then has one more column, of each row's RowIdentity.
+  virtual bool draws() const { return false; }
+
   // `in` has one column for each feature of the input. Where `out[i].data` is set, feature i must
   // be written there, dense; elsewhere the op may leave a view of its input or memory of `arena`,
   // valid until the block is done.

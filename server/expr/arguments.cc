@@ -49,6 +49,56 @@ absl::Status ReadConstant(const Argument& argument, std::string_view name, doubl
   return absl::OkStatus();
 }
 
+absl::Status ReadRange(const Argument& argument, std::string_view name, double least,
+                       double greatest, double* low, double* high) {
+  if (!argument.given) return absl::OkStatus();
+  std::vector<double> numbers;
+  if (const auto* const integers = Find<std::vector<int64_t>>(argument)) {
+    numbers.assign(integers->begin(), integers->end());
+  } else if (const auto* const given = Find<std::vector<double>>(argument)) {
+    numbers = *given;
+  }
+  if (numbers.size() != 2 || !(numbers[0] >= least) || !(numbers[1] <= greatest) ||
+      !(numbers[0] <= numbers[1])) {
+    return WrongArgument(name, absl::StrCat("[low, high], two constants of ", least, " to ",
+                                            greatest, " in rising order"));
+  }
+  *low = numbers[0];
+  *high = numbers[1];
+  return absl::OkStatus();
+}
+
+absl::Status ReadSize(const Argument& argument, std::string_view name, int64_t* height,
+                      int64_t* width) {
+  const auto* const sides = Find<std::vector<int64_t>>(argument);
+  if (sides == nullptr || sides->size() != 2 || (*sides)[0] < 1 || (*sides)[1] < 1 ||
+      (*sides)[0] > kImageSideMax || (*sides)[1] > kImageSideMax) {
+    return WrongArgument(name, "a list of two positive constants, [height, width]");
+  }
+  *height = (*sides)[0];
+  *width = (*sides)[1];
+  return absl::OkStatus();
+}
+
+absl::Status ReadShape(const Argument& argument, std::string_view name, Shape* shape) {
+  shape->clear();
+  if (const auto* const sides = Find<std::vector<int64_t>>(argument)) {
+    shape->assign(sides->begin(), sides->end());
+  } else if (argument.type.shape != Shape{0}) {
+    return WrongArgument(name, "a list of constant integers");
+  }
+  bool fits = true;
+  for (const int64_t size : *shape) fits = fits && size >= 1;
+  const auto elements = NumElements(*shape);
+  if (fits && elements && *elements <= kMaxRowElements) return absl::OkStatus();
+  return WrongArgument(name, absl::StrCat("positive sizes of at most ", kMaxRowElements,
+                                          " elements in all, found ", ShapeToString(*shape)));
+}
+
+DrawSource ReadDraws(const Argument& seed) {
+  return seed.draws == nullptr ? DrawSource{} : *seed.draws;
+}
+
 absl::Status ReadConstant(const Argument& argument, std::string_view name, bool* value) {
   if (!argument.given) return absl::OkStatus();
   const auto* const given = Find<bool>(argument);

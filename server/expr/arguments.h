@@ -22,8 +22,20 @@ absl::Status ReadConstant(const Argument& argument, std::string_view name, int64
                           int64_t high, int64_t* value);
 // A finite number, integers included.
 absl::Status ReadConstant(const Argument& argument, std::string_view name, double* value);
+// [low, high], two finite numbers in rising order within the limits.
+absl::Status ReadRange(const Argument& argument, std::string_view name, double least,
+                       double greatest, double* low, double* high);
 absl::Status ReadConstant(const Argument& argument, std::string_view name, bool* value);
 absl::Status ReadConstant(const Argument& argument, std::string_view name, std::string* value);
+
+// [height, width], each of 1 to kImageSideMax.
+absl::Status ReadSize(const Argument& argument, std::string_view name, int64_t* height,
+                      int64_t* width);
+// A shape of known sizes, of at most kMaxRowElements elements; [] is a scalar's.
+absl::Status ReadShape(const Argument& argument, std::string_view name, Shape* shape);
+
+// Where a random function draws from.
+DrawSource ReadDraws(const Argument& seed);
 
 // A tensor of three axes, (height, width, channels), of one of the dtypes; none means of any
 // numbers or flags.

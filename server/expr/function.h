@@ -15,14 +15,16 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/base/signature.h"
+#include "server/expr/draws.h"
 #include "server/expr/row_kernel.h"
 #include "server/kernels/lane_program.h"
 
 namespace penstock::expr {
 
 // An argument given as a constant in the text: a number, a name in quotes, a flag, or a list of
-// integers. A scalar NamedConstant counts too.
-using Literal = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
+// numbers. A scalar NamedConstant counts too.
+using Literal =
+    std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, std::vector<double>>;
 
 // One argument at a call, by position. Keywords have been sorted into the positions that the
 // signature gives them.
@@ -31,6 +33,8 @@ struct Argument {
   bool weak = false;                 // a literal number without a type of its own
   bool given = true;                 // false: absent, the default of the signature holds
   const Literal* literal = nullptr;  // null unless known at compile time
+  // Of the argument "seed" of a random function, given or not: where its draws come from.
+  const DrawSource* draws = nullptr;
 };
 
 // What a call becomes once its argument types are known.
@@ -43,6 +47,8 @@ struct BoundRowFunction {
   // Promises that element i of the result is bit 7 - i % 8 of byte i / 8 of the only tensor
   // argument, which lets the compiler fuse what follows with the unpacking.
   bool unpacks_bits = false;
+  // The kernel receives one more argument behind those, the row's identity: it makes Draws.
+  bool draws = false;
 };
 
 // A function that is computed row by row.
@@ -55,6 +61,9 @@ struct RowFunction {
   std::string_view doc;
   // An error is InvalidArgument: "expected a string scalar, found uint8 (194,)".
   absl::StatusOr<BoundRowFunction> (*bind)(absl::Span<const Argument> arguments);
+  // Has an argument "seed" and binds a kernel that draws. Two calls of it are never one, unless both are given the same seed: then
+  // they draw the same numbers, so that an image and its mask can be moved alike.
+  bool random = false;
 };
 
 // How the type of an element-wise function follows from its arguments (docs/expressions.md,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/row_identity.h"
 #include "server/expr/region.h"
 
 namespace penstock::expr {
@@ -62,6 +63,12 @@ absl::StatusOr<const Node*> Graph::Input(int input, const TensorType& type) {
   node->input = input;
   if (!node->fixed()) node->sizes_of = node.get();
   return Add(std::move(node), "");
+}
+
+absl::StatusOr<const Node*> Graph::Identity() {
+  auto node = Input(identity_input_, {DType::kUint64, {sizeof(RowIdentity) / sizeof(uint64_t)}});
+  if (node.ok()) identity_ = *node;
+  return node;
 }
 
 absl::StatusOr<const Node*> Graph::Constant(const TensorType& type, std::vector<uint8_t> data,

@@ -84,6 +84,11 @@ class Graph {
   absl::StatusOr<const Node*> Row(BoundRowFunction row, std::vector<const Node*> arguments,
                                   const std::string& key);  // of the function and its literals
 
+  // The identities of the rows, which are the input behind all others; before it is asked for, their number must be set.
+  void set_identity_input(int input) { identity_input_ = input; }
+  absl::StatusOr<const Node*> Identity();
+  bool has_identity() const { return identity_ != nullptr; }
+
   // In order of their ids.
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
@@ -93,6 +98,8 @@ class Graph {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::string, const Node*> known_;
   int64_t constant_bytes_ = 0;
+  int identity_input_ = 0;
+  const Node* identity_ = nullptr;
 };
 
 }  // namespace penstock::expr

@@ -292,8 +292,10 @@ class Parser {
       if (!argument.ok()) return argument;
       call->children.push_back(std::move(*argument));
       call->keywords.push_back(std::move(keyword));
-      if (!Accept(",")) break;
+      call->ends_in_comma = Accept(",");
+      if (!call->ends_in_comma) break;
     }
+    call->end_column = Now().column;
     if (auto status = Expect(")"); !status.ok()) return status;
     return call;
   }

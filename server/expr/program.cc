@@ -1,6 +1,7 @@
 #include "server/expr/program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -19,8 +20,8 @@ constexpr size_t kGroupBytes = 256 << 10;
 
 class StepProgram : public Program {
  public:
-  StepProgram(Signature output, Steps steps)
-      : output_(std::move(output)), steps_(std::move(steps)) {
+  StepProgram(Signature output, Steps steps, bool draws)
+      : output_(std::move(output)), steps_(std::move(steps)), draws_(draws) {
     for (const Feature& feature : output_) {
       const std::optional<int64_t> bytes = NumBytes(feature.type);
       output_bytes_.push_back(bytes.value_or(kElsewhere));
@@ -36,10 +37,12 @@ class StepProgram : public Program {
   }
 
   const Signature& output() const override { return output_; }
+  bool draws() const override { return draws_; }
 
   using Program::Run;
   RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
                 Arena& arena) const override {
+    if (in.size() != steps_.num_inputs) std::abort();  // a caller that forgot the identities
     absl::InlinedVector<Scattered, 4> scattered;
     for (size_t i = 0; i < out.size() && any_elsewhere_; ++i) {
       if (output_bytes_[i] != kElsewhere) continue;
@@ -127,6 +130,7 @@ class StepProgram : public Program {
 
   const Signature output_;
   const Steps steps_;
+  const bool draws_;
   std::vector<size_t> output_bytes_;  // of a row, or kElsewhere
   bool any_elsewhere_ = false;
   int group_rows_ = 1 << 20;
@@ -150,7 +154,7 @@ absl::StatusOr<std::vector<NamedValue>> TypeMap(Graph& graph, const MapSource& m
                                                 std::vector<NamedValue> features) {
   // A value is behind a batch, or not, for all of a map.
   for (NamedValue& feature : features) feature.value.batch_axis = map.batched;
-  Typer typer(graph, features, map.batched);
+  Typer typer(graph, features, map.stage, map.batched);
   const auto in_stage = [&](const absl::Status& status) {
     return absl::Status(status.code(),
                         absl::StrCat("stage \"", map.stage, "\": ", std::string(status.message())));
@@ -203,6 +207,7 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
     if (!node.ok()) return node.status();
     values.push_back({inputs[i].name, {*node, false, {}}});
   }
+  graph.set_identity_input(static_cast<int>(inputs.size()));
   for (const MapSource& map : maps) {
     auto outputs = TypeMap(graph, map, std::move(values));
     if (!outputs.ok()) return outputs.status();
@@ -222,10 +227,13 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
     signature.push_back({value.name, type});
     nodes.push_back(value.value.node);
   }
-  auto steps = Lowering(graph, inputs.size(), lanes).Lower(nodes);
+  const size_t num_inputs = inputs.size() + (graph.has_identity() ? 1 : 0);
+  auto steps = Lowering(graph, num_inputs, lanes).Lower(nodes);
   if (!steps.ok()) return steps.status();
   for (const Feature& feature : inputs) steps->input_axes.push_back(feature.type.shape.size());
-  return std::make_unique<StepProgram>(std::move(signature), std::move(*steps));
+  steps->input_axes.resize(num_inputs, 1);
+  return std::make_unique<StepProgram>(std::move(signature), std::move(*steps),
+                                       graph.has_identity());
 }
 
 }  // namespace penstock::expr

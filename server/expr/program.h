@@ -49,6 +49,9 @@ class Program {
   // The features that Run() writes. Shapes are those of one row, without the batch axis.
   virtual const Signature& output() const = 0;
 
+  // Whether it calls random functions: `in` then has one more column, of each row's RowIdentity.
+  virtual bool draws() const = 0;
+
   // Computes rows [0, rows). `in` has one column for each input feature, in the order of the
   // signature given to Compile(). An output of known size goes to out[i].data, row after row without
   // gaps; the columns of others, of strings and of unknown sizes, are set: they are views of inputs

@@ -43,8 +43,9 @@ absl::Status At(const Syntax& syntax, const absl::Status& status) {
   return ErrorAt(syntax.column, std::string(status.message()));
 }
 
-Typer::Typer(Graph& graph, const std::vector<NamedValue>& features, bool batched)
-    : graph_(graph), features_(features), batched_(batched) {}
+Typer::Typer(Graph& graph, const std::vector<NamedValue>& features, std::string_view stage,
+             bool batched)
+    : graph_(graph), features_(features), stage_(stage), batched_(batched) {}
 
 absl::Status Typer::AddConstant(const NamedConstant& constant) {
   auto node = MakeConstant(graph_, constant);
@@ -62,6 +63,7 @@ absl::Status Typer::AddLet(std::string_view text) {
   if (constants_.contains(assignment->name)) {
     return ErrorAt(1, absl::StrCat("\"", assignment->name, "\" is the name of a constant"));
   }
+  assigned_ = assignment->name;
   auto value = Type(*assignment->value);
   if (!value.ok()) return value.status();
   lets_[assignment->name] = std::move(*value);
@@ -71,6 +73,7 @@ absl::Status Typer::AddLet(std::string_view text) {
 absl::StatusOr<NamedValue> Typer::Output(std::string_view text) {
   auto assignment = ParseAssignment(text);
   if (!assignment.ok()) return assignment.status();
+  assigned_ = assignment->name;
   auto value = Type(*assignment->value);
   if (!value.ok()) return value.status();
   if (value->node == nullptr) {
@@ -314,8 +317,32 @@ Argument Typer::ToArgument(const std::optional<Value>& value) {
   } else if (node.type.shape.size() == 1 && IsInteger(node.type.dtype)) {
     literals_.emplace_back(ConstantIntegers(node));
     argument.literal = &literals_.back();
+  } else if (node.type == TensorType{DType::kFloat64, node.type.shape} &&
+             node.type.shape.size() == 1) {
+    std::vector<double> numbers(node.data.size() / sizeof(double));
+    std::memcpy(numbers.data(), node.data.data(), node.data.size());
+    literals_.emplace_back(std::move(numbers));
+    argument.literal = &literals_.back();
   }
   return argument;
+}
+
+DrawSource Typer::MakeDrawSource(const Syntax& syntax, const RowFunction& function,
+                                 const Argument& seed, std::string* key) {
+  DrawSource source;
+  source.call = absl::StrCat(stage_, ", ", assigned_, ", column ", syntax.column, ": ",
+                             Text(function.name));
+  const auto* const given = seed.literal == nullptr ? nullptr : std::get_if<int64_t>(seed.literal);
+  if (given != nullptr) {
+    source.key =
+        MixKey(static_cast<uint64_t>(*given), absl::StrCat(stage_, "/", Text(function.name)));
+    return source;
+  }
+  // A plan has given every call a seed; what is compiled without one is told apart by its place.
+  const int call = calls_without_seed_++;
+  source.key = MixKey(static_cast<uint64_t>(call), absl::StrCat(stage_, "//", Text(function.name)));
+  absl::StrAppend(key, " call ", stage_, "/", call);
+  return source;
 }
 
 Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
@@ -329,6 +356,20 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
     if (value && value->text) absl::StrAppend(&key, " \"", *value->text, "\"");
     if (value && value->node) absl::StrAppend(&key, " ", value->node->id);
     if (!value) key += " -";
+  }
+  if (function.random) {
+    Argument& seed = arguments.back();
+    if (seed.given &&
+        (seed.literal == nullptr || !std::holds_alternative<int64_t>(*seed.literal))) {
+      return ErrorAt(syntax.column,
+                     absl::StrCat(Text(function.name), ": seed: expected an integer constant"));
+    }
+    draw_sources_.push_back(MakeDrawSource(syntax, function, seed, &key));
+    // The same seed draws anew in another stage.
+    absl::StrAppend(&key, " in ", stage_);
+    seed.draws = &draw_sources_.back();
+    // Every row has its own.
+    batch |= batched_;
   }
   auto bound = function.bind(arguments);
   if (!bound.ok()) {
@@ -358,6 +399,11 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
       node = *strong;
     }
     tensors.push_back(node);
+  }
+  if (bound->draws) {
+    auto identity = graph_.Identity();
+    if (!identity.ok()) return At(syntax, identity.status());
+    tensors.push_back(*identity);
   }
   auto node = graph_.Row(std::move(*bound), std::move(tensors), key);
   if (!node.ok()) return At(syntax, node.status());

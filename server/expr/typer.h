@@ -35,7 +35,8 @@ struct NamedValue {
 class Typer {
  public:
   // `features` must outlive it.
-  Typer(Graph& graph, const std::vector<NamedValue>& features, bool batched);
+  Typer(Graph& graph, const std::vector<NamedValue>& features, std::string_view stage,
+        bool batched);
 
   absl::Status AddConstant(const NamedConstant& constant);
   // `let` and `out`. Errors begin with "column C: ".
@@ -58,6 +59,9 @@ class Typer {
   Result Bind(const Syntax& syntax, const ViewFunction& function,
               const std::vector<std::optional<Value>>& arguments);
 
+  // Where a call of a random function draws from, and what tells it from other calls.
+  DrawSource MakeDrawSource(const Syntax& syntax, const RowFunction& function, const Argument& seed,
+                            std::string* key);
   // The argument as a function's bind() wants it, with its literal if it is one.
   Argument ToArgument(const std::optional<Value>& value);
   // Integers of a constant list, or of one number.
@@ -69,11 +73,15 @@ class Typer {
 
   Graph& graph_;
   const std::vector<NamedValue>& features_;
+  const std::string stage_;
   const bool batched_;
+  int calls_without_seed_ = 0;
+  std::string assigned_;  // the name that the expression being typed is given
   std::map<std::string, Value, std::less<>> constants_;
   std::map<std::string, Value, std::less<>> lets_;
   std::map<std::string, bool, std::less<>> outputs_;
   std::deque<Literal> literals_;
+  std::deque<DrawSource> draw_sources_;
 };
 
 // Adds the address to an error unless it has one.

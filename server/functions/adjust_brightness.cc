@@ -1,5 +1,5 @@
 #include "server/expr/arguments.h"
-#include "server/image/pixels.h"
+#include "server/image/adjust.h"
 
 namespace penstock::expr {
 namespace {
@@ -11,11 +11,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       !status.ok()) {
     return status;
   }
-  const auto apply = [delta = static_cast<float>(delta)](const float* in, int64_t num_pixels,
-                                                         int64_t channels, float* out) {
-    for (int64_t i = 0; i < num_pixels * channels; ++i) out[i] = in[i] + delta;
-  };
-  return BindPixels(arguments[0].type, {.apply = apply});
+  return BindPixels(arguments[0].type, BrightnessMap(static_cast<float>(delta)));
 }
 
 const RowFunctionRegistration kRegistration({

@@ -1,10 +1,7 @@
-#include <algorithm>
-#include <array>
 #include <memory>
 
 #include "server/expr/arguments.h"
-#include "server/image/pixels.h"
-#include "server/kernels/power.h"
+#include "server/image/adjust.h"
 
 namespace penstock::expr {
 namespace {
@@ -12,24 +9,17 @@ namespace {
 // A uint8 image has 256 results, and a power takes some 100 ns.
 class Lookup final : public RowKernel {
  public:
-  Lookup(bool sets_shape, const std::array<uint8_t, 256>& table)
-      : sets_shape_(sets_shape), table_(table) {}
+  Lookup(bool sets_shape, const ByteTable& table) : sets_shape_(sets_shape), table_(table) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
     if (sets_shape_) out.SetShape(arguments[0].shape);
-    constexpr size_t kTileBytes = 4096;
-    for (size_t start = 0; start < arguments[0].bytes; start += kTileBytes) {
-      const size_t count = std::min(kTileBytes, arguments[0].bytes - start);
-      uint8_t* const to = out.Reserve(count);
-      for (size_t i = 0; i < count; ++i) to[i] = table_[arguments[0].data[start + i]];
-      out.Commit();
-    }
+    RunTable(table_, arguments[0], out);
     return absl::OkStatus();
   }
 
  private:
   const bool sets_shape_;
-  const std::array<uint8_t, 256> table_;
+  const ByteTable table_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
@@ -41,21 +31,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     return status;
   }
   if (gamma < 0) return WrongArgument("gamma", "a constant of at least 0");
-  const auto apply = [gamma = static_cast<float>(gamma), gain = static_cast<float>(gain)](
-                         const float* in, int64_t num_pixels, int64_t channels, float* out) {
-    for (int64_t i = 0; i < num_pixels * channels; ++i) {
-      out[i] = gain * kernels::ScalarPower::Apply(in[i], gamma);
-    }
-  };
-  BoundRowFunction bound = BindPixels(arguments[0].type, {.apply = apply});
+  const PixelMap map = GammaMap(static_cast<float>(gamma), static_cast<float>(gain));
+  BoundRowFunction bound = BindPixels(arguments[0].type, map);
   if (arguments[0].type.dtype == DType::kUint8) {
-    std::array<uint8_t, 256> table;
-    std::array<float, 256> values;
-    for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i);
-    PixelsToFloat(DType::kUint8, table.data(), table.size(), values.data());
-    apply(values.data(), 256, 1, values.data());
-    FloatToPixels(DType::kUint8, values.data(), values.size(), table.data());
-    bound.kernel = std::make_shared<Lookup>(!NumElements(bound.type.shape).has_value(), table);
+    bound.kernel =
+        std::make_shared<Lookup>(!NumElements(bound.type.shape).has_value(), TableOf(map));
   }
   return bound;
 }

@@ -38,54 +38,59 @@ Copy FindCopy(size_t pixel_bytes) {
 
 class TurnPixels final : public RowKernel {
  public:
-  TurnPixels(size_t element_bytes, bool sets_shape, const Turn& turn)
-      : element_bytes_(element_bytes), sets_shape_(sets_shape), turn_(turn) {}
+  TurnPixels(DType dtype, bool sets_shape, const Turn& turn)
+      : dtype_(dtype), sets_shape_(sets_shape), turn_(turn) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    const RowValue& image = arguments[0];
-    const int64_t rows = image.shape[0], columns = image.shape[1], channels = image.shape[2];
-    const int64_t height = turn_.swap_axes ? columns : rows;
-    const int64_t width = turn_.swap_axes ? rows : columns;
-    if (sets_shape_) out.SetShape({height, width, channels});
-    const int64_t pixel_bytes = channels * static_cast<int64_t>(element_bytes_);
-    const int64_t row_bytes = width * pixel_bytes;
-    if (height == 0 || row_bytes == 0) return absl::OkStatus();
-    int64_t row_step = columns * pixel_bytes, column_step = pixel_bytes;
-    const uint8_t* first = image.data;
-    if (turn_.flip_rows) {
-      first += (rows - 1) * row_step;
-      row_step = -row_step;
-    }
-    if (turn_.flip_columns) {
-      first += (columns - 1) * column_step;
-      column_step = -column_step;
-    }
-    if (turn_.swap_axes) std::swap(row_step, column_step);
-    const Copy copy = FindCopy(static_cast<size_t>(pixel_bytes));
-    const int64_t tile_rows = std::max<int64_t>(kTileBytes / row_bytes, 1);
-    for (int64_t y = 0; y < height;) {
-      const int64_t count = std::min(tile_rows, height - y);
-      uint8_t* to = out.Reserve(static_cast<size_t>(count * row_bytes));
-      for (int64_t i = 0; i < count; ++i, ++y, to += row_bytes) {
-        const uint8_t* const from = first + y * row_step;
-        if (column_step == pixel_bytes) {
-          std::memcpy(to, from, static_cast<size_t>(row_bytes));
-        } else {
-          copy(from, column_step, width, static_cast<size_t>(pixel_bytes), to);
-        }
-      }
-      out.Commit();
-    }
+    Shape shape = arguments[0].shape;
+    if (turn_.swap_axes) std::swap(shape[0], shape[1]);
+    if (sets_shape_) out.SetShape(shape);
+    RunTurn(turn_, dtype_, arguments[0], out);
     return absl::OkStatus();
   }
 
  private:
-  const size_t element_bytes_;
+  const DType dtype_;
   const bool sets_shape_;
   const Turn turn_;
 };
 
 }  // namespace
+
+void RunTurn(const Turn& turn, DType dtype, const RowValue& image, RowOutput& out) {
+  const int64_t rows = image.shape[0], columns = image.shape[1], channels = image.shape[2];
+  const int64_t height = turn.swap_axes ? columns : rows;
+  const int64_t width = turn.swap_axes ? rows : columns;
+  const int64_t pixel_bytes = channels * static_cast<int64_t>(DTypeSize(dtype));
+  const int64_t row_bytes = width * pixel_bytes;
+  if (height == 0 || row_bytes == 0) return;
+  int64_t row_step = columns * pixel_bytes, column_step = pixel_bytes;
+  const uint8_t* first = image.data;
+  if (turn.flip_rows) {
+    first += (rows - 1) * row_step;
+    row_step = -row_step;
+  }
+  if (turn.flip_columns) {
+    first += (columns - 1) * column_step;
+    column_step = -column_step;
+  }
+  if (turn.swap_axes) std::swap(row_step, column_step);
+  const Copy copy = FindCopy(static_cast<size_t>(pixel_bytes));
+  const int64_t tile_rows = std::max<int64_t>(kTileBytes / row_bytes, 1);
+  for (int64_t y = 0; y < height;) {
+    const int64_t count = std::min(tile_rows, height - y);
+    uint8_t* to = out.Reserve(static_cast<size_t>(count * row_bytes));
+    for (int64_t i = 0; i < count; ++i, ++y, to += row_bytes) {
+      const uint8_t* const from = first + y * row_step;
+      if (column_step == pixel_bytes) {
+        std::memcpy(to, from, static_cast<size_t>(row_bytes));
+      } else {
+        copy(from, column_step, width, static_cast<size_t>(pixel_bytes), to);
+      }
+    }
+    out.Commit();
+  }
+}
 
 absl::StatusOr<BoundRowFunction> BindTurn(const TensorType& image, const Turn& turn) {
   Shape shape = image.shape;
@@ -93,7 +98,7 @@ absl::StatusOr<BoundRowFunction> BindTurn(const TensorType& image, const Turn& t
   const bool unknown = std::find(shape.begin(), shape.end(), kUnknownSize) != shape.end();
   BoundRowFunction bound;
   bound.type = {image.dtype, shape};
-  bound.kernel = std::make_shared<TurnPixels>(DTypeSize(image.dtype), unknown, turn);
+  bound.kernel = std::make_shared<TurnPixels>(image.dtype, unknown, turn);
   bound.tensor_arguments = {0};
   return bound;
 }

@@ -17,6 +17,9 @@ struct Turn {
   bool flip_columns = false;  // of the image: left and right
 };
 
+// Writes what becomes of one image, whose shape has been set.
+void RunTurn(const Turn& turn, DType dtype, const RowValue& image, RowOutput& out);
+
 absl::StatusOr<BoundRowFunction> BindTurn(const TensorType& image, const Turn& turn);
 
 }  // namespace penstock::expr

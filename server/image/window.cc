@@ -15,55 +15,58 @@ constexpr int64_t kTileBytes = 4096;
 
 class CopyWindow final : public RowKernel {
  public:
-  CopyWindow(size_t element_bytes, bool sets_shape, PlaceWindow place)
-      : element_bytes_(element_bytes), sets_shape_(sets_shape), place_(std::move(place)) {}
+  CopyWindow(DType dtype, bool sets_shape, PlaceWindow place)
+      : dtype_(dtype), sets_shape_(sets_shape), place_(std::move(place)) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
     const RowValue& image = arguments[0];
-    const int64_t height = image.shape[0], width = image.shape[1], channels = image.shape[2];
-    const auto placed = place_(height, width);
-    if (!placed.ok()) return placed.status();
-    const Window& window = *placed;
-    if (const absl::Status status = CheckElements(window.height, window.width, channels);
+    const auto window = place_(image.shape[0], image.shape[1]);
+    if (!window.ok()) return window.status();
+    if (const absl::Status status = CheckElements(window->height, window->width, image.shape[2]);
         !status.ok()) {
       return status;
     }
-    if (sets_shape_) out.SetShape({window.height, window.width, channels});
-    const int64_t pixel_bytes = channels * static_cast<int64_t>(element_bytes_);
-    const int64_t row_bytes = window.width * pixel_bytes;
-    if (window.height == 0 || row_bytes == 0) return absl::OkStatus();
-    // The part of each row that the image covers, in columns of the window.
-    const int64_t begin = std::clamp<int64_t>(-window.left, 0, window.width);
-    const int64_t end = std::clamp<int64_t>(width - window.left, begin, window.width);
-    const int64_t tile_rows = std::max<int64_t>(kTileBytes / row_bytes, 1);
-    for (int64_t y = 0; y < window.height;) {
-      const int64_t count = std::min(tile_rows, window.height - y);
-      uint8_t* to = out.Reserve(static_cast<size_t>(count * row_bytes));
-      for (int64_t i = 0; i < count; ++i, ++y, to += row_bytes) {
-        const int64_t source = y + window.top;
-        if (source < 0 || source >= height || begin == end) {
-          std::memset(to, 0, static_cast<size_t>(row_bytes));
-          continue;
-        }
-        std::memset(to, 0, static_cast<size_t>(begin * pixel_bytes));
-        std::memcpy(to + begin * pixel_bytes,
-                    image.data + (source * width + window.left + begin) * pixel_bytes,
-                    static_cast<size_t>((end - begin) * pixel_bytes));
-        std::memset(to + end * pixel_bytes, 0,
-                    static_cast<size_t>((window.width - end) * pixel_bytes));
-      }
-      out.Commit();
-    }
+    if (sets_shape_) out.SetShape({window->height, window->width, image.shape[2]});
+    RunWindow(*window, dtype_, image, out);
     return absl::OkStatus();
   }
 
  private:
-  const size_t element_bytes_;
+  const DType dtype_;
   const bool sets_shape_;
   const PlaceWindow place_;
 };
 
 }  // namespace
+
+void RunWindow(const Window& window, DType dtype, const RowValue& image, RowOutput& out) {
+  const int64_t height = image.shape[0], width = image.shape[1], channels = image.shape[2];
+  const int64_t pixel_bytes = channels * static_cast<int64_t>(DTypeSize(dtype));
+  const int64_t row_bytes = window.width * pixel_bytes;
+  if (window.height == 0 || row_bytes == 0) return;
+  // The part of each row that the image covers, in columns of the window.
+  const int64_t begin = std::clamp<int64_t>(-window.left, 0, window.width);
+  const int64_t end = std::clamp<int64_t>(width - window.left, begin, window.width);
+  const int64_t tile_rows = std::max<int64_t>(kTileBytes / row_bytes, 1);
+  for (int64_t y = 0; y < window.height;) {
+    const int64_t count = std::min(tile_rows, window.height - y);
+    uint8_t* to = out.Reserve(static_cast<size_t>(count * row_bytes));
+    for (int64_t i = 0; i < count; ++i, ++y, to += row_bytes) {
+      const int64_t source = y + window.top;
+      if (source < 0 || source >= height || begin == end) {
+        std::memset(to, 0, static_cast<size_t>(row_bytes));
+        continue;
+      }
+      std::memset(to, 0, static_cast<size_t>(begin * pixel_bytes));
+      std::memcpy(to + begin * pixel_bytes,
+                  image.data + (source * width + window.left + begin) * pixel_bytes,
+                  static_cast<size_t>((end - begin) * pixel_bytes));
+      std::memset(to + end * pixel_bytes, 0,
+                  static_cast<size_t>((window.width - end) * pixel_bytes));
+    }
+    out.Commit();
+  }
+}
 
 absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t height, int64_t width,
                                             PlaceWindow place) {
@@ -77,7 +80,7 @@ absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t hei
   BoundRowFunction bound;
   bound.type = {image.dtype, {height, width, shape[2]}};
   const bool unknown = height == kUnknownSize || width == kUnknownSize || shape[2] == kUnknownSize;
-  bound.kernel = std::make_shared<CopyWindow>(DTypeSize(image.dtype), unknown, std::move(place));
+  bound.kernel = std::make_shared<CopyWindow>(image.dtype, unknown, std::move(place));
   bound.tensor_arguments = {0};
   return bound;
 }

@@ -22,6 +22,9 @@ struct Window {
 // Where the window lies for an image of this size. An error is one of the image: "smaller than".
 using PlaceWindow = std::function<absl::StatusOr<Window>(int64_t height, int64_t width)>;
 
+// Writes the window of one image, whose result's shape has been set.
+void RunWindow(const Window& window, DType dtype, const RowValue& image, RowOutput& out);
+
 // The call of a function that copies a window. `height` and `width` are the result's, kUnknownSize
 // where they depend on the image's: then `place` tells them where that is known.
 absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t height, int64_t width,

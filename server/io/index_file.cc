@@ -124,22 +124,22 @@ absl::Status WriteIndex(const std::string& path, const RecordIndex& index,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(absl::Span<const uint8_t> bytes,
+absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, size_t size,
                                                               const IndexStamp& stamp,
                                                               bool* moved) {
-  if (bytes.size() < kHeadBytes + kCrcBytes) return Reject("it is cut");
-  const uint8_t* const head = bytes.data();
+  if (size < kHeadBytes + kCrcBytes) return Reject("it is cut");
+  const uint8_t* const head = file.get();
   if (std::memcmp(head, kMagic, sizeof(kMagic)) != 0) return Reject("it is no index");
   if (LoadU32(head + 8) != kVersion) return Reject("it is of another version");
   const uint64_t num_records = LoadU64(head + 48);
   const uint64_t num_damages = LoadU64(head + 56);
   // Both counts are bounded before they are multiplied.
-  const uint64_t body_bytes = bytes.size() - kHeadBytes - kCrcBytes;
+  const uint64_t body_bytes = size - kHeadBytes - kCrcBytes;
   if (num_records > body_bytes / 8 || num_damages > body_bytes / kDamageBytes ||
       num_records * 8 + num_damages * kDamageBytes != body_bytes) {
     return Reject("its size does not fit its counts");
   }
-  if (Crc32c(head, bytes.size() - kCrcBytes) != LoadU32(head + bytes.size() - kCrcBytes))
+  if (Crc32c(head, size - kCrcBytes) != LoadU32(head + size - kCrcBytes))
     return Reject("its checksum does not hold");
   if (LoadU64(head + 16) != stamp.data_bytes || LoadU32(head + 40) != stamp.first_crc ||
       LoadU32(head + 44) != stamp.last_crc) {
@@ -161,8 +161,8 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(absl::Span<const u
     end = entry.offset + entry.length;
     damage.push_back(entry);
   }
-  std::vector<uint64_t> offsets(num_records);
-  std::memcpy(offsets.data(), at, num_records * 8);
+  // All that stands before them has a size that is a multiple of eight.
+  const absl::Span<const uint64_t> offsets(reinterpret_cast<const uint64_t*>(at), num_records);
   // Sound records and damages follow each other without overlap, up to the data's end.
   end = 0;
   size_t next_damage = 0;
@@ -177,8 +177,9 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(absl::Span<const u
     }
     end = offset + kFrameBytes;
   }
-  return std::make_shared<const RecordIndex>(offsets, std::move(damage), stamp.data_bytes,
-                                             !*moved && (LoadU32(head + 12) & kVerifiedFlag) != 0);
+  const bool verified = !*moved && (LoadU32(head + 12) & kVerifiedFlag) != 0;
+  return std::make_shared<const RecordIndex>(std::move(file), offsets, std::move(damage),
+                                             stamp.data_bytes, verified);
 }
 
 }  // namespace penstock

@@ -26,9 +26,9 @@ absl::StatusOr<IndexStamp> StampOf(RandomAccessFile& file);
 // Writes a temporary file beside `path`, then gives it its name; durable when it returns.
 absl::Status WriteIndex(const std::string& path, const RecordIndex& index, const IndexStamp& stamp);
 
-// The index in these bytes, if they are one and belong to the data. `moved` says whether the data
-// file has another time or inode than the index knows.
-absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(absl::Span<const uint8_t> bytes,
+// The index in the first `size` bytes of `file`, which it then owns, if they are one and belong to the data. `moved` says whether the
+// data file has another time or inode than the index knows.
+absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, size_t size,
                                                               const IndexStamp& stamp, bool* moved);
 
 }  // namespace penstock

@@ -109,9 +109,7 @@ Built BuildFromHeaders(RandomAccessFile& file, const IndexOptions& options) {
 
 MemoryBlock CopyOf(absl::Span<const uint64_t> offsets) {
   const size_t bytes = offsets.size() * sizeof(uint64_t);
-  // An eighth more memory at most is what huge pages are worth here.
-  const bool huge = bytes < kHugePageBytes && bytes >= kHugePageBytes / 8 * 7;
-  MemoryBlock memory = AllocateMemoryBlock(huge ? kHugePageBytes : bytes);
+  MemoryBlock memory = RecordIndex::Allocate(bytes);
   if (bytes > 0) std::memcpy(memory.get(), offsets.data(), bytes);
   return memory;
 }
@@ -138,11 +136,12 @@ Built Load(RandomAccessFile& file, const std::string& path, const IndexStamp& st
   // An index has 8 bytes a record, and a record has 16 at least: no allocation by a foreign size.
   if ((*side_car)->size() > 2 * stamp.data_bytes + 4096)
     return absl::DataLossError("it is longer than an index of the data can be");
-  std::vector<uint8_t> bytes((*side_car)->size());
-  absl::StatusOr<size_t> count = (*side_car)->ReadAt(0, absl::MakeSpan(bytes));
+  const uint64_t size = (*side_car)->size();
+  MemoryBlock bytes = RecordIndex::Allocate(size);
+  absl::StatusOr<size_t> count = (*side_car)->ReadAt(0, absl::MakeSpan(bytes.get(), size));
   if (!count.ok()) return count.status();
   bool moved = false;
-  Built index = ParseIndex(absl::MakeConstSpan(bytes.data(), *count), stamp, &moved);
+  Built index = ParseIndex(std::move(bytes), *count, stamp, &moved);
   if (!index.ok()) return index;
   if (moved && !SampleHolds(file, **index))
     return absl::DataLossError("it belongs to other data: records are not where it says");
@@ -163,6 +162,21 @@ RecordIndex::RecordIndex(absl::Span<const uint64_t> offsets, std::vector<Damage>
       damage_(std::move(damage)),
       data_bytes_(data_bytes),
       verified_(verified) {}
+
+RecordIndex::RecordIndex(MemoryBlock memory, absl::Span<const uint64_t> offsets,
+                         std::vector<Damage> damage, uint64_t data_bytes, bool verified)
+    : memory_(std::move(memory)),
+      offsets_(offsets.data()),
+      size_(offsets.size()),
+      damage_(std::move(damage)),
+      data_bytes_(data_bytes),
+      verified_(verified) {}
+
+MemoryBlock RecordIndex::Allocate(size_t bytes) {
+  // An eighth more memory at most is what huge pages are worth here.
+  const bool huge = bytes < kHugePageBytes && bytes >= kHugePageBytes / 8 * 7;
+  return AllocateMemoryBlock(huge ? kHugePageBytes : bytes);
+}
 
 uint64_t RecordIndex::length(uint64_t ordinal) const {
   const uint64_t begin = offsets_[ordinal];

@@ -45,6 +45,12 @@ class RecordIndex {
  public:
   RecordIndex(absl::Span<const uint64_t> offsets, std::vector<Damage> damage, uint64_t data_bytes,
               bool verified);
+  // Without a copy: the offsets lie in `memory`.
+  RecordIndex(MemoryBlock memory, absl::Span<const uint64_t> offsets, std::vector<Damage> damage,
+              uint64_t data_bytes, bool verified);
+
+  // Memory for what holds the offsets.
+  static MemoryBlock Allocate(size_t bytes);
 
   uint64_t size() const { return size_; }
   // Of the record's header in the file. REQUIRES: ordinal < size(), here and below.

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/directed_order.h"
 #include "server/engine/op_registry.h"
 
 namespace penstock {
@@ -93,14 +94,7 @@ const OpRegistration<v1::Concatenate> kConcatenate(
         return absl::InvalidArgumentError(
             absl::StrCat("expected at least two inputs, found ", inputs->size()));
       }
-      const Dataset& first = inputs->front();
-      for (size_t i = 1; i < inputs->size(); ++i) {
-        const Dataset& other = (*inputs)[i];
-        if (other.signature == first.signature && other.structure == first.structure) continue;
-        return absl::InvalidArgumentError(absl::StrCat(
-            "input ", i, ": expected elements like those of input 0, ",
-            SignatureToString(first.signature), ", found ", SignatureToString(other.signature)));
-      }
+      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
       plan.SetBranches(*std::move(inputs), [](FrontContext&, OrderInputs inputs) {
         return std::make_unique<ConcatenateOp>(std::move(inputs));
       });

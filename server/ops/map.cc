@@ -33,6 +33,8 @@ class MapOp final : public WorkOp {
     return program_->Run(rows, in, out, arena);
   }
 
+  bool draws() const override { return program_->draws(); }
+
   std::string Describe() const override { return program_->DebugString(); }
 
   std::unique_ptr<WorkOp> FusedWith(const WorkOp& next) const override {

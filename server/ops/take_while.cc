@@ -14,6 +14,8 @@ class TakeWhileOp final : public SplitOp {
 
   const Signature& output() const override { return signature_; }
 
+  bool draws() const override { return predicate_.draws(); }
+
   RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,
                 Arena& arena) const override {
     const uint8_t* holds = nullptr;

@@ -27,6 +27,7 @@
 #include "server/service/listener.h"
 #include "server/service/log_output.h"
 #include "server/service/monitor.h"
+#include "server/service/pipeline_journal.h"
 #include "server/service/pipeline_table.h"
 #include "server/service/reception.h"
 #include "server/service/ring_sink.h"
@@ -34,6 +35,7 @@
 #include "server/service/settings.h"
 #include "server/service/socket_file.h"
 #include "server/service/spec_requests.h"
+#include "server/service/state_folder.h"
 #include "server/service/watchdog.h"
 #include "spdlog/spdlog.h"
 
@@ -181,6 +183,16 @@ void EndAfter(int timeout_ms) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
+// Null where the daemon forgets.
+absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions& options) {
+  if (options.state_directory.empty()) return std::unique_ptr<PipelineJournal>();
+  absl::StatusOr<std::unique_ptr<StateFolder>> folder = StateFolder::Open(options.state_directory);
+  if (folder.ok()) return std::make_unique<PipelineJournal>(*std::move(folder));
+  if (options.state_is_required) return folder.status();
+  spdlog::warn("pipelines will not come back after a crash: {}", folder.status().ToString());
+  return std::unique_ptr<PipelineJournal>();
+}
+
 }  // namespace
 
 void BlockStopSignals() {
@@ -203,8 +215,10 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!rooted.ok()) return rooted.status();
   Settings settings(options.config);
   Access access(settings);
+  absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options);
+  if (!journal.ok()) return journal.status();
   PipelineTable table(*rooted != nullptr ? **rooted : LocalFileSystem(),
-                      options.config.worker_defaults());
+                      options.config.worker_defaults(), journal->get());
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -215,7 +229,9 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!status.ok()) return status;
 
   const Monitor monitor(loop, table, UsableProcessors());
-  Sessions sessions(loop, table, options.config.connection_limits().max_consumers());
+  Sessions sessions(loop, table, options.config.connection_limits().max_consumers(),
+                    journal->get(), options.rejoin);
+  for (const auto& pipeline : table.Restore()) sessions.Expect(pipeline);
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
       ControlServer::Create(loop, table, monitor, settings, access);
   if (!control.ok()) return control.status();

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "penstock/v1/server.pb.h"
 #include "server/service/service_manager.h"
 
@@ -26,6 +28,12 @@ struct DaemonOptions {
   // as the end of a terminal session does.
   std::function<absl::StatusOr<v1::DaemonConfig>()> read_config = nullptr;
   ServiceManager service_manager = {};
+  // The folder in which it keeps what it has to know after a crash; "": it forgets.
+  std::string state_directory = {};
+  // Whether it is an error when that folder cannot be used; else it is a warning, and it forgets.
+  bool state_is_required = false;
+  // How long it waits for consumers and ranks that have been lost.
+  absl::Duration rejoin = absl::Seconds(10);
 };
 
 void BlockStopSignals();

@@ -83,7 +83,13 @@ void EventLoop::Run() {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, MillisecondsToNextTimer());
     for (int i = 0; i < count; ++i) {
-      if (events[i].data.u64 == kWakeId) return;
+      if (events[i].data.u64 == kWakeId) {
+        eventfd_t count_of_wakes;
+        eventfd_read(wake_.get(), &count_of_wakes);
+        if (stopped_) return;
+        RunPosted();
+        continue;
+      }
       // Looked up by id and not by descriptor: an earlier callback of this round may have closed
       // the descriptor, and another may have got its number.
       const auto found = watched_.find(events[i].data.u64);
@@ -95,8 +101,27 @@ void EventLoop::Run() {
 }
 
 void EventLoop::Stop() {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  stopped_ = true;
+  Wake();
 }
+
+void EventLoop::Post(std::function<void()> callback) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    posted_.push_back(std::move(callback));
+  }
+  Wake();
+}
+
+void EventLoop::RunPosted() {
+  std::vector<std::function<void()>> posted;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    posted.swap(posted_);
+  }
+  for (const auto& callback : posted) callback();
+}
+
+void EventLoop::Wake() { eventfd_write(wake_.get(), 1); }
 
 }  // namespace penstock

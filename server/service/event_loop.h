@@ -1,6 +1,6 @@
 // Waits for descriptors and deadlines on one thread and calls whoever asked.
 //
-// Threads:  Stop() from any thread; everything else on the thread that runs Run(), or before it.
+// Threads:  Stop() and Post() from any thread; everything else on the thread that runs Run(), or before it.
 // Owns:     its epoll and wake-up descriptors; watched descriptors stay their owners' and are
 // removed
 //           before they are closed.
@@ -8,11 +8,14 @@
 // Cost:     a system call a wake-up, a map look-up an event.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -40,6 +43,9 @@ class EventLoop {
   void Run();
   void Stop();
 
+  // Has Run() call it, behind what was posted before; never when Run() has returned.
+  void Post(std::function<void()> callback);
+
  private:
   struct Watched {
     int fd;
@@ -49,6 +55,8 @@ class EventLoop {
   EventLoop(ring::Descriptor epoll, ring::Descriptor wake)
       : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
   void RunTimers();
+  void RunPosted();
+  void Wake();
   int MillisecondsToNextTimer() const;
 
   const ring::Descriptor epoll_;
@@ -56,6 +64,9 @@ class EventLoop {
   Id next_id_ = 1;
   std::map<Id, Watched> watched_;
   std::map<std::pair<int64_t, Id>, std::function<void()>> timers_;  // by due time, monotonic ns
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;  // under mutex_
 };
 
 }  // namespace penstock

@@ -1,5 +1,8 @@
 #include "server/service/pipeline.h"
 
+#include <map>
+#include <optional>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/cursor.h"
@@ -89,45 +92,193 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
 }
 
 absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpec& spec,
-                                                           std::string_view cursor,
-                                                           ChangedWork changed_work,
-                                                           const v1::WorkerDefaults& defaults,
+                                                           const PipelineOptions& options,
                                                            FileSystem& files) {
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
-  absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, defaults, files);
+  absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, options.defaults, files);
   if (!checked.ok()) return checked.status();
-  const Plan& plan = *checked->plan;
-  ExecutorOptions options;
-  options.workers = checked->workers;
-  options.worker_nice = defaults.worker_nice();
-  absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(plan);
+  const std::shared_ptr<void> indices = checked->plan->KeepIndices();
+  absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*checked->plan);
   if (!fingerprint.ok()) return fingerprint.status();
-  if (!cursor.empty()) {
-    absl::StatusOr<ResumePoint> start = ReadCursor(cursor, *fingerprint, changed_work);
-    if (!start.ok()) return start.status();
-    if (!start->notice.empty()) spdlog::warn("pipeline {}: {}", spec.name(), start->notice);
-    options.start = *std::move(start);
-  }
-  options.fingerprint = *std::move(fingerprint);
-  absl::StatusOr<std::unique_ptr<RingSink>> sink =
-      RingSink::Create(spec.name(), plan.tensors(), checked->slots, plan.structure(),
-                       plan.variable_bytes(), options.start.step, CountSteps(plan));
-  if (!sink.ok()) return sink.status();
-
-  std::shared_ptr<Pipeline> pipeline(new Pipeline(*std::move(checked), *std::move(sink)));
-  absl::StatusOr<std::unique_ptr<Executor>> executor =
-      Executor::Create(pipeline->checked_.plan, *pipeline->sink_, options);
-  if (!executor.ok()) return executor.status();
-  pipeline->executor_ = *std::move(executor);
-  pipeline->executor_->Start();
+  std::shared_ptr<Pipeline> pipeline(
+      new Pipeline(*std::move(checked), *std::move(fingerprint), options));
+  if (options.returns) return pipeline;
+  absl::StatusOr<std::shared_ptr<Stream>> stream =
+      pipeline->MakeStream(options.cursor, pipeline->checked_.slots);
+  if (!stream.ok()) return stream.status();
+  pipeline->shared_ = *stream;
+  (*stream)->Start();
   return pipeline;
 }
 
 Pipeline::~Pipeline() { Close(absl::CancelledError("the pipeline is gone")); }
 
+absl::StatusOr<ResumePoint> Pipeline::Read(const std::string& cursor) const {
+  if (cursor.empty()) return ResumePoint();
+  absl::StatusOr<ResumePoint> point = ReadCursor(cursor, fingerprint_, options_.changed_work);
+  if (point.ok() && !point->notice.empty()) {
+    spdlog::warn("pipeline {}: {}", name_, point->notice);
+  }
+  return point;
+}
+
+absl::StatusOr<ring::ConsumerPosition> Pipeline::Complete(
+    const ring::ConsumerPosition& position) const {
+  ring::ConsumerPosition complete = position;
+  if (complete.cursor.empty()) {
+    if (!complete.known()) return complete;
+    // The beginning has no cursor but that of the pipeline.
+    const absl::StatusOr<ResumePoint> start = Read(options_.cursor);
+    if (start.ok() && start->step == complete.step) complete.cursor = options_.cursor;
+    return complete;
+  }
+  const absl::StatusOr<ResumePoint> point = Read(complete.cursor);
+  if (!point.ok()) return point.status();
+  if (complete.known() && complete.step != point->step) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the step is not that of the cursor: ", complete.step, " and ", point->step));
+  }
+  complete.step = point->step;
+  return complete;
+}
+
+absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& cursor,
+                                                             uint32_t slots) {
+  StreamOptions options;
+  absl::StatusOr<ResumePoint> start = Read(cursor);
+  if (!start.ok()) return start.status();
+  options.name = name_;
+  options.slots = slots;
+  options.executor.workers = checked_.workers;
+  options.executor.worker_nice = options_.defaults.worker_nice();
+  options.executor.fingerprint = fingerprint_;
+  options.executor.start = *std::move(start);
+  options.start_cursor = cursor;
+  options.split_log = options_.split_files;
+  return Stream::Create(checked_.plan, options);
+}
+
+absl::Status Pipeline::Restart(const std::string& cursor) {
+  std::shared_ptr<Stream> before;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    before = std::move(shared_);
+  }
+  // Its memory is given back first.
+  if (before != nullptr) before->Stop(absl::CancelledError("the stream has been moved"));
+  before.reset();
+  absl::StatusOr<std::shared_ptr<Stream>> stream = MakeStream(cursor, checked_.slots);
+  std::lock_guard<std::mutex> lock(mutex_);
+  failure_ = stream.status();
+  if (!stream.ok()) return stream.status();
+  if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
+  shared_ = *std::move(stream);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
+                                            const Newcomer& newcomer) {
+  Attached attached;
+  const ring::Status status =
+      stream->writer().Attach(newcomer.spec, newcomer.position, newcomer.pid, &attached.handle);
+  if (!status.ok()) return FromRing(status);
+  attached.stream = std::move(stream);
+  return attached;
+}
+
+absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
+  if (!position.ok()) return position.status();
+  const Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid};
+  std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return failure_.ok() ? absl::UnavailableError("the pipeline has not begun yet") : failure_;
+  }
+  if (!placed.position.known()) return AttachTo(std::move(stream), placed);
+  ring::Writer& writer = stream->writer();
+  const bool is_alone = writer.Consumers().empty();
+  const bool is_far =
+      placed.position.step > writer.published() ||
+      (newcomer.spec.mode == ring::GroupMode::kSplit && placed.position.step != writer.floor());
+  if (!is_alone || !is_far) {
+    absl::StatusOr<Attached> attached = AttachTo(stream, placed);
+    if (attached.ok() || !absl::IsOutOfRange(attached.status())) return attached;
+    if (!is_alone) return attached;
+  }
+  if (placed.position.cursor.empty() && placed.position.step != 0) {
+    return absl::OutOfRangeError(absl::StrCat("step ", placed.position.step,
+                                              " has gone, and without its cursor it cannot be "
+                                              "made again"));
+  }
+  spdlog::info("pipeline {}: goes to step {}", name_, placed.position.step);
+  stream.reset();
+  absl::Status status = Restart(placed.position.cursor);
+  if (!status.ok()) return status;
+  absl::StatusOr<Attached> attached = AttachTo(shared(), placed);
+  shared()->Start();
+  return attached;
+}
+
+std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<Newcomer>& newcomers) {
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  std::vector<absl::StatusOr<Attached>> results(newcomers.size(), absl::UnknownError(""));
+  std::map<std::string, ring::SplitState> splits;
+  if (options_.split_files != nullptr) splits = options_.split_files->Load();
+
+  // The lowest position from which a stream can be made; without any, the beginning.
+  std::vector<Newcomer> placed = newcomers;
+  const ring::ConsumerPosition* lowest = nullptr;
+  for (size_t i = 0; i < placed.size(); ++i) {
+    absl::StatusOr<ring::ConsumerPosition> position = Complete(placed[i].position);
+    if (!position.ok()) {
+      results[i] = position.status();
+      continue;
+    }
+    results[i] = absl::UnknownError("not tried yet");
+    placed[i].position = *std::move(position);
+    if (placed[i].spec.mode == ring::GroupMode::kSplit || !placed[i].position.known()) continue;
+    if (lowest == nullptr || placed[i].position.step < lowest->step) lowest = &placed[i].position;
+  }
+  ring::ConsumerPosition start;
+  if (lowest != nullptr) start = *lowest;
+  for (const auto& [group, state] : splits) {
+    if (!start.known() || state.first() < start.step) {
+      start.step = state.first();
+      start.cursor = state.first_cursor();
+    }
+  }
+  absl::Status status = Restart(start.known() ? start.cursor : options_.cursor);
+  if (!status.ok()) {
+    spdlog::error("pipeline {} did not come back: {}", name_, status.ToString());
+    for (auto& result : results) result = absl::StatusOr<Attached>(status);
+    return results;
+  }
+  const std::shared_ptr<Stream> stream = shared();
+  for (const auto& [group, state] : splits) stream->writer().RestoreSplit(group, state);
+  for (size_t i = 0; i < placed.size(); ++i) {
+    if (absl::IsUnknown(results[i].status())) results[i] = AttachTo(stream, placed[i]);
+  }
+  stream->writer().EndRestore();
+  stream->Start();
+  spdlog::info("pipeline {} goes on at step {} with {} consumers", name_,
+               stream->writer().published(), placed.size());
+  return results;
+}
+
+void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
+  if (const std::shared_ptr<Stream> stream = shared()) stream->writer().Tick(now_ns, rejoin_ns);
+}
+
 void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
-  const std::optional<absl::Status> outcome = sink_->outcome();
+  std::optional<absl::Status> outcome;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (shared_ != nullptr) outcome = shared_->outcome();
+    if (!failure_.ok()) outcome = failure_;
+  }
   if (!outcome) {
     *state = v1::PIPELINE_STATE_RUNNING;
   } else if (outcome->ok()) {
@@ -146,7 +297,7 @@ v1::Pipeline Pipeline::Describe() const {
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  result.set_slots(sink_->writer().slots());
+  if (const auto stream = shared()) result.set_slots(stream->writer().slots());
   return result;
 }
 
@@ -158,7 +309,9 @@ v1::PipelineStats Pipeline::Stats() const {
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  for (const ring::ConsumerStats& consumer : sink_->writer().Consumers()) {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return result;
+  for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
     v1::ConsumerStats* out = result.add_consumers();
     out->set_id(consumer.id);
     out->set_group(consumer.group);
@@ -166,12 +319,12 @@ v1::PipelineStats Pipeline::Stats() const {
     out->set_position(consumer.position);
     out->set_leases(consumer.leases);
   }
-  result.set_slots(sink_->writer().slots());
+  result.set_slots(stream->writer().slots());
   result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());
 
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (executor_ == nullptr) return result;
-  const ExecutorStats stats = executor_->Snapshot();
+  const std::optional<ExecutorStats> snapshot = stream->Snapshot();
+  if (!snapshot) return result;
+  const ExecutorStats& stats = *snapshot;
   result.set_steps(stats.steps);
   result.set_rows(stats.rows);
   result.set_epoch(stats.epoch);
@@ -193,9 +346,9 @@ v1::PipelineStats Pipeline::Stats() const {
 
 v1::ListSkippedResponse Pipeline::Skipped() const {
   v1::ListSkippedResponse result;
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (executor_ == nullptr) return result;
-  for (const SkippedPlace& place : executor_->Skipped()) {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return result;
+  for (const SkippedPlace& place : stream->Skipped()) {
     v1::SkippedPlace* out = result.add_places();
     out->set_file(checked_.plan->FilePath(place.file));
     out->set_offset(place.damage.offset);
@@ -203,30 +356,24 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
     out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason) : place.message);
     out->set_epoch(place.epoch);
   }
-  result.set_count(executor_->Snapshot().skipped);
+  if (const auto stats = stream->Snapshot()) result.set_count(stats->skipped);
   return result;
 }
 
 std::vector<WorkerPulse> Pipeline::Pulses() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return executor_ == nullptr ? std::vector<WorkerPulse>() : executor_->Pulses();
+  const std::shared_ptr<Stream> stream = shared();
+  return stream == nullptr ? std::vector<WorkerPulse>() : stream->Pulses();
 }
-
-ring::Status Pipeline::Attach(std::string_view group, int32_t pid, ring::ConsumerHandle* handle) {
-  return sink_->writer().Attach(group, pid, handle);
-}
-
-void Pipeline::Detach(uint32_t consumer) { sink_->writer().Detach(consumer); }
 
 void Pipeline::Close(const absl::Status& reason) {
-  std::unique_ptr<Executor> executor;
+  std::shared_ptr<Stream> stream;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    executor = std::move(executor_);
+    closed_ = true;
+    stream = shared_;
   }
-  if (executor == nullptr) return;
-  executor->Stop();
-  sink_->Close(reason);
+  // The reference stays: late consumers are told the reason.
+  if (stream != nullptr) stream->Stop(reason);
 }
 
 }  // namespace penstock

@@ -27,6 +27,8 @@
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
 #include "server/service/ring_sink.h"
+#include "server/service/split_file.h"
+#include "server/service/stream.h"
 
 namespace penstock {
 
@@ -46,40 +48,93 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
 
+// Where a pipeline is to begin, and what it needs for that.
+struct PipelineOptions {
+  std::string cursor;  // "": at its beginning
+  ChangedWork changed_work = ChangedWork::kRefuse;
+  v1::WorkerDefaults defaults;
+  // Where its split groups are remembered; null: nowhere.
+  std::shared_ptr<SplitFiles> split_files;
+  // It was there before a restart: it begins when StartAgain() says who has come back.
+  bool returns = false;
+};
+
+// Somebody who wants to attach.
+struct Newcomer {
+  ring::ConsumerSpec spec;
+  ring::ConsumerPosition position;
+  int32_t pid = 0;
+};
+
+// What an attached consumer holds on to.
+struct Attached {
+  std::shared_ptr<Stream> stream;
+  ring::ConsumerHandle handle;
+};
+
 class Pipeline {
  public:
-  // Production starts at once.
+  // Production starts at once, unless it returns.
   static absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
-                                                          std::string_view cursor,
-                                                          ChangedWork changed_work,
-                                                          const v1::WorkerDefaults& defaults,
+                                                          const PipelineOptions& options,
                                                           FileSystem& files);
   ~Pipeline();
 
   const std::string& name() const { return name_; }
+  // With drawn seeds.
+  const v1::PipelineSpec& spec() const { return checked_.plan->spec(); }
   v1::Pipeline Describe() const;
   v1::PipelineStats Stats() const;
   v1::ListSkippedResponse Skipped() const;
   // None after Close().
   std::vector<WorkerPulse> Pulses() const;
 
-  ring::Status Attach(std::string_view group, int32_t pid, ring::ConsumerHandle* handle);
-  void Detach(uint32_t consumer);
+  // Where the newcomer's position is no more in the ring that all share, and nobody reads that, it
+  // begins anew there. May take as long as making a ring.
+  absl::StatusOr<Attached> Attach(const Newcomer& newcomer);
+
+  // Begins at the lowest position of those who have come back after a restart, and lets them in.
+  std::vector<absl::StatusOr<Attached>> StartAgain(const std::vector<Newcomer>& newcomers);
+
+  // As Writer::Tick.
+  void Tick(uint64_t now_ns, uint64_t rejoin_ns);
 
   // Stops the executor; its consumers get `reason` after the batches that were ready, unless the
   // stream had ended before.
   void Close(const absl::Status& reason);
 
  private:
-  Pipeline(CheckedPipeline checked, std::unique_ptr<RingSink> sink)
-      : name_(checked.plan->spec().name()), checked_(std::move(checked)), sink_(std::move(sink)) {}
+  Pipeline(CheckedPipeline checked, v1::Fingerprint fingerprint, const PipelineOptions& options)
+      : name_(checked.plan->spec().name()),
+        checked_(std::move(checked)),
+        fingerprint_(std::move(fingerprint)),
+        options_(options) {}
   void SetState(v1::PipelineState* state, v1::PipelineError* error) const;
+  std::shared_ptr<Stream> shared() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return shared_;
+  }
+  // The position of a cursor, of the beginning for "".
+  absl::StatusOr<ResumePoint> Read(const std::string& cursor) const;
+  // Fills in the step of a position that only has a cursor, and checks one that has both.
+  absl::StatusOr<ring::ConsumerPosition> Complete(const ring::ConsumerPosition& position) const;
+  absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots);
+  // Makes the shared stream anew, which nobody reads.
+  absl::Status Restart(const std::string& cursor);
+  absl::StatusOr<Attached> AttachTo(std::shared_ptr<Stream> stream, const Newcomer& newcomer);
 
   const std::string name_;
   const CheckedPipeline checked_;
-  const std::unique_ptr<RingSink> sink_;
+  const v1::Fingerprint fingerprint_;
+  const PipelineOptions options_;
+
+  // One attachment after the other, since it may make the shared stream anew.
+  std::mutex attach_mutex_;
+
   mutable std::mutex mutex_;
-  std::unique_ptr<Executor> executor_;  // under mutex_; null after Close()
+  std::shared_ptr<Stream> shared_;  // under mutex_; null before StartAgain() and after a failure
+  absl::Status failure_;            // under mutex_: why there is no shared stream
+  bool closed_ = false;             // under mutex_
 };
 
 }  // namespace penstock

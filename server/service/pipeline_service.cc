@@ -12,6 +12,13 @@ namespace {
 // KiB.
 constexpr size_t kMaxMessageBytes = 2000;
 
+void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
+  out->set_file(record.file);
+  if (record.record_known) out->set_record(record.record);
+  out->set_offset(record.offset);
+  out->set_epoch(record.epoch);
+}
+
 }  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -122,12 +129,33 @@ grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
   if (!checked.ok()) return ToGrpc(checked.status());
   const auto records = penstock::FindRecords(checked->plan, request->step(), request->row());
   if (!records.ok()) return ToGrpc(records.status());
-  for (const RecordPlace& record : *records) {
-    v1::RecordPlace* out = response->add_records();
-    out->set_file(record.file);
-    if (record.record_known) out->set_record(record.record);
-    out->set_offset(record.offset);
-    out->set_epoch(record.epoch);
+  for (const RecordPlace& record : *records) FillPlace(record, response->add_records());
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::ShowRow(grpc::ServerContext* context,
+                                          const v1::ShowRowRequest* request,
+                                          v1::ShowRowResponse* response) {
+  const auto spec = Resolve(context, request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  const auto shown = penstock::ShowRow(checked->plan, request->step(), request->row());
+  if (!shown.ok()) return ToGrpc(shown.status());
+  for (const RecordPlace& record : shown->records) FillPlace(record, response->add_records());
+  for (const DrawLog::Draw& draw : shown->log.draws) {
+    v1::Draw* out = response->add_draws();
+    out->set_call(draw.call);
+    out->set_name(draw.name);
+    out->set_value(draw.value);
+  }
+  for (size_t i = 0; i < shown->features.size(); ++i) {
+    const Feature& feature = shown->features[i];
+    v1::ShownFeature* out = response->add_features();
+    out->set_name(feature.name);
+    out->set_dtype(static_cast<v1::DataType>(feature.type.dtype));
+    for (const int64_t size : feature.type.shape) out->add_shape(size);
+    out->set_values(shown->values[i]);
   }
   return grpc::Status::OK;
 }

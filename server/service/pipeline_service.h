@@ -35,6 +35,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                            v1::ListSkippedResponse* response) override;
   grpc::Status FindRecords(grpc::ServerContext* context, const v1::FindRecordsRequest* request,
                            v1::FindRecordsResponse* response) override;
+  grpc::Status ShowRow(grpc::ServerContext* context, const v1::ShowRowRequest* request,
+                       v1::ShowRowResponse* response) override;
   grpc::Status FindRow(grpc::ServerContext* context, const v1::FindRowRequest* request,
                        v1::FindRowResponse* response) override;
   grpc::Status CreatePipeline(grpc::ServerContext* context,

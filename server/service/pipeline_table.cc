@@ -22,7 +22,37 @@ v1::WorkerDefaults PipelineTable::defaults() const {
 
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
                                                                 std::string_view cursor,
-                                                                ChangedWork changed_work) {
+                                                                ChangedWork changed_work,
+                                                                Life life) {
+  PipelineOptions options;
+  options.cursor = cursor;
+  options.changed_work = changed_work;
+  options.defaults = defaults();
+  return Make(spec, std::move(options), life);
+}
+
+std::vector<std::shared_ptr<Pipeline>> PipelineTable::Restore() {
+  std::vector<std::shared_ptr<Pipeline>> restored;
+  if (journal_ == nullptr) return restored;
+  for (const PipelineJournal::Entry& entry : journal_->Load()) {
+    PipelineOptions options;
+    options.cursor = entry.cursor;
+    options.changed_work = entry.changed_work;
+    options.defaults = defaults();
+    options.returns = true;
+    auto pipeline = Make(entry.spec, std::move(options), Life::kKept);
+    if (pipeline.ok()) {
+      restored.push_back(*std::move(pipeline));
+    } else {
+      spdlog::error("pipeline {} did not come back: {}", entry.spec.name(),
+                    pipeline.status().ToString());
+    }
+  }
+  return restored;
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
+                                                              PipelineOptions options, Life life) {
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   {
@@ -39,8 +69,15 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     }
     pipelines_[spec.name()] = nullptr;
   }
-  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
-      Pipeline::Create(spec, cursor, changed_work, defaults(), files_);
+  const bool is_kept = journal_ != nullptr && life == Life::kKept;
+  if (is_kept) {
+    options.split_files = journal_->SplitFilesOf(spec.name(), /*empty=*/!options.returns);
+  }
+  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
+  if (pipeline.ok() && is_kept && !options.returns) {
+    status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work});
+    if (!status.ok()) pipeline = status;
+  }
   bool closed;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -56,7 +93,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     (*pipeline)->Close(absl::UnavailableError("penstockd is stopping"));
     return absl::UnavailableError("penstockd is stopping");
   }
-  spdlog::info("pipeline {} created", spec.name());
+  spdlog::info("pipeline {} {}", spec.name(), options.returns ? "comes back" : "created");
   return pipeline;
 }
 
@@ -110,6 +147,7 @@ absl::Status PipelineTable::Delete(const std::string& name) {
     pipeline = std::move(found->second);
     pipelines_.erase(found);
   }
+  if (journal_ != nullptr) journal_->Remove(name);
   pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
   spdlog::info("pipeline {} deleted", name);
   return absl::OkStatus();

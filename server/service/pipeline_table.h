@@ -19,6 +19,7 @@
 #include "penstock/v1/server.pb.h"
 #include "server/base/file.h"
 #include "server/service/pipeline.h"
+#include "server/service/pipeline_journal.h"
 
 namespace penstock {
 
@@ -26,9 +27,15 @@ class PipelineTable {
  public:
   static constexpr size_t kMaxPipelines = 256;
 
-  // `files` must outlive the table.
-  PipelineTable(FileSystem& files, v1::WorkerDefaults defaults)
-      : files_(files), defaults_(std::move(defaults)) {}
+  // How long a pipeline is meant to live.
+  enum class Life {
+    kKept,       // it comes back when the daemon does
+    kTemporary,  // it ends with the daemon
+  };
+
+  // `files` and `journal` must outlive the table; without a journal nothing comes back.
+  PipelineTable(FileSystem& files, v1::WorkerDefaults defaults, PipelineJournal* journal = nullptr)
+      : files_(files), journal_(journal), defaults_(std::move(defaults)) {}
   ~PipelineTable();
 
   // What holds for pipelines that are created from now on.
@@ -37,7 +44,11 @@ class PipelineTable {
   // AlreadyExists when the name is taken.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                    std::string_view cursor = {},
-                                                   ChangedWork changed_work = ChangedWork::kRefuse);
+                                                   ChangedWork changed_work = ChangedWork::kRefuse,
+                                                   Life life = Life::kKept);
+  // Brings back what the journal holds; each pipeline waits for StartAgain(). One that cannot be made
+  // is logged, and stays in the journal.
+  std::vector<std::shared_ptr<Pipeline>> Restore();
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec) const;
 
   // NotFound names what there is.
@@ -50,9 +61,12 @@ class PipelineTable {
 
  private:
   v1::WorkerDefaults defaults() const;
+  absl::StatusOr<std::shared_ptr<Pipeline>> Make(const v1::PipelineSpec& spec,
+                                                 PipelineOptions options, Life life);
   absl::Status NotFound(const std::string& name) const;  // under mutex_
 
   FileSystem& files_;
+  PipelineJournal* const journal_;
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;  // under mutex_
   // Under mutex_. A name whose pipeline is being created holds null.

@@ -36,11 +36,13 @@ class RingSink : public BatchSink {
   // `structure`: how the tensors make up an element, as ring/layout.h says; empty for a flat dict.
   // `variable_bytes`: a slot's memory for all tensors that are not fixed; unused when all are.
   // `first_step`: the number of the first step that will be published. `count`: what consumers are
-  // told of the stream's length. ResourceExhausted, with the figures, when the memory is not there.
+  // told of the stream's length. `first_cursor`: that of the first step's position, if it is known.
+  // `split_log` may be null, else it outlives the sink. ResourceExhausted, with the figures, when the memory is not there.
   static absl::StatusOr<std::unique_ptr<RingSink>> Create(
       const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
       std::string structure = "", uint64_t variable_bytes = kDefaultVariableBytes,
-      uint64_t first_step = 0, const StepCount& count = {});
+      uint64_t first_step = 0, const StepCount& count = {}, std::string_view first_cursor = {},
+      ring::SplitLog* split_log = nullptr);
 
   bool TryClaim(ClaimedSlot* slot) override;
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override;

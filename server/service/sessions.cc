@@ -5,52 +5,154 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ring/futex.h"
 #include "server/service/ring_sink.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
+namespace {
+
+constexpr int kThreads = 2;
+constexpr absl::Duration kTickTime = absl::Milliseconds(100);
+
+}  // namespace
+
+Sessions::Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers,
+                   const PipelineJournal* journal, absl::Duration rejoin)
+    : loop_(loop),
+      table_(table),
+      max_consumers_(max_consumers),
+      journal_(journal),
+      rejoin_(rejoin),
+      pool_(std::make_unique<TaskPool>(kThreads)) {}
 
 Sessions::~Sessions() {
+  // Who is attached now is to be known to the next daemon.
+  stopping_ = true;
+  pool_.reset();
+  loop_.CancelTimer(tick_);
+  for (auto& [name, returning] : returning_) loop_.CancelTimer(returning.timer);
   while (!sessions_.empty()) End(sessions_.begin()->first, "penstockd is stopping");
 }
 
-void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request) {
-  Session session;
-  ring::ConsumerHandle handle;
-  const ring::Status status = TryAttach(visitor, request, &session, &handle);
-  if (status.code != ring::Code::kOk) {
-    ring::SendReply(visitor.socket.get(), status, nullptr);
+void Sessions::Expect(const std::shared_ptr<Pipeline>& pipeline) {
+  const std::string& name = pipeline->name();
+  Returning& returning = returning_[name];
+  returning.pipeline = pipeline;
+  if (journal_ != nullptr) {
+    for (const auto& consumer : journal_->LoadConsumers(name)) {
+      if (consumer.identity != 0) returning.missing.insert(consumer.identity);
+    }
+  }
+  if (returning.missing.empty()) {
+    StartAgain(name);
     return;
   }
-  session.visitor = std::move(visitor);
+  spdlog::info("pipeline {} waits for {} consumers", name, returning.missing.size());
+  returning.timer = loop_.StartTimer(rejoin_, [this, name] {
+    const auto found = returning_.find(name);
+    if (found == returning_.end()) return;
+    spdlog::warn("pipeline {}: {} consumers did not come back", name, found->second.missing.size());
+    found->second.timer = 0;
+    StartAgain(name);
+  });
+}
+
+void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request) {
+  const int socket = visitor.socket.get();
+  if (sessions_.size() + num_waiting_ >= max_consumers_) {
+    ring::SendReply(
+        socket,
+        {ring::Code::kResourceExhausted,
+         absl::StrCat("too many consumers: connection_limits.max_consumers is ", max_consumers_)},
+        nullptr);
+    return;
+  }
+  auto pipeline = table_.Find(request.pipeline);
+  if (!pipeline.ok()) {
+    ring::SendReply(socket, ToRing(pipeline.status()), nullptr);
+    return;
+  }
+  auto waiting = std::make_shared<Waiting>();
+  waiting->newcomer = {request.consumer, request.position, visitor.pid};
+  waiting->visitor = std::move(visitor);
+  ++num_waiting_;
+  const auto returning = returning_.find(request.pipeline);
+  if (returning == returning_.end()) {
+    EnterLater(*std::move(pipeline), std::move(waiting));
+    return;
+  }
+  returning->second.missing.erase(request.consumer.identity);
+  returning->second.waiting.push_back(std::move(waiting));
+  if (returning->second.missing.empty()) StartAgain(request.pipeline);
+}
+
+void Sessions::EnterLater(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting) {
+  const bool taken = pool_->Run([this, pipeline, waiting] {
+    auto attached = std::make_shared<absl::StatusOr<Attached>>(pipeline->Attach(waiting->newcomer));
+    loop_.Post([this, pipeline, waiting, attached] {
+      Enter(pipeline->name(), *waiting, std::move(*attached));
+    });
+  });
+  if (!taken) {
+    Enter(pipeline->name(), *waiting, absl::ResourceExhaustedError("too many attach at once"));
+  }
+}
+
+void Sessions::StartAgain(const std::string& name) {
+  Returning& returning = returning_.at(name);
+  loop_.CancelTimer(returning.timer);
+  returning.timer = 0;
+  // Whoever comes meanwhile waits for the others.
+  auto waiting =
+      std::make_shared<std::vector<std::shared_ptr<Waiting>>>(std::move(returning.waiting));
+  returning.waiting.clear();
+  returning.missing.insert(0);
+  pool_->Run([this, pipeline = returning.pipeline, waiting] {
+    std::vector<Newcomer> newcomers;
+    for (const auto& one : *waiting) newcomers.push_back(one->newcomer);
+    auto results =
+        std::make_shared<std::vector<absl::StatusOr<Attached>>>(pipeline->StartAgain(newcomers));
+    loop_.Post([this, pipeline, waiting, results] {
+      const auto found = returning_.find(pipeline->name());
+      std::vector<std::shared_ptr<Waiting>> late;
+      if (found != returning_.end()) {
+        late = std::move(found->second.waiting);
+        returning_.erase(found);
+      }
+      for (size_t i = 0; i < waiting->size(); ++i) {
+        Enter(pipeline->name(), *(*waiting)[i], std::move((*results)[i]));
+      }
+      for (auto& one : late) EnterLater(pipeline, std::move(one));
+    });
+  });
+}
+
+void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
+                     absl::StatusOr<Attached> attached) {
+  --num_waiting_;
+  if (!attached.ok()) {
+    ring::SendReply(waiting.visitor.socket.get(), ToRing(attached.status()), nullptr);
+    return;
+  }
   const Key key = next_key_++;
-  Session& kept = sessions_[key] = std::move(session);
-  ring::Status watched = WatchOver(key, kept);
-  const int socket = kept.visitor.socket.get();
-  const ring::Status sent =
-      ring::SendReply(socket, watched, watched.code == ring::Code::kOk ? &handle : nullptr);
-  if (watched.code != ring::Code::kOk || sent.code != ring::Code::kOk) {
+  Session& session = sessions_[key];
+  session.visitor = std::move(waiting.visitor);
+  session.pipeline = pipeline;
+  session.identity = waiting.newcomer.spec.identity;
+  session.attached = *std::move(attached);
+  if (tick_ == 0) tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
+  // Before the consumer knows of it, so that it is waited for after any crash from now on.
+  WriteDown(pipeline);
+  ring::Status watched = WatchOver(key, session);
+  const ring::Status sent = ring::SendReply(session.visitor.socket.get(), watched,
+                                            watched.ok() ? &session.attached.handle : nullptr);
+  if (!watched.ok() || !sent.ok()) {
     End(key, "could not be answered");
     return;
   }
-  spdlog::info("pipeline {}: consumer {} of group {} attached (process {})", kept.pipeline->name(),
-               kept.consumer, request.group, kept.visitor.pid);
-}
-
-ring::Status Sessions::TryAttach(const Visitor& visitor, const ring::ParsedRequest& request,
-                                 Session* session, ring::ConsumerHandle* handle) {
-  if (sessions_.size() >= max_consumers_) {
-    return {
-        ring::Code::kResourceExhausted,
-        absl::StrCat("too many consumers: connection_limits.max_consumers is ", max_consumers_)};
-  }
-  const auto pipeline = table_.Find(request.pipeline);
-  if (!pipeline.ok()) return ToRing(pipeline.status());
-  const ring::Status status = (*pipeline)->Attach(request.group, visitor.pid, handle);
-  if (status.code != ring::Code::kOk) return status;
-  session->pipeline = *pipeline;
-  session->consumer = handle->id;
-  return status;
+  spdlog::info("pipeline {}: consumer {} of group {} attached (process {})", pipeline,
+               session.attached.handle.id, waiting.newcomer.spec.group, session.visitor.pid);
 }
 
 ring::Status Sessions::WatchOver(Key key, Session& session) {
@@ -61,6 +163,14 @@ ring::Status Sessions::WatchOver(Key key, Session& session) {
                                   [this, key](uint32_t) { End(key, "left"); });
   if (!socket.ok()) return ToRing(socket.status());
   session.socket_watch = *socket;
+  if (session.attached.handle.takes_grants) {
+    // Its bell says that it wants a step. Edge-triggered and never read, as in the ring's doorbell.
+    const auto bell =
+        loop_.Watch(session.attached.handle.bell_fd, EPOLLIN | EPOLLET,
+                    [stream = session.attached.stream](uint32_t) { stream->writer().Deal(); });
+    if (!bell.ok()) return ToRing(bell.status());
+    session.bell_watch = *bell;
+  }
   if (!session.visitor.pidfd) return {};
   const auto process = loop_.Watch(session.visitor.pidfd.get(), EPOLLIN,
                                    [this, key](uint32_t) { End(key, "died"); });
@@ -76,9 +186,32 @@ void Sessions::End(Key key, const char* why) {
   sessions_.erase(found);
   loop_.Unwatch(session.socket_watch);
   loop_.Unwatch(session.process_watch);
-  session.pipeline->Detach(session.consumer);
-  spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline->name(),
-               session.consumer, why, session.visitor.pid);
+  loop_.Unwatch(session.bell_watch);
+  session.attached.stream->writer().Detach(session.attached.handle.id);
+  spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline,
+               session.attached.handle.id, why, session.visitor.pid);
+  WriteDown(session.pipeline);
+}
+
+void Sessions::WriteDown(const std::string& pipeline) {
+  if (journal_ == nullptr || stopping_) return;
+  std::vector<PipelineJournal::KnownConsumer> consumers;
+  for (const auto& [key, session] : sessions_) {
+    if (session.pipeline == pipeline && session.identity != 0) {
+      consumers.push_back({session.identity, session.visitor.pid});
+    }
+  }
+  journal_->PutConsumers(pipeline, consumers);
+}
+
+void Sessions::Tick() {
+  tick_ = 0;
+  if (sessions_.empty()) return;
+  const uint64_t now_ns = ring::MonotonicNs();
+  for (const auto& pipeline : table_.List()) {
+    pipeline->Tick(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(rejoin_)));
+  }
+  tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
 }
 
 }  // namespace penstock

@@ -1,29 +1,42 @@
 // The attached consumers: gives each its ring's descriptors and gets its leases back when it leaves
-// or dies.
+// or dies. After a restart it waits for those that were attached before, so that their pipeline goes
+// on at the lowest of their positions.
 //
-// Threads:  the event loop's.
-// Owns:     each consumer's socket and pidfd, and a reference to its pipeline.
-// Limits:   `max_consumers`.
+// Threads:  the event loop's. Rings are made and entered on a few threads of its own.
+// Owns:     each consumer's socket and pidfd, and a reference to its stream.
+// Limits:   `max_consumers`, those that wait to attach included.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "ring/attach.h"
 #include "server/service/event_loop.h"
 #include "server/service/listener.h"
+#include "server/service/pipeline_journal.h"
 #include "server/service/pipeline_table.h"
+#include "server/service/task_pool.h"
 
 namespace penstock {
 
 class Sessions {
  public:
-  Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers)
-      : loop_(loop), table_(table), max_consumers_(max_consumers) {}
+  // `journal` may be null. `rejoin`: how long lost ranks and known consumers are waited for.
+  Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers,
+           const PipelineJournal* journal = nullptr, absl::Duration rejoin = absl::Seconds(10));
   ~Sessions();
 
-  // Answers the request; with an error the connection is closed.
+  // A pipeline that has come back: it begins when its consumers are there, or the time is over.
+  void Expect(const std::shared_ptr<Pipeline>& pipeline);
+
+  // Answers the request, now or later; with an error the connection is closed.
   void Attach(Visitor visitor, const ring::ParsedRequest& request);
 
   size_t size() const { return sessions_.size(); }
@@ -31,23 +44,50 @@ class Sessions {
  private:
   struct Session {
     Visitor visitor;
-    std::shared_ptr<Pipeline> pipeline;
-    uint32_t consumer = 0;
+    std::string pipeline;
+    uint64_t identity = 0;
+    Attached attached;
     EventLoop::Id socket_watch = 0;
     EventLoop::Id process_watch = 0;
+    EventLoop::Id bell_watch = 0;
   };
   using Key = uint64_t;
 
-  ring::Status TryAttach(const Visitor& visitor, const ring::ParsedRequest& request,
-                         Session* session, ring::ConsumerHandle* handle);
+  // Somebody whose answer is not there yet.
+  struct Waiting {
+    Visitor visitor;
+    Newcomer newcomer;
+  };
+  // A pipeline that waits for its consumers.
+  struct Returning {
+    std::shared_ptr<Pipeline> pipeline;
+    std::set<uint64_t> missing;  // identities
+    std::vector<std::shared_ptr<Waiting>> waiting;
+    EventLoop::Id timer = 0;
+  };
+
+  // On the pool, and the results on the loop again.
+  void EnterLater(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting);
+  void StartAgain(const std::string& name);
+  void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);
   ring::Status WatchOver(Key key, Session& session);
   void End(Key key, const char* why);
+  void WriteDown(const std::string& pipeline);
+  void Tick();
 
   EventLoop& loop_;
   PipelineTable& table_;
   const size_t max_consumers_;
+  const PipelineJournal* const journal_;
+  const absl::Duration rejoin_;
   Key next_key_ = 0;
   std::map<Key, Session> sessions_;
+  std::map<std::string, Returning> returning_;  // by the pipeline's name
+  size_t num_waiting_ = 0;
+  bool stopping_ = false;
+  EventLoop::Id tick_ = 0;
+  // Last: its tasks use what stands above.
+  std::unique_ptr<TaskPool> pool_;
 };
 
 }  // namespace penstock

@@ -232,7 +232,9 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
 
 absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::PipelineSpec& spec,
                                                  const std::string& cursor) {
-  const auto pipeline = table_.Create(spec, cursor);
+  const auto pipeline = table_.Create(
+      spec, cursor, ChangedWork::kRefuse,
+      request.parsed.temporary ? PipelineTable::Life::kTemporary : PipelineTable::Life::kKept);
   if (!pipeline.ok()) return pipeline.status();
   if (request.parsed.temporary) {
     bool abandoned;

@@ -23,7 +23,13 @@ using LoaderPtr = std::unique_ptr<penstock_loader, Detach>;
 
 LoaderPtr AttachTo(const ServerProcess& server) {
   penstock_loader* loader = nullptr;
-  const int code = penstock_attach("counted", server.socket().c_str(), nullptr, &loader);
+  penstock_attach_options options;
+  penstock_default_options(&options);
+  options.pipeline = "counted";
+  const std::string socket = server.socket();
+  options.socket = socket.c_str();
+  options.reconnect_seconds = 0;  // a server that is killed here has no successor
+  const int code = penstock_attach_with(&options, &loader);
   INFO(penstock_last_error());
   REQUIRE(code == PENSTOCK_OK);
   return LoaderPtr(loader);

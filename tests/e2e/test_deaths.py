@@ -38,7 +38,7 @@ def start_holder(program, name, socket):
 
 def test_a_killed_daemon_is_unavailable_within_a_second(daemon, remote, counter):
     assert remote("create", counter(more="stage { repeat {} }")).code == 0
-    loader = iter(penstock.attach("counter", socket=daemon.socket))
+    loader = iter(penstock.attach("counter", socket=daemon.socket, reconnect=0))
     batch = next(loader)
     daemon.kill()
     killed = time.monotonic()
@@ -51,7 +51,7 @@ def test_a_killed_daemon_is_unavailable_within_a_second(daemon, remote, counter)
 
 def test_a_stopped_daemon_is_unavailable(daemon, remote, counter):
     assert remote("create", counter(more="stage { repeat {} }")).code == 0
-    loader = iter(penstock.attach("counter", socket=daemon.socket))
+    loader = iter(penstock.attach("counter", socket=daemon.socket, reconnect=0))
     next(loader)
     assert daemon.stop() == 0
     with pytest.raises(penstock.UnavailableError):

@@ -21,7 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint32_t crc = Crc32c(begin, size - 4);
   std::memcpy(bytes.data() + size - 4, &crc, 4);
   bool moved = false;
-  const auto index = ParseIndex(absl::MakeConstSpan(begin, size), stamp, &moved);
+  MemoryBlock file = RecordIndex::Allocate(size);
+  std::memcpy(file.get(), begin, size);
+  const auto index = ParseIndex(std::move(file), size, stamp, &moved);
   if (!index.ok()) return 0;
   // What is believed lies in the data, in order, without overlap.
   uint64_t end = 0;

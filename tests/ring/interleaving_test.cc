@@ -93,7 +93,7 @@ struct SlotState {
         pages[i].released[slot] = readers[i].released[slot];
       }
       pages[i].position = readers[i].position;
-      members.push_back({&pages[i], i, readers[i].start, kNeverStops});
+      members.push_back({&pages[i], uint64_t{1} << i, readers[i].start, kNeverStops});
     }
     return members;
   }
@@ -410,7 +410,7 @@ struct WaitState {
     for (uint32_t i = 0; i < kReaders; ++i) {
       for (uint32_t slot = 0; slot < 2; ++slot) pages[i].released[slot] = released[i][slot];
       pages[i].position = 2;
-      members.push_back({&pages[i], i, 0, kNeverStops});
+      members.push_back({&pages[i], uint64_t{1} << i, 0, kNeverStops});
     }
     return members;
   }

@@ -31,7 +31,7 @@ def main(bin_folder):
         pathlib.Path(folder, "spec.textproto").write_text(SPEC)
         socket = os.path.join(folder, "penstock.sock")
         ready, ready_end = os.pipe()
-        daemon = subprocess.Popen([bin_folder / "penstockd", "--socket", socket, "--ready-fd", str(ready_end)], pass_fds=[ready_end])
+        daemon = subprocess.Popen([bin_folder / "penstockd", "--socket", socket, "--ready-fd", str(ready_end), "--state-dir", "none"], pass_fds=[ready_end])
         os.close(ready_end)
         try:
             assert os.read(ready, 1), "penstockd did not start"

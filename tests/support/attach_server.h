@@ -102,7 +102,7 @@ class AttachServer {
 
   // False when the session is over.
   bool Read(Session* session, short events) {
-    uint8_t bytes[512];
+    uint8_t bytes[sizeof(ring::AttachRequest)];
     const ssize_t count = recv(session->socket.get(), bytes, sizeof bytes, 0);
     if (count <= 0 || session->consumer != 0) return false;
     session->request.insert(session->request.end(), bytes, bytes + count);
@@ -120,7 +120,7 @@ class AttachServer {
           break;
         }
         ring::ConsumerHandle handle;
-        status = writer_->Attach(request.group, session->pid, &handle);
+        status = writer_->Attach(request.consumer, request.position, session->pid, &handle);
         if (!status.ok()) break;
         session->consumer = handle.id;
         return ring::SendReply(session->socket.get(), status, &handle).ok();

@@ -26,12 +26,14 @@ from penstock._errors import (
     CancelledError,
     DataLossError,
     DeadlineExceededError,
+    DetachedError,
     Error,
     FailedPreconditionError,
     InternalError,
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
+    PeerLostError,
     PermissionDeniedError,
     ResourceExhaustedError,
     UnauthenticatedError,
@@ -61,6 +63,7 @@ __all__ = [
     "Dataset",
     "DatasetIterator",
     "DeadlineExceededError",
+    "DetachedError",
     "Error",
     "FailedPreconditionError",
     "FilesDataset",
@@ -72,6 +75,7 @@ __all__ = [
     "NotFoundError",
     "Options",
     "OutOfRangeError",
+    "PeerLostError",
     "PermissionDeniedError",
     "RaggedTensor",
     "ResourceExhaustedError",
@@ -112,6 +116,19 @@ def attach(
     socket: "str | None" = None,
     group: str = "default",
     timeout: "float | None" = None,
+    *,
+    mode: str = "broadcast",
+    rank: "int | None" = None,
+    world_size: "int | None" = None,
+    replica: int = 0,
+    replicas: int = 1,
+    delivery: str = "at_least_once",
+    cursor: "bytes | None" = None,
+    reconnect: float = 60.0,
+    slow: str = "block",
+    lag: float = 60.0,
+    consumer: "str | None" = None,
+    take_over: bool = False,
 ) -> Loader:
     """Attaches to a pipeline of penstockd; iterate over what it returns.
 
@@ -132,6 +149,22 @@ def attach(
       group: the consumers that together read one stream.
       timeout: the longest wait for one batch in seconds, after which DeadlineExceededError is
         raised; None waits for ever. (A daemon that has died is noticed within a second.)
+      mode: how the group shares the stream. "broadcast": each consumer sees every batch; "rank":
+        rank r of n sees its rows of every batch, from r * rows // n up to (r + 1) * rows // n;
+        "split": each batch goes to one consumer, first come, first served.
+      rank, world_size: of mode "rank".
+      replica, replicas: of mode "rank", several consumers that see the same rows.
+      delivery: of mode "split", what happens to batches whose holder dies: "at_least_once" gives
+        them to another one (Loader.redelivered is true then), "at_most_once" does not.
+      cursor: where to begin: of the batch in front (Loader.cursor, state_dict()["cursor"]).
+      reconnect: how many seconds to look for a daemon that has gone away, and to go on with the very
+        next batch when it, or its successor, is there; 0 for not at all.
+      slow: of mode "broadcast", what happens when this consumer holds up another one. "block": the
+        other one waits for `lag` seconds, then this one is served from memory of its own; "detach":
+        it gets DetachedError; "skip": it misses batches, which stats()["skipped"] counts.
+      lag: seconds.
+      consumer: a name, unique in the group.
+      take_over: takes the place of a consumer of the same name or rank, which gets DetachedError.
 
     Returns:
       A Loader, which is its own iterator and a context manager.
@@ -140,6 +173,12 @@ def attach(
       UnavailableError: no daemon answers at the socket.
       NotFoundError: it runs no pipeline of that name.
       PermissionDeniedError: the socket is not yours to use.
-      FailedPreconditionError: the daemon is of another release.
+      FailedPreconditionError: the daemon is of another release, the group of another kind, or the
+        cursor of another stream.
+      AlreadyExistsError: a consumer of that name or rank is attached.
+      OutOfRangeError: the batch behind the cursor has gone and cannot be had again.
     """
-    return Loader(name, socket, group, timeout)
+    return Loader(
+        name, socket, group, timeout, mode, rank, world_size, replica, replicas, delivery, cursor,
+        reconnect, slow, lag, consumer, take_over
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """Create, validate and delete over a daemon's socket: the client's side of ring/attach.h.
 
-A request is 256 bytes with a memory file beside it, an answer 1,024 bytes with another one, which
+A request is 2,560 bytes with a memory file beside it, an answer 1,024 bytes with another one, which
 holds JSON.
 """
 
@@ -15,8 +15,8 @@ _ATTACH_DELETE = 4
 _TEMPORARY = 1
 
 # magic, ABI version, bytes │ operation, flags, bytes of the name and of the group │ part_bytes │
-# zeros │ pipeline, group
-_REQUEST = struct.Struct("<8sII IIII 4I 16x 128s 64s")
+# zeros │ pipeline, group │ what only an attach has
+_REQUEST = struct.Struct("<8sII IIII 4I 16x 128s 64s 2304x")
 # magic, ABI version, bytes │ code, consumer, start step │ message_bytes, descriptors │ zeros │ message
 _REPLY = struct.Struct("<8sII iIQ II 24x 960s")
 _REQUEST_MAGIC = b"PNSTKATT"

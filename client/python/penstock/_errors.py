@@ -71,6 +71,18 @@ class UnauthenticatedError(Error):
     code = "UNAUTHENTICATED"
 
 
+class PeerLostError(AbortedError):
+    """A rank of the group has died and not come back in time."""
+
+    code = "PEER_LOST"
+
+
+class DetachedError(AbortedError):
+    """The daemon goes on without this consumer: it was too slow, or another one took its place."""
+
+    code = "DETACHED"
+
+
 # By the numbers of penstock.h.
 BY_CODE = {
     1: CancelledError,
@@ -89,6 +101,8 @@ BY_CODE = {
     14: UnavailableError,
     15: DataLossError,
     16: UnauthenticatedError,
+    102: PeerLostError,
+    103: DetachedError,
 }
 
 

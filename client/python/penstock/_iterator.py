@@ -83,7 +83,8 @@ class DatasetIterator:
 
         def run(socket):
             _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None)
-            self._loader = _core.Loader(name, socket, self._group, self._timeout)
+            # Its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
+            self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=0.0)
 
         try:
             if self._socket is None:

@@ -1,0 +1,216 @@
+#include "client/c/source.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "client/c/batch.h"
+#include "client/c/loader.h"
+#include "ring/futex.h"
+
+namespace penstock_client {
+
+using penstock::ring::Attachment;
+using penstock::ring::Code;
+using penstock::ring::ConsumerPosition;
+using penstock::ring::Lease;
+using penstock::ring::MonotonicNs;
+using penstock::ring::Reader;
+using penstock::ring::Status;
+using penstock::ring::TensorEntry;
+
+namespace {
+
+// How long a daemon may take to accept a connection, and how long to wait for one that is not there.
+constexpr uint64_t kConnectNs = 50'000'000;
+constexpr int kRetryMs = 10;
+// A daemon that asks for another attachment is there.
+constexpr uint64_t kAskedForNs = 60'000'000'000;
+
+// Whether another attempt may succeed: the daemon is not there, not ready, or too busy.
+bool MayPass(Code code) {
+  return code == Code::kUnavailable || code == Code::kNotFound || code == Code::kResourceExhausted;
+}
+
+bool AreEqual(const std::vector<TensorEntry>& a, const std::vector<TensorEntry>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0);
+}
+
+Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
+  auto source = std::make_unique<Source>();
+  if (Status status = Reader::Open(attachment, &source->reader); !status.ok()) return status;
+  source->slots = std::vector<penstock_batch>(source->reader->slots_max());
+  if (loader->entries.empty()) {
+    Describe(*source->reader, loader);
+  } else if (!AreEqual(loader->entries, source->reader->tensors())) {
+    return {Code::kFailedPrecondition,
+            "the pipeline that runs now makes other batches; attach anew (pipeline " +
+                loader->pipeline + ")"};
+  }
+  Source* before;
+  {
+    std::lock_guard<std::mutex> lock(loader->mutex);
+    before = std::exchange(loader->source, source.release());
+    if (before != nullptr) {
+      const penstock::ring::ReaderStats seen = before->reader->stats();
+      loader->earlier_stats.batches += seen.batches;
+      loader->earlier_stats.waits += seen.waits;
+      loader->earlier_stats.sleeps += seen.sleeps;
+      loader->earlier_stats.wait_ns += seen.wait_ns;
+      loader->earlier_stats.skipped += seen.skipped;
+      ++loader->reconnects;
+      // Those that were let go of while the daemon was being told that they are held.
+      for (size_t i = 0; i < loader->earlier_leases.size(); ++i) {
+        if (loader->earlier_leases[i].returned) {
+          loader->source->reader->ReturnEarlier(static_cast<uint32_t>(i));
+        }
+      }
+    }
+  }
+  if (before != nullptr) Unreference(before);
+  return {};
+}
+
+int Fail(penstock_loader* loader, Status status) {
+  Reattachment& again = loader->reattachment;
+  again.socket = {};
+  again.failed = std::move(status);
+  return static_cast<int>(again.failed.code);
+}
+
+}  // namespace
+
+void Unreference(Source* source) {
+  if (source->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete source;
+}
+
+Status AttachFirst(penstock_loader* loader, const ConsumerPosition& position, uint64_t timeout_ns) {
+  Attachment attachment;
+  Status status = penstock::ring::Attach(
+      loader->socket_path, penstock::ring::EncodeRequest(loader->pipeline, loader->spec, position),
+      timeout_ns, &attachment);
+  if (!status.ok()) return status;
+  // From here on it is itself that it would meet.
+  loader->spec.take_over = false;
+  return OpenSource(loader, attachment);
+}
+
+ConsumerPosition WhereNow(penstock_loader* loader) {
+  std::lock_guard<std::mutex> lock(loader->mutex);
+  ConsumerPosition where = loader->source->reader->Where();
+  if (!loader->source->reader->takes_grants()) return where;
+  std::vector<EarlierLease> held;
+  for (const EarlierLease& lease : loader->earlier_leases) {
+    if (lease.returned) {
+      loader->earlier_returned.push_back(lease.step);
+    } else {
+      held.push_back(lease);
+    }
+  }
+  for (const uint64_t step : where.held) held.push_back({loader->source, step, false});
+  if (held.size() > penstock::ring::kMaxReportedLeases) {
+    held.resize(penstock::ring::kMaxReportedLeases);
+  }
+  loader->earlier_leases = held;
+  where.held.clear();
+  for (const EarlierLease& lease : held) where.held.push_back(lease.step);
+  // The last ones.
+  std::vector<uint64_t>& returned = loader->earlier_returned;
+  returned.insert(returned.end(), where.returned.begin(), where.returned.end());
+  if (returned.size() > penstock::ring::kMaxReportedLeases) {
+    returned.erase(returned.begin(), returned.end() - penstock::ring::kMaxReportedLeases);
+  }
+  where.returned = returned;
+  return where;
+}
+
+void StartReattaching(penstock_loader* loader, const ConsumerPosition& position,
+                      std::string reason) {
+  Reattachment& again = loader->reattachment;
+  const uint64_t deadline_ns = again.deadline_ns;
+  again = {};
+  again.active = true;
+  again.reason = std::move(reason);
+  again.request = penstock::ring::EncodeRequest(loader->pipeline, loader->spec, position);
+  again.deadline_ns = MonotonicNs() + (again.reason.empty() ? kAskedForNs : loader->reconnect_ns);
+  if (deadline_ns != 0) {
+    // The last attachment has given nothing: not too fast, and no longer than was meant.
+    again.deadline_ns = std::min(again.deadline_ns, deadline_ns);
+    poll(nullptr, 0, kRetryMs);
+  }
+  if (!again.reason.empty() && loader->reconnect_ns == 0) {
+    Fail(loader, {Code::kUnavailable, again.reason + "; start it again and attach anew"});
+  }
+}
+
+int Reattach(penstock_loader* loader, uint64_t until_ns) {
+  Reattachment& again = loader->reattachment;
+  while (again.failed.ok()) {
+    const uint64_t now_ns = MonotonicNs();
+    if (now_ns >= again.deadline_ns) {
+      const std::string seconds = std::to_string(loader->reconnect_ns / 1'000'000'000);
+      return Fail(loader,
+                  {again.last.code == Code::kOk ? Code::kUnavailable : again.last.code,
+                   (again.reason.empty() ? "the daemon asked to attach again" : again.reason) +
+                       ", and for " + seconds +
+                       " seconds no attempt to come back succeeded: " + again.last.message});
+    }
+    const uint64_t end_ns = std::min(until_ns, again.deadline_ns);
+    Status status;
+    if (!again.socket) {
+      int socket = -1;
+      status = penstock::ring::StartAttach(loader->socket_path, again.request, kConnectNs, &socket);
+      if (status.ok()) again.socket = penstock::ring::Descriptor(socket);
+    }
+    bool done = false;
+    Attachment attachment;
+    if (status.ok()) {
+      status =
+          penstock::ring::FinishAttach(loader->socket_path, again.socket.get(),
+                                       end_ns > now_ns ? end_ns - now_ns : 0, &attachment, &done);
+    }
+    if (status.ok() && !done) {
+      if (MonotonicNs() >= until_ns) return PENSTOCK_TIMEOUT;
+      continue;
+    }
+    if (status.ok()) {
+      again.socket.Release();
+      status = OpenSource(loader, attachment);
+      if (status.ok()) {
+        const uint64_t deadline_ns = again.deadline_ns;
+        again = {};
+        again.deadline_ns = deadline_ns;
+        return PENSTOCK_OK;
+      }
+      return Fail(loader, status);
+    }
+    again.socket = {};
+    if (!MayPass(status.code)) return Fail(loader, status);
+    again.last = status;
+    if (MonotonicNs() >= until_ns) return PENSTOCK_TIMEOUT;
+    poll(nullptr, 0, kRetryMs);
+  }
+  return static_cast<int>(again.failed.code);
+}
+
+void ReleaseLease(penstock_loader* loader, Source* source, const Lease& lease) {
+  if (source->reader->takes_grants()) {
+    std::lock_guard<std::mutex> lock(loader->mutex);
+    for (size_t i = 0; i < loader->earlier_leases.size(); ++i) {
+      EarlierLease& earlier = loader->earlier_leases[i];
+      if (earlier.source != source || earlier.step != lease.step || earlier.returned) continue;
+      earlier.returned = true;
+      // While the daemon is still being told, the source is the one that the lease is of.
+      if (loader->source != source) {
+        loader->source->reader->ReturnEarlier(static_cast<uint32_t>(i));
+      }
+      break;
+    }
+  }
+  source->reader->Release(lease);
+}
+
+}  // namespace penstock_client

@@ -1,0 +1,70 @@
+// One ring that a loader reads or has read, and the way to the next one.
+//
+//   reading ──kAgain──► StartReattaching() ──► Reattach() … ──► another source, from the same step
+//                                                  └── nobody answers for reconnect_ns: an error
+//
+// Threads:  StartReattaching() and Reattach() under the loader's next_mutex; ReleaseLease() from any
+//           thread.
+// Owns:     a source is counted: the loader's own reference, and one for each batch in use.
+// Cost:     nothing while a ring is read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/c/penstock.h"
+#include "ring/attach.h"
+#include "ring/descriptor.h"
+#include "ring/reader.h"
+
+namespace penstock_client {
+
+struct Source {
+  std::unique_ptr<penstock::ring::Reader> reader;
+  std::vector<penstock_batch> slots;  // one for each slot
+  std::atomic<uint64_t> references{1};
+};
+
+// A lease that was taken from a source before the present one.
+struct EarlierLease {
+  const Source* source = nullptr;
+  uint64_t step = 0;
+  bool returned = false;
+};
+
+struct Reattachment {
+  bool active = false;
+  std::string reason;  // "" when the daemon itself asked for it
+  penstock::ring::AttachRequest request = {};
+  uint64_t deadline_ns = 0;           // goes on until a batch was taken, however often one attaches
+  penstock::ring::Descriptor socket;  // an answer is awaited on it
+  penstock::ring::Status last;        // why the last attempt failed
+  penstock::ring::Status failed;      // the end of all attempts, and of the loader
+};
+
+void Unreference(Source* source);
+
+// The first attachment of a loader whose constant parts say what to attach to.
+penstock::ring::Status AttachFirst(penstock_loader* loader,
+                                   const penstock::ring::ConsumerPosition& position,
+                                   uint64_t timeout_ns);
+
+// A batch was taken: whatever comes next is a new beginning.
+inline void NoteProgress(Reattachment* reattachment) { reattachment->deadline_ns = 0; }
+
+// The present source gives no further step here: goes on at `position`.
+void StartReattaching(penstock_loader* loader, const penstock::ring::ConsumerPosition& position,
+                      std::string reason);
+// Where the present source stands, together with what is still held of those before.
+penstock::ring::ConsumerPosition WhereNow(penstock_loader* loader);
+// Goes on with it until `until_ns`: PENSTOCK_OK with a new source, PENSTOCK_TIMEOUT, or the code of
+// `failed`.
+int Reattach(penstock_loader* loader, uint64_t until_ns);
+
+// Lets go of a lease of any source.
+void ReleaseLease(penstock_loader* loader, Source* source, const penstock::ring::Lease& lease);
+
+}  // namespace penstock_client

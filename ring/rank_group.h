@@ -1,0 +1,93 @@
+// A group whose consumers each see their rows of every step: its places, and who is missing. For the
+// slots' rule an empty place is a member that releases nothing, so that every step waits for its rank.
+//
+// Threads:  one at a time (the writer's mutex).
+// Owns:     the page of the empty places, on which nothing is ever released.
+// Limits:   kMaxWorld places.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ring/consumer_spec.h"
+#include "ring/slot_table.h"
+
+namespace penstock::ring {
+
+class RankGroup {
+ public:
+  // All places are empty and need the steps from `start` on.
+  RankGroup(const ConsumerSpec& spec, uint64_t start)
+      : name_(spec.group),
+        world_size_(spec.world_size),
+        replicas_(spec.replicas),
+        nobodys_(new ControlPage{}),
+        places_(spec.places(), Place{0, false, start, 0}) {}
+
+  const std::string& name() const { return name_; }
+  uint32_t world_size() const { return world_size_; }
+  uint32_t replicas() const { return replicas_; }
+
+  uint32_t consumer(uint32_t place) const { return places_[place].consumer; }
+  uint64_t start(uint32_t place) const { return places_[place].start; }
+  void Enter(uint32_t place, uint32_t consumer) { places_[place] = {consumer, false, 0, 0}; }
+  // Its consumer has died, and whoever follows needs the steps from `start` on.
+  void Lose(uint32_t place, uint64_t start) { places_[place] = {0, false, start, 0}; }
+  // Its consumer has left: nobody follows.
+  void Leave(uint32_t place) { places_[place] = {0, true, 0, 0}; }
+
+  bool IsEmpty() const {
+    for (const Place& place : places_) {
+      if (place.consumer != 0) return false;
+    }
+    return true;
+  }
+
+  // Adds a member for each place that waits for its consumer.
+  void AddMissing(std::vector<Member>* members) const {
+    for (const Place& place : places_) {
+      if (place.consumer == 0 && !place.left) {
+        members->push_back({nobodys_.get(), 0, place.start, kNeverStops});
+      }
+    }
+  }
+
+  // The place that has been empty for `rejoin_ns` after its consumer's death, or -1.
+  int FindLost(uint64_t now_ns, uint64_t rejoin_ns) {
+    for (size_t i = 0; i < places_.size(); ++i) {
+      Place& place = places_[i];
+      if (place.consumer != 0 || place.left) continue;
+      if (place.empty_since_ns == 0) place.empty_since_ns = now_ns;
+      if (was_complete_ && now_ns - place.empty_since_ns >= rejoin_ns) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  // A group that has never been complete waits for its first consumers for as long as it takes.
+  void NoteCompleteness() {
+    for (const Place& place : places_) {
+      if (place.consumer == 0 && !place.left) return;
+    }
+    was_complete_ = true;
+  }
+  // After a restart: it was complete before.
+  void NoteComplete() { was_complete_ = true; }
+
+ private:
+  struct Place {
+    uint32_t consumer;  // 0: empty
+    bool left;
+    uint64_t start;           // of an empty one
+    uint64_t empty_since_ns;  // 0: not looked at yet
+  };
+
+  std::string name_;
+  uint32_t world_size_;
+  uint32_t replicas_;
+  std::unique_ptr<ControlPage> nobodys_;
+  std::vector<Place> places_;
+  bool was_complete_ = false;
+};
+
+}  // namespace penstock::ring

@@ -1,0 +1,187 @@
+#include "ring/split_group.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::ring {
+
+SplitGroup::SplitGroup(std::string name, bool at_most_once, uint64_t start, std::string_view cursor,
+                       SplitLog* log)
+    : name_(std::move(name)),
+      at_most_once_(at_most_once),
+      log_(log),
+      start_(start),
+      page_(new ControlPage{}),
+      first_new_(start),
+      next_(start) {
+  if (log_ != nullptr) log_->Begin(name_, at_most_once, start, cursor);
+}
+
+SplitGroup::SplitGroup(std::string name, const SplitState& state, SplitLog* log)
+    : name_(std::move(name)),
+      at_most_once_(state.at_most_once),
+      log_(log),
+      start_(state.first()),
+      page_(new ControlPage{}),
+      first_new_(state.next),
+      next_(state.next) {
+  for (const SplitEntry& entry : state.entries) {
+    Item& item = items_[entry.step];
+    item.state = entry.identity != 0 ? State::kAway : State::kAvailable;
+    item.identity = entry.identity;
+    item.redelivered = entry.redelivered;
+    item.before = entry.cursor;
+    // Killed between the entry and the number behind it.
+    next_ = first_new_ = std::max(next_, entry.step + 1);
+  }
+}
+
+void SplitGroup::Finish(Items::iterator item) {
+  if (log_ != nullptr) log_->Clear(name_, item->first);
+  if (item->second.slot >= 0) {
+    page_->released[item->second.slot].store(item->first + 1, std::memory_order_seq_cst);
+  }
+  items_.erase(item);
+}
+
+void SplitGroup::GiveBack(Items::iterator item) {
+  if (at_most_once_) {
+    ++lost_;
+    Finish(item);
+    return;
+  }
+  ++redelivered_;
+  item->second.state = State::kAvailable;
+  item->second.redelivered = true;
+  item->second.held_bit = -1;
+  if (log_ != nullptr) log_->Set(name_, {item->first, 0, true, item->second.before});
+}
+
+void SplitGroup::Rejoin(const Taker& taker, const ConsumerPosition& position) {
+  if (taker.identity == 0) return;
+  for (auto item = items_.begin(); item != items_.end();) {
+    const auto current = item++;
+    Item& away = current->second;
+    if (away.state != State::kAway || away.identity != taker.identity) continue;
+    const auto held = std::find(position.held.begin(), position.held.end(), current->first);
+    if (held != position.held.end()) {
+      away.state = State::kLeased;
+      away.consumer = taker.id;
+      away.held_bit = static_cast<int>(held - position.held.begin());
+    } else if (std::find(position.returned.begin(), position.returned.end(), current->first) !=
+               position.returned.end()) {
+      Finish(current);
+    } else {
+      // Given to it in the daemon's last moment: it has not seen it.
+      away.state = State::kAvailable;
+    }
+  }
+}
+
+void SplitGroup::EndRestore() {
+  for (auto item = items_.begin(); item != items_.end();) {
+    const auto current = item++;
+    if (current->second.state == State::kAway) GiveBack(current);
+  }
+}
+
+void SplitGroup::Publish(uint64_t step, uint32_t slot, std::string_view before,
+                         std::string_view behind) {
+  if (step < start_) return;
+  if (step >= first_new_) {
+    Item& item = items_[step];
+    item.slot = static_cast<int>(slot);
+    item.before = before;
+    item.behind = behind;
+    return;
+  }
+  const auto found = items_.find(step);
+  if (found == items_.end()) {
+    page_->released[slot].store(step + 1, std::memory_order_seq_cst);
+  } else {
+    found->second.slot = static_cast<int>(slot);
+  }
+}
+
+bool SplitGroup::IsReturned(uint64_t step, const Item& item, const Taker& taker) const {
+  if (item.held_bit >= 0) {
+    return (taker.page->returned.load(std::memory_order_seq_cst) >> item.held_bit & 1) != 0;
+  }
+  return item.slot >= 0 &&
+         taker.page->released[item.slot].load(std::memory_order_seq_cst) == step + 1;
+}
+
+void SplitGroup::Collect(std::span<const Taker> takers) {
+  for (auto item = items_.begin(); item != items_.end();) {
+    const auto current = item++;
+    if (current->second.state != State::kLeased) continue;
+    for (const Taker& taker : takers) {
+      if (taker.id != current->second.consumer) continue;
+      // SYNC slot-release: acquires the consumer's last reads of the slot.
+      if (IsReturned(current->first, current->second, taker)) Finish(current);
+      break;
+    }
+  }
+}
+
+std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ended) {
+  std::vector<uint32_t> woken;
+  const auto asks = [](const Taker& taker) {
+    return taker.may_take && taker.page->asked.load(std::memory_order_seq_cst) > *taker.granted;
+  };
+  for (const Taker& taker : takers) {
+    if (!asks(taker) || Leases(taker.id) >= taker.leases_max) continue;
+    const auto item = std::find_if(items_.begin(), items_.end(), [](const auto& candidate) {
+      return candidate.second.state == State::kAvailable && candidate.second.slot >= 0;
+    });
+    if (item == items_.end()) break;
+    Item& given = item->second;
+    const uint64_t step = item->first;
+    given.state = State::kLeased;
+    given.consumer = taker.id;
+    if (log_ != nullptr) {
+      log_->Set(name_, {step, taker.identity, given.redelivered, given.before});
+      if (step >= next_) log_->SetNext(name_, step + 1, given.behind);
+    }
+    next_ = std::max(next_, step + 1);
+    const uint64_t granted = (*taker.granted)++;
+    taker.page->grants[granted % kMaxSlots] = {step | (given.redelivered ? kRedelivered : 0),
+                                               static_cast<uint64_t>(given.slot)};
+    // SYNC step-grant: the grant comes before.
+    taker.page->granted.store(granted + 1, std::memory_order_seq_cst);
+    woken.push_back(taker.id);
+  }
+  if (!ended) return woken;
+  // What an asking consumer still holds cannot come back to itself.
+  for (const auto& [step, item] : items_) {
+    if (item.state != State::kLeased) return woken;
+    for (const Taker& taker : takers) {
+      if (taker.id == item.consumer && !asks(taker) && taker.may_take) return woken;
+    }
+  }
+  for (const Taker& taker : takers) {
+    if (!asks(taker)) continue;
+    taker.page->grants_ended.store(1, std::memory_order_seq_cst);
+    woken.push_back(taker.id);
+  }
+  return woken;
+}
+
+void SplitGroup::Forget(uint32_t consumer) {
+  for (auto item = items_.begin(); item != items_.end();) {
+    const auto current = item++;
+    if (current->second.state == State::kLeased && current->second.consumer == consumer) {
+      GiveBack(current);
+    }
+  }
+}
+
+uint32_t SplitGroup::Leases(uint32_t consumer) const {
+  return static_cast<uint32_t>(
+      std::count_if(items_.begin(), items_.end(), [consumer](const auto& item) {
+        return item.second.state == State::kLeased && item.second.consumer == consumer &&
+               item.second.held_bit < 0;
+      }));
+}
+
+}  // namespace penstock::ring

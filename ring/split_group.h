@@ -1,0 +1,98 @@
+// A group in which each step goes to one consumer, first come first served, and the rule of what
+// happens to a step whose holder dies. For the slots' rule it is one member that needs every step.
+//
+//   published ──► available ──Grant()──► leased ──Collect()──► done
+//                     ▲                    │ its holder has gone: Forget()
+//                     └── marked as such ──┘ (at_most_once: done)
+//
+// Threads:  one at a time (the writer's mutex); the consumers' pages may change under it.
+// Owns:     the page on which it releases steps for all; the consumers' pages are the table's.
+// Limits:   one item for each slot, besides those that a restart brought.
+// Cost:     Collect() and Grant() look at each item that is not done.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ring/consumer_spec.h"
+#include "ring/slot_table.h"
+#include "ring/split_log.h"
+
+namespace penstock::ring {
+
+class SplitGroup {
+ public:
+  // A consumer of the group as it is seen here.
+  struct Taker {
+    uint32_t id = 0;
+    uint64_t identity = 0;
+    ControlPage* page = nullptr;
+    uint64_t* granted = nullptr;  // how many steps it got in all: the daemon's own count
+    uint32_t leases_max = 1;
+    bool may_take = true;  // not judged
+  };
+
+  // It begins with step `start`, whose position has the cursor `cursor`. `log` may be null.
+  SplitGroup(std::string name, bool at_most_once, uint64_t start, std::string_view cursor,
+             SplitLog* log);
+  // Goes on from an earlier daemon's state.
+  SplitGroup(std::string name, const SplitState& state, SplitLog* log);
+
+  const std::string& name() const { return name_; }
+  bool at_most_once() const { return at_most_once_; }
+  Member member(uint64_t bells) const { return {page_.get(), bells, start_, kNeverStops}; }
+
+  // A consumer that was there before the restart says what it holds and what it has let go of.
+  void Rejoin(const Taker& taker, const ConsumerPosition& position);
+  // Nobody else comes back: what the others held is given out again.
+  void EndRestore();
+
+  // The cursors are those of the positions in front of the step and behind it.
+  void Publish(uint64_t step, uint32_t slot, std::string_view before, std::string_view behind);
+  // Takes note of what was released.
+  void Collect(std::span<const Taker> takers);
+  // Gives steps to those who ask for them, and ends the stream for them when it has `ended` and
+  // nothing may come back. Returns the ids of those who got something.
+  std::vector<uint32_t> Grant(std::span<const Taker> takers, bool ended);
+  // The consumer has gone.
+  void Forget(uint32_t consumer);
+
+  uint32_t Leases(uint32_t consumer) const;
+  uint64_t redelivered() const { return redelivered_; }
+  uint64_t lost() const { return lost_; }
+
+ private:
+  enum class State : uint8_t { kAvailable, kLeased, kAway };
+  struct Item {
+    State state = State::kAvailable;
+    int slot = -1;          // -1: not published by this daemon yet
+    uint32_t consumer = 0;  // kLeased
+    uint64_t identity = 0;  // kAway: held by one who has not come back yet
+    int held_bit = -1;      // kLeased before the restart: its bit of ControlPage::returned
+    bool redelivered = false;
+    std::string before;
+    std::string behind;
+  };
+  using Items = std::map<uint64_t, Item>;  // by step
+
+  void Finish(Items::iterator item);
+  void GiveBack(Items::iterator item);
+  bool IsReturned(uint64_t step, const Item& item, const Taker& taker) const;
+
+  const std::string name_;
+  const bool at_most_once_;
+  SplitLog* const log_;
+  const uint64_t start_;
+  std::unique_ptr<ControlPage> page_;
+  uint64_t first_new_;  // steps below it that are no items are done
+  uint64_t next_;       // the first step that was never given out
+  Items items_;
+  uint64_t redelivered_ = 0;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace penstock::ring

@@ -1,0 +1,20 @@
+// How a spec says what the rows of a batch are padded to, and with what.
+//
+// Threads: any; no state.
+#pragma once
+
+#include "absl/status/status.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "penstock/v1/ops.pb.h"
+#include "server/base/signature.h"
+#include "server/engine/batch_form.h"
+
+namespace penstock {
+
+// Makes `form` one that pads elements of that signature: its kind, shapes and values.
+absl::Status ReadPadding(
+    const google::protobuf::RepeatedPtrField<v1::PaddedShape>& padded_shapes,
+    const google::protobuf::RepeatedPtrField<v1::PaddingValue>& padding_values,
+    const Signature& signature, BatchForm* form);
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+// The dataset that nested stages make of a window of elements: one after another of many windows.
+//
+// Threads:  one at a time (the front's lock).
+// Owns:     the references of the window that is open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "server/engine/dataset.h"
+#include "server/engine/order_op.h"
+
+namespace penstock {
+
+class WindowDataset {
+ public:
+  // `nested` must outlive it.
+  WindowDataset(const FrontContext& outer, const OrderNode& nested) : context_(outer) {
+    context_.window = &window_;
+    op_ = MakeOrder(nested, context_);
+  }
+  WindowDataset(const WindowDataset&) = delete;
+  WindowDataset& operator=(const WindowDataset&) = delete;
+
+  bool is_open() const { return is_open_; }
+
+  // Begins with another window, number `ordinal` of a pass, whose references it takes over. Random ops inside draw by pass and window.
+  void Open(RecordList window, uint64_t epoch, uint64_t ordinal) {
+    window_ = std::move(window);
+    is_open_ = true;
+    epoch_ = epoch;
+    op_->Restart(epoch << 32 | (ordinal & UINT32_MAX));
+  }
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
+    const size_t before = out.size();
+    const Pulled result = op_->Pull(count, out, pulled);
+    // Nested passes are numbered by their windows too; what is handed on belongs to this one.
+    for (size_t i = before; i < out.size(); ++i) out[i].epoch = epoch_;
+    return result;
+  }
+  Pulled Skip(uint64_t count, uint64_t* skipped) { return op_->Skip(count, skipped); }
+
+  void Close() {
+    if (!is_open_) return;
+    op_->Restart(0);
+    context_.store.Release(window_);
+    window_.clear();
+    is_open_ = false;
+  }
+
+  uint32_t width() const { return op_->width(); }
+  absl::Status status() const { return op_->status(); }
+
+ private:
+  FrontContext context_;
+  RecordList window_;
+  std::unique_ptr<OrderOp> op_;
+  bool is_open_ = false;
+  uint64_t epoch_ = 0;
+};
+
+}  // namespace penstock

@@ -1,0 +1,24 @@
+// Functions whose result has the image's type and shape, and depends on the image and on what is drawn for its row.
+//
+// Threads:  safe from any thread.
+#pragma once
+
+#include <functional>
+
+#include "server/expr/draws.h"
+#include "server/expr/function.h"
+#include "server/image/pixels.h"
+
+namespace penstock::expr {
+
+// Writes what becomes of one image, whose shape has been set.
+using DrawnFunction = std::function<absl::Status(Draws& draws, const RowValue& image,
+                                                 Arena& scratch, RowOutput& out)>;
+
+BoundRowFunction BindDrawn(const TensorType& image, const Argument& seed, DrawnFunction run);
+
+// The same of a map of pixels that is drawn.
+BoundRowFunction BindDrawnPixels(const TensorType& image, const Argument& seed, int64_t channels,
+                                 std::function<PixelMap(Draws& draws)> draw);
+
+}  // namespace penstock::expr

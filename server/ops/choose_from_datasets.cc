@@ -1,0 +1,87 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/directed_order.h"
+#include "server/engine/element_cells.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+// The elements of a dataset of numbers, in cells. Its position is that dataset's.
+class NumberChooser final : public Chooser {
+ public:
+  NumberChooser(FrontContext& context, std::string stage, std::unique_ptr<OrderOp> numbers,
+                size_t num_inputs)
+      : context_(context),
+        stage_(std::move(stage)),
+        numbers_(std::move(numbers)),
+        num_inputs_(num_inputs) {}
+
+  Pulled Next(const std::vector<bool>&, uint64_t* input) override {
+    RecordList element;
+    uint64_t pulled = 0;
+    const Pulled result = numbers_->Pull(1, element, &pulled);
+    if (result == Pulled::kFailed) status_ = numbers_->status();
+    if (result != Pulled::kSome) return result;
+    const int64_t number = ElementCells::First(element.front());
+    context_.store.Release(element);
+    if (number < 0 || static_cast<uint64_t>(number) >= num_inputs_) {
+      status_ = absl::InvalidArgumentError(
+          absl::StrCat("stage ", stage_, ": expected a choice from 0 to ", num_inputs_ - 1,
+                       ", found ", number));
+      return Pulled::kFailed;
+    }
+    *input = static_cast<uint64_t>(number);
+    return Pulled::kSome;
+  }
+
+  void Restart(uint64_t epoch) override {
+    status_ = absl::OkStatus();
+    numbers_->Restart(epoch);
+  }
+  void Save(Position& position) const override { numbers_->Save(position); }
+  absl::Status Restore(Position& position) override { return numbers_->Restore(position); }
+  absl::Status status() const override { return status_; }
+
+ private:
+  FrontContext& context_;
+  const std::string stage_;
+  const std::unique_ptr<OrderOp> numbers_;
+  const size_t num_inputs_;
+  absl::Status status_;
+};
+
+const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
+    "choose_from_datasets",
+    [](const v1::ChooseFromDatasets& options, PlanBuilder& plan) -> absl::Status {
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
+      if (plan.structure() != "null" ||
+          plan.signature().front().type != TensorType{DType::kInt64, {}}) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("expected choices that are one int64 () each, found ",
+                         SignatureToString(plan.signature())));
+      }
+      plan.EndSegmentAsIs();
+      Dataset choices = plan.TakeDataset();
+      absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
+      if (!inputs.ok()) return inputs.status();
+      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
+      const bool stop = !options.has_stop_on_empty_dataset() || options.stop_on_empty_dataset();
+      const bool endless_choices = choices.endless;
+      plan.SetBranches(
+          *std::move(inputs),
+          [stop, stage = plan.stage()](FrontContext& context, OrderInputs inputs) {
+            auto chooser = std::make_unique<NumberChooser>(context, stage, std::move(inputs[0]),
+                                                           inputs.size() - 1);
+            inputs.erase(inputs.begin());
+            return DirectedOrder(context, std::move(chooser), std::move(inputs), stop);
+          },
+          std::move(choices));
+      // It ends with the choices.
+      if (!endless_choices) plan.SetEndless(false);
+      return absl::OkStatus();
+    });
+
+}  // namespace
+}  // namespace penstock

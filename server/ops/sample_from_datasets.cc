@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/random.h"
+#include "server/engine/directed_order.h"
+#include "server/engine/drawn_seed.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+// Draws among the inputs that have elements left, by their weights. Its position: the pass and the number of draws.
+class WeightedChooser final : public Chooser {
+ public:
+  WeightedChooser(std::vector<double> weights, uint64_t key, bool rerandomize)
+      : weights_(std::move(weights)), key_(key), rerandomize_(rerandomize), draws_(key, 0) {}
+
+  Pulled Next(const std::vector<bool>& ended, uint64_t* input) override {
+    double total = 0;
+    for (size_t i = 0; i < weights_.size(); ++i) total += ended[i] ? 0 : weights_[i];
+    if (total == 0) return Pulled::kEnd;
+    double left = draws_.Draw(num_draws_++) * 0x1p-32 * total;
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      if (ended[i] || weights_[i] == 0) continue;
+      // What rounding leaves over belongs to the last of them.
+      *input = i;
+      left -= weights_[i];
+      if (left < 0) break;
+    }
+    return Pulled::kSome;
+  }
+
+  void Restart(uint64_t epoch) override {
+    epoch_ = epoch;
+    num_draws_ = 0;
+    draws_ = DrawSequence(key_, rerandomize_ ? epoch : 0);
+  }
+  void Save(Position& position) const override {
+    position.Add(epoch_);
+    position.Add(num_draws_);
+  }
+  absl::Status Restore(Position& position) override {
+    Restart(position.Take());
+    num_draws_ = position.Take();
+    return absl::OkStatus();
+  }
+  std::optional<bool> TakesAll(size_t input) const override { return weights_[input] > 0; }
+
+ private:
+  const std::vector<double> weights_;
+  const uint64_t key_;
+  const bool rerandomize_;
+  DrawSequence draws_;
+  uint64_t epoch_ = 0;
+  uint64_t num_draws_ = 0;
+};
+
+absl::StatusOr<std::vector<double>> ReadWeights(const v1::SampleFromDatasets& options,
+                                                size_t num_inputs) {
+  if (options.weight().empty()) return std::vector<double>(num_inputs, 1.0);
+  std::vector<double> weights(options.weight().begin(), options.weight().end());
+  if (weights.size() != num_inputs) {
+    return absl::InvalidArgumentError(absl::StrCat("weight: expected one for each input, ",
+                                                   num_inputs, " in all, found ", weights.size()));
+  }
+  double total = 0;
+  for (const double weight : weights) {
+    if (!(weight >= 0))
+      return absl::InvalidArgumentError(
+          absl::StrCat("weight: expected at least 0, found ", weight));
+    total += weight;
+  }
+  if (!std::isfinite(total)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight: expected a finite sum, found ", total));
+  }
+  return weights;
+}
+
+const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
+    "sample_from_datasets",
+    [](const v1::SampleFromDatasets& options, PlanBuilder& plan) -> absl::Status {
+      v1::SampleFromDatasets& resolved = *plan.stage_spec().mutable_sample_from_datasets();
+      if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
+      const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
+      absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
+      if (!inputs.ok()) return inputs.status();
+      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
+      absl::StatusOr<std::vector<double>> weights = ReadWeights(options, inputs->size());
+      if (!weights.ok()) return weights.status();
+      const bool stop = options.stop_on_empty_dataset();
+      const bool all_endless = std::all_of(inputs->begin(), inputs->end(),
+                                           [](const Dataset& input) { return input.endless; });
+      plan.SetBranches(
+          *std::move(inputs),
+          [weights = *std::move(weights), key, rerandomize = options.rerandomize_each_iteration(),
+           stop](FrontContext& context, OrderInputs inputs) {
+            return DirectedOrder(context,
+                                 std::make_unique<WeightedChooser>(weights, key, rerandomize),
+                                 std::move(inputs), stop);
+          });
+      if (stop) plan.SetEndless(all_endless);
+      return absl::OkStatus();
+    },
+    OpPlace::kAnywhere);
+
+}  // namespace
+}  // namespace penstock

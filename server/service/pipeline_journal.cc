@@ -1,0 +1,98 @@
+#include "server/service/pipeline_journal.h"
+
+#include <signal.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "penstock/v1/control.pb.h"
+#include "spdlog/spdlog.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kPipelineSuffix[] = ".pipeline";
+constexpr char kConsumersSuffix[] = ".consumers";
+
+bool IsAlive(int32_t pid) {
+  // 0: the daemon does not see it (another pid namespace).
+  return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+}  // namespace
+
+absl::Status PipelineJournal::Put(const Entry& entry) const {
+  v1::CreatePipelineRequest kept;
+  *kept.mutable_source()->mutable_spec() = entry.spec;
+  kept.set_cursor(entry.cursor);
+  kept.set_allow_changed_work(entry.changed_work == ChangedWork::kAllow);
+  const std::string bytes = kept.SerializeAsString();
+  absl::Status status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix), bytes,
+                                       StateFolder::Durability::kPowerLoss);
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("the pipeline could not be written down, so that it would not "
+                                   "come back after a crash: ",
+                                   status.message()));
+}
+
+void PipelineJournal::Remove(const std::string& name) const {
+  folder_->Remove(absl::StrCat(name, kPipelineSuffix));
+  folder_->Remove(absl::StrCat(name, kConsumersSuffix));
+  SplitFiles::Remove(*folder_, name);
+}
+
+std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
+  std::vector<Entry> entries;
+  for (const std::string& name : folder_->List(kPipelineSuffix)) {
+    const absl::StatusOr<std::string> bytes = folder_->Read(name);
+    v1::CreatePipelineRequest kept;
+    if (!bytes.ok() || !kept.ParseFromString(*bytes) || kept.source().spec().name().empty()) {
+      spdlog::error("a pipeline did not come back: {} is set aside ({})", name,
+                    bytes.ok() ? "it is of another release" : bytes.status().ToString());
+      folder_->SetAside(name);
+      continue;
+    }
+    entries.push_back({kept.source().spec(), kept.cursor(),
+                       kept.allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse});
+  }
+  return entries;
+}
+
+void PipelineJournal::PutConsumers(const std::string& name,
+                                   const std::vector<KnownConsumer>& consumers) const {
+  std::string text;
+  for (const KnownConsumer& consumer : consumers) {
+    absl::StrAppend(&text, consumer.identity, " ", consumer.pid, "\n");
+  }
+  const absl::Status status =
+      folder_->Write(absl::StrCat(name, kConsumersSuffix), text, StateFolder::Durability::kCrash);
+  if (!status.ok()) spdlog::warn("pipeline {}: {}", name, status.ToString());
+}
+
+std::vector<PipelineJournal::KnownConsumer> PipelineJournal::LoadConsumers(
+    const std::string& name) const {
+  std::vector<KnownConsumer> consumers;
+  const absl::StatusOr<std::string> text = folder_->Read(absl::StrCat(name, kConsumersSuffix));
+  if (!text.ok()) return consumers;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    KnownConsumer consumer;
+    if (words.size() == 2 && absl::SimpleAtoi(words[0], &consumer.identity) &&
+        absl::SimpleAtoi(words[1], &consumer.pid) && IsAlive(consumer.pid)) {
+      consumers.push_back(consumer);
+    }
+  }
+  return consumers;
+}
+
+std::shared_ptr<SplitFiles> PipelineJournal::SplitFilesOf(const std::string& name,
+                                                          bool empty) const {
+  if (empty) SplitFiles::Remove(*folder_, name);
+  return std::make_shared<SplitFiles>(*folder_, name);
+}
+
+}  // namespace penstock

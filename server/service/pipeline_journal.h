@@ -1,0 +1,56 @@
+// What a daemon has to know of its pipelines to bring them back after its death: their specs with
+// drawn seeds, where they began, and who read them.
+//
+//   NAME.pipeline    a CreatePipelineRequest
+//   NAME.consumers   a line for each consumer: its identity and its process
+//   NAME.split-N     the split groups (split_file.h)
+//
+// Threads:  safe from any thread for different pipelines.
+// Owns:     the folder.
+// Cost:     Put() and Remove() wait for the disk; PutConsumers() does not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "penstock/v1/pipeline.pb.h"
+#include "server/engine/cursor.h"
+#include "server/service/split_file.h"
+#include "server/service/state_folder.h"
+
+namespace penstock {
+
+class PipelineJournal {
+ public:
+  struct Entry {
+    v1::PipelineSpec spec;
+    std::string cursor;
+    ChangedWork changed_work = ChangedWork::kRefuse;
+  };
+  struct KnownConsumer {
+    uint64_t identity = 0;
+    int32_t pid = 0;
+  };
+
+  explicit PipelineJournal(std::unique_ptr<StateFolder> folder) : folder_(std::move(folder)) {}
+
+  absl::Status Put(const Entry& entry) const;
+  void Remove(const std::string& name) const;
+  // A file that is not whole is set aside and logged.
+  std::vector<Entry> Load() const;
+
+  void PutConsumers(const std::string& name, const std::vector<KnownConsumer>& consumers) const;
+  // Those whose processes still live.
+  std::vector<KnownConsumer> LoadConsumers(const std::string& name) const;
+
+  // `empty`: what there was is forgotten. The journal must outlive it.
+  std::shared_ptr<SplitFiles> SplitFilesOf(const std::string& name, bool empty) const;
+
+ private:
+  const std::unique_ptr<StateFolder> folder_;
+};
+
+}  // namespace penstock

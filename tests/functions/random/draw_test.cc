@@ -1,0 +1,206 @@
+// What draws depend on, and what they do not.
+#include <algorithm>
+#include <set>
+
+#include "server/expr/seeds.h"
+#include "tests/expr/instruction_sets.h"
+#include "tests/functions/random/drawn_rows.h"
+
+namespace penstock::testing {
+namespace {
+
+// A call of every random function.
+const std::vector<std::string> kCalls = {
+    "random_uniform(seed=3)",
+    "random_uniform([5], -2, 3, seed=3)",
+    "random_uniform([3], dtype=\"float64\", seed=3)",
+    "random_uniform([3], -5, 5, dtype=\"int32\", seed=3)",
+    "random_uniform([3], 0, 9223372036854775807, dtype=\"int64\", seed=3)",
+    "random_normal([7], seed=3)",
+    "random_normal([3], 5, 2, dtype=\"float64\", seed=3)",
+    "random_flip_left_right(image, seed=3)",
+    "random_flip_up_down(image, seed=3)",
+    "random_crop(image, [3, 4], seed=3)",
+    "random_crop(image, [3, 4, 3], seed=3)",
+    "random_resized_crop(image, [5, 6], seed=3)",
+    "random_resized_crop(image, [5, 6], scale=[0.3, 0.5], ratio=[1, 2], method=\"nearest\", "
+    "seed=3)",
+    "random_brightness(image, 0.3, seed=3)",
+    "random_contrast(image, 0.3, 1.7, seed=3)",
+    "random_saturation(image, 0.3, 1.7, seed=3)",
+    "random_hue(image, 0.3, seed=3)",
+    "random_gamma(image, 0.3, 1.7, seed=3)",
+    "random_erasing(image, 0.7, value=9, seed=3)",
+    "random_cutout(image, [4, 2], seed=3)",
+    "random_brightness(float32(image) / 255, 0.3, seed=3) * 2",
+};
+
+TEST_CASE("A draw belongs to the row, whatever its block and its place in it") {
+  const std::vector<uint64_t> paths = Paths(23);
+  for (const std::string& call : kCalls) {
+    CAPTURE(call);
+    const DrawnRows together = Draw(call, paths, 23);
+    CHECK(Draw(call, paths, 1).rows == together.rows);
+    CHECK(Draw(call, paths, 5).rows == together.rows);
+    std::vector<uint64_t> backwards(paths.rbegin(), paths.rend());
+    DrawnRows turned = Draw(call, backwards, 4);
+    std::reverse(turned.rows.begin(), turned.rows.end());
+    CHECK(turned.rows == together.rows);
+    // Rows differ.
+    std::set<std::string> values;
+    for (const auto& row : together.rows) values.emplace(row.begin(), row.end());
+    CHECK(values.size() > 1);
+  }
+}
+
+TEST_CASE("Draws have the same bits on every instruction set") {
+  const std::vector<uint64_t> paths = Paths(9);
+  for (const std::string& call : kCalls) {
+    CAPTURE(call);
+    std::vector<std::vector<uint8_t>> first;
+    for (const expr::InstructionSet& set : expr::InstructionSets()) {
+      CAPTURE(set.name);
+      const expr::ScopedInstructionSet scoped(set);
+      const auto program = CompileDrawing({"y = " + call}, "map", TestImage(8, 10), set.lanes);
+      REQUIRE(program.ok());
+      const DrawnRows rows = RunDrawing(**program, paths, 4);
+      if (first.empty()) first = rows.rows;
+      CHECK(rows.rows == first);
+    }
+  }
+}
+
+TEST_CASE("Sizes that only the data tells make no difference") {
+  const std::vector<uint64_t> paths = Paths(5);
+  for (const std::string& call : kCalls) {
+    if (call.find("float32(image)") != std::string::npos) continue;
+    CAPTURE(call);
+    const auto program =
+        CompileDrawing({"y = " + call}, "map", TestImage(8, 10), expr::Lanes::kVector, false);
+    INFO(program.status().ToString());
+    REQUIRE(program.ok());
+    const DrawnRows unknown = RunDrawing(**program, paths, 3);
+    const DrawnRows known = Draw(call, paths);
+    CHECK(unknown.rows == known.rows);
+    CHECK(TypeToString(unknown.type) == TypeToString(known.type));
+  }
+}
+
+TEST_CASE("A draw depends on seed, stage, function and row, and on nothing else") {
+  const std::vector<uint64_t> paths = Paths(4);
+  const auto rows = Draw("random_uniform([2], seed=3)", paths).rows;
+  CHECK(Draw("random_uniform([2], seed=3)", paths).rows == rows);
+  CHECK(Draw("0 + random_uniform(seed=3, shape=[2])", paths).rows == rows);
+  CHECK(Draw("random_uniform([2], seed=4)", paths).rows != rows);
+  CHECK(Draw("random_uniform([2], seed=3)", paths, 16, "map_2").rows != rows);
+  CHECK(Draw("random_uniform([2], seed=3)", {1, 2, 3, 4}).rows != rows);
+}
+
+TEST_CASE("Calls are never one, unless they have the same seed") {
+  const std::vector<uint64_t> paths = Paths(4);
+  const auto zeros = std::vector<float>(4 * 2, 0.0f);
+  CHECK(Draw("random_uniform([2]) - random_uniform([2])", paths).As<float>() != zeros);
+  CHECK(Draw("random_uniform([2], seed=1) - random_uniform([2], seed=2)", paths).As<float>() !=
+        zeros);
+  CHECK(Draw("random_uniform([2], seed=1) - random_uniform([2], seed=1)", paths).As<float>() ==
+        zeros);
+  // A value that is used twice is drawn once.
+  expr::MapSource map;
+  map.stage = "map";
+  map.lets = {"r = random_normal([2])"};
+  map.outs = {"y = r - r"};
+  const auto program = expr::Compile({{"image", {DType::kUint8, {8, 10, 3}}}}, {&map, 1});
+  REQUIRE(program.ok());
+  CHECK(RunDrawing(**program, paths, 16).As<float>() == zeros);
+  // An image and its mask go the same way.
+  const auto moved = Draw(
+      "int32(random_crop(image, [3, 4], seed=5)[..., :1]) - "
+      "int32(random_crop(image, [3, 4], seed=5)[..., :1])",
+      paths);
+  CHECK(moved.As<int32_t>() == std::vector<int32_t>(4 * 12, 0));
+}
+
+TEST_CASE("Behind batch every row draws for itself") {
+  expr::MapSource map;
+  map.stage = "map";
+  map.batched = true;
+  map.outs = {"y = random_uniform(seed=3)"};
+  const auto program = expr::Compile({{"image", {DType::kUint8, {8, 10, 3}}}}, {&map, 1});
+  INFO(program.status().ToString());
+  REQUIRE(program.ok());
+  CHECK(RunDrawing(**program, Paths(6), 6).rows == Draw("random_uniform(seed=3)", Paths(6)).rows);
+}
+
+TEST_CASE("A program says whether it draws") {
+  CHECK(CompileDrawing({"y = random_uniform()"}).value()->draws());
+  CHECK_FALSE(CompileDrawing({"y = image + 1"}).value()->draws());
+}
+
+TEST_CASE("Seeds are written into calls that have none") {
+  int64_t next = 100;
+  const auto seeded = [&next](std::string_view text) {
+    next = 100;
+    return expr::WithSeeds(text, [&next] { return ++next; });
+  };
+  CHECK(seeded("x = random_uniform()") == "x = random_uniform(seed=101)");
+  CHECK(seeded("x = random_uniform([2], )") == "x = random_uniform([2], seed=101)");
+  CHECK(seeded("x = random_uniform([2],seed=5)") == "x = random_uniform([2],seed=5)");
+  CHECK(seeded("x = random_uniform([2], 0, 1, \"float32\", 9)") ==
+        "x = random_uniform([2], 0, 1, \"float32\", 9)");
+  CHECK(seeded("x = random_crop(random_flip_left_right(image), [2, 2]) + random_uniform( )") ==
+        "x = random_crop(random_flip_left_right(image, seed=101), [2, 2], seed=102) + "
+        "random_uniform( seed=103)");
+  CHECK(seeded("random_uniform() < 0.5") == "random_uniform(seed=101) < 0.5");
+  CHECK(seeded("x = uniform(random_uniform) # random_uniform()") ==
+        "x = uniform(random_uniform) # random_uniform()");
+  CHECK(seeded("x = random_uniform(") == "x = random_uniform(");
+  CHECK(seeded("[null,{\"a\":null}]") == "[null,{\"a\":null}]");
+  CHECK(seeded("") == "");
+  CHECK(seeded("x = f(random_uniform(\n[3] # three,\n))") ==
+        "x = f(random_uniform(\n[3] # three,\n, seed=101))");
+}
+
+TEST_CASE("Arguments that cannot be are refused") {
+  const struct {
+    std::string call;
+    std::string message;
+  } kCases[] = {
+      {"random_uniform(seed=0.5)", "seed: expected an integer constant"},
+      {"random_uniform([2], seed=[1])", "seed: expected an integer constant"},
+      {"random_uniform([0])", "shape: expected positive sizes"},
+      {"random_uniform([1000000, 1000000])", "shape: expected positive sizes of at most"},
+      {"random_uniform(image)", "shape: expected a list"},
+      {"random_uniform(dtype=\"int32\")", "maxval: expected a constant, since"},
+      {"random_uniform(minval=0, maxval=0, dtype=\"int32\")", "maxval: expected a constant above"},
+      {"random_uniform(minval=2)", "maxval: expected a constant above"},
+      {"random_uniform(dtype=\"uint8\")", "dtype: expected \"float32\""},
+      {"random_uniform(maxval=3000000000, dtype=\"int32\")",
+       "maxval: expected an integer constant"},
+      {"random_normal(dtype=\"int32\")", "dtype: expected \"float32\""},
+      {"random_flip_left_right(1)", "image: expected numbers of shape"},
+      {"random_crop(image, [9, 2])", "image smaller than the crop"},
+      {"random_crop(image, [2, 2, 1])", "size: expected all channels"},
+      {"random_crop(image, [2])", "size: expected [height, width]"},
+      {"random_resized_crop(image, [0, 2])", "size: expected a list of two positive"},
+      {"random_resized_crop(image, [2, 2], scale=[0, 1])", "scale: expected [low, high]"},
+      {"random_resized_crop(image, [2, 2], ratio=[2, 1])", "ratio: expected [low, high]"},
+      {"random_resized_crop(image, [2, 2], method=\"best\")", "method"},
+      {"random_brightness(image, -1)", "max_delta: expected a constant of at least 0"},
+      {"random_hue(image, 0.6)", "max_delta: expected a constant of 0 to 0.5"},
+      {"random_contrast(image, 2, 1)", "upper: expected a constant above lower"},
+      {"random_saturation(image, -1, 1)", "lower: expected a constant of at least 0"},
+      {"random_erasing(image, 2)", "probability: expected a constant of 0 to 1"},
+      {"random_erasing(image, value=300)", "value: expected a value of uint8"},
+      {"random_erasing(image, value=0.5)", "value: expected a value of uint8"},
+      {"random_cutout(image, [3, 2])", "mask_size: expected even sizes"},
+  };
+  for (const auto& test : kCases) {
+    CAPTURE(test.call);
+    const auto program = CompileDrawing({"y = " + test.call});
+    REQUIRE_FALSE(program.ok());
+    CHECK_THAT(std::string(program.status().message()), Catch::Contains(test.message));
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
