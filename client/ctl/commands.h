@@ -19,6 +19,7 @@ void AddList(Command root, const std::string& socket);
 void AddRun(Command root, const std::string& socket);
 void AddSkipped(Command root, const std::string& socket);
 void AddStats(Command root, const std::string& socket);
+void AddTop(Command root, const std::string& socket);
 void AddValidate(Command root, const std::string& socket);
 void AddWhen(Command root, const std::string& socket);
 void AddWhere(Command root, const std::string& socket);

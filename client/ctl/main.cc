@@ -11,8 +11,8 @@ namespace penstock::ctl {
 namespace {
 
 constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
-    AddValidate, AddWhere, AddWhen,  AddRun,     AddCreate,
-    AddList,     AddGet,   AddStats, AddSkipped, AddDelete,
+    AddValidate, AddWhere, AddWhen, AddRun,     AddCreate, AddList,
+    AddGet,      AddStats, AddTop,  AddSkipped, AddDelete,
 };
 constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex};
 

@@ -41,7 +41,7 @@ class Machine:
 
     def run(self, command, **options):
         return run("nsenter", "--target", self.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/",
-                   "env", "-i", "PATH=/usr/sbin:/usr/bin", "/bin/sh", "-c", command, **options)
+                   "env", "-i", "PATH=/usr/sbin:/usr/bin", "/bin/sh", "-c", "cd /; " + command, **options)
 
     def __call__(self, command):
         done = self.run(command)

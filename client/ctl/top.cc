@@ -1,0 +1,170 @@
+// `penstock top`: all pipelines, live: what each does, what holds it up, and who waits.
+
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+#include "client/ctl/describe.h"
+
+namespace penstock::ctl {
+namespace {
+
+struct TopArguments {
+  std::string name;  // "": all
+  double interval_s = 1;
+  uint64_t count = 0;  // 0: until it is stopped
+  bool json = false;
+};
+
+std::string Count(double value) {
+  if (value >= 1e9) return absl::StrFormat("%.1f G", value / 1e9);
+  if (value >= 1e6) return absl::StrFormat("%.1f M", value / 1e6);
+  if (value >= 1e4) return absl::StrFormat("%.1f k", value / 1e3);
+  return absl::StrFormat(value >= 100 ? "%.0f" : "%.1f", value);
+}
+
+std::string Bar(double share, int width) {
+  const int full = std::clamp(static_cast<int>(share * width + 0.5), 0, width);
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i < full ? "█" : "·";
+  return bar;
+}
+
+// Steps that are ready for the slowest consumer, or in the ring while nobody is attached.
+uint64_t ReadySteps(const v1::PipelineStats& stats) {
+  uint64_t ready = stats.consumers().empty() ? std::min<uint64_t>(stats.steps(), stats.slots()) : 0;
+  for (const v1::ConsumerStats& consumer : stats.consumers())
+    ready = std::max<uint64_t>(ready, consumer.lag());
+  return ready;
+}
+
+std::string Describe(const v1::PipelineStats& stats) {
+  const v1::Analysis& now = stats.analysis();
+  std::string out = absl::StrFormat("%s  %s\n", stats.name(), StateName(stats.state()));
+  if (stats.has_error()) absl::StrAppend(&out, "  ", stats.error().message(), "\n");
+  absl::StrAppend(&out, "  ", now.sentence(), "\n");
+  absl::StrAppendFormat(&out,
+                        "  %s rows/s  %s steps/s  %s/s read   step %u  epoch %u  %s records  "
+                        "%u skipped\n",
+                        Count(now.rows_per_s()), Count(now.steps_per_s()),
+                        ByteCount(static_cast<uint64_t>(now.read_bytes_per_s())), stats.steps(),
+                        stats.epoch(), Count(static_cast<double>(stats.records())),
+                        stats.skipped());
+  absl::StrAppendFormat(&out,
+                        "  %u workers: busy %.0f %%, blocked %.0f %%, starved %.0f %%   "
+                        "ring %u of %u slots ready, %s\n",
+                        stats.workers(), 100 * now.busy(), 100 * now.blocked(), 100 * now.starved(),
+                        ReadySteps(stats), stats.slots(), ByteCount(stats.ring_bytes()));
+  int width = 5;
+  for (const v1::StageStats& stage : stats.stages())
+    width = std::max(width, static_cast<int>(stage.name().size()));
+  for (int i = 0; i < stats.stages_size(); ++i) {
+    const double share = i < now.stage_busy_size() ? now.stage_busy(i) : 0;
+    const std::string& name = stats.stages(i).name();
+    absl::StrAppendFormat(&out, "  %c %-*s %5.1f %% %s  %s elements\n",
+                          name == now.bottleneck() ? '>' : ' ', width, name, 100 * share,
+                          Bar(share, 24), Count(static_cast<double>(stats.stages(i).elements())));
+  }
+  if (stats.consumers().empty()) return out + "    no consumers\n";
+  absl::StrAppendFormat(&out, "    %-8s %-12s %8s %10s %9s %6s %6s %s\n", "consumer", "group",
+                        "pid", "step", "steps/s", "ready", "holds", "nothing ready");
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    absl::StrAppendFormat(&out, "  %c %-8u %-12s %8d %10u %9s %6u %6u %.0f %% of the time\n",
+                          now.bottleneck() == "consumer" ? '>' : ' ', consumer.id(),
+                          consumer.group(), consumer.pid(), consumer.position(),
+                          Count(consumer.steps_per_s()), consumer.lag(), consumer.leases(),
+                          100 * consumer.empty());
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<v1::PipelineStats>> Ask(DaemonConnection& daemon,
+                                                   const std::string& name) {
+  std::vector<v1::PipelineStats> all;
+  std::vector<std::string> names = {name};
+  if (name.empty()) {
+    names.clear();
+    const auto list = daemon.List();
+    if (!list.ok()) return list.status();
+    for (const v1::Pipeline& pipeline : list->pipelines()) names.push_back(pipeline.name());
+  }
+  for (const std::string& one : names) {
+    auto stats = daemon.Stats(one);
+    if (stats.ok()) {
+      all.push_back(*std::move(stats));
+    } else if (!name.empty() || stats.status().code() != absl::StatusCode::kNotFound) {
+      return stats.status();  // one that was deleted since it was listed is left out
+    }
+  }
+  return all;
+}
+
+absl::Status Show(const std::vector<v1::PipelineStats>& all, bool json, bool terminal) {
+  std::string out;
+  if (json) {
+    google::protobuf::util::JsonPrintOptions options;
+    options.preserve_proto_field_names = true;
+    options.always_print_primitive_fields = true;
+    for (const v1::PipelineStats& stats : all) {
+      std::string line;
+      if (!google::protobuf::util::MessageToJsonString(stats, &line, options).ok())
+        return absl::InternalError("cannot write JSON");
+      absl::StrAppend(&out, line, "\n");
+    }
+  } else {
+    // To the first line, and each line's rest and what is below wiped, so that nothing flickers.
+    if (terminal) out = "\x1b[H";
+    for (const v1::PipelineStats& stats : all) absl::StrAppend(&out, Describe(stats), "\n");
+    if (all.empty()) out += "no pipelines: start one with penstock create SPEC\n";
+    if (terminal) {
+      for (size_t at = 0; (at = out.find('\n', at)) != out.npos; at += 4) out.insert(at, "\x1b[K");
+      out += "\x1b[J";
+    }
+  }
+  if (std::fputs(out.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    return absl::ErrnoToStatus(errno, "cannot write to stdout");
+  return absl::OkStatus();
+}
+
+absl::Status Top(const std::string& socket, const TopArguments& arguments) {
+  auto daemon = DaemonConnection::Open(socket);
+  if (!daemon.ok()) return daemon.status();
+  const bool terminal = !arguments.json && isatty(STDOUT_FILENO) == 1;
+  if (terminal) std::fputs("\x1b[2J", stdout);
+  for (uint64_t shown = 0; arguments.count == 0 || shown < arguments.count; ++shown) {
+    if (shown > 0) std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval_s));
+    const auto all = Ask(*daemon, arguments.name);
+    if (!all.ok()) return all.status();
+    absl::Status status = Show(*all, arguments.json, terminal);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddTop(Command root, const std::string& socket) {
+  Command command = root.AddCommand(
+      "top", "All pipelines live: rates, each stage's share, the bottleneck, who waits");
+  auto arguments = std::make_shared<TopArguments>();
+  command.Add("NAME", &arguments->name, "One pipeline only");
+  command.Add("--interval", &arguments->interval_s, "Seconds between two looks")
+      .InRange(0.05, 3600.0)
+      .WithDefault();
+  command.Add("--count", &arguments->count, "Looks; without it until it is stopped").Positive();
+  command.AddFlag("--json", &arguments->json, "A PipelineStats (control.proto) as JSON a line");
+  command.Runs([&socket, arguments] { return Report("top", Top(socket, *arguments)); });
+}
+
+}  // namespace penstock::ctl

@@ -1,0 +1,175 @@
+"""What shows how a daemon gets on: top, the status page, metrics, and the rules and dashboard over them."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from conftest import Daemon, Penstock, eventually
+
+_TREE = pathlib.Path(__file__).parents[2]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Watched:
+    """A daemon with a port, an endless pipeline and one that has skipped something, a consumer at the first."""
+
+    def __init__(self, folder, counter):
+        self.port = free_port()
+        config = folder / "penstockd.textproto"
+        config.write_text(f"http {{ port: {self.port} }}")
+        self.daemon = Daemon(folder / "run" / "penstock.sock", "--config", str(config))
+        self.penstock = Penstock(folder, self.daemon.socket)
+        for name in ("endless", "short"):
+            more = "stage { repeat {} }" if name == "endless" else ""
+            assert self.penstock("create", counter(name, more=more)).code == 0
+
+    def with_history(self):
+        """By name, the pipelines that have been watched for some seconds."""
+        status = json.loads(self.get("/status.json")[1])
+        return {one["stats"]["name"]: one for one in status["pipelines"] if len(one["history"]["busy"]) > 1}
+
+    def get(self, path, host=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers={"Host": host} if host else {})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.headers, answer.read().decode()
+
+
+def wait_for(question):
+    """The answer, once there is one."""
+    answers = []
+
+    def ask():
+        answers[:] = [question()]
+        return bool(answers[0])
+
+    eventually(ask)
+    return answers[0]
+
+
+@pytest.fixture
+def watched(tmp_path, counter):
+    watched = Watched(tmp_path, counter)
+    yield watched
+    watched.daemon.stop()
+
+
+def names_in(expression):
+    return set(re.findall(r"\b((?:penstock|process)_[a-z_]+)", expression))
+
+
+def test_metrics_and_what_is_asked_of_them(watched):
+    _, text = watched.get("/metrics")
+    exported = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
+    assert 'penstock_pipeline_steps_total{pipeline="endless"}' in text
+    asked = set()
+    dashboard = json.loads((_TREE / "config/grafana/penstock.json").read_text())
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            asked |= names_in(target["expr"])
+    for variable in dashboard["templating"]["list"]:
+        asked |= names_in(variable["query"])
+    assert len(asked) > 10
+    asked |= names_in((_TREE / "config/prometheus/alerts.yaml").read_text())
+    assert asked - exported == set()
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+        for words in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"],
+                      ["check", "config", "--syntax-only", "prometheus.yaml"]):
+            done = subprocess.run(["promtool", *words], cwd=_TREE / "config/prometheus", capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_only_tells_and_only_here(watched):
+    headers, page = watched.get("/")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert not re.search(r'(src|href)\s*=|url\(|@import', page), "nothing comes from elsewhere"
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            watched.get("/status.json", host=host)
+        assert refused.value.code == 403
+    for method in ("POST", "PUT", "DELETE"):
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{watched.port}/status.json", data=b"x", method=method))
+    # Loopback alone.
+    addresses = [line.split()[1] for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()
+                 if line.split()[1].endswith(f":{watched.port:04X}") and line.split()[3] == "0A"]
+    assert addresses == [f"0100007F:{watched.port:04X}"]
+
+
+def test_status_json(watched):
+    consumer = watched.penstock.start("run", watched.penstock.folder / "endless.textproto", "--steps", "1000000000", "--name", "run")
+    try:
+        consumer.stdout.readline()
+
+        def seen():
+            found = watched.with_history()
+            return found if {"run", "endless"} <= set(found) else None
+
+        pipelines = wait_for(seen)
+        endless = pipelines["endless"]
+        assert [stage["name"] for stage in endless["stats"]["stages"]][:2] == ["tfrecord", "parse_example"]
+        assert endless["stats"]["bottleneck"] == "consumer"
+        assert endless["stats"]["sentence"] == "no consumer is attached, and the ring is full"
+        assert endless["batch"][0] == {"name": "n", "type": "int64", "shape": [-1]}
+        assert pipelines["run"]["stats"]["consumers"][0]["pid"] == consumer.pid
+    finally:
+        consumer.terminate()
+        consumer.communicate()
+
+
+def test_the_port_is_taken(watched, tmp_path):
+    config = tmp_path / "other.textproto"
+    config.write_text(f"http {{ port: {watched.port} }}")
+    second = Daemon(tmp_path / "second.sock", "--config", str(config))
+    assert second.process.wait(60) == 1
+    assert f"cannot listen at 127.0.0.1:{watched.port}" in second.process.stderr.read()
+
+
+def test_top(watched):
+    def analysed():
+        result = watched.penstock("top", "endless", "--count", "1", "--json")
+        return "analysis" in result.out and json.loads(result.out)
+
+    stats = wait_for(analysed)
+    assert stats["name"] == "endless"
+    assert stats["analysis"]["bottleneck"] == "consumer"
+    result = watched.penstock("top", "--count", "2", "--interval", "0.05")
+    assert result.code == 0
+    assert result.out.count("endless  running") == 2
+    assert result.out.count("short  running") == 2
+    assert "parse_example" in result.out and "no consumers" in result.out
+    assert "\x1b" not in result.out
+    assert "no pipeline" in watched.penstock("top", "none", "--count", "1").err
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed; ./dev test service installs it")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_in_a_browser(watched, tmp_path, scheme):
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/chromium", "--virtual-time-budget=4000"]
+    if scheme == "dark":
+        options.append("--force-dark-mode")
+    wait_for(lambda: "endless" in watched.with_history())
+    url = f"http://127.0.0.1:{watched.port}/"
+    dom = subprocess.run(["chromium", *options, "--enable-logging=stderr", "--dump-dom", url], capture_output=True, text=True, timeout=120)
+    assert 'data-loaded="yes"' in dom.stdout
+    assert 'data-pipeline="endless"' in dom.stdout
+    assert dom.stdout.count("bottleneck") >= 1
+    assert "<polygon" in dom.stdout
+    assert "Refused to" not in dom.stderr and "Uncaught" not in dom.stderr
+    if folder := os.environ.get("PENSTOCK_SCREENSHOTS"):
+        subprocess.run(["chromium", *options, "--hide-scrollbars", "--window-size=1200,800", f"--screenshot={folder}/{scheme}.png", url],
+                       capture_output=True, timeout=120, check=True)

@@ -1,0 +1,174 @@
+"""The image, built and run without an engine: buildah in a chroot, crun. A daemon and a trainer in containers that share a folder, and nothing else."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import TREE, check, eventually, given, run
+
+SPEC = 'name: "counter" stage { range { stop: 1000 } } stage { batch { batch_size: 10 } }'
+
+
+# crun wants control groups of one version; limits are not what is tested here, so it sees none.
+_CRUN = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec crun --cgroup-manager=disabled "$@"', "crun"]
+
+
+class Images:
+    def __init__(self, folder):
+        self.words = ["buildah", "--root", folder / "storage", "--runroot", folder / "run", "--storage-driver", "vfs"]
+
+    def __call__(self, *words, **options):
+        return check(*self.words, *words, **options).strip()
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """The mounted image, and its configuration."""
+    folder = tmp_path_factory.mktemp("images")
+    images = Images(folder)
+    base = images("from", "scratch")
+    images("add", base, given("PENSTOCK_RUNTIME_ROOT"), "/")
+    images("commit", "--format", "docker", base, "localhost/base")
+    images("rm", base)
+    context = folder / "context"
+    (context / "build" / "package").mkdir(parents=True)
+    shutil.copytree(TREE / "docker", context / "docker")
+    shutil.copy(given("PENSTOCK_DEB"), context / "build" / "package")
+    images("bud", "--isolation", "chroot", "--pull-never", "--format", "docker", "--build-arg", "BASE=localhost/base",
+           "--build-arg", "PACKAGE=given", "-f", context / "docker" / "Dockerfile", "-t", "localhost/penstock", context)
+    config = json.loads(images("inspect", "--type", "image", "localhost/penstock"))["Docker"]["config"]
+    mounted = images("mount", images("from", "localhost/penstock"))
+    yield mounted, config
+    images("umount", "--all")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Container:
+    """A process in namespaces of its own, on a read-only root, without rights and without /dev/shm."""
+
+    def __init__(self, image, folder, name, user, shared, words):
+        mounted, config = image
+        self.name = f"penstock-{os.getpid()}-{name}"
+        bundle = folder / name
+        bundle.mkdir()
+
+        def bind(source, target, *options):
+            return {"destination": target, "type": "bind", "source": str(source), "options": ["rbind", "nosuid", "nodev", *options]}
+
+        (bundle / "config.json").write_text(json.dumps({
+            "ociVersion": "1.0.2",
+            "process": {"terminal": False, "user": {"uid": user[0], "gid": user[1]}, "cwd": "/", "args": words, "env": config["Env"],
+                        "noNewPrivileges": True, "capabilities": {}},
+            "root": {"path": mounted, "readonly": True},
+            "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+                       {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=64k"]},
+                       bind(shared, "/run/penstock", "rw"), bind(folder, "/data", "ro")],
+            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")]},
+        }))
+        self.process = subprocess.Popen([*_CRUN, "run", "--bundle", bundle, self.name], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+
+    def kill(self, number):
+        run(*_CRUN, "kill", self.name, number)
+
+
+@pytest.fixture
+def shared(tmp_path):
+    for path in (tmp_path, *tmp_path.parents):
+        if path.stat().st_mode & 0o5 != 0o5:
+            path.chmod(0o755)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    os.chown(folder, 10001, 10001)
+    folder.chmod(0o750)
+    return folder
+
+
+def test_what_the_image_says(image):
+    _, config = image
+    assert config["User"] == "10001:10001"
+    assert config["StopSignal"] == "SIGTERM"
+    assert config["Healthcheck"]["Test"] == ["CMD", "penstock", "list"]
+    assert list(config["Volumes"]) == ["/run/penstock"]
+
+
+def test_a_daemon_and_a_trainer_share_a_folder_only(image, shared, tmp_path):
+    (tmp_path / "counter.textproto").write_text(SPEC)
+    mounted, config = image
+    daemon = Container(image, tmp_path, "daemon", (10001, 10001), shared, config["Entrypoint"])
+    try:
+        eventually(lambda: (shared / "penstock.sock").exists() or daemon.process.poll() is not None)
+        assert daemon.process.poll() is None, daemon.process.communicate()
+        health = Container(image, tmp_path, "health", (10001, 10001), shared, config["Healthcheck"]["Test"][1:])
+        assert health.process.wait(60) == 0
+        trainer = Container(image, tmp_path, "trainer", (10002, 10001), shared,
+                            ["penstock", "--socket", "/run/penstock/penstock.sock", "run", "/data/counter.textproto"])
+        out, error = trainer.process.communicate(timeout=60)
+        assert trainer.process.returncode == 0, error
+        assert len(out.splitlines()) == 100
+        # Somebody else, in the same folder by its group.
+        stranger = Container(image, tmp_path, "stranger", (10003, 10001), shared, ["penstock", "list"])
+        assert "user 10003 is not in its allowed_uids" in stranger.process.communicate(timeout=60)[1]
+        # Outside of the data roots.
+        other = Container(image, tmp_path, "other", (10002, 10001), shared,
+                          ["penstock", "--socket", "/run/penstock/penstock.sock", "validate", "/data/counter.textproto", "--files", "/etc/passwd"])
+        assert other.process.wait(60) == 1
+    finally:
+        daemon.kill("TERM")
+        out, error = daemon.process.communicate(timeout=60)
+    assert daemon.process.returncode == 0, error
+    lines = [json.loads(line) for line in error.splitlines()]
+    assert any("serves /run/penstock/penstock.sock" in line["message"] for line in lines)
+    assert list(shared.iterdir()) == []
+
+
+def test_a_killed_trainer_in_a_container_gives_its_batches_back(image, shared, tmp_path):
+    """The daemon does not see the processes of another container: the end of the connection tells."""
+    (tmp_path / "counter.textproto").write_text(SPEC + " stage { repeat {} }")
+    _, config = image
+    daemon = Container(image, tmp_path, "daemon", (10001, 10001), shared, config["Entrypoint"])
+    try:
+        eventually(lambda: (shared / "penstock.sock").exists())
+        socket = shared / "penstock.sock"
+        trainer = Container(image, tmp_path, "trainer", (10002, 10001), shared,
+                            ["penstock", "--socket", "/run/penstock/penstock.sock", "run", "/data/counter.textproto", "--steps", "100000000", "--name", "c"])
+        trainer.process.stdout.readline()
+        trainer.kill("KILL")
+        trainer.process.communicate(timeout=60)
+
+        def without_consumers():
+            look = Container(image, tmp_path, f"look-{os.urandom(4).hex()}", (10002, 10001), shared, ["penstock", "top", "c", "--count", "1"])
+            return "no consumers" in look.process.communicate(timeout=60)[0]
+
+        eventually(without_consumers)
+        assert socket.exists()
+    finally:
+        daemon.kill("TERM")
+        daemon.process.communicate(timeout=60)
+
+
+@pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not packaged by Debian")
+def test_hadolint():
+    for name in ("Dockerfile", "Dockerfile.cuda"):
+        check("hadolint", TREE / "docker" / name)
+
+
+def test_kubernetes_files_hold_together():
+    yaml = pytest.importorskip("yaml")
+    files = {path.stem: yaml.safe_load(path.read_text()) for path in (TREE / "docker" / "kubernetes").glob("*.yaml")}
+    pod = files["daemonset"]["spec"]["template"]["spec"]
+    assert files["daemonset"]["spec"]["selector"]["matchLabels"] == files["daemonset"]["spec"]["template"]["metadata"]["labels"]
+    assert files["podmonitor"]["spec"]["selector"]["matchLabels"].items() <= files["daemonset"]["spec"]["template"]["metadata"]["labels"].items()
+    for one in (pod, files["trainer"]["spec"]):
+        names = {volume["name"] for volume in one["volumes"]}
+        for container in one["containers"] + one.get("initContainers", []):
+            assert {mount["name"] for mount in container["volumeMounts"]} <= names
+            security = container["securityContext"]
+            assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
+    compose = yaml.safe_load((TREE / "docker" / "compose.yaml").read_text())
+    for service in compose["services"].values():
+        assert not {"ipc", "shm_size", "privileged", "pid"} & set(service)
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]

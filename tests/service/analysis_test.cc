@@ -1,0 +1,109 @@
+#include "server/service/analysis.h"
+
+#include <string>
+#include <vector>
+
+#include "server/service/metrics.h"
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+// A pipeline of two workers that have spent these parts of their time since the beginning.
+Look After(int64_t seconds, double parse, double map, double slot_wait, int consumers = 1) {
+  Look look;
+  look.at_ns = 100 * kSecond + seconds * kSecond;
+  v1::PipelineStats& stats = look.stats;
+  stats.set_name("p");
+  stats.set_state(v1::PIPELINE_STATE_RUNNING);
+  stats.set_workers(2);
+  stats.set_steps(10 * seconds);
+  stats.set_rows(640 * seconds);
+  stats.set_slot_wait_ns(static_cast<uint64_t>(slot_wait * seconds * kSecond));
+  const auto add = [&](const char* name, double share) {
+    v1::StageStats* stage = stats.add_stages();
+    stage->set_name(name);
+    stage->set_busy_ns(static_cast<uint64_t>(share * 2 * seconds * kSecond));
+  };
+  add("parse", parse);
+  add("map", map);
+  for (int i = 0; i < consumers; ++i) stats.add_consumers()->set_group("default");
+  return look;
+}
+
+TEST_CASE("the bottleneck and the sentence follow the shares") {
+  const struct {
+    double parse, map, slot_wait;
+    int consumers, processors;
+    std::string bottleneck, sentence;
+  } kCases[] = {
+      {0.05, 0.90, 0, 1, 4, "map", "map-bound: 90 % of the workers' time; +1 worker ≈ +48 %"},
+      {0.50, 0.40, 0, 1, 4, "parse", "parse-bound: 50 % of the workers' time; +1 worker ≈ +45 %"},
+      {0.05, 0.90, 0, 1, 2, "map",
+       "map-bound: 90 % of the workers' time; all 2 processors are in use"},
+      {0.05, 0.05, 0.9, 1, 4, "consumer",
+       "consumer-bound: batches wait for the trainer 90 % of the time; more workers would change "
+       "nothing"},
+      {0.05, 0.05, 0.95, 0, 4, "consumer", "no consumer is attached, and the ring is full"},
+      {0.10, 0.10, 0.1, 1, 4, "reading",
+       "reading-bound: workers wait for files or the order 70 % of their time; more workers would "
+       "change little"},
+  };
+  for (const auto& c : kCases) {
+    CAPTURE(c.sentence);
+    const v1::Analysis analysis =
+        Analyse(After(10, c.parse, c.map, c.slot_wait, c.consumers),
+                After(20, c.parse, c.map, c.slot_wait, c.consumers), c.processors);
+    CHECK(analysis.bottleneck() == c.bottleneck);
+    CHECK(analysis.sentence() == c.sentence);
+    CHECK(analysis.busy() + analysis.blocked() + analysis.starved() == Approx(1));
+    CHECK(analysis.steps_per_s() == Approx(10));
+    CHECK(analysis.rows_per_s() == Approx(640));
+  }
+}
+
+TEST_CASE("what-if: a rate that only processors limit grows as the workers do") {
+  // Two of four processors, both always busy: three workers make half as much again.
+  const v1::Analysis analysis = Analyse(After(0, 0, 0, 0), After(10, 0.3, 0.7, 0), 4);
+  CHECK(analysis.one_more_worker() == Approx(0.5));
+  CHECK(Analyse(After(0, 0, 0, 0), After(10, 0.3, 0.7, 0), 2).one_more_worker() == 0);
+  CHECK(Analyse(After(0, 0, 0, 0), After(10, 0.1, 0.1, 0.9), 4).one_more_worker() == 0);
+}
+
+TEST_CASE("counters that go back, no time, and an end are no trouble") {
+  CHECK(Analyse(After(10, 0.5, 0.5, 0), After(10, 0.5, 0.5, 0), 4).sentence().empty());
+  const v1::Analysis back = Analyse(After(20, 0.5, 0.5, 0), After(10, 0.5, 0.5, 0), 4);
+  CHECK(back.steps_per_s() == 0);
+  Look end = After(20, 0.5, 0.5, 0);
+  end.stats.set_state(v1::PIPELINE_STATE_FINISHED);
+  CHECK(Analyse(After(10, 0.5, 0.5, 0), end, 4).sentence() == "the stream has ended");
+}
+
+TEST_CASE("metrics stand by family, with labels escaped") {
+  v1::PipelineStats stats = After(10, 0.25, 0.5, 0.5).stats;
+  stats.mutable_stages(0)->set_name("a \"b\"\\\n");
+  stats.mutable_consumers(0)->set_lag(3);
+  v1::PipelineStats other = stats;
+  other.set_name("q");
+  const std::string text = MetricsText({stats, other}, {1.5, 4096, 7, 1e9});
+  const auto has = [&text](const std::string& line) {
+    return text.find("\n" + line + "\n") != text.npos;
+  };
+  CHECK(has("penstock_pipelines 2"));
+  CHECK(has("penstock_pipeline_steps_total{pipeline=\"p\"} 100"));
+  CHECK(has("penstock_pipeline_slot_wait_seconds_total{pipeline=\"p\"} 5"));
+  CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"running\"} 1"));
+  CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"failed\"} 0"));
+  CHECK(has("penstock_stage_busy_seconds_total{pipeline=\"p\",stage=\"a \\\"b\\\"\\\\\\n\"} 5"));
+  CHECK(has("penstock_group_lag_steps{pipeline=\"p\",group=\"default\"} 3"));
+  CHECK(has("process_cpu_seconds_total 1.5"));
+  // Each family once, its series together.
+  const size_t type = text.find("# TYPE penstock_pipeline_rows_total counter\n");
+  REQUIRE(type != text.npos);
+  CHECK(text.find("# TYPE penstock_pipeline_rows_total", type + 1) == text.npos);
+}
+
+}  // namespace
+}  // namespace penstock
