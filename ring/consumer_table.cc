@@ -149,15 +149,19 @@ uint32_t ConsumerTable::Judge(Consumer& consumer, int32_t verdict, std::string_v
     const uint64_t position =
         std::min(page.position.load(std::memory_order_seq_cst), slots.published());
     const uint64_t first_needed = slots.FirstNeeded(consumer.member);
-    uint64_t held = slots.Held(consumer.member, position);
-    // A consumer that claims more than it may hold wins nothing by it.
-    while (std::popcount(held) > static_cast<int>(held_max)) held &= held - 1;
-    consumer.member.kept = held;
+    consumer.member.kept = HeldAtMost(consumer, position, slots, held_max);
     consumer.member.kept_below = position;
     consumer.member.start = kNoStep;
     LeavePlace(consumer, false, first_needed);
   }
   return TakeSleeper(consumer);
+}
+
+uint64_t ConsumerTable::HeldAtMost(const Consumer& consumer, uint64_t position,
+                                   const SlotTable& slots, uint32_t held_max) const {
+  uint64_t held = slots.Held(consumer.member, position);
+  while (std::popcount(held) > static_cast<int>(held_max)) held &= held - 1;
+  return held;
 }
 
 std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group,
