@@ -88,7 +88,7 @@ class ConsumerTable {
 
  private:
   std::vector<SplitGroup::Taker> Takers(const SplitGroup& group, uint32_t lease_share);
-  void LeavePlace(const Consumer& consumer, bool left, uint64_t first_needed);
+  void LeavePlace(const Consumer& consumer, bool left, uint64_t tail);
 
   std::vector<Consumer> consumers_;
   std::vector<RankGroup> ranks_;

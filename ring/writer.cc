@@ -268,7 +268,9 @@ Status RingWriter::ChooseStart(const ConsumerSpec& spec, const ConsumerPosition&
   *start = slots_.floor();
   if (spec.mode == GroupMode::kSplit) return {};
   // What a place or a rival waits for is kept.
-  if (rival != nullptr) *start = slots_.FirstNeeded(rival->member);
+  if (rival != nullptr && rival->member.stop == kNeverStops) {
+    *start = slots_.TailNeeded(rival->member);
+  }
   uint64_t oldest = std::min(*start, slots_.floor());
   if (const RankGroup* rank = consumers_.FindRank(spec.group);
       rival == nullptr && spec.mode == GroupMode::kRank && rank != nullptr) {
@@ -449,8 +451,7 @@ bool RingWriter::SomebodyWaits() {
     if (consumer.judged) continue;
     const ControlPage& page = consumer.page->page();
     if (page.wake_at.load(std::memory_order_relaxed) == kAwake) continue;
-    if (consumer.splits() ||
-        page.position.load(std::memory_order_relaxed) >= slots_.published()) {
+    if (consumer.splits() || page.position.load(std::memory_order_relaxed) >= slots_.published()) {
       return true;
     }
   }
@@ -468,15 +469,15 @@ uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
       consumer.blocks_since_ns = 0;
       continue;
     }
-    if (consumer.blocks_since_ns == 0 || consumer.blocked_step != first) {
-      consumer.blocks_since_ns = now_ns;
-      consumer.blocked_step = first;
-      continue;
+    if (consumer.spec.slow == SlowPolicy::kBlock) {
+      if (consumer.blocks_since_ns == 0 || consumer.blocked_step != first) {
+        consumer.blocks_since_ns = now_ns;
+        consumer.blocked_step = first;
+        continue;
+      }
+      const uint64_t lag_ns = uint64_t{consumer.spec.lag_ms} * 1'000'000;
+      if (now_ns - consumer.blocks_since_ns < lag_ns) continue;
     }
-    const uint64_t lag_ns = consumer.spec.slow == SlowPolicy::kBlock
-                                ? uint64_t{consumer.spec.lag_ms} * 1'000'000
-                                : 0;
-    if (now_ns - consumer.blocks_since_ns < lag_ns) continue;
     consumer.blocks_since_ns = 0;
     sent_on_ = true;
     if (consumer.spec.slow == SlowPolicy::kSkip) {

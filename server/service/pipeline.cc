@@ -211,11 +211,7 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   if (!is_alone || !is_far) {
     absl::StatusOr<Attached> attached = AttachTo(stream, placed);
     if (attached.ok() || !absl::IsOutOfRange(attached.status())) return attached;
-    if (!is_alone) {
-      // A rank that went back alone would not see the others again.
-      if (newcomer.spec.mode != ring::GroupMode::kBroadcast) return attached;
-      return Replay(placed);
-    }
+    if (!is_alone) return Replay(placed);
   }
   if (placed.position.cursor.empty() && placed.position.step != 0) {
     return absl::OutOfRangeError(absl::StrCat("step ", placed.position.step,
@@ -233,9 +229,9 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
 
 absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   if (Replays().size() >= kMaxReplays) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "too many consumers are behind the stream: limit ", kMaxReplays, " (step ",
-        newcomer.position.step, ")"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many consumers are behind the stream: limit ", kMaxReplays, " (step ",
+                     newcomer.position.step, ")"));
   }
   if (newcomer.position.cursor.empty() && newcomer.position.step != 0) {
     return absl::OutOfRangeError(absl::StrCat("step ", newcomer.position.step,
@@ -245,7 +241,13 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   absl::StatusOr<std::shared_ptr<Stream>> stream =
       MakeStream(newcomer.position.cursor, std::min(checked_.slots, kReplaySlots));
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<Attached> attached = AttachTo(*stream, newcomer);
+  // Of its own ring it is the only reader; a rank's place in the shared one waits for it meanwhile.
+  Newcomer alone = newcomer;
+  alone.spec = ring::ConsumerSpec();
+  alone.spec.group = newcomer.spec.group;
+  alone.spec.name = newcomer.spec.name;
+  alone.spec.identity = newcomer.spec.identity;
+  absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -318,10 +320,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   stream->writer().EndRestore();
   stream->Start();
   for (size_t i = 0; i < placed.size(); ++i) {
-    if (absl::IsOutOfRange(results[i].status()) &&
-        placed[i].spec.mode == ring::GroupMode::kBroadcast) {
-      results[i] = Replay(placed[i]);
-    }
+    if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
   }
   spdlog::info("pipeline {} goes on at step {} with {} consumers", name_,
                stream->writer().published(), placed.size());
@@ -335,11 +334,13 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   std::vector<std::shared_ptr<Stream>> replays = Replays();
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
+  const uint64_t published = stream->writer().published();
   const bool nobody_else = stream->writer().Consumers().empty();
   for (const auto& replay : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
       // It has met the shared stream, or nobody needs that where it is.
-      if (!consumer.detached && (consumer.position >= floor || nobody_else)) {
+      const bool meets = floor <= consumer.position && consumer.position <= published;
+      if (!consumer.detached && (meets || nobody_else)) {
         replay->writer().SendAway();
       }
     }
