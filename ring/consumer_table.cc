@@ -107,7 +107,7 @@ void ConsumerTable::Add(Consumer consumer) {
   consumers_.push_back(std::move(consumer));
 }
 
-void ConsumerTable::LeavePlace(const Consumer& consumer, bool left, uint64_t first_needed) {
+void ConsumerTable::LeavePlace(const Consumer& consumer, bool left, uint64_t tail) {
   RankGroup* rank = FindRank(consumer.spec.group);
   if (rank == nullptr || consumer.spec.mode != GroupMode::kRank ||
       rank->consumer(consumer.spec.place()) != consumer.id) {
@@ -116,7 +116,7 @@ void ConsumerTable::LeavePlace(const Consumer& consumer, bool left, uint64_t fir
   if (left) {
     rank->Leave(consumer.spec.place());
   } else {
-    rank->Lose(consumer.spec.place(), first_needed);
+    rank->Lose(consumer.spec.place(), tail);
   }
   if (!rank->IsEmpty()) return;
   ranks_.erase(ranks_.begin() + (rank - ranks_.data()));
@@ -132,7 +132,7 @@ Consumer ConsumerTable::Remove(uint32_t id, const SlotTable& slots) {
   if (removed.splits()) {
     if (SplitGroup* split = FindSplit(removed.spec.group)) split->Forget(id);
   } else {
-    LeavePlace(removed, removed.member.stop != kNeverStops, slots.FirstNeeded(removed.member));
+    LeavePlace(removed, removed.member.stop != kNeverStops, slots.TailNeeded(removed.member));
   }
   return removed;
 }
@@ -148,16 +148,20 @@ uint32_t ConsumerTable::Judge(Consumer& consumer, int32_t verdict, std::string_v
   if (!consumer.splits()) {
     const uint64_t position =
         std::min(page.position.load(std::memory_order_seq_cst), slots.published());
-    const uint64_t first_needed = slots.FirstNeeded(consumer.member);
-    uint64_t held = slots.Held(consumer.member, position);
-    // A consumer that claims more than it may hold wins nothing by it.
-    while (std::popcount(held) > static_cast<int>(held_max)) held &= held - 1;
-    consumer.member.kept = held;
+    const uint64_t tail = slots.TailNeeded(consumer.member);
+    consumer.member.kept = HeldAtMost(consumer, position, slots, held_max);
     consumer.member.kept_below = position;
     consumer.member.start = kNoStep;
-    LeavePlace(consumer, false, first_needed);
+    LeavePlace(consumer, false, tail);
   }
   return TakeSleeper(consumer);
+}
+
+uint64_t ConsumerTable::HeldAtMost(const Consumer& consumer, uint64_t position,
+                                   const SlotTable& slots, uint32_t held_max) const {
+  uint64_t held = slots.Held(consumer.member, position);
+  while (std::popcount(held) > static_cast<int>(held_max)) held &= held - 1;
+  return held;
 }
 
 std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group,

@@ -61,6 +61,11 @@ class ConsumerTable {
   uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message,
                  const SlotTable& slots, uint32_t held_max);
 
+  // The slots that the consumer holds, as bits, by its own account of its position; one that claims
+  // more than `held_max` wins nothing by it.
+  uint64_t HeldAtMost(const Consumer& consumer, uint64_t position, const SlotTable& slots,
+                      uint32_t held_max) const;
+
   // Takes over what each consumer has written about its stop and its releases, and returns the
   // members for SlotTable.
   std::span<const Member> Members();
@@ -83,7 +88,7 @@ class ConsumerTable {
 
  private:
   std::vector<SplitGroup::Taker> Takers(const SplitGroup& group, uint32_t lease_share);
-  void LeavePlace(const Consumer& consumer, bool left, uint64_t first_needed);
+  void LeavePlace(const Consumer& consumer, bool left, uint64_t tail);
 
   std::vector<Consumer> consumers_;
   std::vector<RankGroup> ranks_;

@@ -98,4 +98,20 @@ uint64_t SlotTable::FirstNeeded(const Member& member) const {
   return first;
 }
 
+uint64_t SlotTable::TailNeeded(const Member& member) const {
+  uint64_t tail = std::max(published_, member.start == kNoStep ? 0 : member.start);
+  while (tail > 0) {
+    uint32_t slot = 0;
+    while (slot < slots_ &&
+           (table_[slot].state != State::kReady || table_[slot].step != tail - 1)) {
+      ++slot;
+    }
+    if (slot == slots_ || !member.Needs(slot, tail - 1) || member.HasReleased(slot, tail - 1)) {
+      break;
+    }
+    --tail;
+  }
+  return tail;
+}
+
 }  // namespace penstock::ring

@@ -83,6 +83,8 @@ class RingWriter : public Writer {
   void WriteExtents(uint32_t slot, std::span<const TensorExtent> extents);
   bool MaySleep();
   void GrowFor(uint32_t num_consumers);
+  // Slots that nobody can use again for a while have others in their place, as memory allows.
+  void ReplaceQuarantined();
   void ShareLeases();
   // Where the newcomer starts.
   Status ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
@@ -94,6 +96,11 @@ class RingWriter : public Writer {
                             header().ended.load(std::memory_order_relaxed) != 0);
   }
   uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
+  // Consumers that hold up somebody who waits, for longer than their policy allows.
+  uint32_t SendOnTheSlow(uint64_t now_ns);
+  bool SomebodyWaits();
+  // What the consumer has not taken is left out for it.
+  uint32_t Skip(Consumer& consumer);
   uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message);
   SplitGroup& StartSplit(const ConsumerSpec& spec, uint64_t start);
   // Wakes those whose bits are set; called without mutex_, since it is a system call.
@@ -127,6 +134,7 @@ class RingWriter : public Writer {
   RecentCursors cursors_;
   mutable ConsumerTable consumers_;
   uint32_t last_id_ = 0;
+  bool sent_on_ = false;  // somebody was too slow, and may have taken slots along
   bool starved_ = false;  // the last claim failed: sleepers must not wait for a second batch
 };
 
@@ -260,7 +268,9 @@ Status RingWriter::ChooseStart(const ConsumerSpec& spec, const ConsumerPosition&
   *start = slots_.floor();
   if (spec.mode == GroupMode::kSplit) return {};
   // What a place or a rival waits for is kept.
-  if (rival != nullptr) *start = slots_.FirstNeeded(rival->member);
+  if (rival != nullptr && rival->member.stop == kNeverStops) {
+    *start = slots_.TailNeeded(rival->member);
+  }
   uint64_t oldest = std::min(*start, slots_.floor());
   if (const RankGroup* rank = consumers_.FindRank(spec.group);
       rival == nullptr && spec.mode == GroupMode::kRank && rank != nullptr) {
@@ -430,9 +440,89 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   uint32_t sleepers;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    sleepers = EndLostGroups(now_ns, rejoin_ns);
+    sleepers = EndLostGroups(now_ns, rejoin_ns) | SendOnTheSlow(now_ns);
   }
   Wake(sleepers);
+  if (sent_on_) ReplaceQuarantined();
+}
+
+bool RingWriter::SomebodyWaits() {
+  for (const Consumer& consumer : consumers_.consumers()) {
+    if (consumer.judged) continue;
+    const ControlPage& page = consumer.page->page();
+    if (page.wake_at.load(std::memory_order_relaxed) == kAwake) continue;
+    if (consumer.splits() || page.position.load(std::memory_order_relaxed) >= slots_.published()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
+  const bool stuck = starved_ && !slots_.Sweep(consumers_.Members()) && SomebodyWaits();
+  uint32_t sleepers = 0;
+  for (Consumer& consumer : consumers_.consumers()) {
+    if (consumer.judged || consumer.spec.mode != GroupMode::kBroadcast) continue;
+    const uint64_t first = slots_.FirstNeeded(consumer.member);
+    const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
+    if (!stuck || first >= slots_.published() || position >= slots_.published()) {
+      consumer.blocks_since_ns = 0;
+      continue;
+    }
+    if (consumer.spec.slow == SlowPolicy::kBlock) {
+      if (consumer.blocks_since_ns == 0 || consumer.blocked_step != first) {
+        consumer.blocks_since_ns = now_ns;
+        consumer.blocked_step = first;
+        continue;
+      }
+      const uint64_t lag_ns = uint64_t{consumer.spec.lag_ms} * 1'000'000;
+      if (now_ns - consumer.blocks_since_ns < lag_ns) continue;
+    }
+    consumer.blocks_since_ns = 0;
+    sent_on_ = true;
+    if (consumer.spec.slow == SlowPolicy::kSkip) {
+      sleepers |= Skip(consumer);
+    } else if (consumer.spec.slow == SlowPolicy::kDetach) {
+      sleepers |= Judge(consumer, kVerdictDetached,
+                        "DETACHED: it held up other consumers at step " + std::to_string(first) +
+                            " (group \"" + consumer.spec.group + "\", policy detach)");
+    } else {
+      sleepers |= Judge(consumer, kVerdictReattach, "");
+    }
+  }
+  return sleepers;
+}
+
+uint32_t RingWriter::Skip(Consumer& consumer) {
+  ControlPage& page = consumer.page->page();
+  const uint64_t next = slots_.published();
+  // SYNC verdict: before the look at its position, as the consumer looks here after its own store.
+  page.skip_to.store(next, std::memory_order_seq_cst);
+  const uint64_t position = std::min(page.position.load(std::memory_order_seq_cst), next);
+  const uint32_t held_max = header().lease_share.load(std::memory_order_relaxed) + 1;
+  consumer.member.kept = consumers_.HeldAtMost(consumer, position, slots_, held_max);
+  consumer.member.kept_below = position;
+  consumer.member.start = next;
+  consumer.skipped += next - position;
+  return ChangeWord(consumers_.TakeSleeper(consumer));
+}
+
+void RingWriter::ReplaceQuarantined() {
+  // A newcomer grows the ring as well.
+  std::unique_lock<std::mutex> attach_lock(attach_mutex_, std::try_to_lock);
+  if (!attach_lock.owns_lock()) return;
+  uint32_t wanted = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sent_on_ = false;
+    uint32_t quarantined = 0;
+    for (const Consumer& consumer : consumers_.consumers()) {
+      quarantined += static_cast<uint32_t>(std::popcount(consumer.member.kept));
+    }
+    wanted = consumers_.size() + (quarantined + 1) / 2;
+  }
+  GrowFor(wanted);
+  doorbell_.Ring();
 }
 
 uint32_t RingWriter::EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns) {

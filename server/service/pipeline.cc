@@ -1,5 +1,6 @@
 #include "server/service/pipeline.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -15,6 +16,11 @@ constexpr size_t kMaxNameBytes = 64;
 constexpr int kMaxWorkers = 1024;
 constexpr int kMinSlots = 2;
 constexpr int kMaxSlots = 64;
+constexpr size_t kMaxReplays = 8;
+constexpr uint32_t kReplaySlots = 3;
+// After a restart the shared stream begins so far behind its first consumer at most, in rings; who is
+// further behind is served by itself.
+constexpr uint64_t kMaxSpreadRings = 4;
 
 absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
   if (spec.workers() < 0 || spec.workers() > kMaxWorkers) {
@@ -206,7 +212,7 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   if (!is_alone || !is_far) {
     absl::StatusOr<Attached> attached = AttachTo(stream, placed);
     if (attached.ok() || !absl::IsOutOfRange(attached.status())) return attached;
-    if (!is_alone) return attached;
+    if (!is_alone) return Replay(placed);
   }
   if (placed.position.cursor.empty() && placed.position.step != 0) {
     return absl::OutOfRangeError(absl::StrCat("step ", placed.position.step,
@@ -222,6 +228,48 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   return attached;
 }
 
+absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
+  if (Replays().size() >= kMaxReplays) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many consumers are behind the stream: limit ", kMaxReplays, " (step ",
+                     newcomer.position.step, ")"));
+  }
+  if (newcomer.position.cursor.empty() && newcomer.position.step != 0) {
+    return absl::OutOfRangeError(absl::StrCat("step ", newcomer.position.step,
+                                              " has gone, and without its cursor it cannot be "
+                                              "made again"));
+  }
+  absl::StatusOr<std::shared_ptr<Stream>> stream =
+      MakeStream(newcomer.position.cursor, std::min(checked_.slots, kReplaySlots));
+  if (!stream.ok()) return stream.status();
+  // Of its own ring it is the only reader; a rank's place in the shared one waits for it meanwhile.
+  Newcomer alone = newcomer;
+  alone.spec = ring::ConsumerSpec();
+  alone.spec.group = newcomer.spec.group;
+  alone.spec.name = newcomer.spec.name;
+  alone.spec.identity = newcomer.spec.identity;
+  absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
+  if (!attached.ok()) return attached;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
+    replays_.push_back(*stream);
+  }
+  (*stream)->Start();
+  spdlog::info("pipeline {}: process {} is served from step {} on by itself", name_, newcomer.pid,
+               newcomer.position.step);
+  return attached;
+}
+
+std::vector<std::shared_ptr<Stream>> Pipeline::Replays() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::shared_ptr<Stream>> replays;
+  for (const auto& weak : replays_) {
+    if (auto stream = weak.lock()) replays.push_back(std::move(stream));
+  }
+  return replays;
+}
+
 std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<Newcomer>& newcomers) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   std::vector<absl::StatusOr<Attached>> results(newcomers.size(), absl::UnknownError(""));
@@ -231,6 +279,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   // The lowest position from which a stream can be made; without any, the beginning.
   std::vector<Newcomer> placed = newcomers;
   const ring::ConsumerPosition* lowest = nullptr;
+  uint64_t highest = 0;
   for (size_t i = 0; i < placed.size(); ++i) {
     absl::StatusOr<ring::ConsumerPosition> position = Complete(placed[i].position);
     if (!position.ok()) {
@@ -240,7 +289,15 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     results[i] = absl::UnknownError("not tried yet");
     placed[i].position = *std::move(position);
     if (placed[i].spec.mode == ring::GroupMode::kSplit || !placed[i].position.known()) continue;
-    if (lowest == nullptr || placed[i].position.step < lowest->step) lowest = &placed[i].position;
+    highest = std::max(highest, placed[i].position.step);
+  }
+  const uint64_t spread = kMaxSpreadRings * checked_.slots;
+  for (const Newcomer& one : placed) {
+    if (one.spec.mode == ring::GroupMode::kSplit || !one.position.known()) continue;
+    const bool may_replay =
+        one.spec.mode == ring::GroupMode::kBroadcast && !one.position.cursor.empty();
+    if (may_replay && highest - one.position.step > spread) continue;
+    if (lowest == nullptr || one.position.step < lowest->step) lowest = &one.position;
   }
   ring::ConsumerPosition start;
   if (lowest != nullptr) start = *lowest;
@@ -263,13 +320,35 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   }
   stream->writer().EndRestore();
   stream->Start();
+  for (size_t i = 0; i < placed.size(); ++i) {
+    if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
+  }
   spdlog::info("pipeline {} goes on at step {} with {} consumers", name_,
                stream->writer().published(), placed.size());
   return results;
 }
 
 void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
-  if (const std::shared_ptr<Stream> stream = shared()) stream->writer().Tick(now_ns, rejoin_ns);
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return;
+  stream->writer().Tick(now_ns, rejoin_ns);
+  std::vector<std::shared_ptr<Stream>> replays = Replays();
+  if (replays.empty()) return;
+  const uint64_t floor = stream->writer().floor();
+  const uint64_t published = stream->writer().published();
+  const bool nobody_else = stream->writer().Consumers().empty();
+  for (const auto& replay : replays) {
+    for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
+      // It has met the shared stream, or nobody needs that where it is.
+      const bool meets = floor <= consumer.position && consumer.position <= published;
+      if (!consumer.detached && (meets || nobody_else)) {
+        replay->writer().SendAway();
+      }
+    }
+  }
+  replays.clear();
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(replays_, [](const auto& weak) { return weak.expired(); });
 }
 
 void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
@@ -311,7 +390,12 @@ v1::PipelineStats Pipeline::Stats() const {
   if (error.code() != 0) *result.mutable_error() = error;
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return result;
-  for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
+  std::vector<ring::ConsumerStats> consumers = stream->writer().Consumers();
+  for (const auto& replay : Replays()) {
+    const std::vector<ring::ConsumerStats> more = replay->writer().Consumers();
+    consumers.insert(consumers.end(), more.begin(), more.end());
+  }
+  for (const ring::ConsumerStats& consumer : consumers) {
     v1::ConsumerStats* out = result.add_consumers();
     out->set_id(consumer.id);
     out->set_group(consumer.group);
@@ -374,6 +458,7 @@ void Pipeline::Close(const absl::Status& reason) {
   }
   // The reference stays: late consumers are told the reason.
   if (stream != nullptr) stream->Stop(reason);
+  for (const auto& replay : Replays()) replay->Stop(reason);
 }
 
 }  // namespace penstock

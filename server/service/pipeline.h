@@ -89,8 +89,9 @@ class Pipeline {
   // None after Close().
   std::vector<WorkerPulse> Pulses() const;
 
-  // Where the newcomer's position is no more in the ring that all share, and nobody reads that, it
-  // begins anew there. May take as long as making a ring.
+  // Where the newcomer's position is no more in the ring that all share, that begins anew there, if
+  // nobody reads it; else the newcomer gets a small ring of its own until it has caught up (replay).
+  // May take as long as making a ring.
   absl::StatusOr<Attached> Attach(const Newcomer& newcomer);
 
   // Begins at the lowest position of those who have come back after a restart, and lets them in.
@@ -121,6 +122,9 @@ class Pipeline {
   absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots);
   // Makes the shared stream anew, which nobody reads.
   absl::Status Restart(const std::string& cursor);
+  // A ring of its own for one who is behind the shared one.
+  absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
+  std::vector<std::shared_ptr<Stream>> Replays() const;
   absl::StatusOr<Attached> AttachTo(std::shared_ptr<Stream> stream, const Newcomer& newcomer);
 
   const std::string name_;
@@ -135,6 +139,8 @@ class Pipeline {
   std::shared_ptr<Stream> shared_;  // under mutex_; null before StartAgain() and after a failure
   absl::Status failure_;            // under mutex_: why there is no shared stream
   bool closed_ = false;             // under mutex_
+  // Under mutex_; the sessions own them.
+  std::vector<std::weak_ptr<Stream>> replays_;
 };
 
 }  // namespace penstock

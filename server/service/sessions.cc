@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 constexpr int kThreads = 2;
-constexpr absl::Duration kTickTime = absl::Milliseconds(100);
+constexpr absl::Duration kTickTime = absl::Milliseconds(25);
 
 }  // namespace
 

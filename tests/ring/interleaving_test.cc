@@ -1,6 +1,7 @@
 // Every order in which one writer and two consumers can take their steps, for short streams: the rules of SlotTable with
 // the reads and writes of shared memory around them, and the two ways of going to sleep. The states are explored once
 // each; what is checked in each of them stands in its Check().
+#include <algorithm>
 #include <array>
 #include <string>
 #include <unordered_set>
@@ -43,7 +44,13 @@ struct ReaderState {
   uint32_t visits_left = 1;
   uint64_t start = 0;
   uint64_t position = 0;
-  uint32_t at = 0;  // 0: looks for a step, 1: has seen it published, 2: has found its slot
+  // 0: looks for a step, 1: has seen it published, 2: has found its slot, 3: has written its
+  // position, 4: has seen its verdict
+  uint32_t at = 0;
+  // The daemon's side of a verdict: 1: it is written, 2: the position was looked at.
+  uint32_t judged = 0;
+  uint64_t kept = 0;
+  uint64_t kept_below = 0;
   uint32_t slot = 0;
   std::array<uint64_t, kSlots> released = {};
   std::array<bool, kSlots> holds = {};
@@ -59,6 +66,7 @@ struct SlotState {
   std::array<uint64_t, kRingEntries> ring_step = {};
   std::array<uint32_t, kRingEntries> ring_slot = {};
   uint64_t published = 0;
+  uint32_t verdicts_left = 0;
   std::vector<uint32_t> claimed;  // in the order of their steps
   uint32_t at = 0;                // of the writer: 0 fills, 1 writes the ring's entry, 2 publishes
   std::array<ReaderState, kReaders> readers;
@@ -73,11 +81,12 @@ struct SlotState {
       add(content[slot]);
     }
     for (uint64_t i = 0; i < kRingEntries; ++i) add(ring_step[i]), add(ring_slot[i]);
-    add(published), add(table.floor()), add(at), add(table.slots());
+    add(published), add(table.floor()), add(at), add(table.slots()), add(verdicts_left);
     for (uint32_t slot : claimed) add(slot + 100);
     for (const ReaderState& reader : readers) {
       add(reader.attached), add(reader.visits_left), add(reader.start), add(reader.position);
-      add(reader.at), add(reader.slot);
+      add(reader.at), add(reader.slot), add(reader.judged), add(reader.kept);
+      add(reader.kept_below);
       for (uint32_t slot = 0; slot < kSlots; ++slot) {
         add(reader.released[slot]), add(reader.holds[slot]);
       }
@@ -93,14 +102,36 @@ struct SlotState {
         pages[i].released[slot] = readers[i].released[slot];
       }
       pages[i].position = readers[i].position;
-      members.push_back({&pages[i], uint64_t{1} << i, readers[i].start, kNeverStops});
+      members.push_back({&pages[i], uint64_t{1} << i,
+                         readers[i].judged == 2 ? kNoStep : readers[i].start, kNeverStops,
+                         readers[i].kept, readers[i].kept_below});
     }
     return members;
+  }
+
+  // The daemon goes on without a consumer, as ConsumerTable::Judge does.
+  void Judge(size_t i, std::vector<SlotState>* next) const {
+    const ReaderState& reader = readers[i];
+    if (!reader.attached || reader.judged == 2 || (reader.judged == 0 && verdicts_left == 0))
+      return;
+    SlotState state = *this;
+    ReaderState& self = state.readers[i];
+    if (self.judged++ == 0) {
+      --state.verdicts_left;
+    } else {
+      const std::vector<Member> members = Members();
+      size_t member = 0;
+      for (size_t other = 0; other < i; ++other) member += readers[other].attached;
+      self.kept_below = std::min(reader.position, published);
+      self.kept = table.Held(members[member], self.kept_below);
+    }
+    next->push_back(std::move(state));
   }
 
   std::vector<SlotState> Next() const {
     std::vector<SlotState> next;
     Write(&next);
+    for (size_t i = 0; i < kReaders; ++i) Judge(i, &next);
     for (int i = 0; i < kReaders; ++i) Read(i, &next);
     return next;
   }
@@ -173,15 +204,28 @@ struct SlotState {
     } else if (reader.at == 1) {
       change([](SlotState* state, ReaderState* self) {
         const uint64_t entry = self->position % kRingEntries;
-        if (state->ring_step[entry] != self->position) state->wrong = "the ring's entry is gone";
+        // One with a verdict may look at what is gone: it sees the verdict before it takes anything.
+        if (state->ring_step[entry] != self->position && self->judged == 0) {
+          state->wrong = "the ring's entry is gone";
+        }
         self->slot = state->ring_slot[entry];
         self->at = 2;
       });
     } else if (reader.at == 2) {
-      change([](SlotState* state, ReaderState* self) {
-        if (state->content[self->slot] != self->position) state->wrong = "the slot was used again";
-        self->holds[self->slot] = true;
+      change([](SlotState*, ReaderState* self) {
         ++self->position;
+        self->at = 3;
+      });
+    } else if (reader.at == 3) {
+      change([](SlotState* state, ReaderState* self) {
+        if (self->judged > 0) {
+          self->at = 4;
+          return;
+        }
+        if (state->content[self->slot] != self->position - 1) {
+          state->wrong = "the slot was used again";
+        }
+        self->holds[self->slot] = true;
         self->at = 0;
       });
     }
@@ -209,8 +253,8 @@ struct SlotState {
     }
     bool all_read = claimed.empty() && published < steps;
     for (const ReaderState& reader : readers) {
-      all_read &= reader.attached && reader.position == published &&
-                  reader.holds == std::array<bool, kSlots>{};
+      all_read &= reader.attached && reader.judged == 0 && reader.at == 0 &&
+                  reader.position == published && reader.holds == std::array<bool, kSlots>{};
     }
     if (all_read) {
       SlotTable swept = table;
@@ -229,6 +273,15 @@ TEST_CASE("no order of steps uses a slot again under a lease, or leaves a gap") 
     first.steps = 4;
     first.readers[0].visits_left = 3;
     first.readers[1].visits_left = 1;
+  }
+  SECTION("the daemon goes on without each of them at any moment, four steps") {
+    first.steps = 4;
+    first.verdicts_left = 2;
+  }
+  SECTION("it goes on without one that comes back, four steps") {
+    first.steps = 4;
+    first.verdicts_left = 1;
+    first.readers[0].visits_left = 2;
   }
   std::string wrong;
   const size_t states = Explore(first, &wrong);

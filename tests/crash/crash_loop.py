@@ -1,0 +1,261 @@
+"""Kills daemon and trainers at random moments, and compares what the trainers took with a clean run.
+
+    crash_loop.py --kills 300 [--seed S]
+
+Real processes: `penstockd --supervise`, two trainers of a broadcast, two ranks of a group, three workers of a split
+group. At each moment the daemon, a trainer, or both are killed with SIGKILL; a trainer is started again and goes on
+behind its checkpoint. In the end:
+
+  broadcast, rank   each trainer's log has every step in order with the bytes of the clean run; a step stands there
+                    twice only where the trainer was killed between its log and its checkpoint
+  split             every step was given out, and without a mark not more than once
+
+PENSTOCK_BIN is the folder of the programs; the Python package must be on PYTHONPATH.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
+import tfrecord_files  # noqa: E402
+
+import penstock  # noqa: E402
+
+RECORDS = 500
+
+SPEC = """
+name: "records"
+stage { tfrecord { files: "records.tfrecord" } }
+stage { shuffle { buffer_size: 50 seed: 3 } }
+stage { parse_example { feature { key: "n" int64 {} } } }
+stage { batch { batch_size: 7 } }
+stage { repeat {} }
+"""
+
+
+class Trainer:
+    def __init__(self, run, name, **options):
+        self.run, self.name = run, name
+        self.words = [sys.executable, str(pathlib.Path(__file__).parent / "trainer.py"), run.socket, "records",
+                      str(run.folder), name, json.dumps(options)]
+        self.kills = 0
+        self.start()
+
+    def start(self):
+        with open(self.run.folder / f"{self.name}.err", "ab") as errors:
+            self.process = subprocess.Popen(self.words, stderr=errors)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.kills += 1
+        self.start()
+
+    @property
+    def done(self):
+        code = self.process.poll()
+        if code not in (None, 0):
+            raise SystemExit(f"{self.name} ended with {code}:\n{(self.run.folder / (self.name + '.err')).read_text()}")
+        return code == 0
+
+    def entries(self):
+        """(step, redelivered, crc) of what it worked on; None where it was started again."""
+        found = []
+        for line in (self.run.folder / f"{self.name}.log").read_text().split("\n"):
+            words = line.split()
+            if not words:
+                if found and found[-1] is not None:
+                    found.append(None)
+            elif len(words) == 3:
+                found.append(tuple(map(int, words)))
+        return found
+
+    def position(self):
+        steps = [entry[0] for entry in self.entries() if entry]
+        return steps[-1] + 1 if steps else 0
+
+
+class Run:
+    """A supervised daemon with the pipeline `records`."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self.socket = str(folder / "penstock.sock")
+        programs = pathlib.Path(os.environ["PENSTOCK_BIN"])
+        tfrecord_files.write(folder / "records.tfrecord", [tfrecord_files.example(n=n) for n in range(RECORDS)])
+        self.log = open(folder / "penstockd.log", "w")
+        ready, ready_end = os.pipe()
+        self.supervisor = subprocess.Popen(
+            [programs / "penstockd", "--supervise", "--socket", self.socket, "--state-dir", folder / "state",
+             "--ready-fd", str(ready_end)], pass_fds=[ready_end], stderr=self.log)
+        os.close(ready_end)
+        assert os.read(ready, 1) == b"\n"
+        os.close(ready)
+        (folder / "records.textproto").write_text(SPEC)
+        subprocess.run([programs / "penstock", "--socket", self.socket, "create", folder / "records.textproto"],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def daemon(self):
+        """The daemon's process, which its supervisor starts again."""
+        children = pathlib.Path(f"/proc/{self.supervisor.pid}/task/{self.supervisor.pid}/children").read_text().split()
+        return int(children[0]) if children else None
+
+    def kill_daemon(self):
+        pid = self.daemon()
+        if pid is None:
+            return False
+        os.kill(pid, signal.SIGKILL)
+        return True
+
+    def stop(self):
+        self.supervisor.terminate()
+        code = self.supervisor.wait(30)
+        self.log.close()
+        return code
+
+
+def clean_run(folder, steps):
+    """The bytes of the first steps, from a daemon that nobody kills."""
+    run = Run(folder)
+    try:
+        batches = []
+        with penstock.attach("records", socket=run.socket, timeout=120) as loader:
+            while len(batches) < steps:
+                batches.append(next(loader)["n"].tobytes())
+        return batches
+    finally:
+        run.stop()
+
+
+def rows_of(batch, r, n):
+    count = len(batch) // 8
+    return batch[8 * (r * count // n):8 * ((r + 1) * count // n)]
+
+
+def check_stream(trainer, clean):
+    """Every step in order with the clean bytes; one step back only where the trainer was started again."""
+    expected, restarted = 0, False
+    for entry in trainer.entries():
+        if entry is None:
+            restarted = True
+            continue
+        step, redelivered, crc = entry
+        # Killed between the log and the checkpoint, it does that step once more.
+        allowed = (expected - 1, expected) if restarted else (expected,)
+        assert step in allowed, f"{trainer.name}: step {step} where {expected} was due"
+        assert crc == zlib.crc32(clean[step]), f"{trainer.name}: other bytes in step {step}"
+        assert not redelivered
+        expected, restarted = step + 1, False
+    assert expected == len(clean), f"{trainer.name}: ends with step {expected} of {len(clean)}"
+
+
+def check_split(workers, last_words, clean):
+    """Every step was given out, and as often as it was marked once more at most. `last_words`: those taken in the end."""
+    given, marked = {}, {}
+    for entry in [entry for worker in workers for entry in worker.entries() if entry] + last_words:
+        step, redelivered, crc = entry
+        if step < len(clean):
+            assert crc == zlib.crc32(clean[step]), f"split: other bytes in step {step}"
+        given[step] = given.get(step, 0) + 1
+        marked[step] = marked.get(step, 0) + redelivered
+    # What a worker was given and never wrote down came back, marked or not.
+    lost = [step for step in range(max(given)) if step not in given]
+    assert not lost, f"split: lost {lost}"
+    repeated = [step for step in given if given[step] > marked[step] + 1]
+    assert not repeated, f"split: given out twice without a mark: {repeated}"
+    return len(given), sum(marked.values())
+
+
+def take_the_rest(run, workers):
+    """What the split group still has to give, up to a step that nobody has had."""
+    highest = max(entry[0] for worker in workers for entry in worker.entries() if entry)
+    taken = []
+    with penstock.attach("records", socket=run.socket, group="workers", mode="split", timeout=120) as loader:
+        while not taken or taken[-1][0] <= highest:
+            batch = next(loader)
+            taken.append((loader.step, int(loader.redelivered), zlib.crc32(batch["n"].tobytes())))
+            del batch
+    return taken
+
+
+def wait_for(trainers, seconds):
+    deadline = time.monotonic() + seconds
+    while not all([trainer.done for trainer in trainers]):
+        if time.monotonic() > deadline:
+            raise SystemExit("did not end: " + ", ".join(t.name for t in trainers if not t.done))
+        time.sleep(0.05)
+
+
+def crash_loop(kills, seed, folder):
+    dice = random.Random(seed)
+    run = Run(folder / "killed")
+    started = time.monotonic()
+    everybody = []
+    try:
+        trainers = [Trainer(run, f"broadcast-{i}", group="trainers") for i in range(2)]
+        trainers += [Trainer(run, f"rank-{i}", group="ranks", mode="rank", rank=i, world_size=2) for i in range(2)]
+        workers = [Trainer(run, f"worker-{i}", group="workers", mode="split") for i in range(3)]
+        everybody = trainers + workers
+        done = {"daemon": 0, "trainer": 0, "both": 0}
+        while sum(done.values()) < kills:
+            time.sleep(dice.uniform(0.05, 1.2))
+            what = dice.choice(["daemon", "trainer", "both"])
+            victim = dice.choice(everybody)
+            if victim.done or (what != "trainer" and not run.kill_daemon()):
+                continue
+            if what != "daemon":
+                victim.kill()
+            done[what] += 1
+        seconds = time.monotonic() - started
+        steps = max(trainer.position() for trainer in trainers) + 100
+        (run.folder / "stop.new").write_text(str(steps))
+        (run.folder / "stop.new").rename(run.folder / "stop")
+        wait_for(everybody, 300)
+        rest = take_the_rest(run, workers)
+    finally:
+        for trainer in everybody:
+            trainer.process.kill()
+            trainer.process.wait()
+        run.stop()
+    clean = clean_run(folder / "clean", steps)
+    for i in range(2):
+        check_stream(trainers[i], clean)
+        check_stream(trainers[2 + i], [rows_of(batch, i, 2) for batch in clean])
+    divided, marked = check_split(workers, rest, clean)
+    print(f"{sum(done.values())} kills in {seconds:.0f} s ({done['daemon']} of the daemon, {done['trainer']} of trainers, "
+          f"{done['both']} of both): {steps} steps for each of 4 trainers, {divided} divided among 3 workers, "
+          f"{marked} redelivered; seed {seed}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--keep", action="store_true", help="keep the folder of logs")
+    arguments = parser.parse_args()
+    seed = arguments.seed if arguments.seed is not None else struct.unpack("<I", os.urandom(4))[0]
+    print(f"seed {seed}", flush=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-crash-"))
+    try:
+        crash_loop(arguments.kills, seed, folder)
+    except BaseException:
+        print(f"failed with seed {seed}; logs in {folder}", flush=True)
+        raise
+    if not arguments.keep:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""A trainer of the crash loop: takes batches and writes down what it took, with a checkpoint behind each.
+
+    trainer.py SOCKET PIPELINE FOLDER NAME OPTIONS
+
+FOLDER/NAME.log has a line for each batch that was worked on: step, whether it was redelivered, and the CRC of its
+bytes. FOLDER/NAME.cursor is the checkpoint, replaced as a whole while the batch is still held. A trainer that is killed
+is started again with the same words, and goes on behind its checkpoint. It ends in front of the step that FOLDER/stop
+names; a worker of a split group, which has no position of its own and no checkpoint, as soon as there is that file.
+"""
+
+import json
+import os
+import sys
+import zlib
+
+import penstock
+
+
+def main():
+    socket, pipeline, folder, name, options = sys.argv[1:]
+    options = json.loads(options)
+    stop = os.path.join(folder, "stop")
+    is_split = options.get("mode") == "split"
+    checkpoint = os.path.join(folder, name + ".cursor")
+    cursor = None
+    if not is_split and os.path.exists(checkpoint):
+        with open(checkpoint, "rb") as file:
+            cursor = file.read()
+    log = open(os.path.join(folder, name + ".log"), "a", buffering=1)
+    # A kill may have left half a line.
+    log.write("\n")
+    loader = penstock.attach(pipeline, socket=socket, cursor=cursor, timeout=120, reconnect=120, **options)
+    for batch in loader:
+        crc = zlib.crc32(batch["n"].tobytes())
+        log.write(f"{loader.step} {int(loader.redelivered)} {crc}\n")
+        if not is_split:
+            with open(checkpoint + ".new", "wb") as file:
+                file.write(loader.cursor)
+            os.replace(checkpoint + ".new", checkpoint)
+        if os.path.exists(stop):
+            with open(stop) as file:
+                if is_split or loader.step + 1 >= int(file.read()):
+                    break
+
+
+main()

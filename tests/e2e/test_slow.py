@@ -1,0 +1,182 @@
+"""Consumers that are slow, frozen or behind, and what their group's policy makes of them."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from conftest import Penstock, eventually
+from test_return import Supervised
+
+penstock = pytest.importorskip("penstock")
+
+# Takes batches and holds the last ones; a line on its input lets it take one more.
+FROZEN = """
+import sys
+import penstock
+loader = penstock.attach("ranges", socket=sys.argv[1], **eval(sys.argv[2]))
+kept = [next(loader) for _ in range(2)]
+print("holds", flush=True)
+for line in sys.stdin:
+    try:
+        batch = next(loader)
+        print("step", loader.step, int(batch[0]), [[int(n) for n in one] for one in kept], loader.stats()["skipped"], flush=True)
+    except penstock.Error as error:
+        print(type(error).__name__, [[int(n) for n in one] for one in kept], flush=True)
+"""
+
+
+@pytest.fixture
+def server(tmp_path):
+    one = Supervised(tmp_path)
+    assert one.daemon.is_ready
+    path = tmp_path / "ranges.textproto"
+    path.write_text('name: "ranges" stage { range { stop: 1000000 } } stage { batch { batch_size: 5 } }')
+    assert Penstock(tmp_path, one.socket)("create", path).code == 0
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def freeze(server):
+    """A consumer that holds two batches and is stopped; `thaw` lets it ask for one more."""
+    frozen = []
+
+    def start(**options):
+        process = subprocess.Popen([sys.executable, "-c", FROZEN, server.socket, repr(options)], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        frozen.append(process)
+        assert process.stdout.readline() == "holds\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        return process
+
+    yield start
+    for process in frozen:
+        process.kill()
+        process.wait(60)
+        process.stdin.close()
+        process.stdout.close()
+
+
+def thaw(process):
+    os.kill(process.pid, signal.SIGCONT)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+KEPT = "[[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]"
+
+
+def attach(server, timeout=60, **options):
+    return penstock.attach("ranges", socket=server.socket, timeout=timeout, **options)
+
+
+def check(loader, first, count):
+    for step in range(first, first + count):
+        batch = next(loader)
+        assert (loader.step, int(batch[0]), int(batch[4])) == (step, 5 * step, 5 * step + 4)
+
+
+def test_fault_39_a_frozen_consumer_is_detached_and_its_views_stay(server, freeze):
+    process = freeze(slow="detach")
+    loader = attach(server)
+    start = loader.state_dict()["step"] + 1
+    check(loader, start, 300)  # many times the ring's depth: the quarantined slots are never used
+    assert thaw(process) == f"DetachedError {KEPT}\n"
+    check(loader, start + 300, 100)
+
+
+def test_fault_39_a_frozen_consumer_that_may_lag_goes_on_where_it_was(server, freeze):
+    process = freeze(slow="block", lag=0.3)
+    loader = attach(server)
+    start = loader.state_dict()["step"] + 1
+    check(loader, start, 300)
+    # By replay: its very next batch.
+    assert thaw(process) == f"step 2 10 {KEPT} 0\n"
+    check(loader, start + 300, 100)
+
+
+def test_fault_39_a_frozen_consumer_that_skips(server, freeze):
+    process = freeze(slow="skip")
+    loader = attach(server)
+    start = loader.state_dict()["step"] + 1
+    check(loader, start, 300)
+    words = thaw(process).split(maxsplit=3)
+    step = int(words[1])
+    assert words[0] == "step" and step > 100 and int(words[2]) == 5 * step
+    assert words[3].startswith(KEPT)
+    assert int(words[3].split()[-1]) == step - 2
+
+
+def test_a_lone_consumer_may_pause_for_ever(server, freeze):
+    process = freeze(slow="detach")
+    # Nobody waits: nothing happens to it.
+    assert thaw(process) == f"step 2 10 {KEPT} 0\n"
+
+
+def test_a_consumer_that_blocks_is_waited_for(server, freeze):
+    process = freeze(slow="block", lag=1000)
+    loader = attach(server, timeout=0.7)
+    with pytest.raises(penstock.DeadlineExceededError):
+        for _ in range(1000):
+            next(loader)
+    assert thaw(process).startswith("step 2 10")
+
+
+def test_who_is_behind_is_served_by_replay_until_it_meets_the_others(server):
+    first = attach(server)
+    check(first, 0, 3)
+    cursor = first.cursor  # the next step is 3
+    check(first, 3, 100)
+    late = attach(server, cursor=cursor)
+    assert late.state_dict() == {"cursor": cursor, "step": 2}
+    check(late, 3, 100)
+    steps = iter(range(103, 1_000_000))
+
+    def both_take_one():
+        step = next(steps)
+        check(first, step, 1)
+        check(late, step, 1)
+        return late.stats()["reconnects"] >= 1  # it reads the shared ring now
+
+    eventually(both_take_one)
+
+
+def test_a_loader_goes_back_alone(server):
+    loader = attach(server)
+    check(loader, 0, 5)
+    state = loader.state_dict()
+    kept = next(loader)
+    check(loader, 6, 50)
+    loader.load_state_dict(state)
+    check(loader, 5, 50)
+    assert [int(n) for n in kept] == [25, 26, 27, 28, 29]
+    with pytest.raises(penstock.InvalidArgumentError):
+        loader.load_state_dict({"cursor": b"nothing"})
+
+
+def test_a_cursor_far_ahead_is_gone_to(server):
+    loader = attach(server)
+    check(loader, 0, 500)
+    cursor = loader.cursor
+    loader.close()
+    # A pipeline whose ring stands elsewhere: one behind the other.
+    back = attach(server)
+    again = attach(server, cursor=cursor)
+    check(again, 500, 3)
+    assert int(next(back)[0]) >= 0
+
+
+def test_a_cursor_of_another_stream_is_refused(server, tmp_path):
+    other = tmp_path / "other.textproto"
+    other.write_text('name: "other" stage { range { stop: 77 } } stage { batch { batch_size: 5 } }')
+    assert Penstock(tmp_path, server.socket)("create", other).code == 0
+    loader = penstock.attach("other", socket=server.socket)
+    next(loader)
+    with pytest.raises(penstock.FailedPreconditionError):
+        attach(server, cursor=loader.cursor)
+    with pytest.raises(penstock.InvalidArgumentError):
+        attach(server, cursor=b"garbage")
