@@ -30,6 +30,23 @@ int Report(const SampleOptions& options, const absl::Status& status) {
   return 0;
 }
 
+void AddPhotoSample(CLI::App* parent, const char* name, const char* description,
+                    std::shared_ptr<SampleOptions> options,
+                    absl::Status (*make)(const SampleOptions&, const std::vector<std::string>&),
+                    int* exit_code) {
+  auto photos = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = parent->add_subcommand(name, description);
+  AddSampleOptions(command, options.get());
+  command
+      ->add_option("--photos", *photos,
+                   "JPEG photographs to cut the pieces from: paths or globs. The Debian package "
+                   "lomiri-wallpapers-16.04 has some in /usr/share/backgrounds")
+      ->required();
+  command->callback([options, photos, make, exit_code] {
+    *exit_code = Report(*options, make(*options, *photos));
+  });
+}
+
 }  // namespace
 
 void AddMakeSample(CLI::App& app, int* exit_code) {
@@ -48,18 +65,17 @@ void AddMakeSample(CLI::App& app, int* exit_code) {
   auto flowers = std::make_shared<SampleOptions>();
   flowers->records = 2000;
   flowers->shards = 4;
-  auto photos = std::make_shared<std::vector<std::string>>();
-  CLI::App* flowers_command = command->add_subcommand(
-      "flowers", "Pieces of photographs: for config/pipelines/flowers.textproto");
-  AddSampleOptions(flowers_command, flowers.get());
-  flowers_command
-      ->add_option("--photos", *photos,
-                   "JPEG photographs to cut the pieces from: paths or globs. The Debian package "
-                   "lomiri-wallpapers-16.04 has some in /usr/share/backgrounds")
-      ->required();
-  flowers_command->callback([flowers, photos, exit_code] {
-    *exit_code = Report(*flowers, MakeFlowers(*flowers, *photos));
-  });
+  AddPhotoSample(command, "flowers",
+                 "Pieces of photographs: for config/pipelines/flowers.textproto", flowers,
+                 MakeFlowers, exit_code);
+
+  auto segmentation = std::make_shared<SampleOptions>();
+  segmentation->records = 300;
+  segmentation->shards = 4;
+  AddPhotoSample(command, "segmentation",
+                 "Pieces of photographs and their label images, as PNG files and records: for "
+                 "config/pipelines/segmentation.textproto",
+                 segmentation, MakeSegmentation, exit_code);
 }
 
 }  // namespace penstock::ctl
