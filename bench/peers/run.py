@@ -21,7 +21,11 @@ from sample_data import shards, warm
 from window import process_cpu_seconds
 
 HERE = pathlib.Path(__file__).parent
-RATE_CASES = ["chess_float32", "chess_float64", "chess_float32_read", "flowers"]
+RATE_CASES = ["chess_float32", "chess_float64", "chess_float32_read", "flowers", "imagenet", "segmentation"]
+# Cases of images, whose shards and whose spec have names of their own.
+SHARDS_OF = {"imagenet": "flowers"}
+SPEC_OF = {"segmentation": "segmentation_records"}
+IMAGE_CASES = {"flowers", "imagenet", "segmentation"}
 OTHER_CASES = ["handover_12MiB", "first_batch", "memory"]
 MIB = 1 << 20
 
@@ -42,7 +46,8 @@ class Bench:
     def __init__(self, arguments):
         self.runs = 1 if arguments.quick else arguments.runs
         self.seconds = 1.0 if arguments.quick else arguments.seconds
-        self.records = {"chess": 200_000 if arguments.quick else 2_000_000, "flowers": 2_000 if arguments.quick else 4_000}
+        self.records = {"chess": 200_000 if arguments.quick else 2_000_000, "flowers": 2_000 if arguments.quick else 4_000,
+                        "segmentation": 200 if arguments.quick else 400}
         self.arguments = arguments
         self.failed = False
 
@@ -58,18 +63,18 @@ class Bench:
 
     def ours(self, case):
         name = case.removesuffix("_read")
-        name = "chess" if name == "chess_float64" else name
+        name = "chess" if name == "chess_float64" else SPEC_OF.get(name, name)
         with tempfile.TemporaryDirectory() as folder:
-            spec = spec_text(name, self.files(name.partition("_")[0]), folder)
+            spec = spec_text(name, self.files(self.kind(case)), folder)
             with daemon(folder) as (process, socket):
                 ctl(socket, "create", str(spec))
                 return run_json([sys.executable, HERE / "take_penstock.py", "--socket", socket, "--pipeline", name, "--daemon-pid",
                                  process.pid, "--seconds", self.seconds, *self.read_flag(case)], self.seconds)
 
     def tensorflow(self, case, form="table"):
-        kind = case.partition("_")[0]
-        options = [] if kind == "flowers" else ["--dtype", self.dtype(case), "--form", form]
-        return run_json([self.arguments.tf_python, HERE / "take_tensorflow.py", "--case", kind, "--files", self.files(kind), "--seconds",
+        options = [] if case in IMAGE_CASES else ["--dtype", self.dtype(case), "--form", form]
+        return run_json([self.arguments.tf_python, HERE / "take_tensorflow.py", "--case", case.partition("_")[0], "--files",
+                         self.files(self.kind(case)), "--seconds",
                          self.seconds, *options, *self.read_flag(case)], self.seconds)
 
     def torch(self, case):
@@ -77,9 +82,14 @@ class Bench:
                          "--seconds", self.seconds, *self.read_flag(case)], self.seconds)
 
     def loop(self, case):
-        kind = case.partition("_")[0]
-        options = [] if kind == "flowers" else ["--dtype", self.dtype(case)]
-        return run_json([BIN / f"bench_loop_{kind}", "--files", self.files(kind), "--seconds", self.seconds, *options], self.seconds)
+        program = BIN / f"bench_loop_{case.partition('_')[0]}"
+        options = [] if case in IMAGE_CASES else ["--dtype", self.dtype(case)]
+        return run_json([program, "--files", self.files(self.kind(case)), "--seconds", self.seconds, *options], self.seconds)
+
+    @staticmethod
+    def kind(case):
+        """Of the shards that a case reads."""
+        return SHARDS_OF.get(case, case.partition("_")[0])
 
     @staticmethod
     def dtype(case):
@@ -101,7 +111,7 @@ class Bench:
         sides = {"penstock": self.ours}
         if not case.endswith("_read"):
             sides["loop"] = self.loop
-        if case == "flowers":
+        if case in IMAGE_CASES:
             sides["tf.data from TFRecord"] = self.tensorflow
         else:
             form = self.faster_form(case)

@@ -14,7 +14,7 @@ def shards(kind, records, log, photos=None):
         log(f"making {records} {kind} records in {folder}")
         partial = folder.with_suffix(".partial")
         subprocess.run(["rm", "-rf", partial], check=True)
-        more = ["--photos", photos] if kind == "flowers" else []
+        more = ["--photos", photos, "--shards", "8"] if kind == "segmentation" else ["--photos", photos] if kind == "flowers" else []
         subprocess.run([BIN / "penstock", "make-sample", kind, "--records", str(records), "--out", partial, *more],
                        check=True, stdout=subprocess.DEVNULL)
         partial.rename(folder)
@@ -23,5 +23,5 @@ def shards(kind, records, log, photos=None):
 
 def warm(folder):
     """Reads every file once, so that it is in memory."""
-    for path in folder.iterdir():
+    for path in folder.glob("*.tfrecord"):
         path.read_bytes()

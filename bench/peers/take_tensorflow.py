@@ -68,9 +68,45 @@ def flowers(pattern):
     return records(pattern, 500).map(transform, num_parallel_calls=tf.data.AUTOTUNE).batch(40)
 
 
+def imagenet(pattern):
+    features = {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64)}
+    mean, std = tf.constant([123.675, 116.28, 103.53]), tf.constant([58.395, 57.12, 57.375])
+
+    def transform(serialized):
+        parsed = tf.io.parse_single_example(serialized, features)
+        contents = parsed["image/encoded"]
+        begin, size, _ = tf.image.sample_distorted_bounding_box(
+            tf.io.extract_jpeg_shape(contents), tf.zeros([0, 0, 4], tf.float32), min_object_covered=0.0, aspect_ratio_range=(3 / 4, 4 / 3),
+            area_range=(0.08, 1.0), max_attempts=10, use_image_if_no_bounding_boxes=True)
+        window = tf.stack([begin[0], begin[1], size[0], size[1]])
+        part = tf.image.resize(tf.io.decode_and_crop_jpeg(contents, window, channels=3), [224, 224])
+        return (tf.image.random_flip_left_right(part) - mean) / std, parsed["image/class/label"]
+
+    return records(pattern, 500).map(transform, num_parallel_calls=tf.data.AUTOTUNE).batch(64)
+
+
+def segmentation(pattern):
+    features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.string)}
+    colours = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0], [0, 0, 128], [128, 0, 128], [0, 128, 128], [128, 128, 128],
+                        [64, 0, 0], [192, 0, 0], [64, 128, 0], [192, 128, 0]], np.int32)
+    # A colour is one number, and classes are looked up: several times faster than comparing with each colour.
+    table = np.zeros(1 << 24, np.uint8)
+    table[colours @ [65536, 256, 1]] = np.arange(12)
+    table = tf.constant(table)
+
+    def transform(serialized):
+        parsed = tf.io.parse_single_example(serialized, features)
+        image = tf.image.resize_with_crop_or_pad(tf.io.decode_png(parsed["image"], channels=3), 512, 512)
+        label = tf.image.resize_with_crop_or_pad(tf.io.decode_png(parsed["label"], channels=3), 512, 512)
+        key = tf.reduce_sum(tf.cast(label, tf.int32) * tf.constant([65536, 256, 1]), -1)
+        return tf.image.convert_image_dtype(image, tf.float32), tf.one_hot(tf.gather(table, key), 12)
+
+    return records(pattern, 100).map(transform, num_parallel_calls=tf.data.AUTOTUNE).batch(3)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--case", choices=["chess", "flowers"], required=True)
+    parser.add_argument("--case", choices=["chess", *IMAGES], required=True)
     parser.add_argument("--files", required=True)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--form", choices=["shifts", "table"], default="table")
@@ -82,9 +118,12 @@ def main():
         board_of = board_by_shifts if arguments.form == "shifts" else board_by_table
         dataset = chess(arguments.files, tf.as_dtype(arguments.dtype), board_of)
     else:
-        dataset = flowers(arguments.files)
+        dataset = IMAGES[arguments.case](arguments.files)
     dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)
     window.measure(dataset.as_numpy_iterator(), window.sum_bytes if arguments.read else window.touch_ends, arguments.seconds)
+
+
+IMAGES = {"flowers": flowers, "imagenet": imagenet, "segmentation": segmentation}
 
 
 if __name__ == "__main__":

@@ -23,6 +23,20 @@ int Report(const SampleOptions& options, const absl::Status& status) {
   return 0;
 }
 
+void AddPhotoSample(Command parent, const std::string& name, const std::string& help,
+                    std::shared_ptr<SampleOptions> options,
+                    absl::Status (*make)(const SampleOptions&, const std::vector<std::string>&)) {
+  auto photos = std::make_shared<std::vector<std::string>>();
+  Command command = parent.AddCommand(name, help);
+  AddSampleOptions(command, options.get());
+  command
+      .Add("--photos", photos.get(),
+           "JPEG photographs to cut the pieces from: paths or globs. The Debian package "
+           "lomiri-wallpapers-16.04 has some in /usr/share/backgrounds")
+      .Required();
+  command.Runs([options, photos, make] { return Report(*options, make(*options, *photos)); });
+}
+
 }  // namespace
 
 void AddMakeSample(Command root) {
@@ -39,17 +53,17 @@ void AddMakeSample(Command root) {
   auto flowers = std::make_shared<SampleOptions>();
   flowers->records = 2000;
   flowers->shards = 4;
-  auto photos = std::make_shared<std::vector<std::string>>();
-  Command flowers_command = command.AddCommand(
-      "flowers", "Pieces of photographs: for config/pipelines/flowers.textproto");
-  AddSampleOptions(flowers_command, flowers.get());
-  flowers_command
-      .Add("--photos", photos.get(),
-           "JPEG photographs to cut the pieces from: paths or globs. The Debian package "
-           "lomiri-wallpapers-16.04 has some in /usr/share/backgrounds")
-      .Required();
-  flowers_command.Runs(
-      [flowers, photos] { return Report(*flowers, MakeFlowers(*flowers, *photos)); });
+  AddPhotoSample(command, "flowers",
+                 "Pieces of photographs: for config/pipelines/flowers.textproto", flowers,
+                 MakeFlowers);
+
+  auto segmentation = std::make_shared<SampleOptions>();
+  segmentation->records = 300;
+  segmentation->shards = 4;
+  AddPhotoSample(command, "segmentation",
+                 "Pieces of photographs and their label images, as PNG files and records: for "
+                 "config/pipelines/segmentation.textproto",
+                 segmentation, MakeSegmentation);
 }
 
 }  // namespace penstock::ctl

@@ -10,7 +10,7 @@
 
 namespace penstock::ctl {
 
-// Adds `make-sample chess` and `make-sample flowers`. Parsing a command line that asks for one of
+// Adds `make-sample chess`, `flowers` and `segmentation`. Parsing a command line that asks for one of
 // them runs it: its exit code is 0, or 1 after a message on stderr.
 void AddMakeSample(Command root);
 
@@ -31,5 +31,10 @@ absl::Status MakeChess(const SampleOptions& options);
 // the ordinal of the photograph) in DIRECTORY/flowers-00000-of-00004.tfrecord and so on. The same
 // options, photographs and JPEG library give the same bytes.
 absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& photos);
+
+// Pieces of the photographs that match the patterns, 400x300 to 600x450 pixels, and label images of the same size in 12 colours, both as
+// PNG: DIRECTORY/images/000000.png and DIRECTORY/labels/000000.png and so on, and the same bytes as the features `image` and `label` in
+// DIRECTORY/segmentation-00000-of-00004.tfrecord and so on. The same options, photographs and libraries give the same bytes.
+absl::Status MakeSegmentation(const SampleOptions& options, const std::vector<std::string>& photos);
 
 }  // namespace penstock::ctl

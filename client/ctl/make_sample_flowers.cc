@@ -5,9 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/ctl/make_sample.h"
-#include "client/ctl/match_files.h"
 #include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
 #include "server/base/random.h"
@@ -24,23 +22,6 @@ constexpr int kQuality = 90;
 constexpr int kMinReduction = 150;
 constexpr int kMaxReduction = 500;
 constexpr int kMaxSide = 2600;  // of a photograph in memory: about 15 MB
-
-absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns) {
-  auto paths = MatchFiles(patterns);
-  if (!paths.ok()) return paths.status();
-  std::vector<Photo> photos;
-  for (const std::string& path : *paths) {
-    auto photo = ReadJpeg(path, kMaxSide);
-    if (!photo.ok()) return photo.status();
-    if (photo->width < kMaxWidth || photo->height < kMaxWidth * 3 / 4) {
-      return absl::InvalidArgumentError(absl::StrCat("photograph smaller than ", kMaxWidth, "x",
-                                                     kMaxWidth * 3 / 4, ": ", photo->width, "x",
-                                                     photo->height, " pixels (", path, ")"));
-    }
-    photos.push_back(*std::move(photo));
-  }
-  return photos;
-}
 
 // A record depends on the seed and its ordinal alone, not on the thread that makes it.
 std::string_view MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal,
@@ -72,7 +53,7 @@ std::string_view MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uin
 }  // namespace
 
 absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& patterns) {
-  auto photos = ReadPhotos(patterns);
+  auto photos = ReadPhotos(patterns, kMaxWidth, kMaxSide);
   if (!photos.ok()) return photos.status();
   auto shards = ShardSet::Create(options.directory, "flowers", options.shards);
   if (!shards.ok()) return shards.status();

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/ctl/match_files.h"
 
 namespace penstock::ctl {
 namespace {
@@ -83,6 +84,24 @@ absl::StatusOr<Photo> ReadJpeg(const std::string& path, int max_side) {
     return absl::DataLossError(absl::StrCat("cannot decode: ", errors->message, " (", path, ")"));
   }
   return photo;
+}
+
+absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width,
+                                              int max_side) {
+  auto paths = MatchFiles(patterns);
+  if (!paths.ok()) return paths.status();
+  std::vector<Photo> photos;
+  for (const std::string& path : *paths) {
+    auto photo = ReadJpeg(path, max_side);
+    if (!photo.ok()) return photo.status();
+    if (photo->width < width || photo->height < width * 3 / 4) {
+      return absl::InvalidArgumentError(absl::StrCat("photograph smaller than ", width, "x",
+                                                     width * 3 / 4, ": ", photo->width, "x",
+                                                     photo->height, " pixels (", path, ")"));
+    }
+    photos.push_back(*std::move(photo));
+  }
+  return photos;
 }
 
 Photo CutAndScale(const Photo& photo, int x, int y, int cut_width, int cut_height, int width,

@@ -1,4 +1,4 @@
-// Photographs in memory: as much of the JPEG format and of scaling as `make-sample flowers` needs.
+// Photographs in memory: as much of the JPEG format and of scaling as `make-sample` needs.
 //
 // Threads:  safe from any thread.
 #pragma once
@@ -20,6 +20,10 @@ struct Photo {
 // Reads a JPEG file; a large one at 1/2, 1/4 or 1/8 of its size, so that neither side exceeds
 // `max_side` where that suffices.
 absl::StatusOr<Photo> ReadJpeg(const std::string& path, int max_side);
+
+// The photographs that match the patterns (paths or globs); InvalidArgument for one of less than width x width * 3 / 4 pixels.
+absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width,
+                                              int max_side);
 
 // The rectangle at (x, y), scaled to width x height: each new pixel is the mean of the old ones
 // that it covers. REQUIRES: the rectangle lies inside the photo and is not smaller than the result.

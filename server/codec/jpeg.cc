@@ -205,16 +205,16 @@ struct JpegDecoder::State {
                          : window.left + window.width + block;
     JDIMENSION left = first, width = last - first;
     jpeg_crop_scanline(&info, &left, &width);
-    const int rows_above = info.max_v_samp_factor * DCTSIZE;
-    if (window.top > rows_above) jpeg_skip_scanlines(&info, window.top - rows_above);
+    // Between rows libjpeg keeps what smooth chroma needs.
+    if (window.top > 0) jpeg_skip_scanlines(&info, window.top);
     const size_t row_bytes = size_t{1} * window.width * shape.channels;
     const size_t skipped_bytes = size_t{1} * (window.left - left) * shape.channels;
     JSAMPROW row = SpareRow(0);
     const auto end = static_cast<JDIMENSION>(window.top + window.height);
     while (info.output_scanline < end) {
-      const auto y = static_cast<int>(info.output_scanline) - window.top;
       if (jpeg_read_scanlines(&info, &row, 1) == 0) return Cut();
-      if (y >= 0) std::memcpy(pixels + y * row_bytes, row + skipped_bytes, row_bytes);
+      std::memcpy(pixels, row + skipped_bytes, row_bytes);
+      pixels += row_bytes;
     }
     return true;
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/plain_png.h"
 
 namespace penstock {
 
@@ -16,13 +17,16 @@ namespace penstock {
 struct PngDecoder::State {
   png_structp png = nullptr;
   png_infop info = nullptr;
-  const uint8_t* data = nullptr;
+  const uint8_t* file = nullptr;
+  size_t size = 0;
+  const uint8_t* data = nullptr;  // of the file, what libpng has not read
   size_t left = 0;
   std::jmp_buf escape;
   char message[160] = "";
   PngShape shape;
   int num_passes = 1;
   bool widens = false;  // samples of 8 bits are made 16 afterwards
+  bool plain = false;   // rows are the file's own bytes, once they are inflated
 
   static State& Of(png_structp png) { return *static_cast<State*>(png_get_error_ptr(png)); }
 
@@ -97,6 +101,8 @@ struct PngDecoder::State {
     shape.channels = channels;
     shape.sample_bytes = options.wide ? 2 : 1;
     widens = options.wide && depth <= 8;
+    plain = depth == 8 && !options.wide && num_passes == 1 && !has_palette && !has_transparency &&
+            channels == int{is_grey ? 1 : 3} + int{has_alpha};
     const size_t row_bytes = size_t{1} * width * channels * (options.wide && !widens ? 2 : 1);
     if (png_get_rowbytes(png, info) != row_bytes) return Refuse("rows of another size");
     return true;
@@ -139,13 +145,21 @@ PngDecoder::~PngDecoder() = default;
 
 absl::StatusOr<PngShape> PngDecoder::Start(const uint8_t* data, size_t size,
                                            const PngOptions& options) {
-  state_->data = data;
-  state_->left = size;
+  state_->file = state_->data = data;
+  state_->size = state_->left = size;
   if (!state_->RunHeader(options)) return state_->Error();
   return state_->shape;
 }
 
 absl::Status PngDecoder::Decode(uint8_t* pixels) {
+  const PngShape& shape = state_->shape;
+  if (state_->plain) {
+    const size_t row_bytes = size_t{1} * shape.width * shape.channels;
+    if (DecodePlainPng(state_->file, state_->size, shape.height, row_bytes, shape.channels,
+                       pixels)) {
+      return absl::OkStatus();
+    }
+  }
   return state_->RunDecode(pixels) ? absl::OkStatus() : state_->Error();
 }
 

@@ -1,4 +1,4 @@
-// Decodes PNG images through libpng, with the arguments, the pixels and the verdicts of
+// Decodes PNG images through libpng, and plain ones by server/codec/plain_png.h, with the arguments, the pixels and the verdicts of
 // tf.io.decode_png.
 //
 // Threads:  one thread at a time.

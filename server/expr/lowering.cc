@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/expr/part_kernel.h"
+
 namespace penstock::expr {
 namespace {
 
@@ -179,10 +181,25 @@ absl::StatusOr<Place> Lowering::MaterializeRegion(const Node* node) {
   return to;
 }
 
+const Node* Lowering::PartOf(const Node& node) {
+  if (!node.row.kernel->takes_parts() || node.arguments.empty()) return nullptr;
+  const Node* const image = node.arguments[0];
+  const bool alone = image->kind == Node::Kind::kRow && readers_[image].size() == 1 &&
+                     !output_columns_.contains(image);
+  return alone && image->row.kernel->NewPartReader() != nullptr ? image : nullptr;
+}
+
 absl::StatusOr<Place> Lowering::MaterializeRow(const Node* node, std::unique_ptr<Region> epilogue,
                                                const Node* result) {
+  std::shared_ptr<const RowKernel> kernel = node->row.kernel;
+  std::vector<const Node*> inputs = node->arguments;
+  if (const Node* const image = PartOf(*node)) {
+    kernel = MakePartKernel(image->row.kernel, image->arguments.size(), kernel);
+    inputs = image->arguments;
+    inputs.insert(inputs.end(), node->arguments.begin() + 1, node->arguments.end());
+  }
   std::vector<Place> arguments;
-  for (const Node* argument : node->arguments) {
+  for (const Node* argument : inputs) {
     auto place = Materialize(argument);
     if (!place.ok()) return place;
     arguments.push_back(*place);
@@ -190,8 +207,8 @@ absl::StatusOr<Place> Lowering::MaterializeRow(const Node* node, std::unique_ptr
   const Place to = Destination(result);
   const bool to_output = output_columns_.contains(result);
   result_.row_by_row = true;
-  result_.steps.push_back(MakeRowStep(*node, std::move(arguments), std::move(epilogue),
-                                      result->type, to_output, to.column));
+  result_.steps.push_back(MakeRowStep(std::move(kernel), node->type, std::move(arguments),
+                                      std::move(epilogue), result->type, to_output, to.column));
   return to;
 }
 

@@ -49,6 +49,8 @@ class Lowering {
   absl::StatusOr<Place> MaterializeRegion(const Node* node);
   absl::StatusOr<Place> MaterializeRow(const Node* node, std::unique_ptr<Region> epilogue,
                                        const Node* result);
+  // The image of which a node takes a part, if it is decoded for that node alone.
+  const Node* PartOf(const Node& node);
   Place AddConstant(const Node* node);
   // The output that the node is, or a new temporary.
   Place Destination(const Node* node);

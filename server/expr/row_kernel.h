@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/base/arena.h"
 #include "server/base/signature.h"
@@ -39,10 +41,34 @@ class RowOutput {
   virtual void Commit() = 0;
 };
 
+// One image that a kernel can give in parts, for less than the whole.
+//
+// Threads: one thread.
+class PartReader {
+ public:
+  virtual ~PartReader() = default;
+  // The whole image's shape, of the kernel's own arguments, which must stay until Read().
+  virtual absl::StatusOr<Shape> Start(absl::Span<const RowValue> arguments) = 0;
+  // Writes rows [top, top + height) of columns [left, left + width), which lie inside, without gaps: the bytes of Run(). Called once.
+  virtual absl::Status Read(int64_t top, int64_t left, int64_t height, int64_t width,
+                            uint8_t* pixels) = 0;
+};
+
 // Constant after construction; Run() is safe from any thread.
 class RowKernel {
  public:
   virtual ~RowKernel() = default;
+
+  // Null where only the whole result can be had.
+  virtual std::unique_ptr<PartReader> NewPartReader() const { return nullptr; }
+  // Whether the first argument may be what a PartReader reads: the program then calls RunOnPart() instead of Run(), where nobody
+  // else wants the whole image. `shape` is the image's, `others` the arguments behind the first.
+  virtual bool takes_parts() const { return false; }
+  virtual absl::Status RunOnPart(PartReader&, const Shape&, absl::Span<const RowValue>, Arena&,
+                                 RowOutput&) const {
+    return absl::UnimplementedError("");
+  }
+
   // `scratch` lives until the row is done. An error is the row's own ("not a JPEG"); the engine
   // adds file, record and stage.
   virtual absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/expr/part_kernel.h"
 #include "server/expr/step.h"
 
 namespace penstock::expr {
@@ -139,10 +140,11 @@ class RaggedOutput : public RowOutput {
 
 class RowStep : public Step {
  public:
-  RowStep(const Node& node, std::vector<Place> arguments, std::unique_ptr<Region> epilogue,
-          const TensorType& type, bool to_output, int to)
-      : kernel_(node.row.kernel),
-        kernel_type_(node.type),
+  RowStep(std::shared_ptr<const RowKernel> kernel, const TensorType& kernel_type,
+          std::vector<Place> arguments, std::unique_ptr<Region> epilogue, const TensorType& type,
+          bool to_output, int to)
+      : kernel_(std::move(kernel)),
+        kernel_type_(kernel_type),
         arguments_(std::move(arguments)),
         epilogue_(std::move(epilogue)),
         type_(type),
@@ -200,11 +202,11 @@ class RowStep : public Step {
   }
 
   std::string DebugString() const override {
-    return absl::StrCat("rows ", TypeToString(kernel_type_),
-                        epilogue_ == nullptr
-                            ? ""
-                            : absl::StrCat(", each tile then to ", TypeToString(type_), ": ",
-                                           epilogue_->DebugString()));
+    return absl::StrCat(
+        "rows ", TypeToString(kernel_type_), IsPartKernel(*kernel_) ? " of a part of an image" : "",
+        epilogue_ == nullptr ? ""
+                             : absl::StrCat(", each tile then to ", TypeToString(type_), ": ",
+                                            epilogue_->DebugString()));
   }
 
  private:
@@ -231,11 +233,12 @@ class RowStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> MakeRowStep(const Node& node, std::vector<Place> arguments,
+std::unique_ptr<Step> MakeRowStep(std::shared_ptr<const RowKernel> kernel,
+                                  const TensorType& kernel_type, std::vector<Place> arguments,
                                   std::unique_ptr<Region> epilogue, const TensorType& type,
                                   bool to_output, int to) {
-  return std::make_unique<RowStep>(node, std::move(arguments), std::move(epilogue), type, to_output,
-                                   to);
+  return std::make_unique<RowStep>(std::move(kernel), kernel_type, std::move(arguments),
+                                   std::move(epilogue), type, to_output, to);
 }
 
 }  // namespace penstock::expr

@@ -57,7 +57,8 @@ std::unique_ptr<Step> MakeBitStep(Place from, std::unique_ptr<BitPattern> patter
 std::unique_ptr<Step> MakeRegionStep(std::unique_ptr<Region> region, std::vector<Place> inputs,
                                      const TensorType& type, int to);
 // `epilogue`, if any, works on each finished tile of the kernel's result; `type` is then what it makes of it.
-std::unique_ptr<Step> MakeRowStep(const Node& node, std::vector<Place> arguments,
+std::unique_ptr<Step> MakeRowStep(std::shared_ptr<const RowKernel> kernel,
+                                  const TensorType& kernel_type, std::vector<Place> arguments,
                                   std::unique_ptr<Region> epilogue, const TensorType& type,
                                   bool to_output, int to);
 

@@ -330,8 +330,8 @@ Argument Typer::ToArgument(const std::optional<Value>& value) {
 DrawSource Typer::MakeDrawSource(const Syntax& syntax, const RowFunction& function,
                                  const Argument& seed, std::string* key) {
   DrawSource source;
-  source.call = absl::StrCat(stage_, ", ", assigned_, ", column ", syntax.column, ": ",
-                             Text(function.name));
+  source.call =
+      absl::StrCat(stage_, ", ", assigned_, ", column ", syntax.column, ": ", Text(function.name));
   const auto* const given = seed.literal == nullptr ? nullptr : std::get_if<int64_t>(seed.literal);
   if (given != nullptr) {
     source.key =

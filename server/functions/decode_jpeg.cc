@@ -11,9 +11,36 @@
 namespace penstock::expr {
 namespace {
 
+class JpegPart final : public PartReader {
+ public:
+  explicit JpegPart(const JpegOptions& options) : options_(options) {}
+
+  absl::StatusOr<Shape> Start(absl::Span<const RowValue> arguments) override {
+    const absl::StatusOr<JpegShape> shape =
+        decoder_.Start(arguments[0].data, arguments[0].bytes, options_);
+    if (!shape.ok()) return shape.status();
+    return Shape{shape->height, shape->width, shape->channels};
+  }
+
+  absl::Status Read(int64_t top, int64_t left, int64_t height, int64_t width,
+                    uint8_t* pixels) override {
+    return decoder_.DecodeWindow({static_cast<int>(top), static_cast<int>(left),
+                                  static_cast<int>(height), static_cast<int>(width)},
+                                 pixels);
+  }
+
+ private:
+  const JpegOptions options_;
+  JpegDecoder decoder_;
+};
+
 class DecodeJpeg final : public RowKernel {
  public:
   explicit DecodeJpeg(const JpegOptions& options) : options_(options) {}
+
+  std::unique_ptr<PartReader> NewPartReader() const override {
+    return std::make_unique<JpegPart>(options_);
+  }
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {

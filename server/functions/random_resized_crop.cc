@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,34 +30,58 @@ class RandomResizedCrop final : public RowKernel {
                    RowOutput& out) const override {
     const RowValue& image = arguments[0];
     const Shape& shape = image.shape;
-    if (const absl::Status status = CheckResize(shape, size_.height, size_.width); !status.ok()) {
-      return status;
-    }
-    Draws draws(source_, arguments[1]);
-    const Window window = DrawPart(limits_, draws, shape[0], shape[1]);
-    NoteWindow(window, draws);
-    if (sets_shape_) out.SetShape({size_.height, size_.width, shape[2]});
-    // The part as an image of its own: a resize looks no further than its edges.
-    const auto row_bytes = static_cast<size_t>(window.width * shape[2]) * DTypeSize(dtype_);
+    const auto window = Place(shape, arguments[1], out);
+    if (!window.ok()) return window.status();
+    const auto row_bytes = static_cast<size_t>(window->width * shape[2]) * DTypeSize(dtype_);
     const auto image_row_bytes = static_cast<size_t>(shape[1] * shape[2]) * DTypeSize(dtype_);
-    RowValue part{nullptr,
-                  row_bytes * static_cast<size_t>(window.height),
-                  {window.height, window.width, shape[2]}};
-    const uint8_t* from = image.data + static_cast<size_t>(window.top) * image_row_bytes +
-                          static_cast<size_t>(window.left * shape[2]) * DTypeSize(dtype_);
+    const uint8_t* from = image.data + static_cast<size_t>(window->top) * image_row_bytes +
+                          static_cast<size_t>(window->left * shape[2]) * DTypeSize(dtype_);
     if (row_bytes == image_row_bytes) {
-      part.data = from;
-    } else {
-      uint8_t* const copy = scratch.Allocate(part.bytes);
-      for (int64_t y = 0; y < window.height; ++y, from += image_row_bytes)
-        std::copy_n(from, row_bytes, copy + static_cast<size_t>(y) * row_bytes);
-      part.data = copy;
+      Resize(*window, shape[2], from, scratch, out);
+      return absl::OkStatus();
     }
-    RunResize(method_, dtype_, part, size_.height, size_.width, scratch, out);
+    uint8_t* const part = scratch.Allocate(row_bytes * static_cast<size_t>(window->height));
+    for (int64_t y = 0; y < window->height; ++y, from += image_row_bytes)
+      std::copy_n(from, row_bytes, part + static_cast<size_t>(y) * row_bytes);
+    Resize(*window, shape[2], part, scratch, out);
     return absl::OkStatus();
   }
 
+  bool takes_parts() const override { return true; }
+  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue> others,
+                         Arena& scratch, RowOutput& out) const override {
+    const auto window = Place(image, others[0], out);
+    if (!window.ok()) return window.status();
+    uint8_t* const part = scratch.Allocate(
+        static_cast<size_t>(window->height * window->width * image[2]) * DTypeSize(dtype_));
+    const absl::Status status =
+        reader.Read(window->top, window->left, window->height, window->width, part);
+    if (status.ok()) Resize(*window, image[2], part, scratch, out);
+    return status;
+  }
+
  private:
+  absl::StatusOr<Window> Place(const Shape& image, const RowValue& identity, RowOutput& out) const {
+    if (const absl::Status status = CheckResize(image, size_.height, size_.width); !status.ok()) {
+      return status;
+    }
+    Draws draws(source_, identity);
+    const Window window = DrawPart(limits_, draws, image[0], image[1]);
+    NoteWindow(window, draws);
+    if (sets_shape_) out.SetShape({size_.height, size_.width, image[2]});
+    return window;
+  }
+
+  // The part is an image of its own: a resize looks no further than its edges.
+  void Resize(const Window& window, int64_t channels, const uint8_t* pixels, Arena& scratch,
+              RowOutput& out) const {
+    RowValue part;
+    part.data = pixels;
+    part.shape = {window.height, window.width, channels};
+    part.bytes = static_cast<size_t>(*NumElements(part.shape)) * DTypeSize(dtype_);
+    RunResize(method_, dtype_, part, size_.height, size_.width, scratch, out);
+  }
+
   const ResizeMethod method_;
   const DType dtype_;
   const Size size_;

@@ -20,17 +20,30 @@ class CopyDrawnWindow final : public RowKernel {
         draw_(std::move(draw)) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    const RowValue& image = arguments[0];
-    Draws draws(source_, arguments[1]);
-    const auto window = draw_(draws, image.shape);
+    const auto window = Place(arguments[0].shape, arguments[1], out);
     if (!window.ok()) return window.status();
-    NoteWindow(*window, draws);
-    if (sets_shape_) out.SetShape({window->height, window->width, image.shape[2]});
-    RunWindow(*window, dtype_, image, out);
+    RunWindow(*window, dtype_, arguments[0], out);
     return absl::OkStatus();
   }
 
+  bool takes_parts() const override { return true; }
+  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue> others,
+                         Arena& scratch, RowOutput& out) const override {
+    const auto window = Place(image, others[0], out);
+    if (!window.ok()) return window.status();
+    return RunWindowOnPart(*window, dtype_, reader, image, scratch, out);
+  }
+
  private:
+  absl::StatusOr<Window> Place(const Shape& image, const RowValue& identity, RowOutput& out) const {
+    Draws draws(source_, identity);
+    auto window = draw_(draws, image);
+    if (!window.ok()) return window;
+    NoteWindow(*window, draws);
+    if (sets_shape_) out.SetShape({window->height, window->width, image[2]});
+    return window;
+  }
+
   const DType dtype_;
   const bool sets_shape_;
   const DrawSource source_;

@@ -19,19 +19,32 @@ class CopyWindow final : public RowKernel {
       : dtype_(dtype), sets_shape_(sets_shape), place_(std::move(place)) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    const RowValue& image = arguments[0];
-    const auto window = place_(image.shape[0], image.shape[1]);
+    const auto window = Place(arguments[0].shape, out);
     if (!window.ok()) return window.status();
-    if (const absl::Status status = CheckElements(window->height, window->width, image.shape[2]);
-        !status.ok()) {
-      return status;
-    }
-    if (sets_shape_) out.SetShape({window->height, window->width, image.shape[2]});
-    RunWindow(*window, dtype_, image, out);
+    RunWindow(*window, dtype_, arguments[0], out);
     return absl::OkStatus();
   }
 
+  bool takes_parts() const override { return true; }
+  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue>,
+                         Arena& scratch, RowOutput& out) const override {
+    const auto window = Place(image, out);
+    if (!window.ok()) return window.status();
+    return RunWindowOnPart(*window, dtype_, reader, image, scratch, out);
+  }
+
  private:
+  absl::StatusOr<Window> Place(const Shape& image, RowOutput& out) const {
+    auto window = place_(image[0], image[1]);
+    if (!window.ok()) return window;
+    if (const absl::Status status = CheckElements(window->height, window->width, image[2]);
+        !status.ok()) {
+      return status;
+    }
+    if (sets_shape_) out.SetShape({window->height, window->width, image[2]});
+    return window;
+  }
+
   const DType dtype_;
   const bool sets_shape_;
   const PlaceWindow place_;
@@ -66,6 +79,29 @@ void RunWindow(const Window& window, DType dtype, const RowValue& image, RowOutp
     }
     out.Commit();
   }
+}
+
+absl::Status RunWindowOnPart(const Window& window, DType dtype, PartReader& reader,
+                             const Shape& image, Arena& scratch, RowOutput& out) {
+  const int64_t top = std::clamp<int64_t>(window.top, 0, image[0]);
+  const int64_t left = std::clamp<int64_t>(window.left, 0, image[1]);
+  const int64_t bottom = std::clamp<int64_t>(window.top + window.height, top, image[0]);
+  const int64_t right = std::clamp<int64_t>(window.left + window.width, left, image[1]);
+  RowValue part;
+  part.shape = {bottom - top, right - left, image[2]};
+  part.bytes = static_cast<size_t>(*NumElements(part.shape)) * DTypeSize(dtype);
+  // The window's own memory, where all of it is covered.
+  const bool covered = bottom - top == window.height && right - left == window.width;
+  uint8_t* const pixels = covered ? out.Reserve(part.bytes) : scratch.Allocate(part.bytes);
+  const absl::Status status = reader.Read(top, left, bottom - top, right - left, pixels);
+  if (!status.ok()) return status;
+  if (covered) {
+    out.Commit();
+    return status;
+  }
+  part.data = pixels;
+  RunWindow({window.top - top, window.left - left, window.height, window.width}, dtype, part, out);
+  return status;
 }
 
 absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t height, int64_t width,

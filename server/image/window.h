@@ -22,6 +22,10 @@ struct Window {
 // Where the window lies for an image of this size. An error is one of the image: "smaller than".
 using PlaceWindow = std::function<absl::StatusOr<Window>(int64_t height, int64_t width)>;
 
+// The same of an image that is read in part: only what of the window the image covers.
+absl::Status RunWindowOnPart(const Window& window, DType dtype, PartReader& reader,
+                             const Shape& image, Arena& scratch, RowOutput& out);
+
 // Writes the window of one image, whose result's shape has been set.
 void RunWindow(const Window& window, DType dtype, const RowValue& image, RowOutput& out);
 

@@ -47,7 +47,7 @@ TEST_CASE("Every spec of the project is one") {
       const v1::PipelineSpec spec = Parse(entry.path());
       CHECK(spec.name() == entry.path().stem().string());
       CHECK(spec.stage_size() >= 2);
-      CHECK((spec.stage(0).has_tfrecord() || spec.stage(0).has_files()));
+      CHECK((spec.stage(0).has_tfrecord() || spec.stage(0).has_files() || spec.stage(0).has_zip()));
       ++specs;
       names.insert(spec.name());
     }

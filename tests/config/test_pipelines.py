@@ -15,12 +15,23 @@ ELEMENTS = {
     "config/pipelines/chess_float32.textproto": {name: ("float32", shape) for name, shape in CHESS.items()},
     "config/pipelines/flowers.textproto": {"image": ("float32", "(?, 192, 192, 3)"), "label": ("int64", "(?,)")},
     "config/pipelines/folders.textproto": {"image": ("float32", "(?, 160, 160, 3)"), "label": ("int64", "(?,)")},
+    "config/pipelines/imagenet.textproto": {"image": ("float32", "(?, 224, 224, 3)"), "label": ("int64", "(?,)")},
+    "config/pipelines/segmentation.textproto": {"image": ("float32", "(?, 512, 512, 3)"), "label": ("float32", "(?, 512, 512, 12)")},
+    "config/pipelines/segmentation_records.textproto": {"image": ("float32", "(?, 512, 512, 3)"),
+                                                        "label": ("float32", "(?, 512, 512, 12)")},
+    "config/pipelines/segmentation_uint8.textproto": {"image": ("uint8", "(?, 512, 512, 3)"), "label": ("uint8", "(?, 512, 512)")},
     "examples/raw.textproto": {"d": ("uint8", "(?, 194)"), "s": ("int64", "(?,)")},
 }
 
 
 def validate(spec, files, folder):
-    return subprocess.run([PENSTOCK, "validate", ROOT / spec, "--files", files], cwd=folder, capture_output=True, text=True)
+    stages = ["files=", "files_2="] if reads_pairs(spec) else [""]
+    options = [word for stage in stages for word in ("--files", stage + files)]
+    return subprocess.run([PENSTOCK, "validate", ROOT / spec, *options], cwd=folder, capture_output=True, text=True)
+
+
+def reads_pairs(spec):
+    return "input {" in (ROOT / spec).read_text()
 
 
 def test_no_spec_is_forgotten():
@@ -43,6 +54,6 @@ def test_a_spec_promises_its_element(spec, tmp_path):
 def test_files_that_are_not_there_are_named(spec, pattern, tmp_path):
     done = validate(spec, pattern, tmp_path)
     assert done.returncode == 1
-    source = "files" if "folders" in spec else "tfrecord"
+    source = "files" if "folders" in spec or reads_pairs(spec) else "tfrecord"
     assert f"NOT_FOUND: stage {source}" in done.stderr
     assert pattern in done.stderr

@@ -82,6 +82,10 @@ for _name in "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64"
     FUNCTIONS[_name] = saturating(np.dtype(_name).type)
 FUNCTIONS["bool"] = saturating(np.bool_)
 FUNCTIONS["unpack_bits"] = lambda x: np.unpackbits(x, axis=-1)
+FUNCTIONS["pack_bits"] = lambda x: np.packbits(x, axis=-1)
+FUNCTIONS["sort"] = np.sort
+FUNCTIONS["concat"] = lambda *tensors, axis=-1: np.concatenate(tensors, axis)
+FUNCTIONS["stack"] = lambda *tensors, axis=-1: np.stack(tensors, axis)
 
 EXACT, LOOSE = 0, 4
 cases = []
@@ -173,6 +177,14 @@ case("float32(reshape(int8(unpack_bits(bytes)), [24, 8]) * SIGN)"), case("unpack
 case("transpose(float32(reshape(unpack_bits(bytes), [8, 8, 3])), [2, 0, 1])"), case("unpack_bits(bytes)[::-1]")
 case("int16(unpack_bits(bytes)) * -5 + 3"), case("unpack_bits(bytes)[:8] * unpack_bits(bytes)[8:16]"), case("unpack_bits(bytes)[:8] * unpack_bits(bytes)[:8]")
 case("where(unpack_bits(bytes) == 1, 2.5, -0.0)"), case("uint64(unpack_bits(bytes)[::3]) * 7"), case("unpack_bits(bytes)[[0, 100, 191, 5]] + scalar")
+for a in "i8 u8 i16 u16 i32 u32 i64 u64".split():
+    case(f"sort({a})"), case(f"concat({a}, {a}[2:5], {a})"), case(f"stack({a}, {a}[::-1], axis=-2)")
+# Without -0.0, whose place among zeros NumPy does not define.
+case("sort(abs(f))"), case("sort(abs(d))"), case("sort(-abs(long))[100:]"), case("sort(image)"), case("sort(image, axis=-3)"), case("sort(image, axis=-2)")
+case("concat(image, image[..., :1], image)"), case("concat(image, image[:2], axis=-3)"), case("concat(plane, column, axis=-1) * 2")
+case("concat(row, row)"), case("concat(b, b, b, b)"), case("stack(scalar, scalar)"), case("stack(image, image, image)"), case("stack(image, image, axis=-4)")
+case("stack(plane, plane * 2, plane + 1, plane, axis=-2)"), case("stack(float32(si), scalar)"), case("concat(f, g)[3:9]")
+case("pack_bits(b)"), case("pack_bits(u8 % 2)"), case("pack_bits(image)"), case("pack_bits(unpack_bits(bytes))"), case("pack_bits(unpack_bits(bytes)[3:])")
 case("(1 - float32(si)) * 0.9 + tanh(long / K) * long", ulp=64), case("(long + 1) * (long - 1) / (long * long + 1)")
 case("(f + g) * (f - g) + (f + g) / 2"), case("((d + e) * (d + e) - d * (e + 1)) / (d - 2)"), case("long * 2 + 1"), case("i64 + (i64 > 5)")
 case("float32(si)"), case("si / 3 + scalar"), case("1"), case("2.5 * K"), case("(1 - 0.9) / (50 - 1)"), case("float32(1) / 3"), case("True"), case("N * 2")

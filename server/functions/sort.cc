@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
+#include "server/expr/axis.h"
+#include "server/expr/number_types.h"
+
+namespace penstock::expr {
+namespace {
+
+// NaN is greater than every number.
+template <typename T>
+bool Less(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a != a) return false;
+    if (b != b) return true;
+  }
+  return a < b;
+}
+
+class Sort final : public RowKernel {
+ public:
+  Sort(DType dtype, size_t axis, bool sets_shape)
+      : dtype_(dtype), axis_(axis), sets_shape_(sets_shape) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    if (sets_shape_) out.SetShape(in.shape);
+    const AxisView view(in.shape, axis_);
+    uint8_t* const bytes = out.Reserve(in.bytes);
+    VisitNumber(dtype_, [&](auto type) {
+      using T = decltype(type);
+      const auto size = static_cast<size_t>(view.size);
+      auto* const values = scratch.AllocateArray<T>(size);
+      for (int64_t o = 0; o < view.outer; ++o) {
+        for (int64_t n = 0; n < view.inner; ++n) {
+          const size_t first = static_cast<size_t>(o * view.size * view.inner + n) * sizeof(T);
+          const size_t step = static_cast<size_t>(view.inner) * sizeof(T);
+          for (size_t i = 0; i < size; ++i)
+            std::memcpy(values + i, in.data + first + i * step, sizeof(T));
+          std::stable_sort(values, values + size, Less<T>);
+          for (size_t i = 0; i < size; ++i)
+            std::memcpy(bytes + first + i * step, values + i, sizeof(T));
+        }
+      }
+    });
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  const DType dtype_;
+  const size_t axis_;
+  const bool sets_shape_;
+};
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& x = arguments[0].type;
+  if (!VisitNumber(x.dtype, [](auto) {})) {
+    return WrongArgument("x", absl::StrCat("numbers, found ", TypeToString(x)));
+  }
+  const auto axis = ReadAxis(arguments[1], x);
+  if (!axis.ok()) return axis.status();
+  BoundRowFunction bound;
+  bound.type = x;
+  bound.kernel = std::make_shared<Sort>(x.dtype, *axis, !NumElements(x.shape).has_value());
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "sort",
+    .signature = "sort(x, axis=-1)",
+    .doc = "The values along an axis in rising order (numpy.sort).\n"
+           "\n"
+           "x: numbers with one axis at least; the result has its dtype.\n"
+           "axis: a negative constant, -1 is the last axis.\n"
+           "\n"
+           "NaN comes last. Equal values, such as 0.0 and -0.0, keep their order.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr
