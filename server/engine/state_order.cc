@@ -20,7 +20,9 @@ class StateOrderOp final : public ReplayedOrder {
         program_(*options_.program),
         input_(std::move(input)),
         cells_(context.store),
-        state_(program_.initial()) {}
+        state_(program_.initial()) {
+    last_.file = options_.work->LowestFile();
+  }
 
   std::optional<uint64_t> Count() override { return options_.only_last ? 1 : input_->Count(); }
   uint32_t width() const override { return 1; }

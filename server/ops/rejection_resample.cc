@@ -29,7 +29,8 @@ class ResampleOp final : public ReplayedOrder {
         distributions_(std::move(distributions)),
         key_(key),
         input_(std::move(input)),
-        draws_(key, 0) {}
+        draws_(key, 0),
+        seen_(distributions_.target.size(), 1) {}
 
   std::optional<uint64_t> Count() override { return std::nullopt; }
   uint32_t width() const override { return input_->width(); }
