@@ -41,8 +41,7 @@ Pulled AnchoredInput::Drop(uint64_t* count) {
 }
 
 void AnchoredInput::DropWaiting(uint64_t count) {
-  context_.store.Release(
-      absl::MakeConstSpan(records_).subspan(first_ * width(), count * width()));
+  context_.store.Release(absl::MakeConstSpan(records_).subspan(first_ * width(), count * width()));
   first_ += count;
   left_out_ += count;
   while (!chunks_.empty() && left_out_ >= chunks_.front().rows &&

@@ -141,8 +141,7 @@ std::unique_ptr<OrderOp> DirectedOrder(FrontContext& context, std::unique_ptr<Ch
 }
 
 absl::Status CheckSameElements(const std::vector<Dataset>& inputs) {
-  if (inputs.empty())
-    return absl::InvalidArgumentError("expected at least one input, found none");
+  if (inputs.empty()) return absl::InvalidArgumentError("expected at least one input, found none");
   const Dataset& first = inputs.front();
   for (size_t i = 1; i < inputs.size(); ++i) {
     const Dataset& other = inputs[i];

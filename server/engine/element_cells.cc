@@ -92,7 +92,7 @@ int64_t ElementCells::First(const RecordRef& element) {
 }
 
 std::string ElementCells::Value(const RecordRef& element, size_t feature) const {
-  const Place& place = places_[feature];
+  const Place& place = places_[first_visible_ + feature];
   const auto* const at = reinterpret_cast<const char*>(element.data + place.offset);
   if (place.fixed) return std::string(at, place.bytes);
   Extent extent;

@@ -135,8 +135,7 @@ class DatasetsOp final : public GroupedOrder {
  public:
   DatasetsOp(FrontContext& context, const OrderNode& nested, Grouping grouping,
              std::unique_ptr<OrderOp> input)
-      : GroupedOrder(context, std::move(grouping), std::move(input)),
-        dataset_(context, nested) {}
+      : GroupedOrder(context, std::move(grouping), std::move(input)), dataset_(context, nested) {}
 
   uint32_t width() const override { return dataset_.width(); }
   absl::Status status() const override {

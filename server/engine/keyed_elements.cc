@@ -43,8 +43,7 @@ absl::StatusOr<std::unique_ptr<expr::Program>> CompileInteger(const Signature& s
                                                               const std::string& field,
                                                               const std::string& expression) {
   if (expression.empty())
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, ": expected an expression, found none"));
+    return absl::InvalidArgumentError(absl::StrCat(field, ": expected an expression, found none"));
   source.outs = {absl::StrCat(field, " = ", expression)};
   absl::StatusOr<std::unique_ptr<expr::Program>> program = expr::Compile(signature, {source});
   if (!program.ok()) return program.status();

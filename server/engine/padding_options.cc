@@ -120,10 +120,9 @@ absl::StatusOr<Shape> PaddedShape(const Shape& own,
 
 }  // namespace
 
-absl::Status ReadPadding(
-    const google::protobuf::RepeatedPtrField<v1::PaddedShape>& padded_shapes,
-    const google::protobuf::RepeatedPtrField<v1::PaddingValue>& padding_values,
-    const Signature& signature, BatchForm* form) {
+absl::Status ReadPadding(const google::protobuf::RepeatedPtrField<v1::PaddedShape>& padded_shapes,
+                         const google::protobuf::RepeatedPtrField<v1::PaddingValue>& padding_values,
+                         const Signature& signature, BatchForm* form) {
   form->kind = BatchForm::Kind::kPadded;
   for (const Feature& feature : signature) form->shapes.push_back(feature.type.shape);
   form->values.resize(signature.size());

@@ -291,12 +291,11 @@ const ElementCells* PlanBuilder::BeginInFront(Signature signature, std::string s
 void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
                              std::string structure, size_t hidden) {
   segment->work = dataset_.work.get();
-  segment->cells =
-      BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden);
+  segment->cells = BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden);
 }
 
-const ElementCells* PlanBuilder::BeginInCells(int stage, Signature signature,
-                                              std::string structure, size_t hidden) {
+const ElementCells* PlanBuilder::BeginInCells(int stage, Signature signature, std::string structure,
+                                              size_t hidden) {
   auto cells = std::make_unique<ElementCells>(std::move(signature), hidden);
   dataset_.cells = cells.get();
   auto work = std::make_unique<WorkNode>();
@@ -492,8 +491,11 @@ absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1
     const int stage = stage_;
     v1::Stage* const message = stage_message_;
     const WindowElements* const outer = std::exchange(window_elements_, &elements);
+    // The file of an element outside of the window is none of its elements'.
+    const std::optional<FileRange> outer_files = std::exchange(element_files_, std::nullopt);
     absl::Status status = BuildStages(NestedInput(0)->mutable_stage(), has_parts);
     window_elements_ = outer;
+    element_files_ = outer_files;
     if (!status.ok()) return status;
     stage_ = stage;
     stage_message_ = message;

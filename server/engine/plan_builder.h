@@ -66,6 +66,8 @@ class PlanBuilder {
   void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek);
   // The element's features become those of `op`, which make up `structure`; absent: a dict.
   void AddWork(std::unique_ptr<WorkOp> op, std::string structure = "");
+  // The stage decides the order, though it has added work last.
+  void MarkStageAsOrder() { stage_kinds_[stage_] = StageKind::kOrder; }
   // Ends a segment: what stands so far is computed ahead, and `split` makes of it the elements that follow, whose structure is given.
   // With `skipped`, elements that fail are left out instead of ending the stream. REQUIRES: !batched().
   void EndSegment(std::unique_ptr<SplitOp> split, std::string structure,

@@ -91,8 +91,8 @@ Pulled SegmentOp::SkipBatches(uint64_t count, uint64_t* skipped) {
 
 // Nothing has been asked for: whole blocks are left out by the input, so that the bounds of those behind them stay where they are.
 Pulled SegmentOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
-  const uint64_t whole = (skipped_of_block_ + count - *skipped) / segment_->block_rows *
-                         segment_->block_rows;
+  const uint64_t whole =
+      (skipped_of_block_ + count - *skipped) / segment_->block_rows * segment_->block_rows;
   if (blocks_.empty() && partial_ == nullptr && input_result_ == Pulled::kSome &&
       whole > skipped_of_block_) {
     const uint64_t before = *skipped;

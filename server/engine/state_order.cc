@@ -20,7 +20,9 @@ class StateOrderOp final : public ReplayedOrder {
         program_(*options_.program),
         input_(std::move(input)),
         cells_(context.store),
-        state_(program_.initial()) {}
+        state_(program_.initial()) {
+    last_.file = options_.work->LowestFile();
+  }
 
   std::optional<uint64_t> Count() override { return options_.only_last ? 1 : input_->Count(); }
   uint32_t width() const override { return 1; }
@@ -34,9 +36,9 @@ class StateOrderOp final : public ReplayedOrder {
       if (context().cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
       RecordList incoming;
       uint64_t pulled = 0;
-      const Pulled result = input_->Pull(
-          options_.only_last ? kPulledAtOnce : std::min(count - *taken, kPulledAtOnce), incoming,
-          &pulled);
+      const Pulled result =
+          input_->Pull(options_.only_last ? kPulledAtOnce : std::min(count - *taken, kPulledAtOnce),
+                       incoming, &pulled);
       for (RecordRef& element : incoming) {
         const RecordRef before = element;
         if (status_.ok()) status_ = Step(&element);
@@ -81,10 +83,9 @@ class StateOrderOp final : public ReplayedOrder {
     std::vector<Column> out(program_.output().size());
     absl::Status status = program_.Run(in, &state_, absl::MakeSpan(out), arena_);
     if (!status.ok()) {
-      return WithElementAddress(
-          absl::Status(status.code(),
-                       absl::StrCat("stage ", options_.stage, ": ", status.message())),
-          {element, 1}, *options_.work, context().files);
+      return WithElementAddress(absl::Status(status.code(), absl::StrCat("stage ", options_.stage,
+                                                                         ": ", status.message())),
+                                {element, 1}, *options_.work, context().files);
     }
     if (options_.only_last) return absl::OkStatus();
     return options_.out->Pack(out, 0, cells_, element);
@@ -118,9 +119,9 @@ absl::Status CheckStructure(const std::string& structure, const Signature& featu
   bool same = paths->size() == features.size();
   for (size_t i = 0; same && i < features.size(); ++i) same = (*paths)[i] == features[i].name;
   if (same) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("structure: expected one place for each of ", SignatureToString(features),
-                   ", under its name, found ", structure));
+  return absl::InvalidArgumentError(absl::StrCat("structure: expected one place for each of ",
+                                                 SignatureToString(features),
+                                                 ", under its name, found ", structure));
 }
 
 }  // namespace
@@ -138,8 +139,8 @@ absl::Status AddStateOrder(StateOptions options, const std::string& structure, P
   plan.EndSegmentAsIs();
   options.stage = plan.stage();
   options.in = plan.cells();
-  options.out = plan.BeginInFront(
-      features, structure.empty() ? DictStructure(features) : structure, &options.work);
+  options.out = plan.BeginInFront(features, structure.empty() ? DictStructure(features) : structure,
+                                  &options.work);
   if (options.only_last) plan.SetEndless(false);
   plan.AddOrder(
       [options = std::move(options)](FrontContext& context, OrderInputs inputs) {

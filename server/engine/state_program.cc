@@ -52,13 +52,13 @@ absl::StatusOr<std::shared_ptr<const StateProgram>> StateProgram::Create(
           "initial_state: expected a name that no feature has, found \"", values.name(), "\""));
     }
     if (!values.npy().empty() || !values.npz().empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("initial_state \"", values.name(),
-                                                     "\": expected values, found a file"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("initial_state \"", values.name(), "\": expected values, found a file"));
     }
     absl::StatusOr<TensorSource> tensor = ReadInlineTensor(values, /*may_be_scalar=*/true);
     if (!tensor.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("initial_state \"", values.name(), "\": ",
-                                                     tensor.status().message()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("initial_state \"", values.name(), "\": ", tensor.status().message()));
     }
     made->state_.push_back({values.name(), tensor->type});
     made->initial_.push_back(ColumnBytes(*tensor));
@@ -75,8 +75,8 @@ absl::StatusOr<std::shared_ptr<const StateProgram>> StateProgram::Create(
   for (int i = 0; i < state.size(); ++i) {
     const size_t equals = source.outs[i].find('=');
     source.outs[i] = absl::StrCat(
-        "\"state/", i, "\" =",
-        equals == std::string::npos ? source.outs[i] : source.outs[i].substr(equals + 1));
+        "\"state/", i,
+        "\" =", equals == std::string::npos ? source.outs[i] : source.outs[i].substr(equals + 1));
   }
   absl::StatusOr<std::unique_ptr<expr::Program>> program = expr::Compile(input, {source});
   if (!program.ok()) return program.status();
@@ -87,14 +87,13 @@ absl::StatusOr<std::shared_ptr<const StateProgram>> StateProgram::Create(
     while (!name.empty() && (name.back() == ' ' || name.back() == '"')) name.pop_back();
     const size_t start = name.find_first_not_of(" \"");
     name = start == std::string::npos ? "" : name.substr(start);
-    const auto found =
-        std::find_if(made->state_.begin(), made->state_.end(),
-                     [&](const Feature& feature) { return feature.name == name; });
+    const auto found = std::find_if(made->state_.begin(), made->state_.end(),
+                                    [&](const Feature& feature) { return feature.name == name; });
     if (found == made->state_.end() ||
         std::find(made->position_.begin(), made->position_.end(),
                   static_cast<size_t>(found - made->state_.begin())) != made->position_.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "state: expected each name of initial_state once, found \"", name, "\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat("state: expected each name of initial_state once, found \"", name, "\""));
     }
     made->position_.push_back(found - made->state_.begin());
     if (output[i].type != found->type) {

@@ -21,9 +21,9 @@ class ShapeOf final : public RowKernel {
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const TensorType& x = arguments[0].type;
   if (x.dtype == DType::kInvalid || x.shape.empty()) {
-    return WrongArgument("x", absl::StrCat("a tensor with at least one axis, found ",
-                                           x.dtype == DType::kInvalid ? "a list or a text"
-                                                                      : TypeToString(x)));
+    return WrongArgument(
+        "x", absl::StrCat("a tensor with at least one axis, found ",
+                          x.dtype == DType::kInvalid ? "a list or a text" : TypeToString(x)));
   }
   BoundRowFunction bound;
   bound.type = {DType::kInt64, {static_cast<int64_t>(x.shape.size())}};

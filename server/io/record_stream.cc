@@ -83,6 +83,9 @@ void RecordStream::Next(RecordChunk* chunk) {
       case RecordFormat::kFixedLength:
         NextFixedLength(chunk);
         break;
+      case RecordFormat::kCsv:
+        NextCsv(chunk);
+        break;
     }
   }
   ordinal_ += chunk->records.size();

@@ -29,6 +29,9 @@ enum class RecordFormat : uint8_t {
   kTextLine,
   // header_bytes, then records of record_bytes, then footer_bytes.
   kFixedLength,
+  // Records of comma-separated values: lines, whose ends may be "\n", "\r\n" or "\r" and, where fields may stand in quotation marks,
+  // are no ends inside of them. A record is its bytes as they stand, without its end.
+  kCsv,
 };
 
 struct RecordStreamOptions {
@@ -37,6 +40,10 @@ struct RecordStreamOptions {
   uint64_t record_bytes = 0;  // kFixedLength: 1 to kMaxRecordBytes
   uint64_t header_bytes = 0;  // at most kMaxRecordBytes, as the footer
   uint64_t footer_bytes = 0;
+  // kCsv
+  char field_delim = ',';
+  bool uses_quotes = true;
+  bool skips_header = false;  // the first line
   // Where to begin: the plain offset of a record and its ordinal (for messages), as an earlier
   // stream's chunk told them. 0 is the beginning. What lies before is inflated, but not looked at.
   uint64_t start_offset = 0;
@@ -68,6 +75,8 @@ class RecordStream {
   void NextTfrecords(RecordChunk* chunk);
   void NextLines(RecordChunk* chunk);
   void NextFixedLength(RecordChunk* chunk);
+  void NextCsv(RecordChunk* chunk);
+  bool DropHeaderLine(RecordChunk* chunk);
   bool TakeLine(RecordChunk* chunk, const uint8_t* begin, const uint8_t* end);
 
   // Looks at the frame at the window's beginning, which is bad or not yet whole.

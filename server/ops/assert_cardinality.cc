@@ -85,9 +85,8 @@ const OpRegistration<v1::AssertCardinality> kAssertCardinality(
     "assert_cardinality",
     [](const v1::AssertCardinality& options, PlanBuilder& plan) -> absl::Status {
       if (options.cardinality() < -1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("cardinality: expected -1 (without end) or at least 0, found ",
-                         options.cardinality()));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "cardinality: expected -1 (without end) or at least 0, found ", options.cardinality()));
       }
       const uint64_t expected = options.cardinality() == -1
                                     ? OrderOp::kEndless

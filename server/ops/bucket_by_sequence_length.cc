@@ -36,9 +36,9 @@ class PadToBoundary final : public WorkOp {
     if (RowStatus status = length_->Run(rows, in, targets, arena); !status.ok()) return status;
     for (int row = 0; row < rows; ++row) {
       if (lengths[row] < boundaries_.back()) continue;
-      return {absl::InvalidArgumentError(
-                  absl::StrCat("pad_to_bucket_boundary: expected a length below the last boundary, ",
-                               boundaries_.back(), ", found ", lengths[row])),
+      return {absl::InvalidArgumentError(absl::StrCat(
+                  "pad_to_bucket_boundary: expected a length below the last boundary, ",
+                  boundaries_.back(), ", found ", lengths[row])),
               row};
     }
     RowStatus first;
@@ -93,8 +93,8 @@ class PadToBoundary final : public WorkOp {
                              int64_t count, Arena& arena) {
     const int64_t given = NumElements(from).value_or(0);
     const auto* const sizes = row.data;
-    std::vector<RowBytes> strings(count, {reinterpret_cast<const uint8_t*>(layout.padding.data()),
-                                          layout.padding.size()});
+    std::vector<RowBytes> strings(
+        count, {reinterpret_cast<const uint8_t*>(layout.padding.data()), layout.padding.size()});
     std::vector<RowBytes> own(given);
     const uint8_t* bytes = row.data + given * sizeof(uint32_t);
     for (int64_t i = 0; i < given; ++i) {
@@ -134,13 +134,14 @@ absl::Status CheckBuckets(const v1::BucketBySequenceLength& options) {
   }
   for (int i = 1; i < boundaries.size(); ++i) {
     if (boundaries[i - 1] < boundaries[i]) continue;
-    return absl::InvalidArgumentError(absl::StrCat("bucket_boundary: expected rising numbers, found ",
-                                                   boundaries[i - 1], " before ", boundaries[i]));
+    return absl::InvalidArgumentError(
+        absl::StrCat("bucket_boundary: expected rising numbers, found ", boundaries[i - 1],
+                     " before ", boundaries[i]));
   }
   for (const int64_t size : options.bucket_batch_size()) {
     if (size >= 1 && size <= int64_t{1} << 24) continue;
-    return absl::InvalidArgumentError(absl::StrCat("bucket_batch_size: expected 1 to ",
-                                                   int64_t{1} << 24, ", found ", size));
+    return absl::InvalidArgumentError(
+        absl::StrCat("bucket_batch_size: expected 1 to ", int64_t{1} << 24, ", found ", size));
   }
   if (options.pad_to_bucket_boundary() && (boundaries.empty() || options.no_padding())) {
     return absl::InvalidArgumentError(
@@ -168,11 +169,11 @@ const OpRegistration<v1::BucketBySequenceLength> kBucketBySequenceLength(
                                             options.bucket_boundary().end());
       std::unique_ptr<WorkOp> pad;
       if (options.pad_to_bucket_boundary()) {
-        absl::StatusOr<std::unique_ptr<expr::Program>> length = CompileInteger(
-            plan.signature(), *source, "element_length", options.element_length());
+        absl::StatusOr<std::unique_ptr<expr::Program>> length =
+            CompileInteger(plan.signature(), *source, "element_length", options.element_length());
         if (!length.ok()) return length.status();
-        pad = std::make_unique<PadToBoundary>(plan.signature(), form, *std::move(length),
-                                              boundaries);
+        pad =
+            std::make_unique<PadToBoundary>(plan.signature(), form, *std::move(length), boundaries);
       }
       absl::Status status =
           AddKey(*source, "element_length", options.element_length(), plan, std::move(pad));

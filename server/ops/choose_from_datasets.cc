@@ -1,3 +1,4 @@
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,9 +13,10 @@ namespace {
 class NumberChooser final : public Chooser {
  public:
   NumberChooser(FrontContext& context, std::string stage, std::unique_ptr<OrderOp> numbers,
-                size_t num_inputs)
+                const ElementCells* cells, size_t num_inputs)
       : context_(context),
         stage_(std::move(stage)),
+        cells_(cells),
         numbers_(std::move(numbers)),
         num_inputs_(num_inputs) {}
 
@@ -24,12 +26,12 @@ class NumberChooser final : public Chooser {
     const Pulled result = numbers_->Pull(1, element, &pulled);
     if (result == Pulled::kFailed) status_ = numbers_->status();
     if (result != Pulled::kSome) return result;
-    const int64_t number = ElementCells::First(element.front());
+    int64_t number = 0;
+    std::memcpy(&number, cells_->Value(element.front(), 0).data(), sizeof(number));
     context_.store.Release(element);
     if (number < 0 || static_cast<uint64_t>(number) >= num_inputs_) {
-      status_ = absl::InvalidArgumentError(
-          absl::StrCat("stage ", stage_, ": expected a choice from 0 to ", num_inputs_ - 1,
-                       ", found ", number));
+      status_ = absl::InvalidArgumentError(absl::StrCat(
+          "stage ", stage_, ": expected a choice from 0 to ", num_inputs_ - 1, ", found ", number));
       return Pulled::kFailed;
     }
     *input = static_cast<uint64_t>(number);
@@ -47,6 +49,7 @@ class NumberChooser final : public Chooser {
  private:
   FrontContext& context_;
   const std::string stage_;
+  const ElementCells* const cells_;
   const std::unique_ptr<OrderOp> numbers_;
   const size_t num_inputs_;
   absl::Status status_;
@@ -63,6 +66,7 @@ const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
                          SignatureToString(plan.signature())));
       }
       plan.EndSegmentAsIs();
+      const ElementCells* const cells = plan.cells();
       Dataset choices = plan.TakeDataset();
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();
@@ -71,9 +75,9 @@ const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
       const bool endless_choices = choices.endless;
       plan.SetBranches(
           *std::move(inputs),
-          [stop, stage = plan.stage()](FrontContext& context, OrderInputs inputs) {
+          [stop, cells, stage = plan.stage()](FrontContext& context, OrderInputs inputs) {
             auto chooser = std::make_unique<NumberChooser>(context, stage, std::move(inputs[0]),
-                                                           inputs.size() - 1);
+                                                           cells, inputs.size() - 1);
             inputs.erase(inputs.begin());
             return DirectedOrder(context, std::move(chooser), std::move(inputs), stop);
           },

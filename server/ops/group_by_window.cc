@@ -28,9 +28,9 @@ class SizeOfKey {
     if (!status.ok()) return status.status;
     std::memcpy(&size, to[0], sizeof(size));
     if (size >= 1) return static_cast<uint64_t>(size);
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", stage_, ": expected a window size of at least 1, found ", size,
-                     " (key ", key, ")"));
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_,
+                                                   ": expected a window size of at least 1, found ",
+                                                   size, " (key ", key, ")"));
   }
 
  private:
@@ -41,9 +41,9 @@ class SizeOfKey {
 absl::Status ReadWindowSize(const v1::GroupByWindow& options, const expr::MapSource& source,
                             const std::string& stage, Grouping* grouping) {
   if (options.has_window_size() != options.window_size_of_key().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected one of window_size and window_size_of_key, found ",
-        options.has_window_size() ? "both" : "none"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected one of window_size and window_size_of_key, found ",
+                     options.has_window_size() ? "both" : "none"));
   }
   if (options.has_window_size()) {
     if (options.window_size() < 1) {
@@ -78,11 +78,14 @@ const OpRegistration<v1::GroupByWindow> kGroupByWindow(
       absl::Status status = ReadWindowSize(options, *source, plan.stage(), &grouping);
       if (status.ok()) status = AddKey(*source, "key", options.key(), plan);
       if (!status.ok()) return status;
-      return plan.SetWindows(options.input(), [&](const OrderNode& nested, uint32_t) {
-        return [&nested, grouping](FrontContext& context, OrderInputs inputs) {
-          return DatasetsOfGroups(context, nested, grouping, std::move(inputs[0]));
-        };
-      }, CursorClass::kReplayData);
+      return plan.SetWindows(
+          options.input(),
+          [&](const OrderNode& nested, uint32_t) {
+            return [&nested, grouping](FrontContext& context, OrderInputs inputs) {
+              return DatasetsOfGroups(context, nested, grouping, std::move(inputs[0]));
+            };
+          },
+          CursorClass::kReplayData);
     });
 
 }  // namespace

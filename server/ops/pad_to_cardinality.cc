@@ -41,8 +41,9 @@ class ZeroLoader final : public Loader {
       const TensorType& type = output_[i].type;
       Shape shape = type.shape;
       for (int64_t& size : shape) size = std::max<int64_t>(size, 0);
-      const size_t element_bytes =
-          type.dtype != DType::kString ? DTypeSize(type.dtype) : shape.empty() ? 0 : sizeof(uint32_t);
+      const size_t element_bytes = type.dtype != DType::kString ? DTypeSize(type.dtype)
+                                   : shape.empty()              ? 0
+                                                                : sizeof(uint32_t);
       const size_t bytes = NumElements(shape).value_or(0) * element_bytes;
       uint8_t* const zeros = arena.Allocate(bytes);
       std::memset(zeros, 0, bytes);
@@ -139,9 +140,8 @@ class PadOp final : public OrderOp {
     if (result != Pulled::kSome) return result;
     context_.store.Release(beyond_);
     beyond_.clear();
-    status_ = absl::FailedPreconditionError(
-        absl::StrCat("stage ", stage_, ": expected at most ", cardinality_,
-                     " elements, found more"));
+    status_ = absl::FailedPreconditionError(absl::StrCat("stage ", stage_, ": expected at most ",
+                                                         cardinality_, " elements, found more"));
     return Pulled::kFailed;
   }
 
@@ -164,13 +164,11 @@ const OpRegistration<v1::PadToCardinality> kPadToCardinality(
             absl::StrCat("cardinality: expected at least 0, found ", options.cardinality()));
       }
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
-      const Feature mask{options.has_mask_key() ? options.mask_key() : "valid",
-                         {DType::kBool, {}}};
+      const Feature mask{options.has_mask_key() ? options.mask_key() : "valid", {DType::kBool, {}}};
       std::string structure = plan.structure();
       if (structure.front() != '{') {
-        return absl::InvalidArgumentError(
-            absl::StrCat("expected elements that are dicts, found ",
-                         SignatureToString(plan.signature())));
+        return absl::InvalidArgumentError(absl::StrCat("expected elements that are dicts, found ",
+                                                       SignatureToString(plan.signature())));
       }
       Signature output = plan.signature();
       for (const Feature& feature : output) {
@@ -193,9 +191,8 @@ const OpRegistration<v1::PadToCardinality> kPadToCardinality(
           plan.MakeLeaf(std::make_unique<ZeroLoader>(std::move(output)), files, CountedOrder(one)));
       inputs.back().structure = structure;
       plan.SetBranches(
-          std::move(inputs),
-          [cardinality = static_cast<uint64_t>(options.cardinality()), stage = plan.stage()](
-              FrontContext& context, OrderInputs inputs) {
+          std::move(inputs), [cardinality = static_cast<uint64_t>(options.cardinality()),
+                              stage = plan.stage()](FrontContext& context, OrderInputs inputs) {
             return std::make_unique<PadOp>(context, stage, cardinality, std::move(inputs));
           });
       plan.SetEndless(false);

@@ -11,8 +11,7 @@ namespace {
 // Number i is draw number i of the pass.
 class Numbers {
  public:
-  Numbers(uint64_t key, bool rerandomize)
-      : key_(key), rerandomize_(rerandomize), draws_(key, 0) {}
+  Numbers(uint64_t key, bool rerandomize) : key_(key), rerandomize_(rerandomize), draws_(key, 0) {}
   uint64_t operator()(uint64_t i) { return draws_.Draw(i); }
   void Restart(uint64_t epoch) { draws_ = DrawSequence(key_, rerandomize_ ? epoch : 0); }
 

@@ -29,7 +29,8 @@ class ResampleOp final : public ReplayedOrder {
         distributions_(std::move(distributions)),
         key_(key),
         input_(std::move(input)),
-        draws_(key, 0) {}
+        draws_(key, 0),
+        seen_(distributions_.target.size(), 1) {}
 
   std::optional<uint64_t> Count() override { return std::nullopt; }
   uint32_t width() const override { return input_->width(); }
@@ -69,9 +70,9 @@ class ResampleOp final : public ReplayedOrder {
   bool Accepts(int64_t number) {
     const std::vector<double>& target = distributions_.target;
     if (number < 0 || static_cast<size_t>(number) >= target.size()) {
-      status_ = absl::InvalidArgumentError(absl::StrCat("stage ", stage_,
-                                                        ": expected a class from 0 to ",
-                                                        target.size() - 1, ", found ", number));
+      status_ =
+          absl::InvalidArgumentError(absl::StrCat("stage ", stage_, ": expected a class from 0 to ",
+                                                  target.size() - 1, ", found ", number));
       return false;
     }
     seen_[number] += 1;
@@ -125,9 +126,9 @@ const OpRegistration<v1::RejectionResample> kRejectionResample(
       if (status.ok() && !distributions.initial.empty()) {
         status = CheckDistribution("initial_dist", distributions.initial);
         if (distributions.initial.size() != distributions.target.size()) {
-          status = absl::InvalidArgumentError(absl::StrCat(
-              "initial_dist: expected as many classes as target_dist has, ",
-              distributions.target.size(), ", found ", distributions.initial.size()));
+          status = absl::InvalidArgumentError(
+              absl::StrCat("initial_dist: expected as many classes as target_dist has, ",
+                           distributions.target.size(), ", found ", distributions.initial.size()));
         }
       }
       if (status.ok()) status = plan.EndBatches();

@@ -73,8 +73,7 @@ absl::StatusOr<std::vector<double>> ReadWeights(const v1::SampleFromDatasets& op
     total += weight;
   }
   if (!std::isfinite(total)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("weight: expected a finite sum, found ", total));
+    return absl::InvalidArgumentError(absl::StrCat("weight: expected a finite sum, found ", total));
   }
   return weights;
 }
@@ -93,14 +92,12 @@ const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
       const bool stop = options.stop_on_empty_dataset();
       const bool all_endless = std::all_of(inputs->begin(), inputs->end(),
                                            [](const Dataset& input) { return input.endless; });
-      plan.SetBranches(
-          *std::move(inputs),
-          [weights = *std::move(weights), key, rerandomize = options.rerandomize_each_iteration(),
-           stop](FrontContext& context, OrderInputs inputs) {
-            return DirectedOrder(context,
-                                 std::make_unique<WeightedChooser>(weights, key, rerandomize),
-                                 std::move(inputs), stop);
-          });
+      plan.SetBranches(*std::move(inputs), [weights = *std::move(weights), key,
+                                            rerandomize = options.rerandomize_each_iteration(),
+                                            stop](FrontContext& context, OrderInputs inputs) {
+        return DirectedOrder(context, std::make_unique<WeightedChooser>(weights, key, rerandomize),
+                             std::move(inputs), stop);
+      });
       if (stop) plan.SetEndless(all_endless);
       return absl::OkStatus();
     },

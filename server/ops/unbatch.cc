@@ -4,8 +4,9 @@
 namespace penstock {
 namespace {
 
-const OpRegistration<v1::Unbatch> kUnbatch(
-    "unbatch", [](const v1::Unbatch&, PlanBuilder& plan) { return AddUnbatch(plan); });
+const OpRegistration<v1::Unbatch> kUnbatch("unbatch", [](const v1::Unbatch&, PlanBuilder& plan) {
+  return AddUnbatch(plan);
+});
 
 }  // namespace
 }  // namespace penstock

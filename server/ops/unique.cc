@@ -18,10 +18,7 @@ class UniqueOp final : public ReplayedOrder {
  public:
   UniqueOp(FrontContext& context, std::string stage, const ElementCells* cells,
            std::unique_ptr<OrderOp> input)
-      : ReplayedOrder(context),
-        stage_(std::move(stage)),
-        cells_(cells),
-        input_(std::move(input)) {}
+      : ReplayedOrder(context), stage_(std::move(stage)), cells_(cells), input_(std::move(input)) {}
 
   std::optional<uint64_t> Count() override { return std::nullopt; }
   uint32_t width() const override { return input_->width(); }
@@ -47,9 +44,9 @@ class UniqueOp final : public ReplayedOrder {
         seen_bytes_ += bytes;
         if (seen_bytes_ <= kMaxSeenBytes) continue;
         context().store.Release(absl::MakeConstSpan(incoming_).subspan(i + 1));
-        status_ = absl::ResourceExhaustedError(
-            absl::StrCat("stage ", stage_, ": more different values than it may keep: ",
-                         seen_bytes_, " > ", kMaxSeenBytes, " bytes"));
+        status_ = absl::ResourceExhaustedError(absl::StrCat(
+            "stage ", stage_, ": more different values than it may keep: ", seen_bytes_, " > ",
+            kMaxSeenBytes, " bytes"));
         return Pulled::kFailed;
       }
       if (result != Pulled::kSome) return result;

@@ -88,8 +88,7 @@ class WindowOp final : public OrderOp {
       if (result == Pulled::kBlocked) return result;
       if (result == Pulled::kFailed) return Fail(input_.status());
       const uint64_t waiting = input_.waiting();
-      const uint64_t size =
-          std::min(sizes_.size, (waiting + sizes_.stride - 1) / sizes_.stride);
+      const uint64_t size = std::min(sizes_.size, (waiting + sizes_.stride - 1) / sizes_.stride);
       if (size == 0 || (size < sizes_.size && sizes_.drop_remainder)) {
         ended_ = true;
         return Pulled::kEnd;

@@ -36,9 +36,9 @@ const OpRegistration<v1::WindowPart> kWindowPart(
         absl::StatusOr<std::string> component =
             StructureComponent(elements->structure, options.component());
         if (!component.ok()) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "component: expected one of the element, ", SignatureToString(elements->signature),
-              ", found ", options.component()));
+          return absl::InvalidArgumentError(absl::StrCat("component: expected one of the element, ",
+                                                         SignatureToString(elements->signature),
+                                                         ", found ", options.component()));
         }
         structure = *std::move(component);
       }

@@ -30,7 +30,7 @@ def namespace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cases")
     dataset_cases.write_files(folder)
     names = {name: getattr(penstock, name) for name in penstock.__all__}
-    return types.SimpleNamespace(**names, np=np, folder=str(folder))
+    return types.SimpleNamespace(**names, np=np, folder=str(folder), length_of=lambda values: np.shape(values)[0])
 
 
 @pytest.fixture
@@ -561,3 +561,110 @@ def test_a_daemon_that_cannot_be_found_or_started(monkeypatch, tmp_path):
     assert descriptors() == before
     monkeypatch.delenv("PENSTOCKD")
     assert batched(penstock.Dataset.range(3)) == [0, 1, 2]
+
+
+# --- windows, groups and states ---
+
+
+def test_windows_are_consumed_by_flat_map_or_map():
+    windows = penstock.Dataset.range(6).window(3)
+    with pytest.raises(TypeError, match="flat_map"):
+        iter(windows)
+    with pytest.raises(penstock.TraceError, match="returned a int"):
+        windows.flat_map(lambda w: 3)
+    with pytest.raises(penstock.TraceError, match="made of the window"):
+        windows.flat_map(lambda w: penstock.Dataset.range(3))
+    with pytest.raises(ValueError, match="size is at least 1: 0"):
+        penstock.Dataset.range(6).window(0)
+    spec = windows.flat_map(lambda w: w.batch(3, drop_remainder=True)).element_spec
+    assert spec.shape == (3,) and spec.dtype == np.int64
+
+
+def test_a_shape_in_a_window_is_known():
+    pairs = penstock.Dataset.from_tensor_slices(np.arange(12, dtype=np.float32).reshape(6, 2))
+    found = pairs.window(3, 1, drop_remainder=True).flat_map(lambda w: w.map(lambda x: x.reshape(x.shape[0], 1)).batch(3))
+    assert [batch.shape for batch in found] == [(3, 2, 1)] * 4
+
+
+def test_draws_differ_from_pass_to_pass_where_they_should():
+    same = penstock.Dataset.random(seed=3).take(5)
+    assert values(same) == values(same)
+    anew = penstock.Dataset.random(seed=3, rerandomize_each_iteration=True).take(5)
+    assert values(anew) != values(anew)
+    assert values(penstock.Dataset.random(seed=3).take(5)) == values(same)
+
+
+def test_sampling_draws_by_weight():
+    ranges = [penstock.Dataset.counter(start=1000000 * i) for i in range(3)]
+    found = batched(penstock.Dataset.sample_from_datasets(ranges, [0.2, 0.0, 0.8], seed=1).take(5000))
+    counts = np.bincount(np.array(found) // 1000000, minlength=3)
+    assert counts[1] == 0 and abs(counts[0] - 1000) < 150
+    with pytest.raises(ValueError, match="one for each dataset: 2 for 3"):
+        penstock.Dataset.sample_from_datasets(ranges, [1, 2])
+    with pytest.raises(TypeError, match="one structure"):
+        penstock.Dataset.choose_from_datasets([ranges[0], ranges[1].enumerate()], ranges[2])
+    finite = [penstock.Dataset.range(3), penstock.Dataset.range(4)]
+    assert len(penstock.Dataset.sample_from_datasets(finite)) == 7
+
+
+def test_resampling_makes_classes_as_frequent_as_they_should_be():
+    numbers = penstock.Dataset.random(seed=5).take(4000).map(lambda x: x % 10)
+    pairs = numbers.rejection_resample(lambda x: (x >= 8).astype(np.int64), [0.5, 0.5], seed=2)
+    classes = [int(kind) for kind, number in pairs]
+    assert abs(sum(classes) / len(classes) - 0.5) < 0.08
+    assert all(kind == (number >= 8) for kind, number in pairs.take(50))
+
+
+def test_reduce_gives_the_state():
+    numbers = penstock.Dataset.range(10)
+    assert numbers.reduce(np.int64(0), lambda s, x: s + x) == 45
+    found = numbers.reduce({"sum": np.int64(0), "n": np.float32(0)}, lambda s, x: {"sum": s["sum"] + x, "n": s["n"] + np.float32(1)})
+    assert found["sum"] == 45 and found["n"] == 10
+    with pytest.raises(penstock.InvalidArgumentError, match="expected int64 .* found float64"):
+        numbers.reduce(np.int64(0), lambda s, x: s / 2)
+    with pytest.raises(penstock.TraceError, match="another structure"):
+        numbers.reduce(np.int64(0), lambda s, x: (s, x))
+    with pytest.raises(penstock.TraceError, match="returned no pair"):
+        numbers.scan(np.int64(0), lambda s, x: s)
+
+
+def test_cardinality_can_be_stated():
+    kept = penstock.Dataset.range(10).filter(lambda x: x % 2 == 0)
+    assert len(kept.assert_cardinality(5)) == 5 and len(list(kept.assert_cardinality(5))) == 5
+    with pytest.raises(penstock.FailedPreconditionError, match="expected 6 elements, found 5"):
+        list(kept.assert_cardinality(6))
+    with pytest.raises(penstock.FailedPreconditionError, match="expected 4 elements, found more"):
+        list(kept.apply(penstock.experimental.assert_cardinality(4)))
+    padded = kept.map(lambda x: {"x": x}).pad_to_cardinality(7)
+    assert [bool(element["valid"]) for element in padded] == [True] * 5 + [False] * 2
+    with pytest.raises(ValueError, match="the dataset has 3 elements, more than 2"):
+        penstock.Dataset.range(3).pad_to_cardinality(2)
+    with pytest.raises(penstock.InvalidArgumentError, match="one element, found more"):
+        kept.get_single_element()
+
+
+def test_a_cache_is_one_pass_of_what_stands_before():
+    dataset = penstock.Dataset.range(40).shuffle(40, seed=1).cache().repeat(2).batch(40)
+    first, second = [batch.tolist() for batch in dataset]
+    assert first == second and sorted(first) == list(range(40)) != first
+    with pytest.raises(penstock.UnimplementedError, match="in a file"):
+        penstock.Dataset.range(3).cache("folder")
+
+
+def test_fields_of_comma_separated_values(tmp_path):
+    (tmp_path / "a.csv").write_text('n,x,name\n1,0.5,one\n2,,"two, ""too"""\n-3,inf,"a\nb"\n')
+    defaults = [np.int64, 7.5, penstock.string]
+    rows = list(penstock.experimental.CsvDataset(str(tmp_path / "a.csv"), defaults, header=True))
+    assert [(int(n), float(x), s.item() if hasattr(s, "item") else s) for n, x, s in rows] == [
+        (1, 0.5, b"one"),
+        (2, 7.5, b'two, "too"'),
+        (-3, float("inf"), b"a\nb"),
+    ]
+    some = penstock.experimental.CsvDataset(str(tmp_path / "a.csv"), [penstock.string], header=True, select_cols=[2])
+    assert len(list(some)) == 3
+    rest = penstock.experimental.CsvDataset(str(tmp_path / "a.csv"), [penstock.string], header=True, exclude_cols=[0, 1])
+    assert rest.spec_text() == some.spec_text()
+    (tmp_path / "b.csv").write_text("1,2,x\n2,oops,y\n")
+    bad = penstock.experimental.CsvDataset(str(tmp_path / "b.csv"), defaults)
+    with pytest.raises(penstock.DataLossError, match=r'expected a value of float32, found "oops".*b\.csv.*offset 6'):
+        list(bad)

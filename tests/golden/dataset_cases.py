@@ -153,3 +153,69 @@ def use(t, x):
 
 def slices(w):
     return w[0], w[1:], w[::-1], w[..., 2], w[:2] + w[1:]
+
+
+def length(t, values):
+    """Of a list whose size only the data tells."""
+    return t.length_of(values)
+
+
+def three(t):
+    return [number(t, 10, 13), number(t, 20, 22), number(t, 30, 36)]
+
+
+# Ops that choose among datasets, gather elements, or carry a state.
+CASES.update({
+    "counter": lambda t: t.Dataset.counter().take(4),
+    "counter_arguments": lambda t: t.Dataset.counter(5, -2, dtype=t.int32).take(4).batch(3),
+    "choose": lambda t: t.Dataset.choose_from_datasets(three(t), number(t, 3).repeat()),
+    "choose_on": lambda t: t.Dataset.choose_from_datasets(three(t), number(t, 3).repeat(9), stop_on_empty_dataset=False).batch(4),
+    "sample_of_one_kind": lambda t: t.Dataset.sample_from_datasets([number(t, 1).repeat(3), number(t, 1).repeat(2)], [0.5, 0.5]),
+    "sample_of_one": lambda t: t.Dataset.sample_from_datasets(three(t), weights=[0.0, 1.0, 0.0]),
+    "window_flat": lambda t: number(t, 7).window(3, shift=2).flat_map(lambda w: w),
+    "window_batch": lambda t: number(t, 10).window(4, shift=1, stride=2, drop_remainder=True).flat_map(lambda w: w.batch(4)),
+    "window_of_tuple": lambda t: number(t, 7).enumerate(5).window(3, drop_remainder=True).flat_map(
+        lambda i, x: t.Dataset.zip((i.batch(3), x.batch(3)))
+    ),
+    "window_of_dict": lambda t: number(t, 7).map(lambda x: {"a": x, "b": -x}).window(4, 2).flat_map(
+        lambda w: t.Dataset.zip({"a": w["a"].batch(2), "first": w["b"].take(2)})
+    ),
+    "window_inputs_and_targets": lambda t: number(t, 9).window(4, shift=1, drop_remainder=True).flat_map(
+        lambda w: t.Dataset.zip((w.take(3).batch(3), w.skip(3)))
+    ),
+    "window_chain": lambda t: number(t, 20).window(6, 5).flat_map(
+        lambda w: w.filter(lambda x: x % 3 != 0).map(lambda x: (x, x * x)).batch(2)
+    ),
+    "window_part": lambda t: number(t, 7).enumerate(5).window(3).flat_map(lambda i, x: x.batch(2)),
+    "window_map": lambda t: number(t, 6).window(3).map(lambda w: w.batch(3)).flat_map(lambda w: w),
+    "window_map_value": lambda t: number(t, 7).window(3).map(lambda w: w.reduce(numpy.int64(0), lambda s, x: s + x)),
+    "window_in_window": lambda t: number(t, 9).window(5, 3).flat_map(
+        lambda w: w.window(2, shift=1, drop_remainder=True).flat_map(lambda v: v.batch(2))
+    ),
+    "rebatch": lambda t: number(t, 11).batch(4).rebatch(3),
+    "rebatch_sizes": lambda t: number(t, 11).batch(4).rebatch([2, 1], drop_remainder=True),
+    "group": lambda t: number(t, 20).group_by_window(lambda x: x % 3, lambda key, w: w.batch(4), window_size=4),
+    "group_sizes": lambda t: number(t, 20).group_by_window(
+        key_func=lambda x: x % 3, reduce_func=lambda key, w: w.map(lambda x: x * 10).batch(10), window_size_func=lambda key: key + 2
+    ),
+    "group_of_tuple": lambda t: number(t, 9).enumerate().group_by_window(lambda i, x: x % 2, lambda key, w: w.skip(1), 3),
+    "bucket": lambda t: lists(t).bucket_by_sequence_length(lambda e: length(t, e["many"]), [2, 4], [3, 2, 1]),
+    "bucket_boundary": lambda t: lists(t).bucket_by_sequence_length(
+        lambda e: length(t, e["many"]), bucket_boundaries=[2, 5], bucket_batch_sizes=[3, 2, 2], pad_to_bucket_boundary=True,
+        padding_values={"label": array(0, "int64"), "many": array(-1, "int64")},
+    ),
+    "bucket_of_one": lambda t: lists(t).map(lambda e: e["many"]).bucket_by_sequence_length(
+        lambda x: length(t, x), [3], [4, 4], drop_remainder=True
+    ),
+    "unique": lambda t: number(t, 30).map(lambda x: x * x % 11).unique(),
+    "scan": lambda t: number(t, 6).scan(numpy.int64(1), lambda s, x: (s + x, s * x)),
+    "scan_nest": lambda t: number(t, 6).enumerate().scan(
+        {"a": numpy.int64(0), "b": (numpy.int64(1), numpy.float32(0.5))},
+        lambda s, e: ({"a": s["b"][0], "b": (s["a"] + s["b"][0], s["b"][1])}, {"n": e[0], "f": (s["a"], s["b"][1])}),
+    ),
+    "reduce": lambda t: t.Dataset.from_tensors(number(t, 6).reduce(numpy.int64(1), lambda s, x: s * 2 + x)),
+    "reduce_nest": lambda t: t.Dataset.from_tensors(
+        number(t, 6).enumerate().reduce((numpy.int64(0), numpy.int64(1)), lambda s, e: (s[0] + e[1], s[1] + 1))
+    ),
+    "single_element": lambda t: t.Dataset.from_tensors(number(t, 5).batch(5).get_single_element()),
+})  # fmt: skip

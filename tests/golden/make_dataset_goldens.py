@@ -39,6 +39,7 @@ def main():
             Dataset=tf.data.Dataset, TFRecordDataset=tf.data.TFRecordDataset, TextLineDataset=tf.data.TextLineDataset,
             FixedLengthRecordDataset=tf.data.FixedLengthRecordDataset, io=tf.io, image=tf.image, np=tnp,
             AUTOTUNE=tf.data.AUTOTUNE, int32=tf.int32, int64=tf.int64, float32=tf.float32, string=tf.string, folder=folder,
+            length_of=lambda values: tf.shape(values)[0],
         )  # fmt: skip
         results = {}
         for name, case in dataset_cases.CASES.items():

@@ -178,6 +178,9 @@ def group_cases():
          batched=True)
     case("group_by_window, elements", group(numbers(12), *modulo(3), 2, nested="", then=lambda w: w))
     case("group_by_window, take inside", group(numbers(30), *modulo(3), 5, nested="stage { take { count: 2 } }", then=lambda w: w.take(2)))
+    elements = group(numbers(12), *modulo(3), 2, nested="", then=lambda w: w)
+    case("group_by_window, unique", elements.then("stage { unique {} }", elements.dataset.unique()))
+    case("choose by groups", choose(elements.take(3).repeat(2), *[numbers(10 * i, 10 * i + 9) for i in range(9)]))
     case("group_by_window, repeat", group(numbers(10), *modulo(3), 2).repeat(2), batched=True)
     case("group_by_window, of dicts", group(numbers(20).dict_of(a=1, b=7), "a % 3", lambda d: d["a"] % 3, 4), batched=True)
     case("group_by_window, skip take", group(numbers(100), *modulo(7), 5).skip(3).take(8), batched=True)
@@ -304,8 +307,65 @@ def cardinality_cases():
     case("pad_to_cardinality, a name", padded(numbers(4).dict_of(a=2), 7, "mask").batch(3), batched=True)
 
 
+def csv(name, data, columns, compression="", expect=None, error=None, **options):
+    """`columns` are pairs of a type's name and the value of a missing field, or None."""
+    def literal(value):
+        if isinstance(value, str):
+            return order.quoted(value.encode())
+        return repr(value) if isinstance(value, float) else order.literal(value)
+
+    path = f"{name.replace(' ', '-').replace(',', '')}.csv"
+    order.write(path, order.COMPRESS[compression](data))
+    fields, defaults = [], []
+    for dtype, default in columns:
+        kind = {"s": "string_value", "i": "int_value"}.get(dtype[0], "float_value")
+        shown = "" if default is None else f" {kind}: {literal(default)}"
+        fields.append(f'column {{ dtype: "{dtype}"{shown} }}')
+        dtype = tf.as_dtype(dtype)
+        defaults.append(dtype if default is None else tf.constant([default], dtype))
+    text = " ".join([f'files: "{order.PLACE}{path}"', *fields])
+    for option, value in options.items():
+        for item in value if isinstance(value, list) else [value]:
+            text += f" {option.replace('select_cols', 'select_col')}: {literal(item)}"
+    if compression:
+        text += f' compression: "{compression}"'
+    made = tf.data.experimental.CsvDataset(str(order.FOLDER / path), defaults, compression_type=compression, **options)
+    case(f"csv, {name}", Chain(f"stage {{ csv {{ {text} }} }}", made), expect=expect, error=error,
+         differs="an error of another wording" if error else None)
+
+
+def csv_cases():
+    three = [("int32", None), ("float32", 0.5), ("string", "none")]
+    rows = b'1,2.5,a\n-2,,"b"\r\n3,1e3,"c,""d"""\n4,-inf,\n5,0.1,"e\nf"\n'
+    one = [{"rows": 1, "tensors": {"0": ["01000000"], "1": ["00002040"], "2": ["61"]}}]
+    csv("kinds", rows, three)
+    csv("no end", rows[:-1], three)
+    csv("compressed", rows, three, compression="GZIP")
+    csv("header", b"n,x,s\n" + rows, three, header=True)
+    csv("only a header", b"n,x,s\n", three, header=True)
+    csv("empty", b"\n", [("string", "none")])
+    csv("lone returns", b"1,2,a\r3,4,b\r", three)
+    csv("tabs", b"1\t2\t\"a\tb\"\n3\t4\tc,d\n", three, field_delim="\t")
+    csv("no quotes", b'1,2,"a"\n3,4,b"c\n', three, use_quote_delim=False)
+    csv("a text for nothing", b"NA,NA,NA\n1,2,\n", [("int64", 7), ("float64", -1.5), ("string", "none")], na_value="NA")
+    csv("selected", rows, [("float32", 0.5)], select_cols=[1])
+    csv("two selected", rows, [("int64", None), ("string", "")], select_cols=[0, 2])
+    csv("spaces", b"1, 2 ,  a b \n", three)
+    csv("large", b"9223372036854775807,1e308\n-9223372036854775808,-1e-308\n", [("int64", None), ("float64", None)])
+    csv("quotes alone", b'"1","2.5",""\n', three)
+    csv("fewer fields", b"1,2.5,a\n2,3\n", three, expect=one, error="expected 3 fields, found fewer")
+    csv("more fields", b"1,2.5,a\n2,3,b,c\n", three, expect=one, error="expected 3 fields, found more")
+    csv("a required field is missing", b"1,2.5,a\n,3,b\n", three, expect=one, error="a required field is missing (field 0, byte 0 of the record)")
+    csv("no number", b"1,2.5,a\n2,3x,b\n", three, expect=one, error='expected a value of float32, found "3x" (field 1, byte 2 of the record)')
+    csv("too large a number", b"1,2.5,a\n3000000000,3,b\n", three, expect=one, error='expected a value of int32, found "3000000000"')
+    csv("a mark inside", b'1,2.5,a\n2,3,b"c\n', three, expect=one, error="has one inside (byte 5 of the record)")
+    csv("a mark behind a field", b'1,2.5,a\n2,3,"b"c\n', three, expect=one, error="expected a delimiter behind the closing quotation mark")
+    csv("a mark that is not closed", b'1,2.5,a\n2,3,"b\n', three, expect=one, error="a quotation mark is not closed (byte 4 of the record)")
+
+
 def main():
     source_cases()
+    csv_cases()
     choosing_cases()
     window_cases()
     rebatch_cases()

@@ -316,12 +316,15 @@ const char* const kPipelines[] = {
     "counter {} | take { count: 30 } | repeat { count: 3 } | batch { batch_size: 7 }",
     "random { seed: 4 } | shard { num_shards: 3 index: 1 } | take { count: 20 } | repeat { count: "
     "2 } | batch { batch_size: 7 }",
-    "random { seed: 4 rerandomize_each_iteration: true } | take { count: 20 } | repeat { count: 3 } "
+    "random { seed: 4 rerandomize_each_iteration: true } | take { count: 20 } | repeat { count: 3 "
+    "} "
     "| batch { batch_size: 7 }",
     "zip { (| counter {} |) (| random { seed: 4 } |) (| $RANGE |) } | batch { batch_size: 9 }",
-    "sample_from_datasets { (| $RANGE |) (| range { stop: 30 } |) seed: 1 } | batch { batch_size: 9 "
+    "sample_from_datasets { (| $RANGE |) (| range { stop: 30 } |) seed: 1 } | batch { batch_size: "
+    "9 "
     "} | repeat { count: 2 }",
-    "sample_from_datasets { (| $RANGE | shuffle { buffer_size: 9 seed: 2 } |) (| range { stop: 30 } "
+    "sample_from_datasets { (| $RANGE | shuffle { buffer_size: 9 seed: 2 } |) (| range { stop: 30 "
+    "} "
     "| filter { predicate: 'value % 3 != 0' } |) (| counter {} |) weight: 1 weight: 2.5 weight: 0 "
     "seed: 1 rerandomize_each_iteration: true } | repeat { count: 3 } | batch { batch_size: 9 }",
     "$TURNS | $PARSE | sample_from_datasets { (| $BIG | $PARSE | repeat {} |) seed: 1 "
@@ -330,28 +333,33 @@ const char* const kPipelines[] = {
     "range { stop: 3 } | repeat {} | choose_from_datasets { (| $RANGE |) (| range { stop: 30 } | "
     "shuffle { buffer_size: 9 seed: 2 } |) (| counter {} |) } | repeat { count: 2 } | batch { "
     "batch_size: 9 }",
-    "random { seed: 3 } | map { out: 'value = value % 2' structure: 'null' } | choose_from_datasets "
-    "{ (| $SHARDS | $PARSE |) (| $LATE | $PARSE |) stop_on_empty_dataset: false } | repeat { count: "
+    "random { seed: 3 } | map { out: 'value = value % 2' structure: 'null' } | "
+    "choose_from_datasets "
+    "{ (| $SHARDS | $PARSE |) (| $LATE | $PARSE |) stop_on_empty_dataset: false } | repeat { "
+    "count: "
     "2 } | batch { batch_size: 9 }",
     "range { stop: 40 } | map { out: 'value = value % 2' structure: 'null' } | shuffle { "
     "buffer_size: 20 seed: 1 } | choose_from_datasets { (| $RANGE | enumerate {} |) (| zip { (| "
     "$RANGE |) (| $RANGE | filter { predicate: 'value > 9' } |) } |) } | batch { batch_size: 9 }",
     // Windows.
     "$RANGE | window { size: 5 (| batch { batch_size: 5 } |) } | repeat { count: 2 }",
-    "$RANGE | window { size: 9 shift: 2 stride: 3 drop_remainder: true (| batch { batch_size: 9 } |) "
+    "$RANGE | window { size: 9 shift: 2 stride: 3 drop_remainder: true (| batch { batch_size: 9 } "
+    "|) "
     "} | repeat { count: 2 }",
     "$RANGE | window { size: 3 shift: 70 (| batch { batch_size: 5 } |) }",
     "range { stop: 1000 } | window { size: 150 shift: 40 } | shuffle { buffer_size: 30 seed: 1 } | "
     "batch { batch_size: 90 }",
     "$RANGE | shuffle { buffer_size: 9 seed: 1 } | window { size: 7 shift: 3 (| shuffle { "
-    "buffer_size: 4 seed: 2 } | take { count: 5 } | batch { batch_size: 3 } |) } | repeat { count: 2 "
+    "buffer_size: 4 seed: 2 } | take { count: 5 } | batch { batch_size: 3 } |) } | repeat { count: "
+    "2 "
     "} | skip { count: 5 }",
     "$RANGE | filter { predicate: 'value % 3 != 1' } | window { size: 6 shift: 1 (| filter { "
     "predicate: 'value % 2 == 0' } | batch { batch_size: 2 } |) } | repeat { count: 2 } | take { "
     "count: 60 }",
     "$TURNS | $PARSE | window { size: 4 shift: 2 (| batch { batch_size: 4 } |) } | shuffle { "
     "buffer_size: 5 seed: 2 } | repeat { count: 2 }",
-    "$LATE | window { size: 4 shift: 2 (| $PARSE | batch { batch_size: 4 } |) } | repeat { count: 2 }",
+    "$LATE | window { size: 4 shift: 2 (| $PARSE | batch { batch_size: 4 } |) } | repeat { count: "
+    "2 }",
     "$BIG | $PARSE | window { size: 3 shift: 200 (| enumerate {} |) } | repeat {} | batch { "
     "batch_size: 5 }",
     "$RANGE | repeat {} | window { size: 6 shift: 5 (| window { size: 3 shift: 1 (| batch { "
@@ -359,8 +367,10 @@ const char* const kPipelines[] = {
     "$RANGE | enumerate {} | window { size: 5 shift: 3 (| zip { (| window_part { component: 0 } | "
     "batch { batch_size: 2 } |) (| window_part { component: 1 } | skip { count: 1 } |) } |) } | "
     "shuffle { buffer_size: 6 seed: 1 } | repeat { count: 2 } | batch { batch_size: 1 }",
-    "$LISTS | window { size: 4 shift: 3 (| padded_batch { batch_size: 4 } |) } | repeat { count: 2 }",
-    "$HURT | $PARSE | window { size: 4 shift: 3 (| batch { batch_size: 4 } |) } | repeat { count: 2 }",
+    "$LISTS | window { size: 4 shift: 3 (| padded_batch { batch_size: 4 } |) } | repeat { count: 2 "
+    "}",
+    "$HURT | $PARSE | window { size: 4 shift: 3 (| batch { batch_size: 4 } |) } | repeat { count: "
+    "2 }",
     "$RANGE | batch { batch_size: 7 } | rebatch { batch_size: 5 } | repeat { count: 2 }",
     "$RANGE | batch { batch_size: 7 } | rebatch { batch_size: 5 batch_size: 1 batch_size: 3 "
     "drop_remainder: true } | skip { count: 2 } | repeat { count: 2 }",
@@ -375,36 +385,59 @@ const char* const kPipelines[] = {
     "$TURNS | $PARSE | group_by_window { key: 'n % 3' window_size: 5 (| filter { predicate: 'n % 2 "
     "== 0' } |) } | batch { batch_size: 4 } | repeat { count: 2 }",
     "$LISTS | bucket_by_sequence_length { element_length: 'shape(ints)[0]' bucket_boundary: 2 "
-    "bucket_boundary: 4 bucket_batch_size: 9 bucket_batch_size: 5 bucket_batch_size: 3 } | repeat { "
+    "bucket_boundary: 4 bucket_batch_size: 9 bucket_batch_size: 5 bucket_batch_size: 3 } | repeat "
+    "{ "
     "count: 2 }",
     "$LISTS | shuffle { buffer_size: 30 seed: 1 } | bucket_by_sequence_length { element_length: "
     "'shape(ints)[0]' bucket_boundary: 3 bucket_boundary: 40 bucket_batch_size: 8 "
     "bucket_batch_size: 4 bucket_batch_size: 1 padded_shape { feature: 'words' shape: 50 } "
-    "padded_shape { feature: 'floats' shape: 50 } pad_to_bucket_boundary: true drop_remainder: true "
+    "padded_shape { feature: 'floats' shape: 50 } pad_to_bucket_boundary: true drop_remainder: "
+    "true "
     "} | repeat {}",
     // States.
     "$RANGE | map { out: 'value = value * value % 23' structure: 'null' } | unique {} | batch { "
     "batch_size: 4 } | repeat { count: 3 }",
     "$LINES | repeat { count: 2 } | unique {} | shuffle { buffer_size: 9 seed: 1 } | batch { "
     "batch_size: 16 }",
-    "$RANGE | scan { initial_state { name: 's' int_value: 1 } state: 's = s * 3 % 101 + value' out: "
-    "'a = s' out: 'b = value' } | filter { predicate: 'a % 2 == 0' } | repeat { count: 2 } | batch { "
+    "$RANGE | scan { initial_state { name: 's' int_value: 1 } state: 's = s * 3 % 101 + value' "
+    "out: "
+    "'a = s' out: 'b = value' } | filter { predicate: 'a % 2 == 0' } | repeat { count: 2 } | batch "
+    "{ "
     "batch_size: 9 }",
     "$TURNS | $PARSE | shuffle { buffer_size: 9 seed: 1 } | scan { initial_state { name: 's' "
-    "string_value: 'x' } initial_state { name: 'k' value: 0 shape: 1 } state: 's = s' state: 'k = k "
-    "* 0.5 + n' out: 'a = k' out: 's = s' } | shuffle { buffer_size: 9 seed: 1 } | repeat {} | batch "
+    "string_value: 'x' } initial_state { name: 'k' value: 0 shape: 1 } state: 's = s' state: 'k = "
+    "k "
+    "* 0.5 + n' out: 'a = k' out: 's = s' } | shuffle { buffer_size: 9 seed: 1 } | repeat {} | "
+    "batch "
     "{ batch_size: 9 }",
-    "$RANGE | window { size: 6 shift: 2 (| map { out: 'x = value' } | reduce { initial_state { name: "
+    "$RANGE | window { size: 6 shift: 2 (| map { out: 'x = value' } | reduce { initial_state { "
+    "name: "
     "'s' int_value: 0 } state: 's = s + x' } |) } | batch { batch_size: 7 } | repeat { count: 2 }",
     "$RANGE | rejection_resample { class_func: 'value % 3' target_dist: 2 target_dist: 1 "
-    "target_dist: 0 initial_dist: 1 initial_dist: 1 initial_dist: 1 seed: 3 } | batch { batch_size: "
+    "target_dist: 0 initial_dist: 1 initial_dist: 1 initial_dist: 1 seed: 3 } | batch { "
+    "batch_size: "
     "5 } | repeat { count: 2 }",
     "$RANGE | shuffle { buffer_size: 9 seed: 1 } | rejection_resample { class_func: 'value % 3' "
     "target_dist: 3 target_dist: 1 target_dist: 1 seed: 3 } | repeat {} | batch { batch_size: 5 }",
-    "$RANGE | filter { predicate: 'value % 2 == 0' } | assert_cardinality { cardinality: 50 } | "
+    "$RANGE | filter { predicate: 'value % 2 == 0' } | assert_cardinality { cardinality: 51 } | "
     "shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 9 } | repeat { count: 2 }",
     "$LISTS | pad_to_cardinality { cardinality: 150 } | shuffle { buffer_size: 60 seed: 1 } | "
     "padded_batch { batch_size: 9 } | repeat { count: 2 }",
+    "csv { files: 'FOLDER/lines.txt' files: 'FOLDER/more.txt' column { dtype: 'string' string_value: "
+    "'' } header: true } | batch { batch_size: 16 } | repeat { count: 2 }",
+    "csv { files: 'FOLDER/lines.txt.gz' column { dtype: 'string' } field_delim: ' ' select_col: 1 "
+    "compression: 'GZIP' } | shuffle { buffer_size: 9 seed: 1 } | repeat { count: 2 } | batch { "
+    "batch_size: 16 }",
+    // Caches.
+    "$RANGE | shuffle { buffer_size: 20 seed: 1 } | cache {} | repeat { count: 3 } | batch { "
+    "batch_size: 9 }",
+    "$TURNS | $PARSE | filter { predicate: 'n % 3 != 0' } | cache { max_bytes: 1500 } | shuffle { "
+    "buffer_size: 9 seed: 1 } | repeat {} | batch { batch_size: 9 }",
+    "$BIG | $PARSE | batch { batch_size: 40 } | cache { max_bytes: 20000 } | skip { count: 5 } | "
+    "repeat { count: 2 }",
+    "zip { (| $LATE | $PARSE | cache {} | repeat {} |) (| $RANGE | cache {} | shard { num_shards: "
+    "2 "
+    "index: 1 } |) } | batch { batch_size: 6 }",
     // Lists of files, whole files and tensors.
     "$LIST | batch { batch_size: 3 }",
     "$LIST | repeat { count: 3 } | batch { batch_size: 4 }",

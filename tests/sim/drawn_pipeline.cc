@@ -90,7 +90,10 @@ std::string DrawnPipeline::Shards(bool* parses) {
 
 std::string DrawnPipeline::Source(bool* parses) {
   *parses = false;
-  switch (dice_.Below(8)) {
+  switch (dice_.Below(9)) {
+    case 8:
+      return absl::StrCat("counter { start: ", dice_.Below(9),
+                          " } | take { count: ", dice_.Below(90), " }");
     case 0:
       return absl::StrCat("range { start: ", dice_.Below(9), " stop: ", dice_.Below(120),
                           " step: ", dice_.Between(1, 3), " }");
@@ -128,7 +131,7 @@ std::string DrawnPipeline::CountingOp(int most) {
 
 std::string DrawnPipeline::DecidingOp(const std::string& number) {
   looks_ahead_ = true;
-  switch (dice_.Below(number.empty() ? 3 : 5)) {
+  switch (dice_.Below(number.empty() ? 6 : 9)) {
     case 0:
       return absl::StrCat("batch { batch_size: ", dice_.Between(1, 9), " } | unbatch {}");
     case 1:
@@ -138,6 +141,22 @@ std::string DrawnPipeline::DecidingOp(const std::string& number) {
     case 2:
       return "ignore_errors {}";
     case 3:
+      return absl::StrCat(
+          "window { size: ", dice_.Between(1, 9), " shift: ", dice_.Between(1, 9),
+          " stride: ", dice_.Between(1, 3), dice_.OneIn(3) ? " drop_remainder: true" : "", " (| ",
+          dice_.OneIn(2) ? "take" : "skip", " { count: ", dice_.Below(6), " } |) }");
+    case 4:
+      return absl::StrCat("window { size: ", dice_.Between(1, 9), " shift: ", dice_.Between(1, 9),
+                          " } ");
+    case 5:
+      return absl::StrCat("batch { batch_size: ", dice_.Between(1, 9),
+                          " } | rebatch { batch_size: ", dice_.Between(1, 9),
+                          " batch_size: ", dice_.Between(1, 9), " } | unbatch {}");
+    case 6:
+      return absl::StrCat("group_by_window { key: '", number, " % ", dice_.Between(1, 4),
+                          "' window_size: ", dice_.Between(1, 9),
+                          " (| shuffle { buffer_size: 3 seed: ", dice_.Below(99), " } |) }");
+    case 7:
       return absl::StrCat("take_while { predicate: '", number, " % 50 != ", dice_.Below(60), "' }");
     default:
       return absl::StrCat("filter { predicate: '", number, " % ", dice_.Between(2, 4),
@@ -171,6 +190,10 @@ std::string DrawnPipeline::Chain(int ops_max, int depth) {
     } else if (kind == 7 || depth == 2) {
       absl::StrAppend(&text, " | enumerate { start: ", dice_.Below(7), " }");
       same_kind = false;
+    } else if (kind == 8 && same_kind && dice_.OneIn(3)) {
+      looks_ahead_ = true;
+      absl::StrAppend(&text, " | sample_from_datasets { (| ", alone, " |) seed: ", dice_.Below(99),
+                      dice_.OneIn(2) ? " stop_on_empty_dataset: true" : "", " }");
     } else if (kind == 8 && same_kind) {
       absl::StrAppend(&text, " | concatenate { (| ", alone, " | skip { count: ", dice_.Below(9),
                       " } |) (| ", alone, " | repeat { count: ", dice_.Below(3), " } |) }");

@@ -12,7 +12,7 @@
 
 import numpy as _np
 
-from penstock import functions, image, io
+from penstock import experimental, functions, image, io
 
 from penstock._core import Loader, abi_version, default_socket, version
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
@@ -92,6 +92,7 @@ __all__ = [
     "abi_version",
     "attach",
     "default_socket",
+    "experimental",
     "float32",
     "float64",
     "functions",

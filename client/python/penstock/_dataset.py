@@ -24,9 +24,7 @@ AUTOTUNE = -1
 _ASK = object()
 
 _NOT_YET = """
-assert_cardinality bucket_by_sequence_length cache choose_from_datasets counter csv dense_to_ragged_batch
-dense_to_sparse_batch get_single_element group_by_window load random
-rebatch reduce rejection_resample sample_from_datasets save scan snapshot sparse_batch unique window
+dense_to_ragged_batch dense_to_sparse_batch load save snapshot sparse_batch
 """.split()
 
 
@@ -70,8 +68,10 @@ class Dataset(metaclass=_Type):
     element_spec and by whatever else asks for types.
     """
 
-    def __init__(self, stages, structure, cardinality=UNKNOWN, options=None):
+    def __init__(self, stages, structure, cardinality=UNKNOWN, options=None, window=None):
         self._stages = tuple(stages)
+        # A function that makes a pipeline's stages of those of a window's elements: for a dataset inside of window.
+        self._window = window
         self._known_structure = structure
         self._count = cardinality
         self._options = options or Options()
@@ -86,7 +86,15 @@ class Dataset(metaclass=_Type):
         """
         structure = self._known_structure if structure is ... else structure
         stages = (*self._stages, Stage(op, fields, name))
-        return Dataset(stages, structure, cardinality, self._options)
+        return self._like(stages, structure, cardinality)
+
+    def _like(self, stages, structure, cardinality=UNKNOWN):
+        """Those stages, where this dataset's are."""
+        return Dataset(stages, structure, cardinality, self._options, self._window)
+
+    def _whole(self, stages):
+        """The stages of a pipeline."""
+        return stages if self._window is None else self._window(stages)
 
     # --- sources ---
 
@@ -104,6 +112,60 @@ class Dataset(metaclass=_Type):
         dataset = Dataset([Stage("range", fields, name)], None, _cardinality.of_range(start, stop, step))
         output_type = _dtypes.as_dtype(output_type)
         return dataset if output_type == np.int64 else dataset.map(lambda x: x.astype(output_type))
+
+    @staticmethod
+    def counter(start: int = 0, step: int = 1, dtype: Any = np.int64, name: Optional[str] = None) -> Dataset:
+        """start, start + step, … without end: one number each, of shape ()."""
+        fields = [("start", _integer(start, "start") or None), ("step", _integer(step, "step"))]
+        dataset = Dataset([Stage("counter", fields, name)], None, INFINITE)
+        dtype = _dtypes.as_dtype(dtype)
+        return dataset if dtype == np.int64 else dataset.map(lambda x: x.astype(dtype))
+
+    @staticmethod
+    def random(
+        seed: Optional[int] = None, rerandomize_each_iteration: Optional[bool] = None, name: Optional[str] = None
+    ) -> Dataset:
+        """Numbers from 0 to 2^32 - 1 without end: one int64 each, of shape ().
+
+        Args:
+          seed: int64. Without one the numbers differ from process to process.
+          rerandomize_each_iteration: whether each pass and each epoch of `repeat` has other numbers. Default False.
+        """
+        fields = _draws(seed, rerandomize_each_iteration)
+        return Dataset([Stage("random", fields, name)], None, INFINITE)
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: Any,
+        weights: Any = None,
+        seed: Optional[int] = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: Optional[bool] = None,
+    ) -> Dataset:
+        """Draws each element from one of the datasets, whose elements are of the same types.
+
+        Args:
+          weights: one number for each dataset, in any unit; by default all alike.
+          seed, rerandomize_each_iteration: as random.
+          stop_on_empty_dataset: whether drawing a dataset that has no more elements ends this one. By default it
+            is left out from then on.
+        """
+        from penstock import _choosing
+
+        return _choosing.sample(datasets, weights, _draws(seed, rerandomize_each_iteration), stop_on_empty_dataset)
+
+    @staticmethod
+    def choose_from_datasets(datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True) -> Dataset:
+        """Takes each element from the dataset whose number the next element of choice_dataset is.
+
+        Args:
+          choice_dataset: int64 of shape (), from 0 to the number of datasets - 1.
+          stop_on_empty_dataset: whether choosing a dataset that has no more elements ends this one; otherwise the choice
+            is passed over.
+        """
+        from penstock import _choosing
+
+        return _choosing.choose(datasets, choice_dataset, stop_on_empty_dataset)
 
     @staticmethod
     def from_tensors(tensors: Any, name: Optional[str] = None) -> Dataset:
@@ -237,6 +299,7 @@ class Dataset(metaclass=_Type):
             tuple(dataset._structure for dataset in inputs),
             _cardinality.of_zip([dataset._count for dataset in inputs]),
             _merged_options(inputs),
+            next((dataset._window for dataset in inputs if dataset._window), None),
         )
         if structure == (None,) * len(inputs):
             return zipped
@@ -331,6 +394,102 @@ class Dataset(metaclass=_Type):
             return self
         return self._then("prefetch", [("buffer_size", size)], cardinality=self._count, name=name)
 
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Optional[str] = None) -> Dataset:
+        """Joins the rows of batches anew, as unbatch().batch(batch_size).
+
+        Args:
+          batch_size: one number, or several that are taken by turns.
+        """
+        sizes = [_integer(size, "batch_size") for size in np.atleast_1d(np.asarray(batch_size)).tolist()]
+        if not sizes or min(sizes) < 1:
+            raise ValueError(f"batch_size is at least 1: {batch_size}")
+        fields = [("batch_size", sizes), ("drop_remainder", True if drop_remainder else None)]
+        return self._then("rebatch", fields, name=name)
+
+    def window(
+        self,
+        size: int,
+        shift: Optional[int] = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        name: Optional[str] = None,
+    ) -> Any:
+        """Windows: datasets of `size` elements each, to be consumed by flat_map or map.
+
+        `window(5, shift=1, drop_remainder=True).flat_map(lambda w: w.batch(5))` makes a batch of each window. An
+        element that is a tuple or a dict gives a dataset for each part, as in tf.data.
+
+        Args:
+          size: elements of a window.
+          shift: from the beginning of one window to that of the next; `size` by default.
+          stride: from one element of a window to the next.
+          drop_remainder: whether windows of fewer elements, at the end, are left out.
+        """
+        from penstock import _windows
+
+        shift = _optional(shift, "shift")
+        fields = [
+            ("size", _integer(size, "size")),
+            ("shift", shift),
+            ("stride", _integer(stride, "stride")),
+            ("drop_remainder", True if drop_remainder else None),
+        ]
+        for field, value in fields[:3]:
+            if value is not None and value < 1:
+                raise ValueError(f"{field} is at least 1: {value}")
+        return _windows.Windows(self, "window", fields, name)
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Any,
+        bucket_batch_sizes: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Joins elements of similar length to padded batches.
+
+        Args:
+          element_length_func: traced as in map; returns the element's length: `lambda x: np.shape(x["tokens"])[0]`.
+          bucket_boundaries: rising lengths; bucket i holds those from boundary i - 1 to boundary i - 1.
+          bucket_batch_sizes: one more than boundaries.
+          padded_shapes, padding_values: as padded_batch.
+          pad_to_bucket_boundary: whether unknown sizes are padded to the bucket's boundary - 1.
+          no_padding: whether rows are joined as by batch.
+          drop_remainder: whether batches of what is left at the end are left out.
+        """
+        from penstock import _grouping
+
+        return _grouping.bucket(
+            self, element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
+            pad_to_bucket_boundary, no_padding, drop_remainder, name,
+        )  # fmt: skip
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Any, Dataset], Dataset],
+        window_size: Optional[int] = None,
+        window_size_func: Optional[Callable[[Any], Any]] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Makes windows of consecutive elements with the same key, and a dataset of each.
+
+        Args:
+          key_func: traced as in map; returns an integer.
+          reduce_func: gets the key, which it cannot use, and the window, and returns a dataset made of it:
+            `lambda key, window: window.batch(10)`.
+          window_size: elements of a window.
+          window_size_func: instead of it, traced; returns the size for a key.
+        """
+        from penstock import _grouping
+
+        return _grouping.group(self, key_func, reduce_func, window_size, window_size_func, name)
+
     # --- work ---
 
     def map(
@@ -359,7 +518,7 @@ class Dataset(metaclass=_Type):
         structure = self._structure
         trace, result = self._call(map_func)
         stages, structure = _program.build(trace, result, structure, name, line)
-        return Dataset((*self._stages, *stages), structure, self._count, self._options)
+        return self._like((*self._stages, *stages), structure, self._count)
 
     def parse_example(
         self,
@@ -377,7 +536,7 @@ class Dataset(metaclass=_Type):
 
         stage = io.example_stage(features, name)
         structure = {key: None for key in features}
-        return Dataset((*self._stages, stage), structure, self._count, self._options)
+        return self._like((*self._stages, stage), structure, self._count)
 
     # --- datasets of files ---
 
@@ -441,7 +600,116 @@ class Dataset(metaclass=_Type):
         ]
         return self._then("ignore_errors", fields, name=name)
 
+    def unique(self, name: Optional[str] = None) -> Dataset:
+        """The first of equal elements, which are one tensor of int32, int64 or strings."""
+        return self._then("unique", [], name=name)
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: Optional[int] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Leaves out elements at random so that classes become as frequent as they should be: pairs (class, element).
+
+        Args:
+          class_func: traced as in map; returns an integer from 0 to the number of classes - 1.
+          target_dist: how frequent each class is to be.
+          initial_dist: how frequent each is; by default as frequent as it has been so far.
+          seed: as shuffle.
+        """
+        line = user_line()
+        trace, result = self._call(class_func)
+        more = [
+            ("target_dist", [float(value) for value in np.asarray(target_dist).ravel()]),
+            ("initial_dist", None if initial_dist is None else [float(value) for value in np.asarray(initial_dist).ravel()]),
+            ("seed", Seed(_optional(seed, "seed"))),
+        ]
+        stage = _program.condition_stage("rejection_resample", trace, result, name, line, "class_func", "integer", more)
+        return self._like((*self._stages, stage), (None, self._structure))
+
+    # --- states ---
+
+    def scan(self, initial_state: Any, scan_func: Callable[[Any, Any], Any], name: Optional[str] = None) -> Dataset:
+        """Computes new elements from each element and a state, which it renews.
+
+        Args:
+          initial_state: a nest of numbers, strings and arrays.
+          scan_func: traced as in map; gets the state and the element, and returns the new state, of the same types, and
+            the new element.
+        """
+        from penstock import _state
+
+        return _state.scan(self, initial_state, scan_func, name)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: Optional[str] = None) -> Any:
+        """The state behind the last element: runs the dataset.
+
+        Args:
+          initial_state: a nest of numbers, strings and arrays.
+          reduce_func: traced as in map; gets the state and an element, and returns the new state.
+
+        Returns:
+          The state as NumPy arrays. Of a window, inside of a function given to `window(…).map`: a stand-in for it.
+        """
+        from penstock import _state
+
+        return _state.reduce(self, initial_state, reduce_func, name)
+
+    def cache(self, filename: str = "", name: Optional[str] = None, *, max_bytes: Optional[int] = None) -> Dataset:
+        """Keeps the elements in memory when they are first computed, for the epochs of a `repeat` behind it.
+
+        Elements before it are those of the first pass in every epoch. Each `for` begins with an empty cache.
+
+        Args:
+          filename: not built yet; caches are in memory.
+          max_bytes: elements beyond are computed in every pass, and what is kept stays. A quarter of the machine's
+            memory by default.
+        """
+        if filename:
+            raise _errors.UnimplementedError("a cache in a file is not built yet; cache() keeps elements in memory")
+        fields = [("max_bytes", _optional(max_bytes, "max_bytes"))]
+        return self._then("cache", fields, cardinality=self._count, name=name)
+
+    def get_single_element(self, name: Optional[str] = None) -> Any:
+        """The only element: runs the dataset. InvalidArgumentError when there is none, or more than one."""
+        if self._window is not None:
+            from penstock import _windows
+
+            return _windows.Value(self)
+        elements = list(self.take(2))
+        if len(elements) != 1:
+            raise _errors.InvalidArgumentError(
+                f"get_single_element takes a dataset of one element, found {'more' if elements else 'none'}"
+            )
+        return elements[0]
+
     # --- the rest of tf.data's interface ---
+
+    def assert_cardinality(self, expected_cardinality: int, name: Optional[str] = None) -> Dataset:
+        """States how many elements there are, for len(); others than that are an error when that is seen."""
+        count = _integer(expected_cardinality, "expected_cardinality")
+        return self._then("assert_cardinality", [("cardinality", count)], cardinality=count, name=name)
+
+    def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid", name: Optional[str] = None) -> Dataset:
+        """Adds elements of zeros until there are `cardinality`, and a feature `mask_key` that is true for the others.
+
+        Elements are dicts.
+        """
+        count = _integer(cardinality, "cardinality")
+        if 0 <= count < self._count:
+            raise ValueError(f"the dataset has {self._count} elements, more than {count}")
+        if not isinstance(self._structure, dict):
+            raise ValueError(f"pad_to_cardinality takes elements that are dicts, not {_shown(self._structure)}")
+        return self._then(
+            "pad_to_cardinality",
+            [("cardinality", count), ("mask_key", mask_key)],
+            structure={**self._structure, mask_key: None},
+            cardinality=count,
+            name=name,
+        )
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """transformation_func(self), which gives a Dataset."""
@@ -458,7 +726,7 @@ class Dataset(metaclass=_Type):
         """Accepts penstock.Options; those of TensorFlow have no effect."""
         if not isinstance(options, Options):
             options = Options()
-        return Dataset(self._stages, self._known_structure, self._count, self._options.merge(options))
+        return Dataset(self._stages, self._known_structure, self._count, self._options.merge(options), self._window)
 
     def cardinality(self) -> int:
         """The number of elements, or penstock.INFINITE_CARDINALITY, or penstock.UNKNOWN_CARDINALITY."""
@@ -554,13 +822,13 @@ class Dataset(metaclass=_Type):
                 f"the function given to {op} returned a {type(inside).__name__}", "it returns a Dataset that reads the path"
             )
         stage = Stage(op, [("input", [Nested(inside._stages)]), *fields], name, line)
-        return Dataset((*self._stages, stage), inside._known_structure, UNKNOWN, self._options)
+        return self._like((*self._stages, stage), inside._known_structure)
 
     def _where(self, op, predicate, name):
         line = user_line()
         trace, result = self._call(predicate)
         stage = _program.condition_stage(op, trace, result, name, line)
-        return Dataset((*self._stages, stage), self._known_structure, UNKNOWN, self._options)
+        return self._like((*self._stages, stage), self._known_structure)
 
     @property
     def _structure(self):
@@ -570,14 +838,14 @@ class Dataset(metaclass=_Type):
 
     def _describe(self):
         if self._described is None:
-            self._described = _validate(Spec(self._stages, None, self._options.workers))[0]
+            self._described = _validate(Spec(self._whole(self._stages), None, self._options.workers))[0]
         return self._described
 
     def _type_of(self, trace, node):
         """The TensorSpec of a value inside a function given to map."""
         stages = (*self._stages, *_program.type_stages(trace, node, user_line()))
         try:
-            pipeline, _ = _validate(Spec(stages))
+            pipeline, _ = _validate(Spec(self._whole(stages)))
         except _errors.InvalidArgumentError as error:
             raise _trace.TraceError(
                 f"the type of this value is not known while tracing ({error})", "use functions that need none"
@@ -609,6 +877,14 @@ def _seed_fields(seed, reshuffle):
     return [
         ("seed", Seed(_optional(seed, "seed"), reshuffle)),
         ("reshuffle_each_iteration", None if reshuffle else False),
+    ]
+
+
+def _draws(seed, rerandomize):
+    """The fields of an op whose passes draw alike, unless it is told otherwise."""
+    return [
+        ("seed", Seed(_optional(seed, "seed"), bool(rerandomize))),
+        ("rerandomize_each_iteration", True if rerandomize else None),
     ]
 
 

@@ -106,6 +106,12 @@ def _unpackbits(a, axis=None, count=None, bitorder="big"):
     return call("unpack_bits", (a,), {}, "np.unpackbits")
 
 
+def _shape(a):
+    """Known sizes as numbers; where one is a matter of the data, a traced tensor."""
+    shape = a.shape
+    return call("shape", (a,), {}, "np.shape") if None in shape else shape
+
+
 def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     if order != "C":
         raise TraceError(f"np.reshape in order {order}", "transpose before it")
@@ -148,7 +154,7 @@ _SPECIAL = {
     "ones_like": lambda a, dtype=None: _fill(a, 1, dtype),
     "full_like": lambda a, fill_value, dtype=None: _fill(a, fill_value, dtype),
     "astype": lambda x, dtype: x.astype(dtype),
-    "shape": lambda a: a.shape,
+    "shape": _shape,
     "ndim": lambda a: a.ndim,
     "copy": lambda a, *args, **kwargs: a,
     "nan_to_num": lambda x, copy=True, nan=0.0: np.where(np.isnan(x), nan, x),

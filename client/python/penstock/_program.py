@@ -167,18 +167,60 @@ def build(trace, result, structure_before, name, line):
     return stages, structure
 
 
-def condition_stage(op, trace, result, name, line):
-    """A stage of an op that takes a condition, for what a function has returned."""
+def condition_stage(op, trace, result, name, line, field="predicate", what="bool", more=()):
+    """A stage of an op that takes a condition or another lone value, for what a function has returned.
+
+    Args:
+      field: of the op's message, that holds the expression.
+      more: further fields.
+    """
     if trace.parse_stage is not None:
         raise TraceError(f"a parse inside of the function given to {op}", "parse in a map before it")
     if not _is_tensor(result):
         raise TraceError(
-            f"the result of the function given to {op} is of type {type(result).__name__}", "it returns one bool"
+            f"the result of the function given to {op} is of type {type(result).__name__}", f"it returns one {what}"
         )
     node = to_node(trace, result)
     writer = _Writer([node], trace.features)
-    fields = [("constant", writer.constants), ("let", writer.lets), ("predicate", writer.text(node))]
+    fields = [("constant", writer.constants), ("let", writer.lets), (field, writer.text(node)), *more]
     return Stage(op, fields, name, line)
+
+
+def expression(trace, value):
+    """The text of a value that needs neither constants nor intermediate values."""
+    writer = _Writer([to_node(trace, value)], trace.features)
+    if writer.constants or writer.lets:
+        raise TraceError("an expression with arrays or parts that are used twice", "a simpler one works")
+    return writer.text(to_node(trace, value))
+
+
+def state_stage(op, trace, states, state, result, name, line):
+    """A stage of scan or reduce.
+
+    Args:
+      states: pairs of the name of a tensor of the state and its TensorValues message.
+      state: the new state's values, in that order.
+      result: what the stage's elements are made of: a nest of values, or None for the state itself, whose structure it has then.
+    """
+    if trace.parse_stage is not None:
+        raise TraceError(f"a parse inside of the function given to {op}", "parse in a map before it")
+    nodes = [to_node(trace, value) for value in state]
+    structure, values = None, []
+    if result is not None:
+        structure, values = _structure.flatten(result, _is_tensor, f"the output of the function given to {op}")
+    outs = [to_node(trace, value) for value in values]
+    writer = _Writer(nodes + outs, trace.features)
+    fields = [
+        ("constant", writer.constants),
+        ("let", writer.lets),
+        ("initial_state", [message for _, message in states]),
+        ("state", [f"{_quoted(path)} = {writer.text(node)}" for (path, _), node in zip(states, nodes)]),
+    ]
+    if result is not None:
+        names = [out if is_identifier(out) else _quoted(out) for out in _structure.paths(structure)]
+        fields.append(("out", [f"{out} = {writer.text(node)}" for out, node in zip(names, outs)]))
+        fields.append(("structure", _structure.to_json(structure)))
+    return Stage(op, fields, name, line), structure
 
 
 def _refuse_stale(trace, nodes):

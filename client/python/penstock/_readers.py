@@ -158,3 +158,77 @@ class FilesDataset(Dataset):
         fields = [("files", files_of(filenames)), ("class_from_folder", bool(class_from_folder) or None)]
         names = ["path", "bytes"] + (["label", "class_name"] if class_from_folder else [])
         super().__init__([Stage("files", fields, name)], {name: None for name in names})
+
+
+class CsvDataset(_Reader):
+    """The records of files of comma-separated values, a tuple of scalars each, as tf.data.experimental.CsvDataset.
+
+    Args:
+      filenames: as TFRecordDataset.
+      record_defaults: one for each column that is read: a dtype (float32, float64, int32, int64, string) where a value is
+        required, or a value of that type, alone or in a list, that stands for a missing one.
+      header: whether the first line of each file is left out.
+      field_delim: one character.
+      use_quote_delim: whether quotation marks around fields are removed.
+      na_value: a text that stands for a missing value, besides the empty one.
+      select_cols: which columns are read, rising; by default all.
+      exclude_cols: instead of it, which are not.
+      Others: as TFRecordDataset.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_defaults: Any,
+        compression_type: Optional[str] = None,
+        buffer_size: Optional[int] = None,
+        header: bool = False,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Any = None,
+        exclude_cols: Any = None,
+        name: Optional[str] = None,
+    ) -> None:
+        columns = [_csv_column(default) for default in record_defaults]
+        if select_cols is not None and exclude_cols is not None:
+            raise ValueError("select_cols and exclude_cols are not given together")
+        if exclude_cols is not None:
+            excluded = {_integer(column, "a column of exclude_cols") for column in exclude_cols}
+            total = len(columns) + len(excluded)
+            select_cols = [column for column in range(total) if column not in excluded]
+        selected = None if select_cols is None else [_integer(column, "a column of select_cols") for column in select_cols]
+        fields = [
+            ("column", columns),
+            ("header", True if header else None),
+            ("field_delim", field_delim),
+            ("use_quote_delim", None if use_quote_delim else False),
+            ("na_value", na_value or None),
+            ("select_col", selected),
+            ("compression", _compression(compression_type)),
+        ]
+        stage = Stage("csv", [("files", files_of(filenames)), *fields], name)
+        Dataset.__init__(self, [stage], (None,) * len(columns))
+
+
+def _csv_column(default):
+    import numpy as np
+
+    from penstock import _dtypes, _textproto
+
+    if isinstance(default, (list, tuple)):
+        (default,) = default
+    if isinstance(default, type) or isinstance(default, np.dtype) or default is _dtypes.string:
+        dtype = _dtypes.as_dtype(default)
+        return _textproto.Message(("dtype", "string" if dtype == _dtypes.string else np.dtype(dtype).name))
+    if isinstance(default, (str, bytes)):
+        return _textproto.Message(("dtype", "string"), ("string_value", default))
+    value = np.asarray(default).reshape(-1)
+    if value.size != 1 or value.dtype.kind not in "if":
+        raise TypeError(f"a record default is a dtype, a number or a string, not {default!r}")
+    # Python's numbers are TensorFlow's here, whose CSV files hold float32 and int32 unless they say otherwise.
+    narrow = {"float64": "float32", "int64": "int32"}
+    dtype = value.dtype.name if isinstance(default, (np.ndarray, np.generic)) else narrow[value.dtype.name]
+    if value.dtype.kind == "i":
+        return _textproto.Message(("dtype", dtype), ("int_value", int(value[0])))
+    return _textproto.Message(("dtype", dtype), ("float_value", float(value[0])))

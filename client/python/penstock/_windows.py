@@ -1,0 +1,119 @@
+"""Windows: datasets of consecutive elements, which a function makes other datasets of."""
+
+from penstock import _textproto, _trace
+from penstock._dataset import Dataset
+from penstock._stage import Nested, Spec, Stage, user_line
+
+# Ops that do to a tuple what they do to its parts, each by itself.
+_APART = ("batch", "take", "skip", "shard", "repeat")
+
+
+class Value:
+    """What a function makes of one window: the only element of a dataset."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+
+class Windows:
+    """The windows of a dataset. Consume them by flat_map or map: a window is no array."""
+
+    def __init__(self, dataset, op, fields, name=None, inside=None):
+        # A dict's parts are told apart by their place.
+        self._outer = dataset
+        if isinstance(dataset._structure, dict):
+            self._outer = dataset.map(lambda element: tuple(element.values()))
+        self._dataset, self._op, self._fields, self._name = dataset, op, tuple(fields), name
+        self._line = user_line()
+        self._inside = inside
+
+    def _stages(self, inside):
+        """The pipeline's, with those of a window's dataset."""
+        parts = [("input", [Nested(inside)])] if inside else []
+        outer = self._outer if _uses_parts(inside) else self._dataset
+        return (*outer._stages, Stage(self._op, [*self._fields, *parts], self._name, self._line))
+
+    def _whole(self, inside):
+        return self._dataset._whole(self._stages(_simplified(inside)))
+
+    def _window(self):
+        """The stand-ins for a window: a dataset, or one for each part of an element."""
+
+        def part(fields, structure):
+            return Dataset([Stage("window_part", fields)], structure, options=self._dataset._options, window=self._whole)
+
+        structure = self._dataset._structure
+        if structure is None:
+            return part([], None)
+        if isinstance(structure, dict):
+            return {key: part([("component", i)], inner) for i, (key, inner) in enumerate(structure.items())}
+        return tuple(part([("component", i)], inner) for i, inner in enumerate(structure))
+
+    def _consume(self, function, what):
+        window = self._window() if self._inside is None else self._inside
+        result = function(*window) if isinstance(window, tuple) else function(window)
+        if isinstance(result, Value):
+            result = result.dataset
+        if not isinstance(result, Dataset) or result._window is None:
+            raise _trace.TraceError(
+                f"the function given to {what} returned a {type(result).__name__}",
+                "it returns a dataset made of the window, such as w.batch(5), or w.reduce(…) in map",
+            )
+        return result
+
+    def flat_map(self, map_func, name=None):
+        """The elements of the datasets that map_func makes of each window."""
+        result = self._consume(map_func, "flat_map")
+        stages = self._stages(_simplified(result._stages))
+        return self._dataset._like(stages, result._known_structure)
+
+    def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None, name=None):
+        """flat_map, for a cycle_length of 1."""
+        if cycle_length != 1:
+            raise ValueError("windows are interleaved one after another: cycle_length is 1")
+        return self.flat_map(map_func, name)
+
+    def map(self, map_func, num_parallel_calls=None, deterministic=None, name=None):
+        """A value of each window, or another dataset of each, for a flat_map behind."""
+        window = self._window() if self._inside is None else self._inside
+        result = map_func(*window) if isinstance(window, tuple) else map_func(window)
+        if isinstance(result, Value):
+            return self.flat_map(lambda *_: result, name)
+        self._consume(lambda *_: result, "map")
+        return Windows(self._dataset, self._op, self._fields, self._name, result)
+
+    def __iter__(self):
+        raise TypeError("a window is no array: use flat_map(lambda w: w.batch(size)) or map(lambda w: w.reduce(…))")
+
+    def __repr__(self):
+        return f"<Windows of {self._dataset!r}>"
+
+
+def _is_part(stage):
+    return stage.op == "window_part"
+
+
+def _parts_inside(stages):
+    """All window_part stages, but not those of windows inside."""
+    found = []
+    for stage in stages:
+        if _is_part(stage):
+            found.append(stage)
+        elif stage.op not in ("window", "group_by_window"):
+            for _, value in stage.fields:
+                for nested in value if isinstance(value, (list, tuple)) else [value]:
+                    if isinstance(nested, Nested):
+                        found += _parts_inside(nested.stages)
+    return found
+
+
+def _uses_parts(stages):
+    return any(stage.fields for stage in _parts_inside(stages))
+
+
+def _simplified(stages):
+    """Without window_part where the elements of a window are used as they are."""
+    parts = _parts_inside(stages)
+    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]):
+        return tuple(stages[1:])
+    return tuple(stages)
