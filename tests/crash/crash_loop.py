@@ -177,7 +177,7 @@ def check_split(workers, last_words, clean):
         given[step] = given.get(step, 0) + 1
         marked[step] = marked.get(step, 0) + redelivered
     # What a worker was given and never wrote down came back, marked or not.
-    lost = [step for step in range(max(given)) if step not in given]
+    lost = [step for step in range(min(given), max(given)) if step not in given]
     assert not lost, f"split: lost {lost}"
     repeated = [step for step in given if given[step] > marked[step] + 1]
     assert not repeated, f"split: given out twice without a mark: {repeated}"
