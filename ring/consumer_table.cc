@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace penstock::ring {
 namespace {
@@ -218,6 +219,16 @@ uint32_t ConsumerTable::Grant(uint32_t lease_share, bool ended) {
     }
   }
   return bits;
+}
+
+bool ConsumerTable::DropDeserted(uint64_t now_ns, uint64_t rejoin_ns) {
+  return std::erase_if(splits_, [&](const std::unique_ptr<SplitGroup>& split) {
+           const bool has_consumer =
+               std::any_of(consumers_.begin(), consumers_.end(), [&](const Consumer& consumer) {
+                 return consumer.splits() && consumer.spec.group == split->name();
+               });
+           return split->NoteDesertion(!has_consumer && !consumers_.empty(), now_ns) >= rejoin_ns;
+         }) > 0;
 }
 
 uint32_t ConsumerTable::TakeSleeper(const Consumer& consumer) {

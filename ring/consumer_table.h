@@ -75,6 +75,10 @@ class ConsumerTable {
   // Gives steps to those who ask for them. Returns the wait bits of those to be woken.
   uint32_t Grant(uint32_t lease_share, bool ended);
 
+  // Forgets the split groups that have had no consumer for `rejoin_ns` while other consumers are there,
+  // which they would hold up. Returns whether there were any.
+  bool DropDeserted(uint64_t now_ns, uint64_t rejoin_ns);
+
   // The wait bits of the sleeping consumers that have got what they wait for, or of all sleeping
   // ones; marks them as awake.
   uint32_t TakeSleepers(uint64_t published, bool everybody);

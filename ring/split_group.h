@@ -61,6 +61,16 @@ class SplitGroup {
   // The consumer has gone.
   void Forget(uint32_t consumer);
 
+  // For how long it has been deserted; 0 when it is not.
+  uint64_t NoteDesertion(bool deserted, uint64_t now_ns) {
+    if (!deserted) {
+      deserted_since_ns_ = 0;
+      return 0;
+    }
+    if (deserted_since_ns_ == 0) deserted_since_ns_ = now_ns;
+    return now_ns - deserted_since_ns_;
+  }
+
   uint32_t Leases(uint32_t consumer) const;
   uint64_t redelivered() const { return redelivered_; }
   uint64_t lost() const { return lost_; }
@@ -93,6 +103,7 @@ class SplitGroup {
   Items items_;
   uint64_t redelivered_ = 0;
   uint64_t lost_ = 0;
+  uint64_t deserted_since_ns_ = 0;
 };
 
 }  // namespace penstock::ring

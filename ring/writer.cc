@@ -438,11 +438,14 @@ void RingWriter::EndRestore() {
 
 void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   uint32_t sleepers;
+  bool dropped;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     sleepers = EndLostGroups(now_ns, rejoin_ns) | SendOnTheSlow(now_ns);
+    dropped = consumers_.DropDeserted(now_ns, rejoin_ns);
   }
   Wake(sleepers);
+  if (dropped) doorbell_.Ring();
   if (sent_on_) ReplaceQuarantined();
 }
 

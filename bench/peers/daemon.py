@@ -27,7 +27,7 @@ def daemon(folder):
     socket = os.path.join(folder, "penstock.sock")
     ready, ready_end = os.pipe()
     with open(os.path.join(folder, "penstockd.log"), "w") as log:
-        process = subprocess.Popen([BIN / "penstockd", "--socket", socket, "--ready-fd", str(ready_end)],
+        process = subprocess.Popen([BIN / "penstockd", "--socket", socket, "--state-dir", "none", "--ready-fd", str(ready_end)],
                                    pass_fds=[ready_end], stderr=log)
     os.close(ready_end)
     try:

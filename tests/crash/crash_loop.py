@@ -33,6 +33,7 @@ import tfrecord_files  # noqa: E402
 import penstock  # noqa: E402
 
 RECORDS = 500
+STREAMS = ["broadcast-0", "broadcast-1", "rank-0", "rank-1"]
 
 SPEC = """
 name: "records"
@@ -72,6 +73,8 @@ class Trainer:
     def entries(self):
         """(step, redelivered, crc) of what it worked on; None where it was started again."""
         found = []
+        if not (self.run.folder / f"{self.name}.log").exists():
+            return found
         for line in (self.run.folder / f"{self.name}.log").read_text().split("\n"):
             words = line.split()
             if not words:
@@ -104,8 +107,11 @@ class Run:
         assert os.read(ready, 1) == b"\n"
         os.close(ready)
         (folder / "records.textproto").write_text(SPEC)
-        subprocess.run([programs / "penstock", "--socket", self.socket, "create", folder / "records.textproto"],
-                       check=True, stdout=subprocess.DEVNULL)
+        created = subprocess.run([programs / "penstock", "--socket", self.socket, "create", "records.textproto"],
+                                 cwd=folder, stdout=subprocess.DEVNULL)
+        if created.returncode != 0:
+            self.stop()
+            raise SystemExit("the pipeline could not be created")
 
     def daemon(self):
         """The daemon's process, which its supervisor starts again."""
@@ -146,7 +152,7 @@ def rows_of(batch, r, n):
 
 def check_stream(trainer, clean):
     """Every step in order with the clean bytes; one step back only where the trainer was started again."""
-    expected, restarted = 0, False
+    expected, restarted = 1, False
     for entry in trainer.entries():
         if entry is None:
             restarted = True
@@ -171,7 +177,7 @@ def check_split(workers, last_words, clean):
         given[step] = given.get(step, 0) + 1
         marked[step] = marked.get(step, 0) + redelivered
     # What a worker was given and never wrote down came back, marked or not.
-    lost = [step for step in range(max(given)) if step not in given]
+    lost = [step for step in range(min(given), max(given)) if step not in given]
     assert not lost, f"split: lost {lost}"
     repeated = [step for step in given if given[step] > marked[step] + 1]
     assert not repeated, f"split: given out twice without a mark: {repeated}"
@@ -183,7 +189,7 @@ def take_the_rest(run, workers):
     highest = max(entry[0] for worker in workers for entry in worker.entries() if entry)
     taken = []
     with penstock.attach("records", socket=run.socket, group="workers", mode="split", timeout=120) as loader:
-        while not taken or taken[-1][0] <= highest:
+        while not taken or taken[-1][0] <= highest + 20:
             batch = next(loader)
             taken.append((loader.step, int(loader.redelivered), zlib.crc32(batch["n"].tobytes())))
             del batch
@@ -204,6 +210,12 @@ def crash_loop(kills, seed, folder):
     started = time.monotonic()
     everybody = []
     try:
+        # All begin behind the same first step, whenever they come.
+        with penstock.attach("records", socket=run.socket, timeout=120) as loader:
+            next(loader)
+            first = loader.cursor
+        for name in STREAMS:
+            (run.folder / f"{name}.cursor").write_bytes(first)
         trainers = [Trainer(run, f"broadcast-{i}", group="trainers") for i in range(2)]
         trainers += [Trainer(run, f"rank-{i}", group="ranks", mode="rank", rank=i, world_size=2) for i in range(2)]
         workers = [Trainer(run, f"worker-{i}", group="workers", mode="split") for i in range(3)]
@@ -222,8 +234,12 @@ def crash_loop(kills, seed, folder):
         steps = max(trainer.position() for trainer in trainers) + 100
         (run.folder / "stop.new").write_text(str(steps))
         (run.folder / "stop.new").rename(run.folder / "stop")
-        wait_for(everybody, 300)
+        wait_for(trainers, 300)
+        (run.folder / "stop-workers").touch()
+        # They may wait for steps that the ring has no slot for: another one takes them along.
         rest = take_the_rest(run, workers)
+        wait_for(workers, 60)
+        rest += take_the_rest(run, workers)
     finally:
         for trainer in everybody:
             trainer.process.kill()

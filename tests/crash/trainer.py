@@ -5,22 +5,35 @@
 FOLDER/NAME.log has a line for each batch that was worked on: step, whether it was redelivered, and the CRC of its
 bytes. FOLDER/NAME.cursor is the checkpoint, replaced as a whole while the batch is still held. A trainer that is killed
 is started again with the same words, and goes on behind its checkpoint. It ends in front of the step that FOLDER/stop
-names; a worker of a split group, which has no position of its own and no checkpoint, as soon as there is that file.
+names; a worker of a split group, which has no position of its own and no checkpoint, when there is FOLDER/stop-workers.
 """
 
 import json
 import os
 import sys
+import time
 import zlib
 
 import penstock
 
 
+def attach(*words, **options):
+    """The first attachment finds no daemon where that is being started again; whoever launches a trainer tries once more."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return penstock.attach(*words, **options)
+        except (penstock.UnavailableError, penstock.NotFoundError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
 def main():
     socket, pipeline, folder, name, options = sys.argv[1:]
     options = json.loads(options)
-    stop = os.path.join(folder, "stop")
     is_split = options.get("mode") == "split"
+    stop = os.path.join(folder, "stop-workers" if is_split else "stop")
     checkpoint = os.path.join(folder, name + ".cursor")
     cursor = None
     if not is_split and os.path.exists(checkpoint):
@@ -29,7 +42,7 @@ def main():
     log = open(os.path.join(folder, name + ".log"), "a", buffering=1)
     # A kill may have left half a line.
     log.write("\n")
-    loader = penstock.attach(pipeline, socket=socket, cursor=cursor, timeout=120, reconnect=120, **options)
+    loader = attach(pipeline, socket=socket, cursor=cursor, timeout=120, reconnect=120, **options)
     for batch in loader:
         crc = zlib.crc32(batch["n"].tobytes())
         log.write(f"{loader.step} {int(loader.redelivered)} {crc}\n")

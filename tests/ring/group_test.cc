@@ -1,0 +1,181 @@
+// Groups, verdicts and quarantine, with writer and consumers in one thread.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "ring/writer.h"
+#include "tests/ring/test_ring.h"
+#include "tests/support/catch.h"
+
+namespace penstock::ring {
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+// A consumer of any kind, with its reader.
+class Attached {
+ public:
+  Attached(Writer* writer, const ConsumerSpec& spec, const ConsumerPosition& position = {})
+      : writer_(writer) {
+    ConsumerHandle handle;
+    const Status status = writer->Attach(spec, position, getpid(), &handle);
+    INFO(status.message);
+    REQUIRE(status.ok());
+    id_ = handle.id;
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    daemon_end_ = Descriptor(ends[0]);
+    Mapped mapped;
+    if (kOneMap) {
+      mapped.segment = MappedAt(handle.segment_fd);
+      mapped.page = reinterpret_cast<ControlPage*>(MappedAt(handle.control_fd));
+    }
+    const Attachment attachment = {ends[1],
+                                   dup(handle.segment_fd),
+                                   dup(handle.control_fd),
+                                   dup(handle.bell_fd),
+                                   handle.id,
+                                   handle.start_step};
+    REQUIRE(Reader::Open(attachment, &reader_, {}, mapped).ok());
+  }
+  Reader& reader() { return *reader_; }
+  // The next step; none in time is kTimeout.
+  Reader::Result Next(Lease* lease) {
+    Reader::Result result = reader_->Next(0, lease);
+    if (result == Reader::Result::kTimeout) {
+      writer_->Deal();
+      result = reader_->Next(0, lease);
+    }
+    return result;
+  }
+  Lease Take() {
+    Lease lease;
+    REQUIRE(Next(&lease) == Reader::Result::kBatch);
+    REQUIRE(IsIntact(lease));
+    return lease;
+  }
+  void Die() { writer_->Detach(id_); }
+
+ private:
+  Writer* writer_;
+  uint32_t id_ = 0;
+  Descriptor daemon_end_;
+  std::unique_ptr<Reader> reader_;
+};
+
+ConsumerSpec Split(uint64_t identity, bool at_most_once = false) {
+  ConsumerSpec spec;
+  spec.group = "workers";
+  spec.mode = GroupMode::kSplit;
+  spec.identity = identity;
+  spec.at_most_once = at_most_once;
+  return spec;
+}
+
+ConsumerSpec Rank(uint32_t rank, uint32_t world_size) {
+  ConsumerSpec spec;
+  spec.group = "ranks";
+  spec.mode = GroupMode::kRank;
+  spec.rank = rank;
+  spec.world_size = world_size;
+  spec.identity = 100 + rank;
+  return spec;
+}
+
+TEST_CASE("what a dead consumer of a split group held is given out again, marked") {
+  auto writer = MakeWriter();
+  Produce(writer.get());
+  Attached first(writer.get(), Split(1)), second(writer.get(), Split(2));
+  CHECK(first.Take().step == 0);
+  const Lease done = first.Take();
+  CHECK(done.step == 1);
+  CHECK(second.Take().step == 2);
+  first.reader().Release(done);
+  first.Die();
+  const Lease again = second.Take();
+  CHECK(again.step == 0);
+  CHECK(again.redelivered);
+}
+
+TEST_CASE("a slot of a split group is free when its one holder has released it") {
+  auto writer = MakeWriter();
+  Attached first(writer.get(), Split(1)), second(writer.get(), Split(2));
+  for (uint64_t step = 0; step < 100; ++step) {
+    Produce(writer.get());
+    Attached& turn = step % 3 == 0 ? first : second;
+    const Lease lease = turn.Take();
+    CHECK(lease.step == step);
+    CHECK_FALSE(lease.redelivered);
+    turn.reader().Release(lease);
+  }
+}
+
+TEST_CASE("leases of an earlier ring are held until they are returned") {
+  SplitState state;
+  state.next = 5;
+  state.entries = {{2, 1, false, ""}, {3, 1, false, ""}, {4, 2, false, ""}};
+  SegmentOptions options = SmallRing();
+  options.first_step = 2;
+  auto writer = MakeWriter(options);
+  writer->RestoreSplit("workers", state);
+  ConsumerPosition position;
+  position.held = {2};
+  position.returned = {3};
+  Attached first(writer.get(), Split(1), position);
+  writer->EndRestore();  // consumer 2 has not come back
+  Produce(writer.get());
+  const Lease again = first.Take();
+  CHECK(again.step == 4);
+  CHECK(again.redelivered);
+  first.reader().Release(again);
+  // Step 2 keeps its slot until its holder has let go of it.
+  first.reader().ReturnEarlier(0);
+  Produce(writer.get());
+  CHECK(first.Take().step == 5);
+}
+
+TEST_CASE("a rank that is missing holds every step, and ends its group when it stays away") {
+  auto writer = MakeWriter();
+  Attached first(writer.get(), Rank(0, 2));
+  Produce(writer.get());
+  Lease lease = first.Take();
+  first.reader().Release(lease);
+  CHECK(writer->TryClaim() == -1);
+  auto second = std::make_unique<Attached>(writer.get(), Rank(1, 2));
+  CHECK(second->Take().step == 0);
+  second->Die();
+  writer->Tick(kSecondNs, kSecondNs);
+  CHECK(first.Take().step == 1);
+  writer->Tick(2 * kSecondNs, kSecondNs);
+  CHECK(first.Next(&lease) == Reader::Result::kFailed);
+  CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
+}
+
+TEST_CASE("a name is taken once, or taken over") {
+  auto writer = MakeWriter();
+  ConsumerSpec spec;
+  spec.name = "trainer";
+  spec.identity = 1;
+  Attached first(writer.get(), spec);
+  Produce(writer.get());
+  const Lease held = first.Take();
+  spec.identity = 2;
+  ConsumerHandle handle;
+  CHECK(writer->Attach(spec, {}, getpid(), &handle).code == Code::kAlreadyExists);
+  spec.take_over = true;
+  Attached second(writer.get(), spec);
+  Lease lease;
+  CHECK(first.Next(&lease) == Reader::Result::kFailed);
+  CHECK(first.reader().error().code == static_cast<Code>(kVerdictDetached));
+  // Quarantine: what the first one holds is not used again while it lives.
+  for (uint64_t step = 0; step < 50; ++step) {
+    lease = second.Take();
+    CHECK(lease.step == step);
+    second.reader().Release(lease);
+    Produce(writer.get());
+  }
+  CHECK(IsIntact(held));
+}
+
+}  // namespace
+}  // namespace penstock::ring

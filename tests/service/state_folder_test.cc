@@ -1,0 +1,118 @@
+// The daemon's memory: what is written is read back, and what is not whole is noticed.
+#include "server/service/state_folder.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "server/service/pipeline_journal.h"
+#include "server/service/split_file.h"
+#include "server/service/supervisor.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+
+namespace penstock {
+namespace {
+
+TEST_CASE("a state file is read back whole, or it is an error") {
+  const test::ScratchFolder scratch;
+  const auto folder = StateFolder::Open(scratch / "state");
+  REQUIRE(folder.ok());
+  CHECK((*folder)->Read("a.pipeline").status().code() == absl::StatusCode::kNotFound);
+  REQUIRE((*folder)->Write("a.pipeline", "first", StateFolder::Durability::kPowerLoss).ok());
+  REQUIRE((*folder)->Write("a.pipeline", "second", StateFolder::Durability::kCrash).ok());
+  CHECK(*(*folder)->Read("a.pipeline") == "second");
+  CHECK((*folder)->List(".pipeline") == std::vector<std::string>{"a.pipeline"});
+
+  std::string bytes;
+  std::getline(std::ifstream(scratch / "state/a.pipeline", std::ios::binary), bytes, '\xff');
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    std::ofstream(scratch / "state/a.pipeline", std::ios::binary) << bytes.substr(0, size);
+    CHECK((*folder)->Read("a.pipeline").status().code() == absl::StatusCode::kDataLoss);
+  }
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string flipped = bytes;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x20);
+    std::ofstream(scratch / "state/a.pipeline", std::ios::binary) << flipped;
+    CHECK((*folder)->Read("a.pipeline").status().code() == absl::StatusCode::kDataLoss);
+  }
+  (*folder)->SetAside("a.pipeline");
+  CHECK((*folder)->List(".pipeline").empty());
+}
+
+TEST_CASE("one daemon has a state folder") {
+  const test::ScratchFolder scratch;
+  auto first = StateFolder::Open(scratch / "state");
+  REQUIRE(first.ok());
+  CHECK(StateFolder::Open(scratch / "state").status().code() ==
+        absl::StatusCode::kFailedPrecondition);
+  first->reset();
+  CHECK(StateFolder::Open(scratch / "state").ok());
+}
+
+TEST_CASE("the journal knows pipelines, and consumers that live") {
+  const test::ScratchFolder scratch;
+  const PipelineJournal journal(*StateFolder::Open(scratch / "state"));
+  v1::PipelineSpec spec;
+  spec.set_name("chess");
+  REQUIRE(journal.Put({spec, "cursor", ChangedWork::kAllow}).ok());
+  const auto entries = journal.Load();
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].spec.name() == "chess");
+  CHECK(entries[0].cursor == "cursor");
+  CHECK(entries[0].changed_work == ChangedWork::kAllow);
+  journal.PutConsumers("chess", {{11, getpid()}, {12, 0}, {13, 0x7ffffff0}});
+  const auto consumers = journal.LoadConsumers("chess");
+  REQUIRE(consumers.size() == 2);  // the third one's process does not exist
+  CHECK(consumers[0].identity == 11);
+  CHECK(consumers[1].identity == 12);
+  std::ofstream(scratch / "state/torn.pipeline") << "PNSTATE1";
+  CHECK(journal.Load().size() == 1);
+  journal.Remove("chess");
+  CHECK(journal.Load().empty());
+  CHECK(journal.LoadConsumers("chess").empty());
+}
+
+TEST_CASE("a split group is found as it was left") {
+  const test::ScratchFolder scratch;
+  const auto folder = *StateFolder::Open(scratch / "state");
+  {
+    SplitFiles files(*folder, "p");
+    files.Begin("workers", true, 0, "c0");
+    files.Set("workers", {0, 7, false, "c0"});
+    files.SetNext("workers", 1, "c1");
+    files.Set("workers", {1, 8, false, "c1"});
+    files.SetNext("workers", 2, "c2");
+    files.Clear("workers", 0);
+    files.Set("workers", {1, 0, true, "other"});
+  }
+  SplitFiles files(*folder, "p");
+  const auto states = files.Load();
+  REQUIRE(states.size() == 1);
+  const ring::SplitState& state = states.at("workers");
+  CHECK(state.at_most_once);
+  CHECK(state.next == 2);
+  CHECK(state.next_cursor == "c2");
+  REQUIRE(state.entries.size() == 1);
+  CHECK(state.entries[0].step == 1);
+  CHECK(state.entries[0].identity == 0);
+  CHECK(state.entries[0].redelivered);
+  CHECK(state.first() == 1);
+  CHECK(state.first_cursor() == "c1");
+  SplitFiles::Remove(*folder, "p");
+  CHECK(SplitFiles(*folder, "p").Load().empty());
+}
+
+TEST_CASE("a daemon that dies again and again is started more and more slowly") {
+  absl::Duration delay = absl::ZeroDuration();
+  for (const int milliseconds : {100, 200, 400, 800, 1600, 3200, 5000, 5000}) {
+    delay = DelayAfter(absl::Milliseconds(10), delay);
+    CHECK(delay == absl::Milliseconds(milliseconds));
+  }
+  CHECK(DelayAfter(absl::Seconds(1), delay) == absl::ZeroDuration());
+}
+
+}  // namespace
+}  // namespace penstock
