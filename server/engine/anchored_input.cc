@@ -22,7 +22,7 @@ Pulled AnchoredInput::Fill(uint64_t count) {
       // A chunk that is shorter than the cursor said would be one of other files.
       if (!pulling_) resume_at_ = 0;
     }
-    if (!pulling_ && chunks_.back().rows == 0) chunks_.pop_back();
+    if (!pulling_ && !chunks_.empty() && chunks_.back().rows == 0) chunks_.pop_back();
     if (result == Pulled::kBlocked && waiting() < count) return result;
   }
   return Pulled::kSome;

@@ -651,6 +651,7 @@ def test_a_cache_is_one_pass_of_what_stands_before():
         penstock.Dataset.range(3).cache("folder")
 
 
+@pytest.mark.filterwarnings("ignore:this trainer holds")
 def test_fields_of_comma_separated_values(tmp_path):
     (tmp_path / "a.csv").write_text('n,x,name\n1,0.5,one\n2,,"two, ""too"""\n-3,inf,"a\nb"\n')
     defaults = [np.int64, 7.5, penstock.string]
