@@ -12,5 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!shape.ok() || shape->bytes() > kBytesMax) return 0;
   std::vector<uint8_t> pixels(shape->bytes());
   (void)decoder.Decode(pixels.data());
+  // A window whose place the data tells.
+  if (size < 4 || !decoder.Start(data, size, {}).ok()) return 0;
+  penstock::JpegWindow window;
+  window.top = data[size - 1] % shape->height;
+  window.left = data[size - 2] % shape->width;
+  window.height = 1 + data[size - 3] % (shape->height - window.top);
+  window.width = 1 + data[size - 4] % (shape->width - window.left);
+  (void)decoder.DecodeWindow(window, pixels.data());
   return 0;
 }
