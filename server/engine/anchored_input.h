@@ -56,7 +56,7 @@ class AnchoredInput {
   uint64_t left_out_ = 0;     // of the first chunk, or of the next one to come
   RecordList records_;        // of elements that wait, behind first_ * width() that do not any more
   uint64_t first_ = 0;
-  uint64_t resume_at_ = 0;          // elements of the first chunk to leave out when they come
+  uint64_t resume_at_ = 0;         // elements of the first chunk to leave out when they come
   Pulled result_ = Pulled::kSome;  // what the input came to
 };
 

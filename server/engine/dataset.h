@@ -36,7 +36,8 @@ struct OrderNode {
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
   std::unique_ptr<OrderNode> nested;  // of the dataset that is made of each element of the input
-  std::unique_ptr<WorkNode> values;  // what computes the elements that this op itself looks at, and nobody else
+  std::unique_ptr<WorkNode>
+      values;  // what computes the elements that this op itself looks at, and nobody else
 };
 
 // How the columns of a block of rows come from its references: a tree whose leaves are sources.

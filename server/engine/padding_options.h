@@ -12,9 +12,8 @@
 namespace penstock {
 
 // Makes `form` one that pads elements of that signature: its kind, shapes and values.
-absl::Status ReadPadding(
-    const google::protobuf::RepeatedPtrField<v1::PaddedShape>& padded_shapes,
-    const google::protobuf::RepeatedPtrField<v1::PaddingValue>& padding_values,
-    const Signature& signature, BatchForm* form);
+absl::Status ReadPadding(const google::protobuf::RepeatedPtrField<v1::PaddedShape>& padded_shapes,
+                         const google::protobuf::RepeatedPtrField<v1::PaddingValue>& padding_values,
+                         const Signature& signature, BatchForm* form);
 
 }  // namespace penstock

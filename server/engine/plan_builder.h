@@ -116,8 +116,7 @@ class PlanBuilder {
                          const NestedFactory& make);
   // For ops that make a dataset of several elements (FrontContext::window): the same, of their elements and the nested stages, if any.
   absl::Status SetWindows(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                          const NestedFactory& make,
-                          CursorClass cursor_class = CursorClass::kSeek);
+                          const NestedFactory& make, CursorClass cursor_class = CursorClass::kSeek);
   // The order of a source inside of such stages, of elements of `width` references.
   static OrderFactory WindowOrderFactory(uint32_t width);
   // Inside of such stages: what the elements of the window are; null elsewhere.

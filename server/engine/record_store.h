@@ -76,7 +76,7 @@ class RecordStore {
   std::vector<SizeClass> classes_;                         // under mutex_
   std::vector<MemoryBlock> slabs_;                         // under mutex_
   std::unordered_map<const uint8_t*, MemoryBlock> large_;  // under mutex_
-  std::unordered_map<const uint8_t*, uint64_t> shared_;    // under mutex_: further owners, at least 1
+  std::unordered_map<const uint8_t*, uint64_t> shared_;  // under mutex_: further owners, at least 1
 };
 
 // One reader's stock of cells.

@@ -62,11 +62,11 @@ class SegmentOp final : public OrderOp {
   Pulled input_result_ = Pulled::kSome;                // what the input came to: kEnd or kFailed
   size_t next_ = 0;                                    // element of blocks_.front()
   size_t next_failure_ = 0;                            // the same
-  uint64_t resume_at_ = 0;  // elements of the first block to leave out before the next one
-  bool resumed_ = false;    // whether the first block is one that was taken from before
-  uint64_t taken_ = 0;      // elements in this pass
+  uint64_t resume_at_ = 0;         // elements of the first block to leave out before the next one
+  bool resumed_ = false;           // whether the first block is one that was taken from before
+  uint64_t taken_ = 0;             // elements in this pass
   uint64_t skipped_of_block_ = 0;  // elements that the input has left out of a block
-  uint64_t skipped_ = 0;    // failures in this pass
+  uint64_t skipped_ = 0;           // failures in this pass
   absl::Status status_;
 };
 

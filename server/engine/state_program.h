@@ -59,8 +59,8 @@ class StateProgram {
 
   Signature state_;
   State initial_;
-  std::vector<size_t> position_;  // of each of the state's tensors among the program's outputs
-  Signature output_;              // behind the state's
+  std::vector<size_t> position_;   // of each of the state's tensors among the program's outputs
+  Signature output_;               // behind the state's
   std::vector<size_t> row_bytes_;  // of the program's outputs; 0 where only the data tells
   std::unique_ptr<expr::Program> program_;
 };

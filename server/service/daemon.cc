@@ -229,8 +229,8 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!status.ok()) return status;
 
   const Monitor monitor(loop, table, UsableProcessors());
-  Sessions sessions(loop, table, options.config.connection_limits().max_consumers(),
-                    journal->get(), options.rejoin);
+  Sessions sessions(loop, table, options.config.connection_limits().max_consumers(), journal->get(),
+                    options.rejoin);
   for (const auto& pipeline : table.Restore()) sessions.Expect(pipeline);
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
       ControlServer::Create(loop, table, monitor, settings, access);

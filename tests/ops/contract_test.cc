@@ -423,7 +423,8 @@ const char* const kPipelines[] = {
     "shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 9 } | repeat { count: 2 }",
     "$LISTS | pad_to_cardinality { cardinality: 150 } | shuffle { buffer_size: 60 seed: 1 } | "
     "padded_batch { batch_size: 9 } | repeat { count: 2 }",
-    "csv { files: 'FOLDER/lines.txt' files: 'FOLDER/more.txt' column { dtype: 'string' string_value: "
+    "csv { files: 'FOLDER/lines.txt' files: 'FOLDER/more.txt' column { dtype: 'string' "
+    "string_value: "
     "'' } header: true } | batch { batch_size: 16 } | repeat { count: 2 }",
     "csv { files: 'FOLDER/lines.txt.gz' column { dtype: 'string' } field_delim: ' ' select_col: 1 "
     "compression: 'GZIP' } | shuffle { buffer_size: 9 seed: 1 } | repeat { count: 2 } | batch { "
