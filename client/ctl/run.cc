@@ -30,6 +30,7 @@ struct RunArguments {
   std::string cursor_out;
   std::string resume;
   bool allow_changed_work = false;
+  double reconnect = 60;
   // One row of one step, instead of batches.
   std::optional<uint64_t> step;
   uint32_t row = 0;
@@ -42,7 +43,7 @@ absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
     options.pipeline = pipeline.c_str();
     options.socket = socket.c_str();
     // A private daemon has no successor.
-    if (is_private) options.reconnect_seconds = 0;
+    options.reconnect_seconds = is_private ? 0 : arguments.reconnect;
     Loader loader(options);
     std::string cursor;
     for (uint64_t taken = 0; arguments.steps == 0 || taken < arguments.steps; ++taken) {
@@ -157,6 +158,10 @@ void AddRun(Command root, const std::string& socket) {
               "Cursor of the same spec and files: steps go on behind it");
   command.AddFlag("--allow-changed-work", &arguments->allow_changed_work,
                   "Take the cursor although work ops (map, parse_example) have changed since");
+  command
+      .Add("--reconnect", &arguments->reconnect,
+           "Seconds to wait for the daemon's return when it goes away (60)")
+      .InRange(0.0, 86400.0);
   command.Runs([&socket, arguments] { return Run(socket, *arguments); });
 }
 

@@ -93,7 +93,7 @@ def test_fault_51_stop_under_load(tmp_path, counter):
     daemon = Daemon(tmp_path / "run" / "penstock.sock", "--log-level", "error")
     penstock = Penstock(tmp_path, daemon.socket)
     assert penstock("create", counter(more="stage { repeat {} }")).code == 0
-    consumers = [penstock.start("run", tmp_path / "counter.textproto", "--steps", "1000000000", "--name", f"r{i}",
+    consumers = [penstock.start("run", tmp_path / "counter.textproto", "--steps", "1000000000", "--name", f"r{i}", "--reconnect", "0",
                                 "--files", "counter.tfrecord") for i in range(2)]
     for consumer in consumers:
         consumer.stdout.readline()
