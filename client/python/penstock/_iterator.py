@@ -20,13 +20,14 @@ class DatasetIterator:
     Attributes that it lacks are those of the Loader (stats, step, epoch, rows).
     """
 
-    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False):
+    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None):
         self._dataset = dataset
         self._socket = socket
         self._name = name
         self._group = group
         self._timeout = timeout
         self._first_pass = first_pass
+        self._number = number  # of the pass; the next one by default
         self._state = None
         self._spec = None
         self._loader = None
@@ -67,6 +68,8 @@ class DatasetIterator:
         if self._state is not None:
             seeds = iter(self._state["seeds"])
             return Spec(self._dataset._stages, name, options.workers, lambda seed: next(seeds, seed.given))
+        if self._number is not None:
+            return Spec(self._dataset._stages, name, options.workers, lambda seed: seed.of_pass(self._number))
         draw = (lambda seed: seed.base()) if self._first_pass else (lambda seed: seed.next())
         return Spec(self._dataset._stages, name, options.workers, draw)
 

@@ -67,7 +67,11 @@ class Seed:
 
     def next(self):
         """The seed of the next pass."""
-        base, number = self.base(), next(self._passes)
+        return self.of_pass(next(self._passes))
+
+    def of_pass(self, number):
+        """The seed of a pass, counted from 0."""
+        base = self.base()
         if number == 0 or not self._reshuffle:
             return base
         # splitmix64 (Steele, Lea and Flood 2014), without the sign.

@@ -1,0 +1,134 @@
+"""Loops over epochs, whichever framework's tensors the batches become."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator
+
+import penstock
+from penstock._ragged import RaggedTensor
+
+
+class EpochLoader:
+    """One epoch for each `for` loop over it: a pass over a Dataset, or the rest of the epoch in which a pipeline is.
+
+    Args:
+      source: a Dataset, or the name of a pipeline.
+      make_tensor: what becomes of each array of numbers.
+      options: of penstock.attach, for a pipeline.
+    """
+
+    def __init__(self, source, make_tensor, options):
+        self._make_tensor = make_tensor
+        self._source = source
+        self._loader = None
+        self._next = None  # the first batch of the next epoch, which ended this one
+        self._state = None
+        self._resume = None
+        self._epoch = None
+        if isinstance(source, str):
+            if options.get("rank") is not None or options.get("world_size") is not None:
+                options.setdefault("mode", "rank")
+            self._loader = penstock.attach(source, **options)
+            self._state = self._loader.state_dict()
+        elif options:
+            raise TypeError(f"arguments of penstock.attach, which a dataset does not take: {', '.join(sorted(options))}")
+
+    @property
+    def dataset(self) -> Any:
+        """The Dataset, or the name of the pipeline."""
+        return self._source
+
+    def __len__(self) -> int:
+        """Batches of an epoch of a Dataset, or of the whole stream of a pipeline.
+
+        Raises:
+          TypeError: it has no end, or nobody knows how many there are.
+        """
+        return len(self._loader if isinstance(self._source, str) else self._source)
+
+    def __bool__(self):
+        return True
+
+    def set_epoch(self, epoch: int) -> None:
+        """Chooses the order of the next loop over a Dataset: that of its pass number `epoch`, from 0 on.
+
+        A pipeline of a daemon has an order of its own in each epoch; there it changes nothing.
+        """
+        self._epoch = int(epoch)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The position behind the batch given last, exact and a few hundred bytes; for a checkpoint."""
+        if isinstance(self._source, str):
+            return dict(self._state)
+        if self._loader is not None:
+            return self._loader.state_dict()
+        return dict(self._resume or {})
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Goes to a position: the next loop begins with the batch behind it, and ends with its epoch.
+
+        Raises:
+          FailedPreconditionError, InvalidArgumentError: the state is that of another stream.
+        """
+        self._next = None
+        if isinstance(self._source, str):
+            if state.get("cursor"):
+                self._loader.load_state_dict(state)
+                self._state = dict(state)
+            return
+        self._resume = dict(state) or None
+        self._loader = None  # a loop that is under way goes on, but is no longer where this stands
+
+    def close(self) -> None:
+        """Leaves the pipeline, or ends the loop over the Dataset; tensors stay valid."""
+        if self._loader is not None:
+            self._loader.close()
+
+    def stats(self) -> Dict[str, Any]:
+        """What the loader has seen; see penstock.Loader.stats. Empty for a Dataset without a loop over it."""
+        return {} if self._loader is None else self._loader.stats()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._served() if isinstance(self._source, str) else self._declared()
+
+    def _declared(self):
+        number, self._epoch = self._epoch, None
+        resume, self._resume = self._resume, None
+        iterator = penstock.DatasetIterator(self._source, number=number)
+        if resume is not None:
+            iterator.load_state_dict(resume)
+        self._loader = iterator
+        with iterator:
+            for element in iterator:
+                yield self._convert(element)
+            # The next loop begins anew, and so does whoever goes on from here.
+            if self._loader is iterator:
+                self._loader = None
+
+    def _served(self):
+        epoch = None
+        while True:
+            if self._next is not None:
+                element, state, of_epoch = self._next
+                self._next = None
+            else:
+                element = next(self._loader, None)
+                if element is None:
+                    return
+                state, of_epoch = self._loader.state_dict(), self._loader.epoch
+            if epoch is None:
+                epoch = of_epoch
+            if of_epoch != epoch:
+                self._next = element, state, of_epoch
+                return
+            self._state = state
+            yield self._convert(element)
+
+    def _convert(self, element):
+        if isinstance(element, dict):
+            return {key: self._convert(inner) for key, inner in element.items()}
+        if isinstance(element, tuple):
+            return tuple(self._convert(inner) for inner in element)
+        if isinstance(element, RaggedTensor):
+            return RaggedTensor(self._convert(element.values), self._convert(element.row_splits))
+        return element if element.dtype == object else self._make_tensor(element)

@@ -1,0 +1,50 @@
+"""Batches as jax.Arrays.
+
+    for batch in penstock.jax.loader(dataset):                          # a penstock.Dataset of batches
+        state = train_step(state, batch)
+    for batch in penstock.jax.loader("flowers", sharding=sharding):     # a pipeline of a running penstockd
+        ...
+
+On the CPU a jax.Array is the daemon's memory, without a copy; it is immutable in any case. Needs the package jax; importing penstock
+does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import jax
+
+from penstock._epochs import EpochLoader
+
+__all__ = ["JaxLoader", "loader"]
+
+
+class JaxLoader(EpochLoader):
+    """One epoch for each `for` loop over it; see loader()."""
+
+
+def loader(source, *, device: Optional[Any] = None, sharding: Optional[Any] = None, **options: Any) -> JaxLoader:
+    """An iterable of batches whose arrays are jax.Arrays.
+
+    Args:
+      source: a penstock.Dataset, whose elements are batches (`.batch(n)`); or the name of a pipeline
+        that penstockd runs.
+      device: where arrays go; by default JAX's own.
+      sharding: a jax.sharding.Sharding of the global batch, of which this process has its rows, as
+        jax.make_array_from_process_local_data takes them: those of its rank (`rank` and `world_size`).
+      **options: of penstock.attach, for a pipeline.
+
+    Returns:
+      A JaxLoader, with state_dict(), load_state_dict(), set_epoch() and len(). Batches keep their
+      structure; strings stay arrays of bytes. As always in JAX, 64-bit numbers become 32-bit ones
+      unless jax_enable_x64 is set.
+
+    Raises:
+      TypeError: both device and sharding, or options for a Dataset. The errors of penstock.attach.
+    """
+    if sharding is None:
+        return JaxLoader(source, lambda array: jax.device_put(array, device), options)
+    if device is not None:
+        raise TypeError("device and sharding exclude each other")
+    return JaxLoader(source, lambda array: jax.make_array_from_process_local_data(sharding, array), options)

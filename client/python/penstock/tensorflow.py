@@ -1,0 +1,95 @@
+"""Batches as a tf.data.Dataset: for Keras' model.fit, or for whoever goes on with tf.data's operations.
+
+    model.fit(penstock.tensorflow.dataset(dataset.map(lambda x: (x["image"], x["label"]))), epochs=3)
+    model.fit(penstock.tensorflow.dataset("flowers", steps=1000))     # a pipeline of a running penstockd
+
+Tensors of numbers are the daemon's memory: TensorFlow takes NumPy's arrays without a copy where they are aligned to 64 bytes, as those of
+a ring are. Needs the package tensorflow; importing penstock does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+import tensorflow as tf
+
+import penstock
+from penstock._ragged import RaggedTensor
+
+__all__ = ["dataset"]
+
+
+def _map(function, element):
+    if isinstance(element, dict):
+        return {key: _map(function, inner) for key, inner in element.items()}
+    if isinstance(element, tuple):
+        return tuple(_map(function, inner) for inner in element)
+    return function(element)
+
+
+def _declared_spec(spec):
+    dtype = tf.string if spec.kind == "string" or spec.dtype == penstock.string else tf.as_dtype(spec.dtype)
+    if spec.kind == "ragged":
+        return tf.RaggedTensorSpec(shape=spec.shape, dtype=dtype)
+    return tf.TensorSpec(shape=spec.shape, dtype=dtype)
+
+
+def _seen_spec(tensor):
+    """Of a tensor of a batch, whose rows may be fewer in another one."""
+    if isinstance(tensor, RaggedTensor):
+        ragged = tensor.nested_row_splits
+        values = tensor.flat_values
+        shape = [None] * (len(ragged) + 1) + list(values.shape[1:])
+        return tf.RaggedTensorSpec(shape=shape, dtype=_dtype(values), ragged_rank=len(ragged))
+    return tf.TensorSpec(shape=[None, *tensor.shape[1:]] if tensor.ndim else [], dtype=_dtype(tensor))
+
+
+def _dtype(array):
+    return tf.string if array.dtype == object else tf.as_dtype(array.dtype)
+
+
+def _tensor(tensor):
+    if not isinstance(tensor, RaggedTensor):
+        return tensor
+    return tf.RaggedTensor.from_nested_row_splits(tensor.flat_values, tensor.nested_row_splits, validate=False)
+
+
+def dataset(source, *, steps: Optional[int] = None, **options: Any) -> tf.data.Dataset:
+    """A tf.data.Dataset of the same elements.
+
+    Args:
+      source: a penstock.Dataset; each iteration is a pass over it. Or the name of a pipeline that
+        penstockd runs; an iteration goes on where the one before ended.
+      steps: batches of one iteration: how long an epoch is where a pipeline has no end.
+      **options: of penstock.attach, for a pipeline.
+
+    Returns:
+      Elements in the structure of the source, dicts, tuples or lone tensors; strings are tf.string,
+      ragged tensors tf.RaggedTensor. For a pipeline the shapes are those of its first batch, the first
+      axis open.
+
+    Raises:
+      TypeError: options for a Dataset. The errors of penstock.attach.
+    """
+    if not isinstance(source, str):
+        if options:
+            raise TypeError(f"arguments of penstock.attach, which a dataset does not take: {', '.join(sorted(options))}")
+        signature = _map(_declared_spec, source.element_spec)
+        cut = source if steps is None else source.take(steps)
+        return tf.data.Dataset.from_generator(lambda: (_map(_tensor, e) for e in cut), output_signature=signature)
+
+    loader = penstock.attach(source, **options)
+    waiting = [next(loader)]  # the first batch, until an iteration takes it
+    signature = _map(_seen_spec, waiting[0])
+
+    def generate():
+        left = np.inf if steps is None else steps
+        while left > 0:
+            left -= 1
+            element = waiting.pop() if waiting else next(loader, None)
+            if element is None:
+                return
+            yield _map(_tensor, element)
+
+    return tf.data.Dataset.from_generator(generate, output_signature=signature)

@@ -1,0 +1,81 @@
+"""Batches as torch tensors, in the place of torch.utils.data.DataLoader.
+
+    loader = penstock.torch.loader(dataset)                  # a penstock.Dataset of batches
+    loader = penstock.torch.loader("flowers")                # a pipeline of a running penstockd
+    loader = penstock.torch.loader("flowers", rank=dist.get_rank(), world_size=dist.get_world_size())
+
+    for epoch in range(epochs):
+        loader.set_epoch(epoch)
+        for batch in loader:
+            ...
+    checkpoint["data"] = loader.state_dict()                 # and load_state_dict() to go on
+
+Nothing is fetched ahead in this process, so that state_dict() is that of the batch which the loop has: batches wait ready in the
+daemon's memory. Needs the package torch; importing penstock does not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional
+
+import numpy as np
+import torch
+
+from penstock._epochs import EpochLoader
+
+__all__ = ["TorchLoader", "as_tensor", "loader"]
+
+
+def as_tensor(array: np.ndarray, copy: bool = True) -> torch.Tensor:
+    """A batch's array as a tensor of the same shape and dtype; bfloat16, which NumPy lacks, too.
+
+    Args:
+      array: of numbers, any shape; as a Loader gives it, read-only.
+      copy: False makes a view of the daemon's memory. torch does not know that it is read-only: an
+        operation in place on it ends the process. The memory lives as long as the tensor.
+
+    Raises:
+      TypeError: the array holds strings.
+    """
+    if array.dtype == object:
+        raise TypeError("torch has no tensors of strings; leave the feature out, or take its array")
+    if array.dtype.name == "bfloat16":
+        return as_tensor(array.view(np.int16), copy).view(torch.bfloat16)
+    if copy:
+        return torch.from_numpy(np.array(array))
+    if array.flags.writeable or array.nbytes == 0:
+        return torch.from_numpy(array if array.flags.writeable else np.array(array))
+    array = np.ascontiguousarray(array)
+    memory = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
+    memory.held = array  # the tensor holds `memory`
+    return torch.from_numpy(np.frombuffer(memory, array.dtype).reshape(array.shape))
+
+
+class TorchLoader(EpochLoader):
+    """One epoch for each `for` loop over it; see loader()."""
+
+
+def loader(source, *, copy: bool = True, device: Optional[Any] = None, **options: Any) -> TorchLoader:
+    """An iterable of batches whose arrays are torch tensors.
+
+    Args:
+      source: a penstock.Dataset, whose elements are batches (`.batch(n)`); or the name of a pipeline
+        that penstockd runs.
+      copy: whether tensors on the CPU are copies, which may be written to; False: see as_tensor.
+      device: where tensors go, such as "cuda"; by default they stay on the CPU.
+      **options: of penstock.attach, for a pipeline: group, socket, timeout, reconnect and others. `rank`
+        and `world_size` alone give each process its rows of every batch (mode "rank").
+
+    Returns:
+      A TorchLoader. Each loop over it is one epoch: a pass over a Dataset, or the rest of the epoch in
+      which the pipeline is. Batches keep their structure; strings stay arrays of bytes, and ragged
+      tensors are RaggedTensors of torch tensors.
+
+    Raises:
+      TypeError: options for a Dataset. The errors of penstock.attach.
+    """
+    if device is None or torch.device(device).type == "cpu":
+        return TorchLoader(source, lambda array: as_tensor(array, copy), options)
+    # The copy to the device is the only one; it has left this memory when to() returns, as memory that is not pinned.
+    return TorchLoader(source, lambda array: as_tensor(array, copy=False).to(device), options)

@@ -1,0 +1,56 @@
+"""penstock.tensorflow with TensorFlow and Keras themselves."""
+
+import numpy as np
+import penstock
+import pytest
+import tensorflow as tf
+
+import penstock.tensorflow
+
+
+def numbers():
+    dataset = penstock.Dataset.range(100).shuffle(100, seed=5)
+    return dataset.map(lambda value: {"n": value, "x": value.astype(np.float32) * np.array([1, 2, 3], np.float32)}).batch(8)
+
+
+def test_batches_are_those_of_numpy():
+    expected = list(numbers())
+    dataset = penstock.tensorflow.dataset(numbers())
+    assert dataset.element_spec == {"n": tf.TensorSpec([None], tf.int64), "x": tf.TensorSpec([None, 3], tf.float32)}
+    found = list(dataset.as_numpy_iterator())
+    assert len(found) == 13
+    for theirs, ours in zip(found, expected):
+        assert (theirs["x"] == ours["x"]).all() and (theirs["n"] == ours["n"]).all()
+
+
+def test_strings_ragged_tensors_tuples_and_lone_tensors():
+    strings = penstock.Dataset.from_tensor_slices((np.array([b"a", b"bc"], object), np.array([1, 2], np.uint8))).batch(2)
+    ((text, number),) = penstock.tensorflow.dataset(strings)
+    assert text.numpy().tolist() == [b"a", b"bc"] and number.numpy().tolist() == [1, 2]
+    ragged = penstock.Dataset.range(4).map(lambda n: np.arange(6)[:3] + n).batch(2).map(lambda x: x * 2)
+    assert [x.numpy().tolist() for x in penstock.tensorflow.dataset(ragged)][1] == [[4, 6, 8], [6, 8, 10]]
+
+
+def test_what_follows_is_tf_data():
+    dataset = penstock.tensorflow.dataset(numbers()).unbatch().filter(lambda x: x["n"] % 2 == 0).batch(5)
+    assert sorted(n for batch in dataset for n in batch["n"].numpy()) == list(range(0, 100, 2))
+
+
+def test_a_pipeline_gives_as_many_steps_as_asked_for(served):
+    dataset = penstock.tensorflow.dataset("numbers", steps=13, socket=served(0))
+    epochs = [[n for batch in dataset for n in batch["n"].numpy()] for _ in range(2)]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(100))] * 2
+    assert epochs[0] != epochs[1]
+
+
+def test_keras_fits():
+    data = numbers().map(lambda x: (x["x"] / 100, x["n"].astype(np.float32) / 100))
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.05), loss="mse")
+    history = model.fit(penstock.tensorflow.dataset(data), epochs=20, verbose=0).history["loss"]
+    assert history[-1] < history[0] / 10 and history[-1] < 0.01
+
+
+def test_options_are_for_pipelines():
+    with pytest.raises(TypeError, match="socket"):
+        penstock.tensorflow.dataset(numbers(), socket="s")

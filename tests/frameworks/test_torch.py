@@ -1,0 +1,161 @@
+"""penstock.torch with torch itself."""
+
+import multiprocessing
+import pickle
+
+import numpy as np
+import penstock
+import pytest
+import torch
+import torch.distributed as dist
+
+import penstock.torch
+
+
+def numbers():
+    dataset = penstock.Dataset.range(100).shuffle(100, seed=5)
+    return dataset.map(lambda value: {"n": value, "x": value.astype(np.float32) * np.array([1, 2, 3], np.float32)}).batch(8)
+
+
+def listed(batches):
+    return [batch["n"].tolist() for batch in batches]
+
+
+def test_batches_are_those_of_numpy():
+    expected = list(numbers())
+    found = list(penstock.torch.loader(numbers()))
+    assert len(found) == len(expected) == len(penstock.torch.loader(numbers())) == 13
+    for theirs, ours in zip(found, expected):
+        assert theirs["n"].dtype == torch.int64 and theirs["x"].dtype == torch.float32
+        assert (theirs["x"].numpy() == ours["x"]).all() and (theirs["n"].numpy() == ours["n"]).all()
+
+
+def test_tensors_are_their_owners_to_write_to():
+    dataset = numbers()
+    for batch in penstock.torch.loader(dataset):
+        batch["x"].mul_(2)
+    again = next(iter(penstock.torch.loader(numbers())))
+    assert (again["x"][:, 0] == again["n"]).all()
+
+
+def test_views_hold_the_memory():
+    batches = [batch["x"] for batch in penstock.torch.loader(numbers(), copy=False)]
+    expected = [batch["x"] for batch in numbers()]
+    assert len(batches) == 13
+    for theirs, ours in zip(batches, expected):
+        assert (theirs.numpy() == ours).all()
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.int64, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("copy", [True, False])
+def test_every_dtype(dtype, copy):
+    values = np.arange(-3, 9).reshape(6, 2).astype(dtype)
+    (batch,) = penstock.torch.loader(penstock.Dataset.from_tensor_slices(values).batch(6), copy=copy)
+    assert (batch.numpy() == values).all() and batch.numpy().dtype == values.dtype
+
+
+def test_bfloat16_strings_and_ragged_tensors():
+    bits = np.array([0x3F80, 0xC000], np.uint16)
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    tensor = penstock.torch.as_tensor(bits.view(ml_dtypes.bfloat16))
+    assert tensor.dtype == torch.bfloat16 and tensor.tolist() == [1.0, -2.0]
+    with pytest.raises(TypeError, match="strings"):
+        penstock.torch.as_tensor(np.array([b"a"], object))
+    (batch,) = penstock.torch.loader(penstock.Dataset.from_tensor_slices({"s": np.array([b"a", b"bc"], object), "n": [1, 2]}).batch(2))
+    assert batch["s"].tolist() == [b"a", b"bc"] and batch["n"].tolist() == [1, 2]
+
+
+def test_an_epoch_has_an_order_of_its_own():
+    loader = penstock.torch.loader(numbers())
+    first, second = listed(loader), listed(loader)
+    assert first != second and sorted(sum(first, [])) == sorted(sum(second, [])) == list(range(100))
+    loader = penstock.torch.loader(numbers())
+    loader.set_epoch(1)
+    assert listed(loader) == second
+    loader.set_epoch(0)
+    assert listed(loader) == first
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7, 13])
+def test_a_dataset_goes_on_from_its_state(taken):
+    whole = listed(penstock.torch.loader(numbers()))
+    loader = penstock.torch.loader(numbers())
+    batches = iter(loader)
+    assert listed(next(batches) for _ in range(taken)) == whole[:taken]
+    state = pickle.loads(pickle.dumps(loader.state_dict()))
+    other = penstock.torch.loader(numbers())
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    assert listed(other) == whole[taken:]
+    # What follows is an epoch as any other.
+    assert sorted(sum(listed(other), [])) == list(range(100))
+
+
+def test_a_pipeline_gives_an_epoch_a_loop(served):
+    loader = penstock.torch.loader("numbers", socket=served(3))
+    epochs = [listed(loader) for _ in range(4)]
+    assert [len(epoch) for epoch in epochs] == [13, 13, 13, 0]
+    assert all(sorted(sum(epoch, [])) == list(range(100)) for epoch in epochs[:3])
+    assert epochs[0] != epochs[1] != epochs[2]
+
+
+@pytest.mark.parametrize("taken", [1, 12, 13, 14])
+def test_a_pipeline_goes_on_from_its_state(served, taken):
+    socket = served(2)
+    loader = penstock.torch.loader("numbers", socket=socket)
+    seen, states = [], []
+    for _ in range(2):
+        for batch in loader:
+            seen.append(batch["n"].tolist())
+            states.append(loader.state_dict())
+    assert len(seen) == 26
+    other = penstock.torch.loader("numbers", socket=socket, group="resumed")
+    other.load_state_dict(pickle.loads(pickle.dumps(states[taken - 1])))
+    # The rest of its epoch, then the next one.
+    rest = [listed(other), listed(other)]
+    assert rest == ([seen[taken:13], seen[13:]] if taken < 13 else [seen[taken:], []])
+
+
+def train(rank, port, socket, results):
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1, bias=False))
+    torch.nn.init.zeros_(model.module.weight)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1e-6)
+    loader = penstock.torch.loader("numbers", socket=socket, rank=rank, world_size=2)
+    seen = []
+    for epoch in range(2):
+        loader.set_epoch(epoch)
+        for batch in loader:
+            loss = ((model(batch["x"])[:, 0] - batch["n"]) ** 2).sum()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            seen.append(batch["n"].tolist())
+    results.put((rank, seen, model.module.weight.tolist()))
+    dist.destroy_process_group()
+
+
+def test_two_ranks_train_one_model(served, tmp_path):
+    socket = served(2)
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    with __import__("socket").socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = [context.Process(target=train, args=(rank, port, socket, results)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    (_, left, weight), (_, right, other) = sorted(results.get(timeout=120) for _ in range(2))
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert weight == other and weight != [[0.0, 0.0, 0.0]]
+    assert len(left) == len(right) == 26
+    for epoch in range(2):
+        rows = [n for step in range(13) for part in (left, right) for n in part[13 * epoch + step]]
+        assert sorted(rows) == list(range(100))
+
+
+def test_options_are_for_pipelines():
+    with pytest.raises(TypeError, match="rank"):
+        penstock.torch.loader(numbers(), rank=0, world_size=2)
