@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import Daemon, Penstock, program
+from programs import Daemon, Penstock, program
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 

@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from conftest import eventually
+from programs import eventually
 from tfrecord_files import masked_crc32c
 
 penstock = pytest.importorskip("penstock")

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import Daemon, Penstock, eventually, program
+from programs import Daemon, Penstock, eventually, program
 
 
 class Log:

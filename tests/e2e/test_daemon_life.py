@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import Daemon, Penstock, children, eventually, is_alive, process_fields, program
+from programs import Daemon, Penstock, children, eventually, is_alive, process_fields, program
 
 
 def run_daemon(*words):

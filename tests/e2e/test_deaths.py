@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import children
+from programs import children
 
 penstock = pytest.importorskip("penstock")
 

@@ -11,7 +11,7 @@ import sys
 import numpy
 import pytest
 
-from conftest import Daemon, Penstock, eventually
+from programs import Daemon, Penstock, eventually
 from tfrecord_files import example, framed
 
 penstock = pytest.importorskip("penstock")

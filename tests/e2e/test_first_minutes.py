@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import Penstock
+from programs import Penstock
 
 
 @pytest.mark.parametrize("words", [["list"], ["get", "x"], ["stats", "x"], ["delete", "x"], ["create", "SPEC"]])

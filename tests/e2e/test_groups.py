@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from conftest import Penstock
+from programs import Penstock
 from test_return import Supervised
 
 penstock = pytest.importorskip("penstock")

@@ -5,6 +5,7 @@ import re
 import shutil
 import zipfile
 
+from programs import Penstock
 import pytest
 
 import penstock
@@ -20,8 +21,6 @@ BATCH_SIZES = {"chess": 50, "flowers": 3}
 @pytest.fixture(scope="session")
 def shards(tmp_path_factory):
     """Folders with the data of both pipelines: 417 positions in 3 shards, 8 photographs in one."""
-    from conftest import Penstock
-
     folder = tmp_path_factory.mktemp("data")
     made = Penstock(folder)("make-sample", "chess", "--records", 417, "--shards", 3, "--out", folder / "chess")
     assert made.code == 0, made
@@ -52,8 +51,6 @@ def files_in(folder):
 @pytest.fixture(scope="session")
 def uninterrupted(shards, tmp_path_factory):
     """The files of STEPS steps of each pipeline."""
-    from conftest import Penstock
-
     steps = {}
     for name in BATCH_SIZES:
         folder = tmp_path_factory.mktemp(name)

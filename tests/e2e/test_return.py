@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import Daemon, Penstock, children, eventually
+from programs import Daemon, Penstock, children, eventually
 
 penstock = pytest.importorskip("penstock")
 

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import tfrecord_files
-from conftest import eventually
+from programs import eventually
 
 SOURCE = """
 name: "{name}"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import Penstock, eventually
+from programs import Penstock, eventually
 from test_return import Supervised
 
 penstock = pytest.importorskip("penstock")

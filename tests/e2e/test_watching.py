@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from conftest import Daemon, Penstock, eventually
+from programs import Daemon, Penstock, eventually
 
 _TREE = pathlib.Path(__file__).parents[2]
 

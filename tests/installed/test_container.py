@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import TREE, check, eventually, given, run
+from machine import TREE, check, eventually, given, run
 
 SPEC = 'name: "counter" stage { range { stop: 1000 } } stage { batch { batch_size: 10 } }'
 

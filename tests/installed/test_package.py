@@ -2,7 +2,7 @@
 
 import subprocess
 
-from conftest import TREE, run
+from machine import TREE, run
 
 COUNTER = """name: "counter" stage { range { stop: 1000 } } stage { batch { batch_size: 10 } }"""
 

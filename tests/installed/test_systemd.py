@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import TREE, check, eventually, run
+from machine import TREE, check, eventually, run
 
 ENDLESS = """name: "endless" stage { range { stop: 1000000 } } stage { batch { batch_size: 10 } } stage { repeat {} }"""
 
