@@ -1,8 +1,11 @@
 // A file of this machine, once somebody has opened it.
 #pragma once
 
+#include <glob.h>
+
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/base/file.h"
@@ -15,5 +18,10 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> TakeLocalFile(const std::strin
 
 // The same verdict from a descriptor that need not be readable (O_PATH), which opens nothing.
 absl::Status CheckLocalFile(const std::string& path, int fd);
+
+// What glob() found for a pattern, sorted, without index files unless the pattern asks for them; frees it. NotFound when that is nothing,
+// PermissionDenied when a folder could not be listed.
+absl::StatusOr<std::vector<std::string>> TakeMatches(const std::string& pattern, int result,
+                                                     glob_t* found);
 
 }  // namespace penstock

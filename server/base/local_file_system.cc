@@ -82,20 +82,7 @@ class LocalFiles final : public FileSystem {
       return error != ENOENT && error != ENOTDIR ? 1 : 0;
     };
     const int result = glob(pattern.c_str(), GLOB_NOSORT, on_error, &found);
-    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    globfree(&found);
-    if (!absl::EndsWith(pattern, kIndexSuffix)) {
-      std::erase_if(paths,
-                    [](const std::string& path) { return absl::EndsWith(path, kIndexSuffix); });
-    }
-    if (result == GLOB_ABORTED) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("cannot list a folder of the glob ", pattern));
-    }
-    if (paths.empty())
-      return absl::NotFoundError(absl::StrCat("no file matches the glob ", pattern));
-    std::sort(paths.begin(), paths.end());
-    return paths;
+    return TakeMatches(pattern, result, &found);
   }
 };
 
@@ -125,6 +112,21 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> TakeLocalFile(const std::strin
     return checked;
   }
   return std::make_shared<LocalFile>(path, fd, status);
+}
+
+absl::StatusOr<std::vector<std::string>> TakeMatches(const std::string& pattern, int result,
+                                                     glob_t* found) {
+  std::vector<std::string> paths(found->gl_pathv, found->gl_pathv + found->gl_pathc);
+  globfree(found);
+  if (!absl::EndsWith(pattern, kIndexSuffix)) {
+    std::erase_if(paths,
+                  [](const std::string& path) { return absl::EndsWith(path, kIndexSuffix); });
+  }
+  if (result == GLOB_ABORTED)
+    return absl::PermissionDeniedError(absl::StrCat("cannot list a folder of the glob ", pattern));
+  if (paths.empty()) return absl::NotFoundError(absl::StrCat("no file matches the glob ", pattern));
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 FileSystem& LocalFileSystem() {

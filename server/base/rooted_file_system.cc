@@ -77,20 +77,7 @@ class RootedFiles final : public FileSystem {
     };
     const int result = glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, on_error, &found);
     current_listing = nullptr;
-    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    globfree(&found);
-    if (!absl::EndsWith(pattern, kIndexSuffix)) {
-      std::erase_if(paths,
-                    [](const std::string& path) { return absl::EndsWith(path, kIndexSuffix); });
-    }
-    if (result == GLOB_ABORTED) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("cannot list a folder of the glob ", pattern));
-    }
-    if (paths.empty())
-      return absl::NotFoundError(absl::StrCat("no file matches the glob ", pattern));
-    std::sort(paths.begin(), paths.end());
-    return paths;
+    return TakeMatches(pattern, result, &found);
   }
 
  private:

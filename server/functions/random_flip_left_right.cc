@@ -1,20 +1,12 @@
 #include "server/expr/arguments.h"
 #include "server/image/drawn.h"
-#include "server/image/turn.h"
 
 namespace penstock::expr {
 namespace {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (const absl::Status status = CheckImage(arguments[0]); !status.ok()) return status;
-  const DType dtype = arguments[0].type.dtype;
-  return BindDrawn(arguments[0].type, arguments[1],
-                   [dtype](Draws& draws, const RowValue& image, Arena&, RowOutput& out) {
-                     const bool turned = draws.Below(2) == 1;
-                     draws.Note("flipped", turned);
-                     RunTurn({.flip_columns = turned}, dtype, image, out);
-                     return absl::OkStatus();
-                   });
+  return BindDrawnTurn(arguments[0].type, arguments[1], {.flip_columns = true});
 }
 
 const RowFunctionRegistration kRegistration({

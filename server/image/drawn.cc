@@ -52,4 +52,15 @@ BoundRowFunction BindDrawnPixels(const TensorType& image, const Argument& seed, 
       });
 }
 
+BoundRowFunction BindDrawnTurn(const TensorType& image, const Argument& seed, const Turn& turn) {
+  const DType dtype = image.dtype;
+  return BindDrawn(image, seed,
+                   [dtype, turn](Draws& draws, const RowValue& image, Arena&, RowOutput& out) {
+                     const bool turned = draws.Below(2) == 1;
+                     draws.Note("flipped", turned);
+                     RunTurn(turned ? turn : Turn{}, dtype, image, out);
+                     return absl::OkStatus();
+                   });
+}
+
 }  // namespace penstock::expr

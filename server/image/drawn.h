@@ -8,6 +8,7 @@
 #include "server/expr/draws.h"
 #include "server/expr/function.h"
 #include "server/image/pixels.h"
+#include "server/image/turn.h"
 
 namespace penstock::expr {
 
@@ -20,5 +21,8 @@ BoundRowFunction BindDrawn(const TensorType& image, const Argument& seed, DrawnF
 // The same of a map of pixels that is drawn.
 BoundRowFunction BindDrawnPixels(const TensorType& image, const Argument& seed, int64_t channels,
                                  std::function<PixelMap(Draws& draws)> draw);
+
+// The image, or what `turn` makes of it, with a probability of one half each. `turn` does not swap the axes.
+BoundRowFunction BindDrawnTurn(const TensorType& image, const Argument& seed, const Turn& turn);
 
 }  // namespace penstock::expr
