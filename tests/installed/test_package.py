@@ -15,16 +15,16 @@ def test_install_use_remove(root):
     root("penstockd --config /etc/penstock/penstockd.textproto --check-config")
     root("pkg-config --libs --cflags penstock")
 
-    root.put(TREE / "examples" / "find_package", "/work/trainer")
-    root("cmake -S /work/trainer -B /work/build >/dev/null && cmake --build /work/build >/dev/null")
-    root("g++ -std=c++20 /work/trainer/trainer.cc $(pkg-config --cflags --libs penstock) -o /work/by_pkg_config")
+    root.put(TREE / "examples" / "find_package", "/project/trainer")
+    root("cmake -S /project/trainer -B /project/build >/dev/null && cmake --build /project/build >/dev/null")
+    root("g++ -std=c++20 /project/trainer/trainer.cc $(pkg-config --cflags --libs penstock) -o /project/by_pkg_config")
     (root.folder / "work" / "counter.textproto").write_text(COUNTER)
-    daemon = subprocess.Popen(["chroot", root.folder, "penstockd", "--socket", "/work/s"], stderr=subprocess.DEVNULL)
+    daemon = subprocess.Popen(["chroot", root.folder, "penstockd", "--socket", "/project/s"], stderr=subprocess.DEVNULL)
     try:
-        root("until penstock --socket /work/s list >/dev/null 2>&1; do :; done; penstock --socket /work/s create /work/counter.textproto")
-        for trainer in ("/work/build/trainer", "/work/by_pkg_config"):
-            assert "rows" in root(f"PENSTOCK_SOCKET=/work/s {trainer} counter")
-        assert run("chroot", root.folder, "env", "PENSTOCK_SOCKET=/work/s", "/work/build/trainer", "none").returncode == 1
+        root("until penstock --socket /project/s list >/dev/null 2>&1; do :; done; penstock --socket /project/s create /project/counter.textproto")
+        for trainer in ("/project/build/trainer", "/project/by_pkg_config"):
+            assert "rows" in root(f"PENSTOCK_SOCKET=/project/s {trainer} counter")
+        assert run("chroot", root.folder, "env", "PENSTOCK_SOCKET=/project/s", "/project/build/trainer", "none").returncode == 1
     finally:
         daemon.terminate()
         daemon.wait(60)
@@ -35,6 +35,6 @@ def test_install_use_remove(root):
     assert not (root.folder / "usr/bin/penstockd").exists()
     assert "# mine" in root("cat /etc/penstock/penstockd.textproto")
     root("dpkg -P penstock")
-    left = [line for line in root("find / -xdev -name '*penstock*' -not -path '/work/*' -not -path '/proc/*'").split()
+    left = [line for line in root("find / -xdev -name '*penstock*' -not -path '/project/*' -not -path '/proc/*'").split()
             if line != "/penstock.deb" and "/var/lib/systemd" not in line]
     assert left == []
