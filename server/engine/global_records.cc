@@ -126,9 +126,8 @@ class GlobalLoaderImpl final : public Loader {
 
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override {
-    const auto is_resolved = [&](uint32_t row) { return rows[row].resolved == 1; };
     uint32_t resolved = 0;
-    while (resolved < rows.rows && is_resolved(resolved)) ++resolved;
+    while (resolved < rows.rows && rows[resolved].resolved) ++resolved;
     if (resolved == rows.rows) return LoadRecords(rows, files, &out[0], arena);
     auto* own = arena.AllocateArray<RecordRef>(rows.rows);
     for (uint32_t row = 0; row < rows.rows; ++row) own[row] = rows[row];

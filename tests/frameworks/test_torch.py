@@ -116,6 +116,15 @@ def test_a_pipeline_goes_on_from_its_state(served, taken):
     assert rest == ([seen[taken:13], seen[13:]] if taken < 13 else [seen[taken:], []])
 
 
+def test_a_state_without_a_cursor_does_not_pass_for_one(served):
+    loader = penstock.torch.loader("numbers", socket=served(2))
+    start = loader.state_dict()
+    loader.load_state_dict(start)  # where it is
+    next(iter(loader))
+    with pytest.raises(penstock.FailedPreconditionError, match="before its first batch"):
+        loader.load_state_dict(start)
+
+
 def train(rank, port, socket, results):
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1, bias=False))

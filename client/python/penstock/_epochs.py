@@ -75,6 +75,10 @@ class EpochLoader:
             if state.get("cursor"):
                 self._loader.load_state_dict(state)
                 self._state = dict(state)
+            elif self._loader.cursor:
+                raise penstock.FailedPreconditionError(
+                    "the state is that of a loader before its first batch, and has no cursor; attach anew to begin there"
+                )
             return
         self._resume = dict(state) or None
         self._loader = None  # a loop that is under way goes on, but is no longer where this stands
