@@ -18,6 +18,10 @@
 namespace penstock::ring {
 namespace {
 
+// Spins in vain, one after the other, before waits begin without one; then one in so many spins.
+constexpr uint32_t kTrustedSpins = 4;
+constexpr uint32_t kWaitsPerSpin = 8;
+
 // Adds to a number that one thread writes and others read: no locked instruction is needed.
 void Add(uint64_t amount, std::atomic<uint64_t>* number) {
   number->store(number->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
@@ -406,10 +410,14 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
   const uint64_t deadline_ns = After(start_ns, timeout_ns);
   uint64_t now_ns = start_ns;
   Add(1, &waits_);
+  // A spin that was in vain before will hardly help now, and costs the producers their core.
+  const bool spins = vain_spins_ < kTrustedSpins || vain_spins_ % kWaitsPerSpin == 0;
+  const uint64_t spin_ns = spins ? times_.spin_ns : 0;
   bool hung_up = false;
   Result result;
   while (true) {
     if (IsThere()) {
+      vain_spins_ = now_ns - start_ns <= spin_ns && spins ? 0 : vain_spins_ + 1;
       result = Result::kBatch;
       break;
     }
@@ -428,7 +436,7 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
                      std::to_string(position()));
       break;
     }
-    if (now_ns - start_ns < times_.spin_ns) {
+    if (now_ns - start_ns < spin_ns) {
       for (int i = 0; i < 16; ++i) SpinPause();
     } else if (now_ns >= deadline_ns) {
       result = Result::kTimeout;

@@ -56,7 +56,8 @@ struct ReaderStats {
 // How a consumer waits for a batch. The defaults are right for everybody but tests, which rule out
 // the looks by which a lost wake-up would heal.
 struct WaitTimes {
-  // Before it sleeps. Longer spins take a core from those that produce the batch.
+  // Before it sleeps. Longer spins take a core from those that produce the batch; and after some
+  // spins in vain only every eighth wait begins with one.
   uint64_t spin_ns = 10'000;
   // How long it sleeps for two batches rather than one: half the wake-ups where batches come fast,
   // and no delay to speak of where they come slowly.
@@ -202,6 +203,7 @@ class Reader {
   std::atomic<uint64_t> position_{0};
   std::atomic<uint64_t> next_step_{0};
   std::atomic<uint64_t> batches_{0};
+  uint32_t vain_spins_ = 0;  // in a row, or waits without one; of the thread that waits
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> sleeps_{0};
   std::atomic<uint64_t> wait_ns_{0};
