@@ -231,13 +231,32 @@ class Dataset(metaclass=_Type):
         )
 
     def global_shuffle(
-        self, seed: Optional[int] = None, reshuffle_each_iteration: Optional[bool] = None, name: Optional[str] = None
+        self,
+        seed: Optional[int] = None,
+        reshuffle_each_iteration: Optional[bool] = None,
+        block_size: Optional[int] = None,
+        buffer_size: Optional[int] = None,
+        read_first: bool = False,
+        name: Optional[str] = None,
     ) -> Dataset:
         """Permutes all records of TFRecord files, which are not compressed; directly behind them.
 
-        No buffer and no time to fill one. Builds the files' index where it is missing.
+        No buffer and no time to fill one. Builds the files' index where it is missing. `block_size` and `read_first` are for files
+        that are not in the page cache.
+
+        Args:
+          block_size: blocks of so many consecutive records are permuted, and then the records of as many
+            blocks as hold `buffer_size` of them among each other: the disk reads whole blocks, ahead.
+          buffer_size: at least block_size, and only with it.
+          read_first: the files are read once from beginning to end before the first record is taken.
         """
         fields = [*_seed_fields(seed, reshuffle_each_iteration), ("global", True)]
+        if block_size is not None:
+            fields.append(("block_size", _integer(block_size, "block_size")))
+        if buffer_size is not None:
+            fields.append(("buffer_size", _integer(buffer_size, "buffer_size")))
+        if read_first:
+            fields.append(("read_first", True))
         return self._then("shuffle", fields, cardinality=self._count, name=name)
 
     def repeat(self, count: Optional[int] = None, name: Optional[str] = None) -> Dataset:
