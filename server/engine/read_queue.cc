@@ -83,6 +83,7 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
     (*request->stream)->Next(&chunk);
   } else if (TakeMapped(request)) {
     Announce(**file, *request);
+    if (request->end_of_file) request->files->LookForGrowth(request->file, **file);
     return absl::OkStatus();
   } else {
     ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
@@ -96,6 +97,7 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
   request->end_of_file = chunk.end_of_file;
   request->next_offset = chunk.next_offset;
   request->next_is_late = chunk.next_is_late;
+  if (request->end_of_file) request->files->LookForGrowth(request->file, **file);
   if (format.is_stream()) return chunk.error;
   Announce(**file, *request);
   return chunk.error.ok() ? absl::OkStatus() : WithAddress(chunk.error, **file, chunk.error_offset);

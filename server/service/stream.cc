@@ -1,6 +1,7 @@
 #include "server/service/stream.h"
 
 #include "server/engine/step_count.h"
+#include "spdlog/spdlog.h"
 
 namespace penstock {
 
@@ -12,8 +13,12 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(std::shared_ptr<const Pla
                        options.start_cursor, options.split_log.get());
   if (!sink.ok()) return sink.status();
   std::shared_ptr<Stream> stream(new Stream(*std::move(sink), options.split_log));
+  ExecutorOptions executor_options = options.executor;
+  executor_options.notice = [name = options.name](const std::string& text) {
+    spdlog::warn("pipeline {}: {}", name, text);
+  };
   absl::StatusOr<std::unique_ptr<Executor>> executor =
-      Executor::Create(std::move(plan), *stream->sink_, options.executor);
+      Executor::Create(std::move(plan), *stream->sink_, executor_options);
   if (!executor.ok()) return executor.status();
   stream->executor_ = *std::move(executor);
   return stream;
