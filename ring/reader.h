@@ -111,6 +111,11 @@ class Reader {
   // Says that a lease of an earlier ring, the `index`-th that Where() named there, was let go of.
   void ReturnEarlier(uint32_t index);
 
+  // Whether the daemon has gone away without ending the stream. To be called as Next().
+  bool IsDeserted() const;
+  // The connection, whose hang-up says so.
+  int socket() const { return socket_.get(); }
+
   const Status& error() const { return error_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   std::string_view pipeline() const;

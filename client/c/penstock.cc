@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/c/batch.h"
+#include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
 #include "client/c/source.h"
 #include "ring/attach.h"
@@ -122,6 +123,9 @@ int GoOn(penstock_loader* loader, uint64_t until_ns) {
     const Reader& reader = *loader->source->reader;
     penstock_client::StartReattaching(loader, penstock_client::WhereNow(loader),
                                       reader.error().message);
+  } else if (penstock_client::Reattachment& again = loader->reattachment; again.unattended) {
+    again.unattended = false;
+    again.deadline_ns = MonotonicNs() + loader->reconnect_ns;
   }
   const int code = penstock_client::Reattach(loader, until_ns);
   if (code == PENSTOCK_TIMEOUT) last_error = "no batch was ready in time";
@@ -204,6 +208,7 @@ int penstock_attach_with(const penstock_attach_options* given, penstock_loader**
     return Fail(status);
   }
   *loader = made.release();
+  if ((*loader)->reconnect_ns > 0) penstock_client::Watch(*loader);
   return PENSTOCK_OK;
 }
 
@@ -284,6 +289,7 @@ void penstock_batch_release(penstock_batch* batch) {
 
 void penstock_detach(penstock_loader* loader) {
   if (loader == nullptr) return;
+  penstock_client::Unwatch(loader);
   {
     std::lock_guard<std::mutex> lock(loader->next_mutex);
     loader->reattachment.socket = {};
