@@ -36,7 +36,11 @@ bool Attend(penstock_loader* loader) {
   if (!loader->reattachment.failed.ok()) return true;
   if (!loader->reattachment.active && !loader->source->reader->IsDeserted()) return true;
   if (!loader->reattachment.active && !StartUnattended(loader)) return false;
-  return Reattach(loader, MonotonicNs() + kAttemptNs) != PENSTOCK_TIMEOUT;
+  const int code = Reattach(loader, MonotonicNs() + kAttemptNs);
+  Reattachment& again = loader->reattachment;
+  // The daemon that accepted has gone as well, or was the dying one: what is ready is served again.
+  if (code == PENSTOCK_TIMEOUT && again.unattended && !again.socket) again = {};
+  return code != PENSTOCK_TIMEOUT;
 }
 
 class HangUpWatch {
