@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -281,10 +282,34 @@ void penstock_batch_release(penstock_batch* batch) {
     // A copy of the lease: the slot's batch may be handed out again as soon as it is released.
     const Lease lease = batch->lease;
     Source* source = batch->source;
+    if (batch->was_written) {
+      batch->was_written = false;
+      source->view.Drop(lease.data, source->reader->slot_stride());
+    }
     penstock_client::ReleaseLease(loader, source, lease);
     penstock_client::Unreference(source);
   }
   Unreference(loader);
+}
+
+void* penstock_batch_writable(penstock_batch* batch, const void* data) {
+  if (batch->is_copy) return const_cast<void*>(data);
+  Source* source = batch->source;
+  const Reader& reader = *source->reader;
+  {
+    std::lock_guard<std::mutex> lock(batch->loader->mutex);
+    if (!source->view.is_mapped() &&
+        !source->view.Map(reader.segment_fd(), reader.segment(), reader.segment_bytes())) {
+      Fail({Code::kResourceExhausted,
+            std::string("cannot map the ring for writing: ") + std::strerror(errno)});
+      return nullptr;
+    }
+  }
+  uint8_t* found = source->view.Find(data);
+  // Offsets of a rank's rows lie in memory of the batch itself.
+  if (found == nullptr) return const_cast<void*>(data);
+  batch->was_written = true;
+  return found;
 }
 
 void penstock_detach(penstock_loader* loader) {

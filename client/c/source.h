@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "client/c/penstock.h"
+#include "client/c/private_view.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
 #include "ring/reader.h"
@@ -25,6 +26,7 @@ namespace penstock_client {
 struct Source {
   std::unique_ptr<penstock::ring::Reader> reader;
   std::vector<penstock_batch> slots;  // one for each slot
+  PrivateView view;                   // mapped under the loader's mutex, when it is first asked for
   std::atomic<uint64_t> references{1};
 };
 
