@@ -393,6 +393,17 @@ bool Reader::HungUp() const {
   return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
 }
 
+bool Reader::IsDeserted() const {
+  if (over_ || ended_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return false;
+  const SegmentHeader& head = header();
+  if (head.ended.load(std::memory_order_acquire) != 0 &&
+      head.end_code != static_cast<int32_t>(Code::kUnavailable)) {
+    return false;
+  }
+  const int32_t verdict = page_->verdict.load(std::memory_order_acquire);
+  return (verdict == 0 || verdict == kVerdictReattach) && HungUp();
+}
+
 void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns) {
   // SYNC consumer-wake: the word is read before the announcement; the daemon changes it between its
   // look at wake_at and the wake-up.
@@ -437,7 +448,8 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
       break;
     }
     if (now_ns - start_ns < spin_ns) {
-      for (int i = 0; i < 16; ++i) SpinPause();
+      // A look costs nothing as long as nobody writes there; a pause takes up to 140 cycles.
+      for (int i = 0; i < 16 && !IsThere(); ++i) SpinPause();
     } else if (now_ns >= deadline_ns) {
       result = Result::kTimeout;
       break;

@@ -112,6 +112,17 @@ class Reader {
   // Says that a lease of an earlier ring, the `index`-th that Where() named there, was let go of.
   void ReturnEarlier(uint32_t index);
 
+  // Whether the daemon has gone away without ending the stream. To be called as Next().
+  bool IsDeserted() const;
+  // The connection, whose hang-up says so.
+  int socket() const { return socket_.get(); }
+
+  // The whole ring, for whoever maps it once more; a lease's slot is `slot_stride` bytes of it.
+  int segment_fd() const { return segment_fd_.get(); }
+  const uint8_t* segment() const { return segment_; }
+  uint64_t segment_bytes() const { return segment_bytes_; }
+  uint64_t slot_stride() const { return slot_stride_; }
+
   const Status& error() const { return error_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   std::string_view pipeline() const;

@@ -23,6 +23,10 @@ namespace penstock_python {
 // Loads NumPy's C interface. False with a Python error set.
 bool ImportNumpy();
 
+// The same array over memory that may be written, for an array (or a view of one) over a batch: a new reference, None for an
+// array over other memory, null with a Python error set.
+PyObject* MakeWritable(PyObject* array);
+
 class ArrayFactory {
  public:
   ArrayFactory() = default;
