@@ -582,8 +582,22 @@ class Dataset(metaclass=_Type):
         return self._nest("interleave", map_func, turns, name)
 
     def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
-        """The elements of one file after another; otherwise as interleave."""
-        return self._nest("flat_map", map_func, [], name)
+        """The elements of one nested dataset after another.
+
+        Args:
+          map_func: as interleave's; or it returns Dataset.from_tensor_slices(…) or Dataset.from_tensors(…) of values of the
+            element: a nest of tensors with one first axis, or any.
+        """
+        from penstock import _nested
+
+        line = user_line()
+        trace, inside = self._call(map_func)
+        if not isinstance(inside, _nested.TracedElements):
+            return self._of_path("flat_map", inside, [], name, line)
+        slices = inside.op == "from_tensor_slices"
+        stages, structure = _program.build(trace, inside.tensors, self._structure, None if slices else name, line)
+        elements = self._like((*self._stages, *stages), structure, self._count)
+        return elements.unbatch(name) if slices else elements
 
     # --- where values decide the order ---
 
@@ -836,6 +850,13 @@ class Dataset(metaclass=_Type):
     def _nest(self, op, function, fields, name):
         line = user_line()
         _, inside = self._call(function)
+        return self._of_path(op, inside, fields, name, line)
+
+    def _of_path(self, op, inside, fields, name, line):
+        from penstock import _nested
+
+        if isinstance(inside, _nested.TracedElements):
+            raise _trace.TraceError(f"{op} takes datasets that read a path", f"{inside.op} of traced values is for flat_map")
         if not isinstance(inside, Dataset):
             raise _trace.TraceError(
                 f"the function given to {op} returned a {type(inside).__name__}", "it returns a Dataset that reads the path"
@@ -908,8 +929,11 @@ def _draws(seed, rerandomize):
 
 
 def _from_arrays(op, tensors, name):
-    from penstock import _arrays
+    from penstock import _arrays, _nested
 
+    traced = _nested.of_traced(op, tensors)
+    if traced is not None:
+        return traced
     if isinstance(tensors, list):
         # TensorFlow makes one tensor of a list.
         tensors = np.array(tensors, object) if tensors and isinstance(tensors[0], (str, bytes)) else np.asarray(tensors)
