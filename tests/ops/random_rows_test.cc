@@ -48,7 +48,7 @@ TEST_CASE("A record draws the same numbers, wherever the order puts it") {
       DrawnBy(files, absl::StrCat("$BIG", parse, kDraw, " | batch { batch_size: 100 }"));
   REQUIRE(plain.size() == 3000);
   CHECK(Different(plain) == 3000);
-  for (const std::string text : {
+  for (const std::string& text : {
            absl::StrCat("$BIG", parse, kDraw, " | batch { batch_size: 7 }"),
            absl::StrCat("$BIG", parse, kDraw,
                         " | shuffle { buffer_size: 500 seed: 3 } | batch { batch_size: 64 }"),
@@ -81,7 +81,7 @@ TEST_CASE("An element draws anew in each epoch, and not by its place in it") {
 
 TEST_CASE("Elements behind a segment draw each for itself, once in each epoch") {
   const ContractFiles files;
-  for (const std::string text : {
+  for (const std::string& text : {
            // Three elements of each, and of some none.
            absl::StrCat("$RANGE | map { out: 'n = value * 3 + [0, 1, 2]' } | unbatch {}", kDraw,
                         " | repeat { count: 2 } | batch { batch_size: 3 }"),

@@ -55,7 +55,8 @@ bool SimulatedSink::TryClaim(ClaimedSlot* claimed) {
 
 Batch SimulatedSink::Copy(int number) const {
   const Slot& slot = slots_[number];
-  Batch batch{slot.info, {}};
+  Batch batch;
+  batch.info = slot.info;
   size_t num_variable = 0;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     std::string& bytes = batch.tensors.emplace_back();

@@ -41,7 +41,7 @@ struct RunOptions {
   int workers = 2;
   int slots = 3;
   uint64_t max_steps = 1000;  // the run is stopped behind them
-  std::string cursor;         // to go on from; "": from the beginning
+  std::string cursor = {};    // to go on from; "": from the beginning
   bool allow_changed_work = false;
 };
 
