@@ -25,10 +25,18 @@ struct ExecutorOptions {
   int worker_nice = 10;  // so that a trainer on the same processors goes first
 };
 
+struct KeptStats {
+  std::string state;      // "" for a stage that keeps nothing; else KeptStateName (kept_gauge.h)
+  uint64_t elements = 0;  // that are kept
+  uint64_t bytes = 0;
+  uint64_t hits = 0;  // elements that were taken from there
+};
+
 struct StageStats {
   std::string name;
   uint64_t elements = 0;  // that left the stage
   uint64_t busy_ns = 0;   // processor time of all workers inside it
+  KeptStats kept;
 };
 
 struct ExecutorStats {
