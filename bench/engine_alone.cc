@@ -1,8 +1,8 @@
 // The engine alone: a spec run in this process into slots that are free again at once.
 //
-//   bench_engine_alone --spec FILE [--files GLOB] [--workers N] [--seconds S] [--slots N]
+//   bench_engine_alone --spec FILE [--files GLOB] [--workers N] [--seconds S] [--slots N] [--after ROWS]
 //
-// Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}, measured from the first batch on.
+// Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}, measured from the first batch on that comes behind so many rows.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -30,6 +30,7 @@ int Main(int argc, char** argv) {
   double seconds = 3;
   ExecutorOptions options;
   int slots = 3;
+  uint64_t after = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i], value = argv[i + 1];
     if (name == "--spec") {
@@ -42,6 +43,8 @@ int Main(int argc, char** argv) {
       seconds = std::atof(value.c_str());
     } else if (name == "--slots") {
       slots = std::atoi(value.c_str());
+    } else if (name == "--after") {
+      after = std::strtoull(value.c_str(), nullptr, 10);
     } else {
       Die("unknown flag " + name);
     }
@@ -52,7 +55,7 @@ int Main(int argc, char** argv) {
   FreeSlots sink(**plan, slots);
   std::unique_ptr<Executor> executor = *Executor::Create(*plan, sink, options);
   executor->Start();
-  while (sink.rows() == 0) std::this_thread::yield();
+  while (sink.rows() <= after) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const uint64_t rows = sink.rows();
   const double cpu = CpuSeconds();
   const uint64_t start = MonotonicNanos();

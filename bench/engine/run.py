@@ -14,6 +14,8 @@ global_shuffle  the chess pipeline with `global: true` against a buffer of 10,00
 cold_shuffle    one pass over files that are not in the page cache, from the start of `penstock run` on, against the same in order: `what` is
                 `global`, `read_first`, or `blocks` (of about a mebibyte, 64 among each other).
 resume          `ms`: what `penstock run --steps 1 --resume` takes longer than the same without; `ratio` of the two.
+cache_memory    images of 192 x 192 float32 from a cache, shuffled and batched, against copying them with as many threads (`memcpy`).
+cache_file      the same from a cache in a file.
 memory          bytes of the daemon for a shuffle's buffer over those of the waiting records; growth over 10 passes; bytes a record of
                 a global shuffle.
 """
@@ -216,6 +218,24 @@ class Bench:
                      ours=round(records / statistics.median(times[what])), theirs=round(records / statistics.median(times["in order"])),
                      ratio=round(statistics.median(ratios), 3), runs=self.runs, min=round(min(ratios), 3), max=round(max(ratios), 3))
 
+    def cache(self, case):
+        images, batch, side = 500 if self.quick else 2_000, 64, 192
+        kept = f'filename: "{self.folder}/kept"' if case == "cache_file" else ""
+        spec = self.write(case, "\n".join([
+            f'name: "{case}"',
+            f"stage {{ range {{ stop: {images} }} }}",
+            f'stage {{ map {{ out: "image = random_uniform([{side}, {side}], seed=1)" }} }}',
+            f"stage {{ cache {{ {kept} }} }}",
+            f"stage {{ shuffle {{ buffer_size: {images} seed: 7 }} }}",
+            "stage { repeat {} }",
+            f"stage {{ batch {{ batch_size: {batch} drop_remainder: true }} }}",
+        ]) + "\n")
+        copy = [BIN / "bench_loop_copy", "--elements", images, "--bytes", 4 * side * side, "--batch", batch, "--threads", 2,
+                "--seconds", self.seconds]
+        # The first two passes fill the cache, and check what is in the file.
+        engine = [BIN / "bench_engine_alone", "--spec", spec, "--workers", 2, "--after", 2 * images, "--seconds", self.seconds]
+        self.compare(case, "memcpy", lambda: run_json(engine, self.seconds), lambda: run_json(copy, self.seconds), ours_by="engine")
+
     def resume(self, case):
         files = self.chess()
         # One record a step, so that the step's number says how far in it is.
@@ -290,8 +310,8 @@ class Bench:
 
 
 CASES = {"front": Bench.front, "parse_in_order": Bench.parse, "parse_shuffled": Bench.parse, "gzip": Bench.gzip,
-         "global_shuffle": Bench.global_shuffle, "cold_shuffle": Bench.cold_shuffle, "resume": Bench.resume,
-         "memory": Bench.memory}
+         "global_shuffle": Bench.global_shuffle, "cold_shuffle": Bench.cold_shuffle, "cache_memory": Bench.cache, "cache_file": Bench.cache,
+         "resume": Bench.resume, "memory": Bench.memory}
 
 
 def main():

@@ -1,5 +1,6 @@
 // `penstock`: the command line. A new command adds itself in a table.
 
+#include "client/ctl/cache.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/index.h"
@@ -14,7 +15,8 @@ constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
     AddValidate, AddWhere, AddWhen, AddRun,     AddCreate, AddList,
     AddGet,      AddStats, AddTop,  AddSkipped, AddDelete,
 };
-constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex};
+constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex,
+                                                   AddCache};
 
 int Main(int argc, char** argv) {
   CommandLine line("penstock", "Declared input pipelines for trainers, served by penstockd.");

@@ -58,6 +58,14 @@ void PrintStages(const Interval& interval) {
                 static_cast<unsigned long long>(stage.elements()),
                 interval.Share(std::max(stage.busy_ns(), before) - before) / workers);
   }
+  for (const v1::StageStats& stage : interval.to.stages()) {
+    if (!stage.has_kept()) continue;
+    const v1::KeptStats& kept = stage.kept();
+    std::printf("\n%s keeps %llu elements, %s (%s); %llu were taken from there\n",
+                stage.name().c_str(), static_cast<unsigned long long>(kept.elements()),
+                ByteCount(kept.bytes()).c_str(), kept.state().c_str(),
+                static_cast<unsigned long long>(kept.hits()));
+  }
 }
 
 void PrintConsumers(const v1::PipelineStats& stats) {

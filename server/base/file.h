@@ -41,9 +41,13 @@ class RandomAccessFile {
   virtual void WillNeed(uint64_t offset, uint64_t bytes) {}
 };
 
+class Disk;
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
+  // Where pipelines over these files may keep what they have computed; null: nowhere.
+  virtual Disk* disk() { return nullptr; }
   // Opens a regular file for reading; anything else is refused before it could block.
   virtual absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) = 0;
   // The paths that match, in byte order. A path without wildcard characters matches itself if it

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/disk.h"
 #include "server/base/file.h"
 #include "server/base/local_file.h"
 #include "server/base/read_fully.h"
@@ -58,6 +59,10 @@ class LocalFile final : public RandomAccessFile {
 
 class LocalFiles final : public FileSystem {
  public:
+  explicit LocalFiles(Disk& disk) : disk_(disk) {}
+
+  Disk* disk() override { return &disk_; }
+
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
     // Looked at before it is opened: opening a device may do something, and a FIFO's other end sees
     // it.
@@ -88,6 +93,9 @@ class LocalFiles final : public FileSystem {
     const int result = glob(pattern.c_str(), GLOB_NOSORT, on_error, &found);
     return TakeMatches(pattern, result, &found);
   }
+
+ private:
+  Disk& disk_;
 };
 
 }  // namespace
@@ -134,8 +142,16 @@ absl::StatusOr<std::vector<std::string>> TakeMatches(const std::string& pattern,
 }
 
 FileSystem& LocalFileSystem() {
-  static LocalFiles files;
+  static LocalFiles files(LocalDisk());
   return files;
+}
+
+std::unique_ptr<FileSystem> MakeLocalFileSystem(Disk& disk) {
+  return std::make_unique<LocalFiles>(disk);
+}
+
+bool IsLocalFileSystem(const FileSystem& files) {
+  return dynamic_cast<const LocalFiles*>(&files) != nullptr;
 }
 
 }  // namespace penstock

@@ -27,6 +27,7 @@ struct Root {
 
 class RootedFiles final : public FileSystem {
  public:
+  explicit RootedFiles(Disk* disk) : disk_(disk) {}
   ~RootedFiles() override {
     for (const Root& root : roots_) close(root.fd);
   }
@@ -37,6 +38,8 @@ class RootedFiles final : public FileSystem {
     roots_.push_back({absl::EndsWith(path, "/") ? path : path + "/", fd});
     return absl::OkStatus();
   }
+
+  Disk* disk() override { return disk_; }
 
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
     const Root* root = RootOf(path);
@@ -140,6 +143,7 @@ class RootedFiles final : public FileSystem {
     return absl::ErrnoToStatus(error, absl::StrCat("cannot open ", path));
   }
 
+  Disk* const disk_;
   std::vector<Root> roots_;  // constant after AddRoot()
 };
 
@@ -148,8 +152,8 @@ thread_local const RootedFiles::Listing* RootedFiles::current_listing = nullptr;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FileSystem>> MakeRootedFileSystem(
-    const std::vector<std::string>& roots) {
-  auto files = std::make_unique<RootedFiles>();
+    const std::vector<std::string>& roots, Disk* disk) {
+  auto files = std::make_unique<RootedFiles>(disk);
   for (const std::string& root : roots) {
     absl::Status status = files->AddRoot(root);
     if (!status.ok()) return status;

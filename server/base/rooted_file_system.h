@@ -17,9 +17,11 @@
 
 namespace penstock {
 
+class Disk;
+
 // `roots`: absolute paths of folders. NotFound and PermissionDenied name the one that cannot be
-// opened.
+// opened. `disk`: where what is computed of the files may be kept, if anywhere; it must outlive them.
 absl::StatusOr<std::unique_ptr<FileSystem>> MakeRootedFileSystem(
-    const std::vector<std::string>& roots);
+    const std::vector<std::string>& roots, Disk* disk = nullptr);
 
 }  // namespace penstock

@@ -118,6 +118,12 @@ void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
     std::vector<const google::protobuf::FieldDescriptor*> fields;
     options->GetReflection()->ListFields(*options, &fields);
     for (const google::protobuf::FieldDescriptor* field : fields) {
+      // Where things are kept is no matter of the order.
+      if (field->name() == "filename" || field->name() == "path" ||
+          op->message_type() == v1::Cache::descriptor()) {
+        options->GetReflection()->ClearField(options, field);
+        continue;
+      }
       const bool is_seed = field->name() == "seed";
       if (is_seed) {
         seeds->Add(static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));

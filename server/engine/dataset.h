@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,6 +85,8 @@ struct WorkNode {
 struct IndexedFiles {
   FileRange files;
   OnDamage on_damage = OnDamage::kFail;
+  // Set where the source needs no index: its order as a permutation by this key, another one in each epoch or not.
+  std::function<OrderFactory(uint64_t key, bool reshuffle)> permuted = nullptr;
 };
 
 class ElementCells;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/io/element_file.h"
 
 namespace penstock {
 namespace {
@@ -23,6 +24,7 @@ ElementCells::ElementCells(Signature signature, size_t hidden)
   for (const Feature& feature : signature) {
     Place place;
     place.offset = fixed_bytes_;
+    place.type = feature.type;
     if (const std::optional<int64_t> bytes = NumBytes(feature.type)) {
       place.fixed = true;
       place.bytes = *bytes;
@@ -48,13 +50,17 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
         absl::StrCat("an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
   }
   uint8_t* const cell = cells.Take(static_cast<uint32_t>(bytes));
+  // No byte of a cell is left as it was found: it may go to a file.
+  const auto pad = [cell](uint64_t begin) { std::memset(cell + begin, 0, Aligned(begin) - begin); };
   std::memcpy(cell, &path, sizeof(path));
+  pad(sizeof(path));
   uint64_t end = fixed_bytes_;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
     const Column& column = columns[i];
     if (place.fixed) {
       std::memcpy(cell + place.offset, column.row(row), place.bytes);
+      pad(place.offset + place.bytes);
       continue;
     }
     const Extent extent{end, column.row_size(row)};
@@ -63,7 +69,9 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
       std::memcpy(cell + place.offset + sizeof(extent), column.dims + row * place.dims,
                   place.dims * sizeof(int64_t));
     }
+    pad(place.offset + sizeof(extent) + place.dims * sizeof(int64_t));
     if (extent.bytes > 0) std::memcpy(cell + end, column.row(row), extent.bytes);
+    pad(end + extent.bytes);
     end += Aligned(extent.bytes);
   }
   reference->data = cell;
@@ -102,8 +110,91 @@ std::string ElementCells::Value(const RecordRef& element, size_t feature) const 
   return value;
 }
 
-RowStatus ElementCells::Load(RowReferences rows, FileTable&, absl::Span<Column> out,
+bool ElementCells::IsCell(const uint8_t* cell, uint32_t length) const {
+  if (length < fixed_bytes_) return false;
+  for (const Place& place : places_) {
+    if (place.fixed) continue;
+    Extent extent;
+    std::memcpy(&extent, cell + place.offset, sizeof(extent));
+    if (extent.offset < fixed_bytes_ || extent.offset > length ||
+        extent.bytes > length - extent.offset)
+      return false;
+    Shape shape = place.type.shape;
+    for (size_t axis = 0; axis < place.dims; ++axis) {
+      std::memcpy(&shape[axis], cell + place.offset + sizeof(extent) + axis * sizeof(int64_t),
+                  sizeof(int64_t));
+      const int64_t known = place.type.shape[axis];
+      if (shape[axis] < 0 || (known != kUnknownSize && known != shape[axis])) return false;
+    }
+    if (place.type.dtype != DType::kString) {
+      const std::optional<int64_t> bytes = NumBytes({place.type.dtype, shape});
+      if (!bytes || static_cast<uint64_t>(*bytes) != extent.bytes) return false;
+      continue;
+    }
+    if (shape.empty()) continue;
+    // The sizes of all strings, then their bytes.
+    const std::optional<int64_t> count = NumElements(shape);
+    if (!count || static_cast<uint64_t>(*count) > extent.bytes / sizeof(uint32_t)) return false;
+    uint64_t sum = *count * sizeof(uint32_t);
+    for (int64_t i = 0; i < *count; ++i) {
+      uint32_t size;
+      std::memcpy(&size, cell + extent.offset + i * sizeof(size), sizeof(size));
+      sum += size;
+    }
+    if (sum != extent.bytes) return false;
+  }
+  return true;
+}
+
+RowStatus ElementCells::LoadMapped(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                                   Arena& arena) const {
+  const auto damaged = [](uint32_t row) {
+    return RowStatus{absl::DataLossError("a kept element no longer is what was written: its file "
+                                         "was damaged while it was in use (penstock cache verify)"),
+                     static_cast<int>(row)};
+  };
+  bool straight = true;
+  for (size_t i = 0; i < visible_.size(); ++i) {
+    const Place& place = places_[first_visible_ + i];
+    straight = straight && place.fixed && out[i].data != nullptr;
+  }
+  auto* const own = arena.AllocateArray<RecordRef>(rows.rows);
+  for (uint32_t row = 0; row < rows.rows; ++row) {
+    own[row] = rows[row];
+    const RecordRef& reference = rows[row];
+    if (!reference.in_map) continue;
+    if (straight) {
+      if (reference.length < fixed_bytes_) return damaged(row);
+      continue;
+    }
+    uint8_t* const copy = arena.Allocate(reference.length);
+    std::memcpy(copy, reference.data, reference.length);
+    if (!ElementHolds(reference.data - kElementFrameBytes, copy, reference.length) ||
+        !IsCell(copy, reference.length))
+      return damaged(row);
+    own[row].data = copy;
+    own[row].in_map = 0;
+  }
+  if (!straight) return Load({own, rows.rows, 1}, files, out, arena);
+  for (size_t i = 0; i < visible_.size(); ++i) out[i].row_bytes = places_[first_visible_ + i].bytes;
+  for (uint32_t row = 0; row < rows.rows; ++row) {
+    for (size_t i = 0; i < visible_.size(); ++i) {
+      const Place& place = places_[first_visible_ + i];
+      std::memcpy(out[i].data + row * place.bytes, rows[row].data + place.offset, place.bytes);
+    }
+    // Behind the copy, since a page that goes away stays away.
+    if (rows[row].in_map &&
+        !ElementHolds(rows[row].data - kElementFrameBytes, rows[row].data, rows[row].length))
+      return damaged(row);
+  }
+  return {};
+}
+
+RowStatus ElementCells::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                              Arena& arena) const {
+  for (uint32_t row = 0; row < rows.rows; ++row) {
+    if (rows[row].in_map) return LoadMapped(rows, files, out, arena);
+  }
   for (size_t i = 0; i < visible_.size(); ++i) {
     const Place& place = places_[first_visible_ + i];
     Column& column = out[i];

@@ -38,6 +38,9 @@ class ElementCells final : public Loader {
   const Signature& output() const override { return visible_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override;
+
+  // Whether bytes that come from a file make up a cell.
+  bool IsCell(const uint8_t* cell, uint32_t length) const;
   uint64_t Path(const RecordRef& reference) const override;
 
  private:
@@ -45,12 +48,17 @@ class ElementCells final : public Loader {
     size_t offset = 0;  // of the value, or of its Extent
     size_t bytes = 0;   // of the value; 0 where only the data tells
     bool fixed = false;
+    TensorType type = {};
     size_t dims = 0;  // sizes kept behind the Extent
   };
   struct Extent {
     uint64_t offset;
     uint64_t bytes;
   };
+
+  // The same where some rows lie in the map of a file of elements.
+  RowStatus LoadMapped(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                       Arena& arena) const;
 
   Signature visible_;
   size_t first_visible_ = 0;

@@ -15,6 +15,7 @@
 #include "server/engine/block_runner.h"
 #include "server/engine/event.h"
 #include "server/engine/front.h"
+#include "server/engine/kept_gauge.h"
 #include "server/engine/plan_impl.h"
 #include "server/engine/read_queue.h"
 #include "server/engine/segment.h"
@@ -67,9 +68,11 @@ class ExecutorImpl final : public SteppedExecutor {
         indices_(options.start.step > 0 ? plan_->KeepIndices() : nullptr),
         files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
                options.notice),
+        gauges_(plan_->stage_names().size()),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_) {
+    front_.set_gauges(gauges_.data());
     claimed_.store(first_step_);
     committed_.store(first_step_);
     published_.store(first_step_);
@@ -181,6 +184,7 @@ class ExecutorImpl final : public SteppedExecutor {
   ReadQueue reads_;
   SegmentQueue segments_;
   DamageLog damage_;
+  std::vector<KeptGauge> gauges_;  // one a stage
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
   std::vector<Pulse> pulses_;                        // one a worker
@@ -572,6 +576,11 @@ ExecutorStats ExecutorImpl::Snapshot() const {
       row.elements += clock->elements(stage);
     }
     row.busy_ns = scale_.ToNanos(ticks);
+    const KeptGauge& kept = gauges_[stage];
+    row.kept = {KeptStateName(kept.state.load(std::memory_order_relaxed)),
+                kept.elements.load(std::memory_order_relaxed),
+                kept.bytes.load(std::memory_order_relaxed),
+                kept.hits.load(std::memory_order_relaxed)};
   }
   stats.records = stats.stages[0].elements;
   const Sample now = TakeSample();

@@ -28,10 +28,18 @@ struct ExecutorOptions {
   std::function<void(const std::string&)> notice;
 };
 
+struct KeptStats {
+  std::string state;      // "" for a stage that keeps nothing; else KeptStateName (kept_gauge.h)
+  uint64_t elements = 0;  // that are kept
+  uint64_t bytes = 0;
+  uint64_t hits = 0;  // elements that were taken from there
+};
+
 struct StageStats {
   std::string name;
   uint64_t elements = 0;  // that left the stage
   uint64_t busy_ns = 0;   // processor time of all workers inside it
+  KeptStats kept;
 };
 
 struct ExecutorStats {

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/cache_folder.h"
+#include "server/base/local_file.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
@@ -26,7 +27,7 @@ FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding 
       manifest_(manifest),
       building_(building),
       shared_(shared),
-      maps_files_(&files == &LocalFileSystem() && FitsMemory(manifest)),
+      maps_files_(IsLocalFileSystem(files) && FitsMemory(manifest)),
       notice_(std::move(notice)),
       maps_(manifest.size()),
       open_(manifest.size()),

@@ -29,6 +29,9 @@ class Front {
   // Whose clock is charged; set by the worker that holds the front's lock.
   void set_clock(StageClock* clock) { clock_ = clock; }
 
+  // Where ops tell what they keep: one gauge for each stage.
+  void set_gauges(KeptGauge* gauges) { context_.gauges = gauges; }
+
   // Leaves out up to `count` steps and adds their number to `*skipped`.
   Pulled Skip(uint64_t count, uint64_t* skipped) { return last_->Skip(count, skipped); }
 

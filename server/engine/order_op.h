@@ -23,6 +23,7 @@
 namespace penstock {
 
 class StageClock;
+struct KeptGauge;
 struct OrderNode;
 struct SegmentTask;
 using SegmentQueue = WorkQueue<SegmentTask>;
@@ -43,6 +44,8 @@ struct FrontContext {
   uint64_t element_epoch = 0;
   // Of a nested dataset that is made of several elements (window): those, owned by who has opened it.
   const RecordList* window = nullptr;
+  // What ops keep of their elements, by stage; null for a front whose ops keep nothing beyond its own life.
+  KeptGauge* gauges = nullptr;
 };
 
 enum class Pulled {

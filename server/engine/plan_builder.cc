@@ -588,11 +588,24 @@ absl::Status PlanBuilder::Build() {
 }
 
 absl::Status PlanBuilder::BuildStages(StageList* stages, bool from_source) {
-  for (int i = 0; i < stages->size(); ++i) {
-    absl::Status status = BuildStage(stages->Mutable(i), from_source && i == 0);
-    if (!status.ok()) return status;
+  StageList* const outer = std::exchange(stage_list_, stages);
+  absl::Status status;
+  for (int i = 0; i < stages->size() && status.ok(); ++i)
+    status = BuildStage(stages->Mutable(i), from_source && i == 0);
+  stage_list_ = outer;
+  return status;
+}
+
+PlanBuilder::Upstream PlanBuilder::upstream() const {
+  Upstream before;
+  for (const v1::Stage& stage : *stage_list_) {
+    if (&stage == stage_message_) break;
+    before.stages.push_back(&stage);
   }
-  return absl::OkStatus();
+  // Sources make their files known in the order of the text, so that those of one list lie side by side.
+  before.first_file = dataset_.work->LowestFile();
+  before.files.assign(manifest_->begin() + before.first_file, manifest_->end());
+  return before;
 }
 
 absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {

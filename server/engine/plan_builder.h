@@ -48,6 +48,13 @@ class PlanBuilder {
   PlanBuilder(v1::PipelineSpec spec, FileSystem& files);
 
   // --- for ops ---
+  // What stands before the stage in its list: the stages with their nested ones, and the files of their sources.
+  struct Upstream {
+    std::vector<const v1::Stage*> stages;
+    uint32_t first_file = 0;
+    Manifest files;  // from that one on
+  };
+  Upstream upstream() const;
   const std::string& stage() const { return stage_names_[stage_]; }
   int stage_index() const { return stage_; }
   FileSystem& files() { return files_; }
@@ -164,6 +171,7 @@ class PlanBuilder {
   int num_stages_ = 0;                    // that have been begun
   int stage_ = 0;                         // the one that is being built
   v1::Stage* stage_message_ = nullptr;
+  google::protobuf::RepeatedPtrField<v1::Stage>* stage_list_ = nullptr;  // where that one stands
   Dataset dataset_;
   std::optional<FileRange> element_files_;
   const WindowElements* window_elements_ = nullptr;

@@ -17,7 +17,7 @@ struct RecordRef {
   uint64_t epoch : 62 = 0;    // the pass that it belongs to, as `repeat` numbers it
   uint64_t resolved : 1 = 0;  // was a position, and is a record now
   uint64_t in_map : 1 =
-      0;  // `data` lies in a map of the file: neither safe from changes nor checked yet
+      0;  // `data` lies in a map of the file, or of one that keeps elements: neither safe from changes nor checked yet
 
   bool in_cell() const { return data != nullptr && in_map == 0; }
 };

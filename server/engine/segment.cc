@@ -76,6 +76,11 @@ Columns ColumnsOf(const BatchProgram& program, const Step& step, Arena& arena) {
 }  // namespace
 
 void SegmentRunner::Run(SegmentTask* task) {
+  if (task->errand != nullptr) {
+    task->errand();
+    task->done.store(true, std::memory_order_release);  // SYNC segment-done
+    return;
+  }
   const uint32_t rows = static_cast<uint32_t>(task->rows);
   if (task->segment->batch != nullptr) {
     RunBatch(task);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct Segment {
 
 struct SegmentTask {
   // Set by the front.
+  // What is to be done instead of all that follows: for an op that has other work than a segment's for the workers.
+  std::function<void()> errand;
   const Segment* segment = nullptr;
   Position start;      // in front of the first record
   RecordList records;  // of the block's elements

@@ -280,9 +280,14 @@ absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle
     return absl::InvalidArgumentError(
         "global: expected to stand directly behind a tfrecord of uncompressed files, whose index "
         "it "
-        "permutes; for other sources give a buffer_size, recompress (penstock write) or move it");
+        "permutes, or behind load; for other sources give a buffer_size, recompress (penstock "
+        "write) or move it");
   }
   const IndexedFiles indexed = *plan.indexed();
+  if (indexed.permuted != nullptr) {
+    plan.AddOrder(indexed.permuted(key, reshuffle));
+    return absl::OkStatus();
+  }
   plan.NeedIndex(indexed);
   auto records = std::make_shared<GlobalRecords>(indexed, reach, key);
   plan.SetSource(GlobalLoader(records), indexed.files,

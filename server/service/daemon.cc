@@ -17,7 +17,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "ring/descriptor.h"
+#include "server/base/disk.h"
 #include "server/base/file.h"
+#include "server/base/local_file.h"
 #include "server/base/monotonic_clock.h"
 #include "server/base/rooted_file_system.h"
 #include "server/service/access.h"
@@ -66,10 +68,18 @@ absl::StatusOr<std::unique_ptr<SocketFile>> OpenSocket(DaemonOptions& options) {
   return SocketFile::Create(options.config.socket());
 }
 
-// Null for the whole of the machine's own.
-absl::StatusOr<std::unique_ptr<FileSystem>> OpenDataRoots(const v1::DaemonConfig& config) {
-  if (config.data_roots().empty()) return std::unique_ptr<FileSystem>();
-  return MakeRootedFileSystem({config.data_roots().begin(), config.data_roots().end()});
+// Where files are written: below cache { roots }. Without those, nowhere beside data_roots.
+std::unique_ptr<Disk> OpenCacheRoots(const v1::DaemonConfig& config) {
+  const v1::CacheOptions& cache = config.cache();
+  if (cache.roots().empty() && !config.data_roots().empty()) return nullptr;
+  return MakeLimitedDisk(
+      {cache.roots().begin(), cache.roots().end()},
+      cache.max_bytes() == 0 ? UINT64_MAX : static_cast<uint64_t>(cache.max_bytes()));
+}
+
+absl::StatusOr<std::unique_ptr<FileSystem>> OpenFiles(const v1::DaemonConfig& config, Disk* disk) {
+  if (config.data_roots().empty()) return MakeLocalFileSystem(*disk);
+  return MakeRootedFileSystem({config.data_roots().begin(), config.data_roots().end()}, disk);
 }
 
 // SIGHUP: takes the configuration that its file holds now, or leaves all as it is.
@@ -211,14 +221,14 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::StatusOr<std::unique_ptr<EventLoop>> loop_or = EventLoop::Create();
   if (!loop_or.ok()) return loop_or.status();
   EventLoop& loop = **loop_or;
-  absl::StatusOr<std::unique_ptr<FileSystem>> rooted = OpenDataRoots(options.config);
-  if (!rooted.ok()) return rooted.status();
+  const std::unique_ptr<Disk> disk = OpenCacheRoots(options.config);
+  absl::StatusOr<std::unique_ptr<FileSystem>> files = OpenFiles(options.config, disk.get());
+  if (!files.ok()) return files.status();
   Settings settings(options.config);
   Access access(settings);
   absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options);
   if (!journal.ok()) return journal.status();
-  PipelineTable table(*rooted != nullptr ? **rooted : LocalFileSystem(),
-                      options.config.worker_defaults(), journal->get());
+  PipelineTable table(**files, options.config.worker_defaults(), journal->get());
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));

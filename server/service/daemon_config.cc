@@ -97,6 +97,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (config->log_lines_per_cause() == 0) config->set_log_lines_per_cause(20);
   if (config->stop_timeout_ms() == 0) config->set_stop_timeout_ms(5000);
   config->mutable_http();
+  config->mutable_cache();
 
   absl::Status status = CheckSocket(config->socket());
   status.Update(CheckRange("worker_defaults.workers", workers->workers(), 0, 1024));
@@ -119,6 +120,9 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
     status.Update(CheckRule(absl::StrCat("access_rule[", i, "]"), config->access_rule(i)));
   for (int i = 0; i < config->data_roots_size(); ++i)
     status.Update(CheckRoot(absl::StrCat("data_roots[", i, "]"), config->data_roots(i)));
+  for (int i = 0; i < config->cache().roots_size(); ++i)
+    status.Update(CheckRoot(absl::StrCat("cache.roots[", i, "]"), config->cache().roots(i)));
+  status.Update(CheckRange("cache.max_bytes", config->cache().max_bytes(), 0, INT64_MAX));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;

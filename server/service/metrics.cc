@@ -179,6 +179,31 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines,
         family.Add({{"pipeline", stats.name()}, {"stage", stage.name()}}, stage.elements());
     }
   }
+  const auto each_kept = [&](Family family, auto value) {
+    for (const v1::PipelineStats& stats : pipelines) {
+      for (const v1::StageStats& stage : stats.stages()) {
+        if (stage.has_kept())
+          family.Add({{"pipeline", stats.name()}, {"stage", stage.name()}}, value(stage.kept()));
+      }
+    }
+  };
+  each_kept(gauge("penstock_stage_kept_elements", "Elements that a cache keeps."),
+            [](const auto& kept) { return kept.elements(); });
+  each_kept(gauge("penstock_stage_kept_bytes", "Bytes that a cache keeps."),
+            [](const auto& kept) { return kept.bytes(); });
+  each_kept(counter("penstock_stage_kept_hits_total", "Elements that were taken from a cache."),
+            [](const auto& kept) { return kept.hits(); });
+  {
+    Family family = gauge("penstock_stage_kept_state", "1 for the state that a cache is in.");
+    for (const v1::PipelineStats& stats : pipelines) {
+      for (const v1::StageStats& stage : stats.stages()) {
+        if (!stage.has_kept()) continue;
+        family.Add(
+            {{"pipeline", stats.name()}, {"stage", stage.name()}, {"state", stage.kept().state()}},
+            1);
+      }
+    }
+  }
   const auto each_group = [&](Family family, auto value) {
     for (const v1::PipelineStats& stats : pipelines) {
       for (const auto& [name, group] : GroupsOf(stats))

@@ -212,7 +212,7 @@ absl::Status ApplyConstants(const NamedStages& stages,
   return absl::OkStatus();
 }
 
-// Calls `visit` with every path of an op's options: `files`, and the `npy` and `npz` of it and of its tensors. Nested stages have options
+// Calls `visit` with every path of an op's options: `files`, and the `npy`, `npz`, `filename` and `path` of it and of its tensors. Nested stages have options
 // of their own.
 template <typename Visit>
 void VisitPaths(Message* options, const Visit& visit) {
@@ -227,7 +227,8 @@ void VisitPaths(Message* options, const Visit& visit) {
           visit(&path);
           reflection.SetRepeatedString(options, field, i, path);
         }
-      } else if (field->name() == "npy" || field->name() == "npz") {
+      } else if (field->name() == "npy" || field->name() == "npz" || field->name() == "filename" ||
+                 field->name() == "path") {
         std::string path = reflection.GetString(*options, field);
         visit(&path);
         reflection.SetString(options, field, path);

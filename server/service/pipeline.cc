@@ -424,6 +424,12 @@ v1::PipelineStats Pipeline::Stats() const {
     out->set_name(stage.name);
     out->set_elements(stage.elements);
     out->set_busy_ns(stage.busy_ns);
+    if (stage.kept.state.empty()) continue;
+    v1::KeptStats* kept = out->mutable_kept();
+    kept->set_state(stage.kept.state);
+    kept->set_elements(stage.kept.elements);
+    kept->set_bytes(stage.kept.bytes);
+    kept->set_hits(stage.kept.hits);
   }
   return result;
 }

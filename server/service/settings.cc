@@ -18,6 +18,7 @@ std::string FixedDifference(const v1::DaemonConfig& now, const v1::DaemonConfig&
   for (int i = 0; i < now.data_roots_size(); ++i) {
     if (now.data_roots(i) != next.data_roots(i)) return "data_roots";
   }
+  if (!MessageDifferencer::Equals(now.cache(), next.cache())) return "cache";
   const v1::ConnectionLimits& limits = now.connection_limits();
   if (limits.max_message_bytes() != next.connection_limits().max_message_bytes())
     return "connection_limits.max_message_bytes";

@@ -649,8 +649,41 @@ def test_a_cache_is_one_pass_of_what_stands_before():
     dataset = penstock.Dataset.range(40).shuffle(40, seed=1).cache().repeat(2).batch(40)
     first, second = [batch.tolist() for batch in dataset]
     assert first == second and sorted(first) == list(range(40)) != first
-    with pytest.raises(penstock.UnimplementedError, match="in a file"):
-        penstock.Dataset.range(3).cache("folder")
+
+
+def test_a_cache_in_a_file_is_for_later_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for keep in (lambda d: d.cache("kept"), lambda d: d.snapshot("shot")):
+        dataset = keep(penstock.Dataset.range(40).shuffle(40, seed=1)).batch(40)
+        first, second = [list(dataset)[0].tolist() for _ in range(2)]
+        assert first == second and sorted(first) == list(range(40)) != first
+    for folder in ("kept", "shot"):
+        (path,) = (tmp_path / folder).iterdir()
+        assert path.suffix == ".penstock-elements"
+    limited = penstock.Dataset.range(40).cache(tmp_path / "limited", max_bytes=0)
+    assert list(limited) == list(range(40)) and not list((tmp_path / "limited").iterdir())
+    with pytest.raises(penstock.UnimplementedError, match="compressed snapshot"):
+        penstock.Dataset.range(3).snapshot("folder", compression="GZIP")
+    with pytest.raises(penstock.UnimplementedError, match="reader_func"):
+        penstock.Dataset.range(3).snapshot("folder", reader_func=lambda d: d)
+
+
+def test_a_dataset_is_saved_and_loaded(tmp_path):
+    dataset = penstock.Dataset.range(30).map(lambda x: {"x": (x, np.float32(2) * x), "y": x > 5})
+    assert dataset.save(tmp_path / "saved") is None
+    loaded = penstock.Dataset.load(tmp_path / "saved")
+    assert loaded.element_spec == dataset.element_spec and len(loaded) == 30
+    assert [int(element["x"][0]) for element in loaded] == list(range(30))
+    shuffled = [int(element["x"][0]) for element in loaded.global_shuffle(seed=1)]
+    assert sorted(shuffled) == list(range(30)) != shuffled
+    ragged = penstock.Dataset.range(10).batch(4)
+    ragged.save(str(tmp_path / "saved"))
+    assert [batch.tolist() for batch in penstock.Dataset.load(str(tmp_path / "saved"))] == [
+        [0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    with pytest.raises(penstock.NotFoundError, match="elements.penstock-elements"):
+        list(penstock.Dataset.load(tmp_path / "nothing"))
+    with pytest.raises(penstock.UnimplementedError, match="shard_func"):
+        dataset.save(tmp_path / "saved", shard_func=lambda x: 0)
 
 
 @pytest.mark.filterwarnings("ignore:this trainer holds")

@@ -443,6 +443,21 @@ const char* const kPipelines[] = {
     "zip { (| $LATE | $PARSE | cache {} | repeat {} |) (| $RANGE | cache {} | shard { num_shards: "
     "2 "
     "index: 1 } |) } | batch { batch_size: 6 }",
+    "$RANGE | shuffle { buffer_size: 20 seed: 1 } | cache { filename: 'FOLDER/kept' } | repeat { "
+    "count: 3 } | batch { batch_size: 9 }",
+    "$TURNS | $PARSE | filter { predicate: 'n % 3 != 0' } | cache { filename: 'FOLDER/kept' "
+    "max_bytes: 2500 } | shuffle { buffer_size: 9 seed: 1 } | repeat {} | batch { batch_size: 9 }",
+    "$LISTS | cache { filename: 'FOLDER/kept' } | shuffle { buffer_size: 30 seed: 4 } | repeat { "
+    "count: 2 } | padded_batch { batch_size: 9 }",
+    "$BIG | $PARSE | map { out: 'u = random_uniform([3], seed=1)' out: 'n = n' } | batch { "
+    "batch_size: 40 } | snapshot { path: 'FOLDER/shot' } | skip { count: 5 } | unbatch {} | map { "
+    "out: 'v = u + random_uniform([3], seed=2)' } | repeat { count: 2 } | batch { batch_size: 90 }",
+    "zip { (| $LATE | $PARSE | cache { filename: 'FOLDER/kept' } | repeat {} |) (| $RANGE | cache "
+    "{ filename: 'FOLDER/kept' } | shard { num_shards: 2 index: 1 } |) } | batch { batch_size: 6 }",
+    "load { path: 'FOLDER/saved' } | shuffle { buffer_size: 9 seed: 1 } | map { out: 'x = a + "
+    "random_uniform(seed=1)' } | repeat { count: 2 } | batch { batch_size: 7 }",
+    "load { path: 'FOLDER/saved' } | shuffle { global: true seed: 1 } | repeat { count: 3 } | "
+    "batch { batch_size: 7 }",
     // Lists of files, whole files and tensors.
     "$LIST | batch { batch_size: 3 }",
     "$LIST | repeat { count: 3 } | batch { batch_size: 4 }",
@@ -530,6 +545,18 @@ RunResult Run(std::shared_ptr<const Plan> plan, const RunOptions& options) {
   return result;
 }
 
+// With elements that `save` has written.
+struct KeptFiles : ContractFiles {
+  KeptFiles() {
+    const RunResult saved = RunText(
+        Spec("$RANGE | shuffle { buffer_size: 50 seed: 6 } | map { out: 'a = value' out: 'b "
+             "= random_uniform([3], seed=1) + value' } | save { path: 'FOLDER/saved' } | batch { "
+             "batch_size: "
+             "50 }"));
+    REQUIRE(saved.status.ok());
+  }
+};
+
 class Contract {
  public:
   explicit Contract(const std::string& spec) : spec_(spec), plan_(MustPlan(LocalFileSystem())) {
@@ -616,7 +643,7 @@ class Contract {
 };
 
 TEST_CASE("Every op: the same bytes, whatever the workers and delays") {
-  ContractFiles files;
+  KeptFiles files;
   for (const char* const text : kPipelines) {
     INFO(text);
     Contract contract(files.Spec(text));
@@ -628,7 +655,7 @@ TEST_CASE("Every op: the same bytes, whatever the workers and delays") {
 
 TEST_CASE(
     "Every op: a cursor of any step goes on with the same tail, and so does one of the tail") {
-  ContractFiles files;
+  KeptFiles files;
   for (const char* const text : kPipelines) {
     INFO(text);
     Contract contract(files.Spec(text));
@@ -637,7 +664,7 @@ TEST_CASE(
 }
 
 TEST_CASE("Every op: a stream that is stopped in the middle stops") {
-  ContractFiles files;
+  KeptFiles files;
   for (const char* const text : kPipelines) {
     INFO(text);
     Contract(files.Spec(text)).CheckStop();
@@ -716,7 +743,7 @@ class Dice {
 };
 
 TEST_CASE("Every op: chains that were drawn keep the contract too") {
-  ContractFiles files;
+  KeptFiles files;
   int with_batches = 0;
   for (uint64_t seed = 0; seed < 120; ++seed) {
     const std::string text = Dice(seed).Pipeline();
@@ -733,7 +760,7 @@ TEST_CASE("Every op: chains that were drawn keep the contract too") {
 
 // Behind damage nothing comes, and before it everything.
 TEST_CASE("Errors come at their step, whatever the workers, and stay behind a resume") {
-  ContractFiles files;
+  KeptFiles files;
   files.DamageRecord("damaged.tfrecord", 60);
   files.WriteMixed("mixed.tfrecord", 30);
   struct Case {

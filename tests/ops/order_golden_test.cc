@@ -92,5 +92,10 @@ TEST_CASE(
   CheckGoldens("grouping.json", 240);
 }
 
+// tests/golden/make_kept_goldens.py
+TEST_CASE("Ops that keep elements make the elements that tf.data makes, whatever is kept already") {
+  CheckGoldens("kept.json", 200);
+}
+
 }  // namespace
 }  // namespace penstock::test

@@ -18,7 +18,8 @@ constexpr char kParse[] =
 
 }  // namespace
 
-DrawnPipeline::DrawnPipeline(Dice& dice, SimulatedFiles& files) : dice_(dice), files_(files) {
+DrawnPipeline::DrawnPipeline(Dice& dice, SimulatedFiles& files, std::string folder)
+    : dice_(dice), files_(files), folder_(std::move(folder)) {
   text_ = Chain(5, /*depth=*/0);
   if (!dice_.OneIn(12)) {
     // Most are small; large ones have several blocks.
@@ -190,6 +191,11 @@ std::string DrawnPipeline::Chain(int ops_max, int depth) {
       absl::StrAppend(&text, " | shuffle { buffer_size: ", dice_.Between(1, 40),
                       " seed: ", dice_.Below(99),
                       dice_.OneIn(4) ? " reshuffle_each_iteration: false" : "", " }");
+    } else if (kind == 7 && dice_.OneIn(2)) {
+      looks_ahead_ = true;
+      absl::StrAppend(&text, " | cache { ",
+                      dice_.OneIn(2) ? absl::StrCat("filename: '", folder_, "' ") : "",
+                      dice_.OneIn(2) ? absl::StrCat("max_bytes: ", dice_.Below(4000)) : "", " }");
     } else if (kind == 7 || depth == 2) {
       absl::StrAppend(&text, " | enumerate { start: ", dice_.Below(7), " }");
       same_kind = false;

@@ -13,7 +13,8 @@ namespace penstock::test {
 class DrawnPipeline {
  public:
   // Adds to `files` what it reads.
-  DrawnPipeline(Dice& dice, SimulatedFiles& files);
+  // `folder`: where it keeps elements.
+  DrawnPipeline(Dice& dice, SimulatedFiles& files, std::string folder);
 
   // In the short form of tests/support/stages.h.
   // Whether it has a segment, which looks at records before they are asked for.
@@ -33,6 +34,7 @@ class DrawnPipeline {
 
   Dice& dice_;
   SimulatedFiles& files_;
+  const std::string folder_;
   int num_sources_ = 0;
   bool looks_ahead_ = false;
   bool finds_flips_ = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tests/sim/drawn_pipeline.h"
 #include "tests/sim/simulated_files.h"
 #include "tests/sim/simulated_sink.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/stages.h"
 
 namespace penstock::test {
@@ -27,7 +29,7 @@ constexpr uint64_t kMaxActions = 3000000;  // of one life; more is called endles
 
 class History {
  public:
-  explicit History(uint64_t seed) : dice_(seed), pipeline_(dice_, files_) {}
+  explicit History(uint64_t seed) : dice_(seed), pipeline_(dice_, files_, folder_.path()) {}
 
   HistoryReport Run() {
     report_.pipeline = pipeline_.text();
@@ -55,6 +57,7 @@ class History {
   absl::StatusOr<std::unique_ptr<SteppedExecutor>> MakeExecutor(const Start& start, int workers,
                                                                 BatchSink& sink) const;
 
+  const ScratchFolder folder_;
   Dice dice_;
   SimulatedFiles files_;
   const DrawnPipeline pipeline_;
@@ -137,6 +140,12 @@ std::string History::RunLives() {
     // Another process makes its own plan.
     if (dice_.OneIn(2)) {
       if (std::string failure = MakePlan(); !failure.empty()) return failure;
+    }
+    // What the last one has kept is there, or has been cleared away.
+    if (dice_.OneIn(4)) {
+      std::error_code ignored;
+      for (const auto& kept : std::filesystem::directory_iterator(folder_.path()))
+        std::filesystem::remove(kept.path(), ignored);
     }
     uint64_t next_step = start.step;
     if (std::string failure = Live(start, &next_step); !failure.empty()) return failure;

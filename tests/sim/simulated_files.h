@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "server/base/disk.h"
 #include "server/base/file.h"
 #include "tests/sim/dice.h"
 
@@ -40,6 +41,8 @@ class SimulatedFiles final : public FileSystem {
   // System calls so far.
   uint64_t reads() const { return reads_; }
 
+  // What pipelines keep is on the machine's own disk, which is whole.
+  Disk* disk() override { return &LocalDisk(); }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   // A "*" stands for anything; there may be one.
   absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override;

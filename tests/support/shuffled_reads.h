@@ -38,6 +38,7 @@ class ShuffledReads final : public FileSystem {
   absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
     return LocalFileSystem().Glob(pattern);
   }
+  Disk* disk() override { return LocalFileSystem().disk(); }
 
  private:
   class File final : public RandomAccessFile {

@@ -24,7 +24,7 @@ AUTOTUNE = -1
 _ASK = object()
 
 _NOT_YET = """
-dense_to_ragged_batch dense_to_sparse_batch load save snapshot sparse_batch
+dense_to_ragged_batch dense_to_sparse_batch sparse_batch
 """.split()
 
 
@@ -47,6 +47,19 @@ def _integer(value, what):
         return int(np.asarray(value)[()].__index__())
     except (TypeError, AttributeError):
         raise TypeError(f"{what} is an integer, not {value!r}") from None
+
+
+def _folder(path):
+    """A folder's path for the daemon, whose own folder is another one than ours."""
+    if not path:
+        raise ValueError("expected the path of a folder")
+    return os.path.abspath(os.fsdecode(path))
+
+
+def _no_functions(method, **arguments):
+    for name, value in arguments.items():
+        if value:
+            raise _errors.UnimplementedError(f"{method}({name}=…) has no meaning here: there is one file, in one order")
 
 
 def _optional(value, what):
@@ -692,19 +705,79 @@ class Dataset(metaclass=_Type):
         return _state.reduce(self, initial_state, reduce_func, name)
 
     def cache(self, filename: str = "", name: Optional[str] = None, *, max_bytes: Optional[int] = None) -> Dataset:
-        """Keeps the elements in memory when they are first computed, for the epochs of a `repeat` behind it.
+        """Keeps the elements when they are first computed: in memory, or in a file for later runs too.
 
-        Elements before it are those of the first pass in every epoch. Each `for` begins with an empty cache.
+        Elements before it are those of the first pass in every epoch. In memory, each `for` begins with an empty cache,
+        which serves the epochs of a `repeat` behind it.
 
         Args:
-          filename: not built yet; caches are in memory.
+          filename: a folder, made if it is missing. The first pass through all elements writes a file there, which any
+            dataset of the same stages and files takes its elements from: give shuffles and random functions before it a seed.
           max_bytes: elements beyond are computed in every pass, and what is kept stays. A quarter of the machine's
-            memory by default.
+            memory by default; in a file as many as the disk takes.
         """
-        if filename:
-            raise _errors.UnimplementedError("a cache in a file is not built yet; cache() keeps elements in memory")
-        fields = [("max_bytes", _optional(max_bytes, "max_bytes"))]
+        folder = _folder(filename) if filename else None
+        fields = [("filename", folder), ("max_bytes", _optional(max_bytes, "max_bytes"))]
         return self._then("cache", fields, cardinality=self._count, name=name)
+
+    def snapshot(
+        self,
+        path: str,
+        compression: str = "AUTO",
+        reader_func: Optional[Callable] = None,
+        shard_func: Optional[Callable] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Keeps the elements in the folder `path`, as cache(path) does: in one order, whoever reads them.
+
+        Args:
+          compression: "AUTO" or "NONE"; files are not compressed.
+          reader_func, shard_func: refused; there is one file.
+        """
+        if compression not in ("AUTO", "NONE", None):
+            raise _errors.UnimplementedError(f"a compressed snapshot is not built: {compression!r}; give 'NONE'")
+        _no_functions("snapshot", reader_func=reader_func, shard_func=shard_func)
+        return self._then("snapshot", [("path", _folder(path))], cardinality=self._count, name=name)
+
+    def save(
+        self,
+        path: str,
+        compression: Optional[str] = None,
+        shard_func: Optional[Callable] = None,
+        checkpoint_args: Any = None,
+    ) -> None:
+        """Runs the dataset once and writes its elements into the folder `path`, for Dataset.load.
+
+        What was there is replaced when the last element is durable. The format is Penstock's own.
+
+        Args:
+          compression: None or "NONE"; files are not compressed.
+          shard_func, checkpoint_args: refused; there is one file, and it is whole or absent.
+        """
+        if compression not in ("NONE", None):
+            raise _errors.UnimplementedError(f"saving compressed is not built: {compression!r}; give None")
+        _no_functions("save", shard_func=shard_func, checkpoint_args=checkpoint_args)
+        for _ in self._then("save", [("path", _folder(path))]).skip(-1):
+            pass
+
+    @staticmethod
+    def load(
+        path: str,
+        element_spec: Any = None,
+        compression: Optional[str] = None,
+        reader_func: Optional[Callable] = None,
+        wait: bool = False,
+    ) -> Dataset:
+        """The elements that save(path) has written, in their order; global_shuffle() behind it permutes all of them.
+
+        Args:
+          element_spec: ignored; the file knows.
+          reader_func, wait: refused; there is one file, which is whole or absent.
+        """
+        if compression not in ("NONE", None):
+            raise _errors.UnimplementedError(f"loading compressed is not built: {compression!r}; give None")
+        _no_functions("load", reader_func=reader_func, wait=wait)
+        return Dataset([Stage("load", [("path", _folder(path))])], _ASK)
 
     def get_single_element(self, name: Optional[str] = None) -> Any:
         """The only element: runs the dataset. InvalidArgumentError when there is none, or more than one."""

@@ -1,0 +1,175 @@
+#include "server/engine/file_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "server/base/random.h"
+#include "server/base/release.h"
+#include "server/io/crc32c.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kEndBytes = 4096;
+
+// Two hashes of the same values, in which their order counts.
+class KeyHash {
+ public:
+  void Add(std::string_view bytes) {
+    for (uint64_t& half : halves_) half = MixKey(half + bytes.size(), bytes);
+  }
+  void Add(uint64_t number) {
+    Add(std::string_view(reinterpret_cast<const char*>(&number), sizeof(number)));
+  }
+  ElementKey value() const {
+    ElementKey key;
+    std::memcpy(key.data(), halves_, sizeof(halves_));
+    return key;
+  }
+
+ private:
+  uint64_t halves_[2] = {0x70656e73746f636b, 0x656c656d656e7473};
+};
+
+std::string DeterministicBytes(const google::protobuf::Message& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializePartialToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+absl::Status AddEnds(FileSystem& files, const FileEntry& entry, KeyHash* hash) {
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(entry.path);
+  if (!file.ok()) return file.status();
+  std::string bytes(std::min(kEndBytes, entry.size_bytes), 0);
+  for (const uint64_t offset : {uint64_t{0}, entry.size_bytes - bytes.size()}) {
+    absl::StatusOr<size_t> read = (*file)->ReadAt(
+        offset, absl::MakeSpan(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()));
+    if (!read.ok()) return read.status();
+    hash->Add(Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), *read));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::string& folder,
+                                                                   const std::string& name,
+                                                                   uint64_t bytes_max,
+                                                                   PlanBuilder& plan) {
+  Disk* const disk = plan.files().disk();
+  if (disk == nullptr) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the daemon may keep nothing in files: its configuration has data_roots but "
+                     "no cache { roots }; found ",
+                     folder));
+  }
+  std::shared_ptr<FileCache> cache(new FileCache(*disk, plan.files()));
+  cache->folder_ = folder;
+  while (absl::EndsWith(cache->folder_, "/") && cache->folder_.size() > 1)
+    cache->folder_.pop_back();
+  if (absl::Status status = disk->CheckFolder(cache->folder_); !status.ok()) return status;
+  cache->name_ = name;
+  cache->bytes_max_ = bytes_max;
+  PlanBuilder::Upstream before = plan.upstream();
+  cache->first_file_ = before.first_file;
+  cache->manifest_ = std::move(before.files);
+  for (const v1::Stage* stage : before.stages) {
+    const std::string bytes = DeterministicBytes(*stage);
+    absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
+  }
+  cache->schema_ = {plan.signature(), plan.structure()};
+  return cache;
+}
+
+absl::StatusOr<ElementKey> FileCache::Key() const {
+  std::call_once(once_, [this] { key_ = MakeKey(); });
+  return key_;
+}
+
+absl::StatusOr<ElementKey> FileCache::MakeKey() const {
+  KeyHash hash;
+  hash.Add(std::string_view(kRelease));
+  hash.Add(kElementFileVersion);
+  hash.Add(stages_);
+  hash.Add(SchemaToText(schema_));
+  hash.Add(bytes_max_);
+  // Random functions know elements by the numbers of their files.
+  hash.Add(first_file_);
+  for (const FileEntry& entry : manifest_) {
+    // Paths may be values of elements.
+    hash.Add(entry.path);
+    if (entry.path.empty()) continue;
+    hash.Add(entry.size_bytes);
+    hash.Add(static_cast<uint64_t>(entry.identity.mtime_ns));
+    if (absl::Status status = AddEnds(files_, entry, &hash); !status.ok()) return status;
+  }
+  return hash.value();
+}
+
+absl::StatusOr<std::string> FileCache::Path() const {
+  if (!name_.empty()) return absl::StrCat(folder_, "/", name_, kElementFileSuffix);
+  const absl::StatusOr<ElementKey> key = Key();
+  if (!key.ok()) return key.status();
+  const std::string name = absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(key->data()), key->size()));
+  return absl::StrCat(folder_, "/", name, kElementFileSuffix);
+}
+
+absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open() const {
+  const absl::StatusOr<std::string> path = Path();
+  if (!path.ok()) return path.status();
+  absl::StatusOr<std::shared_ptr<const ElementFile>> file = ElementFile::Map(*path);
+  if (!file.ok() && !absl::IsDataLoss(file.status())) return file;
+  const absl::StatusOr<ElementKey> key = Key();
+  if (!key.ok()) return key.status();
+  const bool fits = file.ok() && (*file)->key() == *key &&
+                    (*file)->schema().signature == schema_.signature &&
+                    (*file)->schema().structure == schema_.structure;
+  if (fits) return file;
+  // No writer leaves such a file under this name: whatever has happened to it, it is of no use.
+  disk_.Remove(*path).IgnoreError();
+  if (!file.ok()) return file.status();
+  return absl::DataLossError(absl::StrCat("the file of elements is another one's: ", *path));
+}
+
+absl::StatusOr<std::unique_ptr<ElementFileWriter>> FileCache::Write() const {
+  const absl::StatusOr<std::string> path = Path();
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<ElementKey> key = Key();
+  if (!key.ok()) return key.status();
+  if (absl::Status status = disk_.MakeFolder(folder_); !status.ok()) return status;
+  if (Room(0) == 0) return absl::ResourceExhaustedError("there is no room for it");
+  return ElementFileWriter::Create(disk_, *path, *key, schema_);
+}
+
+void FileCache::Remove(const ElementFile& file) const {
+  const absl::StatusOr<std::string> path = Path();
+  if (!path.ok()) return;
+  const absl::StatusOr<std::unique_ptr<MappedFile>> now = MappedFile::Map(*path);
+  if (now.ok() && (*now)->identity().inode == file.identity().inode)
+    disk_.Remove(*path).IgnoreError();
+}
+
+uint64_t FileCache::Room(uint64_t own_bytes) const {
+  const uint64_t folder_max = disk_.folder_bytes_max();
+  if (folder_max == UINT64_MAX) return bytes_max_;
+  uint64_t others = 0;
+  if (const auto entries = disk_.List(folder_); entries.ok()) {
+    for (const FolderEntry& entry : *entries) others += entry.bytes;
+  }
+  others -= std::min(others, own_bytes);
+  return std::min(bytes_max_, folder_max - std::min(folder_max, others));
+}
+
+}  // namespace penstock

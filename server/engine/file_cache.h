@@ -1,0 +1,67 @@
+// What a pipeline keeps of one stage in a file (io/element_file.h): where, under which name, and how much.
+//
+// Threads:  constant after construction but for the key, which is computed once; safe from any thread.
+// Owns:     nothing open.
+// Cost:     the first Key() reads 8 KiB of each file before the stage.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/base/disk.h"
+#include "server/base/file.h"
+#include "server/engine/plan_builder.h"
+#include "server/io/element_file.h"
+#include "server/io/element_file_writer.h"
+
+namespace penstock {
+
+class FileCache {
+ public:
+  // Of the elements that reach the stage which is being planned. `bytes_max`: of the file. With `name`, the file has that name whatever its elements
+  // are made of.
+  static absl::StatusOr<std::shared_ptr<const FileCache>> Create(const std::string& folder,
+                                                                 const std::string& name,
+                                                                 uint64_t bytes_max,
+                                                                 PlanBuilder& plan);
+
+  // The file, if there is one and it is whole; one that is not is removed. NotFound when there is none.
+  absl::StatusOr<std::shared_ptr<const ElementFile>> Open() const;
+  // Unavailable while another one writes it, ResourceExhausted where there is no room.
+  absl::StatusOr<std::unique_ptr<ElementFileWriter>> Write() const;
+  // Takes a file away that turned out to be damaged, unless another one has taken its place.
+  void Remove(const ElementFile& file) const;
+
+  // How many bytes a file may have that has so many already: others may have grown beside it.
+  uint64_t Room(uint64_t own_bytes) const;
+
+  const std::string& folder() const { return folder_; }
+  // The first file of the sources before the stage: elements are kept with their records' files counted from there.
+  uint32_t first_file() const { return first_file_; }
+  // Whether a file that is there already is taken, and not only written.
+  bool reads() const { return name_.empty(); }
+
+ private:
+  FileCache(Disk& disk, FileSystem& files) : disk_(disk), files_(files) {}
+  absl::StatusOr<ElementKey> Key() const;
+  absl::StatusOr<ElementKey> MakeKey() const;
+  absl::StatusOr<std::string> Path() const;
+
+  Disk& disk_;
+  FileSystem& files_;
+  std::string folder_;
+  std::string name_;
+  uint64_t bytes_max_ = 0;
+  uint32_t first_file_ = 0;
+  Manifest manifest_;
+  std::string stages_;  // in a form that is the same for the same stages
+  ElementSchema schema_;
+
+  mutable std::once_flag once_;
+  mutable absl::StatusOr<ElementKey> key_ = absl::UnknownError("");  // constant behind once_
+};
+
+}  // namespace penstock

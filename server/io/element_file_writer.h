@@ -1,0 +1,68 @@
+// A file of computed elements (element_file.h): writing.
+//
+// Elements get their places in order, by one thread; their bytes are then written in any order and by any threads, and the rest at the end.
+// Until that is durable the file has another name, which nobody reads; when the writer goes before that, or dies, nothing is left but that.
+//
+// Threads:  Add(), elements() and bytes() by one; Write() by any; Finish() by one, behind all of them.
+// Owns:     the file and its lock; the index, 32 bytes an element.
+// Cost:     Write() copies elements below 256 KiB once, to write few large pieces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/base/disk.h"
+#include "server/io/element_file.h"
+
+namespace penstock {
+
+class ElementFileWriter {
+ public:
+  // Unavailable while another writer has the same file. `disk` must outlive it.
+  static absl::StatusOr<std::unique_ptr<ElementFileWriter>> Create(Disk& disk,
+                                                                   const std::string& path,
+                                                                   const ElementKey& key,
+                                                                   const ElementSchema& schema);
+  ~ElementFileWriter();
+  ElementFileWriter(const ElementFileWriter&) = delete;
+  ElementFileWriter& operator=(const ElementFileWriter&) = delete;
+
+  // What the file would have with one more element, if it ended behind it.
+  uint64_t BytesWith(uint32_t length) const;
+  uint64_t bytes() const;
+  uint64_t elements() const { return index_.size(); }
+  // Gives the next element its place: returns it with `at` filled in.
+  ElementFile::Element Add(ElementFile::Element element);
+
+  // Writes elements that follow each other, from number `first` on, at the places that they have got. (Those are given, since Add() may go
+  // on meanwhile.)
+  absl::Status Write(uint64_t first, absl::Span<const ElementFile::Element> places,
+                     absl::Span<const uint8_t* const> data);
+
+  // Ends the file behind `elements` of its elements, or earlier where the disk is full, and gives it its name. Any error but that of a full
+  // disk gives it up.
+  absl::Status Finish(uint64_t elements, bool whole);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  ElementFileWriter(Disk& disk, std::string path, const ElementKey& key, std::string schema,
+                    std::unique_ptr<WrittenFile> file);
+  absl::Status WriteEnd(uint64_t elements, bool whole);
+  std::string partial_path() const { return path_ + ".partial"; }
+
+  Disk& disk_;
+  const std::string path_;
+  const ElementKey key_;
+  const std::string schema_;
+  std::unique_ptr<WrittenFile> file_;
+  std::vector<ElementFile::Element> index_;
+  uint64_t end_ = kElementHeaderBytes;  // of the elements
+  bool published_ = false;
+};
+
+}  // namespace penstock

@@ -1,0 +1,23 @@
+#include "absl/strings/str_cat.h"
+#include "server/engine/op_registry.h"
+#include "server/engine/saved_elements.h"
+
+namespace penstock {
+namespace {
+
+const OpRegistration<v1::Load> kLoad(
+    "load",
+    [](const v1::Load& options, PlanBuilder& plan) -> absl::Status {
+      if (options.path().empty())
+        return absl::InvalidArgumentError("path: expected that of a folder, found none");
+      if (plan.element_files()) {
+        return absl::InvalidArgumentError(
+            "expected to stand outside of nested stages, which are for another file each time");
+      }
+      return LoadSavedElements(
+          absl::StrCat(options.path(), "/", kSavedElementsName, kElementFileSuffix), plan);
+    },
+    OpPlace::kSource);
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,15 @@
+#include "server/engine/keep_in_file.h"
+#include "server/engine/op_registry.h"
+
+namespace penstock {
+namespace {
+
+const OpRegistration<v1::Snapshot> kSnapshot(
+    "snapshot", [](const v1::Snapshot& options, PlanBuilder& plan) -> absl::Status {
+      if (options.path().empty())
+        return absl::InvalidArgumentError("path: expected that of a folder, found none");
+      return KeepInFile({.folder = options.path()}, plan);
+    });
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,125 @@
+"""Caches in files: several daemons on one folder, and one that is killed while it writes."""
+
+import pytest
+
+from programs import Daemon, Penstock, eventually
+
+penstock = pytest.importorskip("penstock")
+
+SPEC = """
+name: "kept"
+stage { range { stop: 6000 } }
+stage { map { out: "n = value" out: "x = float32(value) + 0 * random_uniform([1000], seed=1)" } }
+stage { cache { filename: "kept" } }
+stage { batch { batch_size: 100 } }
+ring { slots: 3 }
+"""
+
+
+class Host:
+    """Daemons that share a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.spec = folder / "kept.textproto"
+        self.spec.write_text(SPEC)
+        self.kept = folder / "kept"
+        self.daemons = []
+
+    def start(self, *options):
+        daemon = Daemon(self.folder / f"{len(self.daemons)}.sock", *options, keeps_state=False)
+        assert daemon.is_ready
+        self.daemons.append(daemon)
+        return daemon
+
+    def command(self, daemon, *words):
+        return Penstock(self.folder, daemon.socket)(*words)
+
+    def take(self, daemon):
+        """All numbers, and whether all values were right."""
+        assert self.command(daemon, "create", self.spec).code == 0
+        numbers = []
+        for batch in penstock.attach("kept", socket=daemon.socket):
+            assert (batch["x"] == batch["n"][:, None]).all()
+            numbers += batch["n"].tolist()
+        return numbers
+
+    def names(self):
+        return sorted(path.suffix for path in self.kept.iterdir()) if self.kept.exists() else []
+
+    def state(self, daemon):
+        return self.command(daemon, "stats", "kept", "--interval", "0.1").out
+
+
+@pytest.fixture
+def host(tmp_path):
+    host = Host(tmp_path)
+    yield host
+    for daemon in host.daemons:
+        daemon.kill()
+
+
+def test_fault_32_two_daemons_share_a_folder_and_one_is_killed_while_it_writes(host):
+    writer = host.start()
+    assert host.command(writer, "create", host.spec).code == 0
+    held = iter(penstock.attach("kept", socket=writer.socket, reconnect=0))
+    next(held)
+    eventually(lambda: host.names() == [".partial"])
+    # Its ring is full, and its file is not.
+    other = host.start()
+    assert host.take(other) == list(range(6000))
+    assert host.names() == [".partial"]
+    assert "computing" in host.state(other)
+
+    writer.kill()
+    third = host.start()
+    assert host.take(third) == list(range(6000))
+    assert host.names() == [".penstock-elements"]
+    assert "keeps 6000 elements" in host.state(third) and "(whole)" in host.state(third)
+
+    fourth = host.start()
+    assert host.take(fourth) == list(range(6000))
+    assert "6000 were taken from there" in host.state(fourth)
+    assert host.names() == [".penstock-elements"]
+
+
+def test_a_cache_is_listed_verified_and_cleared(host):
+    daemon = host.start()
+    host.take(daemon)
+    listed = host.command(daemon, "cache", "list", host.kept)
+    assert listed.code == 0 and "6000 elements" in listed.out and "n int64 (), x float32 (1000)" in listed.out
+    assert host.command(daemon, "cache", "verify", host.kept).code == 0
+    (path,) = host.kept.iterdir()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    verified = host.command(daemon, "cache", "verify", host.kept)
+    assert verified.code == 1 and "element 302" in verified.out
+    assert host.command(daemon, "cache", "clear", host.kept).code == 0
+    assert host.names() == []
+
+
+def test_files_are_written_below_the_cache_roots_only(host, tmp_path):
+    config = tmp_path / "config.textproto"
+    (tmp_path / "roots").mkdir()
+    config.write_text(f'data_roots: "{tmp_path}"\n')
+    refused = host.command(host.start("--config", str(config)), "create", host.spec)
+    assert refused.code == 1 and "no cache { roots }" in refused.err
+    config.write_text(f'data_roots: "{tmp_path}"\ncache {{ roots: "{tmp_path}/roots" }}\n')
+    daemon = host.start("--config", str(config))
+    for folder in ("kept", "roots/../kept", "roots/link/kept"):
+        (tmp_path / "roots" / "link").unlink(missing_ok=True)
+        (tmp_path / "roots" / "link").symlink_to(tmp_path)
+        host.spec.write_text(SPEC.replace('"kept" }', f'"{folder}" }}'))
+        refused = host.command(daemon, "create", host.spec)
+        assert refused.code == 1 and "cache.roots" in refused.err, folder
+    host.spec.write_text(SPEC.replace('"kept" }', '"roots/deep/kept" }'))
+    assert host.take(daemon) == list(range(6000))
+    assert len(list((tmp_path / "roots/deep/kept").iterdir())) == 1
+    # A limit over all files of a folder.
+    config.write_text('cache { max_bytes: 3000000 }\n')
+    limited = host.start("--config", str(config))
+    host.spec.write_text(SPEC)
+    assert host.take(limited) == list(range(6000))
+    assert "(full)" in host.state(limited)
+    assert sum(path.stat().st_size for path in host.kept.iterdir()) <= 3000000
