@@ -89,7 +89,7 @@ def main():
         (file,) = sorted((scratch / "out").glob("*.npz"))
         with np.load(file, allow_pickle=False) as arrays:
             for name in texts:
-                (FOLDER / "functions" / f"{name}.png").write_bytes(bytes(arrays[f"png_{name}"][0]))
+                (FOLDER / "functions" / f"{name}.png").write_bytes(arrays[f"png_{name}.bytes"].tobytes())
     print(f"{FOLDER / 'functions'}: {len(texts)} pictures")
 
 

@@ -15,8 +15,8 @@
 namespace penstock::expr {
 namespace {
 
-// Temporaries of one group of rows stay in L2.
-constexpr size_t kGroupBytes = 256 << 10;
+// Temporaries of one group of rows stay in L1.
+constexpr size_t kGroupBytes = 24 << 10;
 
 class StepProgram : public Program {
  public:

@@ -28,13 +28,16 @@ class OneHot final : public RowKernel {
         depth_(depth),
         sets_shape_(sets_shape),
         on_(on),
-        off_(off) {}
+        off_(off),
+        off_is_zero_(std::all_of(off.bytes, off.bytes + kValueBytesMax,
+                                 [](uint8_t byte) { return byte == 0; })) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
     const RowValue& in = arguments[0];
     const auto count = static_cast<int64_t>(in.bytes / DTypeSize(indices_));
-    if (const absl::Status status = CheckElements(1, count, depth_); !status.ok()) return status;
     if (sets_shape_) {
+      const absl::Status status = CheckElements(1, count, depth_);
+      if (!status.ok()) return status;
       Shape shape = in.shape;
       shape.push_back(depth_);
       out.SetShape(shape);
@@ -66,7 +69,7 @@ class OneHot final : public RowKernel {
   }
 
   void Fill(uint8_t* to, size_t values) const {
-    if (std::all_of(off_.bytes, off_.bytes + bytes_, [](uint8_t byte) { return byte == 0; })) {
+    if (off_is_zero_) {
       std::memset(to, 0, values * bytes_);
       return;
     }
@@ -79,6 +82,7 @@ class OneHot final : public RowKernel {
   const bool sets_shape_;
   const ElementBytes on_;
   const ElementBytes off_;
+  const bool off_is_zero_;
 };
 
 // `number` as a value of the dtype, or an error: an integer must hold it exactly.

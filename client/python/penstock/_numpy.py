@@ -12,8 +12,6 @@ _SYNONYMS = {
     "true_divide": "divide",
     "bitwise_not": "invert",
     "unpackbits": "unpack_bits",
-    "amax": "max",
-    "amin": "min",
     "permute_dims": "transpose",
     "fabs": "abs",
     "mod": "remainder",
@@ -22,14 +20,7 @@ _SYNONYMS = {
 
 # What to write where there is no function of that name.
 _INSTEAD = {
-    "fmax": "np.maximum gives NaN where one is",
-    "fmin": "np.minimum gives NaN where one is",
-    "log2": "np.log(x) / np.log(2)",
-    "log10": "np.log(x) / np.log(10)",
-    "exp2": "2.0 ** x",
-    "cbrt": "x ** (1 / 3)",
-    "matmul": "sums of products",
-    "dot": "sums of products",
+    "dot": "np.matmul",
     "select": "nested np.where(condition, a, b)",
     "piecewise": "nested np.where(condition, a, b)",
     "nonzero": "np.where(condition, a, b)",
@@ -119,6 +110,25 @@ def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     return call("reshape", (a, [shape] if isinstance(shape, int) else list(shape)), {}, "np.reshape")
 
 
+def _pad(array, pad_width, mode="constant", **kwargs):
+    width = pad_width if isinstance(pad_width, int) else np.asarray(pad_width).tolist()
+    return call("pad", (array, width), {"mode": mode, **kwargs}, "np.pad")
+
+
+def _reduction(name):
+    """NumPy's reduction by ours, which counts axes from the last; without an axis it takes all values of an element."""
+
+    def reduce(a, axis=None, dtype=None, out=None, **kwargs):
+        if out is not None or isinstance(axis, tuple):
+            raise TraceError(f"np.{name} into an array, or over several axes", "one axis, or all of them")
+        if axis is not None:
+            kwargs["axis"] = axis - a.ndim if axis >= 0 else axis
+        result = call(name, (a,), kwargs, f"np.{name}")
+        return result if dtype is None else result.astype(dtype)
+
+    return reduce
+
+
 def _transpose(a, axes=None):
     return call("transpose", (a,) if axes is None else (a, list(axes)), {}, "np.transpose")
 
@@ -138,6 +148,10 @@ _SPECIAL = {
     "swapaxes": _swapaxes,
     "unpackbits": _unpackbits,
     "reshape": _reshape,
+    "pad": _pad,
+    **{name: _reduction(name) for name in ("sum", "prod", "mean", "var", "std", "min", "max", "any", "all")},
+    "amax": _reduction("max"),
+    "amin": _reduction("min"),
     "ravel": lambda a, order="C": _reshape(a, -1, order),
     "transpose": _transpose,
     "square": lambda x: x * x,
