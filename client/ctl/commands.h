@@ -17,6 +17,7 @@ void AddDelete(Command root, const std::string& socket);
 void AddGet(Command root, const std::string& socket);
 void AddList(Command root, const std::string& socket);
 void AddRun(Command root, const std::string& socket);
+void AddSelftest(Command root, const std::string& socket);
 void AddSkipped(Command root, const std::string& socket);
 void AddStats(Command root, const std::string& socket);
 void AddTop(Command root, const std::string& socket);

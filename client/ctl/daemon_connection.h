@@ -31,6 +31,8 @@ class DaemonConnection {
 
   const std::string& socket() const { return socket_; }
   bool is_private() const { return daemon_ != nullptr; }
+  // REQUIRES: is_private().
+  void KillPrivate() { daemon_->Kill(); }
 
   absl::StatusOr<v1::Pipeline> Create(const v1::SpecSource& source, const std::string& cursor = "",
                                       bool allow_changed_work = false);

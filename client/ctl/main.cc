@@ -13,7 +13,7 @@ namespace {
 
 constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
     AddValidate, AddWhere, AddWhen, AddRun,     AddCreate, AddList,
-    AddGet,      AddStats, AddTop,  AddSkipped, AddDelete,
+    AddGet,      AddStats, AddTop,  AddSkipped, AddDelete, AddSelftest,
 };
 constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex,
                                                    AddCache};

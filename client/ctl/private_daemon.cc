@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -108,6 +109,10 @@ absl::Status PrivateDaemon::Spawn(const ring::Descriptor& owner_end,
   return absl::ErrnoToStatus(
       error, absl::StrCat("cannot start ", words[0],
                           "; install it beside this program or into a folder of PATH"));
+}
+
+void PrivateDaemon::Kill() {
+  if (pid_ > 0) kill(pid_, SIGKILL);
 }
 
 PrivateDaemon::~PrivateDaemon() {

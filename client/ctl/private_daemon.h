@@ -24,6 +24,9 @@ class PrivateDaemon {
   // Ends the daemon and waits for it.
   ~PrivateDaemon();
 
+  // As a crash would, at once.
+  void Kill();
+
   const std::string& socket() const { return socket_; }
 
  private:
