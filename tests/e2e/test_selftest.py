@@ -1,0 +1,31 @@
+"""`penstock selftest`: evidence on a user's own files."""
+
+import re
+
+
+def test_it_compares_workers_resumes_and_kills(penstock_command, counter):
+    # A seed that is drawn is drawn once for all runs.
+    spec = counter(records=200, more="stage { shuffle { buffer_size: 10 } } stage { repeat {} }")
+    done = penstock_command("selftest", spec, "--steps", 30, "--resumes", 2, "--kills", 2, "--seed", 3, "--workers", 3)
+    assert done.code == 0, done
+    lines = done.out.splitlines()
+    assert lines[0].split() == "1 worker, undisturbed 30 batches".split()
+    assert re.search(r"step 29 .*crc32c=[0-9a-f]{8}", lines[2])
+    assert len([line for line in lines if line.startswith("resumed behind batch")]) == 2
+    assert len([line for line in lines if line.startswith("killed at batch")]) == 2
+    assert all(line.endswith(", the same") for line in lines[3:-1])
+    assert re.fullmatch(r"the same bytes in \d+ runs, \d+ batches compared", lines[-1])
+
+
+def test_a_finite_stream_is_compared_to_its_end(penstock_command, counter):
+    done = penstock_command("selftest", counter(), "--resumes", 2, "--kills", 1)
+    assert done.code == 0, done
+    assert "11 batches, to the end" in done.out
+
+
+def test_what_cannot_run_is_an_error(penstock_command, counter):
+    spec = counter()
+    spec.write_text(spec.read_text().replace("float32(n)", "float32(nothing)"))
+    done = penstock_command("selftest", spec)
+    assert done.code == 1 and "nothing" in done.err
+    assert penstock_command("selftest", counter(), "--steps", 0).code == 2
