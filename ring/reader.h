@@ -121,6 +121,8 @@ class Reader {
   std::optional<uint64_t> num_steps() const { return num_steps_; }
   const std::string& uncounted() const { return uncounted_; }
   uint32_t slots_max() const { return slots_max_; }
+  // Bytes from one slot to the next; whole pages.
+  uint64_t slot_stride() const { return slot_stride_; }
   // The next step; of a split group, the number of steps that it took.
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
   // The step behind the last one taken.
