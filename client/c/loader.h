@@ -50,6 +50,7 @@ struct penstock_loader {
   std::string pipeline;
   penstock::ring::ConsumerSpec spec;
   uint64_t reconnect_ns = 0;
+  penstock_cuda* cuda = nullptr;  // where batches are taken from the device's memory
   std::string structure;
   std::optional<uint64_t> num_steps;
   std::string uncounted;
