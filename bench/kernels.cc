@@ -1,4 +1,5 @@
-// Expressions against hand-written fused loops over the same rows, one thread: `./dev bench kernels`.
+// Expressions against hand-written fused loops over the same rows, one thread: `bench_kernels [CASE]`. `./dev bench kernels` has
+// bench/kernels.py run it, which adds NumPy as a peer.
 //
 // Prints a line of JSON a case: {"case", "peer": "loop", "ours", "theirs" (ns a row), "ratio" (ours / theirs, the median of turns), "min",
 // "max", "runs"}. Both sides are timed by turns on rows that stay in L2, and write into memory of their own.
@@ -94,6 +95,17 @@ PENSTOCK_WIDE void Transpose(const uint8_t*, const float* x, int64_t, float* out
     for (int c = 0; c < 3 * kSide; ++c) out[c * kSide + y] = x[y * 3 * kSide + c];
   }
 }
+PENSTOCK_WIDE void SubtractMean(const uint8_t*, const float* x, int64_t, float* out) {
+  constexpr int kSums = 64;
+  float sums[kSums] = {};
+  for (int i = 0; i < kValues; i += kSums) {
+    for (int k = 0; k < kSums; ++k) sums[k] += x[i + k];
+  }
+  float sum = 0;
+  for (const float part : sums) sum += part;
+  const float mean = sum / kValues;
+  for (int i = 0; i < kValues; ++i) out[i] = x[i] - mean;
+}
 PENSTOCK_WIDE void OneHot(const uint8_t*, const float*, int64_t label, float* out) {
   std::memset(out, 0, 1000 * sizeof(float));
   out[label] = 1;
@@ -111,6 +123,7 @@ constexpr Case kCases[] = {
     {"scale", "image / 127.5 - 1", kValues, Scale},
     {"transpose", "transpose(reshape(x, [64, 192]))", kValues, Transpose},
     {"one_hot", "one_hot(label, 1000)", 1000, OneHot},
+    {"subtract_mean", "x - mean(x)", kValues, SubtractMean},
     {"rational", "(x + 1) * (x - 1) / (x * x + 1)", kValues, Rational},
 };
 
@@ -189,10 +202,12 @@ int Run(const Case& test, const Input& input) {
 }  // namespace
 }  // namespace penstock::bench
 
-int main() {
+int main(int argc, char** argv) {
   using namespace penstock::bench;
   const Input input;
   int failed = 0;
-  for (const Case& test : kCases) failed |= Run(test, input);
+  for (const Case& test : kCases) {
+    if (argc < 2 || std::strcmp(argv[1], test.name) == 0) failed |= Run(test, input);
+  }
   return failed;
 }

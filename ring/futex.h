@@ -16,6 +16,9 @@
 
 namespace penstock::ring {
 
+// The calls of this process on futexes of rings, waits and wake-ups: what shows that nobody calls while nobody sleeps.
+inline std::atomic<uint64_t> num_futex_calls{0};
+
 inline uint64_t MonotonicNs() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -35,6 +38,7 @@ inline void SpinPause() {
 // signal, or `deadline_ns` (CLOCK_MONOTONIC).
 inline void FutexWait(const std::atomic<uint32_t>& word, uint32_t expected, uint32_t mask,
                       uint64_t deadline_ns) {
+  num_futex_calls.fetch_add(1, std::memory_order_relaxed);
   timespec deadline;
   deadline.tv_sec = static_cast<time_t>(deadline_ns / 1'000'000'000);
   deadline.tv_nsec = static_cast<long>(deadline_ns % 1'000'000'000);
@@ -43,6 +47,7 @@ inline void FutexWait(const std::atomic<uint32_t>& word, uint32_t expected, uint
 
 // Wakes every waiter whose mask shares a bit with `mask`.
 inline void FutexWake(const std::atomic<uint32_t>& word, uint32_t mask) {
+  num_futex_calls.fetch_add(1, std::memory_order_relaxed);
   syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, mask);
 }
 

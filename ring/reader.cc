@@ -18,6 +18,10 @@
 namespace penstock::ring {
 namespace {
 
+// Spins in vain, one after the other, before waits begin without one; then one in so many spins.
+constexpr uint32_t kTrustedSpins = 4;
+constexpr uint32_t kWaitsPerSpin = 8;
+
 // Adds to a number that one thread writes and others read: no locked instruction is needed.
 void Add(uint64_t amount, std::atomic<uint64_t>* number) {
   number->store(number->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
@@ -389,6 +393,17 @@ bool Reader::HungUp() const {
   return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
 }
 
+bool Reader::IsDeserted() const {
+  if (over_ || ended_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return false;
+  const SegmentHeader& head = header();
+  if (head.ended.load(std::memory_order_acquire) != 0 &&
+      head.end_code != static_cast<int32_t>(Code::kUnavailable)) {
+    return false;
+  }
+  const int32_t verdict = page_->verdict.load(std::memory_order_acquire);
+  return (verdict == 0 || verdict == kVerdictReattach) && HungUp();
+}
+
 void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns) {
   // SYNC consumer-wake: the word is read before the announcement; the daemon changes it between its
   // look at wake_at and the wake-up.
@@ -406,10 +421,14 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
   const uint64_t deadline_ns = After(start_ns, timeout_ns);
   uint64_t now_ns = start_ns;
   Add(1, &waits_);
+  // A spin that was in vain before will hardly help now, and costs the producers their core.
+  const bool spins = vain_spins_ < kTrustedSpins || vain_spins_ % kWaitsPerSpin == 0;
+  const uint64_t spin_ns = spins ? times_.spin_ns : 0;
   bool hung_up = false;
   Result result;
   while (true) {
     if (IsThere()) {
+      vain_spins_ = now_ns - start_ns <= spin_ns && spins ? 0 : vain_spins_ + 1;
       result = Result::kBatch;
       break;
     }
@@ -428,8 +447,9 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
                      std::to_string(position()));
       break;
     }
-    if (now_ns - start_ns < times_.spin_ns) {
-      for (int i = 0; i < 16; ++i) SpinPause();
+    if (now_ns - start_ns < spin_ns) {
+      // A look costs nothing as long as nobody writes there; a pause takes up to 140 cycles.
+      for (int i = 0; i < 16 && !IsThere(); ++i) SpinPause();
     } else if (now_ns >= deadline_ns) {
       result = Result::kTimeout;
       break;

@@ -56,7 +56,8 @@ struct ReaderStats {
 // How a consumer waits for a batch. The defaults are right for everybody but tests, which rule out
 // the looks by which a lost wake-up would heal.
 struct WaitTimes {
-  // Before it sleeps. Longer spins take a core from those that produce the batch.
+  // Before it sleeps. Longer spins take a core from those that produce the batch; and after some
+  // spins in vain only every eighth wait begins with one.
   uint64_t spin_ns = 10'000;
   // How long it sleeps for two batches rather than one: half the wake-ups where batches come fast,
   // and no delay to speak of where they come slowly.
@@ -111,6 +112,17 @@ class Reader {
   // Says that a lease of an earlier ring, the `index`-th that Where() named there, was let go of.
   void ReturnEarlier(uint32_t index);
 
+  // Whether the daemon has gone away without ending the stream. To be called as Next().
+  bool IsDeserted() const;
+  // The connection, whose hang-up says so.
+  int socket() const { return socket_.get(); }
+
+  // The whole ring, for whoever maps it once more; a lease's slot is `slot_stride` bytes of it.
+  int segment_fd() const { return segment_fd_.get(); }
+  const uint8_t* segment() const { return segment_; }
+  uint64_t segment_bytes() const { return segment_bytes_; }
+  uint64_t slot_stride() const { return slot_stride_; }
+
   const Status& error() const { return error_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   std::string_view pipeline() const;
@@ -121,8 +133,6 @@ class Reader {
   std::optional<uint64_t> num_steps() const { return num_steps_; }
   const std::string& uncounted() const { return uncounted_; }
   uint32_t slots_max() const { return slots_max_; }
-  // Bytes from one slot to the next; whole pages.
-  uint64_t slot_stride() const { return slot_stride_; }
   // The next step; of a split group, the number of steps that it took.
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
   // The step behind the last one taken.
@@ -204,6 +214,7 @@ class Reader {
   std::atomic<uint64_t> position_{0};
   std::atomic<uint64_t> next_step_{0};
   std::atomic<uint64_t> batches_{0};
+  uint32_t vain_spins_ = 0;  // in a row, or waits without one; of the thread that waits
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> sleeps_{0};
   std::atomic<uint64_t> wait_ns_{0};

@@ -11,6 +11,8 @@ parse_shuffled  batches (as nobody takes those of the loop), and `daemon` where 
 gzip            8 shards, against the bare inflate of ISA-L on as many threads: `read` is inflate and both checksums, `parsed` also
                 the parse of `s`.
 global_shuffle  the chess pipeline with `global: true` against a buffer of 10,000; records of 100 KB against the same in order.
+cold_shuffle    one pass over files that are not in the page cache, from the start of `penstock run` on, against the same in order: `what` is
+                `global`, `read_first`, or `blocks` (of about a mebibyte, 64 among each other).
 resume          `ms`: what `penstock run --steps 1 --resume` takes longer than the same without; `ratio` of the two.
 memory          bytes of the daemon for a shuffle's buffer over those of the waiting records; growth over 10 passes; bytes a record of
                 a global shuffle.
@@ -31,7 +33,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
 import penstock
 from daemon import BIN, FILES_AT_ONCE, ctl, daemon, memory_bytes, spec_text
 from records import gzip_shards, large_records, mean_record_bytes
-from sample_data import shards, warm
+from sample_data import cool, shards, warm
 
 HERE = pathlib.Path(__file__).parent
 PEERS = HERE.parent / "peers"
@@ -190,6 +192,30 @@ class Bench:
         self.compare(case, "sequential", lambda: self.engine(large["global"]), lambda: self.engine(large["sequential"]),
                      record_bytes=LARGE_BYTES, ours_by="engine")
 
+    def cold_shuffle(self, case):
+        chess = shards("chess", self.records, log)
+        large = large_records(LARGE_BYTES, 400 if self.quick else 4_000, log)
+        kinds = [(chess, D + " " + S, 512, 4096), (large, f'feature {{ key: "d" bytes {{ length: {LARGE_BYTES} }} }}', 16, 10)]
+        for folder, features, batch, block in kinds:
+            orders = {"global": GLOBAL, "read_first": "shuffle { global: true seed: 7 read_first: true }",
+                      "blocks": f"shuffle {{ global: true seed: 7 block_size: {block} buffer_size: {64 * block} }}", "in order": ""}
+            specs = {}
+            for what, order in orders.items():
+                text = parse_spec("cold", f"{folder}/*.tfrecord", order, features, batch=batch, repeat=False)
+                specs[what] = self.write(f"cold_{what}".replace(" ", "_"), text)
+            self.run_spec(specs["global"], "--steps", "1")  # builds the index
+            times = {what: [] for what in specs}
+            for _ in range(self.runs):
+                for what, spec in specs.items():
+                    cool(folder)
+                    times[what].append(self.run_spec(spec))
+            records = self.records if folder == chess else 400 if self.quick else 4_000
+            for what in ("global", "read_first", "blocks"):
+                ratios = [b / a for a, b in zip(times[what], times["in order"])]
+                show(case=case, peer="in order", what=what, record_bytes=round(mean_record_bytes(f"{folder}/*.tfrecord")),
+                     ours=round(records / statistics.median(times[what])), theirs=round(records / statistics.median(times["in order"])),
+                     ratio=round(statistics.median(ratios), 3), runs=self.runs, min=round(min(ratios), 3), max=round(max(ratios), 3))
+
     def resume(self, case):
         files = self.chess()
         # One record a step, so that the step's number says how far in it is.
@@ -264,7 +290,8 @@ class Bench:
 
 
 CASES = {"front": Bench.front, "parse_in_order": Bench.parse, "parse_shuffled": Bench.parse, "gzip": Bench.gzip,
-         "global_shuffle": Bench.global_shuffle, "resume": Bench.resume, "memory": Bench.memory}
+         "global_shuffle": Bench.global_shuffle, "cold_shuffle": Bench.cold_shuffle, "resume": Bench.resume,
+         "memory": Bench.memory}
 
 
 def main():

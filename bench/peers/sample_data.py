@@ -1,5 +1,6 @@
 """The shards that the comparisons read, made once in build/bench-data."""
 
+import os
 import subprocess
 
 from daemon import BIN, ROOT
@@ -25,3 +26,11 @@ def warm(folder):
     """Reads every file once, so that it is in memory."""
     for path in folder.glob("*.tfrecord"):
         path.read_bytes()
+
+
+def cool(folder):
+    """Has the system forget what it holds of the files, so that they are read from the disk."""
+    for path in folder.glob("*.tfrecord"):
+        with open(path, "rb") as file:
+            os.fsync(file.fileno())  # what is not written yet is not forgotten
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

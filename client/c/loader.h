@@ -33,6 +33,7 @@ struct penstock_batch {
   // The rows of the step that the shapes show now.
   uint32_t shaped_rows = 0;
   bool is_copy = false;
+  bool was_written = false;  // or may have been, in the source's private view
   std::vector<penstock_tensor> tensors;
   std::vector<int64_t> shapes;  // kMaxDims for each tensor
   // Offsets and row splits of a part of the rows, counted anew from 0.
@@ -50,6 +51,7 @@ struct penstock_loader {
   std::string pipeline;
   penstock::ring::ConsumerSpec spec;
   uint64_t reconnect_ns = 0;
+  uint64_t watch = 0;  // its number in hang_up_watch.h; 0: it is not watched
   penstock_cuda* cuda = nullptr;  // where batches are taken from the device's memory
   std::string structure;
   std::optional<uint64_t> num_steps;

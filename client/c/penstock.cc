@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "client/c/batch.h"
 #include "client/c/error.h"
+#include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
 #include "client/c/penstock_cuda.h"
 #include "client/c/source.h"
@@ -155,6 +157,9 @@ int GoOn(penstock_loader* loader, uint64_t until_ns) {
     const Reader& reader = *loader->source->reader;
     penstock_client::StartReattaching(loader, penstock_client::WhereNow(loader),
                                       reader.error().message);
+  } else if (penstock_client::Reattachment& again = loader->reattachment; again.unattended) {
+    again.unattended = false;
+    again.deadline_ns = MonotonicNs() + loader->reconnect_ns;
   }
   const int code = penstock_client::Reattach(loader, until_ns);
   if (code == PENSTOCK_TIMEOUT) LastError() = "no batch was ready in time";
@@ -237,6 +242,7 @@ int penstock_attach_with(const penstock_attach_options* given, penstock_loader**
     return Fail(status);
   }
   *loader = made.release();
+  if ((*loader)->reconnect_ns > 0) penstock_client::Watch(*loader);
   return PENSTOCK_OK;
 }
 
@@ -312,14 +318,39 @@ void penstock_batch_release(penstock_batch* batch) {
     // A copy of the lease: the slot's batch may be handed out again as soon as it is released.
     const Lease lease = batch->lease;
     Source* source = batch->source;
+    if (batch->was_written) {
+      batch->was_written = false;
+      source->view.Drop(lease.data, source->reader->slot_stride());
+    }
     penstock_client::ReleaseLease(loader, source, lease);
     penstock_client::Unreference(source);
   }
   Unreference(loader);
 }
 
+void* penstock_batch_writable(penstock_batch* batch, const void* data) {
+  if (batch->is_copy) return const_cast<void*>(data);
+  Source* source = batch->source;
+  const Reader& reader = *source->reader;
+  {
+    std::lock_guard<std::mutex> lock(batch->loader->mutex);
+    if (!source->view.is_mapped() &&
+        !source->view.Map(reader.segment_fd(), reader.segment(), reader.segment_bytes())) {
+      Fail({Code::kResourceExhausted,
+            std::string("cannot map the ring for writing: ") + std::strerror(errno)});
+      return nullptr;
+    }
+  }
+  uint8_t* found = source->view.Find(data);
+  // Offsets of a rank's rows lie in memory of the batch itself.
+  if (found == nullptr) return const_cast<void*>(data);
+  batch->was_written = true;
+  return found;
+}
+
 void penstock_detach(penstock_loader* loader) {
   if (loader == nullptr) return;
+  penstock_client::Unwatch(loader);
   {
     std::lock_guard<std::mutex> lock(loader->next_mutex);
     loader->reattachment.socket = {};

@@ -249,6 +249,11 @@ PENSTOCK_API const penstock_tensor* penstock_batch_tensor(const penstock_batch* 
 PENSTOCK_API const penstock_tensor* penstock_batch_find(const penstock_batch* batch,
                                                         const char* name);
 
+/* Where the bytes at `data`, of one of the batch's tensors, may be written: a second map of the same memory, in which a page
+ * that is written becomes this process' own. Nobody else sees what is written, and it ends with the batch. NULL where it
+ * cannot be mapped. Cost: the first time a system call; then page faults where it is touched. */
+PENSTOCK_API void* penstock_batch_writable(penstock_batch* batch, const void* data);
+
 PENSTOCK_API void penstock_get_stats(penstock_loader* loader, penstock_stats* stats);
 
 /* Batches that it missed by PENSTOCK_SKIP. */

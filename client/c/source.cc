@@ -8,6 +8,7 @@
 
 #include "client/c/batch.h"
 #include "client/c/cuda.h"
+#include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
 #include "ring/futex.h"
 
@@ -38,6 +39,15 @@ bool MayPass(Code code) {
 bool AreEqual(const std::vector<TensorEntry>& a, const std::vector<TensorEntry>& b) {
   return a.size() == b.size() &&
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0);
+}
+
+// The last of what was returned to sources before the present one. Under the loader's mutex.
+void Remember(const std::vector<uint64_t>& steps, penstock_loader* loader) {
+  std::vector<uint64_t>& returned = loader->earlier_returned;
+  returned.insert(returned.end(), steps.begin(), steps.end());
+  if (returned.size() > penstock::ring::kMaxReportedLeases) {
+    returned.erase(returned.begin(), returned.end() - penstock::ring::kMaxReportedLeases);
+  }
 }
 
 Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
@@ -71,6 +81,7 @@ Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
       loader->earlier_stats.wait_ns += seen.wait_ns;
       loader->earlier_stats.skipped += seen.skipped;
       ++loader->reconnects;
+      Remember(before->reader->Where().returned, loader);
       // Those that were let go of while the daemon was being told that they are held.
       for (size_t i = 0; i < loader->earlier_leases.size(); ++i) {
         if (loader->earlier_leases[i].returned) {
@@ -80,6 +91,7 @@ Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
     }
   }
   if (before != nullptr) Unreference(before);
+  WatchSource(*loader);
   return {};
 }
 
@@ -113,8 +125,10 @@ ConsumerPosition WhereNow(penstock_loader* loader) {
   if (!loader->source->reader->takes_grants()) return where;
   std::vector<EarlierLease> held;
   for (const EarlierLease& lease : loader->earlier_leases) {
+    // The present source's may have been told already, to a daemon that did not stay.
+    if (lease.source == loader->source) continue;
     if (lease.returned) {
-      loader->earlier_returned.push_back(lease.step);
+      Remember({lease.step}, loader);
     } else {
       held.push_back(lease);
     }
@@ -126,13 +140,13 @@ ConsumerPosition WhereNow(penstock_loader* loader) {
   loader->earlier_leases = held;
   where.held.clear();
   for (const EarlierLease& lease : held) where.held.push_back(lease.step);
-  // The last ones.
-  std::vector<uint64_t>& returned = loader->earlier_returned;
+  // The last ones; those of the present source are remembered when another takes its place.
+  std::vector<uint64_t> returned = loader->earlier_returned;
   returned.insert(returned.end(), where.returned.begin(), where.returned.end());
   if (returned.size() > penstock::ring::kMaxReportedLeases) {
     returned.erase(returned.begin(), returned.end() - penstock::ring::kMaxReportedLeases);
   }
-  where.returned = returned;
+  where.returned = std::move(returned);
   return where;
 }
 
@@ -153,6 +167,24 @@ void StartReattaching(penstock_loader* loader, const ConsumerPosition& position,
   if (!again.reason.empty() && loader->reconnect_ns == 0) {
     Fail(loader, {Code::kUnavailable, again.reason + "; start it again and attach anew"});
   }
+}
+
+bool StartUnattended(penstock_loader* loader) {
+  Reattachment& again = loader->reattachment;
+  const auto request =
+      penstock::ring::EncodeRequest(loader->pipeline, loader->spec, WhereNow(loader));
+  int socket = -1;
+  if (!penstock::ring::StartAttach(loader->socket_path, request, kConnectNs, &socket).ok()) {
+    return false;
+  }
+  again = {};
+  again.active = again.unattended = true;
+  again.reason = "penstockd has gone away: it was killed, or it crashed, before step " +
+                 std::to_string(loader->source->reader->next_step());
+  again.request = request;
+  again.deadline_ns = UINT64_MAX;
+  again.socket = penstock::ring::Descriptor(socket);
+  return true;
 }
 
 int Reattach(penstock_loader* loader, uint64_t until_ns) {

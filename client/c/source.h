@@ -18,6 +18,7 @@
 #include "client/c/device_slots.h"
 #include "client/c/penstock.h"
 #include "client/c/pinned_slots.h"
+#include "client/c/private_view.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
 #include "ring/reader.h"
@@ -27,6 +28,7 @@ namespace penstock_client {
 struct Source {
   std::unique_ptr<penstock::ring::Reader> reader;
   std::vector<penstock_batch> slots;  // one for each slot
+  PrivateView view;                   // mapped under the loader's mutex, when it is first asked for
   // Both end before the reader unmaps the ring.
   PinnedSlots pinned;
   std::unique_ptr<DeviceSlots> device_slots;  // null: batches are in shared memory
@@ -42,7 +44,8 @@ struct EarlierLease {
 
 struct Reattachment {
   bool active = false;
-  std::string reason;  // "" when the daemon itself asked for it
+  bool unattended = false;  // begun while nobody was in next: reconnect_ns has not begun
+  std::string reason;       // "" when the daemon itself asked for it
   penstock::ring::AttachRequest request = {};
   uint64_t deadline_ns = 0;           // goes on until a batch was taken, however often one attaches
   penstock::ring::Descriptor socket;  // an answer is awaited on it
@@ -63,6 +66,9 @@ inline void NoteProgress(Reattachment* reattachment) { reattachment->deadline_ns
 // The present source gives no further step here: goes on at `position`.
 void StartReattaching(penstock_loader* loader, const penstock::ring::ConsumerPosition& position,
                       std::string reason);
+// The same while nobody waits for a batch: false, and nothing has changed, when no daemon accepts a connection now.
+// REQUIRES: the present source is deserted.
+bool StartUnattended(penstock_loader* loader);
 // Where the present source stands, together with what is still held of those before.
 penstock::ring::ConsumerPosition WhereNow(penstock_loader* loader);
 // Goes on with it until `until_ns`: PENSTOCK_OK with a new source, PENSTOCK_TIMEOUT, or the code of

@@ -175,6 +175,33 @@ bool ImportNumpy() {
   return lease_type != nullptr;
 }
 
+PyObject* MakeWritable(PyObject* array) {
+  if (!PyArray_Check(array)) {
+    PyErr_SetString(PyExc_TypeError, "a NumPy array is needed");
+    return nullptr;
+  }
+  auto* given = reinterpret_cast<PyArrayObject*>(array);
+  PyObject* base = array;
+  while (base != nullptr && PyArray_Check(base)) {
+    base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base));
+  }
+  if (base == nullptr || Py_TYPE(base) != lease_type) Py_RETURN_NONE;
+  void* data = penstock_batch_writable(reinterpret_cast<Lease*>(base)->batch, PyArray_DATA(given));
+  if (data == nullptr) {
+    PyErr_SetString(PyExc_MemoryError, penstock_last_error());
+    return nullptr;
+  }
+  PyArray_Descr* dtype = PyArray_DESCR(given);
+  Py_INCREF(dtype);
+  PyObject* made =
+      PyArray_NewFromDescr(&PyArray_Type, dtype, PyArray_NDIM(given), PyArray_DIMS(given),
+                           PyArray_STRIDES(given), data, NPY_ARRAY_WRITEABLE, nullptr);
+  if (made == nullptr) return nullptr;
+  Py_INCREF(base);
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(made), base) < 0) Py_CLEAR(made);
+  return made;
+}
+
 PyObject* MakeDtype(uint32_t dtype) { return reinterpret_cast<PyObject*>(MakeDescr(dtype)); }
 
 uint32_t DtypeCode(PyObject* dtype) {

@@ -26,6 +26,10 @@ namespace penstock_python {
 // Loads NumPy's C interface. False with a Python error set.
 bool ImportNumpy();
 
+// The same array over memory that may be written, for an array (or a view of one) over a batch: a new reference, None for an
+// array over other memory, null with a Python error set.
+PyObject* MakeWritable(PyObject* array);
+
 // The NumPy type of an element type of penstock.h, or null with a Python error set; and back, 0 for any other.
 PyObject* MakeDtype(uint32_t dtype);
 uint32_t DtypeCode(PyObject* dtype);

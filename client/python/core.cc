@@ -309,6 +309,17 @@ NB_MODULE(_core, m) {
   m.def("version", &penstock_version, "The release, such as \"0.1.0\".");
   m.def("abi_version", &penstock_abi_version, "The version of the ring's ABI.");
   m.def("default_socket", &penstock_default_socket, "The socket that attach() uses by default.");
+  m.def(
+      "writable",
+      [](nb::handle array) {
+        PyObject* made = penstock_python::MakeWritable(array.ptr());
+        if (made == nullptr) throw nb::python_error();
+        return nb::steal(made);
+      },
+      nb::arg("array"),
+      "The same array over memory that this process may write, a page of which becomes its own "
+      "when it is written; for an "
+      "array of a batch, and None for any other.");
   nb::class_<Loader>(m, "Loader", nb::type_slots(penstock_python::loader_slots),
                      "Batches of one pipeline, in order; see penstock.attach.")
       .def(nb::init<const std::string&, const std::optional<std::string>&, const std::string&,

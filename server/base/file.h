@@ -32,6 +32,8 @@ class RandomAccessFile {
   virtual uint64_t size() const = 0;
   // When it was opened, too.
   virtual FileIdentity identity() const { return {}; }
+  // What it has grown to, or was cut to, since; the same as size() where that cannot be told.
+  virtual uint64_t SizeNow() const { return size(); }
   // Reads up to out.size() bytes at `offset`; fewer only at the end of the file. Interrupted and
   // short reads are gone on with, errors that may pass are retried (base/read_fully.h).
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) = 0;

@@ -33,6 +33,10 @@ class LocalFile final : public RandomAccessFile {
   const std::string& path() const override { return path_; }
   uint64_t size() const override { return size_; }
   FileIdentity identity() const override { return identity_; }
+  uint64_t SizeNow() const override {
+    struct stat status;
+    return fstat(fd_, &status) == 0 ? static_cast<uint64_t>(status.st_size) : size_;
+  }
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
     return ReadFully(

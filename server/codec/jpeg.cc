@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/exif.h"
 
 // Last, since it needs <cstdio>'s names and is C.
 #include <jpeglib.h>
@@ -24,7 +25,10 @@ struct JpegDecoder::State {
   jpeg_progress_mgr progress;
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
-  JpegShape shape;
+  JpegShape shape;  // as decoded
+  bool recovers = false;  // an end marker stands in for what is missing
+  bool ended = false;     // and has been read
+  int orientation = 1;
   // One row of inks, or kRowsAtOnce rows for IsAligned().
   std::vector<uint8_t> spare_rows;
 
@@ -59,6 +63,14 @@ struct JpegDecoder::State {
   // libjpeg is asked to wait, and each caller below says what that means; TensorFlow does so too,
   // whose verdict on an image without the second byte of its end marker is thereby met.
   static boolean FillInput(j_decompress_ptr info) {
+    State& state = Of(reinterpret_cast<j_common_ptr>(info));
+    if (state.recovers && !state.ended) {
+      static constexpr JOCTET kEnd[] = {0xff, JPEG_EOI};
+      info->src->next_input_byte = kEnd;
+      info->src->bytes_in_buffer = sizeof(kEnd);
+      state.ended = true;
+      return TRUE;
+    }
     if (info->src->bytes_in_buffer != 0) return FALSE;
     FailWith(reinterpret_cast<j_common_ptr>(info), kCut);
   }
@@ -67,6 +79,10 @@ struct JpegDecoder::State {
     if (bytes <= 0) return;
     jpeg_source_mgr* const source = info->src;
     if (static_cast<size_t>(bytes) > source->bytes_in_buffer) {
+      if (Of(reinterpret_cast<j_common_ptr>(info)).recovers) {
+        source->bytes_in_buffer = 0;
+        return;
+      }
       FailWith(reinterpret_cast<j_common_ptr>(info), kCut);
     }
     source->next_input_byte += bytes;
@@ -114,6 +130,8 @@ struct JpegDecoder::State {
 
   bool RunHeader(const uint8_t* data, size_t size, const JpegOptions& options) {
     if (setjmp(escape) != 0) return false;
+    recovers = ended = false;  // a header is there or not
+    orientation = options.upright ? JpegOrientation(data, size) : 1;
     source.next_input_byte = data;
     source.bytes_in_buffer = size;
     if (jpeg_read_header(&info, TRUE) == JPEG_SUSPENDED) return Cut();
@@ -147,6 +165,8 @@ struct JpegDecoder::State {
     shape.height = info.output_height;
     shape.width = info.output_width;
     shape.channels = channels;
+    // Behind half a marker TensorFlow recovers nothing either.
+    recovers = options.recover_truncated && data[size - 1] != 0xff;
     return true;
   }
 
@@ -184,7 +204,7 @@ struct JpegDecoder::State {
 
   // Whether libjpeg's partial decoding gives the pixels and the verdict of the whole: for a file that is not cut.
   bool CanDecodePart() const {
-    if (info.out_color_space == JCS_CMYK || info.scale_denom != 1) return false;
+    if (info.out_color_space == JCS_CMYK || info.scale_denom != 1 || orientation != 1) return false;
     // Behind the first scan's header: a preview in front of it has an end marker of its own.
     const uint8_t* const begin = source.next_input_byte;
     for (const uint8_t* end = begin + source.bytes_in_buffer; end - begin >= 2; --end) {
@@ -252,6 +272,11 @@ struct JpegDecoder::State {
     }
   }
 
+  JpegShape UprightShape() const {
+    if (!OrientationSwapsSides(orientation)) return shape;
+    return {shape.width, shape.height, shape.channels};
+  }
+
   // In words, by where it was found.
   absl::Status Error(const uint8_t* data, size_t size) const {
     if (size < 3 || data[0] != 0xff || data[1] != 0xd8 || data[2] != 0xff) {
@@ -286,12 +311,12 @@ absl::StatusOr<JpegShape> JpegDecoder::Start(const uint8_t* data, size_t size,
     return error;
   }
   state.MakeSpareRows();
-  return state.shape;
+  return state.UprightShape();
 }
 
 absl::Status JpegDecoder::DecodeWindow(const JpegWindow& window, uint8_t* pixels) {
   State& state = *state_;
-  const JpegShape shape = state.shape;
+  const JpegShape shape = state.UprightShape();
   if (window.height == 0 || window.width == 0) return absl::OkStatus();
   const bool whole = window.height == shape.height && window.width == shape.width;
   if (whole) return Decode(pixels);
@@ -313,7 +338,15 @@ absl::Status JpegDecoder::DecodeWindow(const JpegWindow& window, uint8_t* pixels
 
 absl::Status JpegDecoder::Decode(uint8_t* pixels) {
   State& state = *state_;
-  if (state.RunDecode(pixels)) return absl::OkStatus();
+  const JpegShape& shape = state.shape;
+  std::vector<uint8_t> lying(state.orientation == 1 ? 0 : shape.bytes());
+  if (state.RunDecode(lying.empty() ? pixels : lying.data())) {
+    if (!lying.empty()) {
+      TurnUpright(state.orientation, lying.data(), shape.height, shape.width, shape.channels,
+                  pixels);
+    }
+    return absl::OkStatus();
+  }
   const absl::Status error = state.Error(state.data, state.size);
   state.Forget();
   return error;

@@ -8,7 +8,7 @@
 //           is allocated; kJpegScansMax scans; 8 bits a sample.
 // Cost:     libjpeg's own; making a decoder is below a microsecond.
 //
-// EXIF orientation is ignored. CMYK and YCCK become RGB by ink times black over 255, in integers.
+// EXIF orientation is ignored unless it is asked for. CMYK and YCCK become RGB by ink times black over 255, in integers.
 //
 // Errors are DataLoss: data that ends before its end marker ("JPEG data is cut: ..."), that is no
 // JPEG, or that libjpeg cannot go on decoding. Damage inside an entropy-coded segment behind which
@@ -34,6 +34,9 @@ struct JpegOptions {
   int ratio = 1;                // 1, 2, 4 or 8: each side is divided by it, rounded up
   bool fancy_upscaling = true;  // smooth instead of repeated chroma
   bool accurate_dct = false;    // the accurate integer DCT instead of the fast one
+  // Data that ends too early is no error once the header is there: what is missing is as libjpeg leaves it, grey or of the scans before.
+  bool recover_truncated = false;
+  bool upright = false;  // turned as the file's EXIF data tells
 };
 
 // In pixels of the image.

@@ -65,7 +65,8 @@ class ExecutorImpl final : public SteppedExecutor {
         first_step_(options.start.step),
         cursors_(options.fingerprint),
         indices_(options.start.step > 0 ? plan_->KeepIndices() : nullptr),
-        files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices()),
+        files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
+               options.notice),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_) {

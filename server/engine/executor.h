@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct ExecutorOptions {
   ResumePoint start;
   int workers = 0;       // 0: one for each processor this process may use
   int worker_nice = 10;  // so that a trainer on the same processors goes first
+  // What is no error and no damage, but should be known: one sentence. From any worker; may be empty.
+  std::function<void(const std::string&)> notice;
 };
 
 struct StageStats {

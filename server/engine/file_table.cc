@@ -21,14 +21,16 @@ bool FitsMemory(const Manifest& manifest) {
 }  // namespace
 
 FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building,
-                     SharedIndices* shared)
+                     SharedIndices* shared, Notice notice)
     : files_(files),
       manifest_(manifest),
       building_(building),
       shared_(shared),
       maps_files_(&files == &LocalFileSystem() && FitsMemory(manifest)),
+      notice_(std::move(notice)),
       maps_(manifest.size()),
       open_(manifest.size()),
+      has_grown_(manifest.size()),
       indices_(manifest.size()) {}
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
@@ -44,6 +46,19 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file)
     ++num_open_;
   }
   return *std::move(handle);
+}
+
+void FileTable::LookForGrowth(uint32_t file, const RandomAccessFile& opened) {
+  if (!notice_) return;
+  const uint64_t now = opened.SizeNow();
+  if (now <= opened.size()) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (has_grown_[file]) return;
+    has_grown_[file] = true;
+  }
+  notice_(absl::StrCat("a file has grown while it was read, from ", opened.size(), " to ", now,
+                       " bytes; what was added is left out (", opened.path(), ")"));
 }
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t file) {

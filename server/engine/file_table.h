@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,9 +45,12 @@ class FileTable {
  public:
   static constexpr size_t kMaxOpenFiles = 256;
 
-  // Indices are looked for in `shared` first, which must outlive it.
+  using Notice = std::function<void(const std::string&)>;
+
+  // Indices are looked for in `shared` first, which must outlive it. `notice` is told what is no error; it may be empty.
   FileTable(FileSystem& files, const Manifest& manifest,
-            IndexBuilding building = IndexBuilding::kWhenAsked, SharedIndices* shared = nullptr);
+            IndexBuilding building = IndexBuilding::kWhenAsked, SharedIndices* shared = nullptr,
+            Notice notice = {});
 
   // FailedPrecondition when the file is no longer the one that the manifest lists.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
@@ -61,6 +65,9 @@ class FileTable {
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
+
+  // For who has come to the end of a file: what it has grown by since it was opened is not read, and is told once.
+  void LookForGrowth(uint32_t file, const RandomAccessFile& opened);
 
   // `status` with the address of a record of the file appended.
   absl::Status WithRecordAddress(const absl::Status& status, uint32_t file, uint64_t offset);
@@ -84,11 +91,13 @@ class FileTable {
   const IndexBuilding building_;
   SharedIndices* const shared_;  // may be null
   const bool maps_files_;
+  const Notice notice_;
   std::vector<Mapping> maps_;
   mutable std::mutex mutex_;
   std::string missing_index_;                            // under mutex_
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
   size_t num_open_ = 0;                                  // under mutex_
+  std::vector<bool> has_grown_;                          // under mutex_: of which that was told
   std::vector<std::shared_ptr<const RecordIndex>>
       indices_;  // under mutex_; null: not asked for yet
 };

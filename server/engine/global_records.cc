@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/file_pull.h"
 #include "server/engine/record_loader.h"
 #include "server/io/tfrecord_frame.h"
 
@@ -15,15 +16,19 @@ namespace {
 class GlobalOrderOp final : public OrderOp {
  public:
   GlobalOrderOp(FrontContext& context, std::shared_ptr<GlobalRecords> records, std::string stage,
-                bool reshuffle)
+                int stage_index, bool reshuffle)
       : context_(context),
         records_(std::move(records)),
         stage_(std::move(stage)),
-        reshuffle_(reshuffle) {}
+        reshuffle_(reshuffle) {
+    if (records_->reach().read_first) pull_.emplace(context, records_->files(), stage_index);
+  }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     if (!Open()) return Pulled::kFailed;
+    if (pull_ && !pull_->IsOver()) return Pulled::kBlocked;
     const auto order = static_cast<uint32_t>(reshuffle_ ? epoch_ : 0);
+    if (records_->reach().block_size != 0) Announce(order, count - *pulled);
     for (; *pulled < count; ++*pulled) {
       if (next_ >= records_->size()) return Pulled::kEnd;
       out.push_back({nullptr, next_++, order, records_->first_file(), 0});
@@ -73,10 +78,34 @@ class GlobalOrderOp final : public OrderOp {
     return open_;
   }
 
+  // The blocks of the groups that the next `count` places lie in, and of one more, are read meanwhile.
+  void Announce(uint32_t order, uint64_t count) {
+    if (next_ >= records_->size()) return;
+    if (!order_ || announced_order_ != order) {
+      order_.emplace(*records_, order);
+      announced_order_ = order;
+      next_group_ = 0;
+    }
+    const BlockPermutation& blocks = *order_->blocks();
+    const uint64_t last_place = std::min(next_ + count, records_->size()) - 1;
+    const uint64_t end = std::min(blocks.GroupOf(last_place) + 2, blocks.num_groups());
+    // What was skipped is not read.
+    for (uint64_t group = std::max(next_group_, blocks.GroupOf(next_)); group < end; ++group) {
+      const uint64_t first = blocks.FirstBlock(group);
+      for (uint64_t block = first; block < first + blocks.NumBlocks(group); ++block)
+        records_->Announce(blocks.BlockBegin(block), blocks.BlockEnd(block), context_.files);
+      next_group_ = group + 1;
+    }
+  }
+
   FrontContext& context_;
   const std::shared_ptr<GlobalRecords> records_;
   const std::string stage_;
   const bool reshuffle_;
+  std::optional<FilePull> pull_;
+  std::optional<GlobalRecords::Order> order_;  // of announced_order_
+  uint32_t announced_order_ = 0;
+  uint64_t next_group_ = 0;  // the first that was not announced
   bool open_ = false;
   uint64_t epoch_ = 0;
   uint64_t next_ = 0;
@@ -98,14 +127,13 @@ class GlobalLoaderImpl final : public Loader {
                Arena& arena) const override {
     auto* own = arena.AllocateArray<RecordRef*>(rows);
     auto* places = arena.AllocateArray<GlobalRecords::Place>(rows);
-    std::optional<Permutation> order;
+    std::optional<GlobalRecords::Order> order;
     uint32_t epoch = 0;
     uint32_t count = 0;
     for (uint32_t row = 0; row < rows; ++row) {
       RecordRef& reference = refs[size_t{row} * stride];
       if (reference.resolved || reference.file != records_->first_file()) continue;
-      if (!order || reference.length != epoch)
-        order.emplace(records_->Order(epoch = reference.length));
+      if (!order || reference.length != epoch) order.emplace(*records_, epoch = reference.length);
       places[count] = records_->PlaceOf((*order)(reference.offset));
       own[count++] = &reference;
     }
@@ -137,7 +165,8 @@ class GlobalLoaderImpl final : public Loader {
 
   RecordRef Locate(const RecordRef& reference) const override {
     if (reference.resolved) return reference;
-    return records_->Find(records_->PlaceOf(records_->Order(reference.length)(reference.offset)));
+    GlobalRecords::Order order(*records_, reference.length);
+    return records_->Find(records_->PlaceOf(order(reference.offset)));
   }
 
  private:
@@ -164,6 +193,27 @@ absl::Status GlobalRecords::Open(FileTable& files) {
   ends_ = std::move(ends);
   indices_ = std::move(indices);
   return absl::OkStatus();
+}
+
+GlobalRecords::Order::Order(const GlobalRecords& records, uint64_t epoch)
+    : all_(records.size(), records.key_, epoch) {
+  const GlobalReach& reach = records.reach_;
+  if (reach.block_size != 0)
+    blocks_.emplace(records.size(), reach.block_size, reach.group_blocks, records.key_, epoch);
+}
+
+void GlobalRecords::Announce(uint64_t begin, uint64_t end, FileTable& files) const {
+  while (begin < end) {
+    const Place first = PlaceOf(begin);
+    const uint64_t in_file = std::min(end, ends_[first.file]) - begin;
+    const Place last{first.entry + in_file - 1, first.file};
+    const RecordRef record = Find(last);
+    // What cannot be opened is told of when it is read.
+    const absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
+    if (file.ok())
+      (*file)->WillNeed(*first.entry, record.offset + kFrameBytes + record.length - *first.entry);
+    begin += in_file;
+  }
 }
 
 GlobalRecords::Place GlobalRecords::PlaceOf(uint64_t ordinal) const {
@@ -197,9 +247,9 @@ const MappedFile* GlobalRecords::Map(uint32_t file, FileTable& files) const {
 }
 
 OrderFactory GlobalOrder(std::shared_ptr<GlobalRecords> records, const std::string& stage,
-                         bool reshuffle) {
-  return [records, stage, reshuffle](FrontContext& context, OrderInputs) {
-    return std::make_unique<GlobalOrderOp>(context, records, stage, reshuffle);
+                         int stage_index, bool reshuffle) {
+  return [records, stage, stage_index, reshuffle](FrontContext& context, OrderInputs) {
+    return std::make_unique<GlobalOrderOp>(context, records, stage, stage_index, reshuffle);
   };
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "server/base/memory_block.h"
 #include "server/engine/file_table.h"
 #include "server/engine/record.h"
 #include "server/engine/record_store.h"
@@ -38,6 +39,7 @@ struct ReadRequest {
   std::unique_ptr<RecordStream>* stream = nullptr;  // the file's; opened by its first request
   uint64_t offset = 0;
   bool expect_late = false;
+  uint64_t pull_bytes = 0;  // not 0: so many bytes are only brought into the page cache
 
   // Set by the worker.
   RecordList records;
@@ -65,12 +67,15 @@ class ChunkReader {
 
  private:
   absl::Status Read(ReadRequest* request);
+  // Reads bytes that nobody wants yet; returns how many.
+  uint64_t BringNear(const ReadRequest& request);
   // Takes what the request asks for from a map; false where that gives nothing.
   bool TakeMapped(ReadRequest* request);
 
   RecordChunk chunk_;         // of plain TFRecords
   RecordChunk stream_chunk_;  // its bytes belong to the stream
   CellCache cells_;
+  MemoryBlock pulled_;  // what was brought near; allocated when first needed
 };
 
 }  // namespace penstock

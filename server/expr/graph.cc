@@ -36,6 +36,21 @@ const Node* CommonBits(absl::Span<const Node* const> arguments) {
   return bits;
 }
 
+// Arithmetic on one narrower value and constants, so that its elements are better moved in front of it.
+bool WidensOneValue(const Node& node) {
+  const Node* at = &node;
+  while (at->kind == Node::Kind::kElementwise) {
+    const Node* next = nullptr;
+    for (const Node* argument : at->arguments) {
+      if (argument->is_constant() || argument == next) continue;
+      if (next != nullptr) return false;
+      next = argument;
+    }
+    at = next;
+  }
+  return DTypeSize(at->type.dtype) < DTypeSize(node.type.dtype);
+}
+
 }  // namespace
 
 absl::StatusOr<const Node*> Graph::Add(std::unique_ptr<Node> node, const std::string& suffix) {
@@ -138,14 +153,23 @@ absl::StatusOr<const Node*> Graph::View(const Node* value, const Shape& shape,
     }
     return View(value->arguments[0], shape, std::move(source));
   }
-  // A rearrangement moves fewer bytes in front of a cast to a wider type.
-  if (!source.empty() && value->kind == Node::Kind::kElementwise &&
-      value->function->rule == TypeRule::kCast &&
+  // A rearrangement moves fewer bytes in front of what makes them wider. Bits are unpacked in any order and type for nothing.
+  if (!source.empty() && value->kind == Node::Kind::kElementwise && value->fixed() &&
       static_cast<int64_t>(source.size()) <= value->elements() &&
-      DTypeSize(value->type.dtype) > DTypeSize(value->arguments[0]->type.dtype)) {
-    auto narrow = View(value->arguments[0], shape, std::move(source));
-    if (!narrow.ok()) return narrow;
-    return Elementwise(*value->function, {*narrow}, {value->type.dtype, shape});
+      (value->function->rule == TypeRule::kCast
+           ? DTypeSize(value->type.dtype) > DTypeSize(value->arguments[0]->type.dtype)
+           : value->bits == nullptr && WidensOneValue(*value))) {
+    std::vector<const Node*> arguments;
+    for (const Node* argument : value->arguments) {
+      if (argument->is_constant() && argument->elements() == 1) {
+        arguments.push_back(argument);
+        continue;
+      }
+      auto moved = View(argument, shape, source);
+      if (!moved.ok()) return moved;
+      arguments.push_back(*moved);
+    }
+    return Elementwise(*value->function, std::move(arguments), {value->type.dtype, shape});
   }
   auto node = std::make_unique<Node>();
   node->kind = Node::Kind::kView;

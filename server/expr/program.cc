@@ -30,7 +30,8 @@ class StepProgram : public Program {
     size_t temporary_bytes = 0;
     for (const size_t bytes : steps_.temporary_bytes) temporary_bytes += bytes;
     if (steps_.row_by_row) {
-      group_rows_ = 1;
+      // A single step finds the lowest failing row by itself.
+      if (steps_.steps.size() > 1) group_rows_ = 1;
     } else if (temporary_bytes > 0) {
       group_rows_ = static_cast<int>(std::clamp<size_t>(kGroupBytes / temporary_bytes, 1, 1 << 20));
     }

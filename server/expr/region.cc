@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/expr/region_builder.h"
 
@@ -22,6 +23,20 @@ absl::StatusOr<std::unique_ptr<Region>> Region::Build(const Node& root,
 }
 
 void Region::Run(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out) const {
+  if (run_elements_ == 0) return RunPiece(first, elements, inputs, out);
+  absl::InlinedVector<const uint8_t*, 8> piece(inputs, inputs + inputs_.size());
+  while (elements > 0) {
+    const size_t count = std::min(run_elements_ - first % run_elements_, elements);
+    RunPiece(first, count, piece.data(), out);
+    for (size_t i = 0; i < piece.size(); ++i) piece[i] += count * columns_[i].element_bytes;
+    out += count * columns_.back().element_bytes;
+    first += count;
+    elements -= count;
+  }
+}
+
+void Region::RunPiece(size_t first, size_t elements, const uint8_t* const* inputs,
+                      uint8_t* out) const {
   uint8_t* stack_base[kStackOperands];
   alignas(64) uint8_t stack_tiles[kStackTileBytes];
   std::unique_ptr<uint8_t*[]> heap_base;
@@ -42,6 +57,9 @@ void Region::Run(size_t first, size_t elements, const uint8_t* const* inputs, ui
     base[columns_[i].operand] = const_cast<uint8_t*>(inputs[i]);
   }
   base[columns_.back().operand] = out;
+  for (const HeldConstant& held : held_constants_) {
+    base[held.operand] = held.values + first / run_elements_ % held.runs * kSplatBytes;
+  }
 
   kernels::LaneState state;
   state.base = base;
@@ -73,6 +91,7 @@ void Region::RunTail(size_t elements, uint8_t** base, kernels::LaneState& state)
   for (size_t i = 0; i < columns_.size(); ++i) {
     uint8_t* copy = staging + i * kColumnBytes;
     const size_t size = columns_[i].element_bytes;
+    if (size == 0) continue;
     if (i != last) {
       std::memcpy(copy, base[columns_[i].operand] + done * size, elements * size);
       std::memset(copy + elements * size, 0, (step_elements_[1] - elements) * size);
@@ -88,7 +107,8 @@ void Region::RunTail(size_t elements, uint8_t** base, kernels::LaneState& state)
 
 std::string Region::DebugString() const {
   return absl::StrCat(num_instructions(), " instructions, ", constants_.size(), " constants, ",
-                      tiles_.size(), " tiles", code_[0].empty() ? ", short steps" : "");
+                      tiles_.size(), " tiles", code_[0].empty() ? ", short steps" : "",
+                      run_elements_ == 0 ? "" : absl::StrCat(", runs of ", run_elements_));
 }
 
 absl::StatusOr<std::vector<uint8_t>> EvaluateConstant(const Node& node) {

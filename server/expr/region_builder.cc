@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -70,6 +71,22 @@ size_t Period(const std::vector<uint8_t>& bytes, size_t element_bytes) {
   return count;
 }
 
+// Arrays that do not repeat themselves after so many elements are long: in L1 they would take the place of data.
+constexpr size_t kLongPeriod = 1024;
+// Shorter runs cost more in calls than their constants do in memory.
+constexpr size_t kRunElementsMin = 256;
+
+// The greatest number of elements into whose runs of equal values an array falls.
+size_t RunElements(const std::vector<uint8_t>& bytes, size_t element_bytes) {
+  const size_t count = bytes.size() / element_bytes;
+  size_t run = count;
+  for (size_t i = 1; i < count && run >= kRunElementsMin; ++i) {
+    const uint8_t* const value = bytes.data() + i * element_bytes;
+    if (std::memcmp(value - element_bytes, value, element_bytes) != 0) run = std::gcd(run, i);
+  }
+  return run;
+}
+
 bool IsNarrow(DType dtype) { return IsInteger(dtype) && DTypeSize(dtype) < 4; }
 
 struct Limits {
@@ -122,20 +139,47 @@ bool RegionBuilder::IsLeaf(const Node* node) const {
   return !node->is_constant() && (node->kind != Node::Kind::kElementwise || leaves_.contains(node));
 }
 
+bool RegionBuilder::Repeats(const Node* node) {
+  // Shorter rows are copied side by side for less than a call for each of them costs.
+  constexpr int64_t kElementsMin = 256;
+  const size_t size = DTypeSize(node->type.dtype);
+  return node->kind == Node::Kind::kView && node->elements() >= kElementsMin &&
+         node->arguments[0]->elements() == 1 &&
+         size == kernels::LaneBytes(LaneOf(node->type.dtype));
+}
+
 // Counts in how many places each node is needed.
 void RegionBuilder::Count(const Node* node) {
   node = Skip(node);
   ++uses_[node];
+  if (node->is_constant() && visited_.insert(node).second) CountConstant(*node);
   if (!visited_.insert(node).second || IsLeaf(node) || node->is_constant()) return;
-  for (const Node* argument : node->arguments) Count(argument);
+  std::set<const Node*> computed;
+  bool two_at_once = false;
+  for (const Node* argument : node->arguments) {
+    argument = Skip(argument);
+    Count(argument);
+    two_at_once |= two_at_once_.contains(argument);
+    const bool full_width =
+        DTypeSize(argument->type.dtype) == kernels::LaneBytes(LaneOf(argument->type.dtype));
+    if (!argument->is_constant() && !(IsLeaf(argument) && full_width)) computed.insert(argument);
+  }
+  if (two_at_once || computed.size() > 1) two_at_once_.insert(node);
+}
+
+void RegionBuilder::CountConstant(const Node& node) {
+  const size_t element = DTypeSize(node.type.dtype);
+  if (node.data.size() / element <= kLongPeriod || Period(node.data, element) <= kLongPeriod)
+    return;
+  run_elements_ = std::gcd(run_elements_, RunElements(node.data, element));
 }
 
 // A 64-bit column that is cast to float32 right away is narrowed while it is loaded, so the rest
 // keeps whole vectors.
-bool RegionBuilder::Has64Bit(const Node* node) const {
+bool RegionBuilder::Has64Bit(const Node* node) {
   node = Skip(node);
   if (LaneBytes(LaneOf(node->type.dtype)) == 8) return true;
-  if (IsLeaf(node) || node->is_constant()) return false;
+  if (IsLeaf(node) || node->is_constant() || without_64bit_.contains(node)) return false;
   if (node->function->rule == TypeRule::kCast && node->type.dtype == DType::kFloat32) {
     const Node* argument = Skip(node->arguments[0]);
     const DType dtype = argument->type.dtype;
@@ -144,6 +188,7 @@ bool RegionBuilder::Has64Bit(const Node* node) const {
   for (const Node* argument : node->arguments) {
     if (Has64Bit(argument)) return true;
   }
+  without_64bit_.insert(node);
   return false;
 }
 
@@ -152,14 +197,18 @@ uint16_t RegionBuilder::AddOperand(uint8_t* base) {
   return static_cast<uint16_t>(region_->base_.size() - 1);
 }
 
-uint16_t RegionBuilder::InputOperand(const Node* node) {
-  const auto found = input_operands_.find(node);
-  if (found != input_operands_.end()) return found->second;
-  const uint16_t operand = AddOperand(nullptr);
-  region_->inputs_.push_back(node);
-  region_->columns_.push_back({operand, static_cast<uint8_t>(DTypeSize(node->type.dtype))});
-  input_operands_[node] = operand;
-  return operand;
+RegionBuilder::Operand RegionBuilder::InputOperand(const Node* node) {
+  const bool repeats = Repeats(node);
+  const auto [found, fresh] = input_operands_.emplace(node, uint16_t{0});
+  if (fresh) {
+    found->second = AddOperand(nullptr);
+    region_->inputs_.push_back(repeats ? node->arguments[0] : node);
+    region_->any_repeats_ |= repeats;
+    const size_t element_bytes = repeats ? 0 : DTypeSize(node->type.dtype);
+    region_->columns_.push_back({found->second, static_cast<uint8_t>(element_bytes)});
+  }
+  if (repeats) return {found->second, 0, 0};
+  return {found->second, 1, vector_elements_};
 }
 
 RegionBuilder::Operand RegionBuilder::PutAside(Lane lane) {
@@ -215,6 +264,9 @@ absl::StatusOr<RegionBuilder::Operand> RegionBuilder::ConstantOperand(const Node
   const std::vector<uint8_t> lanes = ToLanes(*node);
   const size_t element = kernels::LaneBytes(LaneOf(node->type.dtype));
   size_t period = Period(lanes, element);
+  if (period > kLongPeriod && run_elements_ >= kRunElementsMin) {
+    return constant_operands_[node] = HeldOperand(lanes, element);
+  }
   Operand operand;
   size_t extended = 64 / element;  // a splat fills the widest vector
   if (period > 1) {
@@ -246,6 +298,21 @@ absl::StatusOr<RegionBuilder::Operand> RegionBuilder::ConstantOperand(const Node
   return operand;
 }
 
+RegionBuilder::Operand RegionBuilder::HeldOperand(const std::vector<uint8_t>& lanes,
+                                                  size_t element) {
+  const size_t runs = lanes.size() / element / run_elements_;
+  auto bytes = std::make_unique<uint8_t[]>(runs * Region::kSplatBytes);
+  for (size_t i = 0; i < runs * Region::kSplatBytes; i += element) {
+    const size_t run = i / Region::kSplatBytes;
+    std::memcpy(bytes.get() + i, lanes.data() + run * run_elements_ * element, element);
+  }
+  const uint16_t operand = AddOperand(nullptr);
+  region_->held_constants_.push_back({operand, bytes.get(), runs});
+  region_->run_elements_ = run_elements_;
+  region_->constants_.push_back(std::move(bytes));
+  return {operand, 0, 0};
+}
+
 std::optional<RegionBuilder::Operand> RegionBuilder::Direct(const Node* node) {
   node = Skip(node);
   if (const auto saved = saved_.find(node); saved != saved_.end()) return saved->second;
@@ -256,9 +323,32 @@ std::optional<RegionBuilder::Operand> RegionBuilder::Direct(const Node* node) {
   }
   const DType dtype = node->type.dtype;
   if (IsLeaf(node) && DTypeSize(dtype) == kernels::LaneBytes(LaneOf(dtype))) {
-    return Operand{InputOperand(node), 1, vector_elements_};
+    return InputOperand(node);
   }
   return std::nullopt;
+}
+
+void RegionBuilder::AddLoad(Step load) {
+  load.aside = std::exchange(aside_next_, false);
+  steps_.push_back(load);
+}
+
+absl::Status RegionBuilder::GenerateBesides(const Node* node) {
+  // Whatever a node is, the first instruction towards it is a load.
+  aside_busy_ = aside_next_ = aside_used_ = true;
+  const absl::Status status = Generate(node);
+  aside_busy_ = false;
+  return status;
+}
+
+bool RegionBuilder::MayLieAside(kernels::HandlerLookup lookup, int code, Lane lane) const {
+  return !aside_busy_ && code >= 0 &&
+         lookup(code, lane, Form{Span::kShort, has_64bit_, true}) != nullptr;
+}
+
+bool RegionBuilder::NeedsAside(const Node* node) const {
+  node = Skip(node);
+  return two_at_once_.contains(node) && !saved_.contains(node);
 }
 
 absl::Status RegionBuilder::Generate(const Node* node) {
@@ -270,7 +360,7 @@ absl::Status RegionBuilder::Generate(const Node* node) {
   if (const auto saved = saved_.find(node); saved != saved_.end()) {
     load.memory = lane == Lane::kInt32 ? DType::kInt32 : node->type.dtype;
     load.first = saved->second;
-    steps_.push_back(load);
+    AddLoad(load);
     return absl::OkStatus();
   }
   if (node->is_constant()) {
@@ -278,13 +368,13 @@ absl::Status RegionBuilder::Generate(const Node* node) {
     if (!operand.ok()) return operand.status();
     load.memory = lane == Lane::kInt32 ? DType::kInt32 : node->type.dtype;
     load.first = *operand;
-    steps_.push_back(load);
+    AddLoad(load);
     return absl::OkStatus();
   }
   if (IsLeaf(node)) {
     load.memory = node->type.dtype;
-    load.first = {InputOperand(node), 1, vector_elements_};
-    steps_.push_back(load);
+    load.first = InputOperand(node);
+    AddLoad(load);
   } else {
     absl::Status status;
     if (node->function->rule == TypeRule::kCast) {
@@ -321,14 +411,25 @@ absl::Status RegionBuilder::GenerateOperation(const Node* node) {
       step.kind = Step::Kind::kReversed;
       step.first = *reversed;
     } else {
-      if (auto status = Generate(b); !status.ok()) return status;
-      if (const auto saved = Direct(b)) {
+      const bool a_first = MayLieAside(operation.lookup, operation.reversed, step.lane) &&
+                           NeedsAside(a) && !NeedsAside(b);
+      const Node* const first = a_first ? a : b;
+      const Node* const second = a_first ? b : a;
+      if (a_first) step.kind = Step::Kind::kReversed;
+      if (auto status = Generate(first); !status.ok()) return status;
+      if (const auto saved = Direct(first)) {
         step.first = *saved;
+        if (auto status = Generate(second); !status.ok()) return status;
+      } else if (MayLieAside(operation.lookup, a_first ? operation.reversed : operation.code,
+                             step.lane) &&
+                 !NeedsAside(second)) {
+        step.aside = true;
+        if (auto status = GenerateBesides(second); !status.ok()) return status;
       } else {
-        aside = PutAside(LaneOf(b->type.dtype));
+        aside = PutAside(LaneOf(first->type.dtype));
         step.first = *aside;
+        if (auto status = Generate(second); !status.ok()) return status;
       }
-      if (auto status = Generate(a); !status.ok()) return status;
     }
     steps_.push_back(step);
     if (aside) Release(*aside);
@@ -344,32 +445,53 @@ absl::Status RegionBuilder::GenerateOperation(const Node* node) {
 }
 
 absl::Status RegionBuilder::GenerateTernary(const Node* node) {
-  // The others wait in memory while the accumulator's argument is computed: a choice's first value, else the first argument.
-  const size_t accumulated = node->function->rule == TypeRule::kSelect ? 1 : 0;
+  const kernels::Operation& operation = node->function->operation;
+  const bool select = node->function->rule == TypeRule::kSelect;
   Step step;
   step.kind = Step::Kind::kOperation;
-  step.operation = &node->function->operation;
+  step.operation = &operation;
   step.lane = LaneOf(node->type.dtype);
-  std::vector<Operand> aside;
-  bool first = true;
-  for (size_t which = 0; which < 3; ++which) {
-    if (which == accumulated) continue;
-    const Node* argument = Skip(node->arguments[which]);
+  // The others wait while the accumulator's argument is computed: a choice's first value, else the first argument.
+  const Node* accumulated = Skip(node->arguments[select ? 1 : 0]);
+  const Node* const second = Skip(node->arguments[select ? 0 : 1]);
+  const Node* third = Skip(node->arguments[2]);
+  if (select && !Direct(third) && Direct(accumulated) &&
+      operation.FindReversed(step.lane, Form{Span::kShort, has_64bit_}) != nullptr) {
+    std::swap(accumulated, third);
+    step.kind = Step::Kind::kReversed;
+  }
+  std::vector<Operand> tiles;
+  const auto in_memory = [&](const Node* argument, Operand& operand) {
     auto direct = Direct(argument);
     if (!direct) {
       if (auto status = Generate(argument); !status.ok()) return status;
       direct = Direct(argument);
       if (!direct) {
         direct = PutAside(LaneOf(argument->type.dtype));
-        aside.push_back(*direct);
+        tiles.push_back(*direct);
       }
     }
-    (first ? step.first : step.second) = *direct;
-    first = false;
+    operand = *direct;
+    return absl::OkStatus();
+  };
+  if (auto status = in_memory(third, step.second); !status.ok()) return status;
+  const int code = step.kind == Step::Kind::kReversed ? operation.reversed : operation.code;
+  if (!Direct(second) && MayLieAside(operation.lookup, code, step.lane) &&
+      !NeedsAside(accumulated)) {
+    if (auto status = Generate(second); !status.ok()) return status;
+    if (const auto saved = Direct(second)) {
+      step.first = *saved;
+      if (auto status = Generate(accumulated); !status.ok()) return status;
+    } else {
+      step.aside = true;
+      if (auto status = GenerateBesides(accumulated); !status.ok()) return status;
+    }
+  } else {
+    if (auto status = in_memory(second, step.first); !status.ok()) return status;
+    if (auto status = Generate(accumulated); !status.ok()) return status;
   }
-  if (auto status = Generate(node->arguments[accumulated]); !status.ok()) return status;
   steps_.push_back(step);
-  for (const Operand& tile : aside) Release(tile);
+  for (const Operand& tile : tiles) Release(tile);
   return absl::OkStatus();
 }
 
@@ -386,8 +508,8 @@ absl::Status RegionBuilder::GenerateCast(const Node* node) {
       load.kind = Step::Kind::kLoadConverted;
       load.memory = from;
       load.lane = to_lane;
-      load.first = {InputOperand(argument), 1, vector_elements_};
-      steps_.push_back(load);
+      load.first = InputOperand(argument);
+      AddLoad(load);
       return absl::OkStatus();
     }
   }
@@ -428,6 +550,7 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
   std::vector<kernels::Instruction>& code = region.code_[which];
   for (const Step& step : steps_) {
     kernels::Instruction instruction;
+    form.aside = step.aside;
     switch (step.kind) {
       case Step::Kind::kLoad:
         instruction.run = kernels::Load(step.memory, step.lane, form);
@@ -497,7 +620,9 @@ absl::StatusOr<std::unique_ptr<Region>> RegionBuilder::Build(const Node& root) {
   }
   if (auto status = Emit(*region_, 1, narrow); !status.ok()) return status;
   // Types without wide code make do with short steps.
-  if (lanes_ == Lanes::kVector) (void)Emit(*region_, 0, wide);
+  if (lanes_ == Lanes::kVector) {
+    (void)Emit(*region_, 0, {aside_used_ ? Span::kPair : Span::kWide, has_64bit_});
+  }
   region_->tile_bytes_ = 8 * kernels::VectorBytes();
   region_->loop_ = kernels::FindStepLoop();
   return std::move(region_);

@@ -51,30 +51,42 @@ class RegionBuilder {
     const kernels::Operation* operation = nullptr;
     Operand first;
     Operand second;
+    bool aside = false;  // Form::aside
   };
 
   // Node without views of the same order.
   static const Node* Skip(const Node* node);
   bool IsLeaf(const Node* node) const;
+  // Whether a leaf is one value, repeated along a row.
+  static bool Repeats(const Node* node);
   void Count(const Node* node);
-  bool Has64Bit(const Node* node) const;
+  void CountConstant(const Node& node);
+  bool Has64Bit(const Node* node);
 
   // Brings a node into the accumulator.
   absl::Status Generate(const Node* node);
   absl::Status GenerateOperation(const Node* node);
   absl::Status GenerateCast(const Node* node);
   absl::Status GenerateTernary(const Node* node);
+  // Puts aside what the accumulator holds, and brings a node into it. REQUIRES: nothing lies aside.
+  absl::Status GenerateBesides(const Node* node);
+  // Whether an operation's second operand may lie aside.
+  bool MayLieAside(kernels::HandlerLookup lookup, int code, kernels::Lane lane) const;
+  // Whether two values are needed at once on the way to a node. A guess, since what is saved meanwhile is at hand.
+  bool NeedsAside(const Node* node) const;
 
   // A node as a memory operand, if it is one without further instructions.
   std::optional<Operand> Direct(const Node* node);
   absl::StatusOr<Operand> ConstantOperand(const Node* node);
+  Operand HeldOperand(const std::vector<uint8_t>& lanes, size_t element);
   Operand SplatOperand(kernels::Lane lane, double value);
   // Stores the accumulator into a tile.
   Operand PutAside(kernels::Lane lane);
   void Release(const Operand& tile);
 
   uint16_t AddOperand(uint8_t* base);
-  uint16_t InputOperand(const Node* node);
+  Operand InputOperand(const Node* node);
+  void AddLoad(Step load);
   absl::Status Emit(Region& region, int which, kernels::Form form);
 
   const std::set<const Node*>& leaves_;
@@ -82,13 +94,19 @@ class RegionBuilder {
   std::unique_ptr<Region> region_;
   std::vector<Step> steps_;
   bool has_64bit_ = false;
+  bool aside_busy_ = false;
+  bool aside_next_ = false;  // the next load puts the accumulator aside
+  bool aside_used_ = false;
   uint8_t vector_elements_ = 1;
   std::map<const Node*, int> uses_;
   std::set<const Node*> visited_;
+  std::set<const Node*> without_64bit_;
+  std::set<const Node*> two_at_once_;
   std::map<const Node*, Operand> saved_;
   std::map<const Node*, uint16_t> input_operands_;
   std::map<const Node*, Operand> constant_operands_;
   std::vector<uint16_t> free_tiles_;
+  size_t run_elements_ = 0;  // of which all runs of long constants are multiples
 };
 
 }  // namespace penstock::expr

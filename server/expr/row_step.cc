@@ -138,6 +138,38 @@ class RaggedOutput : public RowOutput {
   size_t reserved_ = 0;
 };
 
+// Takes a string of whatever length.
+class StringOutput : public RowOutput {
+ public:
+  explicit StringOutput(Arena& arena) : arena_(arena) {}
+
+  void SetShape(const Shape&) override {}
+
+  // In one piece: what was written before is the string's beginning.
+  uint8_t* Reserve(size_t bytes) override {
+    uint8_t* const all = arena_.Allocate(row_.size + bytes);
+    if (row_.size > 0) std::memcpy(all, row_.data, row_.size);
+    row_.data = all;
+    reserved_ = bytes;
+    return all + row_.size;
+  }
+
+  void Commit() override {
+    row_.size += reserved_;
+    reserved_ = 0;
+    complete_ = true;
+  }
+
+  bool complete() const { return complete_; }
+  RowBytes row() const { return row_; }
+
+ private:
+  Arena& arena_;
+  RowBytes row_{};
+  size_t reserved_ = 0;
+  bool complete_ = false;
+};
+
 class RowStep : public Step {
  public:
   RowStep(std::shared_ptr<const RowKernel> kernel, const TensorType& kernel_type,
@@ -149,35 +181,54 @@ class RowStep : public Step {
         epilogue_(std::move(epilogue)),
         type_(type),
         to_output_(to_output),
-        to_(to) {}
+        to_(to),
+        elements_(static_cast<size_t>(NumElements(type.shape).value_or(0))),
+        string_(type.dtype == DType::kString),
+        ragged_(string_ || !NumElements(type.shape).has_value()) {
+    for (const Place& place : arguments_) {
+      const std::optional<int64_t> bytes = NumBytes(place.type);
+      argument_bytes_.push_back(bytes ? static_cast<size_t>(*bytes) : kElsewhere);
+    }
+  }
 
   RowStatus Run(Frame& frame) const override {
-    const bool ragged = !NumElements(type_.shape).has_value();
     const size_t axes = type_.shape.size();
     RowBytes* rows = nullptr;
     int64_t* dims = nullptr;
-    if (ragged) {
+    if (ragged_) {
       rows = frame.arena->AllocateArray<RowBytes>(frame.rows);
       dims = frame.arena->AllocateArray<int64_t>(axes * frame.rows);
       frame.columns[to_] = {nullptr, 0, rows, dims};
     }
     absl::InlinedVector<RowValue, 4> values(arguments_.size());
+    // What is the same for all rows is set once: a row of a cheap kernel takes less time than copying a shape.
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (argument_bytes_[i] == kElsewhere) continue;
+      values[i].bytes = argument_bytes_[i];
+      values[i].shape = arguments_[i].type.shape;
+    }
     for (int r = 0; r < frame.rows; ++r) {
-      for (size_t i = 0; i < arguments_.size(); ++i)
-        SetArgument(frame, arguments_[i], r, values[i]);
+      for (size_t i = 0; i < arguments_.size(); ++i) {
+        values[i].data = arguments_[i].row(frame, r);
+        if (argument_bytes_[i] == kElsewhere) SetSizes(frame, arguments_[i], r, values[i]);
+      }
       absl::Status status;
       bool complete;
-      if (ragged) {
+      if (string_) {
+        StringOutput out(*frame.arena);
+        status = kernel_->Run(values, *frame.arena, out);
+        complete = out.complete();
+        rows[r] = out.row();
+      } else if (ragged_) {
         RaggedOutput out(type_, dims + r * axes, *frame.arena);
         status = kernel_->Run(values, *frame.arena, out);
         complete = out.complete();
         rows[r] = out.row();
       } else {
-        const auto elements = static_cast<size_t>(*NumElements(type_.shape));
-        const size_t bytes = elements * DTypeSize(type_.dtype);
+        const size_t bytes = elements_ * DTypeSize(type_.dtype);
         uint8_t* data = frame.columns[to_].data + r * bytes;
         if (epilogue_ != nullptr) {
-          EpilogueOutput out(*epilogue_, elements, DTypeSize(kernel_type_.dtype),
+          EpilogueOutput out(*epilogue_, elements_, DTypeSize(kernel_type_.dtype),
                              DTypeSize(type_.dtype), data, *frame.arena);
           status = kernel_->Run(values, *frame.arena, out);
           complete = out.complete();
@@ -210,14 +261,9 @@ class RowStep : public Step {
   }
 
  private:
-  static void SetArgument(const Frame& frame, const Place& place, int r, RowValue& value) {
-    value.data = place.row(frame, r);
-    const auto bytes = NumBytes(place.type);
-    if (bytes) {
-      value.bytes = *bytes;
-      value.shape = place.type.shape;
-      return;
-    }
+  static constexpr size_t kElsewhere = SIZE_MAX;
+
+  static void SetSizes(const Frame& frame, const Place& place, int r, RowValue& value) {
     value.bytes = frame.columns[place.column].row_size(r);
     value.shape = RowDims(place.type, frame.columns[place.column], r);
   }
@@ -229,6 +275,10 @@ class RowStep : public Step {
   const TensorType type_;
   const bool to_output_;
   const int to_;
+  const size_t elements_;
+  const bool string_;
+  const bool ragged_;                   // of a size that only the row tells
+  std::vector<size_t> argument_bytes_;  // kElsewhere: only the row tells
 };
 
 }  // namespace

@@ -1,11 +1,13 @@
 // Steps that move and compute whole columns. (row_step.cc has the one that works row by row.)
 #include "server/expr/step.h"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "server/expr/shuffle_pattern.h"
 #include "server/kernels/gather.h"
 
 namespace penstock::expr {
@@ -77,11 +79,18 @@ class GatherStep : public Step {
       }
       if (whole) break;
     }
+    const auto in_elements = static_cast<size_t>(*NumElements(from_.type.shape));
+    FindTranspose(source, in_elements);
+    if (rows_ == 0 && run * element_bytes_ < 16) {
+      pattern_ = ShufflePattern::Make(source, element_bytes_, in_elements);
+      if (pattern_ != nullptr) shuffled_ = pattern_->elements();
+    }
+    if (rows_ > 0) return;
     if (run * element_bytes_ >= 16) {
       for (size_t i = 0; i < elements_; i += run) index_.push_back(source[i]);
       run_bytes_ = run * element_bytes_;
     } else {
-      index_ = std::move(source);
+      index_.assign(source.begin() + static_cast<ptrdiff_t>(shuffled_), source.end());
     }
   }
 
@@ -89,10 +98,14 @@ class GatherStep : public Step {
     uint8_t* out = frame.columns[to_].data;
     for (int r = 0; r < frame.rows; ++r, out += elements_ * element_bytes_) {
       const uint8_t* in = from_.row(frame, r);
-      if (run_bytes_ > 0) {
+      if (rows_ > 0) {
+        kernels::Transpose(in, rows_, elements_ / rows_, element_bytes_, out);
+      } else if (run_bytes_ > 0) {
         kernels::GatherRuns(in, index_.data(), index_.size(), run_bytes_, element_bytes_, out);
       } else {
-        kernels::Gather(in, index_.data(), elements_, element_bytes_, out);
+        if (pattern_ != nullptr) pattern_->Run(in, out);
+        kernels::Gather(in, index_.data(), index_.size(), element_bytes_,
+                        out + shuffled_ * element_bytes_);
       }
     }
     return {};
@@ -100,11 +113,27 @@ class GatherStep : public Step {
 
   std::string DebugString() const override {
     return absl::StrCat(
-        "gather ", TypeToString(type_),
-        run_bytes_ > 0 ? absl::StrCat(" in stretches of ", run_bytes_, " bytes") : "");
+        rows_ > 0 ? "transpose " : "gather ", TypeToString(type_),
+        run_bytes_ > 0 ? absl::StrCat(" in stretches of ", run_bytes_, " bytes") : "",
+        pattern_ == nullptr
+            ? ""
+            : absl::StrCat(" by vectors, ", pattern_->table().windows, " for one of its own"));
   }
 
  private:
+  // Whether the whole is a matrix whose columns are asked for, one after the other.
+  void FindTranspose(const std::vector<int32_t>& source, size_t in_elements) {
+    if (elements_ < 2 || in_elements != elements_ || source[0] != 0 || source[1] < 2) return;
+    const auto columns = static_cast<size_t>(source[1]);
+    if (elements_ % columns != 0) return;
+    const size_t rows = elements_ / columns;
+    if (rows < 2) return;
+    for (size_t i = 0; i < elements_; ++i) {
+      if (static_cast<size_t>(source[i]) != i % rows * columns + i / rows) return;
+    }
+    rows_ = rows;
+  }
+
   const Place from_;
   const TensorType type_;
   const int to_;
@@ -112,6 +141,9 @@ class GatherStep : public Step {
   const size_t elements_;
   std::vector<int32_t> index_;
   size_t run_bytes_ = 0;
+  size_t rows_ = 0;  // of the matrix that is transposed; 0: there is none
+  std::unique_ptr<ShufflePattern> pattern_;
+  size_t shuffled_ = 0;  // elements that the pattern writes
 };
 
 class BitStep : public Step {
@@ -179,8 +211,15 @@ class RegionStep : public Step {
     const size_t out_bytes = elements * DTypeSize(type_.dtype);
     uint8_t* out = frame.columns[to_].data;
     absl::InlinedVector<const uint8_t*, 8> data(inputs_.size());
-    bool contiguous = true;
+    // Scalars of a row, as the vectors that they are read as.
+    absl::InlinedVector<std::array<uint8_t, Region::kSplatBytes>, 2> splats(
+        region_->any_repeats() ? inputs_.size() : 0);
+    bool contiguous = splats.empty();
     for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (region_->repeats(i)) {
+        data[i] = splats[i].data();
+        continue;
+      }
       const Column& column = frame.columns[inputs_[i].column];
       const size_t bytes = elements * DTypeSize(inputs_[i].type.dtype);
       data[i] = column.data + inputs_[i].offset;
@@ -200,7 +239,17 @@ class RegionStep : public Step {
       return {};
     }
     for (int r = 0; r < frame.rows; ++r) {
-      for (size_t i = 0; i < inputs_.size(); ++i) data[i] = inputs_[i].row(frame, r);
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        const uint8_t* const row = inputs_[i].row(frame, r);
+        if (!region_->repeats(i)) {
+          data[i] = row;
+          continue;
+        }
+        const size_t size = DTypeSize(inputs_[i].type.dtype);
+        for (size_t at = 0; at < splats[i].size(); at += size) {
+          std::memcpy(splats[i].data() + at, row, size);
+        }
+      }
       region_->Run(0, elements, data.data(), out + r * out_bytes);
     }
     return {};

@@ -314,7 +314,10 @@ Argument Typer::ToArgument(const std::optional<Value>& value) {
       literals_.emplace_back(ScalarInteger(node));
     }
     argument.literal = &literals_.back();
-  } else if (node.type.shape.size() == 1 && IsInteger(node.type.dtype)) {
+  } else if (IsInteger(node.type.dtype) &&
+             (node.type.shape.size() == 1 ||
+              (node.type.shape.size() == 2 && node.type.shape[1] == 2))) {
+    // Pairs one behind the other.
     literals_.emplace_back(ConstantIntegers(node));
     argument.literal = &literals_.back();
   } else if (node.type == TensorType{DType::kFloat64, node.type.shape} &&

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -36,10 +37,13 @@ class JpegPart final : public PartReader {
 
 class DecodeJpeg final : public RowKernel {
  public:
-  explicit DecodeJpeg(const JpegOptions& options) : options_(options) {}
+  // `window`: of height 0 for the whole image.
+  DecodeJpeg(const JpegOptions& options, const JpegWindow& window)
+      : options_(options), window_(window) {}
 
   std::unique_ptr<PartReader> NewPartReader() const override {
-    return std::make_unique<JpegPart>(options_);
+    // What is cut out here is no part of the whole to whoever asks.
+    return window_.height > 0 ? nullptr : std::make_unique<JpegPart>(options_);
   }
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
@@ -48,6 +52,7 @@ class DecodeJpeg final : public RowKernel {
     const absl::StatusOr<JpegShape> shape =
         decoder.Start(arguments[0].data, arguments[0].bytes, options_);
     if (!shape.ok()) return shape.status();
+    if (window_.height > 0) return RunWindow(*shape, decoder, out);
     out.SetShape({shape->height, shape->width, shape->channels});
     uint8_t* const pixels = out.Reserve(shape->bytes());
     if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
@@ -56,7 +61,25 @@ class DecodeJpeg final : public RowKernel {
   }
 
  private:
+  absl::Status RunWindow(const JpegShape& shape, JpegDecoder& decoder, RowOutput& out) const {
+    if (window_.top > shape.height - window_.height || window_.left > shape.width - window_.width) {
+      return absl::DataLossError(absl::StrCat(
+          "crop window outside of the image: ", window_.height, " x ", window_.width, " at ",
+          window_.top, ", ", window_.left, " of ", shape.height, " x ", shape.width));
+    }
+    const JpegShape part{window_.height, window_.width, shape.channels};
+    if (!fixed_) out.SetShape({part.height, part.width, part.channels});
+    if (const absl::Status status = decoder.DecodeWindow(window_, out.Reserve(part.bytes()));
+        !status.ok()) {
+      return status;
+    }
+    out.Commit();
+    return absl::OkStatus();
+  }
+
   const JpegOptions options_;
+  const JpegWindow window_;
+  const bool fixed_ = window_.height > 0 && options_.channels != 0;
 };
 
 absl::Status WrongArgument(const char* name, const char* expected) {
@@ -81,17 +104,22 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
         absl::StrCat("contents: expected a string scalar, found ", TypeToString(contents)));
   }
   int64_t channels = 0, ratio = 1;
-  bool fancy_upscaling = true;
+  bool fancy_upscaling = true, recover = false, upright = false;
   std::string dct_method;
+  std::vector<int64_t> window;
   constexpr char kChannels[] = "0, 1 or 3 as a constant";
   constexpr char kRatio[] = "1, 2, 4 or 8 as a constant";
   constexpr char kFancy[] = "True or False";
+  constexpr char kWindow[] = "a list of constants, [top, left, height, width]";
   constexpr char kDct[] = "\"\", \"INTEGER_FAST\" or \"INTEGER_ACCURATE\"";
   for (const absl::Status& status :
        {ReadLiteral(arguments[1], "channels", kChannels, &channels),
         ReadLiteral(arguments[2], "ratio", kRatio, &ratio),
         ReadLiteral(arguments[3], "fancy_upscaling", kFancy, &fancy_upscaling),
-        ReadLiteral(arguments[4], "dct_method", kDct, &dct_method)}) {
+        ReadLiteral(arguments[4], "dct_method", kDct, &dct_method),
+        ReadLiteral(arguments[5], "try_recover_truncated", kFancy, &recover),
+        ReadLiteral(arguments[6], "crop_window", kWindow, &window),
+        ReadLiteral(arguments[7], "exif_orientation", kFancy, &upright)}) {
     if (!status.ok()) return status;
   }
   if (channels != 0 && channels != 1 && channels != 3) return WrongArgument("channels", kChannels);
@@ -99,7 +127,19 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (!dct_method.empty() && dct_method != "INTEGER_FAST" && dct_method != "INTEGER_ACCURATE") {
     return WrongArgument("dct_method", kDct);
   }
+  JpegWindow part;
+  if (arguments[6].given) {
+    bool fits = window.size() == 4;
+    for (size_t i = 0; fits && i < 4; ++i) {
+      fits = window[i] >= (i < 2 ? 0 : 1) && window[i] <= kJpegSideMax;
+    }
+    if (!fits) return WrongArgument("crop_window", kWindow);
+    part = {static_cast<int>(window[0]), static_cast<int>(window[1]), static_cast<int>(window[2]),
+            static_cast<int>(window[3])};
+  }
   JpegOptions options;
+  options.recover_truncated = recover;
+  options.upright = upright;
   options.channels = static_cast<int>(channels);
   options.ratio = static_cast<int>(ratio);
   options.fancy_upscaling = fancy_upscaling;
@@ -107,7 +147,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   BoundRowFunction bound;
   bound.type.dtype = DType::kUint8;
   bound.type.shape = {kUnknownSize, kUnknownSize, channels != 0 ? channels : kUnknownSize};
-  bound.kernel = std::make_shared<DecodeJpeg>(options);
+  if (part.height > 0) {
+    bound.type.shape[0] = part.height;
+    bound.type.shape[1] = part.width;
+  }
+  bound.kernel = std::make_shared<DecodeJpeg>(options, part);
   bound.tensor_arguments = {0};
   return bound;
 }
@@ -115,15 +159,22 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 const RowFunctionRegistration kDecodeJpeg({
     .name = "decode_jpeg",
     .signature =
-        "decode_jpeg(contents, channels=0, ratio=1, fancy_upscaling=True, dct_method=\"\")",
+        "decode_jpeg(contents, channels=0, ratio=1, fancy_upscaling=True, dct_method=\"\", "
+        "try_recover_truncated=False, crop_window=None, exif_orientation=False)",
     .doc = "Decodes a JPEG image to uint8 of shape (height, width, channels), as tf.io.decode_jpeg "
            "does.\n"
            "\n"
-           "contents: a string scalar, the bytes of a JPEG file. EXIF orientation is ignored.\n"
+           "contents: a string scalar, the bytes of a JPEG file.\n"
            "channels: 1 (grey), 3 (RGB), or 0: as many as the image has. CMYK becomes RGB.\n"
            "ratio: 1, 2, 4 or 8: divides both sides while decoding, rounded up.\n"
            "fancy_upscaling: whether chroma is interpolated rather than repeated.\n"
            "dct_method: \"INTEGER_FAST\" (also the default) or \"INTEGER_ACCURATE\".\n"
+           "try_recover_truncated: whether data that ends too early gives the image as far as it "
+           "goes, and grey below.\n"
+           "crop_window: [top, left, height, width], constants: only that part is decoded, to the "
+           "pixels that it has in the whole.\n"
+           "exif_orientation: whether the image is turned upright as its EXIF data tells; else "
+           "they are ignored, as TensorFlow does.\n"
            "\n"
            "The pixels are bit for bit libjpeg-turbo's. Data that is cut, is no JPEG, or has more "
            "than 16384 pixels\n"

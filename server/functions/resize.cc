@@ -64,16 +64,17 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       (*sides)[0] > kImageSideMax || (*sides)[1] > kImageSideMax) {
     return WrongArgument("size", "a list of two positive constants, [height, width]");
   }
-  std::string name = "bilinear";
+  std::string name = "bilinear", like = "tf";
   bool fits = false, antialias = false;
   if (const absl::Status status =
           FirstError({ReadConstant(arguments[2], "method", &name),
                       ReadConstant(arguments[3], "preserve_aspect_ratio", &fits),
-                      ReadConstant(arguments[4], "antialias", &antialias)});
+                      ReadConstant(arguments[4], "antialias", &antialias),
+                      ReadConstant(arguments[5], "like", &like)});
       !status.ok()) {
     return status;
   }
-  const auto method = FindResizeMethod(name, antialias);
+  const auto method = FindResizeMethod(name, antialias, like);
   if (!method.ok()) return method.status();
   if (const absl::Status status = CheckResizeImage(arguments[0], *method); !status.ok()) {
     return status;
@@ -104,7 +105,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 const RowFunctionRegistration kResize({
     .name = "resize",
     .signature = "resize(image, size, method=\"bilinear\", preserve_aspect_ratio=False, "
-                 "antialias=False)",
+                 "antialias=False, like=\"tf\")",
     .doc =
         "Resizes an image to float32 of shape (height, width, channels), as tf.image.resize does.\n"
         "\n"
@@ -115,12 +116,18 @@ const RowFunctionRegistration kResize({
         "preserve_aspect_ratio: whether the result is only as large as fits into `size`.\n"
         "antialias: whether a shrinking takes all pixels into account; without effect on "
         "\"nearest\" and \"area\".\n"
+        "like: whose convention: \"tf\", TensorFlow's; \"pil\", Pillow's, or \"cv2\", OpenCV's, of "
+        "uint8 or float32, which is kept.\n"
         "\n"
         "Pixels have their centres at halves. Values keep their range: uint8 gives 0 to 255. "
         "Computed in float32 in TensorFlow's order\n"
         "of operations, to the same bytes but for the Lanczos methods, which are within 2.5e-6 "
-        "relative to values above 1. An image without "
-        "pixels is an error of its record.",
+        "relative to values above 1.\n"
+        "Like Pillow, \"bilinear\", \"bicubic\", \"area\" (its BOX) and \"lanczos3\" always "
+        "antialias, to Pillow's bytes of uint8. Like OpenCV, \"nearest\", \"bilinear\", "
+        "\"bicubic\"\n"
+        "and \"area\" never do but for the last; uint8 is within 1 of OpenCV's, float32 within "
+        "1e-5 relative. An image without pixels is an error of its record.",
     .bind = Bind,
 });
 

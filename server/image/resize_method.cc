@@ -31,7 +31,21 @@ constexpr NamedMethod kMethods[] = {
 
 }  // namespace
 
-absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool antialias) {
+absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool antialias,
+                                              std::string_view like) {
+  if (like == "pil" || like == "cv2") {
+    // Pillow's nearest pixel is TensorFlow's.
+    if (like == "pil" && method == "nearest") return FindResizeMethod(method, antialias);
+    ResizeMethod found{like == "pil" ? FindPillowMethod(method) : FindOpenCvMethod(method)};
+    found.bytes_or_floats = true;
+    if (found.run != nullptr) return found;
+    return WrongArgument("method",
+                         absl::StrCat("one that \"", std::string(like),
+                                      "\" has: \"nearest\", \"bilinear\", \"bicubic\", \"area\"",
+                                      like == "pil" ? ", \"lanczos3\"" : "", ", found \"",
+                                      std::string(method), "\""));
+  }
+  if (like != "tf") return WrongArgument("like", "\"tf\", \"pil\" or \"cv2\"");
   std::string names;
   for (const NamedMethod& known : kMethods) {
     if (known.name == method) return antialias ? known.antialiased : known.plain;
@@ -43,12 +57,13 @@ absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool anti
 
 absl::Status CheckResizeImage(const Argument& image, const ResizeMethod& method) {
   if (method.keeps_dtype) return CheckImage(image);
+  if (method.bytes_or_floats) return CheckImage(image, {DType::kUint8, DType::kFloat32});
   return CheckImage(image,
                     {DType::kUint8, DType::kFloat32, DType::kInt8, DType::kUint16, DType::kInt16});
 }
 
 DType ResizedDType(DType image, const ResizeMethod& method) {
-  return method.keeps_dtype ? image : DType::kFloat32;
+  return method.keeps_dtype || method.bytes_or_floats ? image : DType::kFloat32;
 }
 
 absl::Status CheckResize(const Shape& image, int64_t height, int64_t width) {
@@ -69,7 +84,7 @@ absl::Status CheckResize(const Shape& image, int64_t height, int64_t width) {
 
 void RunResize(const ResizeMethod& method, DType dtype, const RowValue& image, int64_t height,
                int64_t width, Arena& scratch, RowOutput& out) {
-  if (method.keeps_dtype || dtype == DType::kFloat32 ||
+  if (method.keeps_dtype || method.bytes_or_floats || dtype == DType::kFloat32 ||
       (method.takes_uint8 && dtype == DType::kUint8)) {
     method.run(dtype, image, height, width, scratch, out);
     return;

@@ -18,12 +18,17 @@ using ResizeFunction = void (*)(DType dtype, const RowValue& image, int64_t heig
 
 struct ResizeMethod {
   ResizeFunction run = nullptr;
-  bool keeps_dtype = false;  // nearest: pixels are copied, of whatever dtype
-  bool takes_uint8 = false;  // else the image is made float32 before
+  bool keeps_dtype = false;      // nearest: pixels are copied, of whatever dtype
+  bool takes_uint8 = false;      // else the image is made float32 before
+  bool bytes_or_floats = false;  // takes uint8 and float32 only, and keeps them
 };
 
-// An error names `method`.
-absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool antialias);
+// `like`: whose convention, "tf", "pil" or "cv2". An error names `method` or `like`.
+absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool antialias,
+                                              std::string_view like = "tf");
+// Null where there is none (resize_like.cc).
+ResizeFunction FindPillowMethod(std::string_view method);
+ResizeFunction FindOpenCvMethod(std::string_view method);
 
 // What an image may be for a method, and the result's dtype.
 absl::Status CheckResizeImage(const Argument& image, const ResizeMethod& method);

@@ -1,5 +1,7 @@
 #include "server/kernels/arithmetic.h"
 
+#include <cmath>
+
 #include "server/kernels/power.h"
 #include "server/kernels/scalar_arithmetic.h"
 #include "server/kernels/targets.h"
@@ -85,6 +87,40 @@ struct MaximumOp {
     }
   }
 };
+struct CopysignOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D, V a, V b) {
+    return hn::CopySign(a, b);
+  }
+};
+// NaN is no value: the other one, if it is a number.
+struct FminOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    if constexpr (kIsFloat<V>) {
+      return hn::IfThenElse(hn::Or(hn::Le(a, b), hn::IsNaN(b)), a, b);
+    } else {
+      return ByLane<ScalarMinimum>::Apply(d, a, b);
+    }
+  }
+};
+struct FmaxOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    if constexpr (kIsFloat<V>) {
+      return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::IsNaN(b)), a, b);
+    } else {
+      return ByLane<ScalarMaximum>::Apply(d, a, b);
+    }
+  }
+};
+// Exact, with the sign of a: subtraction only.
+struct ScalarFmod {
+  template <typename T>
+  static T Apply(T a, T b) {
+    return std::fmod(a, b);
+  }
+};
 template <class Op>
 struct Reverse {
   template <class D, class V>
@@ -157,6 +193,18 @@ Handler ArithmeticHandler(int code, Lane lane, Form form) {
       return ForIntegers<OrOp>(lane, form);
     case Arithmetic::kXor:
       return ForIntegers<XorOp>(lane, form);
+    case Arithmetic::kCopysign:
+      return ForFloats<CopysignOp>(lane, form);
+    case Arithmetic::kReverseCopysign:
+      return ForFloats<Reverse<CopysignOp>>(lane, form);
+    case Arithmetic::kFmin:
+      return ForAll<FminOp>(lane, form);
+    case Arithmetic::kFmax:
+      return ForAll<FmaxOp>(lane, form);
+    case Arithmetic::kFmod:
+      return ForFloats<ByLane<ScalarFmod>>(lane, form);
+    case Arithmetic::kReverseFmod:
+      return ForFloats<ByLane<ReverseScalar<ScalarFmod>>>(lane, form);
   }
   return nullptr;
 }

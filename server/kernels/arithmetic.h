@@ -29,19 +29,39 @@ enum class Arithmetic : int {
   kAnd,  // bitwise: integers only
   kOr,
   kXor,
+  kCopysign,
+  kReverseCopysign,
+  kFmin,
+  kFmax,
+  kFmod,
+  kReverseFmod,
 };
 Handler FindArithmetic(int code, Lane lane, Form form);
 
 // Results are int32 lanes of 0 and 1.
-enum class Comparison : int { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
+enum class Comparison : int {
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kLogicalAnd,
+  kLogicalOr,
+  kLogicalXor
+};
 Handler FindComparison(int code, Lane lane, Form form);
 
 // Three arguments. select(condition, a, b) takes a as the accumulator, the condition as the first operand (int32 lanes) and b as
-// the second; clip(x, low, high) takes them in order.
-enum class Selection : int { kSelect, kClip };
+// the second, the reverse takes b as the accumulator and a as the second; clip(x, low, high) takes them in order.
+enum class Selection : int { kSelect, kReverseSelect, kClip };
 Handler FindSelection(int code, Lane lane, Form form);
 
-// One argument. Integer types have kNegative, kAbsolute, kSign and kInvert; floating ones all but
+// One argument; results are as of Comparison.
+enum class Test : int { kIsNan, kIsInf, kIsFinite, kSignbit, kLogicalNot };
+Handler FindTest(int code, Lane lane, Form form);
+
+// One argument. Integer types have kNegative, kAbsolute, kSign, kInvert and kSquare; floating ones all but
 // kInvert.
 enum class Simple : int {
   kNegative,
@@ -52,7 +72,9 @@ enum class Simple : int {
   kFloor,
   kCeil,
   kRint,
-  kTrunc
+  kTrunc,
+  kSquare,
+  kReciprocal
 };
 Handler FindUnary(int code, Lane lane, Form form);
 

@@ -1,4 +1,6 @@
-// Comparisons, and the choice by their result.
+// Comparisons, tests of one number, and the choice by their result.
+#include <limits>
+
 #include "server/kernels/arithmetic.h"
 #include "server/kernels/targets.h"
 
@@ -58,6 +60,73 @@ struct GreaterEqualOp {
   }
 };
 
+// Not zero; NaN is not.
+template <class D, class V>
+HWY_INLINE auto Truth(D d, V v) {
+  return hn::Not(hn::Eq(v, hn::Zero(d)));
+}
+struct LogicalAndOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V a, V b) {
+    return FlagsFromMask(d, hn::And(Truth(d, a), Truth(d, b)));
+  }
+};
+struct LogicalOrOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V a, V b) {
+    return FlagsFromMask(d, hn::Or(Truth(d, a), Truth(d, b)));
+  }
+};
+struct LogicalXorOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V a, V b) {
+    return FlagsFromMask(d, hn::Xor(Truth(d, a), Truth(d, b)));
+  }
+};
+
+struct LogicalNotOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V v) {
+    return FlagsFromMask(d, hn::Eq(v, hn::Zero(d)));
+  }
+};
+// Of integers all three are constants.
+struct IsNanOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V v) {
+    return FlagsFromMask(d, hn::Not(hn::Eq(v, v)));
+  }
+};
+struct IsInfOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V v) {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      using T = hn::TFromD<D>;
+      return FlagsFromMask(d, hn::Eq(hn::Abs(v), hn::Set(d, std::numeric_limits<T>::infinity())));
+    } else {
+      return IsNanOp::Apply(d, v);
+    }
+  }
+};
+struct IsFiniteOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V v) {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      using T = hn::TFromD<D>;
+      return FlagsFromMask(d, hn::Lt(hn::Abs(v), hn::Set(d, std::numeric_limits<T>::infinity())));
+    } else {
+      return FlagsFromMask(d, hn::Eq(v, v));
+    }
+  }
+};
+struct SignbitOp {
+  template <class D, class V>
+  static HWY_INLINE auto Apply(D d, V v) {
+    const hn::RebindToSigned<D> ds;
+    return FlagsFromMask(ds, hn::Lt(hn::BitCast(ds, v), hn::Zero(ds)));
+  }
+};
+
 struct SelectOp {
   template <class D, class V, class C>
   static HWY_INLINE V Apply(D d, V a, C condition, V b) {
@@ -69,6 +138,13 @@ struct SelectOp {
       const auto wide = hn::PromoteTo(di, condition);
       return hn::IfThenElse(hn::RebindMask(d, hn::Ne(wide, hn::Zero(di))), a, b);
     }
+  }
+};
+
+struct ReverseSelectOp {
+  template <class D, class V, class C>
+  static HWY_INLINE V Apply(D d, V a, C condition, V b) {
+    return SelectOp::Apply(d, b, condition, a);
   }
 };
 
@@ -105,6 +181,47 @@ Handler ComparisonHandler(int code, Lane lane, Form form) {
       return Compare<GreaterOp>(lane, form);
     case Comparison::kGreaterEqual:
       return Compare<GreaterEqualOp>(lane, form);
+    case Comparison::kLogicalAnd:
+      return Compare<LogicalAndOp>(lane, form);
+    case Comparison::kLogicalOr:
+      return Compare<LogicalOrOp>(lane, form);
+    case Comparison::kLogicalXor:
+      return Compare<LogicalXorOp>(lane, form);
+  }
+  return nullptr;
+}
+
+template <class Op>
+Handler TestOf(Lane lane, Form form) {
+  switch (lane) {
+    case Lane::kInt32:
+      return Unary<Op, int32_t, int32_t>(form);
+    case Lane::kUint32:
+      return Unary<Op, uint32_t, int32_t>(form);
+    case Lane::kInt64:
+      return Unary<Op, int64_t, int32_t>(form);
+    case Lane::kUint64:
+      return Unary<Op, uint64_t, int32_t>(form);
+    case Lane::kFloat32:
+      return Unary<Op, float, int32_t>(form);
+    case Lane::kFloat64:
+      return Unary<Op, double, int32_t>(form);
+  }
+  return nullptr;
+}
+
+Handler TestHandler(int code, Lane lane, Form form) {
+  switch (static_cast<Test>(code)) {
+    case Test::kIsNan:
+      return TestOf<IsNanOp>(lane, form);
+    case Test::kIsInf:
+      return TestOf<IsInfOp>(lane, form);
+    case Test::kIsFinite:
+      return TestOf<IsFiniteOp>(lane, form);
+    case Test::kSignbit:
+      return TestOf<SignbitOp>(lane, form);
+    case Test::kLogicalNot:
+      return TestOf<LogicalNotOp>(lane, form);
   }
   return nullptr;
 }
@@ -128,6 +245,9 @@ struct ClipOp {
 template <typename T>
 Handler SelectionOf(int code, Form form) {
   if (static_cast<Selection>(code) == Selection::kClip) return Ternary<ClipOp, T, T>(form);
+  if (static_cast<Selection>(code) == Selection::kReverseSelect) {
+    return Ternary<ReverseSelectOp, T, int32_t>(form);
+  }
   return Ternary<SelectOp, T, int32_t>(form);
 }
 
@@ -157,6 +277,10 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::kernels {
 HWY_EXPORT(ComparisonHandler);
 HWY_EXPORT(SelectionHandler);
+HWY_EXPORT(TestHandler);
+Handler FindTest(int code, Lane lane, Form form) {
+  return HWY_DYNAMIC_DISPATCH(TestHandler)(code, lane, form);
+}
 Handler FindComparison(int code, Lane lane, Form form) {
   return HWY_DYNAMIC_DISPATCH(ComparisonHandler)(code, lane, form);
 }

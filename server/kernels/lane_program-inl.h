@@ -38,6 +38,8 @@ struct FormTag {
 };
 using Wide32 = FormTag<false, 8, false>;
 using Wide64 = FormTag<true, 8, false>;
+using Pair32 = FormTag<false, 4, false>;
+using Pair64 = FormTag<true, 4, false>;
 using Short32 = FormTag<false, 2, false>;
 using Short64 = FormTag<true, 2, false>;
 using OneLane = FormTag<true, 1, true>;
@@ -87,14 +89,30 @@ HWY_INLINE T* Operand2(const Instruction* ip, const LaneState* s) {
 }
 
 // Does STATEMENT(k) for each vector k that the form has.
-#define PENSTOCK_EACH_VECTOR(F, STATEMENT)                           \
-  STATEMENT(0)                                                       \
-  if constexpr (F::kVectors > 1) {                                   \
-    STATEMENT(1)                                                     \
-  }                                                                  \
-  if constexpr (F::kVectors > 2) {                                   \
-    STATEMENT(2)                                                     \
-    STATEMENT(3) STATEMENT(4) STATEMENT(5) STATEMENT(6) STATEMENT(7) \
+#define PENSTOCK_EACH_VECTOR(F, STATEMENT) \
+  STATEMENT(0)                             \
+  if constexpr (F::kVectors > 1) {         \
+    STATEMENT(1)                           \
+  }                                        \
+  if constexpr (F::kVectors > 2) {         \
+    STATEMENT(2)                           \
+    STATEMENT(3)                           \
+  }                                        \
+  if constexpr (F::kVectors > 4) {         \
+    STATEMENT(4)                           \
+    STATEMENT(5)                           \
+    STATEMENT(6)                           \
+    STATEMENT(7)                           \
+  }
+// Does STATEMENT(k, aside) for each vector k and its partner aside.
+#define PENSTOCK_EACH_PAIR(F, STATEMENT) \
+  STATEMENT(0, 4)                        \
+  if constexpr (F::kVectors > 1) {       \
+    STATEMENT(1, 5)                      \
+  }                                      \
+  if constexpr (F::kVectors > 2) {       \
+    STATEMENT(2, 6)                      \
+    STATEMENT(3, 7)                      \
   }
 #define PENSTOCK_CODE_PARAMETERS                                                               \
   const Instruction *ip, const LaneState *s, Bytes v0, Bytes v1, Bytes v2, Bytes v3, Bytes v4, \
@@ -135,6 +153,18 @@ void BinaryCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_NEXT();
 }
 
+// accumulator = Op(accumulator, aside).
+template <class F, class Op, typename T, typename To = T>
+void BinaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+  const typename F::template D<To> to;
+#define PENSTOCK_BINARY(k, aside) \
+  v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), Shrink(d, v##aside)));
+  PENSTOCK_EACH_PAIR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+  PENSTOCK_NEXT();
+}
+
 // accumulator = Op(accumulator, memory of type `Second`, memory).
 template <class F, class Op, typename T, typename Second = T>
 void TernaryCode(PENSTOCK_CODE_PARAMETERS) {
@@ -142,13 +172,58 @@ void TernaryCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<Second> d2;
   const Second* HWY_RESTRICT p = Operand<const Second>(ip, s);
   const T* HWY_RESTRICT q = Operand2<const T>(ip, s);
-  const size_t step = ip->vector_step;
-  const size_t step2 = ip->vector_step2;
+#define PENSTOCK_SECOND(k) hn::LoadU(d2, p + k * kLanesOf<decltype(d2)>)
+#define PENSTOCK_THIRD(k) hn::LoadU(d, q + k * kLanesOf<decltype(d)>)
+  if (ip->vector_step == 0) {
+    const auto second = hn::LoadU(d2, p);
+    if (ip->vector_step2 == 0) {
+      const auto third = hn::LoadU(d, q);
+#define PENSTOCK_TERNARY(k) v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), second, third));
+      PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
+#undef PENSTOCK_TERNARY
+      PENSTOCK_NEXT();
+    }
 #define PENSTOCK_TERNARY(k) \
-  v##k = Grow(              \
-      d, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d2, p + k * step), hn::LoadU(d, q + k * step2)));
+  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), second, PENSTOCK_THIRD(k)));
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
+#undef PENSTOCK_TERNARY
+    PENSTOCK_NEXT();
+  }
+  if (ip->vector_step2 == 0) {
+    const auto third = hn::LoadU(d, q);
+#define PENSTOCK_TERNARY(k) \
+  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), PENSTOCK_SECOND(k), third));
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
+#undef PENSTOCK_TERNARY
+    PENSTOCK_NEXT();
+  }
+#define PENSTOCK_TERNARY(k) \
+  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), PENSTOCK_SECOND(k), PENSTOCK_THIRD(k)));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
+#undef PENSTOCK_SECOND
+  PENSTOCK_NEXT();
+}
+
+// accumulator = Op(accumulator, aside of type `Second`, memory).
+template <class F, class Op, typename T, typename Second = T>
+void TernaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+  const typename F::template D<Second> d2;
+  const T* HWY_RESTRICT q = Operand2<const T>(ip, s);
+  if (ip->vector_step2 == 0) {
+    const auto third = hn::LoadU(d, q);
+#define PENSTOCK_TERNARY(k, aside) \
+  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d2, v##aside), third));
+    PENSTOCK_EACH_PAIR(F, PENSTOCK_TERNARY)
+#undef PENSTOCK_TERNARY
+    PENSTOCK_NEXT();
+  }
+#define PENSTOCK_TERNARY(k, aside) \
+  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d2, v##aside), PENSTOCK_THIRD(k)));
+  PENSTOCK_EACH_PAIR(F, PENSTOCK_TERNARY)
+#undef PENSTOCK_TERNARY
+#undef PENSTOCK_THIRD
   PENSTOCK_NEXT();
 }
 
@@ -188,46 +263,64 @@ inline constexpr bool kHasWide = std::is_floating_point_v<T> || std::is_same_v<T
 
 #define PENSTOCK_HANDLER(...) (reinterpret_cast<Handler>(static_cast<Code>(&__VA_ARGS__)))
 
+// The code of a form: FUNCTION<form's tag, …>, or null where the types do not fit it. `kWide`: whether eight and four vectors at
+// once have code.
+#define PENSTOCK_FORM(form, k64, kWide, FUNCTION, ...)                                    \
+  if ((form).span == Span::kOne) return PENSTOCK_HANDLER(FUNCTION<OneLane, __VA_ARGS__>); \
+  if ((form).span == Span::kShort) {                                                      \
+    if ((form).has_64bit) return PENSTOCK_HANDLER(FUNCTION<Short64, __VA_ARGS__>);        \
+    if constexpr (!(k64)) return PENSTOCK_HANDLER(FUNCTION<Short32, __VA_ARGS__>);        \
+  } else if constexpr (kWide) {                                                           \
+    if ((form).span == Span::kPair) {                                                     \
+      if ((form).has_64bit) return PENSTOCK_HANDLER(FUNCTION<Pair64, __VA_ARGS__>);       \
+      if constexpr (!(k64)) return PENSTOCK_HANDLER(FUNCTION<Pair32, __VA_ARGS__>);       \
+    } else {                                                                              \
+      if ((form).has_64bit) return PENSTOCK_HANDLER(FUNCTION<Wide64, __VA_ARGS__>);       \
+      if constexpr (!(k64)) return PENSTOCK_HANDLER(FUNCTION<Wide32, __VA_ARGS__>);       \
+    }                                                                                     \
+  }                                                                                       \
+  return nullptr
+
+// The same for code with an operand aside, which eight vectors leave no registers for.
+#define PENSTOCK_ASIDE_FORM(form, k64, FUNCTION, ...)                                     \
+  if ((form).span == Span::kOne) return PENSTOCK_HANDLER(FUNCTION<OneLane, __VA_ARGS__>); \
+  if ((form).span == Span::kShort) {                                                      \
+    if ((form).has_64bit) return PENSTOCK_HANDLER(FUNCTION<Short64, __VA_ARGS__>);        \
+    if constexpr (!(k64)) return PENSTOCK_HANDLER(FUNCTION<Short32, __VA_ARGS__>);        \
+  } else if ((form).span == Span::kPair) {                                                \
+    if ((form).has_64bit) return PENSTOCK_HANDLER(FUNCTION<Pair64, __VA_ARGS__>);         \
+    if constexpr (!(k64)) return PENSTOCK_HANDLER(FUNCTION<Pair32, __VA_ARGS__>);         \
+  }                                                                                       \
+  return nullptr
+
 template <class Op, typename T, typename To = T>
 Handler Unary(Form form) {
   constexpr bool k64 = kIs64<T> || kIs64<To>;
-  if (form.span == Span::kOne) return PENSTOCK_HANDLER(UnaryCode<OneLane, Op, T, To>);
-  if (form.span == Span::kShort) {
-    if (form.has_64bit) return PENSTOCK_HANDLER(UnaryCode<Short64, Op, T, To>);
-    if constexpr (!k64) return PENSTOCK_HANDLER(UnaryCode<Short32, Op, T, To>);
-  } else if constexpr (kHasWide<T> && kHasWide<To>) {
-    if (form.has_64bit) return PENSTOCK_HANDLER(UnaryCode<Wide64, Op, T, To>);
-    if constexpr (!k64) return PENSTOCK_HANDLER(UnaryCode<Wide32, Op, T, To>);
-  }
-  return nullptr;
+  PENSTOCK_FORM(form, k64, (kHasWide<T> && kHasWide<To>), UnaryCode, Op, T, To);
 }
 
 template <class Op, typename T, typename To = T>
 Handler Binary(Form form) {
   constexpr bool k64 = kIs64<T> || kIs64<To>;
-  if (form.span == Span::kOne) return PENSTOCK_HANDLER(BinaryCode<OneLane, Op, T, To>);
-  if (form.span == Span::kShort) {
-    if (form.has_64bit) return PENSTOCK_HANDLER(BinaryCode<Short64, Op, T, To>);
-    if constexpr (!k64) return PENSTOCK_HANDLER(BinaryCode<Short32, Op, T, To>);
-  } else if constexpr (kHasWide<T> && !kIsByLane<Op>) {
-    if (form.has_64bit) return PENSTOCK_HANDLER(BinaryCode<Wide64, Op, T, To>);
-    if constexpr (!k64) return PENSTOCK_HANDLER(BinaryCode<Wide32, Op, T, To>);
+  if (form.aside) {
+    if constexpr (kHasWide<T> && !kIsByLane<Op>) {
+      PENSTOCK_ASIDE_FORM(form, k64, BinaryAsideCode, Op, T, To);
+    }
+    return nullptr;
   }
-  return nullptr;
+  PENSTOCK_FORM(form, k64, (kHasWide<T> && !kIsByLane<Op>), BinaryCode, Op, T, To);
 }
 
 template <class Op, typename T, typename Second = T>
 Handler Ternary(Form form) {
   constexpr bool k64 = kIs64<T> || kIs64<Second>;
-  if (form.span == Span::kOne) return PENSTOCK_HANDLER(TernaryCode<OneLane, Op, T, Second>);
-  if (form.span == Span::kShort) {
-    if (form.has_64bit) return PENSTOCK_HANDLER(TernaryCode<Short64, Op, T, Second>);
-    if constexpr (!k64) return PENSTOCK_HANDLER(TernaryCode<Short32, Op, T, Second>);
-  } else if constexpr (kHasWide<T>) {
-    if (form.has_64bit) return PENSTOCK_HANDLER(TernaryCode<Wide64, Op, T, Second>);
-    if constexpr (!k64) return PENSTOCK_HANDLER(TernaryCode<Wide32, Op, T, Second>);
+  if (form.aside) {
+    if constexpr (kHasWide<T>) {
+      PENSTOCK_ASIDE_FORM(form, k64, TernaryAsideCode, Op, T, Second);
+    }
+    return nullptr;
   }
-  return nullptr;
+  PENSTOCK_FORM(form, k64, kHasWide<T>, TernaryCode, Op, T, Second);
 }
 
 // Flags are int32 lanes of 0 and 1.

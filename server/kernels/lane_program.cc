@@ -55,9 +55,42 @@ void LoadCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_NEXT();
 }
 
+// The same once the accumulator lies aside.
+template <class F, typename From, typename To>
+void LoadAsideCode(PENSTOCK_CODE_PARAMETERS) {
+#define PENSTOCK_PUSH(k, aside) v##aside = v##k;
+  PENSTOCK_EACH_PAIR(F, PENSTOCK_PUSH)
+#undef PENSTOCK_PUSH
+  const typename F::template D<To> d;
+  const From* HWY_RESTRICT p = Operand<const From>(ip, s);
+  if (ip->vector_step == 0) {
+    const Bytes same = Grow(d, LoadAs<From>(d, p));
+#define PENSTOCK_LOAD(k) v##k = same;
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
+#undef PENSTOCK_LOAD
+    PENSTOCK_NEXT();
+  }
+#define PENSTOCK_LOAD(k) v##k = Grow(d, LoadAs<From>(d, p + k * kLanesOf<decltype(d)>));
+  PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
+#undef PENSTOCK_LOAD
+  PENSTOCK_NEXT();
+}
+
 template <class D, class V>
 HWY_INLINE V CanonicalNan(D d, V v) {
   using T = hn::TFromD<D>;
+#if HWY_TARGET <= HWY_AVX3
+  // One instruction: what is a quiet (0) or signalling (1) NaN becomes the indefinite one (3), all else stays (0).
+  constexpr int kNans = 0x33;
+  if constexpr (TagBytes<D>() == 64) {
+    const auto table = _mm512_set1_epi64(sizeof(T) == 8 ? kNans : kNans | int64_t{kNans} << 32);
+    if constexpr (sizeof(T) == 8) {
+      return V{_mm512_fixupimm_pd(v.raw, v.raw, table, 0)};
+    } else {
+      return V{_mm512_fixupimm_ps(v.raw, v.raw, table, 0)};
+    }
+  }
+#endif
   return hn::IfThenElse(hn::IsNaN(v), hn::Set(d, -std::numeric_limits<T>::quiet_NaN()), v);
 }
 
@@ -94,49 +127,20 @@ void StoreCode(PENSTOCK_CODE_PARAMETERS) {
 // 64-bit memory that is narrowed while it is loaded does not make a form 64-bit.
 template <typename M, typename T>
 Handler LoadFor(Form form) {
-  if (form.span == Span::kOne) return PENSTOCK_HANDLER(LoadCode<OneLane, M, T>);
-  const bool wide = form.span == Span::kWide;
-  if (wide && !(kHasWide<T> || sizeof(M) < 4)) return nullptr;
-  if (form.has_64bit) {
-    return wide ? PENSTOCK_HANDLER(LoadCode<Wide64, M, T>)
-                : PENSTOCK_HANDLER(LoadCode<Short64, M, T>);
+  if (form.aside) {
+    PENSTOCK_ASIDE_FORM(form, kIs64<T>, LoadAsideCode, M, T);
   }
-  if constexpr (!kIs64<T>) {
-    return wide ? PENSTOCK_HANDLER(LoadCode<Wide32, M, T>)
-                : PENSTOCK_HANDLER(LoadCode<Short32, M, T>);
-  }
-  return nullptr;
+  PENSTOCK_FORM(form, kIs64<T>, kHasWide<T>, LoadCode, M, T);
 }
 
 template <typename T, typename M>
 Handler StoreFor(Form form) {
-  if (form.span == Span::kOne) return PENSTOCK_HANDLER(StoreCode<OneLane, T, M>);
-  const bool wide = form.span == Span::kWide;
-  if (wide && !kHasWide<T>) return nullptr;
-  if (form.has_64bit) {
-    return wide ? PENSTOCK_HANDLER(StoreCode<Wide64, T, M>)
-                : PENSTOCK_HANDLER(StoreCode<Short64, T, M>);
-  }
-  if constexpr (!kIs64<T>) {
-    return wide ? PENSTOCK_HANDLER(StoreCode<Wide32, T, M>)
-                : PENSTOCK_HANDLER(StoreCode<Short32, T, M>);
-  }
-  return nullptr;
+  PENSTOCK_FORM(form, kIs64<T>, kHasWide<T>, StoreCode, T, M);
 }
 
 template <typename T>
 Handler StoreResultFor(Form form) {
-  if (form.span == Span::kOne) return PENSTOCK_HANDLER(StoreResultCode<OneLane, T>);
-  const bool wide = form.span == Span::kWide;
-  if (form.has_64bit) {
-    return wide ? PENSTOCK_HANDLER(StoreResultCode<Wide64, T>)
-                : PENSTOCK_HANDLER(StoreResultCode<Short64, T>);
-  }
-  if constexpr (!kIs64<T>) {
-    return wide ? PENSTOCK_HANDLER(StoreResultCode<Wide32, T>)
-                : PENSTOCK_HANDLER(StoreResultCode<Short32, T>);
-  }
-  return nullptr;
+  PENSTOCK_FORM(form, kIs64<T>, true, StoreResultCode, T);
 }
 
 template <typename To>
@@ -370,7 +374,8 @@ size_t VectorBytes() { return HWY_DYNAMIC_DISPATCH(TargetVectorBytes)(); }
 
 size_t StepElements(Form form) {
   if (form.span == Span::kOne) return 1;
-  return (form.span == Span::kWide ? 8 : 2) * VectorElements(form);
+  const size_t vectors = form.span == Span::kWide ? 8 : form.span == Span::kPair ? 4 : 2;
+  return vectors * VectorElements(form);
 }
 
 size_t VectorElements(Form form) {

@@ -5,7 +5,8 @@
 // of that many vectors stays in registers and is passed from instruction to instruction by tail
 // calls
 // ("threaded code"); second operands come from memory: a column, a constant, or a value that was
-// put aside in an L1 tile earlier in the step.
+// put aside in an L1 tile earlier in the step. A program that needs two values at once keeps four
+// vectors of each instead: the accumulator, and the one aside of it.
 //
 // Threads:  instructions are constant once built; a LaneState belongs to one call.
 // Owns:     nothing; the caller provides instructions and every buffer.
@@ -29,18 +30,21 @@ inline constexpr size_t LaneBytes(Lane lane) {
 
 // How many elements an instruction handles.
 enum class Span : uint8_t {
-  kWide,   // eight vectors
+  kWide,   // eight vectors, nothing aside
+  kPair,   // four vectors, and four aside
   kShort,  // two vectors: for columns of few elements, and the ends of others
   kOne,    // one element: the scalar twin, which defines the bytes
 };
-inline constexpr int kSpans = 3;
 
-// What a program was built for. All its instructions share one form.
+// What a program was built for. Its instructions share span and `has_64bit`.
 struct Form {
   Span span = Span::kWide;
   // Whether a 64-bit type occurs. A vector then holds as many elements as fit of 8 bytes, and
   // 32-bit values use half of it.
   bool has_64bit = false;
+  // A load: what the accumulator held goes aside first. An operation: its second operand is what lies aside instead of memory. Not
+  // with Span::kWide; few operations and types have it.
+  bool aside = false;
 };
 
 struct LaneState;
@@ -80,10 +84,12 @@ using HandlerLookup = Handler (*)(int code, Lane lane, Form form);
 struct Operation {
   HandlerLookup lookup = nullptr;
   int code = 0;
-  // The operation with its operands exchanged; -1: no such code (unary and ternary operations).
+  // The operation with its operands exchanged, a choice's values; -1: no such code.
   int reversed = -1;
   Handler Find(Lane lane, Form form) const { return lookup(code, lane, form); }
-  Handler FindReversed(Lane lane, Form form) const { return lookup(reversed, lane, form); }
+  Handler FindReversed(Lane lane, Form form) const {
+    return reversed < 0 ? nullptr : lookup(reversed, lane, form);
+  }
 };
 
 // Elements of one vector, and of one step.

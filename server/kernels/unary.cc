@@ -99,6 +99,30 @@ struct TruncOp {
   }
 };
 
+struct ScalarSquare {
+  template <typename T>
+  static T Apply(T v) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(v) * static_cast<U>(v));
+  }
+};
+struct SquareOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      return hn::Mul(v, v);
+    } else {
+      return ByLane<ScalarSquare>::Apply(d, v);
+    }
+  }
+};
+struct ReciprocalOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V v) {
+    return hn::Div(hn::Set(d, hn::TFromD<D>(1)), v);
+  }
+};
+
 template <class Op>
 Handler ForFloats(Lane lane, Form form) {
   if (lane == Lane::kFloat32) return Unary<Op, float>(form);
@@ -139,6 +163,10 @@ Handler UnaryHandler(int code, Lane lane, Form form) {
       return ForFloats<RintOp>(lane, form);
     case Simple::kTrunc:
       return ForFloats<TruncOp>(lane, form);
+    case Simple::kSquare:
+      return ForAll<SquareOp>(lane, form);
+    case Simple::kReciprocal:
+      return ForFloats<ReciprocalOp>(lane, form);
   }
   return nullptr;
 }

@@ -255,9 +255,25 @@ class ShuffleOp final : public ChainedOrderOp {
 // A permutation of the source takes its place.
 absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle,
                         PlanBuilder& plan) {
-  if (options.buffer_size() != 0) {
+  GlobalReach reach;
+  reach.read_first = options.read_first();
+  if (options.block_size() != 0) {
+    if (options.block_size() < 1 || options.block_size() >= kMaxBufferSize) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "block_size: expected 1 to ", kMaxBufferSize - 1, ", found ", options.block_size()));
+    }
+    if (options.buffer_size() < options.block_size() || options.buffer_size() >= kMaxBufferSize) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "buffer_size: the records of so many are permuted among each other, whole blocks of ",
+          options.block_size(), "; expected that to ", kMaxBufferSize - 1, ", found ",
+          options.buffer_size()));
+    }
+    reach.block_size = options.block_size();
+    reach.group_blocks = (options.buffer_size() - 1) / options.block_size() + 1;
+  } else if (options.buffer_size() != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("buffer_size: a global shuffle has no buffer; expected none, found ",
+        absl::StrCat("buffer_size: a global shuffle without a block_size has no buffer; expected "
+                     "none, found ",
                      options.buffer_size()));
   }
   if (!plan.indexed()) {
@@ -268,9 +284,9 @@ absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle
   }
   const IndexedFiles indexed = *plan.indexed();
   plan.NeedIndex(indexed);
-  auto records = std::make_shared<GlobalRecords>(indexed, key);
+  auto records = std::make_shared<GlobalRecords>(indexed, reach, key);
   plan.SetSource(GlobalLoader(records), indexed.files,
-                 GlobalOrder(records, plan.stage(), reshuffle));
+                 GlobalOrder(records, plan.stage(), plan.stage_index(), reshuffle));
   return absl::OkStatus();
 }
 
@@ -282,6 +298,11 @@ const OpRegistration<v1::Shuffle> kShuffle(
       const bool reshuffle =
           !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
       if (options.global()) return PlanGlobal(options, key, reshuffle, plan);
+      if (options.block_size() != 0 || options.read_first()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(options.read_first() ? "read_first" : "block_size",
+                         ": is for a global shuffle; expected global: true beside it"));
+      }
       if (options.buffer_size() < 1 || options.buffer_size() >= kMaxBufferSize) {
         return absl::InvalidArgumentError(absl::StrCat(
             "buffer_size: expected 1 to ", kMaxBufferSize - 1, ", found ", options.buffer_size()));

@@ -25,7 +25,8 @@ DeviceRingSink::DeviceRingSink(BatchSink& ring, std::unique_ptr<DeviceRing> devi
 void DeviceRingSink::Fail(const absl::Status& status) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (failed_.exchange(true)) return;
-  ring_.Finish(status);
+  // Not UNAVAILABLE, at which trainers would look for another daemon.
+  ring_.Finish(absl::InternalError(status.message()));
 }
 
 void DeviceRingSink::Finish(const absl::Status& status) {

@@ -37,11 +37,9 @@ OpList FindOpList(v1::Stage* stage, const std::string& name, FieldDescriptor::Cp
   return {op, field};
 }
 
-// The files that a stage reads, or null if it is no source.
-RepeatedPtrField<std::string>* FilesOf(v1::Stage* stage) {
-  const OpList list = FindOpList(stage, "files", FieldDescriptor::CPPTYPE_STRING);
-  if (list.op == nullptr) return nullptr;
-  return list.op->GetReflection()->MutableRepeatedPtrField<std::string>(list.op, list.field);
+// The list of files that a stage reads; without an op if it is no source.
+OpList FilesOf(v1::Stage* stage) {
+  return FindOpList(stage, "files", FieldDescriptor::CPPTYPE_STRING);
 }
 
 std::vector<v1::Constant*> ConstantsOf(v1::Stage* stage) {
@@ -94,14 +92,14 @@ class NamedStages {
 absl::StatusOr<int> FindSource(const NamedStages& stages, const v1::FilesOverride& change) {
   std::vector<int> sources;
   for (int i = 0; i < stages.size(); ++i) {
-    if (FilesOf(stages.stage(i)) != nullptr) sources.push_back(i);
+    if (FilesOf(stages.stage(i)).op != nullptr) sources.push_back(i);
   }
   if (sources.empty()) return absl::InvalidArgumentError("no stage reads files");
   if (change.stage().empty()) {
     return stages.Only(sources, "read files", absl::StrCat("STAGE=", change.glob()));
   }
   auto found = stages.Find(change.stage());
-  if (found.ok() && FilesOf(stages.stage(*found)) == nullptr) {
+  if (found.ok() && FilesOf(stages.stage(*found)).op == nullptr) {
     std::vector<absl::string_view> names;
     for (int i : sources) names.push_back(stages.name(i));
     return absl::InvalidArgumentError(absl::StrCat(
@@ -122,9 +120,10 @@ absl::Status ApplyFiles(const NamedStages& stages,
       return absl::InvalidArgumentError(
           absl::StrCat("files override \"", change.glob(), "\": ", source.status().message()));
     }
-    auto* files = FilesOf(stages.stage(*source));
-    if (replaced.insert(*source).second) files->Clear();
-    *files->Add() = change.glob();
+    const OpList files = FilesOf(stages.stage(*source));
+    const auto& reflection = *files.op->GetReflection();
+    if (replaced.insert(*source).second) reflection.ClearField(files.op, files.field);
+    reflection.AddString(files.op, files.field, change.glob());
   }
   return absl::OkStatus();
 }
@@ -223,8 +222,10 @@ void VisitPaths(Message* options, const Visit& visit) {
   for (const FieldDescriptor* field : fields) {
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
       if (field->name() == "files") {
-        for (std::string& path : *reflection.MutableRepeatedPtrField<std::string>(options, field)) {
+        for (int i = 0; i < reflection.FieldSize(*options, field); ++i) {
+          std::string path = reflection.GetRepeatedString(*options, field, i);
           visit(&path);
+          reflection.SetRepeatedString(options, field, i, path);
         }
       } else if (field->name() == "npy" || field->name() == "npz") {
         std::string path = reflection.GetString(*options, field);

@@ -14,6 +14,11 @@ namespace {
 constexpr uint64_t kMaxAssumedCacheBytes = 32 << 20;
 constexpr uint64_t kFallbackCacheBytes = 8 << 20;
 constexpr uint32_t kMinSlots = 3;
+// A consumer that has to wait sleeps until two batches are ready, and holds one meanwhile: with a
+// fourth slot the workers go on while it wakes up. It is not worth the memory of large batches,
+// for which waking up takes no time to speak of.
+constexpr uint32_t kMinFastSlots = 4;
+constexpr uint64_t kMaxFastSlotBytes = 16 << 20;
 constexpr uint32_t kMaxDefaultSlots = 8;
 // Address space for the slots that more consumers will need; it costs nothing until they attach.
 constexpr uint32_t kMaxSlots = 64;
@@ -33,7 +38,8 @@ uint32_t DefaultSlots(uint64_t slot_bytes) {
   const uint64_t cache_bytes =
       reported > 0 ? std::min<uint64_t>(reported, kMaxAssumedCacheBytes) : kFallbackCacheBytes;
   const uint64_t fitting = cache_bytes / 3 / std::max<uint64_t>(slot_bytes, 1);
-  return static_cast<uint32_t>(std::clamp<uint64_t>(fitting, kMinSlots, kMaxDefaultSlots));
+  const uint64_t least = slot_bytes <= kMaxFastSlotBytes ? kMinFastSlots : kMinSlots;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(fitting, least, kMaxDefaultSlots));
 }
 
 absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(

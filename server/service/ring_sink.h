@@ -24,8 +24,8 @@ namespace penstock {
 absl::Status FromRing(const ring::Status& status);
 ring::Status ToRing(const absl::Status& status);
 
-// The number of slots where the spec names none: as many as fit a third of the last-level cache, 3
-// to 8. A ring that stays in the cache is up to twice as fast as one that does not.
+// The number of slots where the spec names none: as many as fit a third of the last-level cache, 4
+// to 8 (3 of more than 16 MiB each). A ring that stays in the cache is up to twice as fast as one that does not.
 uint32_t DefaultSlots(uint64_t slot_bytes);
 
 // A slot's memory for tensors whose size only the data tells, where the spec names none.

@@ -19,8 +19,12 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(std::shared_ptr<const Pla
     const absl::Status status = stream->AddDevice(*plan, options);
     if (!status.ok()) return status;
   }
+  ExecutorOptions executor_options = options.executor;
+  executor_options.notice = [name = options.name](const std::string& text) {
+    spdlog::warn("pipeline {}: {}", name, text);
+  };
   absl::StatusOr<std::unique_ptr<Executor>> executor =
-      Executor::Create(std::move(plan), stream->producers_sink(), options.executor);
+      Executor::Create(std::move(plan), stream->producers_sink(), executor_options);
   if (!executor.ok()) return executor.status();
   stream->executor_ = *std::move(executor);
   return stream;

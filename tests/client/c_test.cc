@@ -130,6 +130,30 @@ TEST_CASE("a consumer that keeps every batch gets copies and does not wait for i
   for (penstock_batch* batch : kept) penstock_batch_release(batch);
 }
 
+TEST_CASE("what a program writes is its own, and gone with the batch") {
+  ServerProcess server(RING_SERVER, {"--steps", "60"});
+  LoaderPtr writer = AttachTo(server), other = AttachTo(server);
+  for (uint64_t step = 0; step < 60; ++step) {
+    penstock_batch* batch = Next(writer);
+    if (penstock_batch_is_copy(batch)) FAIL("nothing is kept here");
+    penstock_batch* theirs = Next(other);
+    for (uint32_t i = 0; i < penstock_batch_num_tensors(batch); ++i) {
+      const penstock_tensor* tensor = penstock_batch_tensor(batch, i);
+      void* mine = penstock_batch_writable(batch, tensor->data);
+      REQUIRE(mine != nullptr);
+      CHECK(mine != tensor->data);
+      CHECK(std::memcmp(mine, tensor->data, tensor->bytes) == 0);
+      // Every other step is not written.
+      if (step % 2 == 0) std::memset(mine, 0xa5, tensor->bytes);
+    }
+    const uint32_t rows = penstock_batch_rows(batch);
+    CheckBatch(batch, step, rows);
+    CheckBatch(theirs, step, rows);
+    penstock_batch_release(batch);
+    penstock_batch_release(theirs);
+  }
+}
+
 TEST_CASE("batches may be released in any order") {
   ServerProcess server(RING_SERVER, {"--steps", "300"});
   LoaderPtr loader = AttachTo(server);

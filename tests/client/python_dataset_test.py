@@ -155,6 +155,8 @@ def test_a_global_shuffle(records):
     assert sorted(first) == sorted(bytes(r.item()) for r in itertools.islice(records, 12))
     again = [bytes(r.item()) for r in itertools.islice(records.global_shuffle(seed=5), 12)]
     assert first == again
+    blocks = records.global_shuffle(seed=5, block_size=3, buffer_size=6, read_first=True)
+    assert sorted(bytes(r.item()) for r in itertools.islice(blocks, 12)) == sorted(first)
     with pytest.raises(penstock.InvalidArgumentError, match=r'"shuffle" was made at .*python_dataset_test.py:\d+'):
         next(iter(records.batch(2).global_shuffle()))
 

@@ -183,6 +183,11 @@ def test_functions_of_interleave(tmp_path):
         paths.interleave(lambda path: path)
     with pytest.raises(penstock.TraceError, match="a path that is computed"):
         penstock.Dataset.range(3).flat_map(lambda x: penstock.TFRecordDataset(x + 1))
+    pairs = penstock.Dataset.range(4).batch(2)
+    with pytest.raises(penstock.TraceError, match=r"made of traced values; return from_tensor_slices\(…\) and apply .map behind flat_map"):
+        pairs.flat_map(lambda x: penstock.Dataset.from_tensor_slices(x).map(lambda y: y))
+    with pytest.raises(penstock.TraceError, match="from_tensor_slices of traced values is for flat_map"):
+        pairs.interleave(penstock.Dataset.from_tensor_slices)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])

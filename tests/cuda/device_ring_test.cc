@@ -296,7 +296,7 @@ TEST_CASE("a copy that never ends ends the stream instead") {
   CHECK_FALSE(tested.sink.TryClaim(&slot));
   REQUIRE(tested.ring.end);
   CHECK(tested.ring.end->ToString() ==
-        "UNAVAILABLE: the device did not end a copy within 30 seconds");
+        "INTERNAL: the device did not end a copy within 30 seconds");
   CHECK_FALSE(tested.sink.TryClaim(&slot));
   // Whatever the producer says then.
   tested.sink.Finish(absl::OkStatus());
@@ -314,7 +314,7 @@ TEST_CASE("a device that is lost ends the stream, and nothing is published any m
   info.step = 1;
   tested.sink.Publish(slot, info);
   REQUIRE(tested.ring.end);
-  CHECK(tested.ring.end->code() == absl::StatusCode::kUnavailable);
+  CHECK(tested.ring.end->code() == absl::StatusCode::kInternal);
   CHECK(std::string(tested.ring.end->message()).find("CUDA_ERROR_ECC_UNCORRECTABLE") !=
         std::string::npos);
   CHECK(tested.ring.published == std::vector<uint64_t>{0});

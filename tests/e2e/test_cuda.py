@@ -213,7 +213,7 @@ def test_a_daemon_without_a_driver_says_so(serve, monkeypatch):
 @needs_fake
 def test_a_daemon_that_loses_its_device_fails_the_pipeline_and_stalls_nobody(serve):
     socket = serve(fake="lost_after=10")
-    with pytest.raises(penstock.UnavailableError, match="CUDA_ERROR_ECC_UNCORRECTABLE"):
+    with pytest.raises(penstock.InternalError, match="CUDA_ERROR_ECC_UNCORRECTABLE"):
         for step, batch in enumerate(penstock.attach("images", socket)):
             np.testing.assert_array_equal(batch["image"], image(step))
     assert step >= 5

@@ -286,13 +286,20 @@ def test_fault_23_a_shard_replaced_by_another_of_the_same_size_is_an_error(waiti
     assert rows == ALL[5:2000]
 
 
-def test_fault_25_what_a_shard_grows_by_while_it_is_open_is_not_read(waiting, tmp_path):
-    loader = waiting()
+def test_fault_25_what_a_shard_grows_by_while_it_is_open_is_left_out_and_logged(waiting, daemon, tmp_path):
+    loader = waiting(more="stage { repeat { count: 2 } }")
+    size = (tmp_path / "0.tfrecord").stat().st_size
     with open(tmp_path / "0.tfrecord", "ab") as shard:
         shard.write(b"".join(frames(7_000_000, 50)) + b"and a part of a")
+    grown = (tmp_path / "0.tfrecord").stat().st_size
     rows, error = taken(loader)
     assert error is None
-    assert rows == ALL[5:]
+    assert rows == ALL[5:] + ALL
+    loader.close()
+    assert daemon.stop() == 0
+    told = [line for line in daemon.process.stderr.read().splitlines() if "has grown" in line]
+    assert len(told) == 1, told  # once, not in each pass
+    assert f"from {size} to {grown} bytes" in told[0] and "0.tfrecord" in told[0] and "faulty" in told[0]
 
 
 def test_fault_25_a_shard_that_has_grown_before_it_is_opened_is_an_error(waiting, tmp_path):

@@ -152,3 +152,72 @@ def test_fault_48_unavailable_when_no_daemon_returns(tmp_path, counter):
             for _ in range(1000):
                 next(loader)
     assert time.monotonic() - started >= 0.4
+
+
+def test_a_trainer_that_is_busy_with_one_batch_comes_back_meanwhile(supervised, command, counter):
+    assert command("create", counter(more="stage { repeat {} }")).code == 0
+    busy, other = attach(supervised.socket), attach(supervised.socket)
+    assert rows(next(busy)) == rows(next(other)) == expected(0)
+    for number in (1, 2):
+        supervised.kill()
+        eventually(lambda: busy.stats()["reconnects"] == number)
+    for step in range(1, 30):
+        assert rows(next(other)) == expected(step)
+        assert rows(next(busy)) == expected(step)
+
+
+def test_a_busy_rank_is_not_lost(tmp_path, counter):
+    rejoin_s = 0.3
+    supervised = Supervised(tmp_path, "--rejoin-seconds", str(rejoin_s))
+    assert supervised.daemon.is_ready
+    assert Penstock(tmp_path, supervised.socket)("create", counter(more="stage { repeat {} }")).code == 0
+    ranks = [attach(supervised.socket, mode="rank", rank=rank, world_size=2) for rank in range(2)]
+    assert [rows(next(loader)) for loader in ranks] == [[0, 1], [2, 3]]
+    supervised.kill()
+    found = [rows(next(ranks[0]))]
+    # Longer than the daemon waits for a consumer that it knew, and then for a rank that is missing.
+    begin = time.monotonic()
+    eventually(lambda: time.monotonic() - begin > 5 * rejoin_s)
+    assert ranks[1].stats()["reconnects"] == 1
+    assert found + [rows(next(ranks[1]))] == [[4, 5], [6, 7]]
+    assert [rows(next(loader)) for loader in ranks] == [[8, 9], [10, 11]]
+    supervised.stop()
+
+
+def test_a_busy_worker_of_a_split_group_keeps_what_it_holds(supervised, command, counter):
+    assert command("create", counter(more="stage { repeat {} }")).code == 0
+    worker = attach(supervised.socket, mode="split")
+    held = [next(worker), next(worker)]
+    assert [rows(batch) for batch in held] == [expected(0), expected(1)]
+    for number in (1, 2):
+        supervised.kill()
+        eventually(lambda: worker.stats()["reconnects"] == number)
+        del held[0]
+    for step in range(2, 30):
+        assert (rows(next(worker)), worker.redelivered) == (expected(step), False)
+
+
+def test_what_is_ready_is_served_while_no_daemon_is_there(tmp_path, counter):
+    path = tmp_path / "penstock.sock"
+    first = Daemon(path, "--log-level", "error")
+    assert Penstock(tmp_path, first.socket)("create", counter(more="stage { repeat {} }")).code == 0
+    loader = attach(first.socket)
+    assert rows(next(loader)) == expected(0)
+    eventually(lambda: loader.stats()["published"] >= 4)
+    first.kill()
+    assert [rows(next(loader)) for _ in range(2)] == [expected(1), expected(2)]
+    assert loader.stats()["reconnects"] == 0
+    second = Daemon(path, "--log-level", "error")
+    eventually(lambda: loader.stats()["reconnects"] == 1)
+    assert [rows(next(loader)) for _ in range(2)] == [expected(3), expected(4)]
+    second.stop()
+
+
+def test_the_end_is_not_lost_with_the_daemon(tmp_path, counter):
+    path = tmp_path / "penstock.sock"
+    first = Daemon(path, "--log-level", "error")
+    assert Penstock(tmp_path, first.socket)("create", counter(records=8)).code == 0
+    loader = attach(first.socket)
+    eventually(lambda: loader.stats()["published"] == 2)
+    first.kill()
+    assert [rows(batch) for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]

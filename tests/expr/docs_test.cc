@@ -1,5 +1,6 @@
 // docs/functions.md is written from the registrations. Run with PENSTOCK_WRITE_DOCS=1 in the environment to renew it.
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -11,6 +12,14 @@ namespace penstock::expr {
 namespace {
 
 constexpr char kPath[] = PENSTOCK_SOURCE_DIR "/docs/functions.md";
+// Made by docs/pictures/make_function_pictures.py.
+constexpr char kPictures[] = "pictures/functions/";
+
+bool HasPicture(const std::string& name) {
+  return std::filesystem::exists(std::string(PENSTOCK_SOURCE_DIR "/docs/") + kPictures + name +
+                                 ".png");
+}
+
 constexpr char kHead[] =
     "# The functions of the expression language\n"
     "\n"
@@ -46,6 +55,7 @@ std::string Page() {
     for (std::string line; std::getline(lines, line);) {
       text += (IsParameter(*entry, line) ? "* " : "") + line + "\n";
     }
+    if (HasPicture(name)) text += "\n![" + name + "](" + kPictures + name + ".png)\n";
   }
   return text;
 }
@@ -55,6 +65,21 @@ TEST_CASE("The manual of functions is the registry's") {
   std::stringstream committed;
   committed << std::ifstream(kPath).rdbuf();
   CHECK(committed.str() == Page());
+}
+
+// Those that read files, or whose result is no picture.
+const std::set<std::string> kWithoutPicture = {"encode_jpeg", "encode_png"};
+
+TEST_CASE("Every function of images has a picture") {
+  int pictures = 0;
+  for (const FunctionEntry* entry : AllFunctions()) {
+    const std::string name(entry->name());
+    if (name.substr(0, 5) == "test_" || entry->parameters[0].name != "image") continue;
+    CAPTURE(name);
+    CHECK(HasPicture(name) == !kWithoutPicture.contains(name));
+    ++pictures;
+  }
+  CHECK(pictures > 30);
 }
 
 TEST_CASE("Every function has a manual and a name that its signature repeats") {

@@ -1,5 +1,6 @@
 """penstock.torch with torch itself."""
 
+import itertools
 import multiprocessing
 import pickle
 
@@ -36,6 +37,32 @@ def test_tensors_are_their_owners_to_write_to():
         batch["x"].mul_(2)
     again = next(iter(penstock.torch.loader(numbers())))
     assert (again["x"][:, 0] == again["n"]).all()
+
+
+def test_what_is_written_stays_here(served):
+    socket = served(0)
+    mine, other = penstock.torch.loader("numbers", socket=socket), penstock.attach("numbers", socket=socket)
+    batches = itertools.chain.from_iterable(iter(lambda: iter(mine), None))  # epoch after epoch
+    for step in range(100):
+        batch, theirs = next(batches), next(other)
+        # What lay there before was written all over.
+        expected = theirs["n"].copy()
+        assert batch["n"].tolist() == expected.tolist(), step
+        batch["n"].mul_(-1).add_(7)
+        batch["x"].zero_()
+        assert batch["n"].tolist() == (7 - expected).tolist()
+        assert theirs["n"].tolist() == expected.tolist() and (theirs["x"][:, 0] == expected).all(), step
+        del batch, theirs
+    assert mine.stats()["copies"] == 0
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_view_lies_in_a_map_of_its_own(copy):
+    (batch,) = penstock.Dataset.range(512).batch(512)
+    tensor = penstock.torch.as_tensor(batch, copy=copy)
+    assert tensor.data_ptr() != batch.ctypes.data
+    tensor += 1
+    assert (batch == np.arange(512)).all() and (tensor.numpy() == batch + 1).all()
 
 
 def test_views_hold_the_memory():

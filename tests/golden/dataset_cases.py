@@ -131,6 +131,14 @@ CASES = {
     "unbatch": lambda t: number(t, 7).batch(3).unbatch(),
     "unbatch_of_tuple": lambda t: number(t, 7).enumerate().batch(3).unbatch(),
     "unbatch_and_batch": lambda t: number(t, 7).batch(3).unbatch().batch(2, drop_remainder=True),
+    "flat_map_of_slices": lambda t: number(t, 7).batch(3).flat_map(t.Dataset.from_tensor_slices),
+    "flat_map_of_slices_of_dict": lambda t: number(t, 6).batch(2).flat_map(
+        lambda x: t.Dataset.from_tensor_slices({"a": x, "b": x * x})
+    ),
+    "flat_map_of_slices_of_tuple": lambda t: number(t, 4).enumerate().batch(2).flat_map(
+        lambda i, x: t.Dataset.from_tensor_slices((x, i + x))
+    ).batch(3),
+    "flat_map_of_tensors": lambda t: number(t, 3).flat_map(lambda x: t.Dataset.from_tensors((x, -x))),
     "list_files": lambda t: t.Dataset.list_files(f"{t.folder}/part-*.tfrecord", shuffle=False),
     "from_tensors": lambda t: t.Dataset.from_tensors(array([[1, 2], [3, 4]], "int16")),
     "from_tensors_of_dict": lambda t: t.Dataset.from_tensors({"a": array(5, "int64"), "b": array([0.5, 1], "float32")}),
@@ -207,6 +215,7 @@ CASES.update({
     "bucket_of_one": lambda t: lists(t).map(lambda e: e["many"]).bucket_by_sequence_length(
         lambda x: length(t, x), [3], [4, 4], drop_remainder=True
     ),
+    "flat_map_of_slices_of_lists": lambda t: lists(t).flat_map(lambda e: t.Dataset.from_tensor_slices(e["many"])),
     "unique": lambda t: number(t, 30).map(lambda x: x * x % 11).unique(),
     "scan": lambda t: number(t, 6).scan(numpy.int64(1), lambda s, x: (s + x, s * x)),
     "scan_nest": lambda t: number(t, 6).enumerate().scan(

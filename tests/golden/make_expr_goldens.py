@@ -76,7 +76,9 @@ def saturating(dtype):
 
 FUNCTIONS = {name: getattr(np, name) for name in (
     "where minimum maximum abs sign sqrt exp log log1p tanh floor ceil trunc rint add subtract multiply divide "
-    "floor_divide remainder power negative invert equal less bitwise_and reshape transpose clip").split()}
+    "floor_divide remainder power negative invert equal less bitwise_and reshape transpose clip sin cos tan arcsin arccos arctan sinh "
+    "cosh arcsinh arccosh arctanh exp2 expm1 log2 log10 cbrt arctan2 hypot logaddexp sum prod mean var std min max any all matmul pad "
+    "square reciprocal isnan isinf isfinite signbit logical_and logical_or logical_xor logical_not copysign fmin fmax fmod").split()}
 # EXCEPTION: casts to integers saturate, drop the fraction and take NaN to 0 (NumPy leaves this undefined or wraps).
 for _name in "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split():
     FUNCTIONS[_name] = saturating(np.dtype(_name).type)
@@ -184,6 +186,48 @@ case("sort(abs(f))"), case("sort(abs(d))"), case("sort(-abs(long))[100:]"), case
 case("concat(image, image[..., :1], image)"), case("concat(image, image[:2], axis=-3)"), case("concat(plane, column, axis=-1) * 2")
 case("concat(row, row)"), case("concat(b, b, b, b)"), case("stack(scalar, scalar)"), case("stack(image, image, image)"), case("stack(image, image, axis=-4)")
 case("stack(plane, plane * 2, plane + 1, plane, axis=-2)"), case("stack(float32(si), scalar)"), case("concat(f, g)[3:9]")
+for name in "sin cos tan arctan sinh cosh arcsinh exp2 expm1 cbrt".split():
+    case(f"{name}(f)", ulp=LOOSE), case(f"{name}(d)", ulp=LOOSE)
+for name in "arcsin arccos arctanh".split():
+    case(f"{name}(sin(g))", ulp=8 * LOOSE), case(f"{name}(sin(e))", ulp=8 * LOOSE), case(f"{name}(d)", ulp=LOOSE)
+for name in "log2 log10 arccosh".split():
+    case(f"{name}(abs(f) + 1)", ulp=LOOSE), case(f"{name}(d)", ulp=LOOSE)
+for name in "arctan2 hypot logaddexp".split():
+    case(f"{name}(f, g)", ulp=LOOSE), case(f"{name}(d, e)", ulp=LOOSE), case(f"{name}(2.5, e)", ulp=LOOSE), case(f"{name}(f, 1)", ulp=LOOSE)
+case("arctan2(g * (f + 1), g)", ulp=LOOSE), case("sin(i32)", ulp=LOOSE)
+for a in ["i8", "u8", "i16", "i32", "u32", "i64", "u64", "f", "d"]:
+    case(f"square({a})"), case(f"logical_not({a})"), case(f"isnan({a})"), case(f"isfinite({a})"), case(f"isinf({a})")
+    case(f"logical_and({a}, b)"), case(f"logical_or({a}, {a})"), case(f"logical_xor({a}, f > 0)"), case(f"fmin({a}, 3)"), case(f"fmax({a}, 3)")
+for a, b in [("f", "g"), ("d", "e")]:
+    case(f"reciprocal({a})"), case(f"signbit({a})"), case(f"copysign({a}, {b})"), case(f"copysign(2, {a})")
+    case(f"fmin({a}, {b})"), case(f"fmax({b}, {a})"), case(f"fmod({a}, {b})"), case(f"fmod({a}, 0.75)")
+case("logical_not(b)"), case("logical_and(b, f > 0)")
+for name in "sum prod mean min max any all var std".split():
+    for a in ["i8", "u8", "i32", "i64", "b", "image"]:
+        if name in ("mean", "var", "std", "prod") and a == "i64":
+            continue
+        loose = LOOSE if name in ("mean", "var", "std") else EXACT
+        case(f"{name}({a})", ulp=loose)
+    for axis in (-1, -2, -3):
+        case(f"{name}(image, axis={axis})", ulp=loose), case(f"{name}(image, axis={axis}, keepdims=True)", ulp=loose)
+    for a in ["clip(abs(long), 0, 9)", "clip(abs(plane), 0, 9)", "clip(d, -9, 9)"]:
+        # In float64 here, in NumPy's own order of float32 there.
+        case(f"{name}({a})", ulp=EXACT if name in ("min", "max", "any", "all") else 128)
+    case(f"{name}(clip(abs(plane), 0, 9), axis=-2)", ulp=EXACT if name in ("min", "max", "any", "all") else 128)
+case("min(f)"), case("max(d)"), case("min(plane[1:], axis=-1)"), case("max(plane[1:], axis=-2)"), case("var(small, ddof=1)", ulp=LOOSE)
+case("std(clip(row, -9, 9), ddof=1)", ulp=128), case("long - mean(long)", ulp=1 << 22), case("long[16:] * 0.5 - scalar"), case("max(bool(i64))")
+case("matmul(plane, [[0.5, 1.0], [2.0, -1.0], [0.25, 3.0], [1.0, 0.0], [4.0, 0.5], [-2.0, 1.5]])", ulp=1 << 14)
+case("matmul(float32(image), transpose(float32([[0.5, 0.25, 0.25], [1.0, 2.0, 4.0]])))", ulp=LOOSE), case("matmul(image, MEAN32)", ulp=LOOSE)
+case("matmul(image, MEAN)", ulp=LOOSE), case("matmul(small, [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5])", ulp=LOOSE)
+for mode in "constant edge reflect symmetric wrap".split():
+    for width in ("2", "[1, 3]", "[[1, 2], [0, 3], [2, 0]]"):
+        case(f'pad(image, {width}, mode="{mode}")')
+    case(f'pad(row, [0, 5], "{mode}")'), case(f'pad(f[0:1], 3, "{mode}")'), case(f'pad(b, [2, 1], mode="{mode}")')
+case("pad(image, 1, constant_values=255)"), case("pad(plane, [[0, 1], [1, 0]], constant_values=-1.5) * 2"), case("pad(d, 2)")
+case("transpose((image - MEAN32) / MEAN32, [2, 0, 1])"), case("transpose(image * 2.5 - 1, [2, 1, 0])", "np.transpose(image.astype(np.float32) * np.float32(2.5) - np.float32(1), [2, 1, 0])")
+case("where(long > 0, long, long * 0.01)"), case("where(long > 1, long * 2 + 1, where(long < -1, long * long - long, 0.5))")
+case("((long + 1) * (long - 1) + (long * 3 - 1) * (long * 5 + 1)) / ((long + 2) * (long + 3))"), case("image[..., ::-1] * 1"), case("long[::-1]")
+case("where((long > 1) == (long < 3), (long + 1) * (long - 1), (long + 2) * (long - 2))")
 case("pack_bits(b)"), case("pack_bits(u8 % 2)"), case("pack_bits(image)"), case("pack_bits(unpack_bits(bytes))"), case("pack_bits(unpack_bits(bytes)[3:])")
 case("(1 - float32(si)) * 0.9 + tanh(long / K) * long", ulp=64), case("(long + 1) * (long - 1) / (long * long + 1)")
 case("(f + g) * (f - g) + (f + g) / 2"), case("((d + e) * (d + e) - d * (e + 1)) / (d - 2)"), case("long * 2 + 1"), case("i64 + (i64 > 5)")

@@ -141,6 +141,19 @@ def numbers():
             case(f"argmax({image}{axis})"), case(f"cumsum({image}{axis})")
 
 
+def files():
+    for quality in ("0", "10", "50", "75", "95", "100"):
+        for image in ("u8", "wide", "grey", "one"):
+            case(f"adjust_jpeg_quality({image}, {quality})")
+        case(f"decode_jpeg(encode_jpeg(tall, quality={quality}), 3)")
+        case(f"decode_jpeg(encode_jpeg(tall, {quality}, True, chroma_downsampling=False), 3)")
+    case("decode_jpeg(encode_jpeg(wide, optimize_size=True), 3)"), case("decode_jpeg(encode_jpeg(grey), 1)")
+    for image in ("u8", "wide", "grey", "rgba", "one"):
+        for compression in ("", ", 0", ", compression=9"):
+            case(f"decode_png(encode_png({image}{compression}))")
+    case('decode_png(encode_png(u16), dtype="uint16")'), case("decode_png(encode_png(u16))")
+
+
 def normalize(image, mean, std, layout="HWC"):
     """No function of tf.image: what its users write."""
     mean, std = tf.constant(mean, tf.float32), tf.constant(std, tf.float32)
@@ -158,6 +171,10 @@ def numpys(function):
 
 
 SCOPE = {name: getattr(tf.image, name) for name in dir(tf.image) if not name.startswith("_")}
+SCOPE.update({name: getattr(tf.io, name) for name in ("encode_jpeg", "encode_png", "decode_jpeg", "decode_png")})
+SCOPE["encode_jpeg"] = lambda image, quality=95, progressive=False, **options: tf.io.encode_jpeg(
+    image, quality=quality, progressive=progressive, **options)
+SCOPE["decode_png"] = lambda file, dtype="uint8": tf.io.decode_png(file, dtype=tf.as_dtype(dtype))
 SCOPE.update(normalize=normalize, one_hot=one_hot, argmax=numpys(np.argmax), cumsum=numpys(np.cumsum),
              int32=lambda x: tf.cast(x, tf.int32), int64=lambda x: tf.cast(x, tf.int64),
              image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
@@ -179,7 +196,7 @@ def encode(array, hashed=False):
 
 
 def main():
-    geometry(), colour(), resizes(), numbers()
+    geometry(), colour(), resizes(), numbers(), files()
     lines = []
     for text, tolerance in cases:
         scope = {**SCOPE, **{name: tf.constant(image) for name, image in IMAGES.items()}}

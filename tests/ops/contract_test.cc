@@ -153,6 +153,10 @@ const char* const kPipelines[] = {
     "$WIDE | shuffle { global: true seed: 5 } | repeat { count: 2 } | $PARSE | batch { batch_size: "
     "1000 }",
     "$SHARDS | shuffle { global: true seed: 5 } | $PARSE | batch { batch_size: 7 } | repeat {}",
+    "$WIDE | shuffle { global: true seed: 5 block_size: 4 buffer_size: 9 } | $PARSE | batch { "
+    "batch_size: 7 } | repeat { count: 2 }",
+    "$SHARDS | shuffle { global: true seed: 5 block_size: 3 buffer_size: 6 read_first: true } | "
+    "repeat { count: 2 } | $PARSE | batch { batch_size: 7 }",
     "$SHARDS | shuffle { global: true seed: 5 } | shard { num_shards: 2 index: 1 } | repeat {} | "
     "$PARSE | batch { batch_size: 7 }",
     "$LATE | shuffle { global: true seed: 6 reshuffle_each_iteration: false } | take { count: 15 } "

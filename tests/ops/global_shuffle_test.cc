@@ -74,6 +74,40 @@ TEST_CASE("a global shuffle is the same for any number of workers and goes on fr
   }
 }
 
+TEST_CASE("blocks of a global shuffle come whole, before the next group begins") {
+  ScratchFolder folder;
+  const std::string spec = absl::StrCat(
+      Source(folder),
+      "stage { shuffle { global: true seed: 3 block_size: 10 buffer_size: 21 read_first: true } } "
+      "stage { repeat { count: 2 } } ",
+      kRest);
+  const std::vector<int64_t> values = Int64s(RunText(spec));
+  REQUIRE(values.size() == 202);
+  for (const size_t pass : {0, 101}) {
+    std::vector<int64_t> all(101);
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<int64_t> own(values.begin() + pass, values.begin() + pass + 101);
+    CHECK(own != all);
+    // Groups of three blocks, one of which may be the last record alone.
+    std::set<int64_t> blocks;
+    for (size_t i = 0; i < 21; ++i) blocks.insert(own[i] / 10);
+    CHECK(blocks.size() == 3);
+    std::sort(own.begin(), own.end());
+    CHECK(own == all);
+  }
+}
+
+TEST_CASE("files that are read first give the same records") {
+  ScratchFolder folder;
+  const std::string spec = absl::StrCat(
+      Source(folder), "stage { shuffle { global: true seed: 3 read_first: true } } ", kRest);
+  const RunResult whole = RunText(spec);  // makes the indices
+  CHECK(whole.status.ok());
+  const std::string plain =
+      absl::StrCat(Source(folder), "stage { shuffle { global: true seed: 3 } } ", kRest);
+  CHECK(Int64s(whole) == Int64s(RunText(plain)));
+}
+
 TEST_CASE("where a global shuffle cannot stand is said") {
   ScratchFolder folder;
   const std::string source = Source(folder);
@@ -90,7 +124,25 @@ TEST_CASE("where a global shuffle cannot stand is said") {
   const auto plan =
       PlanText(absl::StrCat(source, "stage { shuffle { global: true buffer_size: 5 } } ", kRest));
   REQUIRE_FALSE(plan.ok());
-  CHECK(absl::StrContains(plan.status().message(), "a global shuffle has no buffer"));
+  CHECK(absl::StrContains(plan.status().message(), "a global shuffle without a block_size has no"));
+  const struct {
+    const char* options;
+    const char* message;
+  } kRefused[] = {
+      {"global: true block_size: -1 buffer_size: 9",
+       "block_size: expected 1 to 2147483647, found -1"},
+      {"global: true block_size: 10 buffer_size: 9", "whole blocks of 10; expected that to"},
+      {"global: true block_size: 10", "whole blocks of 10; expected that to"},
+      {"block_size: 10 buffer_size: 9", "block_size: is for a global shuffle"},
+      {"read_first: true buffer_size: 9", "read_first: is for a global shuffle"},
+  };
+  for (const auto& refused : kRefused) {
+    const auto wrong =
+        PlanText(absl::StrCat(source, "stage { shuffle { ", refused.options, " } } ", kRest));
+    CAPTURE(refused.options);
+    REQUIRE_FALSE(wrong.ok());
+    CHECK(absl::StrContains(wrong.status().message(), refused.message));
+  }
 }
 
 TEST_CASE("damage under a global shuffle is an error with the record's address") {

@@ -117,9 +117,11 @@ TEST_CASE("a ring larger than the memory is refused with figures") {
   CHECK(sink.status().message().find_first_of("0123456789") != absl::string_view::npos);
 }
 
-TEST_CASE("the default number of slots lies between 3 and 8") {
+TEST_CASE("the default number of slots lies between 4 and 8, and is 3 for large batches") {
   CHECK(DefaultSlots(0) == 8);
   CHECK(DefaultSlots(1) == 8);
+  CHECK(DefaultSlots(uint64_t{16} << 20) == 4);
+  CHECK(DefaultSlots((uint64_t{16} << 20) + 1) == 3);
   CHECK(DefaultSlots(uint64_t{1} << 40) == 3);
   uint32_t last = 8;
   for (uint64_t bytes = 1; bytes < uint64_t{1} << 30; bytes *= 2) {

@@ -84,7 +84,9 @@ std::string DrawnPipeline::Shards(bool* parses) {
   text += " }";
   if (dice_.OneIn(6) && states[0] == State::kWhole && !skips_shard)
     absl::StrAppend(&text, " | shuffle { global: true seed: ", dice_.Below(99),
-                    dice_.OneIn(3) ? " reshuffle_each_iteration: false" : "", " }");
+                    dice_.OneIn(3) ? " reshuffle_each_iteration: false" : "",
+                    dice_.OneIn(3) ? " block_size: 3 buffer_size: 7" : "",
+                    dice_.OneIn(4) ? " read_first: true" : "", " }");
   return text;
 }
 

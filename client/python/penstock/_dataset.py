@@ -231,13 +231,32 @@ class Dataset(metaclass=_Type):
         )
 
     def global_shuffle(
-        self, seed: Optional[int] = None, reshuffle_each_iteration: Optional[bool] = None, name: Optional[str] = None
+        self,
+        seed: Optional[int] = None,
+        reshuffle_each_iteration: Optional[bool] = None,
+        block_size: Optional[int] = None,
+        buffer_size: Optional[int] = None,
+        read_first: bool = False,
+        name: Optional[str] = None,
     ) -> Dataset:
         """Permutes all records of TFRecord files, which are not compressed; directly behind them.
 
-        No buffer and no time to fill one. Builds the files' index where it is missing.
+        No buffer and no time to fill one. Builds the files' index where it is missing. `block_size` and `read_first` are for files
+        that are not in the page cache.
+
+        Args:
+          block_size: blocks of so many consecutive records are permuted, and then the records of as many
+            blocks as hold `buffer_size` of them among each other: the disk reads whole blocks, ahead.
+          buffer_size: at least block_size, and only with it.
+          read_first: the files are read once from beginning to end before the first record is taken.
         """
         fields = [*_seed_fields(seed, reshuffle_each_iteration), ("global", True)]
+        if block_size is not None:
+            fields.append(("block_size", _integer(block_size, "block_size")))
+        if buffer_size is not None:
+            fields.append(("buffer_size", _integer(buffer_size, "buffer_size")))
+        if read_first:
+            fields.append(("read_first", True))
         return self._then("shuffle", fields, cardinality=self._count, name=name)
 
     def repeat(self, count: Optional[int] = None, name: Optional[str] = None) -> Dataset:
@@ -563,8 +582,22 @@ class Dataset(metaclass=_Type):
         return self._nest("interleave", map_func, turns, name)
 
     def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
-        """The elements of one file after another; otherwise as interleave."""
-        return self._nest("flat_map", map_func, [], name)
+        """The elements of one nested dataset after another.
+
+        Args:
+          map_func: as interleave's; or it returns Dataset.from_tensor_slices(…) or Dataset.from_tensors(…) of values of the
+            element: a nest of tensors with one first axis, or any.
+        """
+        from penstock import _nested
+
+        line = user_line()
+        trace, inside = self._call(map_func)
+        if not isinstance(inside, _nested.TracedElements):
+            return self._of_path("flat_map", inside, [], name, line)
+        slices = inside.op == "from_tensor_slices"
+        stages, structure = _program.build(trace, inside.tensors, self._structure, None if slices else name, line)
+        elements = self._like((*self._stages, *stages), structure, self._count)
+        return elements.unbatch(name) if slices else elements
 
     # --- where values decide the order ---
 
@@ -817,6 +850,13 @@ class Dataset(metaclass=_Type):
     def _nest(self, op, function, fields, name):
         line = user_line()
         _, inside = self._call(function)
+        return self._of_path(op, inside, fields, name, line)
+
+    def _of_path(self, op, inside, fields, name, line):
+        from penstock import _nested
+
+        if isinstance(inside, _nested.TracedElements):
+            raise _trace.TraceError(f"{op} takes datasets that read a path", f"{inside.op} of traced values is for flat_map")
         if not isinstance(inside, Dataset):
             raise _trace.TraceError(
                 f"the function given to {op} returned a {type(inside).__name__}", "it returns a Dataset that reads the path"
@@ -889,8 +929,11 @@ def _draws(seed, rerandomize):
 
 
 def _from_arrays(op, tensors, name):
-    from penstock import _arrays
+    from penstock import _arrays, _nested
 
+    traced = _nested.of_traced(op, tensors)
+    if traced is not None:
+        return traced
     if isinstance(tensors, list):
         # TensorFlow makes one tensor of a list.
         tensors = np.array(tensors, object) if tensors and isinstance(tensors[0], (str, bytes)) else np.asarray(tensors)

@@ -23,22 +23,25 @@ import numpy as np
 import torch
 
 import penstock.cuda
+from penstock import _core
 from penstock._epochs import EpochLoader
 from penstock.cuda import CudaLoader
 
 __all__ = ["TorchCudaLoader", "TorchLoader", "as_tensor", "loader"]
 
 
-def as_tensor(array: np.ndarray, copy: bool = True) -> torch.Tensor:
+def as_tensor(array: np.ndarray, copy: bool = False) -> torch.Tensor:
     """A batch's array as a tensor of the same shape and dtype; bfloat16, which NumPy lacks, too.
 
     Args:
       array: of numbers, any shape; as a Loader gives it, read-only.
-      copy: False makes a view of the daemon's memory. torch does not know that it is read-only: an
-        operation in place on it ends the process. The memory lives as long as the tensor.
+      copy: False makes a view of the daemon's memory, which lives as long as the tensor. What an operation
+        in place writes stays in this process: a page that is written is copied, and the next batch that
+        lies there is seen as it is. True copies at once, and the batch is let go of.
 
     Raises:
       TypeError: the array holds strings.
+      MemoryError: the daemon's memory cannot be mapped a second time.
     """
     if array.dtype == object:
         raise TypeError("torch has no tensors of strings; leave the feature out, or take its array")
@@ -48,6 +51,16 @@ def as_tensor(array: np.ndarray, copy: bool = True) -> torch.Tensor:
         return torch.from_numpy(np.array(array))
     if array.flags.writeable or array.nbytes == 0:
         return torch.from_numpy(array if array.flags.writeable else np.array(array))
+    writable = _core.writable(array)
+    return torch.from_numpy(np.array(array) if writable is None else writable)
+
+
+def _as_source(array: np.ndarray) -> torch.Tensor:
+    """A tensor that is only copied from. torch does not know that its memory is read-only."""
+    if array.dtype.name == "bfloat16":
+        return _as_source(array.view(np.int16)).view(torch.bfloat16)
+    if array.flags.writeable or array.nbytes == 0 or array.dtype == object:
+        return as_tensor(array)
     array = np.ascontiguousarray(array)
     memory = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
     memory.held = array  # the tensor holds `memory`
@@ -81,14 +94,15 @@ def _cuda_loader(source, device, ring, options):
 
 
 def loader(
-    source, *, copy: bool = True, device: Optional[Any] = None, ring: bool = False, **options: Any
+    source, *, copy: bool = False, device: Optional[Any] = None, ring: bool = False, **options: Any
 ) -> TorchLoader:
     """An iterable of batches whose arrays are torch tensors.
 
     Args:
       source: a penstock.Dataset, whose elements are batches (`.batch(n)`); or the name of a pipeline
         that penstockd runs.
-      copy: whether tensors on the CPU are copies, which may be written to; False: see as_tensor.
+      copy: whether tensors on the CPU are copies; see as_tensor. A loop that keeps more batches than its
+        share of the ring's memory gets copies anyhow, with a warning.
       device: where tensors go, such as "cuda"; by default they stay on the CPU. To a CUDA device they are copied once, straight
         from the daemon's memory, in torch's current stream; the copy is under way when the loop gets them, and torch's work in
         that stream waits for it. stats()["cuda"] tells how.
@@ -113,4 +127,4 @@ def loader(
     if device is None or torch.device(device).type == "cpu":
         return TorchLoader(source, lambda array: as_tensor(array, copy), options)
     # The copy to the device is the only one; it has left this memory when to() returns, as memory that is not pinned.
-    return TorchLoader(source, lambda array: as_tensor(array, copy=False).to(device), options)
+    return TorchLoader(source, lambda array: _as_source(array).to(device), options)

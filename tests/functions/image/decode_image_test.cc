@@ -36,7 +36,7 @@ TEST_CASE("decode_image: JPEG as decode_jpeg") {
       const std::string bytes = ReadGolden(std::string("images/") + file);
       CollectedOutput ours, jpeg;
       REQUIRE(Decode("decode_image", bytes, {channels}, ours).ok());
-      REQUIRE(Decode("decode_jpeg", bytes, {channels, {}, {}, {}}, jpeg).ok());
+      REQUIRE(Decode("decode_jpeg", bytes, {channels, {}, {}, {}, {}, {}, {}}, jpeg).ok());
       CHECK(ours.shape() == jpeg.shape());
       CHECK(ours.bytes() == jpeg.bytes());
     }

@@ -14,8 +14,10 @@ const TensorType kContents{DType::kString, {}};
 // Arguments behind `contents`.
 std::vector<LiteralArgument> Arguments(LiteralArgument channels = {}, LiteralArgument ratio = {},
                                        LiteralArgument fancy_upscaling = {},
-                                       LiteralArgument dct_method = {}) {
-  return {channels, ratio, fancy_upscaling, dct_method};
+                                       LiteralArgument dct_method = {},
+                                       LiteralArgument recover = {}, LiteralArgument window = {},
+                                       LiteralArgument upright = {}) {
+  return {channels, ratio, fancy_upscaling, dct_method, recover, window, upright};
 }
 
 absl::Status Run(const expr::BoundRowFunction& bound, const std::string& jpeg,
@@ -91,6 +93,43 @@ TEST_CASE("decode_jpeg: wrong arguments") {
         "fancy_upscaling: expected True or False");
   CHECK(message(kContents, Arguments({}, {}, {}, std::string("FAST"))) ==
         "dct_method: expected \"\", \"INTEGER_FAST\" or \"INTEGER_ACCURATE\"");
+  CHECK(message(kContents, Arguments({}, {}, {}, {}, int64_t{1})) ==
+        "try_recover_truncated: expected True or False");
+  CHECK(message(kContents, Arguments({}, {}, {}, {}, {}, {}, std::string("yes"))) ==
+        "exif_orientation: expected True or False");
+  for (const std::vector<int64_t>& window :
+       {std::vector<int64_t>{1, 2, 3}, {-1, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 1, 16385}}) {
+    CHECK(message(kContents, Arguments({}, {}, {}, {}, {}, window)) ==
+          "crop_window: expected a list of constants, [top, left, height, width]");
+  }
+}
+
+TEST_CASE("decode_jpeg: a window has the pixels that it has in the whole") {
+  const std::string jpeg = ReadGolden("images/rgb_420_odd.jpg");
+  const auto whole = Bind("decode_jpeg", kContents, Arguments(int64_t{3}));
+  CollectedOutput image;
+  REQUIRE(Run(*whole, jpeg, image).ok());
+  const int64_t height = image.shape()[0], width = image.shape()[1];
+  for (const std::vector<int64_t>& window :
+       {std::vector<int64_t>{0, 0, height, width}, {1, 2, 3, 4}, {height - 1, width - 1, 1, 1}}) {
+    const auto bound =
+        Bind("decode_jpeg", kContents, Arguments(int64_t{3}, {}, {}, {}, {}, window));
+    REQUIRE(bound.ok());
+    CHECK(bound->type.shape == Shape{window[2], window[3], 3});
+    CollectedOutput part;
+    REQUIRE(Run(*bound, jpeg, part).ok());
+    std::vector<uint8_t> want;
+    for (int64_t y = window[0]; y < window[0] + window[2]; ++y) {
+      const auto row = image.bytes().begin() + (y * width + window[1]) * 3;
+      want.insert(want.end(), row, row + window[3] * 3);
+    }
+    CHECK((part.bytes() == want));
+  }
+  const auto beyond = Bind("decode_jpeg", kContents,
+                           Arguments({}, {}, {}, {}, {}, std::vector<int64_t>{1, 0, height, 1}));
+  CollectedOutput out;
+  CHECK(std::string(Run(*beyond, jpeg, out).message()).find("crop window outside of the image") ==
+        0);
 }
 
 TEST_CASE("decode_jpeg: bad data is the row's error") {

@@ -42,7 +42,7 @@ Image Decode(const std::string& file) {
 }
 
 std::vector<LiteralArgument> Size(int64_t height, int64_t width) {
-  return {std::vector<int64_t>{height, width}, {}, {}, {}};
+  return {std::vector<int64_t>{height, width}, {}, {}, {}, {}};
 }
 
 TEST_CASE("resize: TensorFlow's bits on every instruction set") {
@@ -147,12 +147,13 @@ TEST_CASE("resize: wrong arguments") {
         std::string::npos);
   const std::string size = "size: expected a list of two positive constants, [height, width]";
   CHECK(message(image, Size(0, 2)) == size);
-  CHECK(message(image, {std::vector<int64_t>{2}, {}, {}, {}}) == size);
-  CHECK(message(image, {int64_t{192}, {}, {}, {}}) == size);
-  CHECK(message(image, {std::vector<int64_t>{2, 2}, std::string("cubic"), {}, {}}) ==
+  CHECK(message(image, {std::vector<int64_t>{2}, {}, {}, {}, {}}) == size);
+  CHECK(message(image, {int64_t{192}, {}, {}, {}, {}}) == size);
+  CHECK(message(image, {std::vector<int64_t>{2, 2}, std::string("cubic"), {}, {}, {}}) ==
         "method: expected one of \"bilinear\", \"nearest\", \"bicubic\", \"area\", \"lanczos3\", "
         "\"lanczos5\", \"gaussian\", \"mitchellcubic\", found \"cubic\"");
-  CHECK(Bind("resize", image, {std::vector<int64_t>{2, 2}, std::string("bilinear"), {}, {}}).ok());
+  CHECK(Bind("resize", image, {std::vector<int64_t>{2, 2}, std::string("bilinear"), {}, {}, {}})
+            .ok());
 }
 
 }  // namespace

@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
+#include "server/expr/number_types.h"
+#include "server/kernels/saturate.h"
+
+namespace penstock::expr {
+namespace {
+
+enum class Mode : uint8_t { kConstant, kEdge, kReflect, kSymmetric, kWrap };
+constexpr std::array<const char*, 5> kModes = {"constant", "edge", "reflect", "symmetric", "wrap"};
+
+struct Margin {
+  int64_t before = 0;
+  int64_t after = 0;
+};
+
+// Where on an axis of `size` elements the one at `at`, which may lie before or behind it, is taken from; -1: nowhere.
+int64_t SourceOf(Mode mode, int64_t at, int64_t size) {
+  if (at >= 0 && at < size) return at;
+  if (mode == Mode::kConstant) return -1;
+  if (mode == Mode::kEdge) return std::clamp<int64_t>(at, 0, size - 1);
+  if (mode == Mode::kWrap) return (at % size + size) % size;
+  if (size == 1) return 0;
+  // There and back again; a reflection does not repeat the ends.
+  const int64_t round = mode == Mode::kSymmetric ? 2 * size : 2 * size - 2;
+  const int64_t place = (at % round + round) % round;
+  if (place < size) return place;
+  return mode == Mode::kSymmetric ? round - 1 - place : round - place;
+}
+
+class Pad final : public RowKernel {
+ public:
+  Pad(Mode mode, std::vector<Margin> margins, size_t element_bytes, std::array<uint8_t, 8> value,
+      bool sets_shape)
+      : mode_(mode),
+        margins_(std::move(margins)),
+        element_bytes_(element_bytes),
+        value_(value),
+        sets_shape_(sets_shape) {}
+
+  static Shape ShapeOf(Shape shape, const std::vector<Margin>& margins) {
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] != kUnknownSize) shape[i] += margins[i].before + margins[i].after;
+    }
+    return shape;
+  }
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    const Shape shape = ShapeOf(in.shape, margins_);
+    const auto elements = NumElements(shape);
+    if (!elements || *elements > int64_t{1} << 28) {
+      return absl::DataLossError(
+          absl::StrCat("padded tensor larger than limit: ", ShapeToString(shape)));
+    }
+    if (mode_ != Mode::kConstant && in.bytes == 0 && *elements > 0) {
+      return absl::DataLossError(
+          absl::StrCat("nothing to pad with: a tensor of shape ", ShapeToString(in.shape)));
+    }
+    if (sets_shape_) out.SetShape(shape);
+    const size_t bytes = static_cast<size_t>(*elements) * element_bytes_;
+    uint8_t* const to = out.Reserve(bytes);
+    // The sources of each axis, one behind the other.
+    const size_t axes = shape.size();
+    std::vector<int64_t*> sources(axes);
+    for (size_t axis = 0; axis < axes; ++axis) {
+      sources[axis] = scratch.AllocateArray<int64_t>(static_cast<size_t>(shape[axis]));
+      for (int64_t i = 0; i < shape[axis]; ++i) {
+        sources[axis][i] = SourceOf(mode_, i - margins_[axis].before, in.shape[axis]);
+      }
+    }
+    Fill(0, 0, in, shape, sources, bytes, to);
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  // Writes what lies at `element` of the axes before `axis`; -1: outside.
+  void Fill(size_t axis, int64_t element, const RowValue& in, const Shape& shape,
+            const std::vector<int64_t*>& sources, size_t bytes, uint8_t* to) const {
+    if (element < 0) {
+      for (size_t at = 0; at < bytes; at += element_bytes_) {
+        std::memcpy(to + at, value_.data(), element_bytes_);
+      }
+      return;
+    }
+    const auto from = in.data + static_cast<size_t>(element) * element_bytes_;
+    if (axis == shape.size()) {
+      std::memcpy(to, from, element_bytes_);
+      return;
+    }
+    if (shape[axis] == 0) return;
+    const size_t step = bytes / static_cast<size_t>(shape[axis]);
+    const bool last = axis + 1 == shape.size();
+    for (int64_t i = 0; i < shape[axis]; ++i, to += step) {
+      const int64_t source = sources[axis][i];
+      if (last && i == margins_[axis].before && in.shape[axis] > 0) {
+        // The middle is the row itself.
+        const int64_t count = in.shape[axis];
+        std::memcpy(to, in.data + static_cast<size_t>(element * count) * element_bytes_,
+                    static_cast<size_t>(count) * element_bytes_);
+        i += count - 1;
+        to += step * static_cast<size_t>(count - 1);
+        continue;
+      }
+      Fill(axis + 1, source < 0 ? -1 : element * in.shape[axis] + source, in, shape, sources, step,
+           to);
+    }
+  }
+
+  const Mode mode_;
+  const std::vector<Margin> margins_;
+  const size_t element_bytes_;
+  const std::array<uint8_t, 8> value_;
+  const bool sets_shape_;
+};
+
+absl::StatusOr<std::vector<Margin>> ReadMargins(const Argument& argument, size_t axes) {
+  const std::string expected =
+      absl::StrCat("a constant number, a list [before, after], or one for each of ", axes,
+                   " axes, of 0 to ", kImageSideMax);
+  std::vector<int64_t> given;
+  if (argument.literal != nullptr) {
+    if (const auto* const number = std::get_if<int64_t>(argument.literal))
+      given = {*number, *number};
+    if (const auto* const list = std::get_if<std::vector<int64_t>>(argument.literal)) given = *list;
+  }
+  if (given.size() != 2 && given.size() != 2 * axes) return WrongArgument("pad_width", expected);
+  std::vector<Margin> margins(axes);
+  for (size_t i = 0; i < axes; ++i) {
+    const size_t at = given.size() == 2 ? 0 : 2 * i;
+    margins[i] = {given[at], given[at + 1]};
+    for (const int64_t size : {margins[i].before, margins[i].after}) {
+      if (size < 0 || size > kImageSideMax) return WrongArgument("pad_width", expected);
+    }
+  }
+  return margins;
+}
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& x = arguments[0].type;
+  const bool flags = x.dtype == DType::kBool;
+  if ((!flags && !VisitNumber(x.dtype, [](auto) {})) || x.shape.empty()) {
+    return WrongArgument(
+        "x", absl::StrCat("numbers or flags of one axis at least, found ", TypeToString(x)));
+  }
+  const auto margins = ReadMargins(arguments[1], x.shape.size());
+  if (!margins.ok()) return margins.status();
+  std::string name = kModes[0];
+  double number = 0;
+  if (const absl::Status status =
+          FirstError({ReadConstant(arguments[2], "mode", &name),
+                      ReadConstant(arguments[3], "constant_values", &number)});
+      !status.ok()) {
+    return status;
+  }
+  const auto found = std::find(kModes.begin(), kModes.end(), name);
+  if (found == kModes.end()) {
+    return WrongArgument("mode", "\"constant\", \"edge\", \"reflect\", \"symmetric\" or \"wrap\"");
+  }
+  std::array<uint8_t, 8> value{};
+  const auto put = [&](auto type) {
+    const auto typed = kernels::SaturateCast<decltype(type)>(number);
+    std::memcpy(value.data(), &typed, sizeof(typed));
+  };
+  if (flags) {
+    value[0] = number != 0 ? 1 : 0;
+  } else {
+    VisitNumber(x.dtype, put);
+  }
+  BoundRowFunction bound;
+  bound.type = {x.dtype, Pad::ShapeOf(x.shape, *margins)};
+  bound.kernel =
+      std::make_shared<Pad>(static_cast<Mode>(found - kModes.begin()), *margins, DTypeSize(x.dtype),
+                            value, !NumElements(x.shape).has_value());
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "pad",
+    .signature = "pad(x, pad_width, mode=\"constant\", constant_values=0)",
+    .doc =
+        "A tensor with a margin around it (numpy.pad).\n"
+        "\n"
+        "x: numbers or flags of one axis at least.\n"
+        "pad_width: how many elements stand before and behind each axis: [[before, after], ...], "
+        "[before, after] for all axes, or one number.\n"
+        "mode: \"constant\"; \"edge\", the nearest element; \"reflect\" and \"symmetric\", the "
+        "tensor mirrored without and with its edge; \"wrap\", the tensor again.\n"
+        "constant_values: what a constant margin holds, one number, brought into the dtype's "
+        "range.\n"
+        "\n"
+        "Only what is constant takes the place of a tensor without elements; else that is an "
+        "error of its record.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,359 @@
+// NumPy's reductions: one value of all that lie along an axis, or of a whole element.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
+#include "server/expr/axis.h"
+#include "server/expr/number_types.h"
+#include "server/kernels/reduce.h"
+
+namespace penstock::expr {
+namespace {
+
+enum class Kind : uint8_t { kSum, kProd, kMean, kVar, kStd, kMin, kMax, kAny, kAll };
+
+// `function` gets a value of the type; flags are bytes.
+template <typename Function>
+bool VisitValue(DType dtype, const Function& function) {
+  if (dtype == DType::kBool) return function(uint8_t{}), true;
+  return VisitNumber(dtype, function);
+}
+
+DType ResultType(Kind kind, DType dtype) {
+  switch (kind) {
+    case Kind::kSum:
+    case Kind::kProd:
+      if (IsFloating(dtype)) return dtype;
+      return dtype == DType::kBool || IsSigned(dtype) ? DType::kInt64 : DType::kUint64;
+    case Kind::kMean:
+    case Kind::kVar:
+    case Kind::kStd:
+      return dtype == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64;
+    case Kind::kMin:
+    case Kind::kMax:
+      return dtype;
+    case Kind::kAny:
+    case Kind::kAll:
+      return DType::kBool;
+  }
+  return dtype;
+}
+
+bool Averages(Kind kind) { return kind == Kind::kMean || kind == Kind::kVar || kind == Kind::kStd; }
+
+// Integers wrap in 64 bits, floats are added and multiplied in float64 and rounded once.
+template <typename T>
+using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+
+template <typename T>
+T Lesser(T a, T b) {
+  return a <= b || a != a ? a : b;
+}
+template <typename T>
+T Greater(T a, T b) {
+  return a >= b || a != a ? a : b;
+}
+
+// Every NaN is the one that element-wise arithmetic makes.
+template <typename T>
+void Put(T value, uint8_t* to) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (value != value) value = -std::numeric_limits<T>::quiet_NaN();
+  }
+  std::memcpy(to, &value, sizeof(T));
+}
+
+// For each place behind the axis: start with `first`, and take the values along the axis one after the other.
+template <typename T, typename A, typename Take>
+A* Fold(const AxisView& view, const T* in, A first, A* totals, const Take& take) {
+  std::fill_n(totals, view.inner, first);
+  for (int64_t i = 0; i < view.size; ++i, in += view.inner) {
+    for (int64_t n = 0; n < view.inner; ++n) totals[n] = take(totals[n], in[n], n);
+  }
+  return totals;
+}
+
+class Reduce final : public RowKernel {
+ public:
+  // `axis`: negative for all.
+  Reduce(Kind kind, DType dtype, int64_t axis, bool keeps_axes, double ddof, bool sets_shape)
+      : kind_(kind),
+        dtype_(dtype),
+        result_bytes_(DTypeSize(ResultType(kind, dtype))),
+        axis_(axis),
+        keeps_axes_(keeps_axes),
+        ddof_(ddof),
+        sets_shape_(sets_shape) {}
+
+  static Shape ShapeOf(Shape shape, int64_t axis, bool keeps_axes) {
+    if (axis < 0) return keeps_axes ? Shape(shape.size(), 1) : Shape{};
+    if (keeps_axes) {
+      shape[static_cast<size_t>(axis)] = 1;
+    } else {
+      shape.erase(shape.begin() + axis);
+    }
+    return shape;
+  }
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    const Shape all = {static_cast<int64_t>(in.bytes / DTypeSize(dtype_))};
+    const AxisView view =
+        axis_ < 0 ? AxisView(all, 0) : AxisView(in.shape, static_cast<size_t>(axis_));
+    if (view.size == 0 && (kind_ == Kind::kMin || kind_ == Kind::kMax)) {
+      return absl::DataLossError(
+          absl::StrCat("the least or greatest of no elements: ", ShapeToString(in.shape)));
+    }
+    if (sets_shape_) out.SetShape(ShapeOf(in.shape, axis_, keeps_axes_));
+    uint8_t* to = out.Reserve(static_cast<size_t>(view.outer * view.inner) * result_bytes_);
+    VisitValue(dtype_, [&](auto type) {
+      using T = decltype(type);
+      const T* from = reinterpret_cast<const T*>(in.data);
+      for (int64_t o = 0; o < view.outer; ++o, from += view.size * view.inner) {
+        const Arena::Mark mark = scratch.GetMark();
+        RunOuter(view, from, scratch, to);
+        to += static_cast<size_t>(view.inner) * result_bytes_;
+        scratch.Rewind(mark);
+      }
+    });
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  template <typename T>
+  void RunOuter(const AxisView& view, const T* in, Arena& scratch, uint8_t* to) const {
+    if (Averages(kind_)) return Average(view, in, scratch, to);
+    const auto inner = static_cast<size_t>(view.inner);
+    const auto put_all = [&](const auto* totals) {
+      using A = std::decay_t<decltype(totals[0])>;
+      for (size_t n = 0; n < inner; ++n) {
+        if constexpr (std::is_same_v<A, double>) {
+          Put(static_cast<T>(totals[n]), to + n * sizeof(T));
+        } else {
+          Put(totals[n], to + n * sizeof(A));
+        }
+      }
+    };
+    using A = Wide<T>;
+    switch (kind_) {
+      case Kind::kSum:
+        if constexpr (std::is_floating_point_v<T>) {
+          if (inner == 1) {
+            return Put(static_cast<T>(kernels::Sum(in, static_cast<size_t>(view.size))), to);
+          }
+        }
+        return put_all(Fold(view, in, A{0}, scratch.AllocateArray<A>(inner),
+                            [](A a, T x, int64_t) { return a + static_cast<A>(x); }));
+      case Kind::kProd:
+        return put_all(Fold(view, in, A{1}, scratch.AllocateArray<A>(inner),
+                            [](A a, T x, int64_t) { return a * static_cast<A>(x); }));
+      case Kind::kMin:
+      case Kind::kMax: {
+        T* const best = scratch.AllocateArray<T>(inner);
+        std::copy_n(in, inner, best);
+        const bool least = kind_ == Kind::kMin;
+        for (int64_t i = 1; i < view.size; ++i) {
+          const T* const row = in + static_cast<size_t>(i) * inner;
+          if (least) {
+            for (size_t n = 0; n < inner; ++n) best[n] = Lesser(best[n], row[n]);
+          } else {
+            for (size_t n = 0; n < inner; ++n) best[n] = Greater(best[n], row[n]);
+          }
+        }
+        for (size_t n = 0; n < inner; ++n) Put(best[n], to + n * sizeof(T));
+        return;
+      }
+      case Kind::kAny:
+        return put_all(Fold(view, in, uint8_t{0}, scratch.AllocateArray<uint8_t>(inner),
+                            [](uint8_t a, T x, int64_t) -> uint8_t { return a | (x != 0); }));
+      case Kind::kAll:
+        return put_all(Fold(view, in, uint8_t{1}, scratch.AllocateArray<uint8_t>(inner),
+                            [](uint8_t a, T x, int64_t) -> uint8_t { return a & (x != 0); }));
+      default:
+        return;
+    }
+  }
+
+  // Mean, variance and deviation in float64.
+  template <typename T>
+  void Average(const AxisView& view, const T* in, Arena& scratch, uint8_t* to) const {
+    const auto inner = static_cast<size_t>(view.inner);
+    const auto count = static_cast<size_t>(view.size);
+    const auto number = static_cast<double>(view.size);
+    auto* const means = scratch.AllocateArray<double>(inner);
+    auto* const squares = scratch.AllocateArray<double>(inner);
+    constexpr bool kFloating = std::is_floating_point_v<T>;
+    bool summed = false;
+    if constexpr (kFloating) {
+      if (inner == 1) {
+        means[0] = kernels::Sum(in, count) / number;
+        if (kind_ != Kind::kMean) squares[0] = kernels::SumOfSquares(in, count, means[0]);
+        summed = true;
+      }
+    }
+    if (!summed) {
+      Fold(view, in, 0.0, means, [](double a, T x, int64_t) { return a + static_cast<double>(x); });
+      for (size_t n = 0; n < inner; ++n) means[n] /= number;
+      if (kind_ != Kind::kMean) {
+        Fold(view, in, 0.0, squares, [&](double a, T x, int64_t n) {
+          const double distance = static_cast<double>(x) - means[n];
+          return a + distance * distance;
+        });
+      }
+    }
+    for (size_t n = 0; n < inner; ++n) {
+      double value = means[n];
+      if (kind_ != Kind::kMean) value = squares[n] / std::max(number - ddof_, 0.0);
+      if (kind_ == Kind::kStd) value = std::sqrt(value);
+      if constexpr (std::is_same_v<T, float>) {
+        Put(static_cast<float>(value), to + n * sizeof(float));
+      } else {
+        Put(value, to + n * sizeof(double));
+      }
+    }
+  }
+
+  const Kind kind_;
+  const DType dtype_;
+  const size_t result_bytes_;
+  const int64_t axis_;
+  const bool keeps_axes_;
+  const double ddof_;
+  const bool sets_shape_;
+};
+
+template <Kind kKind>
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& x = arguments[0].type;
+  if (!VisitValue(x.dtype, [](auto) {})) {
+    return WrongArgument("x", absl::StrCat("numbers, found ", TypeToString(x)));
+  }
+  int64_t axis = -1;
+  if (arguments[1].given) {
+    const auto given = ReadAxis(arguments[1], x);
+    if (!given.ok()) return given.status();
+    axis = static_cast<int64_t>(*given);
+  }
+  bool keeps_axes = false;
+  double ddof = 0;
+  if (auto status = ReadConstant(arguments[2], "keepdims", &keeps_axes); !status.ok())
+    return status;
+  if (arguments.size() > 3) {
+    if (auto status = ReadConstant(arguments[3], "ddof", &ddof); !status.ok()) return status;
+  }
+  const bool empty = std::any_of(x.shape.begin(), x.shape.end(), [](int64_t s) { return s == 0; });
+  if (empty && (kKind == Kind::kMin || kKind == Kind::kMax)) {
+    return WrongArgument("x", absl::StrCat("elements, found ", TypeToString(x)));
+  }
+  BoundRowFunction bound;
+  bound.type = {ResultType(kKind, x.dtype), Reduce::ShapeOf(x.shape, axis, keeps_axes)};
+  bound.kernel = std::make_shared<Reduce>(kKind, x.dtype, axis, keeps_axes, ddof,
+                                          !NumElements(bound.type.shape).has_value());
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+#define PENSTOCK_AXIS_MANUAL                                                                      \
+  "axis: a negative constant, -1 is the last axis; left out, all values of an element are taken." \
+  "\nkeepdims: whether the axis stays with a size of one, a constant.\n"
+
+const RowFunctionRegistration kSum({
+    .name = "sum",
+    .signature = "sum(x, axis=None, keepdims=False)",
+    .doc = "The sum along an axis (numpy.sum).\n"
+           "\n"
+           "x: numbers or flags. Integers and flags are added in 64 bits, where they "
+           "wrap.\n" PENSTOCK_AXIS_MANUAL "\n"
+           "float32 is added in float64 and rounded once: nearer to the truth than NumPy's.",
+    .bind = Bind<Kind::kSum>,
+});
+const RowFunctionRegistration kProd({
+    .name = "prod",
+    .signature = "prod(x, axis=None, keepdims=False)",
+    .doc = "The product along an axis (numpy.prod).\n"
+           "\n"
+           "x: numbers or flags. Integers are multiplied in 64 bits, where they "
+           "wrap.\n" PENSTOCK_AXIS_MANUAL "\n"
+           "float32 is multiplied in float64 and rounded once.",
+    .bind = Bind<Kind::kProd>,
+});
+const RowFunctionRegistration kMean({
+    .name = "mean",
+    .signature = "mean(x, axis=None, keepdims=False)",
+    .doc = "The mean along an axis (numpy.mean): float32 of float32, else float64.\n"
+           "\n"
+           "x: numbers or flags.\n" PENSTOCK_AXIS_MANUAL "\n"
+           "Computed in float64 and rounded once. NaN of no values.",
+    .bind = Bind<Kind::kMean>,
+});
+const RowFunctionRegistration kVar({
+    .name = "var",
+    .signature = "var(x, axis=None, keepdims=False, ddof=0)",
+    .doc = "The variance along an axis (numpy.var): float32 of float32, else float64.\n"
+           "\n"
+           "x: numbers or flags.\n" PENSTOCK_AXIS_MANUAL
+           "ddof: is taken from the number of values before it divides, a constant.\n"
+           "\n"
+           "Computed in float64, the mean first, and rounded once.",
+    .bind = Bind<Kind::kVar>,
+});
+const RowFunctionRegistration kStd({
+    .name = "std",
+    .signature = "std(x, axis=None, keepdims=False, ddof=0)",
+    .doc = "The square root of the variance along an axis (numpy.std).\n"
+           "\n"
+           "x: numbers or flags.\n" PENSTOCK_AXIS_MANUAL
+           "ddof: is taken from the number of values before it divides, a constant.\n"
+           "\n"
+           "Computed in float64, the mean first, and rounded once.",
+    .bind = Bind<Kind::kStd>,
+});
+const RowFunctionRegistration kMin({
+    .name = "min",
+    .signature = "min(x, axis=None, keepdims=False)",
+    .doc =
+        "The least value along an axis, or NaN if there is one (numpy.min).\n"
+        "\n"
+        "x: numbers or flags.\n" PENSTOCK_AXIS_MANUAL "\n"
+        "An axis without elements is an error of its record. minimum(a, b) is the lesser of two.",
+    .bind = Bind<Kind::kMin>,
+});
+const RowFunctionRegistration kMax({
+    .name = "max",
+    .signature = "max(x, axis=None, keepdims=False)",
+    .doc =
+        "The greatest value along an axis, or NaN if there is one (numpy.max).\n"
+        "\n"
+        "x: numbers or flags.\n" PENSTOCK_AXIS_MANUAL "\n"
+        "An axis without elements is an error of its record. maximum(a, b) is the greater of two.",
+    .bind = Bind<Kind::kMax>,
+});
+const RowFunctionRegistration kAny({
+    .name = "any",
+    .signature = "any(x, axis=None, keepdims=False)",
+    .doc = "Whether one value along an axis is not zero (numpy.any).\n"
+           "\n"
+           "x: numbers or flags; NaN is not zero.\n" PENSTOCK_AXIS_MANUAL "\n"
+           "False of no values.",
+    .bind = Bind<Kind::kAny>,
+});
+const RowFunctionRegistration kAll({
+    .name = "all",
+    .signature = "all(x, axis=None, keepdims=False)",
+    .doc = "Whether no value along an axis is zero (numpy.all).\n"
+           "\n"
+           "x: numbers or flags; NaN is not zero.\n" PENSTOCK_AXIS_MANUAL "\n"
+           "True of no values.",
+    .bind = Bind<Kind::kAll>,
+});
+#undef PENSTOCK_AXIS_MANUAL
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,267 @@
+// Resizing by the conventions of Pillow and OpenCV: which pixels count, how much, and where results are rounded.
+//
+// Pillow (ImagingResample): every filter is widened as the image shrinks; bytes are summed in integers of 22 fractional bits, and rounded
+// and clipped after the columns and after the rows. OpenCV (cv::resize): nothing is widened, pixels beyond the image repeat its edge,
+// bytes are rounded once, at the end.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "server/image/resize_method.h"
+
+namespace penstock::expr {
+namespace {
+
+// What a position of the result takes of an axis: `count` pixels from `first` on. Beyond the ends the nearest pixel is meant.
+struct Taps {
+  int64_t count = 0;
+  std::vector<int64_t> first;
+  std::vector<double> weights;  // [position][count]
+};
+
+using Filter = double (*)(double x);
+
+double Sinc(double x) {
+  if (x == 0) return 1;
+  const long double turned = static_cast<long double>(x) * 3.14159265358979323846264338327950288L;
+  return static_cast<double>(std::sin(turned) / turned);
+}
+
+double Box(double x) { return x > -0.5 && x <= 0.5 ? 1 : 0; }
+double Triangle(double x) { return std::max(1 - std::fabs(x), 0.0); }
+double Lanczos(double x) { return x >= -3 && x < 3 ? Sinc(x) * Sinc(x / 3) : 0; }
+// R. G. Keys' convolution.
+double Cubic(double x, double a) {
+  x = std::fabs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return (((x - 5) * x + 8) * x - 4) * a;
+  return 0;
+}
+double PillowCubic(double x) { return Cubic(x, -0.5); }
+
+Taps PillowTaps(int64_t from, int64_t to, Filter filter, double radius) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  const double widening = std::max(scale, 1.0);
+  const double support = radius * widening;
+  Taps taps;
+  taps.count = 2 * static_cast<int64_t>(std::ceil(support)) + 1;
+  taps.first.resize(static_cast<size_t>(to));
+  taps.weights.resize(static_cast<size_t>(to * taps.count));
+  for (int64_t i = 0; i < to; ++i) {
+    const double centre = (static_cast<double>(i) + 0.5) * scale;
+    const int64_t first = std::max<int64_t>(static_cast<int64_t>(centre - support + 0.5), 0);
+    const int64_t end = std::min(static_cast<int64_t>(centre + support + 0.5), from);
+    double* const weights = &taps.weights[static_cast<size_t>(i * taps.count)];
+    double sum = 0;
+    for (int64_t k = first; k < end; ++k) {
+      weights[k - first] = filter((static_cast<double>(k) - centre + 0.5) / widening);
+      sum += weights[k - first];
+    }
+    for (int64_t k = 0; k < end - first; ++k) {
+      if (sum != 0) weights[k] /= sum;
+    }
+    taps.first[static_cast<size_t>(i)] = first;
+  }
+  return taps;
+}
+
+enum class Method : uint8_t { kNearest, kLinear, kCubic, kArea };
+
+Taps OpenCvTaps(int64_t from, int64_t to, Method method, bool shrinks) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  const bool covers = method == Method::kArea && shrinks;
+  Taps taps;
+  taps.count = method == Method::kNearest ? 1
+               : method == Method::kCubic ? 4
+               : covers                   ? static_cast<int64_t>(std::ceil(scale)) + 1
+                                          : 2;
+  taps.first.resize(static_cast<size_t>(to));
+  taps.weights.resize(static_cast<size_t>(to * taps.count));
+  for (int64_t i = 0; i < to; ++i) {
+    double* const weights = &taps.weights[static_cast<size_t>(i * taps.count)];
+    const auto position = static_cast<double>(i);
+    int64_t first;
+    if (method == Method::kNearest) {
+      first = std::min(static_cast<int64_t>(std::floor(position * scale)), from - 1);
+      weights[0] = 1;
+    } else if (covers) {
+      const double low = position * scale;
+      const double high = std::min(low + scale, static_cast<double>(from));
+      first = static_cast<int64_t>(std::floor(low));
+      for (int64_t k = 0; k < taps.count; ++k) {
+        const auto left = static_cast<double>(first + k);
+        weights[k] = std::max(std::min(left + 1, high) - std::max(left, low), 0.0) / (high - low);
+      }
+    } else if (method == Method::kArea) {
+      // Of a growing image: linear, but flat inside of what a pixel covers.
+      first = static_cast<int64_t>(std::floor(position * scale));
+      double part = position + 1 - static_cast<double>(first + 1) / scale;
+      part = part <= 0 ? 0 : part - std::floor(part);
+      weights[0] = 1 - part;
+      weights[1] = part;
+    } else {
+      const double place = (position + 0.5) * scale - 0.5;
+      const double below = std::floor(place);
+      const double part = place - below;
+      first = static_cast<int64_t>(below);
+      if (method == Method::kLinear) {
+        weights[0] = 1 - part;
+        weights[1] = part;
+      } else {
+        --first;
+        for (int k = 0; k < 4; ++k) weights[k] = Cubic(part + 1 - k, -0.75);
+      }
+    }
+    taps.first[static_cast<size_t>(i)] = first;
+  }
+  return taps;
+}
+
+// The same as integers with 22 fractional bits, as Pillow sums bytes.
+constexpr int kFractionBits = 22;
+
+// Pillow's bytes, rounded and clipped after each pass.
+struct RoundedBytes {
+  using Pixel = uint8_t;
+  using Weight = int32_t;
+  using Total = int32_t;
+  static Weight ToWeight(double w) {
+    const double scaled = w * (1 << kFractionBits);
+    return static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+  }
+  static constexpr Total kStart = 1 << (kFractionBits - 1);
+  static Pixel Finish(Total total) {
+    return static_cast<uint8_t>(std::clamp(total >> kFractionBits, 0, 255));
+  }
+};
+struct Floats {
+  using Pixel = float;
+  using Weight = double;
+  using Total = double;
+  static Weight ToWeight(double w) { return w; }
+  static constexpr Total kStart = 0;
+  static Pixel Finish(Total total) { return static_cast<float>(total); }
+};
+
+template <class S, typename In>
+void ResizeColumns(const Taps& taps, const In* in, int64_t rows, int64_t columns, int64_t channels,
+                   int64_t width, typename S::Pixel* out) {
+  std::vector<typename S::Weight> weights;
+  for (const double w : taps.weights) weights.push_back(S::ToWeight(w));
+  for (int64_t y = 0; y < rows; ++y, in += columns * channels) {
+    for (int64_t x = 0; x < width; ++x) {
+      const int64_t first = taps.first[static_cast<size_t>(x)];
+      const auto* const weight = &weights[static_cast<size_t>(x * taps.count)];
+      for (int64_t c = 0; c < channels; ++c) {
+        typename S::Total total = S::kStart;
+        for (int64_t k = 0; k < taps.count; ++k) {
+          const int64_t column = std::clamp<int64_t>(first + k, 0, columns - 1);
+          total += static_cast<typename S::Total>(in[column * channels + c]) * weight[k];
+        }
+        *out++ = S::Finish(total);
+      }
+    }
+  }
+}
+
+template <class S>
+void ResizeRows(const Taps& taps, const typename S::Pixel* in, int64_t rows, int64_t row_values,
+                int64_t height, Arena& scratch,
+                const std::function<void(typename S::Pixel*)>& write) {
+  std::vector<typename S::Weight> weights;
+  for (const double w : taps.weights) weights.push_back(S::ToWeight(w));
+  auto* const totals = scratch.AllocateArray<typename S::Total>(static_cast<size_t>(row_values));
+  auto* const line = scratch.AllocateArray<typename S::Pixel>(static_cast<size_t>(row_values));
+  for (int64_t y = 0; y < height; ++y) {
+    std::fill_n(totals, row_values, S::kStart);
+    for (int64_t k = 0; k < taps.count; ++k) {
+      const auto weight = weights[static_cast<size_t>(y * taps.count + k)];
+      if (weight == 0) continue;
+      const int64_t row = std::clamp<int64_t>(taps.first[static_cast<size_t>(y)] + k, 0, rows - 1);
+      const auto* const from = in + row * row_values;
+      for (int64_t i = 0; i < row_values; ++i) {
+        totals[i] += static_cast<typename S::Total>(from[i]) * weight;
+      }
+    }
+    for (int64_t i = 0; i < row_values; ++i) line[i] = S::Finish(totals[i]);
+    write(line);
+  }
+}
+
+// `rounds_twice`: bytes are rounded after each pass.
+void ResizeByTaps(const Taps& across, const Taps& down, bool rounds_twice, DType dtype,
+                  const RowValue& image, int64_t height, int64_t width, Arena& scratch,
+                  RowOutput& out) {
+  const int64_t rows = image.shape[0], columns = image.shape[1], channels = image.shape[2];
+  const int64_t row_values = width * channels;
+  const auto values = static_cast<size_t>(row_values);
+  if (dtype == DType::kUint8 && rounds_twice) {
+    auto* const narrow = scratch.AllocateArray<uint8_t>(static_cast<size_t>(rows) * values);
+    ResizeColumns<RoundedBytes>(across, image.data, rows, columns, channels, width, narrow);
+    ResizeRows<RoundedBytes>(down, narrow, rows, row_values, height, scratch,
+                             [&](const uint8_t* line) {
+                               std::memcpy(out.Reserve(values), line, values);
+                               out.Commit();
+                             });
+    return;
+  }
+  auto* const narrow = scratch.AllocateArray<float>(static_cast<size_t>(rows) * values);
+  if (dtype == DType::kUint8) {
+    ResizeColumns<Floats>(across, image.data, rows, columns, channels, width, narrow);
+  } else {
+    ResizeColumns<Floats>(across, reinterpret_cast<const float*>(image.data), rows, columns,
+                          channels, width, narrow);
+  }
+  ResizeRows<Floats>(down, narrow, rows, row_values, height, scratch, [&](const float* line) {
+    if (dtype == DType::kFloat32) {
+      std::memcpy(out.Reserve(values * sizeof(float)), line, values * sizeof(float));
+    } else {
+      uint8_t* const to = out.Reserve(values);
+      for (size_t i = 0; i < values; ++i) {
+        to[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(line[i]), 0.0f, 255.0f));
+      }
+    }
+    out.Commit();
+  });
+}
+
+template <double (*kFilter)(double), int kHalves>
+void LikePillow(DType dtype, const RowValue& image, int64_t height, int64_t width, Arena& scratch,
+                RowOutput& out) {
+  constexpr double kRadius = kHalves / 2.0;
+  ResizeByTaps(PillowTaps(image.shape[1], width, kFilter, kRadius),
+               PillowTaps(image.shape[0], height, kFilter, kRadius), true, dtype, image, height,
+               width, scratch, out);
+}
+
+template <Method kMethod>
+void LikeOpenCv(DType dtype, const RowValue& image, int64_t height, int64_t width, Arena& scratch,
+                RowOutput& out) {
+  const bool shrinks = image.shape[0] >= height && image.shape[1] >= width;
+  ResizeByTaps(OpenCvTaps(image.shape[1], width, kMethod, shrinks),
+               OpenCvTaps(image.shape[0], height, kMethod, shrinks), false, dtype, image, height,
+               width, scratch, out);
+}
+
+}  // namespace
+
+ResizeFunction FindPillowMethod(std::string_view method) {
+  if (method == "bilinear") return LikePillow<Triangle, 2>;
+  if (method == "bicubic") return LikePillow<PillowCubic, 4>;
+  if (method == "area") return LikePillow<Box, 1>;
+  if (method == "lanczos3") return LikePillow<Lanczos, 6>;
+  return nullptr;
+}
+
+ResizeFunction FindOpenCvMethod(std::string_view method) {
+  if (method == "nearest") return LikeOpenCv<Method::kNearest>;
+  if (method == "bilinear") return LikeOpenCv<Method::kLinear>;
+  if (method == "bicubic") return LikeOpenCv<Method::kCubic>;
+  if (method == "area") return LikeOpenCv<Method::kArea>;
+  return nullptr;
+}
+
+}  // namespace penstock::expr

@@ -1,0 +1,44 @@
+// Functions that are rare in pipelines: computed lane by lane in x87's extended precision and rounded once.
+//
+// Threads:  safe from any thread.
+// Cost:     20 to 100 ns a value. What is called for each pixel belongs to transcendental-inl.h.
+//
+// The C library's functions of long double are written for the x87 alone, so that they give the same bits on every machine; those of
+// float and double choose code by the machine's instruction set, and do not.
+#pragma once
+
+#include "server/kernels/lane_program.h"
+
+namespace penstock::kernels {
+
+// Floating types only; within one unit in the last place.
+enum class Extended : int {
+  kSin,
+  kCos,
+  kTan,
+  kArcsin,
+  kArccos,
+  kArctan,
+  kSinh,
+  kCosh,
+  kArcsinh,
+  kArccosh,
+  kArctanh,
+  kExp2,
+  kExpm1,
+  kLog2,
+  kLog10,
+  kCbrt,
+};
+Handler FindExtended(int code, Lane lane, Form form);
+
+// Of two numbers.
+enum class ExtendedPair : int {
+  kArctan2,
+  kReverseArctan2,
+  kHypot,
+  kLogaddexp,
+};
+Handler FindExtendedPair(int code, Lane lane, Form form);
+
+}  // namespace penstock::kernels

@@ -1,0 +1,77 @@
+// Rearrangements with nothing to read or write behind their rows.
+#include "server/kernels/gather.h"
+
+#include <vector>
+
+#include "server/kernels/byte_shuffle.h"
+#include "tests/support/catch.h"
+#include "tests/support/guarded_memory.h"
+
+namespace penstock::kernels {
+namespace {
+
+using testing::GuardedMemory;
+
+uint8_t ByteAt(size_t i) { return static_cast<uint8_t>(i * 167 + i / 256); }
+
+TEST_CASE("A transposed matrix has rows for columns, whatever its sides") {
+  for (const size_t size : {1, 2, 4, 8}) {
+    for (const size_t columns : {2, 3, 4, 7, 16, 17, 65}) {
+      for (size_t rows = 1; rows <= 70; rows += rows < 20 ? 1 : 11) {
+        CAPTURE(size, columns, rows);
+        const size_t bytes = rows * columns * size;
+        const GuardedMemory in(bytes), out(bytes);
+        for (size_t i = 0; i < bytes; ++i) in.data()[i] = ByteAt(i);
+        Transpose(in.data(), rows, columns, size, out.data());
+        bool same = true;
+        for (size_t r = 0; r < rows; ++r) {
+          for (size_t c = 0; c < columns; ++c) {
+            for (size_t b = 0; b < size; ++b) {
+              same &= out.data()[(c * rows + r) * size + b] == ByteAt((r * columns + c) * size + b);
+            }
+          }
+        }
+        REQUIRE(same);
+      }
+    }
+  }
+}
+
+TEST_CASE("Shuffled bytes are those of the scalar twin, for every number of windows") {
+  for (size_t windows = 1; windows <= kShuffleWindowsMax; ++windows) {
+    constexpr size_t kBytes = 200, kPatterns = 3;
+    const GuardedMemory in(kBytes);
+    for (size_t i = 0; i < kBytes; ++i) in.data()[i] = ByteAt(i);
+    std::vector<int32_t> offset;
+    std::vector<uint8_t> shuffle;
+    for (size_t p = 0; p < kPatterns; ++p) {
+      for (size_t w = 0; w < windows; ++w) offset.push_back(static_cast<int32_t>(w * 13 + p));
+      for (size_t w = 0; w < windows; ++w) {
+        for (size_t b = 0; b < kShuffleChunk; ++b) {
+          // Each byte comes from one window.
+          const bool here = (b + p) % windows == w;
+          shuffle.push_back(here ? static_cast<uint8_t>((b * 5 + w) % kShuffleChunk) : 0x80);
+        }
+      }
+    }
+    for (size_t chunks = 0; chunks <= 9; ++chunks) {
+      std::vector<ShuffleChunk> chunk;
+      for (size_t i = 0; i < chunks; ++i) {
+        // The last window of the last pattern ends where the row does.
+        const size_t reach = (windows - 1) * 13 + kPatterns - 1 + kShuffleChunk;
+        chunk.push_back({static_cast<int32_t>(i + 1 == chunks ? kBytes - reach : i * 7),
+                         static_cast<int32_t>(i + 1 == chunks ? kPatterns - 1 : i % kPatterns)});
+      }
+      const ByteShuffleTable table{windows, chunks, chunk.data(), offset.data(), shuffle.data()};
+      const GuardedMemory out(chunks * kShuffleChunk);
+      std::vector<uint8_t> twin(chunks * kShuffleChunk);
+      ShuffleBytes(table, in.data(), out.data());
+      ShuffleBytesScalar(table, in.data(), twin.data());
+      CAPTURE(windows, chunks);
+      REQUIRE(std::equal(twin.begin(), twin.end(), out.data()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::kernels
