@@ -154,7 +154,7 @@ Status ReadReply(int socket, const std::string& path, AttachReply* reply, Descri
   uint8_t* bytes = reinterpret_cast<uint8_t*>(reply);
   while (have < sizeof *reply) {
     iovec part = {bytes + have, sizeof *reply - have};
-    alignas(cmsghdr) char control[CMSG_SPACE(kAttachDescriptors * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxAttachDescriptors * sizeof(int))];
     msghdr message = {};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -170,7 +170,7 @@ Status ReadReply(int socket, const std::string& path, AttachReply* reply, Descri
         int fd;
         std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof fd);
         Descriptor owned(fd);
-        if (i < kAttachDescriptors) descriptors[i] = std::move(owned);
+        if (i < kMaxAttachDescriptors) descriptors[i] = std::move(owned);
       }
     }
     have += static_cast<size_t>(count);
@@ -178,7 +178,7 @@ Status ReadReply(int socket, const std::string& path, AttachReply* reply, Descri
   return {};
 }
 
-// Sends a reply and up to kAttachDescriptors descriptors.
+// Sends a reply and up to kMaxAttachDescriptors descriptors.
 Status Send(int socket, const Status& status, uint32_t consumer, uint64_t start_step,
             std::span<const int> fds) {
   AttachReply reply = {};
@@ -194,7 +194,7 @@ Status Send(int socket, const Status& status, uint32_t consumer, uint64_t start_
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(kAttachDescriptors * sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxAttachDescriptors * sizeof(int))] = {};
   if (!fds.empty()) {
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(fds.size_bytes());
@@ -237,6 +237,7 @@ Status ParseConsumer(const AttachRequest& request, ParsedRequest* parsed) {
   consumer.identity = request.identity;
   consumer.name.assign(request.name, request.name_bytes);
   consumer.take_over = (request.flags & kRequestTakeOver) != 0;
+  consumer.on_device = (request.flags & kRequestOnDevice) != 0;
   ConsumerPosition& position = parsed->position;
   position.step = request.step;
   position.cursor.assign(reinterpret_cast<const char*>(request.cursor), request.cursor_bytes);
@@ -284,7 +285,7 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
                      copy.operation <= static_cast<uint32_t>(Operation::kDelete);
   const uint32_t known_flags = operation == Operation::kCreate ? kRequestTemporary
                                : operation == Operation::kAttach
-                                   ? kRequestTakeOver | kRequestAtMostOnce
+                                   ? kRequestTakeOver | kRequestAtMostOnce | kRequestOnDevice
                                    : 0;
   if (!known || (copy.flags & ~known_flags) != 0) {
     return refuse(Code::kUnimplemented,
@@ -322,8 +323,10 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
 
 Status SendReply(int socket, const Status& status, const ConsumerHandle* handle) {
   if (!status.ok()) return Send(socket, status, 0, 0, {});
-  const int fds[kAttachDescriptors] = {handle->segment_fd, handle->control_fd, handle->bell_fd};
-  return Send(socket, status, handle->id, handle->start_step, fds);
+  const int fds[kMaxAttachDescriptors] = {handle->segment_fd, handle->control_fd, handle->bell_fd,
+                                          handle->device_fd};
+  const size_t count = handle->device_fd >= 0 ? kMaxAttachDescriptors : kAttachDescriptors;
+  return Send(socket, status, handle->id, handle->start_step, std::span(fds, count));
 }
 
 Status SendAnswer(int socket, const Status& status, int answer_fd) {
@@ -345,7 +348,8 @@ AttachRequest EncodeRequest(std::string_view pipeline, const ConsumerSpec& consu
   request.request_bytes = sizeof request;
   request.operation = static_cast<uint32_t>(Operation::kAttach);
   request.flags = (consumer.take_over ? kRequestTakeOver : 0) |
-                  (consumer.at_most_once ? kRequestAtMostOnce : 0);
+                  (consumer.at_most_once ? kRequestAtMostOnce : 0) |
+                  (consumer.on_device ? kRequestOnDevice : 0);
   CopyText(pipeline, request.pipeline, sizeof request.pipeline, &request.pipeline_bytes);
   CopyText(consumer.group, request.group, sizeof request.group, &request.group_bytes);
   request.mode = static_cast<uint32_t>(consumer.mode);
@@ -427,7 +431,7 @@ Status FinishAttach(const std::string& socket_path, int socket, uint64_t timeout
     return status;
   }
   AttachReply reply = {};
-  Descriptor descriptors[kAttachDescriptors];
+  Descriptor descriptors[kMaxAttachDescriptors];
   if (Status status = ReadReply(socket, socket_path, &reply, descriptors); !status.ok()) {
     return status;
   }
@@ -441,7 +445,7 @@ Status FinishAttach(const std::string& socket_path, int socket, uint64_t timeout
     return status;
   }
   if (reply.abi_version != kAbiVersion) return VersionMismatch(kAbiVersion, reply.abi_version);
-  for (const Descriptor& descriptor : descriptors) {
+  for (const Descriptor& descriptor : std::span(descriptors, kAttachDescriptors)) {
     if (!descriptor) {
       return {Code::kInternal, "penstockd at " + socket_path + " sent no descriptors"};
     }
@@ -450,6 +454,7 @@ Status FinishAttach(const std::string& socket_path, int socket, uint64_t timeout
   out->segment_fd = descriptors[0].Release();
   out->control_fd = descriptors[1].Release();
   out->bell_fd = descriptors[2].Release();
+  out->device_fd = descriptors[3].Release();
   out->consumer = reply.consumer;
   out->start_step = reply.start_step;
   return {};

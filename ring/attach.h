@@ -42,8 +42,9 @@ inline constexpr uint64_t kRequestMagic = 0x5454414b54534e50;  // "PNSTKATT"
 inline constexpr uint64_t kReplyMagic = 0x5045524b54534e50;    // "PNSTKREP"
 inline constexpr uint32_t kMaxGroupBytes = 64;
 inline constexpr uint32_t kMaxReplyMessageBytes = 960;
-// Segment, control page, bell.
+// Segment, control page, bell; and the table of device_layout.h for who has asked for it.
 inline constexpr uint32_t kAttachDescriptors = 3;
+inline constexpr uint32_t kMaxAttachDescriptors = 4;
 
 enum class Operation : uint32_t {
   kAttach = 1,
@@ -55,9 +56,10 @@ enum class Operation : uint32_t {
 // Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,
 // ends.
 inline constexpr uint32_t kRequestTemporary = 1;
-// Of an attach: ConsumerSpec::take_over and at_most_once.
+// Of an attach: ConsumerSpec::take_over, at_most_once and on_device.
 inline constexpr uint32_t kRequestTakeOver = 2;
 inline constexpr uint32_t kRequestAtMostOnce = 4;
+inline constexpr uint32_t kRequestOnDevice = 8;
 // Of all parts of a request.
 inline constexpr uint32_t kMaxPartsBytes = 64 << 20;
 
@@ -130,7 +132,8 @@ struct AttachReply {
   uint32_t consumer;
   uint64_t start_step;
   uint32_t message_bytes;
-  uint32_t descriptors;  // 3 of an attach, 1 of an answer in a memory file, 0 with an error
+  uint32_t
+      descriptors;  // 3 of an attach (4 with a device's), 1 of an answer in a memory file, 0 with an error
   uint64_t reserved[3];
   char message[kMaxReplyMessageBytes];
 };
@@ -187,6 +190,7 @@ struct Attachment {
   int segment_fd = -1;
   int control_fd = -1;
   int bell_fd = -1;
+  int device_fd = -1;  // where it has asked for the device's memory
   uint32_t consumer = 0;
   uint64_t start_step = 0;
 };

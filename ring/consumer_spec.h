@@ -48,6 +48,8 @@ struct ConsumerSpec {
   std::string name;
   // Takes the place of a consumer of that name or rank, which is detached.
   bool take_over = false;
+  // It takes the steps from the device's memory too, where the ring has some (ring/device_layout.h).
+  bool on_device = false;
 
   uint32_t places() const { return mode == GroupMode::kRank ? world_size * replicas : 0; }
   uint32_t place() const { return rank * replicas + replica; }

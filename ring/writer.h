@@ -74,6 +74,8 @@ struct ConsumerHandle {
   // a writer that waits for its release.
   int control_fd = -1;
   int bell_fd = -1;
+  // Its giver's; -1: none was asked for.
+  int device_fd = -1;
   // It takes grants: Deal() is to be called when its bell rings.
   bool takes_grants = false;
 };

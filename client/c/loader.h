@@ -52,6 +52,7 @@ struct penstock_loader {
   penstock::ring::ConsumerSpec spec;
   uint64_t reconnect_ns = 0;
   uint64_t watch = 0;  // its number in hang_up_watch.h; 0: it is not watched
+  penstock_cuda* cuda = nullptr;  // where batches are taken from the device's memory
   std::string structure;
   std::optional<uint64_t> num_steps;
   std::string uncounted;

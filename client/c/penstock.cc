@@ -1,5 +1,6 @@
 #include "client/c/penstock.h"
 
+#include <poll.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -10,12 +11,23 @@
 #include <utility>
 
 #include "client/c/batch.h"
+#include "client/c/error.h"
 #include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
+#include "client/c/penstock_cuda.h"
 #include "client/c/source.h"
 #include "ring/attach.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+
+namespace penstock_client {
+
+std::string& LastError() {
+  thread_local std::string error;
+  return error;
+}
+
+}  // namespace penstock_client
 
 namespace {
 
@@ -26,19 +38,14 @@ using penstock::ring::Lease;
 using penstock::ring::MonotonicNs;
 using penstock::ring::Reader;
 using penstock::ring::Status;
+using penstock_client::Fail;
+using penstock_client::LastError;
 using penstock_client::Source;
 
 // How long penstockd may take to answer a request to attach: a restarted one waits for its other
 // consumers first.
 constexpr uint64_t kAttachTimeoutNs = 60'000'000'000;
 constexpr double kDefaultReconnectSeconds = 60;
-
-thread_local std::string last_error;
-
-int Fail(const Status& status) {
-  last_error = status.message;
-  return static_cast<int>(status.code);
-}
 
 void Unreference(penstock_loader* loader) {
   if (loader->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -101,6 +108,8 @@ Status ReadOptions(const penstock_attach_options& options, penstock_loader* load
     spec.identity = MonotonicNs() ^ (static_cast<uint64_t>(getpid()) << 40);
   }
   loader->reconnect_ns = ToNs(options.reconnect_seconds);
+  loader->cuda = options.cuda;
+  spec.on_device = options.cuda != nullptr;
   if (options.cursor != nullptr) {
     position->cursor.assign(static_cast<const char*>(options.cursor), options.cursor_bytes);
   }
@@ -118,6 +127,30 @@ Status CheckRows(const penstock_loader& loader) {
               loader.pipeline + ")"};
 }
 
+// Of a device's ring nothing is copied: when the share is full, waits for a batch that is being released.
+int WaitForShare(penstock_loader* loader, uint64_t until_ns) {
+  while (true) {
+    uint64_t pending = 0;
+    const int code = penstock_cuda_poll(loader->cuda, &pending);
+    if (code != PENSTOCK_OK) return code;
+    const Reader& reader = *loader->source->reader;
+    const uint32_t share = reader.lease_share();
+    if (reader.leases() < share) return PENSTOCK_OK;
+    if (pending == 0) {
+      return Fail({Code::kResourceExhausted,
+                   "this trainer holds " + std::to_string(reader.leases()) +
+                       " batches on the device, its share of the ring is " + std::to_string(share) +
+                       ": let go of earlier ones, or give the ring more slots"});
+    }
+    if (MonotonicNs() >= until_ns) {
+      LastError() = "the device has not let go of an earlier batch in time";
+      return PENSTOCK_TIMEOUT;
+    }
+    const timespec time = {0, 20'000};
+    ppoll(nullptr, 0, &time, nullptr);
+  }
+}
+
 // The present ring gives nothing more: on to the next one, or the error.
 int GoOn(penstock_loader* loader, uint64_t until_ns) {
   if (!loader->reattachment.active) {
@@ -129,7 +162,7 @@ int GoOn(penstock_loader* loader, uint64_t until_ns) {
     again.deadline_ns = MonotonicNs() + loader->reconnect_ns;
   }
   const int code = penstock_client::Reattach(loader, until_ns);
-  if (code == PENSTOCK_TIMEOUT) last_error = "no batch was ready in time";
+  if (code == PENSTOCK_TIMEOUT) LastError() = "no batch was ready in time";
   if (code != PENSTOCK_OK && code != PENSTOCK_TIMEOUT) Fail(loader->reattachment.failed);
   return code;
 }
@@ -150,7 +183,7 @@ int TakeLease(penstock_loader* loader, uint64_t until_ns, bool* share_full, Leas
       case Reader::Result::kEnd:
         return PENSTOCK_END;
       case Reader::Result::kTimeout:
-        last_error = "no batch was ready in time";
+        LastError() = "no batch was ready in time";
         return PENSTOCK_TIMEOUT;
       case Reader::Result::kFailed:
         return Fail(reader.error());
@@ -188,7 +221,7 @@ int penstock_attach(const char* name, const char* socket, const char* group,
 }
 
 int penstock_attach_with(const penstock_attach_options* given, penstock_loader** loader) {
-  last_error.clear();
+  LastError().clear();
   *loader = nullptr;
   // Of a program that knows fewer fields.
   penstock_attach_options options;
@@ -214,7 +247,7 @@ int penstock_attach_with(const penstock_attach_options* given, penstock_loader**
 }
 
 int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
-  last_error.clear();
+  LastError().clear();
   if (bytes > penstock::ring::kMaxCursorBytes || cursor == nullptr) {
     return Fail({Code::kInvalidArgument, "a cursor has 1 to 1024 bytes: " + std::to_string(bytes)});
   }
@@ -238,13 +271,16 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
   const uint64_t until_ns = timeout_ns == PENSTOCK_FOREVER ? UINT64_MAX
                             : timeout_ns <= 0              ? 0
                                               : MonotonicNs() + static_cast<uint64_t>(timeout_ns);
+  if (loader->cuda != nullptr) {
+    if (const int code = WaitForShare(loader, until_ns); code != PENSTOCK_OK) return code;
+  }
   Lease lease;
   bool share_full = false;
   if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK) {
     return code;
   }
   Source* source = loader->source;
-  if (share_full) {
+  if (share_full && loader->cuda == nullptr) {
     const int code = TakeCopy(loader, lease, out);
     if (code != PENSTOCK_OK) return code;
   } else {
@@ -333,7 +369,7 @@ const penstock_tensor* penstock_tensor_info(const penstock_loader* loader, uint3
 const char* penstock_structure(const penstock_loader* loader) { return loader->structure.c_str(); }
 
 int penstock_num_steps(const penstock_loader* loader, uint64_t* steps) {
-  last_error.clear();
+  LastError().clear();
   if (!loader->num_steps) {
     return Fail({Code::kFailedPrecondition,
                  "the length of this stream is not known: " + loader->uncounted});
@@ -390,7 +426,7 @@ uint64_t penstock_skipped(penstock_loader* loader) {
   return loader->earlier_stats.skipped + loader->source->reader->stats().skipped;
 }
 
-const char* penstock_last_error(void) { return last_error.c_str(); }
+const char* penstock_last_error(void) { return LastError().c_str(); }
 const char* penstock_version(void) { return PENSTOCK_VERSION; }
 uint32_t penstock_abi_version(void) { return penstock::ring::kAbiVersion; }
 

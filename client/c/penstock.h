@@ -92,6 +92,7 @@ enum {
 
 typedef struct penstock_loader penstock_loader;
 typedef struct penstock_batch penstock_batch;
+struct penstock_cuda; /* penstock_cuda.h */
 
 /* One tensor of a batch: C order, read-only.
  *
@@ -176,6 +177,11 @@ typedef struct penstock_attach_options {
   double lag_seconds; /* 60 */
   double
       reconnect_seconds; /* 60: how long to look for a daemon that has gone away; 0: not at all */
+  /* Of a pipeline whose ring is on a device: that device, where batches are taken then
+   * (penstock_batch_on_device); it outlives the loader. Such a loader gives no private copies: with all its
+   * share of the slots held, penstock_next waits for what is being released, or else returns
+   * PENSTOCK_RESOURCE_EXHAUSTED. NULL: shared memory. */
+  struct penstock_cuda* cuda;
 } penstock_attach_options;
 
 /* Attaches to the pipeline `name`. `socket`: the daemon's, or NULL for $PENSTOCK_SOCKET, else

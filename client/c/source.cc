@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/c/batch.h"
+#include "client/c/cuda.h"
 #include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
 #include "ring/futex.h"
@@ -51,8 +52,16 @@ void Remember(const std::vector<uint64_t>& steps, penstock_loader* loader) {
 
 Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
   auto source = std::make_unique<Source>();
+  const penstock::ring::Descriptor device_table(attachment.device_fd);
   if (Status status = Reader::Open(attachment, &source->reader); !status.ok()) return status;
   source->slots = std::vector<penstock_batch>(source->reader->slots_max());
+  if (loader->cuda != nullptr) {
+    if (!device_table) return {Code::kInternal, "penstockd sent no table of the device's memory"};
+    Status status = DeviceSlots::Open(loader->cuda->device, device_table.get(),
+                                      source->reader->tensors().size(), source->reader->slots_max(),
+                                      &source->device_slots);
+    if (!status.ok()) return status;
+  }
   if (loader->entries.empty()) {
     Describe(*source->reader, loader);
   } else if (!AreEqual(loader->entries, source->reader->tensors())) {

@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "client/c/device_slots.h"
 #include "client/c/penstock.h"
+#include "client/c/pinned_slots.h"
 #include "client/c/private_view.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
@@ -27,6 +29,9 @@ struct Source {
   std::unique_ptr<penstock::ring::Reader> reader;
   std::vector<penstock_batch> slots;  // one for each slot
   PrivateView view;                   // mapped under the loader's mutex, when it is first asked for
+  // Both end before the reader unmaps the ring.
+  PinnedSlots pinned;
+  std::unique_ptr<DeviceSlots> device_slots;  // null: batches are in shared memory
   std::atomic<uint64_t> references{1};
 };
 

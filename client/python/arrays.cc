@@ -4,6 +4,9 @@
 #include <numpy/arrayobject.h>
 
 #include <algorithm>
+#include <cstring>
+
+#include "client/python/device.h"
 
 namespace penstock_python {
 namespace {
@@ -199,6 +202,61 @@ PyObject* MakeWritable(PyObject* array) {
   return made;
 }
 
+PyObject* MakeDtype(uint32_t dtype) { return reinterpret_cast<PyObject*>(MakeDescr(dtype)); }
+
+uint32_t DtypeCode(PyObject* dtype) {
+  if (!PyArray_DescrCheck(dtype)) return 0;
+  switch (reinterpret_cast<PyArray_Descr*>(dtype)->type_num) {
+    case NPY_BOOL:
+      return PENSTOCK_BOOL;
+    case NPY_INT8:
+      return PENSTOCK_INT8;
+    case NPY_UINT8:
+      return PENSTOCK_UINT8;
+    case NPY_INT16:
+      return PENSTOCK_INT16;
+    case NPY_UINT16:
+      return PENSTOCK_UINT16;
+    case NPY_INT32:
+      return PENSTOCK_INT32;
+    case NPY_UINT32:
+      return PENSTOCK_UINT32;
+    case NPY_INT64:
+      return PENSTOCK_INT64;
+    case NPY_UINT64:
+      return PENSTOCK_UINT64;
+    case NPY_FLOAT16:
+      return PENSTOCK_FLOAT16;
+    case NPY_FLOAT32:
+      return PENSTOCK_FLOAT32;
+    case NPY_FLOAT64:
+      return PENSTOCK_FLOAT64;
+    default:
+      break;
+  }
+  // bfloat16 is a type that another package has added.
+  PyObject* name = PyObject_GetAttrString(dtype, "name");
+  const char* text = name != nullptr ? PyUnicode_AsUTF8(name) : nullptr;
+  const bool is_bfloat16 = text != nullptr && std::strcmp(text, "bfloat16") == 0;
+  PyErr_Clear();
+  Py_XDECREF(name);
+  return is_bfloat16 ? PENSTOCK_BFLOAT16 : 0;
+}
+
+void LookAt(PyObject* array, void** memory, uint64_t* bytes) {
+  auto* numpy_array = reinterpret_cast<PyArrayObject*>(array);
+  *memory = PyArray_DATA(numpy_array);
+  *bytes = static_cast<uint64_t>(PyArray_NBYTES(numpy_array));
+}
+
+penstock_batch* BatchOf(PyObject* array) {
+  while (array != nullptr && PyArray_Check(array)) {
+    array = PyArray_BASE(reinterpret_cast<PyArrayObject*>(array));
+  }
+  return array != nullptr && Py_IS_TYPE(array, lease_type) ? reinterpret_cast<Lease*>(array)->batch
+                                                           : nullptr;
+}
+
 ArrayFactory::~ArrayFactory() {
   for (const Tensor& tensor : tensors_) {
     Py_XDECREF(tensor.name);
@@ -303,6 +361,12 @@ PyObject* ArrayFactory::MakeNode(PyObject* node, const penstock_batch* batch, Py
 PyObject* ArrayFactory::MakeTensor(const penstock_batch* batch, uint32_t index,
                                    PyObject* lease) const {
   const penstock_tensor& tensor = *penstock_batch_tensor(batch, index);
+  if (cuda_.is_valid()) {
+    PyObject* array =
+        MakeDeviceArray(cuda_, const_cast<penstock_batch*>(batch), index, stream_, lease);
+    if (array != Py_None) return array;
+    Py_DECREF(array);
+  }
   PyObject* dtype = tensors_[index].dtype;
   if (tensor.kind != PENSTOCK_KIND_RAGGED) {
     return dtype != nullptr ? MakeArray(dtype, tensor.ndim, tensor.shape, tensor.data, lease)

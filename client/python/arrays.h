@@ -14,6 +14,9 @@
 
 #include <Python.h>
 
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
 #include <vector>
 
 #include "client/c/penstock.h"
@@ -27,6 +30,15 @@ bool ImportNumpy();
 // array over other memory, null with a Python error set.
 PyObject* MakeWritable(PyObject* array);
 
+// The NumPy type of an element type of penstock.h, or null with a Python error set; and back, 0 for any other.
+PyObject* MakeDtype(uint32_t dtype);
+uint32_t DtypeCode(PyObject* dtype);
+
+// Where a contiguous NumPy array lies.
+void LookAt(PyObject* array, void** memory, uint64_t* bytes);
+// The batch whose memory an array of an element, or a view of it, shows; null for any other array.
+penstock_batch* BatchOf(PyObject* array);
+
 class ArrayFactory {
  public:
   ArrayFactory() = default;
@@ -36,6 +48,13 @@ class ArrayFactory {
 
   // Learns names, element types and the structure. False with a Python error set.
   bool Describe(const penstock_loader* loader);
+
+  // From now on tensors on the device of `cuda` (penstock_python::DeviceOf) are DeviceArrays; `cuda` is the
+  // caller's and outlives this.
+  void TakeFrom(nanobind::handle cuda, uintptr_t stream) {
+    cuda_ = cuda;
+    stream_ = stream;
+  }
 
   // A new element, which has taken the batch over; null with a Python error set, and the batch
   // released.
@@ -58,6 +77,8 @@ class ArrayFactory {
   std::vector<Tensor> tensors_;
   PyObject* structure_ = nullptr;     // of dicts, lists and None; null: a flat dict
   PyObject* ragged_class_ = nullptr;  // null: no tensor is ragged
+  nanobind::handle cuda_;             // not valid: tensors are in shared memory
+  uintptr_t stream_ = 0;
 };
 
 }  // namespace penstock_python

@@ -12,6 +12,8 @@
 
 #include "client/c/penstock.h"
 #include "client/python/arrays.h"
+#include "client/python/device.h"
+#include "client/python/error.h"
 
 namespace nb = nanobind;
 
@@ -20,21 +22,6 @@ namespace {
 
 // How often a waiting loader looks for Ctrl-C.
 constexpr int64_t kSignalNs = 100'000'000;
-
-// Sets the exception of penstock._errors for a result of the C interface.
-void SetError(int code, const char* message) {
-  try {
-    nb::object error = nb::module_::import_("penstock._errors").attr("from_code")(code, message);
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
-  } catch (nb::python_error& error) {
-    error.restore();
-  }
-}
-
-[[noreturn]] void ThrowError(int code, const char* message) {
-  SetError(code, message);
-  throw nb::python_error();
-}
 
 // The number of a word among `words`; throws with all of them.
 uint32_t NumberOf(const char* what, const std::string& word,
@@ -56,7 +43,9 @@ class Loader {
          const std::optional<int64_t>& rank, const std::optional<int64_t>& world_size,
          int64_t replica, int64_t replicas, const std::string& delivery,
          const std::optional<nb::bytes>& cursor, double reconnect, const std::string& slow,
-         double lag, const std::optional<std::string>& consumer, bool take_over) {
+         double lag, const std::optional<std::string>& consumer, bool take_over, nb::object cuda,
+         uintptr_t stream)
+      : cuda_(std::move(cuda)) {
     if (timeout.has_value()) {
       if (!(*timeout >= 0)) ThrowError(PENSTOCK_INVALID_ARGUMENT, "timeout is below zero");
       timeout_ns_ = static_cast<int64_t>(std::min(*timeout, 1e9) * 1e9);
@@ -93,6 +82,12 @@ class Loader {
     options.take_over = take_over;
     options.lag_seconds = lag;
     options.reconnect_seconds = reconnect;
+    if (!cuda_.is_none()) {
+      options.cuda = DeviceOf(cuda_);
+      if (options.cuda == nullptr) {
+        ThrowError(PENSTOCK_INVALID_ARGUMENT, "cuda is a penstock.cuda.Cuda, or None");
+      }
+    }
     int code;
     {
       nb::gil_scoped_release release;
@@ -103,6 +98,7 @@ class Loader {
       penstock_detach(loader_);
       throw nb::python_error();
     }
+    if (options.cuda != nullptr) arrays_.TakeFrom(cuda_, stream);
     penstock_stats stats;
     penstock_get_stats(loader_, &stats);
     step_ = static_cast<int64_t>(stats.position) - 1;
@@ -280,6 +276,7 @@ class Loader {
                             static_cast<unsigned>(stats.leases)) == 0;
   }
 
+  const nb::object cuda_;  // where batches are taken from a device's ring; None: they are not
   penstock_loader* loader_ = nullptr;
   penstock_loader* closing_ = nullptr;  // closed while a thread waited in it
   int num_waiting_ = 0;
@@ -308,6 +305,7 @@ NB_MODULE(_core, m) {
   using penstock_python::Loader;
   if (!penstock_python::ImportNumpy()) throw nb::python_error();
   m.doc() = "The native part of penstock.";
+  penstock_python::DefineDevice(m);
   m.def("version", &penstock_version, "The release, such as \"0.1.0\".");
   m.def("abi_version", &penstock_abi_version, "The version of the ring's ABI.");
   m.def("default_socket", &penstock_default_socket, "The socket that attach() uses by default.");
@@ -328,14 +326,15 @@ NB_MODULE(_core, m) {
                     const std::optional<double>&, const std::string&, const std::optional<int64_t>&,
                     const std::optional<int64_t>&, int64_t, int64_t, const std::string&,
                     const std::optional<nb::bytes>&, double, const std::string&, double,
-                    const std::optional<std::string>&, bool>(),
+                    const std::optional<std::string>&, bool, nb::object, uintptr_t>(),
            nb::arg("name"), nb::arg("socket").none() = nb::none(), nb::arg("group") = "default",
            nb::arg("timeout").none() = nb::none(), nb::arg("mode") = "broadcast",
            nb::arg("rank").none() = nb::none(), nb::arg("world_size").none() = nb::none(),
            nb::arg("replica") = 0, nb::arg("replicas") = 1, nb::arg("delivery") = "at_least_once",
            nb::arg("cursor").none() = nb::none(), nb::arg("reconnect") = 60.0,
            nb::arg("slow") = "block", nb::arg("lag") = 60.0,
-           nb::arg("consumer").none() = nb::none(), nb::arg("take_over") = false)
+           nb::arg("consumer").none() = nb::none(), nb::arg("take_over") = false,
+           nb::arg("cuda").none() = nb::none(), nb::arg("stream") = 0)
       .def("stats", &Loader::Stats,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
            "ring), waits, wait_seconds, leases and more.")

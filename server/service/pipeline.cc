@@ -1,11 +1,14 @@
 #include "server/service/pipeline.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/cuda/expansions.h"
 #include "server/engine/cursor.h"
 #include "spdlog/spdlog.h"
 
@@ -18,6 +21,8 @@ constexpr int kMinSlots = 2;
 constexpr int kMaxSlots = 64;
 constexpr size_t kMaxReplays = 8;
 constexpr uint32_t kReplaySlots = 3;
+// On a device slots do not grow: two leases for each of two trainers, and one.
+constexpr uint32_t kDeviceSlots = 5;
 // After a restart the shared stream begins so far behind its first consumer at most, in rings; who is
 // further behind is served by itself.
 constexpr uint64_t kMaxSpreadRings = 4;
@@ -32,6 +37,13 @@ absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat("ring.slots out of range: ", slots,
                                                    " is not 0 (automatic) or in [", kMinSlots, ", ",
                                                    kMaxSlots, "]"));
+  }
+  if (spec.ring().has_device() && spec.ring().device() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ring.device is the number of a CUDA device, from 0 on: ", spec.ring().device()));
+  }
+  if (!spec.ring().has_device() && spec.ring().expand_size() > 0) {
+    return absl::InvalidArgumentError("ring.expand needs ring.device: a device has to do it");
   }
   return absl::OkStatus();
 }
@@ -65,7 +77,15 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
 
   CheckedPipeline checked;
   const int slots = (*plan)->spec().ring().slots();
-  checked.slots = slots > 0 ? slots : DefaultSlots((*plan)->slot_bytes());
+  if ((*plan)->spec().ring().has_device()) {
+    std::vector<std::optional<cuda::Expansion>> expansions;
+    const ring::Status readable =
+        ReadExpansions((*plan)->spec().ring(), (*plan)->tensors(), &expansions);
+    if (!readable.ok()) return FromRing(readable);
+  }
+  const uint32_t by_default =
+      (*plan)->spec().ring().has_device() ? kDeviceSlots : DefaultSlots((*plan)->slot_bytes());
+  checked.slots = slots > 0 ? slots : by_default;
   checked.workers = spec.workers() > 0 ? spec.workers() : defaults.workers();
   checked.plan = *std::move(plan);
   return checked;
@@ -183,12 +203,33 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
   return absl::OkStatus();
 }
 
+absl::Status Pipeline::MayHaveDevice(const Stream& stream, const Newcomer& newcomer) const {
+  if (stream.device() == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the ring of pipeline ", name_,
+                     " is not on a device; put ring { device: 0 } into its spec"));
+  }
+  // Whoever opens CUDA's handles may write the memory, and so what other trainers read.
+  if (newcomer.uid != geteuid()) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "the device's memory is given to trainers of penstockd's own user only, since they could "
+        "write it: you are user ",
+        newcomer.uid, ", the daemon is ", geteuid(), "; without it the ring is yours to read"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
                                             const Newcomer& newcomer) {
+  if (newcomer.spec.on_device) {
+    const absl::Status status = MayHaveDevice(*stream, newcomer);
+    if (!status.ok()) return status;
+  }
   Attached attached;
   const ring::Status status =
       stream->writer().Attach(newcomer.spec, newcomer.position, newcomer.pid, &attached.handle);
   if (!status.ok()) return FromRing(status);
+  if (newcomer.spec.on_device) attached.handle.device_fd = stream->device()->table_fd();
   attached.stream = std::move(stream);
   return attached;
 }
@@ -197,7 +238,7 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
   if (!position.ok()) return position.status();
-  const Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid};
+  const Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
   std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -248,6 +289,7 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   alone.spec.group = newcomer.spec.group;
   alone.spec.name = newcomer.spec.name;
   alone.spec.identity = newcomer.spec.identity;
+  alone.spec.on_device = newcomer.spec.on_device;
   absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;
   {

@@ -64,6 +64,7 @@ struct Newcomer {
   ring::ConsumerSpec spec;
   ring::ConsumerPosition position;
   int32_t pid = 0;
+  uint32_t uid = UINT32_MAX;  // nobody's
 };
 
 // What an attached consumer holds on to.
@@ -125,6 +126,8 @@ class Pipeline {
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
   std::vector<std::shared_ptr<Stream>> Replays() const;
+  // Whether a trainer that asks for the device's memory may have it.
+  absl::Status MayHaveDevice(const Stream& stream, const Newcomer& newcomer) const;
   absl::StatusOr<Attached> AttachTo(std::shared_ptr<Stream> stream, const Newcomer& newcomer);
 
   const std::string name_;

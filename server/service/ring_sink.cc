@@ -45,7 +45,7 @@ uint32_t DefaultSlots(uint64_t slot_bytes) {
 absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
     const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
     std::string structure, uint64_t variable_bytes, uint64_t first_step, const StepCount& count,
-    std::string_view first_cursor, ring::SplitLog* split_log) {
+    std::string_view first_cursor, ring::SplitLog* split_log, bool slots_grow) {
   ring::SegmentOptions options;
   options.pipeline = pipeline;
   for (const BatchTensor& tensor : tensors) {
@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
   options.num_steps = count.steps;
   options.uncounted = count.why_not;
   options.slots = slots;
-  options.slots_max = kMaxSlots;
+  options.slots_max = slots_grow ? kMaxSlots : slots;
   options.structure = std::move(structure);
   std::unique_ptr<ring::Writer> writer;
   const ring::Status status = ring::Writer::Create(options, &writer);

@@ -74,7 +74,7 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request) {
     return;
   }
   auto waiting = std::make_shared<Waiting>();
-  waiting->newcomer = {request.consumer, request.position, visitor.pid};
+  waiting->newcomer = {request.consumer, request.position, visitor.pid, visitor.who.uid};
   waiting->visitor = std::move(visitor);
   ++num_waiting_;
   const auto returning = returning_.find(request.pipeline);

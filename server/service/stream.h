@@ -22,6 +22,7 @@
 #include "server/engine/damage_log.h"
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
+#include "server/service/device_ring_sink.h"
 #include "server/service/ring_sink.h"
 
 namespace penstock {
@@ -46,6 +47,10 @@ class Stream {
   void Stop(const absl::Status& reason);
 
   ring::Writer& writer() const { return sink_->writer(); }
+  // The part of the ring that lies on a device; null where none does.
+  const DeviceRing* device() const {
+    return device_sink_ == nullptr ? nullptr : &device_sink_->device();
+  }
   // How it ended by itself; nullopt while it goes on.
   std::optional<absl::Status> outcome() const { return sink_->outcome(); }
   // Nothing after Stop().
@@ -57,9 +62,16 @@ class Stream {
  private:
   Stream(std::unique_ptr<RingSink> sink, std::shared_ptr<ring::SplitLog> split_log)
       : split_log_(std::move(split_log)), sink_(std::move(sink)) {}
+  absl::Status AddDevice(const Plan& plan, const StreamOptions& options);
+  BatchSink& producers_sink() {
+    if (device_sink_ != nullptr) return *device_sink_;
+    return *sink_;
+  }
 
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::unique_ptr<RingSink> sink_;
+  std::unique_ptr<DeviceRingSink>
+      device_sink_;  // after Create(): constant; it reads the ring's slots
   mutable std::mutex mutex_;
   std::unique_ptr<Executor> executor_;  // under mutex_; null after Stop()
 };

@@ -14,6 +14,8 @@ import sys
 ALLOWED = {
     "proto": set(),
     "ring": set(),
+    # CUDA for both sides: no library of it is linked, and trainers load it.
+    "cuda": {"ring"},
     "server/base": set(),
     "server/kernels": {"server/base"},
     "server/io": {"server/base", "server/kernels"},
@@ -24,9 +26,10 @@ ALLOWED = {
     "server/image": {"server/base", "server/kernels", "server/expr"},
     "server/functions": {"server/base", "server/kernels", "server/codec", "server/expr", "server/image"},
     "server/ops": {"server/base", "server/kernels", "server/io", "server/codec", "server/expr", "server/engine", "proto"},
-    "server/service": {"server/base", "server/io", "server/engine", "ring", "proto"},
+    "server/cuda": {"server/base", "server/engine", "ring", "cuda", "proto"},
+    "server/service": {"server/base", "server/io", "server/engine", "server/cuda", "ring", "cuda", "proto"},
     "server": {"server/base", "server/service"},  # main.cc
-    "client/c": {"ring"},
+    "client/c": {"ring", "cuda"},
     "client/cpp": {"client/c"},
     "client/python": {"client/c", "client/cpp", "ring"},
     "client/ctl/chess": set(),
@@ -60,19 +63,19 @@ STRANGERS = {"server/ops", "server/functions"}
 OBSERVERS = {"tests", "bench", "examples"}
 
 # The headers that a trainer's author includes; they lie in one folder when they are installed.
-PUBLIC_HEADERS = {"penstock.h": "client/c", "penstock.hpp": "client/cpp"}
+PUBLIC_HEADERS = {"penstock.h": "client/c", "penstock_cuda.h": "client/c", "penstock.hpp": "client/cpp"}
 
 # Other people's libraries whose headers are included in quotes.
 LIBRARIES = {"CLI", "absl", "boost", "google", "grpcpp", "hwy", "nlohmann", "spdlog"}
 
 # What a trainer's process must never load from us: its framework brings its own.
-TRAINER_MODULES = {"ring", "client/c", "client/cpp", "client/python"}
+TRAINER_MODULES = {"ring", "cuda", "client/c", "client/cpp", "client/python"}
 NEVER_IN_TRAINER = re.compile(r"(google/protobuf|grpc|grpcpp|absl|boost)/")
 # In the daemon, too, Boost.Interprocess maps memory and does nothing else: a killed peer breaks its locks.
 NEVER = re.compile(r"boost/interprocess/(sync|ipc)/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
-SUFFIXES = {".h", ".cc", ".c"}
+SUFFIXES = {".h", ".cc", ".c", ".cu"}
 
 
 def module_of(path):
@@ -86,7 +89,7 @@ def module_of(path):
 
 
 def source_files(root):
-    for top in ("proto", "ring", "server", "client"):
+    for top in ("proto", "ring", "cuda", "server", "client"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix in SUFFIXES:
                 yield path

@@ -14,6 +14,7 @@ import numpy as _np
 
 from penstock import experimental, functions, image, io
 
+from penstock import _core
 from penstock._core import Loader, abi_version, default_socket, version
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
@@ -130,6 +131,8 @@ def attach(
     lag: float = 60.0,
     consumer: "str | None" = None,
     take_over: bool = False,
+    cuda: "_core.Cuda | None" = None,
+    stream: int = 0,
 ) -> Loader:
     """Attaches to a pipeline of penstockd; iterate over what it returns.
 
@@ -166,6 +169,9 @@ def attach(
       lag: seconds.
       consumer: a name, unique in the group.
       take_over: takes the place of a consumer of the same name or rank, which gets DetachedError.
+      cuda: of a pipeline whose ring is on a device (`ring { device: 0 }`), that device
+        (penstock.cuda.open): tensors of fixed size are DeviceArrays in the ring's memory there.
+      stream: with `cuda`, the CUDA stream that reads them, as a number; 0 is the legacy default one.
 
     Returns:
       A Loader, which is its own iterator and a context manager.
@@ -181,5 +187,5 @@ def attach(
     """
     return Loader(
         name, socket, group, timeout, mode, rank, world_size, replica, replicas, delivery, cursor,
-        reconnect, slow, lag, consumer, take_over
+        reconnect, slow, lag, consumer, take_over, cuda, stream
     )  # fmt: skip

@@ -14,17 +14,48 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import jax
+import jax.dlpack
 
+import penstock.cuda
 from penstock._epochs import EpochLoader
+from penstock.cuda import CudaLoader
 
-__all__ = ["JaxLoader", "loader"]
+__all__ = ["JaxCudaLoader", "JaxLoader", "loader"]
 
 
 class JaxLoader(EpochLoader):
     """One epoch for each `for` loop over it; see loader()."""
 
 
-def loader(source, *, device: Optional[Any] = None, sharding: Optional[Any] = None, **options: Any) -> JaxLoader:
+class JaxCudaLoader(CudaLoader, JaxLoader):
+    """The same with arrays on a CUDA device by DLPack; see loader()."""
+
+
+def _cuda_loader(source, device, ring, options):
+    device = device or jax.devices("gpu")[0]
+    cuda = penstock.cuda.open(device.local_hardware_id)
+
+    def to_device(array):
+        if not isinstance(array, penstock.cuda.DeviceArray):
+            if array.dtype.itemsize == 8 and not jax.config.jax_enable_x64:
+                return jax.device_put(array, device)  # which makes 32 bits of 64
+            array = cuda.to_device(array)
+        return jax.dlpack.from_dlpack(array)
+
+    if ring:
+        options.update(cuda=cuda)
+    return JaxCudaLoader(source, cuda, to_device, options)
+
+
+def loader(
+    source,
+    *,
+    device: Optional[Any] = None,
+    sharding: Optional[Any] = None,
+    pinned: bool = False,
+    ring: bool = False,
+    **options: Any,
+) -> JaxLoader:
     """An iterable of batches whose arrays are jax.Arrays.
 
     Args:
@@ -33,6 +64,9 @@ def loader(source, *, device: Optional[Any] = None, sharding: Optional[Any] = No
       device: where arrays go; by default JAX's own.
       sharding: a jax.sharding.Sharding of the global batch, of which this process has its rows, as
         jax.make_array_from_process_local_data takes them: those of its rank (`rank` and `world_size`).
+      pinned: to a CUDA device, copies straight from the daemon's memory, which JAX takes over by DLPack, instead of
+        jax.device_put.
+      ring: the same without a copy, of a pipeline whose ring is on the device (`ring { device: 0 }`).
       **options: of penstock.attach, for a pipeline.
 
     Returns:
@@ -43,6 +77,10 @@ def loader(source, *, device: Optional[Any] = None, sharding: Optional[Any] = No
     Raises:
       TypeError: both device and sharding, or options for a Dataset. The errors of penstock.attach.
     """
+    if pinned or ring:
+        if sharding is not None:
+            raise TypeError("pinned and ring go to one device, and not with a sharding")
+        return _cuda_loader(source, device, ring, options)
     if sharding is None:
         return JaxLoader(source, lambda array: jax.device_put(array, device), options)
     if device is not None:

@@ -22,10 +22,12 @@ from typing import Any, Optional
 import numpy as np
 import torch
 
+import penstock.cuda
 from penstock import _core
 from penstock._epochs import EpochLoader
+from penstock.cuda import CudaLoader
 
-__all__ = ["TorchLoader", "as_tensor", "loader"]
+__all__ = ["TorchCudaLoader", "TorchLoader", "as_tensor", "loader"]
 
 
 def as_tensor(array: np.ndarray, copy: bool = False) -> torch.Tensor:
@@ -69,7 +71,31 @@ class TorchLoader(EpochLoader):
     """One epoch for each `for` loop over it; see loader()."""
 
 
-def loader(source, *, copy: bool = False, device: Optional[Any] = None, **options: Any) -> TorchLoader:
+class TorchCudaLoader(CudaLoader, TorchLoader):
+    """The same with tensors on a CUDA device; see loader()."""
+
+
+def _cuda_loader(source, device, ring, options):
+    index = device.index if device.index is not None else torch.cuda.current_device()
+    cuda = penstock.cuda.open(index)
+
+    def to_device(array):
+        if isinstance(array, penstock.cuda.DeviceArray):
+            return torch.from_dlpack(array)
+        dtype = getattr(torch, "bfloat16" if array.dtype.name == "bfloat16" else array.dtype.name)
+        tensor = torch.empty(array.shape, dtype=dtype, device=device)
+        # The tensor is of the stream that is current here, and so is whatever the loop does with it.
+        cuda.copy(array, tensor.data_ptr(), torch.cuda.current_stream(device).cuda_stream)
+        return tensor
+
+    if ring:
+        options.update(cuda=cuda, stream=torch.cuda.current_stream(device).cuda_stream)
+    return TorchCudaLoader(source, cuda, to_device, options)
+
+
+def loader(
+    source, *, copy: bool = False, device: Optional[Any] = None, ring: bool = False, **options: Any
+) -> TorchLoader:
     """An iterable of batches whose arrays are torch tensors.
 
     Args:
@@ -77,7 +103,11 @@ def loader(source, *, copy: bool = False, device: Optional[Any] = None, **option
         that penstockd runs.
       copy: whether tensors on the CPU are copies; see as_tensor. A loop that keeps more batches than its
         share of the ring's memory gets copies anyhow, with a warning.
-      device: where tensors go, such as "cuda"; by default they stay on the CPU.
+      device: where tensors go, such as "cuda"; by default they stay on the CPU. To a CUDA device they are copied once, straight
+        from the daemon's memory, in torch's current stream; the copy is under way when the loop gets them, and torch's work in
+        that stream waits for it. stats()["cuda"] tells how.
+      ring: of a CUDA device, whether to take the batches of a pipeline whose ring is there (`ring { device: 0 }`) in place: tensors
+        that share the ring's memory, which may not be written to.
       **options: of penstock.attach, for a pipeline: group, socket, timeout, reconnect and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").
 
@@ -88,7 +118,12 @@ def loader(source, *, copy: bool = False, device: Optional[Any] = None, **option
 
     Raises:
       TypeError: options for a Dataset. The errors of penstock.attach.
+      FailedPreconditionError: `ring`, and the pipeline's is not on a device.
     """
+    if device is not None and torch.device(device).type == "cuda":
+        return _cuda_loader(source, torch.device(device), ring, options)
+    if ring:
+        raise TypeError('ring=True needs device="cuda"')
     if device is None or torch.device(device).type == "cpu":
         return TorchLoader(source, lambda array: as_tensor(array, copy), options)
     # The copy to the device is the only one; it has left this memory when to() returns, as memory that is not pinned.

@@ -1,0 +1,49 @@
+// A ring's slots in a device's memory, opened by the handles that the daemon gave.
+//
+// Threads:  constant after Open().
+// Owns:     the mapping of the memory and the events; work on them has ended before.
+// Cost:     Open() some milliseconds; HoldBack() a call of the driver.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cuda/device.h"
+#include "cuda/event.h"
+#include "ring/device_layout.h"
+#include "ring/status.h"
+
+namespace penstock_client {
+
+class DeviceSlots {
+ public:
+  // `table_fd` stays the caller's. `num_tensors`, `slots`: of the ring in shared memory.
+  static penstock::ring::Status Open(std::shared_ptr<const penstock::cuda::Device> device,
+                                     int table_fd, size_t num_tensors, uint32_t slots,
+                                     std::unique_ptr<DeviceSlots>* out);
+  ~DeviceSlots();
+  DeviceSlots(const DeviceSlots&) = delete;
+  DeviceSlots& operator=(const DeviceSlots&) = delete;
+
+  const penstock::ring::DeviceTensor& tensor(uint32_t index) const { return tensors_[index]; }
+  penstock::cuda::Address Find(uint32_t slot, uint32_t index) const {
+    return memory_ + slot * slot_stride_ + tensors_[index].offset;
+  }
+  // What comes next in `stream` begins when the daemon's copy into the slot is over.
+  penstock::ring::Status HoldBack(uint32_t slot, penstock::cuda::StreamHandle stream) const {
+    return events_[slot]->HoldBack(stream);
+  }
+
+ private:
+  explicit DeviceSlots(std::shared_ptr<const penstock::cuda::Device> device)
+      : device_(std::move(device)) {}
+
+  const std::shared_ptr<const penstock::cuda::Device> device_;
+  std::vector<penstock::ring::DeviceTensor> tensors_;
+  std::vector<std::unique_ptr<penstock::cuda::Event>> events_;
+  uint64_t slot_stride_ = 0;
+  penstock::cuda::Address memory_ = 0;
+};
+
+}  // namespace penstock_client
