@@ -164,7 +164,8 @@ grpc::Status PipelineServiceImpl::ListConsumers(grpc::ServerContext* context,
                                                 v1::ListConsumersResponse* response) {
   const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  for (const v1::ConsumerStats& consumer : monitor_.Stats(**pipeline).consumers()) {
+  const v1::PipelineStats stats = monitor_.Stats(**pipeline);
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
     if (request->group().empty() || consumer.group() == request->group())
       *response->add_consumers() = consumer;
   }
