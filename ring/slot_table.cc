@@ -10,13 +10,18 @@ void SlotTable::Grow(uint32_t slots) {
 }
 
 int SlotTable::Claim() {
-  for (uint32_t slot = 0; slot < slots_; ++slot) {
+  int free = -1;
+  uint32_t taken = 0;
+  for (uint32_t slot = slots_; slot-- > 0;) {
     if (table_[slot].state == State::kFree) {
-      table_[slot].state = State::kClaimed;
-      return static_cast<int>(slot);
+      free = static_cast<int>(slot);
+    } else {
+      ++taken;
     }
   }
-  return -1;
+  if (free < 0 || taken >= limit_) return -1;
+  table_[free].state = State::kClaimed;
+  return free;
 }
 
 void SlotTable::Publish(uint32_t slot) {
@@ -40,7 +45,7 @@ bool SlotTable::MayFree(uint32_t slot, std::span<const Member> members) const {
 }
 
 bool SlotTable::Sweep(std::span<const Member> members) {
-  bool any_free = false;
+  uint32_t taken = 0;
   uint64_t floor = floor_;
   for (uint32_t slot = 0; slot < slots_; ++slot) {
     Slot& entry = table_[slot];
@@ -48,10 +53,10 @@ bool SlotTable::Sweep(std::span<const Member> members) {
       floor = std::max(floor, entry.step + 1);
       entry.state = State::kFree;
     }
-    any_free |= entry.state == State::kFree;
+    taken += entry.state == State::kFree ? 0 : 1;
   }
   floor_ = floor;
-  return any_free;
+  return taken < limit();
 }
 
 uint64_t SlotTable::Blockers(std::span<const Member> members) const {

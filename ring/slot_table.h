@@ -55,11 +55,14 @@ class SlotTable {
   // Puts slots into use, up to `slots` in all.
   void Grow(uint32_t slots);
 
+  // Of the slots in use at most `slots` are taken at a time.
+  void SetLimit(uint32_t slots) { limit_ = slots; }
+
   // The free slot with the lowest number, or -1.
   int Claim();
   // Gives a claimed slot the next step; steps come in order.
   void Publish(uint32_t slot);
-  // Frees every slot that may be used again. Returns whether any slot is free now.
+  // Frees every slot that may be used again. Returns whether any may be claimed now.
   bool Sweep(std::span<const Member> members);
 
   // For each ready slot one consumer that has not released it, as bits of their indices: a slot can
@@ -78,6 +81,7 @@ class SlotTable {
   uint64_t published() const { return published_; }
   uint64_t floor() const { return floor_; }
   uint32_t slots() const { return slots_; }
+  uint32_t limit() const { return limit_ < slots_ ? limit_ : slots_; }
   State state(uint32_t slot) const { return table_[slot].state; }
   uint64_t step(uint32_t slot) const { return table_[slot].step; }
 
@@ -91,6 +95,7 @@ class SlotTable {
 
   std::array<Slot, kMaxSlots> table_;
   uint32_t slots_ = 0;
+  uint32_t limit_ = kMaxSlots;
   uint64_t published_;
   uint64_t floor_;
 };

@@ -60,8 +60,15 @@ class RingWriter : public Writer {
   void Deal() override;
   void Tick(uint64_t now_ns, uint64_t rejoin_ns) override;
   void SendAway() override;
+  bool Dismiss(uint32_t id, std::string_view message) override;
+  void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) override;
+  Status SetSlots(uint32_t slots) override;
   void RestoreSplit(const std::string& group, const SplitState& state) override;
   void EndRestore() override;
+  std::string Cursor(uint64_t step) const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::string(cursors_.Before(step));
+  }
   uint64_t floor() const override {
     std::lock_guard<std::mutex> lock(mutex_);
     slots_.Sweep(consumers_.Members());
@@ -71,7 +78,10 @@ class RingWriter : public Writer {
   std::vector<ConsumerStats> Consumers() const override;
   uint64_t published() const override { return header().published.load(std::memory_order_acquire); }
   uint64_t segment_bytes() const override { return segment_->bytes(); }
-  uint32_t slots() const override { return header().slots.load(std::memory_order_acquire); }
+  uint32_t slots() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return slots_.limit();
+  }
 
  private:
   SegmentHeader& header() const { return segment_->header(); }
@@ -85,6 +95,7 @@ class RingWriter : public Writer {
   void GrowFor(uint32_t num_consumers);
   // Slots that nobody can use again for a while have others in their place, as memory allows.
   void ReplaceQuarantined();
+  uint32_t Quarantined() const;
   void ShareLeases();
   // Where the newcomer starts.
   Status ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
@@ -134,7 +145,8 @@ class RingWriter : public Writer {
   RecentCursors cursors_;
   mutable ConsumerTable consumers_;
   uint32_t last_id_ = 0;
-  bool sent_on_ = false;  // somebody was too slow, and may have taken slots along
+  uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
+  bool sent_on_ = false;               // somebody was too slow, and may have taken slots along
   bool starved_ = false;  // the last claim failed: sleepers must not wait for a second batch
 };
 
@@ -255,9 +267,18 @@ void RingWriter::GrowFor(uint32_t num_consumers) {
   header().slots.store(want, std::memory_order_release);
 }
 
+uint32_t RingWriter::Quarantined() const {
+  uint32_t quarantined = 0;
+  for (const Consumer& consumer : consumers_.consumers()) {
+    quarantined += static_cast<uint32_t>(std::popcount(consumer.member.kept));
+  }
+  return quarantined;
+}
+
 void RingWriter::ShareLeases() {
   const uint32_t consumers = consumers_.size();
-  const uint32_t share = (slots_.slots() - 1) / std::max(consumers, 1u);
+  slots_.SetLimit(std::max(wanted_slots_, Quarantined() + consumers + 1));
+  const uint32_t share = (slots_.limit() - 1) / std::max(consumers, 1u);
   header().consumers.store(consumers, std::memory_order_relaxed);
   header().lease_share.store(std::max(share, 1u), std::memory_order_relaxed);
 }
@@ -425,6 +446,53 @@ void RingWriter::SendAway() {
   Wake(sleepers);
 }
 
+bool RingWriter::Dismiss(uint32_t id, std::string_view message) {
+  uint32_t sleepers = 0;
+  bool found = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Consumer& consumer : consumers_.consumers()) {
+      if (consumer.id != id || consumer.judged) continue;
+      sleepers = Judge(consumer, kVerdictDetached, message);
+      found = true;
+      break;
+    }
+  }
+  Wake(sleepers);
+  doorbell_.Ring();
+  return found;
+}
+
+void RingWriter::SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Consumer& consumer : consumers_.consumers()) {
+    if (consumer.spec.mode != GroupMode::kBroadcast || consumer.spec.group != group) continue;
+    consumer.spec.slow = slow;
+    consumer.spec.lag_ms = lag_ms;
+    consumer.blocks_since_ns = 0;
+  }
+}
+
+Status RingWriter::SetSlots(uint32_t slots) {
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  const uint32_t have = header().slots.load(std::memory_order_relaxed);
+  const uint32_t want = std::min(slots, header().slots_max);
+  if (want > have) {
+    if (Status status = segment_->Populate(have, want - have); !status.ok()) return status;
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (want > have) {
+      slots_.Grow(want);
+      header().slots.store(want, std::memory_order_release);
+    }
+    wanted_slots_ = want;
+    ShareLeases();
+  }
+  doorbell_.Ring();
+  return {};
+}
+
 void RingWriter::RestoreSplit(const std::string& group, const SplitState& state) {
   std::lock_guard<std::mutex> lock(mutex_);
   consumers_.AddSplit(std::make_unique<SplitGroup>(group, state, split_log_));
@@ -518,13 +586,13 @@ void RingWriter::ReplaceQuarantined() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     sent_on_ = false;
-    uint32_t quarantined = 0;
-    for (const Consumer& consumer : consumers_.consumers()) {
-      quarantined += static_cast<uint32_t>(std::popcount(consumer.member.kept));
-    }
-    wanted = consumers_.size() + (quarantined + 1) / 2;
+    wanted = consumers_.size() + (Quarantined() + 1) / 2;
   }
   GrowFor(wanted);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ShareLeases();
+  }
   doorbell_.Ring();
 }
 

@@ -137,17 +137,28 @@ class Writer {
   virtual void Tick(uint64_t now_ns, uint64_t rejoin_ns) = 0;
   // All consumers have to attach again, with their positions.
   virtual void SendAway() = 0;
+  // A consumer gets kVerdictDetached with `message`; false when there is none of that id.
+  virtual bool Dismiss(uint32_t id, std::string_view message) = 0;
+  // Of the attached consumers of a broadcast group.
+  virtual void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) = 0;
+  // How many slots are in use at most, but never fewer than one for each consumer and one more. More
+  // than there are: kResourceExhausted when the memory is not there. The memory of those that are no
+  // longer used is kept.
+  virtual Status SetSlots(uint32_t slots) = 0;
 
   // A split group that an earlier daemon had. Before anything is published.
   virtual void RestoreSplit(const std::string& group, const SplitState& state) = 0;
   // Those who have not come back since are gone.
   virtual void EndRestore() = 0;
 
+  // The cursor of a step that the ring holds, or of the next one; "" where it is not known.
+  virtual std::string Cursor(uint64_t step) const = 0;
   // The first step at which a newcomer could start.
   virtual uint64_t floor() const = 0;
   virtual std::vector<ConsumerStats> Consumers() const = 0;
   virtual uint64_t published() const = 0;
   virtual uint64_t segment_bytes() const = 0;
+  // In use at most.
   virtual uint32_t slots() const = 0;
 };
 

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -25,7 +28,7 @@ struct Flags {
   bool check_config = false;
   bool supervise = false;
   std::string state_directory;
-  double rejoin_seconds = 10;
+  std::optional<double> rejoin_seconds;
 };
 
 absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
@@ -36,6 +39,14 @@ absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
     config = *std::move(read);
   }
   if (!flags.socket.empty()) config.set_socket(flags.socket);
+  if (!flags.state_directory.empty()) {
+    // A flag's path starts from the directory in which it is typed.
+    config.set_state_dir(flags.state_directory == "none"
+                             ? flags.state_directory
+                             : std::filesystem::absolute(flags.state_directory).string());
+  }
+  if (flags.rejoin_seconds)
+    config.set_rejoin_ms(static_cast<int>(std::lround(*flags.rejoin_seconds * 1000)));
   penstock::v1::LogLevel level;
   if (!flags.log_level.empty() &&
       penstock::v1::LogLevel_Parse("LOG_LEVEL_" + absl::AsciiStrToUpper(flags.log_level), &level)) {
@@ -46,12 +57,13 @@ absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
   return config;
 }
 
-void ChooseStateDirectory(const Flags& flags, penstock::DaemonOptions* options) {
-  if (flags.state_directory == "none") return;
-  options->state_is_required = !flags.state_directory.empty();
-  options->state_directory = flags.state_directory;
+void ChooseStateDirectory(penstock::DaemonOptions* options) {
+  const std::string& folder = options->config.state_dir();
+  if (folder == "none") return;
+  options->state_is_required = !folder.empty();
+  options->state_directory = folder;
   // A private daemon ends with its owner, and so do its pipelines.
-  if (flags.state_directory.empty() && options->owner_fd < 0) {
+  if (folder.empty() && options->owner_fd < 0) {
     options->state_directory = penstock::DefaultStateFolder(options->config.socket());
   }
 }
@@ -92,7 +104,8 @@ int main(int argc, char** argv) {
                  "\"none\" keeps nothing. Default: below $PENSTOCK_STATE_DIR, $STATE_DIRECTORY, "
                  "$XDG_STATE_HOME or ~/.local/state, one for each socket");
   app.add_option("--rejoin-seconds", flags.rejoin_seconds,
-                 "How long consumers and ranks that were lost are waited for; default 10")
+                 "How long consumers and ranks that were lost are waited for; over the "
+                 "configuration")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_flag("--supervise", flags.supervise,
                "Run the daemon in a child process, and start it again when it dies");
@@ -113,8 +126,8 @@ int main(int argc, char** argv) {
   }
   options.config = *config;
   if (!flags.config.empty()) options.read_config = [flags] { return ReadConfig(flags); };
-  ChooseStateDirectory(flags, &options);
-  options.rejoin = absl::Seconds(flags.rejoin_seconds);
+  ChooseStateDirectory(&options);
+  options.rejoin = absl::Milliseconds(options.config.rejoin_ms());
   if (!flags.supervise) return Run(std::move(options));
   return penstock::Supervise([&options] { return Run(std::move(options)); });
 }

@@ -7,6 +7,7 @@
 #include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/history_file.h"
 #include "client/ctl/needed_indices.h"
 #include "client/ctl/spec_arguments.h"
 
@@ -17,6 +18,7 @@ struct CreateArguments {
   SpecArguments spec;
   std::string resume;
   bool allow_changed_work = false;
+  std::string history;
 };
 
 absl::Status Create(const std::string& socket, const CreateArguments& arguments) {
@@ -33,7 +35,16 @@ absl::Status Create(const std::string& socket, const CreateArguments& arguments)
   const auto validated = daemon->Validate(*source);
   if (!validated.ok()) return validated.status();
   BuildNeededIndices(*validated);
-  const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
+  v1::CreatePipelineRequest request;
+  *request.mutable_source() = *source;
+  request.set_cursor(cursor);
+  request.set_allow_changed_work(arguments.allow_changed_work);
+  if (!arguments.history.empty()) {
+    const auto history = ReadHistoryFile(arguments.history);
+    if (!history.ok()) return history.status();
+    *request.mutable_history() = history->change();
+  }
+  const auto pipeline = daemon->Create(request);
   if (!pipeline.ok()) return pipeline.status();
   std::printf("created %s: %s a batch, %u slots\n%s", pipeline->name().c_str(),
               ByteCount(pipeline->slot_bytes()).c_str(), pipeline->slots(),
@@ -50,6 +61,9 @@ void AddCreate(Command root, const std::string& socket) {
   command.Add("--resume", &arguments->resume,
               "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
               "run's --cursor-out): steps go on behind it");
+  command.Add(
+      "--history", &arguments->history,
+      "File of `penstock history`: the changes of an earlier run, made again at their steps");
   command.AddFlag("--allow-changed-work", &arguments->allow_changed_work,
                   "Take the cursor although work ops (map, parse_example) have changed since");
   command.Runs([&socket, arguments] { return Report("create", Create(socket, *arguments)); });

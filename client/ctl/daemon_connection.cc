@@ -71,6 +71,14 @@ absl::Status DaemonConnection::Call(Method method, const Request& request, Respo
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
+template <typename Response, typename Method, typename Request>
+absl::StatusOr<Response> DaemonConnection::Ask(Method method, const Request& request) {
+  Response response;
+  absl::Status status = Call(method, request, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
 absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::SpecSource& source,
                                                       const std::string& cursor,
                                                       bool allow_changed_work) {
@@ -78,6 +86,10 @@ absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::SpecSource& sour
   request.set_cursor(cursor);
   request.set_allow_changed_work(allow_changed_work);
   *request.mutable_source() = source;
+  return Create(request);
+}
+
+absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::CreatePipelineRequest& request) {
   v1::CreatePipelineResponse response;
   const absl::Status status = Call(&Stub::CreatePipeline, request, &response);
   if (!status.ok()) return status;
@@ -155,6 +167,65 @@ absl::Status DaemonConnection::Delete(const std::string& name) {
   request.set_name(name);
   v1::DeletePipelineResponse response;
   return Call(&Stub::DeletePipeline, request, &response);
+}
+
+absl::Status DaemonConnection::Pause(const std::string& name) {
+  v1::PausePipelineRequest request;
+  request.set_name(name);
+  v1::PausePipelineResponse response;
+  return Call(&Stub::PausePipeline, request, &response);
+}
+
+absl::Status DaemonConnection::Resume(const std::string& name) {
+  v1::ResumePipelineRequest request;
+  request.set_name(name);
+  v1::ResumePipelineResponse response;
+  return Call(&Stub::ResumePipeline, request, &response);
+}
+
+absl::StatusOr<v1::DrainPipelineResponse> DaemonConnection::Drain(
+    const v1::DrainPipelineRequest& request) {
+  return Ask<v1::DrainPipelineResponse>(&Stub::DrainPipeline, request);
+}
+
+absl::StatusOr<v1::SeekPipelineResponse> DaemonConnection::Seek(
+    const v1::SeekPipelineRequest& request) {
+  return Ask<v1::SeekPipelineResponse>(&Stub::SeekPipeline, request);
+}
+
+absl::StatusOr<v1::UpdatePipelineResponse> DaemonConnection::Update(
+    const v1::UpdatePipelineRequest& request) {
+  return Ask<v1::UpdatePipelineResponse>(&Stub::UpdatePipeline, request);
+}
+
+absl::StatusOr<v1::ListConsumersResponse> DaemonConnection::Consumers(
+    const v1::ListConsumersRequest& request) {
+  return Ask<v1::ListConsumersResponse>(&Stub::ListConsumers, request);
+}
+
+absl::StatusOr<v1::ProfilePipelineResponse> DaemonConnection::Profile(
+    const v1::ProfilePipelineRequest& request) {
+  return Ask<v1::ProfilePipelineResponse>(&Stub::ProfilePipeline, request);
+}
+
+absl::Status DaemonConnection::Detach(const v1::DetachConsumerRequest& request) {
+  return Ask<v1::DetachConsumerResponse>(&Stub::DetachConsumer, request).status();
+}
+
+absl::Status DaemonConnection::UpdateGroup(const v1::UpdateGroupRequest& request) {
+  return Ask<v1::UpdateGroupResponse>(&Stub::UpdateGroup, request).status();
+}
+
+absl::StatusOr<v1::ExplainPipelineResponse> DaemonConnection::Explain(const std::string& name) {
+  v1::ExplainPipelineRequest request;
+  request.set_name(name);
+  return Ask<v1::ExplainPipelineResponse>(&Stub::ExplainPipeline, request);
+}
+
+absl::Status DaemonConnection::SetLogLevel(v1::LogLevel level) {
+  v1::SetLogLevelRequest request;
+  request.set_level(level);
+  return Ask<v1::SetLogLevelResponse>(&Stub::SetLogLevel, request).status();
 }
 
 int Report(const std::string& command, const absl::Status& status) {

@@ -36,6 +36,7 @@ class DaemonConnection {
 
   absl::StatusOr<v1::Pipeline> Create(const v1::SpecSource& source, const std::string& cursor = "",
                                       bool allow_changed_work = false);
+  absl::StatusOr<v1::Pipeline> Create(const v1::CreatePipelineRequest& request);
   absl::StatusOr<v1::ValidatePipelineResponse> Validate(const v1::SpecSource& source);
   absl::StatusOr<v1::ListPipelinesResponse> List();
   absl::StatusOr<v1::Pipeline> Get(const std::string& name);
@@ -46,6 +47,18 @@ class DaemonConnection {
   absl::StatusOr<v1::ListSkippedResponse> Skipped(const std::string& name);
   absl::Status Delete(const std::string& name);
 
+  absl::Status Pause(const std::string& name);
+  absl::Status Resume(const std::string& name);
+  absl::StatusOr<v1::DrainPipelineResponse> Drain(const v1::DrainPipelineRequest& request);
+  absl::StatusOr<v1::SeekPipelineResponse> Seek(const v1::SeekPipelineRequest& request);
+  absl::StatusOr<v1::UpdatePipelineResponse> Update(const v1::UpdatePipelineRequest& request);
+  absl::StatusOr<v1::ListConsumersResponse> Consumers(const v1::ListConsumersRequest& request);
+  absl::Status Detach(const v1::DetachConsumerRequest& request);
+  absl::Status UpdateGroup(const v1::UpdateGroupRequest& request);
+  absl::StatusOr<v1::ExplainPipelineResponse> Explain(const std::string& name);
+  absl::StatusOr<v1::ProfilePipelineResponse> Profile(const v1::ProfilePipelineRequest& request);
+  absl::Status SetLogLevel(v1::LogLevel level);
+
  private:
   struct Channel;
 
@@ -53,6 +66,8 @@ class DaemonConnection {
   // One call: `method` is the stub's.
   template <typename Method, typename Request, typename Response>
   absl::Status Call(Method method, const Request& request, Response* response);
+  template <typename Response, typename Method, typename Request>
+  absl::StatusOr<Response> Ask(Method method, const Request& request);
 
   std::unique_ptr<PrivateDaemon> daemon_;  // outlives the connection
   std::string socket_;

@@ -12,8 +12,9 @@ namespace penstock::ctl {
 namespace {
 
 constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
-    AddValidate, AddWhere, AddWhen, AddRun,     AddCreate, AddList,
-    AddGet,      AddStats, AddTop,  AddSkipped, AddDelete, AddSelftest,
+    AddValidate, AddWhere,   AddWhen,      AddRun,    AddCreate, AddList,     AddGet,    AddStats,
+    AddTop,      AddExplain, AddProfile,   AddPause,  AddResume, AddDrain,    AddSeek,   AddUpdate,
+    AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,   AddLogLevel, AddDelete, AddSelftest,
 };
 constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex,
                                                    AddCache};

@@ -15,6 +15,7 @@
 #include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/history_file.h"
 #include "client/ctl/needed_indices.h"
 #include "client/ctl/npz.h"
 #include "client/ctl/spec_arguments.h"
@@ -30,6 +31,7 @@ struct RunArguments {
   std::string cursor_out;
   std::string resume;
   bool allow_changed_work = false;
+  std::string history;
   double reconnect = 60;
   // One row of one step, instead of batches.
   std::optional<uint64_t> step;
@@ -123,7 +125,16 @@ int Run(const std::string& socket, const RunArguments& arguments) {
     if (!read.ok()) return Report("run", read.status());
     cursor = *std::move(read);
   }
-  const auto pipeline = daemon->Create(*source, cursor, arguments.allow_changed_work);
+  v1::CreatePipelineRequest request;
+  *request.mutable_source() = *source;
+  request.set_cursor(cursor);
+  request.set_allow_changed_work(arguments.allow_changed_work);
+  if (!arguments.history.empty()) {
+    const auto history = ReadHistoryFile(arguments.history);
+    if (!history.ok()) return Report("run", history.status());
+    *request.mutable_history() = history->change();
+  }
+  const auto pipeline = daemon->Create(request);
   if (!pipeline.ok()) return Report("run", pipeline.status());
   const absl::Status status =
       TakeBatches(pipeline->name(), daemon->socket(), daemon->is_private(), arguments);
@@ -156,6 +167,9 @@ void AddRun(Command root, const std::string& socket) {
               "File for the cursor behind the last batch taken: where --resume goes on");
   command.Add("--resume", &arguments->resume,
               "Cursor of the same spec and files: steps go on behind it");
+  command.Add(
+      "--history", &arguments->history,
+      "File of `penstock history`: the changes of an earlier run, made again at their steps");
   command.AddFlag("--allow-changed-work", &arguments->allow_changed_work,
                   "Take the cursor although work ops (map, parse_example) have changed since");
   command

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/block_runner.h"
 #include "server/engine/event.h"
 #include "server/engine/front.h"
@@ -31,6 +32,9 @@ constexpr uint64_t kStepsAhead = 2;
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr int kSpins = 50;
 constexpr uint64_t kSampleTicks = uint64_t{1} << 31;  // about a second
+// What a running executor may be given at the most: each needs a place for its statistics.
+constexpr int kWorkersPerProcessor = 4;
+constexpr int kWorkersAlways = 16;
 
 void Pause() {
 #if defined(__x86_64__)
@@ -62,6 +66,10 @@ class ExecutorImpl final : public SteppedExecutor {
         sink_(sink),
         nice_(options.worker_nice),
         num_workers_(options.workers > 0 ? options.workers : std::max(1, UsableProcessors())),
+        max_workers_(std::max({options.workers, kWorkersAlways,
+                               kWorkersPerProcessor * std::max(1, UsableProcessors())})),
+        skip_steps_(options.skip_steps),
+        at_limit_(options.at_limit),
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
         first_step_(options.start.step),
         cursors_(options.fingerprint),
@@ -71,14 +79,15 @@ class ExecutorImpl final : public SteppedExecutor {
         gauges_(plan_->stage_names().size()),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
-        recycled_(first_step_) {
+        recycled_(first_step_),
+        last_position_(options.start.position) {
     front_.set_gauges(gauges_.data());
     claimed_.store(first_step_);
     committed_.store(first_step_);
     published_.store(first_step_);
-    for (int i = 0; i < num_workers_; ++i)
+    for (int i = 0; i < max_workers_; ++i)
       clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
-    pulses_ = std::vector<Pulse>(num_workers_);
+    pulses_ = std::vector<Pulse>(max_workers_);
     start_sample_ = TakeSample();
   }
   ~ExecutorImpl() override { Stop(); }
@@ -86,16 +95,44 @@ class ExecutorImpl final : public SteppedExecutor {
   absl::Status Restore(const Position& position) { return front_.Restore(position); }
 
   void Start() override {
-    for (int i = 0; i < num_workers_; ++i) threads_.emplace_back([this, i] { Work(i); });
+    std::lock_guard<std::mutex> lock(threads_mutex_);
+    started_ = true;
+    AddThreads();
   }
 
   void Stop() override {
     stop_.store(true);
-    work_.NotifyAll();
-    sink_.Interrupt();
+    std::lock_guard<std::mutex> lock(threads_mutex_);
+    WakeAll();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
+
+  uint64_t Hold() override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    ++holds_;
+    return assembled_;
+  }
+  void Release() override {
+    {
+      std::lock_guard<std::mutex> lock(front_mutex_);
+      --holds_;
+    }
+    work_.NotifyAll();
+  }
+  void SetLimit(uint64_t step) override {
+    limit_.store(step, std::memory_order_release);  // SYNC stream-limit
+    Commit();
+  }
+  bool KnowsEnd() const override { return end_step_.load(std::memory_order_acquire) != kNever; }
+  Position AtLimit() const override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    return last_position_;
+  }
+  absl::Status SetWorkers(int workers) override;
+  int max_workers() const override { return max_workers_; }
+  bool StartTrace() override { return trace_.Begin(); }
+  WorkSpans StopTrace() override;
 
   ExecutorStats Snapshot() const override;
   std::vector<WorkerPulse> Pulses() const override;
@@ -121,6 +158,7 @@ class ExecutorImpl final : public SteppedExecutor {
     std::optional<Event::Ticket> ticket = std::nullopt;
     bool asleep = false;
     bool waits_for_slot = false;
+    int worker = 0;
   };
 
   // A line of memory a worker: it writes here whenever it turns to something else.
@@ -131,7 +169,16 @@ class ExecutorImpl final : public SteppedExecutor {
   };
 
   void Work(int worker);
+  void AddThreads();  // REQUIRES: threads_mutex_
+  void WakeAll() {
+    work_.NotifyAll();
+    sink_.Interrupt();
+  }
   bool WorkOnce(WorkerTools& tools, FrontResult* front);
+  void Trace(const WorkerTools& tools, WorkKind kind, uint64_t begin, uint64_t detail = 0);
+  void TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
+                  const std::vector<uint64_t>& stage_ticks);
+  std::vector<uint64_t> StageTicks(const StageClock& clock) const;
   bool WantsFront() const;
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
@@ -171,7 +218,10 @@ class ExecutorImpl final : public SteppedExecutor {
   const std::shared_ptr<const PlanImpl> plan_;
   BatchSink& sink_;
   const int nice_;
-  const int num_workers_;
+  std::atomic<int> num_workers_;  // written under threads_mutex_
+  const int max_workers_;
+  const uint64_t skip_steps_;
+  const std::function<void()> at_limit_;
   const uint64_t blocks_per_step_;
   const uint64_t first_step_;
   const CursorMaker cursors_;
@@ -194,6 +244,7 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<uint64_t> claimed_{0};
   std::atomic<uint64_t> committed_{0};      // SYNC step-committed
   std::atomic<uint64_t> end_step_{kNever};  // SYNC stream-end: the first step that does not exist
+  std::atomic<uint64_t> limit_{kNever};     // SYNC stream-limit: the first that another one makes
   std::atomic<bool> finished_{false};       // written under commit_mutex_
   std::atomic<bool> slot_waiter_{false};
   std::atomic<bool> stop_{false};
@@ -202,9 +253,10 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> epoch_{0};
   std::atomic<uint64_t> slot_wait_ticks_{0};
+  WorkTrace trace_;
 
   // Under front_mutex_.
-  std::mutex front_mutex_;
+  mutable std::mutex front_mutex_;
   Front front_;
   std::vector<std::unique_ptr<Step>> all_steps_;
   std::vector<Step*> idle_steps_;
@@ -212,13 +264,22 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t assembled_;
   uint64_t recycled_;
   absl::Status end_status_;  // written before end_step_
+  int holds_ = 0;
+  uint64_t skipped_ = 0;    // of skip_steps_
+  Position last_position_;  // behind the step that was assembled last
 
   // Under commit_mutex_.
   mutable std::mutex commit_mutex_;
   Sample start_sample_;            // constant after construction
   std::array<Sample, 2> samples_;  // the last two of those taken about once a second
 
+  bool limit_told_ = false;
+
+  // Under threads_mutex_.
+  std::mutex threads_mutex_;
+  bool started_ = false;
   std::vector<std::thread> threads_;
+
   std::vector<std::unique_ptr<WorkerTools>> stepped_;  // one a worker, or none
 };
 
@@ -227,18 +288,23 @@ void ExecutorImpl::Work(int worker) {
   StageClock& clock = *clocks_[worker];
   WorkerTools tools{clock, BlockRunner(files_, clock), ChunkReader(store_),
                     SegmentRunner(store_, files_, clock)};
+  tools.worker = worker;
   Pulse& pulse = pulses_[worker];
   pulse.thread.store(gettid(), std::memory_order_relaxed);
   uint64_t beats = 0;
   FrontResult front = FrontResult::kStuck;
-  while (!stop_.load(std::memory_order_relaxed)) {
+  const auto is_over = [this, worker] {
+    return stop_.load() || worker >= num_workers_.load(std::memory_order_seq_cst);
+  };
+  while (!is_over()) {
     pulse.beats.store(++beats, std::memory_order_relaxed);
     if (WorkOnce(tools, &front)) continue;
     for (int spin = 0; spin < kSpins && !HasTasks() && !HasRequests(); ++spin) Pause();
     // The last look before sleeping comes behind the ticket: what changes after it wakes us at
     // once.
     const Event::Ticket ticket = work_.Prepare();
-    if (stop_.load() || WorkOnce(tools, &front)) {
+    const uint64_t begin = trace_.on() ? Ticks() : 0;
+    if (is_over() || WorkOnce(tools, &front)) {
       work_.Cancel();
     } else if (front == FrontResult::kRingFull && !slot_waiter_.exchange(true)) {
       work_.Cancel();
@@ -246,12 +312,89 @@ void ExecutorImpl::Work(int worker) {
       WaitForSlot();
       pulse.idle.store(false, std::memory_order_relaxed);
       slot_waiter_.store(false);
+      Trace(tools, WorkKind::kWaitForSlot, begin);
     } else {
       pulse.idle.store(true, std::memory_order_relaxed);
       work_.Wait(ticket);
       pulse.idle.store(false, std::memory_order_relaxed);
+      Trace(tools, WorkKind::kSleep, begin);
     }
   }
+}
+
+void ExecutorImpl::AddThreads() {
+  for (int i = static_cast<int>(threads_.size()); i < num_workers_.load(); ++i)
+    threads_.emplace_back([this, i] { Work(i); });
+}
+
+absl::Status ExecutorImpl::SetWorkers(int workers) {
+  if (workers < 1 || workers > max_workers_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workers: expected 1 to ", max_workers_,
+                     " for a pipeline that runs (four for each processor), found ", workers));
+  }
+  std::lock_guard<std::mutex> lock(threads_mutex_);
+  num_workers_.store(workers, std::memory_order_seq_cst);
+  if (!started_ || stop_.load()) return absl::OkStatus();
+  if (static_cast<int>(threads_.size()) > workers) {
+    WakeAll();
+    for (size_t i = workers; i < threads_.size(); ++i) threads_[i].join();
+    threads_.resize(workers);
+    // One that has gone may have been the one that waited for a slot.
+    work_.NotifyAll();
+  }
+  AddThreads();
+  return absl::OkStatus();
+}
+
+// `begin`: 0 when the trace was off then.
+void ExecutorImpl::Trace(const WorkerTools& tools, WorkKind kind, uint64_t begin, uint64_t detail) {
+  if (begin == 0) return;
+  WorkSpan span;
+  span.begin = begin;
+  span.end = Ticks();
+  span.detail = detail;
+  span.worker = tools.worker;
+  span.kind = kind;
+  trace_.Add(span);
+}
+
+// The block, and what each stage took of it, one behind the other.
+void ExecutorImpl::TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
+                              const std::vector<uint64_t>& stage_ticks) {
+  WorkSpan span;
+  span.begin = begin;
+  span.end = Ticks();
+  span.detail = step;
+  span.worker = tools.worker;
+  span.kind = WorkKind::kBlock;
+  trace_.Add(span);
+  span.kind = WorkKind::kStage;
+  for (size_t stage = 0; stage < stage_ticks.size(); ++stage) {
+    const uint64_t ticks = tools.clock.ticks(static_cast<int>(stage)) - stage_ticks[stage];
+    if (ticks == 0) continue;
+    span.begin = begin;
+    span.end = begin + ticks;
+    span.detail = stage;
+    trace_.Add(span);
+    begin = span.end;
+  }
+}
+
+std::vector<uint64_t> ExecutorImpl::StageTicks(const StageClock& clock) const {
+  std::vector<uint64_t> ticks;
+  for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage)
+    ticks.push_back(clock.ticks(static_cast<int>(stage)));
+  return ticks;
+}
+
+WorkSpans ExecutorImpl::StopTrace() {
+  WorkSpans spans = trace_.End();
+  for (WorkSpan& span : spans.spans) {
+    span.begin = scale_.ToNanos(span.begin);
+    span.end = scale_.ToNanos(span.end);
+  }
+  return spans;
 }
 
 // Does one thing, the most urgent first; false when there was none. `front` tells why the front did
@@ -260,7 +403,9 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   *front = FrontResult::kStuck;
   if (WantsFront() && front_mutex_.try_lock()) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
+    const uint64_t begin = trace_.on() ? Ticks() : 0;
     *front = RunFront(tools.clock);
+    if (*front == FrontResult::kForward) Trace(tools, WorkKind::kFront, begin);
   }
   return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools);
 }
@@ -291,6 +436,8 @@ FrontResult ExecutorImpl::RunFront(StageClock& clock) {
 
 bool ExecutorImpl::Assemble() {
   if (end_step_.load(std::memory_order_relaxed) != kNever) return false;
+  if (holds_ > 0 || assembled_ >= limit_.load(std::memory_order_acquire))
+    return false;  // SYNC stream-limit
   if (assembled_ - claimed_.load(std::memory_order_relaxed) >= kStepsAhead ||
       assembled_ - recycled_ >= kMaxSteps)
     return false;
@@ -310,7 +457,9 @@ bool ExecutorImpl::Assemble() {
                              plan_->block_rows());
   }
   const bool requests_waiting = HasRequests();
-  switch (front_.Assemble(partial_)) {
+  const Pulled skipped =
+      skipped_ < skip_steps_ ? front_.Skip(skip_steps_, &skipped_) : Pulled::kSome;
+  switch (skipped == Pulled::kSome ? front_.Assemble(partial_) : skipped) {
     case Pulled::kSome: {
       absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
       if (!cursor.ok()) {
@@ -321,6 +470,7 @@ bool ExecutorImpl::Assemble() {
         break;
       }
       partial_->info.cursor = *std::move(cursor);
+      last_position_ = partial_->position;
       steps_[assembled_ % kMaxSteps].store(std::exchange(partial_, nullptr),
                                            std::memory_order_relaxed);
       ++assembled_;
@@ -365,8 +515,12 @@ bool ExecutorImpl::RunTask(WorkerTools& tools) {
     tools.task = task;
     return true;
   }
+  const uint64_t begin = trace_.on() ? Ticks() : 0;
+  const std::vector<uint64_t> before =
+      begin != 0 ? StageTicks(tools.clock) : std::vector<uint64_t>();
   FillBlock(tools.runner, task);
   FinishBlock(tools.runner, task);
+  if (begin != 0) TraceBlock(tools, begin, first_step_ + task / blocks_per_step_, before);
   return true;
 }
 
@@ -377,7 +531,9 @@ bool ExecutorImpl::RunSegment(WorkerTools& tools) {
     tools.segment = task;
     return true;
   }
+  const uint64_t begin = trace_.on() ? Ticks() : 0;
   FinishSegment(tools.segments, task);
+  Trace(tools, WorkKind::kSegment, begin);
   return true;
 }
 
@@ -408,7 +564,9 @@ bool ExecutorImpl::RunRead(WorkerTools& tools) {
   if (tools.stepped) {
     tools.read = request;
   } else {
+    const uint64_t begin = trace_.on() ? Ticks() : 0;
     FinishRead(tools, request);
+    Trace(tools, WorkKind::kRead, begin);
   }
   return true;
 }
@@ -495,6 +653,10 @@ void ExecutorImpl::Commit() {
     if (step_number == end_step_.load(std::memory_order_acquire)) {  // SYNC stream-end
       sink_.Finish(end_status_);
       finished_.store(true, std::memory_order_relaxed);
+      break;
+    }
+    if (step_number == limit_.load(std::memory_order_acquire)) {  // SYNC stream-limit
+      if (!std::exchange(limit_told_, true) && at_limit_ != nullptr) at_limit_();
       break;
     }
     if (step_number == claimed_.load(std::memory_order_acquire)) break;
@@ -591,7 +753,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
 
 std::vector<WorkerPulse> ExecutorImpl::Pulses() const {
   std::vector<WorkerPulse> pulses;
-  for (int i = 0; i < num_workers_; ++i) {
+  for (int i = 0; i < num_workers_.load(); ++i) {
     WorkerPulse& out = pulses.emplace_back();
     out.thread = pulses_[i].thread.load(std::memory_order_relaxed);
     out.beats = pulses_[i].beats.load(std::memory_order_relaxed);
@@ -615,7 +777,8 @@ absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
     std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options) {
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
-  if (options.start.step > 0) {
+  // The beginning has no counters; a steered stream may go back to it at any step.
+  if (options.start.step > 0 && !options.start.position.counters().empty()) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;
   }

@@ -1,6 +1,6 @@
 // Runs a plan: workers that read, order and transform, and fill the batches of a sink.
 //
-// Threads:  Start() and Stop() from one owner; Snapshot() from any thread.
+// Threads:  Start() and Stop() from one owner; everything else from any thread.
 // Owns:     its worker threads and everything in flight; Stop() (or the destructor) cancels and
 // joins them.
 #pragma once
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "server/engine/cursor.h"
 #include "server/engine/damage_log.h"
 #include "server/engine/plan.h"
+#include "server/engine/work_trace.h"
 
 namespace penstock {
 
@@ -26,6 +28,11 @@ struct ExecutorOptions {
   int worker_nice = 10;  // so that a trainer on the same processors goes first
   // What is no error and no damage, but should be known: one sentence. From any worker; may be empty.
   std::function<void(const std::string&)> notice;
+  // Steps that are left out in front of the first one.
+  uint64_t skip_steps = 0;
+  // Called once, by a worker or out of SetLimit(), when all steps below the limit are published. It
+  // must not call back.
+  std::function<void()> at_limit = nullptr;
 };
 
 struct KeptStats {
@@ -75,6 +82,27 @@ class Executor {
 
   virtual void Start() = 0;
   virtual void Stop() = 0;
+
+  // No further step is begun until Release(), which is called as often. Returns the number of the
+  // first step that nothing has been done for.
+  virtual uint64_t Hold() = 0;
+  virtual void Release() = 0;
+  // The first step that it does not make. REQUIRES: at least what Hold() has returned; held.
+  virtual void SetLimit(uint64_t step) = 0;
+  // Whether it knows the last step of the stream, so that nothing can go on behind it.
+  virtual bool KnowsEnd() const = 0;
+  // The position behind the step in front of the limit. REQUIRES: at_limit was called.
+  virtual Position AtLimit() const = 0;
+
+  // Returns when those that are too many have ended what they were doing. InvalidArgument beyond
+  // max_workers().
+  virtual absl::Status SetWorkers(int workers) = 0;
+  virtual int max_workers() const = 0;
+
+  // Records what the workers do; false when that is being done already.
+  virtual bool StartTrace() = 0;
+  virtual WorkSpans StopTrace() = 0;
+
   virtual ExecutorStats Snapshot() const = 0;
   // Takes no lock that a worker may hold.
   virtual std::vector<WorkerPulse> Pulses() const = 0;

@@ -28,6 +28,7 @@ double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors) 
 
 std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stats, int processors) {
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) return "the stream has ended";
+  if (stats.state() == v1::PIPELINE_STATE_PAUSED) return "paused until it is resumed";
   if (stats.state() == v1::PIPELINE_STATE_FAILED) return "the pipeline has failed";
   if (analysis.bottleneck() == "consumer") {
     if (stats.consumers().empty()) return "no consumer is attached, and the ring is full";

@@ -263,7 +263,10 @@ absl::Status RunDaemon(DaemonOptions options) {
            ring::SendReply(visitor.socket.get(), ToRing(admitted), nullptr);
            return;
          }
-         sessions.Attach(std::move(visitor), request);
+         const Identity who = visitor.who;
+         sessions.Attach(std::move(visitor), request, [&access, &who](const std::string& name) {
+           return access.Has(who, v1::RIGHT_ATTACH, name) || access.Has(who, v1::RIGHT_READ, name);
+         });
        },
        [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
          specs.Serve(std::move(visitor), request, std::move(file));

@@ -98,6 +98,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (config->stop_timeout_ms() == 0) config->set_stop_timeout_ms(5000);
   config->mutable_http();
   config->mutable_cache();
+  if (!config->has_rejoin_ms()) config->set_rejoin_ms(10'000);
 
   absl::Status status = CheckSocket(config->socket());
   status.Update(CheckRange("worker_defaults.workers", workers->workers(), 0, 1024));
@@ -113,6 +114,12 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
                            1'000'000));
   status.Update(CheckRange("log_lines_per_cause", config->log_lines_per_cause(), 1, 10'000));
   status.Update(CheckRange("stop_timeout_ms", config->stop_timeout_ms(), 100, 600'000));
+  status.Update(CheckRange("rejoin_ms", config->rejoin_ms(), 0, 3'600'000));
+  if (!config->state_dir().empty() && config->state_dir() != "none" &&
+      config->state_dir()[0] != '/') {
+    status.Update(absl::InvalidArgumentError(
+        absl::StrCat("state_dir: expected an absolute path or none, found ", config->state_dir())));
+  }
   status.Update(CheckRange("http.port", config->http().port(), 0, 65535));
   status.Update(
       CheckRange("log_format", config->log_format(), v1::LOG_FORMAT_TEXT, v1::LOG_FORMAT_JSON));

@@ -132,10 +132,13 @@ void StartLog(const v1::DaemonConfig& config, int fd) {
   ConfigureLog(config);
 }
 
-void ConfigureLog(const v1::DaemonConfig& config) {
+void SetLogLevelNow(v1::LogLevel level) {
   // LOG_LEVEL_DEBUG is 1, as is spdlog's.
-  spdlog::default_logger_raw()->set_level(
-      static_cast<spdlog::level::level_enum>(config.log_level()));
+  spdlog::default_logger_raw()->set_level(static_cast<spdlog::level::level_enum>(level));
+}
+
+void ConfigureLog(const v1::DaemonConfig& config) {
+  SetLogLevelNow(config.log_level());
   static_cast<LogSink&>(*spdlog::default_logger_raw()->sinks()[0])
       .Configure(config.log_lines_per_cause());
 }

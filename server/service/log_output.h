@@ -20,6 +20,9 @@ inline constexpr size_t kMaxLineBytes = 4096;
 // Makes spdlog's default logger one that writes to descriptor `fd`, as `config` says.
 void StartLog(const v1::DaemonConfig& config, int fd);
 
+// Until the next ConfigureLog(). REQUIRES: StartLog().
+void SetLogLevelNow(v1::LogLevel level);
+
 // Takes the level and the limit of another configuration. REQUIRES: StartLog().
 void ConfigureLog(const v1::DaemonConfig& config);
 

@@ -122,8 +122,8 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines,
   {
     Family family = gauge("penstock_pipeline_state", "1 for the state that a pipeline is in.");
     for (const v1::PipelineStats& stats : pipelines) {
-      for (const auto state :
-           {v1::PIPELINE_STATE_RUNNING, v1::PIPELINE_STATE_FINISHED, v1::PIPELINE_STATE_FAILED}) {
+      for (const auto state : {v1::PIPELINE_STATE_RUNNING, v1::PIPELINE_STATE_PAUSED,
+                               v1::PIPELINE_STATE_FINISHED, v1::PIPELINE_STATE_FAILED}) {
         family.Add({{"pipeline", stats.name()},
                     {"state", absl::AsciiStrToLower(absl::StripPrefix(v1::PipelineState_Name(state),
                                                                       "PIPELINE_STATE_"))}},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -127,11 +128,20 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   const std::shared_ptr<void> indices = checked->plan->KeepIndices();
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*checked->plan);
   if (!fingerprint.ok()) return fingerprint.status();
+  Timeline timeline(checked->plan, *std::move(fingerprint));
+  for (size_t i = 0; i < options.history.size(); ++i) {
+    absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(options.history[i], files);
+    status = next.ok() ? timeline.Add(options.history[i], *std::move(next)) : next.status();
+    if (!status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat("change ", i, " of the history: ", status.message()));
+    }
+  }
   std::shared_ptr<Pipeline> pipeline(
-      new Pipeline(*std::move(checked), *std::move(fingerprint), options));
+      new Pipeline(*std::move(checked), std::move(timeline), options, files));
   if (options.returns) return pipeline;
   absl::StatusOr<std::shared_ptr<Stream>> stream =
-      pipeline->MakeStream(options.cursor, pipeline->checked_.slots);
+      pipeline->MakeStream(options.cursor, pipeline->slots());
   if (!stream.ok()) return stream.status();
   pipeline->shared_ = *stream;
   (*stream)->Start();
@@ -142,7 +152,7 @@ Pipeline::~Pipeline() { Close(absl::CancelledError("the pipeline is gone")); }
 
 absl::StatusOr<ResumePoint> Pipeline::Read(const std::string& cursor) const {
   if (cursor.empty()) return ResumePoint();
-  absl::StatusOr<ResumePoint> point = ReadCursor(cursor, fingerprint_, options_.changed_work);
+  absl::StatusOr<ResumePoint> point = timeline().Read(cursor, options_.changed_work);
   if (point.ok() && !point->notice.empty()) {
     spdlog::warn("pipeline {}: {}", name_, point->notice);
   }
@@ -176,13 +186,17 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   if (!start.ok()) return start.status();
   options.name = name_;
   options.slots = slots;
-  options.executor.workers = checked_.workers;
-  options.executor.worker_nice = options_.defaults.worker_nice();
-  options.executor.fingerprint = fingerprint_;
-  options.executor.start = *std::move(start);
+  options.worker_nice = options_.defaults.worker_nice();
+  options.start = *std::move(start);
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
-  return Stream::Create(checked_.plan, options);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    options.phases = timeline_.From(options.start.step);
+    options.workers = workers_;
+    options.holds = paused_ ? 1 : 0;
+  }
+  return Stream::Create(*checked_.plan, options);
 }
 
 absl::Status Pipeline::Restart(const std::string& cursor) {
@@ -194,7 +208,7 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
   // Its memory is given back first.
   if (before != nullptr) before->Stop(absl::CancelledError("the stream has been moved"));
   before.reset();
-  absl::StatusOr<std::shared_ptr<Stream>> stream = MakeStream(cursor, checked_.slots);
+  absl::StatusOr<std::shared_ptr<Stream>> stream = MakeStream(cursor, slots());
   std::lock_guard<std::mutex> lock(mutex_);
   failure_ = stream.status();
   if (!stream.ok()) return stream.status();
@@ -226,8 +240,14 @@ absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
     if (!status.ok()) return status;
   }
   Attached attached;
+  ring::ConsumerSpec spec = newcomer.spec;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto policy = slow_policies_.find(spec.group);
+    if (policy != slow_policies_.end()) std::tie(spec.slow, spec.lag_ms) = policy->second;
+  }
   const ring::Status status =
-      stream->writer().Attach(newcomer.spec, newcomer.position, newcomer.pid, &attached.handle);
+      stream->writer().Attach(spec, newcomer.position, newcomer.pid, &attached.handle);
   if (!status.ok()) return FromRing(status);
   if (newcomer.spec.on_device) attached.handle.device_fd = stream->device()->table_fd();
   attached.stream = std::move(stream);
@@ -281,7 +301,7 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
                                               "made again"));
   }
   absl::StatusOr<std::shared_ptr<Stream>> stream =
-      MakeStream(newcomer.position.cursor, std::min(checked_.slots, kReplaySlots));
+      MakeStream(newcomer.position.cursor, std::min(slots(), kReplaySlots));
   if (!stream.ok()) return stream.status();
   // Of its own ring it is the only reader; a rank's place in the shared one waits for it meanwhile.
   Newcomer alone = newcomer;
@@ -333,7 +353,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     if (placed[i].spec.mode == ring::GroupMode::kSplit || !placed[i].position.known()) continue;
     highest = std::max(highest, placed[i].position.step);
   }
-  const uint64_t spread = kMaxSpreadRings * checked_.slots;
+  const uint64_t spread = kMaxSpreadRings * slots();
   for (const Newcomer& one : placed) {
     if (one.spec.mode == ring::GroupMode::kSplit || !one.position.known()) continue;
     const bool may_replay =
@@ -395,13 +415,15 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
 
 void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
   std::optional<absl::Status> outcome;
+  bool paused;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    paused = paused_;
     if (shared_ != nullptr) outcome = shared_->outcome();
     if (!failure_.ok()) outcome = failure_;
   }
   if (!outcome) {
-    *state = v1::PIPELINE_STATE_RUNNING;
+    *state = paused ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
   } else if (outcome->ok()) {
     *state = v1::PIPELINE_STATE_FINISHED;
   } else {
@@ -413,6 +435,14 @@ void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) cons
 
 v1::Pipeline Pipeline::Describe() const {
   v1::Pipeline result = penstock::Describe(checked_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *result.mutable_spec()->mutable_stage() = timeline_.last().plan->spec().stage();
+    result.mutable_spec()->set_workers(workers_);
+    result.mutable_spec()->mutable_ring()->set_slots(static_cast<int>(slots_));
+    for (const v1::Change& change : timeline_.history()) *result.add_history() = change;
+    result.set_etag(timeline_.Etag());
+  }
   v1::PipelineState state;
   v1::PipelineError error;
   SetState(&state, &error);
@@ -432,18 +462,18 @@ v1::PipelineStats Pipeline::Stats() const {
   if (error.code() != 0) *result.mutable_error() = error;
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return result;
-  std::vector<ring::ConsumerStats> consumers = stream->writer().Consumers();
-  for (const auto& replay : Replays()) {
-    const std::vector<ring::ConsumerStats> more = replay->writer().Consumers();
-    consumers.insert(consumers.end(), more.begin(), more.end());
-  }
-  for (const ring::ConsumerStats& consumer : consumers) {
-    v1::ConsumerStats* out = result.add_consumers();
-    out->set_id(consumer.id);
-    out->set_group(consumer.group);
-    out->set_pid(consumer.pid);
-    out->set_position(consumer.position);
-    out->set_leases(consumer.leases);
+  for (const auto& one : AllStreams()) {
+    for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
+      v1::ConsumerStats* out = result.add_consumers();
+      out->set_id(consumer.id);
+      out->set_group(consumer.group);
+      out->set_pid(consumer.pid);
+      out->set_position(consumer.position);
+      out->set_leases(consumer.leases);
+      out->set_name(consumer.name);
+      out->set_replay(one != stream);
+      out->set_missed(consumer.skipped);
+    }
   }
   result.set_slots(stream->writer().slots());
   result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());

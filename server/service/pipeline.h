@@ -9,8 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/server.pb.h"
 #include "ring/writer.h"
@@ -29,6 +33,7 @@
 #include "server/service/ring_sink.h"
 #include "server/service/split_file.h"
 #include "server/service/stream.h"
+#include "server/service/timeline.h"
 
 namespace penstock {
 
@@ -48,7 +53,7 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
 
-// Where a pipeline is to begin, and what it needs for that.
+// Where a pipeline is to begin, and what it needs for that. `files` of Create() must outlive it.
 struct PipelineOptions {
   std::string cursor;  // "": at its beginning
   ChangedWork changed_work = ChangedWork::kRefuse;
@@ -57,6 +62,25 @@ struct PipelineOptions {
   std::shared_ptr<SplitFiles> split_files;
   // It was there before a restart: it begins when StartAgain() says who has come back.
   bool returns = false;
+  // Of an earlier run, or of this one before a restart.
+  std::vector<v1::Change> history;
+  // Keeps a history before it takes effect; null: it is not kept.
+  std::function<absl::Status(const std::vector<v1::Change>& history)> write_history = nullptr;
+  // Of the request that made it; "": it had none.
+  std::string request_id;
+};
+
+// What UpdatePipelineRequest and SeekPipelineRequest ask for.
+struct RequestedChange {
+  v1::Change change;             // its step is ignored
+  std::optional<uint64_t> step;  // absent: the earliest possible one
+  std::string etag;              // "": whatever it is
+};
+
+// Where a drained pipeline stands.
+struct DrainedAt {
+  uint64_t step = 0;
+  std::string cursor;
 };
 
 // Somebody who wants to attach.
@@ -98,6 +122,25 @@ class Pipeline {
   // Begins at the lowest position of those who have come back after a restart, and lets them in.
   std::vector<absl::StatusOr<Attached>> StartAgain(const std::vector<Newcomer>& newcomers);
 
+  // --- steering (pipeline_steering.cc) ---
+  std::string etag() const;
+  const std::string& request_id() const { return options_.request_id; }
+  // Its spec as it is now, from the last change on.
+  v1::PipelineSpec LastSpec() const;
+  // Begins no further batch, or goes on.
+  void Pause(bool paused);
+  // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
+  absl::StatusOr<DrainedAt> Drain(absl::Duration timeout);
+  // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
+  // etag is another one.
+  absl::StatusOr<v1::Change> Update(const RequestedChange& requested);
+  // NotFound; FailedPrecondition when several have the number, and `pid` is 0.
+  absl::Status DetachConsumer(uint32_t id, int32_t pid);
+  void SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  // What the workers did for so long. FailedPrecondition when that is being asked for already.
+  absl::StatusOr<WorkSpans> Profile(absl::Duration duration);
+  std::vector<std::string> StageNames() const;
+
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
 
@@ -106,11 +149,35 @@ class Pipeline {
   void Close(const absl::Status& reason);
 
  private:
-  Pipeline(CheckedPipeline checked, v1::Fingerprint fingerprint, const PipelineOptions& options)
+  Pipeline(CheckedPipeline checked, Timeline timeline, const PipelineOptions& options,
+           FileSystem& files)
       : name_(checked.plan->spec().name()),
         checked_(std::move(checked)),
-        fingerprint_(std::move(fingerprint)),
-        options_(options) {}
+        options_(options),
+        files_(files),
+        timeline_(std::move(timeline)),
+        workers_(checked_.workers),
+        slots_(checked_.slots) {
+    for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
+  }
+  // Workers and slots of a change. REQUIRES: mutex_, or nobody else has the pipeline yet.
+  void TakeNumbers(const v1::Change& change) {
+    if (change.has_workers()) workers_ = change.workers();
+    if (change.has_slots()) slots_ = static_cast<uint32_t>(change.slots());
+  }
+  Timeline timeline() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return timeline_;
+  }
+  uint32_t slots() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return slots_;
+  }
+  // The shared one first.
+  std::vector<std::shared_ptr<Stream>> AllStreams() const;
+  // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
+  absl::Status ApplyNumbers(const v1::Change& change,
+                            const std::vector<std::shared_ptr<Stream>>& streams);
   void SetState(v1::PipelineState* state, v1::PipelineError* error) const;
   std::shared_ptr<Stream> shared() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -132,8 +199,11 @@ class Pipeline {
 
   const std::string name_;
   const CheckedPipeline checked_;
-  const v1::Fingerprint fingerprint_;
   const PipelineOptions options_;
+  FileSystem& files_;
+
+  // One update after the other. Before attach_mutex_.
+  std::mutex update_mutex_;
 
   // One attachment after the other, since it may make the shared stream anew.
   std::mutex attach_mutex_;
@@ -142,6 +212,12 @@ class Pipeline {
   std::shared_ptr<Stream> shared_;  // under mutex_; null before StartAgain() and after a failure
   absl::Status failure_;            // under mutex_: why there is no shared stream
   bool closed_ = false;             // under mutex_
+  Timeline timeline_;               // under mutex_
+  int workers_;                     // under mutex_
+  uint32_t slots_;                  // under mutex_
+  bool paused_ = false;             // under mutex_
+  // Under mutex_: what groups were given, by name.
+  std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   // Under mutex_; the sessions own them.
   std::vector<std::weak_ptr<Stream>> replays_;
 };

@@ -29,6 +29,7 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
   *kept.mutable_source()->mutable_spec() = entry.spec;
   kept.set_cursor(entry.cursor);
   kept.set_allow_changed_work(entry.changed_work == ChangedWork::kAllow);
+  for (const v1::Change& change : entry.history) *kept.add_history() = change;
   const std::string bytes = kept.SerializeAsString();
   absl::Status status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix), bytes,
                                        StateFolder::Durability::kPowerLoss);
@@ -56,8 +57,10 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
       folder_->SetAside(name);
       continue;
     }
-    entries.push_back({kept.source().spec(), kept.cursor(),
-                       kept.allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse});
+    entries.push_back({kept.source().spec(),
+                       kept.cursor(),
+                       kept.allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse,
+                       {kept.history().begin(), kept.history().end()}});
   }
   return entries;
 }

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "penstock/v1/pipeline.pb.h"
+#include "penstock/v1/steering.pb.h"
 #include "server/engine/cursor.h"
 #include "server/service/split_file.h"
 #include "server/service/state_folder.h"
@@ -29,6 +30,7 @@ class PipelineJournal {
     v1::PipelineSpec spec;
     std::string cursor;
     ChangedWork changed_work = ChangedWork::kRefuse;
+    std::vector<v1::Change> history;
   };
   struct KnownConsumer {
     uint64_t identity = 0;

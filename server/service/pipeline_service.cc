@@ -1,8 +1,12 @@
 #include "server/service/pipeline_service.h"
 
 #include <string>
+#include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/engine/order_walk.h"
+#include "server/service/error_details.h"
 #include "server/service/overrides.h"
 
 namespace penstock {
@@ -11,6 +15,19 @@ namespace {
 // gRPC sends messages as a header, in which a byte may take three, and whose sum is limited to 8
 // KiB.
 constexpr size_t kMaxMessageBytes = 2000;
+constexpr size_t kMaxRequestIdBytes = 64;
+
+// A fault of the spec, with the stage that the message names.
+absl::Status InSpec(absl::Status status) {
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  constexpr absl::string_view kStage = "stage ";
+  const absl::string_view message = status.message();
+  std::string field = "source.spec";
+  const size_t end = message.find(": ");
+  if (absl::StartsWith(message, kStage) && end != message.npos)
+    absl::StrAppend(&field, ".stage[", message.substr(kStage.size(), end - kStage.size()), "]");
+  return WithField(std::move(status), field);
+}
 
 void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
   out->set_file(record.file);
@@ -21,14 +38,15 @@ void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
 
 }  // namespace
 
-grpc::Status ToGrpc(const absl::Status& status) {
+grpc::Status ToGrpc(const absl::Status& status, const std::string& pipeline) {
   if (status.ok()) return grpc::Status::OK;
   std::string message(status.message());
   if (message.size() > kMaxMessageBytes) {
     message.resize(kMaxMessageBytes);
     message += " …";
   }
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message,
+                      ErrorDetails(status, message, pipeline));
 }
 
 absl::Status PipelineServiceImpl::Admit(const grpc::ServerContext* context, v1::Right right,
@@ -36,12 +54,27 @@ absl::Status PipelineServiceImpl::Admit(const grpc::ServerContext* context, v1::
   return gate_(context->peer(), right, pipeline, Asked::kCall);
 }
 
+PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
+  return [this, peer = context->peer()](const std::string& name) {
+    return gate_(peer, v1::RIGHT_READ, name, Asked::kItem).ok();
+  };
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineServiceImpl::Get(
+    const grpc::ServerContext* context, v1::Right right, const std::string& name) const {
+  absl::Status status = Admit(context, right, name);
+  if (!status.ok()) return WithReason(status, "ACCESS_DENIED");
+  auto pipeline = table_.Find(name, VisibleTo(context));
+  if (!pipeline.ok()) return WithReason(pipeline.status(), "PIPELINE_NOT_FOUND");
+  return pipeline;
+}
+
 absl::StatusOr<v1::PipelineSpec> PipelineServiceImpl::Resolve(const grpc::ServerContext* context,
                                                               const v1::SpecSource& source) const {
   absl::StatusOr<v1::PipelineSpec> spec = ResolveSource(source);
-  if (!spec.ok()) return spec;
+  if (!spec.ok()) return InSpec(spec.status());
   absl::Status status = Admit(context, v1::RIGHT_CONTROL, spec->name());
-  if (!status.ok()) return status;
+  if (!status.ok()) return WithReason(status, "ACCESS_DENIED");
   return spec;
 }
 
@@ -50,10 +83,24 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
                                                  v1::CreatePipelineResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto pipeline =
-      table_.Create(*spec, request->cursor(),
-                    request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse);
-  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  PipelineOptions options;
+  options.cursor = request->cursor();
+  options.changed_work = request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse;
+  options.history.assign(request->history().begin(), request->history().end());
+  options.request_id = request->request_id();
+  if (options.request_id.size() > kMaxRequestIdBytes) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
+                                "request_id longer than limit: ", options.request_id.size(), " > ",
+                                kMaxRequestIdBytes, " bytes")),
+                            "request_id"));
+  }
+  const auto pipeline = table_.Create(*spec, std::move(options));
+  if (!pipeline.ok()) {
+    absl::Status status = InSpec(pipeline.status());
+    if (status.code() == absl::StatusCode::kAlreadyExists)
+      status = WithReason(status, "PIPELINE_EXISTS");
+    return ToGrpc(status, spec->name());
+  }
   *response->mutable_pipeline() = (*pipeline)->Describe();
   return grpc::Status::OK;
 }
@@ -64,7 +111,7 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto checked = table_.Check(*spec);
-  if (!checked.ok()) return ToGrpc(checked.status());
+  if (!checked.ok()) return ToGrpc(InSpec(checked.status()), spec->name());
   *response->mutable_pipeline() = Describe(*checked);
   response->set_explanation(checked->plan->Explain());
   for (const Plan::NeededIndex& needed : checked->plan->NeededIndices()) {
@@ -76,13 +123,25 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
 }
 
 grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
-                                                const v1::ListPipelinesRequest*,
+                                                const v1::ListPipelinesRequest* request,
                                                 v1::ListPipelinesResponse* response) {
+  if (request->page_size() < 0) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
+                                "page_size: expected at least 0, found ", request->page_size())),
+                            "page_size"));
+  }
+  const PipelineTable::Visible visible = VisibleTo(context);
   for (const auto& pipeline : table_.List()) {
-    if (!gate_(context->peer(), v1::RIGHT_READ, pipeline->name(), Asked::kItem).ok()) continue;
+    // A page's token is the last name of the one before it.
+    if (pipeline->name() <= request->page_token() || !visible(pipeline->name())) continue;
+    if (request->page_size() > 0 && response->pipelines_size() == request->page_size()) {
+      response->set_next_page_token(response->pipelines().rbegin()->name());
+      break;
+    }
     v1::Pipeline* out = response->add_pipelines();
     *out = pipeline->Describe();
     out->clear_spec();
+    out->clear_history();
   }
   return grpc::Status::OK;
 }
@@ -90,10 +149,8 @@ grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
 grpc::Status PipelineServiceImpl::GetPipeline(grpc::ServerContext* context,
                                               const v1::GetPipelineRequest* request,
                                               v1::GetPipelineResponse* response) {
-  const absl::Status admitted = Admit(context, v1::RIGHT_READ, request->name());
-  if (!admitted.ok()) return ToGrpc(admitted);
-  const auto pipeline = table_.Find(request->name());
-  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   *response->mutable_pipeline() = (*pipeline)->Describe();
   return grpc::Status::OK;
 }
@@ -101,10 +158,8 @@ grpc::Status PipelineServiceImpl::GetPipeline(grpc::ServerContext* context,
 grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext* context,
                                            const v1::GetStatsRequest* request,
                                            v1::GetStatsResponse* response) {
-  const absl::Status admitted = Admit(context, v1::RIGHT_READ, request->name());
-  if (!admitted.ok()) return ToGrpc(admitted);
-  const auto pipeline = table_.Find(request->name());
-  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   *response->mutable_stats() = monitor_.Stats(**pipeline);
   return grpc::Status::OK;
 }
@@ -112,10 +167,8 @@ grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext* context,
 grpc::Status PipelineServiceImpl::ListSkipped(grpc::ServerContext* context,
                                               const v1::ListSkippedRequest* request,
                                               v1::ListSkippedResponse* response) {
-  const absl::Status admitted = Admit(context, v1::RIGHT_READ, request->name());
-  if (!admitted.ok()) return ToGrpc(admitted);
-  const auto pipeline = table_.Find(request->name());
-  if (!pipeline.ok()) return ToGrpc(pipeline.status());
+  const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   *response = (*pipeline)->Skipped();
   return grpc::Status::OK;
 }
@@ -181,9 +234,9 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
 grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext* context,
                                                  const v1::DeletePipelineRequest* request,
                                                  v1::DeletePipelineResponse*) {
-  const absl::Status admitted = Admit(context, v1::RIGHT_CONTROL, request->name());
-  if (!admitted.ok()) return ToGrpc(admitted);
-  return ToGrpc(table_.Delete(request->name()));
+  const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  return ToGrpc(table_.Delete(request->name(), VisibleTo(context)), request->name());
 }
 
 }  // namespace penstock

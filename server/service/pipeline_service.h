@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -17,8 +18,9 @@
 
 namespace penstock {
 
-// The codes are the same. Messages are cut to what fits an HTTP/2 header.
-grpc::Status ToGrpc(const absl::Status& status);
+// The codes are the same. Messages are cut to what fits an HTTP/2 header. With details
+// (error_details.h), which name the pipeline if it is not "".
+grpc::Status ToGrpc(const absl::Status& status, const std::string& pipeline = "");
 
 class PipelineServiceImpl final : public v1::PipelineService::Service {
  public:
@@ -55,12 +57,46 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                               const v1::DeletePipelineRequest* request,
                               v1::DeletePipelineResponse* response) override;
 
+  // --- pipeline_service_steering.cc ---
+  grpc::Status PausePipeline(grpc::ServerContext* context, const v1::PausePipelineRequest* request,
+                             v1::PausePipelineResponse* response) override;
+  grpc::Status ResumePipeline(grpc::ServerContext* context,
+                              const v1::ResumePipelineRequest* request,
+                              v1::ResumePipelineResponse* response) override;
+  grpc::Status DrainPipeline(grpc::ServerContext* context, const v1::DrainPipelineRequest* request,
+                             v1::DrainPipelineResponse* response) override;
+  grpc::Status SeekPipeline(grpc::ServerContext* context, const v1::SeekPipelineRequest* request,
+                            v1::SeekPipelineResponse* response) override;
+  grpc::Status UpdatePipeline(grpc::ServerContext* context,
+                              const v1::UpdatePipelineRequest* request,
+                              v1::UpdatePipelineResponse* response) override;
+  grpc::Status ListConsumers(grpc::ServerContext* context, const v1::ListConsumersRequest* request,
+                             v1::ListConsumersResponse* response) override;
+  grpc::Status DetachConsumer(grpc::ServerContext* context,
+                              const v1::DetachConsumerRequest* request,
+                              v1::DetachConsumerResponse* response) override;
+  grpc::Status UpdateGroup(grpc::ServerContext* context, const v1::UpdateGroupRequest* request,
+                           v1::UpdateGroupResponse* response) override;
+  grpc::Status ExplainPipeline(grpc::ServerContext* context,
+                               const v1::ExplainPipelineRequest* request,
+                               v1::ExplainPipelineResponse* response) override;
+  grpc::Status ProfilePipeline(grpc::ServerContext* context,
+                               const v1::ProfilePipelineRequest* request,
+                               v1::ProfilePipelineResponse* response) override;
+  grpc::Status SetLogLevel(grpc::ServerContext* context, const v1::SetLogLevelRequest* request,
+                           v1::SetLogLevelResponse* response) override;
+
  private:
   absl::Status Admit(const grpc::ServerContext* context, v1::Right right,
                      const std::string& pipeline) const;
   // The spec of `source`, which its author may have this daemon read.
   absl::StatusOr<v1::PipelineSpec> Resolve(const grpc::ServerContext* context,
                                            const v1::SpecSource& source) const;
+
+  // The pipeline that the caller has the right to; NotFound names those that it may see.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Get(const grpc::ServerContext* context, v1::Right right,
+                                                const std::string& name) const;
+  PipelineTable::Visible VisibleTo(const grpc::ServerContext* context) const;
 
   PipelineTable& table_;
   const Monitor& monitor_;

@@ -27,6 +27,12 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
   PipelineOptions options;
   options.cursor = cursor;
   options.changed_work = changed_work;
+  return Create(spec, std::move(options), life);
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
+                                                                PipelineOptions options,
+                                                                Life life) {
   options.defaults = defaults();
   return Make(spec, std::move(options), life);
 }
@@ -40,6 +46,7 @@ std::vector<std::shared_ptr<Pipeline>> PipelineTable::Restore() {
     options.changed_work = entry.changed_work;
     options.defaults = defaults();
     options.returns = true;
+    options.history = entry.history;
     auto pipeline = Make(entry.spec, std::move(options), Life::kKept);
     if (pipeline.ok()) {
       restored.push_back(*std::move(pipeline));
@@ -58,7 +65,11 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::UnavailableError("penstockd is stopping");
-    if (pipelines_.contains(spec.name())) {
+    if (const auto found = pipelines_.find(spec.name()); found != pipelines_.end()) {
+      if (found->second != nullptr && !options.request_id.empty() &&
+          found->second->request_id() == options.request_id) {
+        return found->second;
+      }
       return absl::AlreadyExistsError(
           absl::StrCat("a pipeline \"", spec.name(), "\" exists; delete it (penstock delete ",
                        spec.name(), ") or give this one another --name"));
@@ -72,10 +83,19 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
   if (is_kept) {
     options.split_files = journal_->SplitFilesOf(spec.name(), /*empty=*/!options.returns);
+    options.write_history = [this, name = spec.name(), cursor = options.cursor,
+                             changed_work = options.changed_work](
+                                const std::vector<v1::Change>& history) -> absl::Status {
+      // With the seeds that were drawn.
+      const auto pipeline = Find(name);
+      if (!pipeline.ok()) return pipeline.status();
+      return journal_->Put({(*pipeline)->spec(), cursor, changed_work, history});
+    };
   }
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
   if (pipeline.ok() && is_kept && !options.returns) {
-    status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work});
+    status =
+        journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work, options.history});
     if (!status.ok()) pipeline = status;
   }
   bool closed;
@@ -111,22 +131,24 @@ absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spe
   return checked;
 }
 
-absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string& name) const {
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string& name,
+                                                              const Visible& visible) const {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = pipelines_.find(name);
-  if (found == pipelines_.end() || found->second == nullptr) return NotFound(name);
+  if (found == pipelines_.end() || found->second == nullptr) return NotFound(name, visible);
   return found->second;
 }
 
-absl::Status PipelineTable::NotFound(const std::string& name) const {
+absl::Status PipelineTable::NotFound(const std::string& name, const Visible& visible) const {
   std::vector<std::string> known;
   for (const auto& [known_name, pipeline] : pipelines_) {
-    if (pipeline != nullptr) known.push_back(known_name);
+    if (pipeline != nullptr && (visible == nullptr || visible(known_name)))
+      known.push_back(known_name);
   }
   return absl::NotFoundError(
-      absl::StrCat("no pipeline \"", name.substr(0, 128), "\"", DidYouMean(name, known), "; ",
-                   known.empty() ? "there are none: start one with penstock create SPEC"
-                                 : absl::StrCat("there are ", absl::StrJoin(known, ", "))));
+      absl::StrCat("no pipeline \"", name.substr(0, 128), "\"", DidYouMean(name, known),
+                   known.empty() ? "; there are none: start one with penstock create SPEC"
+                                 : absl::StrCat("; there are ", absl::StrJoin(known, ", "))));
 }
 
 std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
@@ -138,12 +160,12 @@ std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
   return list;
 }
 
-absl::Status PipelineTable::Delete(const std::string& name) {
+absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible) {
   std::shared_ptr<Pipeline> pipeline;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = pipelines_.find(name);
-    if (found == pipelines_.end() || found->second == nullptr) return NotFound(name);
+    if (found == pipelines_.end() || found->second == nullptr) return NotFound(name, visible);
     pipeline = std::move(found->second);
     pipelines_.erase(found);
   }

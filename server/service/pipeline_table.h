@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,7 +42,11 @@ class PipelineTable {
   // What holds for pipelines that are created from now on.
   void SetDefaults(const v1::WorkerDefaults& defaults);
 
-  // AlreadyExists when the name is taken.
+  // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
+  // then that one. Of `options`, where to begin, and the history and id of the request.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
+                                                   PipelineOptions options,
+                                                   Life life = Life::kKept);
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                    std::string_view cursor = {},
                                                    ChangedWork changed_work = ChangedWork::kRefuse,
@@ -51,10 +56,13 @@ class PipelineTable {
   std::vector<std::shared_ptr<Pipeline>> Restore();
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec) const;
 
-  // NotFound names what there is.
-  absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name) const;
+  // Whether somebody may hear that there is a pipeline of this name.
+  using Visible = std::function<bool(const std::string& name)>;
+  // NotFound names those of the pipelines that `visible` lets through; null: all of them.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name,
+                                                 const Visible& visible = nullptr) const;
   std::vector<std::shared_ptr<Pipeline>> List() const;
-  absl::Status Delete(const std::string& name);
+  absl::Status Delete(const std::string& name, const Visible& visible = nullptr);
 
   // Ends all pipelines; `reason` is what their consumers get. Create() fails afterwards.
   void Close(const absl::Status& reason);
@@ -63,7 +71,8 @@ class PipelineTable {
   v1::WorkerDefaults defaults() const;
   absl::StatusOr<std::shared_ptr<Pipeline>> Make(const v1::PipelineSpec& spec,
                                                  PipelineOptions options, Life life);
-  absl::Status NotFound(const std::string& name) const;  // under mutex_
+  // REQUIRES: mutex_.
+  absl::Status NotFound(const std::string& name, const Visible& visible) const;
 
   FileSystem& files_;
   PipelineJournal* const journal_;

@@ -58,7 +58,8 @@ void Sessions::Expect(const std::shared_ptr<Pipeline>& pipeline) {
   });
 }
 
-void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request) {
+void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request,
+                      const PipelineTable::Visible& visible) {
   const int socket = visitor.socket.get();
   if (sessions_.size() + num_waiting_ >= max_consumers_) {
     ring::SendReply(
@@ -68,7 +69,7 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request) {
         nullptr);
     return;
   }
-  auto pipeline = table_.Find(request.pipeline);
+  auto pipeline = table_.Find(request.pipeline, visible);
   if (!pipeline.ok()) {
     ring::SendReply(socket, ToRing(pipeline.status()), nullptr);
     return;

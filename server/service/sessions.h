@@ -37,7 +37,9 @@ class Sessions {
   void Expect(const std::shared_ptr<Pipeline>& pipeline);
 
   // Answers the request, now or later; with an error the connection is closed.
-  void Attach(Visitor visitor, const ring::ParsedRequest& request);
+  // `visible`: the pipelines that the visitor may hear of; null: all.
+  void Attach(Visitor visitor, const ring::ParsedRequest& request,
+              const PipelineTable::Visible& visible = nullptr);
 
   size_t size() const { return sessions_.size(); }
 

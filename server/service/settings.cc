@@ -12,6 +12,8 @@ namespace {
 std::string FixedDifference(const v1::DaemonConfig& now, const v1::DaemonConfig& next) {
   using google::protobuf::util::MessageDifferencer;
   if (now.socket() != next.socket()) return "socket";
+  if (now.state_dir() != next.state_dir()) return "state_dir";
+  if (now.rejoin_ms() != next.rejoin_ms()) return "rejoin_ms";
   if (now.log_format() != next.log_format()) return "log_format";
   if (!MessageDifferencer::Equals(now.http(), next.http())) return "http";
   if (now.data_roots_size() != next.data_roots_size()) return "data_roots";

@@ -1,36 +1,66 @@
 #include "server/service/stream.h"
 
+#include <algorithm>
+
 #include "ring/futex.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/step_count.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
+namespace {
 
-absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(std::shared_ptr<const Plan> plan,
+StepCount CountOf(const Plan& first, const std::vector<Phase>& phases) {
+  if (phases.size() == 1 && phases[0].plan.get() == &first && phases[0].first_step == 0)
+    return CountSteps(first);
+  return {std::nullopt, "the pipeline was changed while it ran"};
+}
+
+// What both have done; the stages are those of `now`.
+ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
+  now.rows += before.rows;
+  now.records += before.records;
+  now.bytes_read += before.bytes_read;
+  now.skipped += before.skipped;
+  now.slot_wait_ns += before.slot_wait_ns;
+  now.running_ns += before.running_ns;
+  for (StageStats& stage : now.stages) {
+    for (const StageStats& other : before.stages) {
+      if (other.name != stage.name) continue;
+      stage.elements += other.elements;
+      stage.busy_ns += other.busy_ns;
+    }
+  }
+  return now;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
                                                        const StreamOptions& options) {
-  absl::StatusOr<std::unique_ptr<RingSink>> sink = RingSink::Create(
-      options.name, plan->tensors(), options.slots, plan->structure(), plan->variable_bytes(),
-      options.executor.start.step, CountSteps(*plan), options.start_cursor, options.split_log.get(),
-      /*slots_grow=*/!plan->spec().ring().has_device());
+  absl::StatusOr<std::unique_ptr<RingSink>> sink =
+      RingSink::Create(options.name, first.tensors(), options.slots, first.structure(),
+                       first.variable_bytes(), options.start.step, CountOf(first, options.phases),
+                       options.start_cursor, options.split_log.get(),
+                       /*slots_grow=*/!first.spec().ring().has_device());
   if (!sink.ok()) return sink.status();
-  std::shared_ptr<Stream> stream(new Stream(*std::move(sink), options.split_log));
-  if (plan->spec().ring().has_device()) {
-    const absl::Status status = stream->AddDevice(*plan, options);
+  std::shared_ptr<Stream> stream(new Stream(*std::move(sink), options));
+  if (first.spec().ring().has_device()) {
+    const absl::Status status = stream->AddDevice(first);
     if (!status.ok()) return status;
   }
-  ExecutorOptions executor_options = options.executor;
-  executor_options.notice = [name = options.name](const std::string& text) {
-    spdlog::warn("pipeline {}: {}", name, text);
-  };
+  const Phase& phase = options.phases.front();
+  const bool begins = options.phases.front().first_step == options.start.step;
   absl::StatusOr<std::unique_ptr<Executor>> executor =
-      Executor::Create(std::move(plan), stream->producers_sink(), executor_options);
+      stream->MakeExecutor(phase, options.start, begins);
   if (!executor.ok()) return executor.status();
   stream->executor_ = *std::move(executor);
+  for (int i = 0; i < options.holds; ++i) stream->executor_->Hold();
+  stream->LimitIt();
   return stream;
 }
 
-absl::Status Stream::AddDevice(const Plan& plan, const StreamOptions& options) {
+absl::Status Stream::AddDevice(const Plan& plan) {
   DeviceRingOptions device;
   device.device = plan.spec().ring().device();
   device.tensors = plan.tensors();
@@ -46,43 +76,185 @@ absl::Status Stream::AddDevice(const Plan& plan, const StreamOptions& options) {
   status = DeviceRing::Create(device, &made);
   if (!status.ok()) {
     return FromRing(
-        {status.code, status.message + " (ring.device of pipeline " + options.name + ")"});
+        {status.code, status.message + " (ring.device of pipeline " + name_ + ")"});
   }
   if (!made->not_pinned().empty()) {
     spdlog::warn("pipeline {}: copies to the device are slower than they could be: {}",
-                 options.name, made->not_pinned());
+                 name_, made->not_pinned());
   }
-  spdlog::info("pipeline {}: {} slots of CUDA device {} take {} bytes", options.name,
+  spdlog::info("pipeline {}: {} slots of CUDA device {} take {} bytes", name_,
                device.slots.size(), device.device, made->memory_bytes());
   device_sink_ = std::make_unique<DeviceRingSink>(*sink_, std::move(made), &ring::MonotonicNs);
   return absl::OkStatus();
 }
 
+// `begins`: the phase's first step is that of `start`, which is where the one before it ended.
+absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phase,
+                                                               ResumePoint start, bool begins) {
+  ExecutorOptions options;
+  options.fingerprint = phase.fingerprint;
+  options.start = std::move(start);
+  if (begins) {
+    if (phase.seek) options.start.position = *phase.seek;
+    options.skip_steps = phase.skip_steps;
+  }
+  options.workers = workers_;
+  options.worker_nice = worker_nice_;
+  options.notice = [name = name_](const std::string& text) {
+    spdlog::warn("pipeline {}: {}", name, text);
+  };
+  options.at_limit = [this] {
+    {
+      std::lock_guard<std::mutex> lock(limit_mutex_);
+      at_limit_ = true;
+    }
+    limit_changed_.notify_all();
+  };
+  return Executor::Create(phase.plan, producers_sink(), options);
+}
+
+void Stream::LimitIt() {
+  if (phases_.size() > 1 && executor_ != nullptr) executor_->SetLimit(phases_[1].first_step);
+}
+
 void Stream::Start() {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (executor_ != nullptr) executor_->Start();
+  if (executor_ == nullptr || started_) return;
+  started_ = true;
+  executor_->Start();
+  advancing_ = std::thread([this] { Advance(); });
+}
+
+void Stream::Advance() {
+  while (true) {
+    {
+      std::unique_lock<std::mutex> lock(limit_mutex_);
+      limit_changed_.wait(lock, [this] { return at_limit_ || ends_; });
+      if (ends_) return;
+      at_limit_ = false;
+    }
+    ChangePhase();
+  }
+}
+
+void Stream::ChangePhase() {
+  // Nobody gives the old executor what the new one would not hear of.
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  ResumePoint start;
+  Phase next;
+  Executor* old = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stopped_ || executor_ == nullptr || phases_.size() < 2) return;
+    next = phases_[1];
+    old = executor_.get();
+  }
+  start.step = next.first_step;
+  start.position = old->AtLimit();
+  // Stop() waits for change_mutex_, so that it is still there.
+  old->Stop();
+  absl::StatusOr<std::unique_ptr<Executor>> executor =
+      MakeExecutor(next, std::move(start), /*begins=*/true);
+  if (!executor.ok()) {
+    producers_sink().Finish(executor.status());
+    return;
+  }
+  std::unique_ptr<Executor> gone;
+  std::lock_guard<std::mutex> lock(mutex_);
+  before_ = Sum(before_, old->Snapshot());
+  const std::vector<SkippedPlace> skipped = old->Skipped();
+  skipped_before_.insert(skipped_before_.end(), skipped.begin(), skipped.end());
+  gone = std::exchange(executor_, *std::move(executor));
+  phases_.erase(phases_.begin());
+  for (int i = 0; i < holds_; ++i) executor_->Hold();
+  // Before it begins: what it makes behind its limit could not be taken back.
+  LimitIt();
+  executor_->Start();
 }
 
 void Stream::Stop(const absl::Status& reason) {
+  {
+    std::lock_guard<std::mutex> lock(limit_mutex_);
+    ends_ = true;
+  }
+  limit_changed_.notify_all();
   std::unique_ptr<Executor> executor;
   {
+    std::lock_guard<std::mutex> change_lock(change_mutex_);
     std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
     executor = std::move(executor_);
   }
   if (executor == nullptr) return;
+  if (advancing_.joinable()) advancing_.join();
   executor->Stop();
   sink_->Close(reason);
+}
+
+uint64_t Stream::Hold() {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++holds_;
+  return executor_ == nullptr ? 0 : executor_->Hold();
+}
+
+void Stream::Release() {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  --holds_;
+  if (executor_ != nullptr) executor_->Release();
+}
+
+bool Stream::KnowsEnd() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ == nullptr || executor_->KnowsEnd();
+}
+
+absl::Status Stream::SetWorkers(int workers) {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  Executor* executor = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    executor = executor_.get();
+  }
+  if (executor == nullptr) return absl::OkStatus();
+  absl::Status status = executor->SetWorkers(workers);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (status.ok()) workers_ = workers;
+  return status;
+}
+
+bool Stream::StartTrace() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ != nullptr && executor_->StartTrace();
+}
+
+WorkSpans Stream::StopTrace() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ != nullptr ? executor_->StopTrace() : WorkSpans();
+}
+
+void Stream::AddPhase(Phase phase) {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  phases_.push_back(std::move(phase));
+  if (phases_.size() == 2) LimitIt();
 }
 
 std::optional<ExecutorStats> Stream::Snapshot() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (executor_ == nullptr) return std::nullopt;
-  return executor_->Snapshot();
+  return Sum(before_, executor_->Snapshot());
 }
 
 std::vector<SkippedPlace> Stream::Skipped() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return executor_ == nullptr ? std::vector<SkippedPlace>() : executor_->Skipped();
+  std::vector<SkippedPlace> all = skipped_before_;
+  if (executor_ == nullptr) return {};
+  const std::vector<SkippedPlace> now = executor_->Skipped();
+  all.insert(all.end(), now.begin(), now.end());
+  if (all.size() > DamageLog::kMaxListed) all.resize(DamageLog::kMaxListed);
+  return all;
 }
 
 std::vector<WorkerPulse> Stream::Pulses() const {

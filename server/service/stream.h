@@ -1,17 +1,23 @@
-// One run of a pipeline: its plan from a position on, into a ring of its own. A pipeline has one that
+// One run of a pipeline: its phases from a position on, into a ring of its own. A pipeline has one that
 // its consumers share, and a small one for each consumer that is catching up.
 //
+// An executor makes the steps of a phase. At its last one another executor goes on from its position,
+// into the same ring: consumers notice nothing but the time that this takes.
+//
 // Threads:  safe from any thread; Start() once.
-// Owns:     the ring until the last reference is gone (a consumer's session keeps one), and the
-//           executor until Stop().
-// Cost:     Create() allocates the ring: it may take a second for a large one.
+// Owns:     the ring until the last reference is gone (a consumer's session keeps one), the executor
+//           until Stop(), and a thread that changes from phase to phase.
+// Cost:     Create() allocates the ring: it may take a second for a large one. The next phase begins as
+//           a resume from a cursor does: at once where the order can be sought.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,20 +30,26 @@
 #include "server/engine/plan.h"
 #include "server/service/device_ring_sink.h"
 #include "server/service/ring_sink.h"
+#include "server/service/timeline.h"
 
 namespace penstock {
 
 struct StreamOptions {
   std::string name;  // the pipeline's
   uint32_t slots = 3;
-  ExecutorOptions executor;                   // its `start` is where the stream begins
+  ResumePoint start;          // where the stream begins
+  std::vector<Phase> phases;  // Timeline::From(start.step)
+  int workers = 0;
+  int worker_nice = 10;
+  int holds = 0;                              // it begins held so often
   std::string start_cursor;                   // of that position, if it is known
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
 };
 
 class Stream {
  public:
-  static absl::StatusOr<std::shared_ptr<Stream>> Create(std::shared_ptr<const Plan> plan,
+  // `first`: the plan that the pipeline began with, for the ring's layout.
+  static absl::StatusOr<std::shared_ptr<Stream>> Create(const Plan& first,
                                                         const StreamOptions& options);
   ~Stream() { Stop(absl::CancelledError("the pipeline is gone")); }
 
@@ -46,6 +58,17 @@ class Stream {
   // ended before.
   void Stop(const absl::Status& reason);
 
+  // As those of the executor.
+  uint64_t Hold();
+  void Release();
+  bool KnowsEnd() const;
+  absl::Status SetWorkers(int workers);
+  bool StartTrace();
+  WorkSpans StopTrace();
+  // Another phase behind the last one. REQUIRES: held, and its first step is at least what Hold()
+  // returned.
+  void AddPhase(Phase phase);
+
   ring::Writer& writer() const { return sink_->writer(); }
   // The part of the ring that lies on a device; null where none does.
   const DeviceRing* device() const {
@@ -53,27 +76,59 @@ class Stream {
   }
   // How it ended by itself; nullopt while it goes on.
   std::optional<absl::Status> outcome() const { return sink_->outcome(); }
-  // Nothing after Stop().
+  // Nothing after Stop(). Of all phases; the stages' names are those of the present one.
   std::optional<ExecutorStats> Snapshot() const;
   std::vector<SkippedPlace> Skipped() const;
   // None after Stop().
   std::vector<WorkerPulse> Pulses() const;
 
  private:
-  Stream(std::unique_ptr<RingSink> sink, std::shared_ptr<ring::SplitLog> split_log)
-      : split_log_(std::move(split_log)), sink_(std::move(sink)) {}
-  absl::Status AddDevice(const Plan& plan, const StreamOptions& options);
+  Stream(std::unique_ptr<RingSink> sink, const StreamOptions& options)
+      : name_(options.name),
+        worker_nice_(options.worker_nice),
+        split_log_(options.split_log),
+        sink_(std::move(sink)),
+        workers_(options.workers),
+        holds_(options.holds),
+        phases_(options.phases) {}
+  absl::StatusOr<std::unique_ptr<Executor>> MakeExecutor(const Phase& phase, ResumePoint start,
+                                                         bool begins);
+  // Has the executor end where the next phase begins. REQUIRES: mutex_.
+  void LimitIt();
+  void Advance();
+  void ChangePhase();
+  absl::Status AddDevice(const Plan& plan);
   BatchSink& producers_sink() {
     if (device_sink_ != nullptr) return *device_sink_;
     return *sink_;
   }
 
+  const std::string name_;
+  const int worker_nice_;
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::unique_ptr<RingSink> sink_;
   std::unique_ptr<DeviceRingSink>
       device_sink_;  // after Create(): constant; it reads the ring's slots
+
+  // Before mutex_ where both are taken: what belongs to an executor holds for its successor.
+  std::mutex change_mutex_;
+
   mutable std::mutex mutex_;
-  std::unique_ptr<Executor> executor_;  // under mutex_; null after Stop()
+  std::unique_ptr<Executor> executor_;        // under mutex_; null after Stop()
+  bool started_ = false;                      // under mutex_
+  bool stopped_ = false;                      // under mutex_
+  int workers_;                               // under mutex_
+  int holds_;                                 // under mutex_
+  std::vector<Phase> phases_;                 // under mutex_; the first is the present one
+  ExecutorStats before_;                      // under mutex_: of the executors before this one
+  std::vector<SkippedPlace> skipped_before_;  // under mutex_
+
+  std::mutex limit_mutex_;
+  std::condition_variable limit_changed_;
+  bool at_limit_ = false;  // under limit_mutex_
+  bool ends_ = false;      // under limit_mutex_
+
+  std::thread advancing_;  // of Start() and Stop()
 };
 
 }  // namespace penstock

@@ -70,6 +70,51 @@ TEST_CASE("a slot waits for the slowest consumer") {
   CHECK(Produce(writer.get()) == 6);
 }
 
+TEST_CASE("a ring becomes deeper and shallower while it is read") {
+  auto writer = MakeWriter();
+  TestConsumer consumer(writer.get());
+  CHECK(Produce(writer.get()) == 3);
+  REQUIRE(writer->SetSlots(6).ok());
+  CHECK(writer->slots() == 6);
+  CHECK(consumer.reader().lease_share() == 5);
+  CHECK(Produce(writer.get()) == 6);
+  // What is in the ring stays there; nothing is claimed before less is.
+  REQUIRE(writer->SetSlots(2).ok());
+  CHECK(writer->slots() == 2);
+  CHECK(consumer.reader().lease_share() == 1);
+  for (uint64_t step = 0; step < 5; ++step) {
+    CHECK(writer->TryClaim() == -1);
+    const Lease lease = consumer.Take();
+    CHECK(lease.step == step);
+    CHECK(IsIntact(lease));
+    consumer.reader().Release(lease);
+  }
+  CHECK(Produce(writer.get()) == 7);
+  // One for each consumer and one more, whatever is asked for.
+  TestConsumer second(writer.get()), third(writer.get());
+  CHECK(writer->slots() == 4);
+  second.Detach();
+  third.Detach();
+  CHECK(writer->slots() == 2);
+}
+
+TEST_CASE("a consumer is sent away and keeps what it holds") {
+  auto writer = MakeWriter();
+  TestConsumer consumer(writer.get()), other(writer.get());
+  Produce(writer.get());
+  const Lease held = consumer.Take();
+  CHECK_FALSE(writer->Dismiss(77, "away"));
+  const uint32_t id = writer->Consumers()[0].id;
+  CHECK(writer->Dismiss(id, "away"));
+  CHECK_FALSE(writer->Dismiss(id, "away"));
+  CHECK(writer->Consumers()[0].detached);
+  for (int i = 0; i < 20; ++i) {
+    other.TakeAndRelease();
+    Produce(writer.get());
+  }
+  CHECK(IsIntact(held));
+}
+
 TEST_CASE("leases are shared so that nobody can wait for himself") {
   auto writer = MakeWriter();
   TestConsumer one(writer.get());

@@ -57,7 +57,7 @@ TEST_CASE("the journal knows pipelines, and consumers that live") {
   const PipelineJournal journal(*StateFolder::Open(scratch / "state"));
   v1::PipelineSpec spec;
   spec.set_name("chess");
-  REQUIRE(journal.Put({spec, "cursor", ChangedWork::kAllow}).ok());
+  REQUIRE(journal.Put({spec, "cursor", ChangedWork::kAllow, {}}).ok());
   const auto entries = journal.Load();
   REQUIRE(entries.size() == 1);
   CHECK(entries[0].spec.name() == "chess");

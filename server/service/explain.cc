@@ -1,0 +1,90 @@
+#include "server/service/explain.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// At this share of the looks there was nothing for a consumer: it waits.
+constexpr double kMostly = 0.5;
+
+std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
+
+std::string NameOf(const v1::ConsumerStats& consumer) {
+  return absl::StrCat("consumer ", consumer.id(), " of group ", consumer.group(), " (process ",
+                      consumer.pid(), ")");
+}
+
+// The one that has the most before it; null without any.
+const v1::ConsumerStats* Slowest(const v1::PipelineStats& stats) {
+  const v1::ConsumerStats* slowest = nullptr;
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (!consumer.replay() && (slowest == nullptr || consumer.position() < slowest->position()))
+      slowest = &consumer;
+  }
+  return slowest;
+}
+
+void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  const v1::ConsumerStats* slowest = Slowest(stats);
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (&consumer == slowest || consumer.replay() || consumer.empty() < kMostly) continue;
+    out->push_back(absl::StrCat(NameOf(consumer), " waits for step ", consumer.position(),
+                                ", which has no slot as long as ", NameOf(*slowest),
+                                " has not taken step ", slowest->position()));
+  }
+  out->push_back(absl::StrCat("the workers wait for a free slot: all ", stats.slots(),
+                              " hold steps that were not taken, or not let go of"));
+  if (slowest == nullptr) {
+    out->push_back("nobody reads: the first consumer that attaches lets it go on");
+    return;
+  }
+  out->push_back(absl::StrCat(NameOf(*slowest), " is the one they wait for: it stands at step ",
+                              slowest->position(), ", ", slowest->lag(), " behind, holds ",
+                              slowest->leases(), " and takes ",
+                              std::lround(10 * slowest->steps_per_s()) / 10.0, " steps/s"));
+}
+
+}  // namespace
+
+std::vector<std::string> Explain(const v1::PipelineStats& stats) {
+  std::vector<std::string> out;
+  const v1::Analysis& now = stats.analysis();
+  switch (stats.state()) {
+    case v1::PIPELINE_STATE_FAILED:
+      return {absl::StrCat("every consumer gets the error that stopped the pipeline: ",
+                           stats.error().message())};
+    case v1::PIPELINE_STATE_FINISHED:
+      return {absl::StrCat("nobody waits: the stream has ended with step ", stats.steps())};
+    case v1::PIPELINE_STATE_PAUSED:
+      return {absl::StrCat("consumers wait for step ", stats.steps(),
+                           ": the pipeline is paused until it is resumed")};
+    default:
+      break;
+  }
+  if (!stats.has_analysis()) return {"it has run for too short a time to tell"};
+  if (now.bottleneck() == "consumer") {
+    ExplainFullRing(stats, &out);
+    return out;
+  }
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (consumer.replay() || consumer.empty() < kMostly) continue;
+    out.push_back(absl::StrCat(NameOf(consumer), " waits ", Percent(consumer.empty()),
+                               " of its time for batches that are not made yet"));
+  }
+  if (now.bottleneck() == "reading") {
+    out.push_back(absl::StrCat("the ", stats.workers(), " workers wait ", Percent(now.starved()),
+                               " of their time for files to be read, or for the order"));
+    return out;
+  }
+  const auto busiest = std::max_element(now.stage_busy().begin(), now.stage_busy().end());
+  const double share = busiest == now.stage_busy().end() ? 0 : *busiest;
+  out.push_back(absl::StrCat("batches wait for stage ", now.bottleneck(), ", in which the ",
+                             stats.workers(), " workers spend ", Percent(share), " of their time"));
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,79 @@
+// Who waits for whom.
+#include "server/service/explain.h"
+
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+v1::ConsumerStats* AddConsumer(v1::PipelineStats* stats, uint32_t id, uint64_t position,
+                               double empty) {
+  v1::ConsumerStats* consumer = stats->add_consumers();
+  consumer->set_id(id);
+  consumer->set_group("g");
+  consumer->set_pid(static_cast<int>(100 + id));
+  consumer->set_position(position);
+  consumer->set_lag(stats->steps() - position);
+  consumer->set_empty(empty);
+  return consumer;
+}
+
+v1::PipelineStats Stats(const char* bottleneck) {
+  v1::PipelineStats stats;
+  stats.set_state(v1::PIPELINE_STATE_RUNNING);
+  stats.set_steps(50);
+  stats.set_slots(4);
+  stats.set_workers(2);
+  stats.mutable_analysis()->set_bottleneck(bottleneck);
+  stats.mutable_analysis()->add_stage_busy(0.25);
+  stats.mutable_analysis()->add_stage_busy(0.7);
+  stats.mutable_analysis()->set_starved(0.9);
+  return stats;
+}
+
+TEST_CASE("one consumer waits for another one, which holds the ring") {
+  v1::PipelineStats stats = Stats("consumer");
+  AddConsumer(&stats, 1, 50, 0.9);
+  AddConsumer(&stats, 2, 46, 0)->set_leases(2);
+  AddConsumer(&stats, 3, 10, 0)->set_replay(true);
+  const std::vector<std::string> told = Explain(stats);
+  REQUIRE(told.size() == 3);
+  CHECK(told[0] ==
+        "consumer 1 of group g (process 101) waits for step 50, which has no slot as long as "
+        "consumer 2 of group g (process 102) has not taken step 46");
+  CHECK(told[1] ==
+        "the workers wait for a free slot: all 4 hold steps that were not taken, or not let go of");
+  CHECK(told[2] ==
+        "consumer 2 of group g (process 102) is the one they wait for: it stands at step 46, 4 "
+        "behind, holds 2 and takes 0 steps/s");
+}
+
+TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all") {
+  v1::PipelineStats stats = Stats("map");
+  AddConsumer(&stats, 1, 50, 0.8);
+  CHECK(Explain(stats) ==
+        std::vector<std::string>{
+            "consumer 1 of group g (process 101) waits 80 % of its time for batches that are not "
+            "made yet",
+            "batches wait for stage map, in which the 2 workers spend 70 % of their time"});
+  CHECK(Explain(Stats("reading")) ==
+        std::vector<std::string>{
+            "the 2 workers wait 90 % of their time for files to be read, or for the order"});
+  CHECK(Explain(Stats("consumer")).back() ==
+        "nobody reads: the first consumer that attaches lets it go on");
+  stats.set_state(v1::PIPELINE_STATE_PAUSED);
+  CHECK(Explain(stats).front() ==
+        "consumers wait for step 50: the pipeline is paused until it is resumed");
+  stats.set_state(v1::PIPELINE_STATE_FINISHED);
+  CHECK(Explain(stats).front() == "nobody waits: the stream has ended with step 50");
+  stats.set_state(v1::PIPELINE_STATE_FAILED);
+  stats.mutable_error()->set_message("broken");
+  CHECK(Explain(stats).front() ==
+        "every consumer gets the error that stopped the pipeline: broken");
+  v1::PipelineStats young;
+  young.set_state(v1::PIPELINE_STATE_RUNNING);
+  CHECK(Explain(young).front() == "it has run for too short a time to tell");
+}
+
+}  // namespace
+}  // namespace penstock
