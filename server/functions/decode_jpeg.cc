@@ -170,7 +170,7 @@ const RowFunctionRegistration kDecodeJpeg({
            "fancy_upscaling: whether chroma is interpolated rather than repeated.\n"
            "dct_method: \"INTEGER_FAST\" (also the default) or \"INTEGER_ACCURATE\".\n"
            "try_recover_truncated: whether data that ends too early gives the image as far as it "
-           "goes, and grey below.\n"
+           "goes, and grey below, where TensorFlow has garbage.\n"
            "crop_window: [top, left, height, width], constants: only that part is decoded, to the "
            "pixels that it has in the whole.\n"
            "exif_orientation: whether the image is turned upright as its EXIF data tells; else "

@@ -56,7 +56,8 @@ def recovered():
                 pixels = tf.io.decode_jpeg(cut, channels=3, try_recover_truncated=True).numpy()
             except tf.errors.InvalidArgumentError:
                 pixels = None
-            case("recover", cut, pixels)
+            # Behind a cut TensorFlow goes on decoding zeros; here it is grey.
+            case("recover", cut, pixels, whole=length >= len(file) - 2)
 
 
 def cropped():
