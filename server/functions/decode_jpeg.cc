@@ -174,7 +174,7 @@ const RowFunctionRegistration kDecodeJpeg({
            "crop_window: [top, left, height, width], constants: only that part is decoded, to the "
            "pixels that it has in the whole.\n"
            "exif_orientation: whether the image is turned upright as its EXIF data tells; else "
-           "they are ignored, as TensorFlow does.\n"
+           "that is ignored, as TensorFlow does.\n"
            "\n"
            "The pixels are bit for bit libjpeg-turbo's. Data that is cut, is no JPEG, or has more "
            "than 16384 pixels\n"
