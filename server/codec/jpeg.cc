@@ -25,9 +25,8 @@ struct JpegDecoder::State {
   jpeg_progress_mgr progress;
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
-  JpegShape shape;  // as decoded
+  JpegShape shape;        // as decoded
   bool recovers = false;  // an end marker stands in for what is missing
-  bool ended = false;     // and has been read
   int orientation = 1;
   // One row of inks, or kRowsAtOnce rows for IsAligned().
   std::vector<uint8_t> spare_rows;
@@ -64,11 +63,11 @@ struct JpegDecoder::State {
   // whose verdict on an image without the second byte of its end marker is thereby met.
   static boolean FillInput(j_decompress_ptr info) {
     State& state = Of(reinterpret_cast<j_common_ptr>(info));
-    if (state.recovers && !state.ended) {
+    if (state.recovers) {
+      // As often as it is asked for: a header that is cut may take the first for its own bytes.
       static constexpr JOCTET kEnd[] = {0xff, JPEG_EOI};
       info->src->next_input_byte = kEnd;
       info->src->bytes_in_buffer = sizeof(kEnd);
-      state.ended = true;
       return TRUE;
     }
     if (info->src->bytes_in_buffer != 0) return FALSE;
@@ -130,7 +129,7 @@ struct JpegDecoder::State {
 
   bool RunHeader(const uint8_t* data, size_t size, const JpegOptions& options) {
     if (setjmp(escape) != 0) return false;
-    recovers = ended = false;  // a header is there or not
+    recovers = false;  // a header is there or not
     orientation = options.upright ? JpegOrientation(data, size) : 1;
     source.next_input_byte = data;
     source.bytes_in_buffer = size;

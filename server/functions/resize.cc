@@ -124,7 +124,8 @@ const RowFunctionRegistration kResize({
         "of operations, to the same bytes but for the Lanczos methods, which are within 2.5e-6 "
         "relative to values above 1.\n"
         "Like Pillow, \"bilinear\", \"bicubic\", \"area\" (its BOX) and \"lanczos3\" always "
-        "antialias, to Pillow's bytes of uint8. Like OpenCV, \"nearest\", \"bilinear\", "
+        "antialias, to Pillow's bytes of uint8 (columns first). Like OpenCV, \"nearest\", "
+        "\"bilinear\", "
         "\"bicubic\"\n"
         "and \"area\" never do but for the last; uint8 is within 1 of OpenCV's, float32 within "
         "1e-5 relative. An image without pixels is an error of its record.",

@@ -1,7 +1,7 @@
 // Resizing by the conventions of Pillow and OpenCV: which pixels count, how much, and where results are rounded.
 //
 // Pillow (ImagingResample): every filter is widened as the image shrinks; bytes are summed in integers of 22 fractional bits, and rounded
-// and clipped after the columns and after the rows. OpenCV (cv::resize): nothing is widened, pixels beyond the image repeat its edge,
+// and clipped after the columns and after the rows, in that order (releases from 13 on sometimes take the rows first). OpenCV (cv::resize): nothing is widened, pixels beyond the image repeat its edge,
 // bytes are rounded once, at the end.
 #include <algorithm>
 #include <cmath>
@@ -64,6 +64,19 @@ Taps PillowTaps(int64_t from, int64_t to, Filter filter, double radius) {
       if (sum != 0) weights[k] /= sum;
     }
     taps.first[static_cast<size_t>(i)] = first;
+  }
+  return taps;
+}
+
+// Positions are summed up from pixel to pixel, as Pillow does: what lies on a border is then on the same side of it.
+Taps PillowNearest(int64_t from, int64_t to) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  Taps taps;
+  taps.count = 1;
+  taps.weights.assign(static_cast<size_t>(to), 1.0);
+  double position = scale * 0.5;
+  for (int64_t i = 0; i < to; ++i, position += scale) {
+    taps.first.push_back(std::min(static_cast<int64_t>(position), from - 1));
   }
   return taps;
 }
@@ -237,6 +250,12 @@ void LikePillow(DType dtype, const RowValue& image, int64_t height, int64_t widt
                width, scratch, out);
 }
 
+void NearestLikePillow(DType dtype, const RowValue& image, int64_t height, int64_t width,
+                       Arena& scratch, RowOutput& out) {
+  ResizeByTaps(PillowNearest(image.shape[1], width), PillowNearest(image.shape[0], height), false,
+               dtype, image, height, width, scratch, out);
+}
+
 template <Method kMethod>
 void LikeOpenCv(DType dtype, const RowValue& image, int64_t height, int64_t width, Arena& scratch,
                 RowOutput& out) {
@@ -249,6 +268,7 @@ void LikeOpenCv(DType dtype, const RowValue& image, int64_t height, int64_t widt
 }  // namespace
 
 ResizeFunction FindPillowMethod(std::string_view method) {
+  if (method == "nearest") return NearestLikePillow;
   if (method == "bilinear") return LikePillow<Triangle, 2>;
   if (method == "bicubic") return LikePillow<PillowCubic, 4>;
   if (method == "area") return LikePillow<Box, 1>;

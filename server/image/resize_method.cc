@@ -34,8 +34,6 @@ constexpr NamedMethod kMethods[] = {
 absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool antialias,
                                               std::string_view like) {
   if (like == "pil" || like == "cv2") {
-    // Pillow's nearest pixel is TensorFlow's.
-    if (like == "pil" && method == "nearest") return FindResizeMethod(method, antialias);
     ResizeMethod found{like == "pil" ? FindPillowMethod(method) : FindOpenCvMethod(method)};
     found.bytes_or_floats = true;
     if (found.run != nullptr) return found;

@@ -26,8 +26,11 @@ IMAGES = {
 def by_pillow(image, size, method):
     height, width = size
     squeezed = image[..., 0] if image.shape[2] == 1 else image
-    result = np.asarray(Image.fromarray(squeezed).resize((width, height), PILLOW[method]))
-    return result.reshape(height, width, -1)
+    picture = Image.fromarray(squeezed)
+    if method != "nearest":
+        # The columns first, as Pillow up to 12 does always and later releases unless the rows promise less work.
+        picture = picture.resize((width, picture.height), PILLOW[method])
+    return np.asarray(picture.resize((width, height), PILLOW[method])).reshape(height, width, -1)
 
 
 def by_opencv(image, size, method):
