@@ -65,7 +65,8 @@ TEST_CASE("errors carry a reason, the pipeline and the field") {
   }
   CHECK(DetailsOf(daemon.CreateCounter("counter", 40)).info.reason() == "PIPELINE_EXISTS");
   {
-    const Details details = DetailsOf(daemon.CreateCounter("other", 4, " stage { batch { batch_size: 0 } }"));
+    const Details details =
+        DetailsOf(daemon.CreateCounter("other", 4, " stage { batch { batch_size: 0 } }"));
     CHECK(details.info.reason() == "INVALID_ARGUMENT");
     CHECK(FieldOf(details) == "source.spec.stage[batch_2]");
   }
