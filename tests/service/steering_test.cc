@@ -4,6 +4,8 @@
 #include <string>
 
 #include "penstock/v1/error_details.pb.h"
+#include "server/base/file.h"
+#include "server/service/pipeline_table.h"
 #include "tests/service/test_daemon.h"
 #include "tests/support/catch.h"
 
@@ -63,9 +65,10 @@ TEST_CASE("errors carry a reason, the pipeline and the field") {
   }
   CHECK(DetailsOf(daemon.CreateCounter("counter", 40)).info.reason() == "PIPELINE_EXISTS");
   {
-    const Details details = DetailsOf(daemon.CreateCounter("other", 4, " stage { take {} }"));
+    const Details details =
+        DetailsOf(daemon.CreateCounter("other", 4, " stage { batch { batch_size: 0 } }"));
     CHECK(details.info.reason() == "INVALID_ARGUMENT");
-    CHECK(FieldOf(details) == "source.spec.stage[take]");
+    CHECK(FieldOf(details) == "source.spec.stage[batch_2]");
   }
   struct Case {
     std::string path;
