@@ -651,6 +651,7 @@ def test_a_cache_is_one_pass_of_what_stands_before():
     assert first == second and sorted(first) == list(range(40)) != first
 
 
+@pytest.mark.filterwarnings("ignore:this trainer holds")
 def test_a_cache_in_a_file_is_for_later_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for keep in (lambda d: d.cache("kept"), lambda d: d.snapshot("shot")):

@@ -87,7 +87,7 @@ def test_a_cache_is_listed_verified_and_cleared(host):
     daemon = host.start()
     host.take(daemon)
     listed = host.command(daemon, "cache", "list", host.kept)
-    assert listed.code == 0 and "6000 elements" in listed.out and "n int64 (), x float32 (1000)" in listed.out
+    assert listed.code == 0 and "6000 elements" in listed.out and "n int64 (), x float32 (1000,)" in listed.out
     assert host.command(daemon, "cache", "verify", host.kept).code == 0
     (path,) = host.kept.iterdir()
     data = bytearray(path.read_bytes())

@@ -16,7 +16,7 @@ from penstock import _cardinality, _control, _daemon, _dtypes, _errors, _program
 from penstock._cardinality import INFINITE, UNKNOWN
 from penstock._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
-from penstock._stage import Nested, Seed, Spec, Stage, user_line
+from penstock._stage import Nested, Seed, Spec, Stage, of_first_pass, user_line
 
 AUTOTUNE = -1
 
@@ -54,6 +54,17 @@ def _folder(path):
     if not path:
         raise ValueError("expected the path of a folder")
     return os.path.abspath(os.fsdecode(path))
+
+
+def _saved_count(folder):
+    """How many elements there are, as the end of the file says; whether it is whole is the daemon's to check."""
+    try:
+        with open(os.path.join(folder, "elements.penstock-elements"), "rb") as file:
+            file.seek(-64, os.SEEK_END)
+            footer = file.read(64)
+    except OSError:
+        return UNKNOWN
+    return int.from_bytes(footer[8:16], "little") if footer[56:60] == b"LETS" else UNKNOWN
 
 
 def _no_functions(method, **arguments):
@@ -716,9 +727,11 @@ class Dataset(metaclass=_Type):
           max_bytes: elements beyond are computed in every pass, and what is kept stays. A quarter of the machine's
             memory by default; in a file as many as the disk takes.
         """
-        folder = _folder(filename) if filename else None
-        fields = [("filename", folder), ("max_bytes", _optional(max_bytes, "max_bytes"))]
-        return self._then("cache", fields, cardinality=self._count, name=name)
+        fields = [("max_bytes", _optional(max_bytes, "max_bytes"))]
+        if not filename:
+            return self._then("cache", fields, cardinality=self._count, name=name)
+        kept = self._like(of_first_pass(self._stages), self._known_structure, self._count)
+        return kept._then("cache", [("filename", _folder(filename)), *fields], cardinality=self._count, name=name)
 
     def snapshot(
         self,
@@ -737,7 +750,8 @@ class Dataset(metaclass=_Type):
         if compression not in ("AUTO", "NONE", None):
             raise _errors.UnimplementedError(f"a compressed snapshot is not built: {compression!r}; give 'NONE'")
         _no_functions("snapshot", reader_func=reader_func, shard_func=shard_func)
-        return self._then("snapshot", [("path", _folder(path))], cardinality=self._count, name=name)
+        kept = self._like(of_first_pass(self._stages), self._known_structure, self._count)
+        return kept._then("snapshot", [("path", _folder(path))], cardinality=self._count, name=name)
 
     def save(
         self,
@@ -777,7 +791,8 @@ class Dataset(metaclass=_Type):
         if compression not in ("NONE", None):
             raise _errors.UnimplementedError(f"loading compressed is not built: {compression!r}; give None")
         _no_functions("load", reader_func=reader_func, wait=wait)
-        return Dataset([Stage("load", [("path", _folder(path))])], _ASK)
+        folder = _folder(path)
+        return Dataset([Stage("load", [("path", folder)])], _ASK, _saved_count(folder))
 
     def get_single_element(self, name: Optional[str] = None) -> Any:
         """The only element: runs the dataset. InvalidArgumentError when there is none, or more than one."""

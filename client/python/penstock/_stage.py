@@ -81,6 +81,32 @@ class Seed:
         return (mixed ^ (mixed >> 31)) >> 1
 
 
+class _FirstSeed(Seed):
+    """Another one's seed, as its first pass has it, in all passes."""
+
+    def __init__(self, seed):
+        super().__init__(seed.given, reshuffle=False)
+        self._seed = seed
+
+    def base(self):
+        return self._seed.base()
+
+
+def of_first_pass(value):
+    """Stages, or a part of one, whose seeds are those of the first pass in all passes: what a file keeps is one pass."""
+    if isinstance(value, Seed):
+        return _FirstSeed(value)
+    if isinstance(value, Stage):
+        return Stage(value.op, [(field, of_first_pass(inner)) for field, inner in value.fields], value.name, value.line)
+    if isinstance(value, Nested):
+        return Nested(of_first_pass(value.stages))
+    if isinstance(value, _textproto.Message):
+        return _textproto.Message(*((field, of_first_pass(inner)) for field, inner in value.fields))
+    if type(value) in (list, tuple):
+        return type(value)(of_first_pass(inner) for inner in value)
+    return value
+
+
 class Stage:
     """An op with its fields.
 
