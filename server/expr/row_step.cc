@@ -138,6 +138,29 @@ class RaggedOutput : public RowOutput {
   size_t reserved_ = 0;
 };
 
+// One string, of as many bytes as the kernel writes, in memory of the arena.
+class TextOutput : public RowOutput {
+ public:
+  explicit TextOutput(Arena& arena) : arena_(arena) {}
+
+  void SetShape(const Shape&) override {}
+
+  uint8_t* Reserve(size_t bytes) override {
+    row_ = {arena_.Allocate(bytes), bytes};
+    return const_cast<uint8_t*>(row_.data);
+  }
+
+  void Commit() override { complete_ = true; }
+
+  bool complete() const { return complete_; }
+  RowBytes row() const { return row_; }
+
+ private:
+  Arena& arena_;
+  RowBytes row_;
+  bool complete_ = false;
+};
+
 class RowStep : public Step {
  public:
   RowStep(std::shared_ptr<const RowKernel> kernel, const TensorType& kernel_type,
@@ -152,7 +175,8 @@ class RowStep : public Step {
         to_(to) {}
 
   RowStatus Run(Frame& frame) const override {
-    const bool ragged = !NumElements(type_.shape).has_value();
+    const bool text = type_.dtype == DType::kString;
+    const bool ragged = text || !NumElements(type_.shape).has_value();
     const size_t axes = type_.shape.size();
     RowBytes* rows = nullptr;
     int64_t* dims = nullptr;
@@ -167,7 +191,12 @@ class RowStep : public Step {
         SetArgument(frame, arguments_[i], r, values[i]);
       absl::Status status;
       bool complete;
-      if (ragged) {
+      if (text) {
+        TextOutput out(*frame.arena);
+        status = kernel_->Run(values, *frame.arena, out);
+        complete = out.complete();
+        rows[r] = out.row();
+      } else if (ragged) {
         RaggedOutput out(type_, dims + r * axes, *frame.arena);
         status = kernel_->Run(values, *frame.arena, out);
         complete = out.complete();

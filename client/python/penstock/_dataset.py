@@ -24,7 +24,7 @@ AUTOTUNE = -1
 _ASK = object()
 
 _NOT_YET = """
-dense_to_ragged_batch dense_to_sparse_batch load save snapshot sparse_batch
+load save snapshot
 """.split()
 
 
@@ -387,6 +387,16 @@ class Dataset(metaclass=_Type):
         count = _batched(self._count, batch_size, drop_remainder, remainder)
         return self._then("ragged_batch", fields, cardinality=count, name=name)
 
+    def sparse_batch(self, batch_size: int, row_shape: Any, name: Optional[str] = None) -> Dataset:
+        """Joins elements, each a lone dense tensor, to penstock.SparseTensors that hold all their values.
+
+        Args:
+          row_shape: of the dense rows, in which each element has room; None and -1 mean the largest of the batch.
+        """
+        shape = [-1 if size is None else _integer(size, "a size of row_shape") for size in row_shape]
+        fields = [("batch_size", _integer(batch_size, "batch_size")), ("row_shape", shape)]
+        return self._then("sparse_batch", fields, cardinality=_batched(self._count, batch_size, False, None), name=name)
+
     def prefetch(self, buffer_size: int, name: Optional[str] = None) -> Dataset:
         """At the end: the number of elements that are held ready. Elsewhere, and with AUTOTUNE, no effect."""
         size = _integer(buffer_size, "buffer_size")
@@ -530,7 +540,8 @@ class Dataset(metaclass=_Type):
         """Parses each element, a serialized tf.train.Example, into a dict.
 
         Args:
-          features: a dict from keys to penstock.io.FixedLenFeature.
+          features: a dict from keys to penstock.io.FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, SparseFeature and
+            RaggedFeature. Behind `batch` each row is parsed, as tf.io.parse_example does.
         """
         from penstock import io
 
