@@ -217,8 +217,9 @@ const OpRegistration<v1::ParseSequenceExample> kParseSequenceExample(
         paddings.push_back(feature.padding);
       }
       const bool pads = plan.batched();
-      std::string structure =
-          absl::StrCat("[", AddDict(0, parts[0], &output), ",", AddDict(1, parts[1], &output));
+      // One after another: the output has their order.
+      std::string structure = "[" + AddDict(0, parts[0], &output);
+      absl::StrAppend(&structure, ",", AddDict(1, parts[1], &output));
       if (pads) {
         absl::StrAppend(&structure, ",", AddDict(2, parts[2], &output, /*steps=*/true));
         paddings.resize(output.size());
