@@ -55,7 +55,7 @@
 //   sparse   values │ indices │ shape   indices: int64[nnz][ndim]; shape: int64[ndim]
 //            offsets │ bytes │ indices │ shape       a sparse string
 //
-// Sparse tensors are not built yet. The extents of fixed tensors never change and a client may
+// The values of a sparse tensor have the order of their rows; what else their indices are is not looked at. The extents of fixed tensors never change and a client may
 // ignore them; those of the others are written before the step is published.
 //
 // The structure of an element is JSON: `null` is the next tensor in their order, an array a tuple,

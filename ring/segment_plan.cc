@@ -52,8 +52,9 @@ Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
   if (element_bytes == 0 && !is_string) {
     return Invalid("unknown dtype code: " + std::to_string(spec.dtype) + named);
   }
-  if (spec.kind > TensorKind::kString ||
-      (spec.kind != TensorKind::kRagged && is_string != (spec.kind == TensorKind::kString))) {
+  const bool takes_both = spec.kind == TensorKind::kRagged || spec.kind == TensorKind::kSparse;
+  if (spec.kind > TensorKind::kSparse ||
+      (!takes_both && is_string != (spec.kind == TensorKind::kString))) {
     return Invalid(
         "kind and dtype do not belong together: " + std::to_string(static_cast<int>(spec.kind)) +
         " and " + std::to_string(spec.dtype) + named);
@@ -65,6 +66,9 @@ Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
   if (spec.batched && spec.shape.empty()) {
     return Invalid("a batched tensor needs an axis of rows" + named);
   }
+  if (spec.kind == TensorKind::kSparse && spec.shape.empty()) {
+    return Invalid("a sparse tensor needs an axis" + named);
+  }
   if (Status status = CheckAxes(spec, named); !status.ok()) return status;
   uint64_t bytes = element_bytes;
   uint64_t row_bytes = element_bytes;
@@ -74,7 +78,9 @@ Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
       row_bytes = kMaxSegmentBytes;
     }
     if (__builtin_mul_overflow(bytes, size, &bytes)) bytes = kMaxSegmentBytes;
-    if (bytes >= kMaxSegmentBytes) return Invalid("a batch does not fit in 2^62 bytes" + named);
+    // A sparse tensor stands for a dense one of any size.
+    if (bytes >= kMaxSegmentBytes && spec.kind != TensorKind::kSparse)
+      return Invalid("a batch does not fit in 2^62 bytes" + named);
   }
   entry->name_bytes = static_cast<uint32_t>(spec.name.size());
   entry->dtype = spec.dtype;
@@ -131,6 +137,7 @@ uint32_t NumParts(const TensorEntry& entry) {
   if (entry.kind == static_cast<uint8_t>(TensorKind::kRagged)) {
     return data_parts + entry.ragged_rank;
   }
+  if (entry.kind == static_cast<uint8_t>(TensorKind::kSparse)) return data_parts + 2;
   return data_parts + (HasUnknownAxis(entry) ? 1 : 0);
 }
 

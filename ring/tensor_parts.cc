@@ -86,6 +86,39 @@ const char* FindShape(const TensorEntry& entry, const TensorPart& part, const ui
   return nullptr;
 }
 
+// Whether there are offsets for as many strings, which lie inside of their bytes.
+const char* CheckStrings(const TensorParts& parts, uint64_t strings) {
+  if (parts.num_offsets - 1 != strings) return "there are offsets for another number of strings";
+  const int64_t last = parts.offsets[strings];
+  if (parts.offsets[0] != 0 || last < 0 || static_cast<uint64_t>(last) > parts.values_bytes) {
+    return "strings lie outside of their bytes";
+  }
+  return nullptr;
+}
+
+// The indices and the shape in `parts`, where the values are known.
+const char* FindSparse(const TensorEntry& entry, const TensorPart* parts, const uint8_t* slot,
+                       TensorParts* out) {
+  uint64_t count = 0;
+  if (IsString(entry)) {
+    count = out->num_offsets - 1;
+    if (const char* error = CheckStrings(*out, count)) return error;
+  } else {
+    count = out->values_bytes / ElementBytes(entry.dtype);
+    if (out->values_bytes % ElementBytes(entry.dtype) != 0)
+      return "the values have another size than their shape";
+  }
+  out->indices = reinterpret_cast<const int64_t*>(slot + parts[0].offset);
+  out->num_indices = parts[0].bytes / sizeof(int64_t);
+  if (parts[0].bytes % sizeof(int64_t) != 0 || out->num_indices != count * entry.ndim)
+    return "there are indices for another number of values";
+  if (const char* error = FindShape(entry, parts[1], slot, out)) return error;
+  for (uint32_t axis = 0; axis < entry.ndim; ++axis) {
+    if (out->shape[axis] < 0) return "a tensor's shape is below zero";
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const char* CheckEntry(const TensorEntry& entry, uint64_t slot_bytes) {
@@ -97,7 +130,9 @@ const char* CheckEntry(const TensorEntry& entry, uint64_t slot_bytes) {
           ? entry.ragged_rank >= 1 && entry.ragged_rank < entry.ndim &&
                 entry.ragged_rank <= kMaxRaggedRank - (IsString(entry) ? 1 : 0)
           : entry.ragged_rank == 0 &&
-                (Is(entry, TensorKind::kString) ? IsString(entry) : Is(entry, TensorKind::kDense));
+                (Is(entry, TensorKind::kSparse)   ? entry.ndim >= 1
+                 : Is(entry, TensorKind::kString) ? IsString(entry)
+                                                  : Is(entry, TensorKind::kDense));
   if (!known_kind || (!IsString(entry) && ElementBytes(entry.dtype) == 0)) {
     return "a tensor is of a kind that this client does not know";
   }
@@ -137,6 +172,8 @@ const char* FindParts(const TensorEntry& entry, const TensorExtent& extent, uint
   out->values_bytes = next->bytes;
   ++next;
 
+  if (Is(entry, TensorKind::kSparse)) return FindSparse(entry, next, slot, out);
+
   uint64_t elements = 1;
   uint32_t first_known = 0;
   if (Is(entry, TensorKind::kRagged)) {
@@ -151,12 +188,7 @@ const char* FindParts(const TensorEntry& entry, const TensorExtent& extent, uint
     return "there are more elements than a slot can hold";
   }
   if (is_string) {
-    if (out->num_offsets - 1 != elements) return "there are offsets for another number of strings";
-    const int64_t last = out->offsets[elements];
-    if (out->offsets[0] != 0 || last < 0 || static_cast<uint64_t>(last) > out->values_bytes) {
-      return "strings lie outside of their bytes";
-    }
-    return nullptr;
+    return CheckStrings(*out, elements);
   }
   uint64_t bytes;
   if (__builtin_mul_overflow(elements, ElementBytes(entry.dtype), &bytes)) {

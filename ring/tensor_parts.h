@@ -23,7 +23,10 @@ struct TensorParts {
   // Ragged only, the outermost axis first.
   const int64_t* splits[kMaxRaggedRank] = {};
   uint64_t num_splits[kMaxRaggedRank] = {};
-  int64_t shape[kMaxDims] = {};  // of this batch; -1 for a ragged axis
+  // Sparse only: for each value its place, a number for each axis. They may lead anywhere.
+  const int64_t* indices = nullptr;
+  uint64_t num_indices = 0;      // of all values together
+  int64_t shape[kMaxDims] = {};  // of this batch; -1 for a ragged axis; sparse: of the dense tensor
 };
 
 // Whether a tensor's entry may be believed: null, or what is wrong with it. A fixed tensor lies

@@ -56,7 +56,8 @@ void Describe(const Reader& reader, penstock_loader* loader) {
     tensor.dtype = entry.dtype;
     tensor.kind = entry.kind;
     tensor.ragged_rank = entry.ragged_rank;
-    tensor.dynamic = entry.ragged_rank == 0 && penstock::ring::HasUnknownAxis(entry);
+    tensor.dynamic = entry.ragged_rank == 0 && entry.kind != PENSTOCK_KIND_SPARSE &&
+                     penstock::ring::HasUnknownAxis(entry);
     tensor.element_bytes = static_cast<uint32_t>(penstock::ring::ElementBytes(entry.dtype));
     tensor.ndim = entry.ndim;
     tensor.batched = (entry.flags & penstock::ring::kTensorBatched) != 0;
@@ -131,6 +132,8 @@ bool Show(const Lease& lease, penstock_batch* batch) {
       tensor.num_row_splits[axis] = parts.num_splits[axis];
     }
     std::copy(parts.shape, parts.shape + tensor.ndim, &batch->shapes[i * kMaxDims]);
+    tensor.indices = parts.indices;
+    tensor.num_values = parts.indices != nullptr ? parts.num_indices / tensor.ndim : 0;
     for (uint32_t axis = 1; axis <= tensor.ragged_rank; ++axis) {
       batch->shapes[i * kMaxDims + axis] = -1;
     }
@@ -150,6 +153,7 @@ uint64_t PartsBytes(const penstock_tensor& tensor) {
   for (uint32_t axis = 0; axis < tensor.ragged_rank; ++axis) {
     bytes += tensor.num_row_splits[axis] * sizeof(int64_t);
   }
+  if (tensor.indices != nullptr) bytes += tensor.num_values * tensor.ndim * sizeof(int64_t);
   return bytes;
 }
 
@@ -166,6 +170,8 @@ void ForEachPart(penstock_tensor* tensor, const Visit& visit) {
   for (uint32_t axis = 0; axis < tensor->ragged_rank; ++axis) {
     visit_numbers(&tensor->row_splits[axis], tensor->num_row_splits[axis]);
   }
+  if (tensor->indices != nullptr)
+    visit_numbers(&tensor->indices, tensor->num_values * tensor->ndim);
 }
 
 // Where a copy keeps a part of `bytes` bytes: aligned, and with spare bytes behind it.

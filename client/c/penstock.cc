@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "client/c/loader.h"
 #include "client/c/penstock_cuda.h"
 #include "client/c/source.h"
+#include "client/c/spec_request.h"
 #include "ring/attach.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
@@ -36,6 +38,7 @@ using penstock::ring::ConsumerPosition;
 using penstock::ring::ConsumerSpec;
 using penstock::ring::Lease;
 using penstock::ring::MonotonicNs;
+using penstock::ring::Operation;
 using penstock::ring::Reader;
 using penstock::ring::Status;
 using penstock_client::Fail;
@@ -425,6 +428,39 @@ uint64_t penstock_skipped(penstock_loader* loader) {
   std::lock_guard<std::mutex> lock(loader->mutex);
   return loader->earlier_stats.skipped + loader->source->reader->stats().skipped;
 }
+
+namespace {
+
+int Ask(const char* socket, Operation operation, const char* name, const char* spec,
+        char** description) {
+  LastError().clear();
+  const std::string path =
+      socket != nullptr && *socket != '\0' ? socket : penstock::ring::DefaultSocketPath();
+  std::string answer;
+  const Status status = penstock_client::RequestSpec(path, operation, name != nullptr ? name : "",
+                                                     spec != nullptr ? spec : "", &answer);
+  if (!status.ok()) return Fail(status);
+  if (description == nullptr) return PENSTOCK_OK;
+  *description = strdup(answer.c_str());
+  if (*description != nullptr) return PENSTOCK_OK;
+  return Fail({penstock::ring::Code::kResourceExhausted, "no memory for a description"});
+}
+
+}  // namespace
+
+int penstock_create(const char* socket, const char* name, const char* spec, char** description) {
+  return Ask(socket, Operation::kCreate, name, spec, description);
+}
+
+int penstock_validate(const char* socket, const char* spec, char** description) {
+  return Ask(socket, Operation::kValidate, nullptr, spec, description);
+}
+
+int penstock_delete(const char* socket, const char* name) {
+  return Ask(socket, Operation::kDelete, name, nullptr, nullptr);
+}
+
+void penstock_free(char* text) { free(text); }
 
 const char* penstock_last_error(void) { return LastError().c_str(); }
 const char* penstock_version(void) { return PENSTOCK_VERSION; }

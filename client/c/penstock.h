@@ -83,7 +83,8 @@ enum {
 enum {
   PENSTOCK_KIND_DENSE = 0,
   PENSTOCK_KIND_RAGGED = 1, /* rows of different lengths, of numbers or of strings */
-  PENSTOCK_KIND_STRING = 2
+  PENSTOCK_KIND_STRING = 2,
+  PENSTOCK_KIND_SPARSE = 3 /* values, each with its place in a dense tensor */
 };
 
 #define PENSTOCK_MAX_RAGGED_RANK 3
@@ -102,6 +103,10 @@ struct penstock_cuda; /* penstock_cuda.h */
  * behind the last one in elements of the shape that follows. `data` holds all of these, one after
  * another; of ragged strings `offsets` does.
  *
+ * Sparse: `shape` is that of the dense tensor, `data` (and `offsets`) hold the values, and value i stands at
+ * indices[i * ndim] up to indices[i * ndim + ndim - 1]. Values have the order of their rows. An index may lead out of the
+ * shape where the data says so: look at it before it is followed.
+ *
  * Offsets and row splits begin with 0 and end inside of what they point into; a program that must
  * survive a torn ring checks those between. */
 typedef struct penstock_tensor {
@@ -115,12 +120,14 @@ typedef struct penstock_tensor {
   uint32_t batched;       /* 1: the first axis counts rows, and is shorter in a short batch */
   uint32_t kind;
   uint32_t ragged_rank;
-  uint32_t dynamic; /* 1: not ragged, and an axis of the shape differs from batch to batch */
+  uint32_t dynamic; /* 1: dense or strings, and an axis of the shape differs from batch to batch */
   uint32_t reserved;
   const int64_t* offsets; /* strings: num_strings + 1 of them; else NULL */
   uint64_t num_strings;
   const int64_t* row_splits[PENSTOCK_MAX_RAGGED_RANK]; /* the outermost axis first; else NULL */
   uint64_t num_row_splits[PENSTOCK_MAX_RAGGED_RANK];   /* rows of the axis, plus one */
+  const int64_t* indices; /* sparse: num_values * ndim of them; else NULL */
+  uint64_t num_values;    /* sparse */
 } penstock_tensor;
 
 typedef struct penstock_stats {
@@ -253,6 +260,16 @@ PENSTOCK_API const penstock_tensor* penstock_batch_find(const penstock_batch* ba
  * that is written becomes this process' own. Nobody else sees what is written, and it ends with the batch. NULL where it
  * cannot be mapped. Cost: the first time a system call; then page faults where it is touched. */
 PENSTOCK_API void* penstock_batch_writable(penstock_batch* batch, const void* data);
+
+/* Starts a pipeline in the daemon, checks a spec, or deletes a pipeline. `socket`: as penstock_attach. `spec`: the text of a
+ * PipelineSpec, whose relative paths count from this process' folder. `name`: goes over that of the spec; NULL: does not.
+ * `description`: unless NULL, becomes JSON that describes the pipeline (ValidatePipelineResponse in control.proto), to be given back
+ * to penstock_free. A pipeline lives until it is deleted. */
+PENSTOCK_API int penstock_create(const char* socket, const char* name, const char* spec,
+                                 char** description);
+PENSTOCK_API int penstock_validate(const char* socket, const char* spec, char** description);
+PENSTOCK_API int penstock_delete(const char* socket, const char* name);
+PENSTOCK_API void penstock_free(char* text);
 
 PENSTOCK_API void penstock_get_stats(penstock_loader* loader, penstock_stats* stats);
 

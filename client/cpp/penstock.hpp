@@ -131,7 +131,16 @@ class Tensor {
     return {tensor_->row_splits[axis], tensor_->num_row_splits[axis]};
   }
 
-  // The elements, of a ragged tensor those of all rows; throws when T is not their type.
+  // Of a sparse tensor the place of each value: indices()[i * shape().size() + axis], which the data may have lead out of the
+  // shape. Throws for another one.
+  std::span<const int64_t> indices() const {
+    if (tensor_->indices == nullptr) {
+      throw Error(PENSTOCK_INVALID_ARGUMENT, Named("is not sparse"));
+    }
+    return {tensor_->indices, tensor_->num_values * tensor_->ndim};
+  }
+
+  // The elements, of a ragged tensor those of all rows, of a sparse one its values; throws when T is not their type.
   template <typename T>
   std::span<const T> values() const {
     if (!Holds<T>()) {
@@ -301,5 +310,32 @@ class Loader {
 
   penstock_loader* loader_ = nullptr;
 };
+
+// Starts a pipeline in the daemon: the text of a PipelineSpec, whose name another one may go over. Returns JSON that describes it
+// (ValidatePipelineResponse in control.proto). As all functions here it throws Error, with the daemon's own words.
+inline std::string Create(const std::string& spec, const std::string& name = "",
+                          const std::string& socket = "") {
+  char* text = nullptr;
+  const int code = penstock_create(socket.c_str(), name.c_str(), spec.c_str(), &text);
+  if (code != PENSTOCK_OK) throw Error(code, penstock_last_error());
+  const std::string description = text;
+  penstock_free(text);
+  return description;
+}
+
+// Checks a spec and starts nothing.
+inline std::string Validate(const std::string& spec, const std::string& socket = "") {
+  char* text = nullptr;
+  const int code = penstock_validate(socket.c_str(), spec.c_str(), &text);
+  if (code != PENSTOCK_OK) throw Error(code, penstock_last_error());
+  const std::string description = text;
+  penstock_free(text);
+  return description;
+}
+
+inline void Delete(const std::string& name, const std::string& socket = "") {
+  const int code = penstock_delete(socket.c_str(), name.c_str());
+  if (code != PENSTOCK_OK) throw Error(code, penstock_last_error());
+}
 
 }  // namespace penstock

@@ -97,12 +97,22 @@ std::vector<NpzArray> NpzArrays(const Tensor& tensor) {
     const std::span<const int64_t> inner = tensor.shape().subspan(rank + 1);
     shape.insert(shape.end(), inner.begin(), inner.end());
     arrays.push_back({name + ".values", tensor.dtype(), std::move(shape), tensor.bytes()});
+  } else if (tensor.kind() == PENSTOCK_KIND_SPARSE) {
+    const int64_t count = std::ssize(tensor.indices()) / std::ssize(tensor.shape());
+    arrays.push_back({name + ".values", tensor.dtype(), {count}, tensor.bytes()});
   } else {
     arrays.push_back(
         {name, tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}, tensor.bytes()});
   }
   for (int axis = 0; axis < tensor.ragged_rank(); ++axis) {
     arrays.push_back(Numbers(absl::StrCat(name, ".row_splits_", axis), tensor.row_splits(axis)));
+  }
+  if (tensor.kind() == PENSTOCK_KIND_SPARSE) {
+    NpzArray indices = Numbers(name + ".indices", tensor.indices());
+    const int64_t axes = std::ssize(tensor.shape());
+    indices.shape = {std::ssize(tensor.indices()) / axes, axes};
+    arrays.push_back(std::move(indices));
+    arrays.push_back(Numbers(name + ".dense_shape", tensor.shape()));
   }
   return arrays;
 }

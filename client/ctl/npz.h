@@ -5,6 +5,7 @@
 //   strings          NAME.offsets, NAME.bytes, and NAME.shape where it differs from batch to batch:
 //                    string i is bytes[offsets[i]:offsets[i + 1]]
 //   ragged numbers   NAME.values, NAME.row_splits_0, …: the outermost axis first
+//   sparse           as above, or NAME.values; NAME.indices and NAME.dense_shape
 //   ragged strings   NAME.offsets, NAME.bytes, NAME.row_splits_0, …
 //
 // Threads: safe from any thread.

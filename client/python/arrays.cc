@@ -167,6 +167,15 @@ Py_ssize_t CountTensors(PyObject* node) {
   return count;
 }
 
+// Looks a class up once; false with a Python error set.
+bool FindClass(const char* module_name, const char* name, PyObject** found) {
+  if (*found != nullptr) return true;
+  PyObject* module = PyImport_ImportModule(module_name);
+  if (module != nullptr) *found = PyObject_GetAttrString(module, name);
+  Py_XDECREF(module);
+  return *found != nullptr;
+}
+
 }  // namespace
 
 bool ImportNumpy() {
@@ -264,6 +273,7 @@ ArrayFactory::~ArrayFactory() {
   }
   Py_XDECREF(structure_);
   Py_XDECREF(ragged_class_);
+  Py_XDECREF(sparse_class_);
 }
 
 bool ArrayFactory::Describe(const penstock_loader* loader) {
@@ -277,12 +287,12 @@ bool ArrayFactory::Describe(const penstock_loader* loader) {
       made.dtype = reinterpret_cast<PyObject*>(MakeDescr(tensor->dtype));
       if (made.dtype == nullptr) return false;
     }
-    if (tensor->kind == PENSTOCK_KIND_RAGGED && ragged_class_ == nullptr) {
-      PyObject* module = PyImport_ImportModule("penstock._ragged");
-      if (module != nullptr) ragged_class_ = PyObject_GetAttrString(module, "RaggedTensor");
-      Py_XDECREF(module);
-      if (ragged_class_ == nullptr) return false;
-    }
+    if (tensor->kind == PENSTOCK_KIND_RAGGED &&
+        !FindClass("penstock._ragged", "RaggedTensor", &ragged_class_))
+      return false;
+    if (tensor->kind == PENSTOCK_KIND_SPARSE &&
+        !FindClass("penstock._sparse", "SparseTensor", &sparse_class_))
+      return false;
   }
   const char* structure = penstock_structure(loader);
   return *structure == '\0' || ReadStructure(structure);
@@ -368,6 +378,7 @@ PyObject* ArrayFactory::MakeTensor(const penstock_batch* batch, uint32_t index,
     Py_DECREF(array);
   }
   PyObject* dtype = tensors_[index].dtype;
+  if (tensor.kind == PENSTOCK_KIND_SPARSE) return MakeSparse(tensor, dtype, lease);
   if (tensor.kind != PENSTOCK_KIND_RAGGED) {
     return dtype != nullptr ? MakeArray(dtype, tensor.ndim, tensor.shape, tensor.data, lease)
                             : MakeStrings(tensor, tensor.ndim, tensor.shape);
@@ -381,6 +392,26 @@ PyObject* ArrayFactory::MakeTensor(const penstock_batch* batch, uint32_t index,
   PyObject* values = dtype != nullptr ? MakeArray(dtype, ndim, shape, tensor.data, lease)
                                       : MakeStrings(tensor, ndim, shape);
   return values != nullptr ? MakeRagged(tensor, values, lease) : nullptr;
+}
+
+PyObject* ArrayFactory::MakeSparse(const penstock_tensor& tensor, PyObject* dtype,
+                                   PyObject* lease) const {
+  const int64_t shape[2] = {static_cast<int64_t>(tensor.num_values), tensor.ndim};
+  PyObject* numbers = reinterpret_cast<PyObject*>(PyArray_DescrFromType(NPY_INT64));
+  PyObject* indices = MakeArray(numbers, 2, shape, tensor.indices, lease);
+  PyObject* values = dtype != nullptr ? MakeArray(dtype, 1, shape, tensor.data, lease)
+                                      : MakeStrings(tensor, 1, shape);
+  // The batch's own memory: a loader's `shape` goes with its next batch.
+  PyObject* dense_shape = MakeArray(numbers, 1, shape + 1, tensor.shape, lease);
+  PyObject* sparse = nullptr;
+  if (indices != nullptr && values != nullptr && dense_shape != nullptr) {
+    sparse = PyObject_CallFunctionObjArgs(sparse_class_, indices, values, dense_shape, nullptr);
+  }
+  Py_XDECREF(indices);
+  Py_XDECREF(values);
+  Py_XDECREF(dense_shape);
+  Py_DECREF(numbers);
+  return sparse;
 }
 
 // Takes `values` over.

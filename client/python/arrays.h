@@ -4,6 +4,7 @@
 //   numbers         a read-only NumPy array over the ring's memory
 //   strings         an array of `bytes` objects, which are copies
 //   ragged tensors  a penstock.RaggedTensor over such arrays
+//   sparse tensors  a penstock.SparseTensor of such arrays
 //
 // Threads:  the caller holds the GIL.
 // Owns:     the arrays share one lease object, which releases the batch when the last of them dies.
@@ -72,11 +73,13 @@ class ArrayFactory {
   PyObject* MakeNode(PyObject* node, const penstock_batch* batch, PyObject* lease,
                      uint32_t* next) const;
   PyObject* MakeTensor(const penstock_batch* batch, uint32_t index, PyObject* lease) const;
+  PyObject* MakeSparse(const penstock_tensor& tensor, PyObject* dtype, PyObject* lease) const;
   PyObject* MakeRagged(const penstock_tensor& tensor, PyObject* values, PyObject* lease) const;
 
   std::vector<Tensor> tensors_;
   PyObject* structure_ = nullptr;     // of dicts, lists and None; null: a flat dict
   PyObject* ragged_class_ = nullptr;  // null: no tensor is ragged
+  PyObject* sparse_class_ = nullptr;  // the same of sparse ones
   nanobind::handle cuda_;             // not valid: tensors are in shared memory
   uintptr_t stream_ = 0;
 };

@@ -18,7 +18,8 @@ std::optional<int64_t> NumBytes(const TensorType& type) {
   std::optional<int64_t> count = NumElements(type.shape);
   const int64_t element_bytes = DTypeSize(type.dtype);
   int64_t bytes = 0;
-  if (!count || element_bytes == 0 || __builtin_mul_overflow(*count, element_bytes, &bytes)) {
+  if (!count || element_bytes == 0 || type.packed() ||
+      __builtin_mul_overflow(*count, element_bytes, &bytes)) {
     return std::nullopt;
   }
   return bytes;
@@ -35,7 +36,9 @@ std::string ShapeToString(const Shape& shape) {
 }
 
 std::string TypeToString(const TensorType& type) {
-  return absl::StrCat(DTypeName(type.dtype), " ", ShapeToString(type.shape));
+  const bool is_ragged = type.form == RowForm::kRagged || type.form == RowForm::kPackedRagged;
+  const char* form = type.form == RowForm::kPlain ? "" : is_ragged ? "ragged " : "sparse ";
+  return absl::StrCat(form, DTypeName(type.dtype), " ", ShapeToString(type.shape));
 }
 
 namespace {

@@ -18,9 +18,23 @@ inline constexpr int64_t kUnknownSize = -1;
 // The sizes of the axes, outermost first; empty for a scalar.
 using Shape = absl::InlinedVector<int64_t, 6>;
 
+// How the rows of a feature become one tensor of a batch, where that does not follow from the batch op alone, and how such a row lies
+// in memory.
+enum class RowForm : uint8_t {
+  kPlain,
+  kRagged,        // a list; a batch of them is ragged
+  kSparse,        // dense values; a batch of them is sparse and holds them all, each at its place
+  kPackedRagged,  // a row that is ragged itself (server/base/packed_row.h)
+  kPackedSparse,  // values at places of their own (the same); the shape is that of the dense tensor
+};
+
 struct TensorType {
   DType dtype = DType::kInvalid;
   Shape shape;
+  RowForm form = RowForm::kPlain;
+
+  // Whether a row is something else than its values in C order.
+  bool packed() const { return form >= RowForm::kPackedRagged; }
 
   bool operator==(const TensorType&) const = default;
 };
@@ -38,13 +52,13 @@ using Signature = std::vector<Feature>;
 // The number of elements; nullopt when an axis is unknown or the product leaves 63 bits.
 std::optional<int64_t> NumElements(const Shape& shape);
 
-// Bytes of a dense tensor; nullopt for strings, unknown axes and overflow.
+// Bytes of a dense tensor; nullopt for strings, unknown axes, packed rows and overflow.
 std::optional<int64_t> NumBytes(const TensorType& type);
 
 // "(8, 8, 24)", "(?, ?, 3)", "()".
 std::string ShapeToString(const Shape& shape);
 
-// "float32 (8, 8, 24)".
+// "float32 (8, 8, 24)", "sparse int64 (?,)".
 std::string TypeToString(const TensorType& type);
 
 // "image float32 (8, 8, 24), label int64 ()".

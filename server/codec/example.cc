@@ -6,192 +6,31 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/example_wire.h"
 #include "server/codec/wire.h"
 
 namespace penstock {
 namespace {
 
+using example_wire::KindName;
+using example_wire::ParseFeature;
+using example_wire::Sink;
+using example_wire::WalkEntry;
 using wire::ReadSize;
 using wire::ReadTag;
-using wire::ReadVarint;
 using wire::SkipField;
 
-// Field tags, all of field numbers below 16 and so of one byte when written by an ordinary writer.
-constexpr uint32_t kFeaturesTag = 0x0a;  // Example.features
-constexpr uint32_t kEntryTag = 0x0a;     // Features.feature
-constexpr uint32_t kKeyTag = 0x0a;       // of a map entry
-constexpr uint32_t kValueTag = 0x12;
-constexpr uint32_t kBytesListTag = 0x0a;  // Feature.kind
-constexpr uint32_t kFloatListTag = 0x12;
-constexpr uint32_t kInt64ListTag = 0x1a;
-constexpr uint32_t kBytesTag = 0x0a;   // BytesList.value
-constexpr uint32_t kPackedTag = 0x0a;  // of the number lists
-constexpr uint32_t kInt64Tag = 0x08;
-constexpr uint32_t kFloatTag = 0x0d;
-
-// How many more levels may nest inside each message.
-constexpr int kExampleDepth = wire::kDepthLimit;
-constexpr int kFeaturesDepth = kExampleDepth - 1;
-constexpr int kEntryDepth = kFeaturesDepth - 1;
-constexpr int kFeatureDepth = kEntryDepth - 1;
-constexpr int kListDepth = kFeatureDepth - 1;
-
-// What a Feature message holds, gathered over all its parts, and where its numbers are to go.
-struct Sink {
-  DType wanted = DType::kInvalid;
-  int64_t capacity = 0;  // values that `numbers`, or `sizes`, has room for
-  void* numbers = nullptr;
-  uint8_t* sizes = nullptr;  // of strings, uint32 each
-  uint8_t* text = nullptr;   // their bytes
-  size_t text_capacity = 0;
-
-  DType kind = DType::kInvalid;
-  int64_t num_values = 0;
-  const uint8_t* bytes = nullptr;  // the last value of a byte list
-  size_t bytes_size = 0;
-  size_t text_size = 0;  // of all values of a byte list
-
-  // A oneof: another kind than before drops what was there.
-  void Enter(DType entered) {
-    if (kind != entered) {
-      kind = entered;
-      num_values = 0;
-      text_size = 0;
-    }
-  }
-
-  template <typename T>
-  void Add(T value) {
-    if (num_values < capacity) static_cast<T*>(numbers)[num_values] = value;
-    ++num_values;
-  }
-
-  void AddBytes(const uint8_t* value, size_t size) {
-    bytes = value;
-    bytes_size = size;
-    if (num_values < capacity && size <= text_capacity - text_size) {
-      const auto size32 = static_cast<uint32_t>(size);
-      std::memcpy(sizes + num_values * sizeof(size32), &size32, sizeof(size32));
-      if (size > 0) std::memcpy(text + text_size, value, size);
-    }
-    text_size += size;
-    ++num_values;
-  }
-};
-
-const uint8_t* ParseBytesList(const uint8_t* p, const uint8_t* end, Sink& sink) {
-  while (p < end) {
-    uint32_t tag;
-    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
-    if (tag == kBytesTag) {
-      size_t size;
-      if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
-      sink.AddBytes(p, size);
-      p += size;
-    } else if ((p = SkipField(tag, p, end, kListDepth)) == nullptr) {
-      return nullptr;
-    }
-  }
-  return p;
-}
-
-const uint8_t* ParseInt64List(const uint8_t* p, const uint8_t* end, Sink& sink) {
-  uint64_t value;
-  while (p < end) {
-    uint32_t tag;
-    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
-    if (tag == kPackedTag) {
-      size_t size;
-      if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
-      for (const uint8_t* const packed_end = p + size; p < packed_end;) {
-        if ((p = ReadVarint(p, packed_end, &value)) == nullptr) return nullptr;
-        sink.Add<int64_t>(static_cast<int64_t>(value));
-      }
-    } else if (tag == kInt64Tag) {
-      if ((p = ReadVarint(p, end, &value)) == nullptr) return nullptr;
-      sink.Add<int64_t>(static_cast<int64_t>(value));
-    } else if ((p = SkipField(tag, p, end, kListDepth)) == nullptr) {
-      return nullptr;
-    }
-  }
-  return p;
-}
-
-const uint8_t* ParseFloatList(const uint8_t* p, const uint8_t* end, Sink& sink) {
-  while (p < end) {
-    uint32_t tag;
-    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
-    size_t size = sizeof(float);
-    if (tag == kPackedTag) {
-      if ((p = ReadSize(p, end, &size)) == nullptr || size % sizeof(float) != 0) return nullptr;
-    } else if (tag == kFloatTag) {
-      if (end - p < static_cast<ptrdiff_t>(sizeof(float))) return nullptr;
-    } else {
-      if ((p = SkipField(tag, p, end, kListDepth)) == nullptr) return nullptr;
-      continue;
-    }
-    const int64_t count = size / sizeof(float);
-    const int64_t room = std::max<int64_t>(sink.capacity - sink.num_values, 0);
-    if (room > 0 && count > 0) {
-      std::memcpy(static_cast<float*>(sink.numbers) + sink.num_values, p,
-                  std::min(room, count) * sizeof(float));
-    }
-    sink.num_values += count;
-    p += size;
-  }
-  return p;
-}
-
-// Parses a Feature, or one more part of it, into the sink.
-const uint8_t* ParseFeature(const uint8_t* p, const uint8_t* end, Sink& sink) {
-  // Numbers of another kind than the wanted one are only counted.
-  const int64_t capacity = sink.capacity;
-  while (p < end) {
-    uint32_t tag;
-    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
-    if (tag != kBytesListTag && tag != kFloatListTag && tag != kInt64ListTag) {
-      if ((p = SkipField(tag, p, end, kFeatureDepth)) == nullptr) return nullptr;
-      continue;
-    }
-    size_t size;
-    if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
-    const DType kind = tag == kBytesListTag   ? DType::kString
-                       : tag == kFloatListTag ? DType::kFloat32
-                                              : DType::kInt64;
-    sink.Enter(kind);
-    sink.capacity = kind == sink.wanted ? capacity : 0;
-    p = kind == DType::kString    ? ParseBytesList(p, p + size, sink)
-        : kind == DType::kFloat32 ? ParseFloatList(p, p + size, sink)
-                                  : ParseInt64List(p, p + size, sink);
-    sink.capacity = capacity;
-    if (p == nullptr) return nullptr;
-  }
-  return p;
-}
-
-// Walks a map entry of any form. The key is the last one; null when malformed. With a sink, every
-// value goes into it.
-const uint8_t* WalkEntry(const uint8_t* p, const uint8_t* end, Sink& sink, std::string_view* key) {
-  *key = {};
-  while (p < end) {
-    uint32_t tag;
-    if ((p = ReadTag(p, end, &tag)) == nullptr) return nullptr;
-    if (tag == kKeyTag || tag == kValueTag) {
-      size_t size;
-      if ((p = ReadSize(p, end, &size)) == nullptr) return nullptr;
-      if (tag == kKeyTag) {
-        if (!wire::IsUtf8(p, size)) return nullptr;
-        *key = std::string_view(reinterpret_cast<const char*>(p), size);
-        p += size;
-      } else if ((p = ParseFeature(p, p + size, sink)) == nullptr) {
-        return nullptr;
-      }
-    } else if ((p = SkipField(tag, p, end, kEntryDepth)) == nullptr) {
-      return nullptr;
-    }
-  }
-  return p;
-}
+// Field tags, all of one byte when written by an ordinary writer.
+using example_wire::kBytesListTag;
+using example_wire::kBytesTag;
+using example_wire::kEntryTag;
+using example_wire::kExampleDepth;
+using example_wire::kFeaturesDepth;
+using example_wire::kFeaturesTag;
+using example_wire::kInt64ListTag;
+using example_wire::kKeyTag;
+using example_wire::kPackedTag;
+using example_wire::kValueTag;
 
 uint64_t LoadWord(const uint8_t* p) {
   uint64_t word;
@@ -201,10 +40,6 @@ uint64_t LoadWord(const uint8_t* p) {
 
 bool KeyLess(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
-}
-
-const char* KindName(DType kind) {
-  return kind == DType::kString ? "bytes" : kind == DType::kFloat32 ? "float" : "int64";
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ enum class Remainder : uint8_t {
 };
 
 struct BatchForm {
-  enum class Kind : uint8_t { kPlain, kPadded, kRagged };
+  enum class Kind : uint8_t { kPlain, kPadded, kRagged, kSparse };
 
   Kind kind = Kind::kPlain;
   Remainder remainder = Remainder::kKeep;
   int stage = 0;
-  // kPadded, for each feature: what its rows are padded to (kUnknownSize: the longest of the batch)
-  // and the bytes of the element that fills them up.
+  // kPadded and kSparse, for each feature: what its rows are padded to, or the sizes that they have room in (kUnknownSize: the largest
+  // of the batch). kPadded: the bytes of the element that fills them up.
   std::vector<Shape> shapes;
   std::vector<std::string> values;
 

@@ -1,4 +1,4 @@
-// The order of `batch`, `padded_batch` and `ragged_batch`, which differ only in how rows are laid.
+// The order of `batch`, `padded_batch`, `ragged_batch` and `sparse_batch`, which differ only in how rows are laid.
 //
 // Threads: while a plan is made; the op itself under the front's lock.
 #pragma once

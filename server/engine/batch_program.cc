@@ -56,14 +56,23 @@ absl::Status BatchProgram::AddTensor(const Dataset& dataset, size_t index) {
   }
   const bool is_string = feature.type.dtype == DType::kString;
   const bool has_unknown = HasUnknownAxes(feature.type.shape);
+  const RowForm form = feature.type.form;
+  const bool is_sparse = form == RowForm::kSparse || form == RowForm::kPackedSparse ||
+                         (batched_ && form_.kind == BatchForm::Kind::kSparse);
   if (is_string) tensor.kind = TensorKind::kString;
-  if (has_unknown && batched_ && form_.kind == BatchForm::Kind::kRagged) {
+  if (is_sparse) {
+    tensor.kind = TensorKind::kSparse;
+  } else if (form == RowForm::kPackedRagged) {
+    absl::Status status = MakePackedRagged(&tensor);
+    if (!status.ok()) return status;
+  } else if (has_unknown && batched_ &&
+             (form == RowForm::kRagged || form_.kind == BatchForm::Kind::kRagged)) {
     absl::Status status = MakeRagged(&tensor, &seen);
     if (!status.ok()) return status;
   }
   layouts_.push_back(LayoutOf(dataset, index));
   const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
-  if (is_string || has_unknown) {
+  if (is_string || has_unknown || is_sparse) {
     element_.push_back(std::move(seen));
     tensors_.push_back(std::move(tensor));
     row_bytes_.push_back(0);
@@ -99,9 +108,24 @@ absl::Status BatchProgram::MakeRagged(BatchTensor* tensor, Feature* seen) const 
   return absl::OkStatus();
 }
 
+// Rows that are ragged themselves: the axis of rows, if there is one, is another ragged one in front.
+absl::Status BatchProgram::MakePackedRagged(BatchTensor* tensor) const {
+  const Shape& shape = tensor->type.shape;
+  const int rank = static_cast<int>(std::count(shape.begin() + 1, shape.end(), kUnknownSize));
+  const int rank_max = kMaxRaggedRank - (tensor->type.dtype == DType::kString ? 1 : 0);
+  if (rank > rank_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", rank, " ragged axes; expected at most ", rank_max));
+  }
+  tensor->kind = TensorKind::kRagged;
+  tensor->ragged_rank = rank;
+  return absl::OkStatus();
+}
+
 RowLayout BatchProgram::LayoutOf(const Dataset& dataset, size_t index) const {
   RowLayout layout{dataset.work->output[index].type, dataset.signature[index].type.shape};
-  if (!batched_ || form_.kind != BatchForm::Kind::kPadded) return layout;
+  if (!batched_ || form_.kind != BatchForm::Kind::kPadded || layout.row.form != RowForm::kPlain)
+    return layout;
   layout.padding = form_.values[index];
   layout.pads = HasUnknownAxes(layout.row.shape) || layout.row.shape != layout.shape ||
                 (layout.row.dtype == DType::kString && !layout.padding.empty());

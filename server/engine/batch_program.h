@@ -53,6 +53,7 @@ class BatchProgram {
  private:
   absl::Status AddTensor(const Dataset& dataset, size_t index);
   absl::Status MakeRagged(BatchTensor* tensor, Feature* seen) const;
+  absl::Status MakePackedRagged(BatchTensor* tensor) const;
   RowLayout LayoutOf(const Dataset& dataset, size_t index) const;
 
   const WorkNode* work_ = nullptr;

@@ -14,7 +14,7 @@
 namespace penstock {
 
 // How the values of one tensor lie in a slot: the kinds of ring/layout.h.
-enum class TensorKind : uint8_t { kDense = 0, kRagged = 1, kString = 2 };
+enum class TensorKind : uint8_t { kDense = 0, kRagged = 1, kString = 2, kSparse = 3 };
 
 // One tensor of every batch. `type.shape` is that of a full batch: where `batched`, its first axis
 // counts rows and a shorter batch fills its first rows; where not (a pipeline without `batch`), a
@@ -24,7 +24,7 @@ struct BatchTensor {
   TensorType type;
   bool batched = true;
   TensorKind kind = TensorKind::kDense;
-  int ragged_rank = 0;  // ragged axes, from the one behind the rows on
+  int ragged_rank = 0;  // ragged axes, from the second one on
 
   // Whether every full batch has the same size: then its place in a slot is always the same.
   bool fixed() const { return kind == TensorKind::kDense && NumBytes(type).has_value(); }

@@ -31,7 +31,9 @@ ElementCells::ElementCells(Signature signature, size_t hidden)
       fixed_bytes_ += Aligned(*bytes);
     } else {
       const Shape& shape = feature.type.shape;
-      if (std::find(shape.begin(), shape.end(), kUnknownSize) != shape.end())
+      // Packed rows tell their sizes themselves.
+      if (!feature.type.packed() &&
+          std::find(shape.begin(), shape.end(), kUnknownSize) != shape.end())
         place.dims = shape.size();
       fixed_bytes_ += Aligned(sizeof(Extent) + place.dims * sizeof(int64_t));
     }

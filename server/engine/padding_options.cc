@@ -124,7 +124,13 @@ absl::Status ReadPadding(const google::protobuf::RepeatedPtrField<v1::PaddedShap
                          const google::protobuf::RepeatedPtrField<v1::PaddingValue>& padding_values,
                          const Signature& signature, BatchForm* form) {
   form->kind = BatchForm::Kind::kPadded;
-  for (const Feature& feature : signature) form->shapes.push_back(feature.type.shape);
+  for (const Feature& feature : signature) {
+    if (feature.type.form != RowForm::kPlain) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected dense features, found \"", feature.name, "\" ", TypeToString(feature.type)));
+    }
+    form->shapes.push_back(feature.type.shape);
+  }
   form->values.resize(signature.size());
   std::set<size_t> seen;
   for (const v1::PaddedShape& padded : padded_shapes) {

@@ -173,6 +173,9 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   dataset_.indexed.reset();
   dataset_.paths.reset();
   dataset_.cells = nullptr;
+  // What padded no row before has nothing to say of other features.
+  if (dataset_.batch.kind == BatchForm::Kind::kPadded)
+    dataset_.batch.kind = BatchForm::Kind::kPlain;
   WorkNode& before = *dataset_.work;
   if (before.kind == WorkNode::Kind::kWork) {
     if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
@@ -256,10 +259,11 @@ absl::Status PlanBuilder::EndBatches() {
   absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset_, stage_names_);
   if (!program.ok()) return program.status();
   for (const BatchTensor& tensor : program->tensors()) {
-    if (tensor.kind != TensorKind::kRagged) continue;
+    if (tensor.kind != TensorKind::kRagged && tensor.kind != TensorKind::kSparse) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "treats batches as elements, which is not built for ragged ones; expected none, found \"",
-        tensor.name, "\" of a ragged_batch"));
+        "treats batches as elements, which is not built for ragged and sparse ones; expected none, "
+        "found \"",
+        tensor.name, "\", which is ", tensor.kind == TensorKind::kRagged ? "ragged" : "sparse"));
   }
   auto segment = std::make_shared<Segment>();
   segment->stage = dataset_.batch.stage;
@@ -326,10 +330,20 @@ void PlanBuilder::SetBatch(uint32_t rows, BatchForm form) {
   dataset_.batch = std::move(form);
 }
 
+void PlanBuilder::PadBatch(std::vector<std::string> values) {
+  dataset_.batch.kind = BatchForm::Kind::kPadded;
+  dataset_.batch.shapes.clear();
+  for (const Feature& feature : dataset_.signature)
+    dataset_.batch.shapes.push_back(feature.type.shape);
+  dataset_.batch.values = std::move(values);
+}
+
 bool PlanBuilder::PadsRows() const {
+  if (batched() && dataset_.batch.kind == BatchForm::Kind::kSparse) return true;
   if (!batched() || dataset_.batch.kind != BatchForm::Kind::kPadded) return false;
   for (size_t i = 0; i < dataset_.signature.size(); ++i) {
     const Shape& shape = dataset_.signature[i].type.shape;
+    if (dataset_.signature[i].type.form != RowForm::kPlain) continue;
     if (HasUnknownAxes(shape) || shape != dataset_.work->output[i].type.shape) return true;
   }
   return false;

@@ -102,6 +102,8 @@ class PlanBuilder {
   // Joins elements to batches of `rows`. A `padded_batch` changes the shapes of features, but not
   // what its rows are computed from: PadsRows() tells whether it does.
   void SetBatch(uint32_t rows, BatchForm form);
+  // Batches that stand already pad their rows to the longest from here on, with these elements, one for each feature.
+  void PadBatch(std::vector<std::string> values);
   bool PadsRows() const;
   // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
   void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }

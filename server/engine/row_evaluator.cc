@@ -73,7 +73,7 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
     } else {
       out[i].rows = arena_.AllocateArray<RowBytes>(rows.rows);
       const Shape& shape = node.output[i].type.shape;
-      if (HasUnknownAxes(shape))
+      if (!node.output[i].type.packed() && HasUnknownAxes(shape))
         out[i].dims = arena_.AllocateArray<int64_t>(shape.size() * rows.rows);
     }
   }

@@ -210,10 +210,10 @@ absl::Status AddUnbatch(PlanBuilder& plan) {
   if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
   Signature output = plan.signature();
   for (Feature& feature : output) {
-    if (feature.type.shape.empty()) {
+    if (feature.type.shape.empty() || feature.type.form != RowForm::kPlain) {
       return absl::InvalidArgumentError(
-          absl::StrCat("expected features with at least one axis, found \"", feature.name, "\" ",
-                       TypeToString(feature.type)));
+          absl::StrCat("expected dense features with at least one axis, found \"", feature.name,
+                       "\" ", TypeToString(feature.type)));
     }
     feature.type.shape.erase(feature.type.shape.begin());
   }

@@ -14,7 +14,7 @@ constexpr uint64_t kPadding = 64;
 
 uint64_t NextPart(uint64_t end) {
   return std::min((end + kPadding + kAlignment - 1) / kAlignment * kAlignment,
-                  VariableTensor::kTooMany);
+                  JoinedTensor::kTooMany);
 }
 
 }  // namespace
@@ -25,14 +25,14 @@ void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const
   if (of_tensor_.empty()) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       of_tensor_.push_back(tensors[i].fixed() ? -1 : static_cast<int>(tensors_.size()));
-      if (!tensors[i].fixed()) tensors_.emplace_back(tensors[i], layouts[i]);
+      if (!tensors[i].fixed()) tensors_.push_back(MakeJoinedTensor(tensors[i], layouts[i]));
     }
   }
-  for (VariableTensor& tensor : tensors_) tensor.Reset((rows + block_rows - 1) / block_rows);
+  for (const auto& tensor : tensors_) tensor->Reset((rows + block_rows - 1) / block_rows);
 }
 
 RowStatus VariableRows::Put(size_t tensor, uint32_t first, uint32_t rows, const Column& column) {
-  return tensors_[of_tensor_[tensor]].Put(first / block_rows_, rows, column);
+  return tensors_[of_tensor_[tensor]]->Put(first / block_rows_, rows, column);
 }
 
 RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
@@ -41,16 +41,15 @@ RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
   uint64_t end = 0;
   // Of several tensors' failures the lowest row's counts.
   RowStatus failure;
-  for (VariableTensor& tensor : tensors_) {
-    VariableTensor::PartBytes part_bytes;
-    RowStatus status = tensor.Measure(rows, shape_rows, &part_bytes);
+  for (const auto& tensor : tensors_) {
+    JoinedTensor::PartBytes part_bytes;
+    RowStatus status = tensor->Measure(rows, shape_rows, &part_bytes);
     if (!status.ok()) {
       if (failure.ok() || status.row < failure.row) failure = std::move(status);
       continue;
     }
     TensorExtent& extent = extents->emplace_back();
-    for (size_t part = 0;
-         part < part_bytes.size() && (part == 0 || part_bytes[part] > 0 || part == 1); ++part) {
+    for (size_t part = 0; part < tensor->num_parts(); ++part) {
       extent.parts[part] = {end, part_bytes[part]};
       end = NextPart(end + part_bytes[part]);
     }
@@ -61,10 +60,10 @@ RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
 
 void VariableRows::Write(uint8_t* variable, const std::vector<TensorExtent>& extents) const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    std::array<uint8_t*, VariableTensor::kParts> parts;
+    std::array<uint8_t*, JoinedTensor::kParts> parts;
     for (size_t part = 0; part < parts.size(); ++part)
       parts[part] = variable + extents[i].parts[part].offset;
-    tensors_[i].Write(parts);
+    tensors_[i]->Write(parts);
   }
 }
 
@@ -76,7 +75,7 @@ RowStatus VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t sha
     return {
         absl::ResourceExhaustedError(absl::StrCat(
             "batch larger than slot: what only the data tells the size of needs ",
-            bytes == VariableTensor::kTooMany ? "2^60 or more" : absl::StrCat(bytes), " > ",
+            bytes == JoinedTensor::kTooMany ? "2^60 or more" : absl::StrCat(bytes), " > ",
             slot.variable_bytes, " bytes; raise ring { slot_bytes: N } or take smaller batches")),
         -1};
   }

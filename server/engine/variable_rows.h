@@ -7,13 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "server/base/column.h"
 #include "server/engine/batch_form.h"
 #include "server/engine/batch_sink.h"
-#include "server/engine/variable_tensor.h"
+#include "server/engine/joined_tensor.h"
 
 namespace penstock {
 
@@ -39,7 +40,7 @@ class VariableRows {
  private:
   uint32_t block_rows_ = 1;
   std::vector<int> of_tensor_;  // the position in tensors_; -1 for fixed tensors
-  std::vector<VariableTensor> tensors_;
+  std::vector<std::unique_ptr<JoinedTensor>> tensors_;
 };
 
 }  // namespace penstock

@@ -25,6 +25,11 @@ uint64_t Elements(const int64_t* sizes, size_t count) {
 
 }  // namespace
 
+size_t VariableTensor::num_parts() const {
+  if (is_ragged()) return (is_string() ? 2 : 1) + tensor_.ragged_rank;
+  return (is_string() ? 2 : 1) + (HasUnknownAxes(tensor_.type.shape) ? 1 : 0);
+}
+
 void VariableTensor::Reset(size_t blocks) {
   blocks_.resize(blocks);
   for (Block& block : blocks_) {

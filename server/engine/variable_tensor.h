@@ -1,8 +1,7 @@
 // One tensor of one step whose size only the data tells: its rows are kept by the tasks that make
 // them and, when all are there, laid into the slot.
 //
-// Threads:  Reset() before the step's tasks; Put() by the task that computes those rows; Measure()
-//           and then Write() by the one that ends last.
+// Threads:  as server/engine/joined_tensor.h says.
 // Owns:     a copy of every value.
 // Cost:     two copies of the values.
 #pragma once
@@ -15,32 +14,23 @@
 #include "server/base/column.h"
 #include "server/engine/batch_form.h"
 #include "server/engine/batch_sink.h"
+#include "server/engine/joined_tensor.h"
 
 namespace penstock {
 
-class VariableTensor {
+class VariableTensor final : public JoinedTensor {
  public:
-  static constexpr size_t kParts = 4;
-  // More bytes than any slot has: what Measure() says of sizes that overflow.
-  static constexpr uint64_t kTooMany = uint64_t{1} << 60;
-  using PartBytes = std::array<uint64_t, kParts>;
-
   // Both must outlive it.
   VariableTensor(const BatchTensor& tensor, const RowLayout& layout)
       : tensor_(tensor), layout_(layout) {}
 
-  void Reset(size_t blocks);
-
-  // Keeps `rows` more rows in a block. DataLoss for one that is larger than it is to be padded to.
-  RowStatus Put(size_t block, uint32_t rows, const Column& column);
-
-  // The bytes of its parts, in the order of ring/layout.h, in a batch of `rows` rows and then
-  // others that are no elements, `shape_rows` in all. Fails at the first row whose shape differs
-  // from the first one's, where that must not be.
-  RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes);
-
-  // REQUIRES: Measure(), and as much room as it said.
-  void Write(const std::array<uint8_t*, kParts>& parts) const;
+  size_t num_parts() const override;
+  void Reset(size_t blocks) override;
+  // DataLoss for a row that is larger than it is to be padded to.
+  RowStatus Put(size_t block, uint32_t rows, const Column& column) override;
+  // Fails at the first row whose shape differs from the first one's, where that must not be.
+  RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) override;
+  void Write(const std::array<uint8_t*, kParts>& parts) const override;
 
  private:
   // The rows of one task.

@@ -48,7 +48,8 @@ class StepProgram : public Program {
     for (size_t i = 0; i < out.size() && any_elsewhere_; ++i) {
       if (output_bytes_[i] != kElsewhere) continue;
       const size_t axes = output_[i].type.shape.size();
-      const bool sized = HasUnknownAxes(output_[i].type.shape);
+      // Packed rows, which are handed on as they are, tell their sizes themselves.
+      const bool sized = !output_[i].type.packed() && HasUnknownAxes(output_[i].type.shape);
       scattered.push_back({i, arena.AllocateArray<RowBytes>(rows),
                            sized ? arena.AllocateArray<int64_t>(axes * rows) : nullptr, axes});
       out[i] = {nullptr, 0, scattered.back().rows, scattered.back().dims};
@@ -204,7 +205,11 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
   Graph graph;
   std::vector<NamedValue> values;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    auto node = graph.Input(static_cast<int>(i), inputs[i].type);
+    // A list is a list here, whatever a batch makes of it. Of packed rows a program can only hand on the bytes.
+    TensorType type = inputs[i].type;
+    if (type.packed()) type = {DType::kString, {}};
+    type.form = RowForm::kPlain;
+    auto node = graph.Input(static_cast<int>(i), type);
     if (!node.ok()) return node.status();
     values.push_back({inputs[i].name, {*node, false, {}}});
   }
@@ -216,14 +221,31 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
   }
   Signature signature;
   std::vector<const Node*> nodes;
+  for (const std::unique_ptr<Node>& node : graph.nodes()) {
+    for (const Node* argument : node->arguments) {
+      if (argument->kind != Node::Kind::kInput ||
+          argument->input >= static_cast<int>(inputs.size()))
+        continue;
+      const Feature& input = inputs[argument->input];
+      if (!input.type.packed()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("stage \"", maps.empty() ? "map" : maps.back().stage,
+                       "\": expected dense values, found \"", input.name, "\" ",
+                       TypeToString(input.type), ", which can only be handed on as it is"));
+    }
+  }
   for (const NamedValue& value : values) {
-    const TensorType& type = value.value.node->type;
+    TensorType type = value.value.node->type;
     const std::optional<int64_t> elements = NumElements(type.shape);
     if (elements ? *elements > kMaxRowElements : !HasUnknownAxes(type.shape)) {
       return absl::InvalidArgumentError(
           absl::StrCat("stage \"", maps.empty() ? "map" : maps.back().stage, "\": output \"",
                        value.name, "\": expected at most ", kMaxRowElements,
                        " elements in a row, found ", TypeToString(type)));
+    }
+    if (const Node* node = value.value.node;
+        node->kind == Node::Kind::kInput && node->input < static_cast<int>(inputs.size())) {
+      type = inputs[node->input].type;
     }
     signature.push_back({value.name, type});
     nodes.push_back(value.value.node);

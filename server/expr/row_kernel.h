@@ -34,7 +34,7 @@ class RowOutput {
 
   // Memory for the next `bytes` bytes of the result in C order; 64 more may be overwritten. A
   // kernel that produces its result in pieces asks for about 2 to 8 KiB at a time; one that cannot
-  // asks for the whole.
+  // asks for the whole. A result that is a string scalar is asked for once, as a whole, and has as many bytes.
   virtual uint8_t* Reserve(size_t bytes) = 0;
 
   // The reserved bytes are written.

@@ -3,9 +3,10 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/codec/csv_field.h"
+#include "server/codec/number_text.h"
 #include "server/engine/file_records.h"
 #include "server/engine/op_registry.h"
 
@@ -73,7 +74,10 @@ class ParseCsv final : public WorkOp {
                                                 " of the record)"));
       }
       const size_t start = at;
-      if (absl::Status status = TakeField(record, &at, &text, arena); !status.ok()) return status;
+      if (absl::Status status =
+              TakeCsvField(record, format_.delim, format_.uses_quotes, &at, &text, arena);
+          !status.ok())
+        return status;
       if (wanted) {
         if (absl::Status status = Put(next, column, text, start, row, out, arena); !status.ok())
           return status;
@@ -86,42 +90,6 @@ class ParseCsv final : public WorkOp {
     return absl::DataLossError(absl::StrCat("expected ", format_.fields.back().column + 1,
                                             " fields, found fewer (byte ", record.size(),
                                             " of the record)"));
-  }
-
-  // `*at` goes to the delimiter behind the field, or to the record's end.
-  absl::Status TakeField(absl::string_view record, size_t* at, absl::string_view* text,
-                         Arena& arena) const {
-    const size_t start = *at;
-    if (!format_.uses_quotes || start == record.size() || record[start] != '"') {
-      *at = std::min(record.find(format_.delim, start), record.size());
-      *text = record.substr(start, *at - start);
-      const size_t mark = format_.uses_quotes ? text->find('"') : absl::string_view::npos;
-      if (mark == absl::string_view::npos) return absl::OkStatus();
-      return absl::DataLossError(
-          absl::StrCat("a field that does not begin with a quotation mark has one inside (byte ",
-                       start + mark, " of the record)"));
-    }
-    auto* const value = reinterpret_cast<char*>(arena.Allocate(record.size() - start));
-    size_t size = 0;
-    for (size_t i = start + 1; i < record.size(); ++i) {
-      if (record[i] != '"') {
-        value[size++] = record[i];
-        continue;
-      }
-      if (i + 1 < record.size() && record[i + 1] == '"') {
-        value[size++] = record[i++];
-        continue;
-      }
-      *at = i + 1;
-      *text = absl::string_view(value, size);
-      if (*at == record.size() || record[*at] == format_.delim) return absl::OkStatus();
-      return absl::DataLossError(
-          absl::StrCat("expected a delimiter behind the closing quotation mark; one inside of a "
-                       "field is doubled (byte ",
-                       *at, " of the record)"));
-    }
-    return absl::DataLossError(
-        absl::StrCat("a quotation mark is not closed (byte ", start, " of the record)"));
   }
 
   absl::Status Put(size_t feature, int64_t column, absl::string_view text, size_t start, int row,
@@ -146,38 +114,9 @@ class ParseCsv final : public WorkOp {
       std::memcpy(to, field.missing->data(), field.missing->size());
       return absl::OkStatus();
     }
-    if (ParseNumber(field.dtype, text, to)) return absl::OkStatus();
+    if (ReadNumber(text, field.dtype, to)) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat("expected a value of ", DTypeName(field.dtype),
                                             ", found \"", text.substr(0, 40), "\"", where()));
-  }
-
-  static bool ParseNumber(DType dtype, absl::string_view text, uint8_t* to) {
-    const auto put = [&](auto value, bool ok) {
-      if (ok) std::memcpy(to, &value, sizeof(value));
-      return ok;
-    };
-    switch (dtype) {
-      case DType::kInt32: {
-        int32_t value = 0;
-        const bool ok = absl::SimpleAtoi(text, &value);
-        return put(value, ok);
-      }
-      case DType::kInt64: {
-        int64_t value = 0;
-        const bool ok = absl::SimpleAtoi(text, &value);
-        return put(value, ok);
-      }
-      case DType::kFloat32: {
-        float value = 0;
-        const bool ok = absl::SimpleAtof(text, &value);
-        return put(value, ok);
-      }
-      default: {
-        double value = 0;
-        const bool ok = absl::SimpleAtod(text, &value);
-        return put(value, ok);
-      }
-    }
   }
 
   const CsvFormat format_;

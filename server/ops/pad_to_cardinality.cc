@@ -172,6 +172,11 @@ const OpRegistration<v1::PadToCardinality> kPadToCardinality(
       }
       Signature output = plan.signature();
       for (const Feature& feature : output) {
+        if (feature.type.packed()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("expected features that may be zero, found \"", feature.name, "\" ",
+                           TypeToString(feature.type)));
+        }
         if (feature.name != mask.name) continue;
         return absl::InvalidArgumentError(absl::StrCat(
             "mask_key: expected a name that no feature has, found \"", mask.name, "\""));

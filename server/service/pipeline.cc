@@ -107,6 +107,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
     const TensorKind kind = plan.tensors()[result.element_size() - 1].kind;
     tensor->set_kind(kind == TensorKind::kString   ? v1::TENSOR_KIND_STRING
                      : kind == TensorKind::kRagged ? v1::TENSOR_KIND_RAGGED
+                     : kind == TensorKind::kSparse ? v1::TENSOR_KIND_SPARSE
                                                    : v1::TENSOR_KIND_DENSE);
   }
   result.set_batch_rows(plan.batch_rows());

@@ -19,7 +19,7 @@ ALLOWED = {
     "server/base": set(),
     "server/kernels": {"server/base"},
     "server/io": {"server/base", "server/kernels"},
-    "server/codec": {"server/base", "server/kernels"},
+    "server/codec": {"server/base", "server/kernels", "proto"},
     "server/expr": {"server/base", "server/kernels"},
     # Not ring: the engine fills the spans of an abstract BatchSink.
     "server/engine": {"server/base", "server/kernels", "server/io", "server/codec", "server/expr", "proto"},

@@ -10,6 +10,7 @@
 #include "tests/ring/test_ring.h"
 #include "tests/support/all_kinds.h"
 #include "tests/support/catch.h"
+#include "tests/support/variable_slot.h"
 
 namespace penstock::ring {
 namespace {
@@ -38,7 +39,11 @@ TEST_CASE("a plan accepts what layout.h draws, and refuses every other kind") {
       {"below -1", {"t", kNumber, true, {4, -2}}, 0},
       {"dense strings", {"t", kText, true, {4}, dense}, 0},
       {"a string of numbers", {"t", kNumber, true, {4}, string}, 0},
-      {"sparse", {"t", kNumber, true, {4}, TensorKind::kSparse}, 0},
+      {"sparse", {"t", kNumber, true, {4, 9}, TensorKind::kSparse}, 3},
+      {"sparse of unknown width", {"t", kNumber, true, {4, -1}, TensorKind::kSparse}, 3},
+      {"sparse strings", {"t", kText, false, {-1}, TensorKind::kSparse}, 4},
+      {"sparse beyond all memory", {"t", kNumber, true, {4, INT64_MAX}, TensorKind::kSparse}, 3},
+      {"sparse without an axis", {"t", kNumber, false, {}, TensorKind::kSparse}, 0},
       {"ragged without a ragged axis", {"t", kNumber, true, {4, 3}, ragged, 0}, 0},
       {"a ragged axis of known size", {"t", kNumber, true, {4, 3}, ragged, 1}, 0},
       {"an unknown axis behind the ragged ones", {"t", kNumber, true, {4, -1, -1}, ragged, 1}, 0},
@@ -121,6 +126,64 @@ TEST_CASE("tensors of every kind arrive as they were laid") {
       CHECK(reinterpret_cast<uintptr_t>(tensor.values) % kTensorAlignment == 0);
     }
     reader.Release(lease);
+  }
+}
+
+TEST_CASE("the parts of a sparse tensor are found, and each of them is checked") {
+  for (const bool is_text : {false, true}) {
+    INFO((is_text ? "strings" : "numbers"));
+    SegmentOptions options = SmallRing();
+    options.tensors = {{"t", is_text ? kText : kNumber, true, {4, -1}, TensorKind::kSparse}};
+    options.variable_bytes = 2000;
+    SegmentPlan plan;
+    REQUIRE(PlanSegment(options, &plan).ok());
+    const TensorEntry& entry = plan.tensors[0];
+    alignas(64) uint8_t slot[4096] = {};
+    VariableSlot variable(slot, 2000);
+    std::vector<TensorPart> made;
+    if (is_text) {
+      made = variable.StringParts({"a", "", "ccc"});
+    } else {
+      made.push_back(variable.Part(std::vector<int32_t>{7, 8, 9}));
+    }
+    // The third value stands where the data put it, outside of the shape.
+    made.push_back(variable.Part(std::vector<int64_t>{0, 0, 0, 4, 3, 99}));
+    made.push_back(variable.Part(std::vector<int64_t>{4, 5}));
+    variable.Add(made);
+    const TensorExtent good = variable.extents()[0];
+    const auto find = [&](const TensorExtent& extent, TensorParts* parts) {
+      return FindParts(entry, extent, 4, slot, sizeof slot, parts);
+    };
+    TensorParts parts;
+    REQUIRE(find(good, &parts) == nullptr);
+    CHECK(parts.num_indices == 6);
+    CHECK(parts.indices[5] == 99);
+    CHECK(parts.shape[0] == 4);
+    CHECK(parts.shape[1] == 5);
+    CHECK(parts.values_bytes == (is_text ? 4 : 12));
+    for (uint32_t part = 0; part < NumParts(entry); ++part) {
+      INFO("part " << part);
+      const auto fails = [&](uint64_t offset, uint64_t bytes) {
+        TensorExtent forged = good;
+        forged.parts[part] = {offset, bytes};
+        return find(forged, &parts) != nullptr;
+      };
+      const TensorPart place = good.parts[part];
+      CHECK(fails(place.offset + 8, place.bytes));
+      CHECK(fails(sizeof slot, place.bytes));
+      CHECK(fails(UINT64_MAX - 63, place.bytes));
+      CHECK(fails(place.offset, UINT64_MAX));
+      CHECK(fails(place.offset, place.bytes - 1));
+      if (!is_text || part != 1) CHECK(fails(place.offset, place.bytes + 8));
+    }
+    auto* shape = reinterpret_cast<int64_t*>(slot + good.parts[NumParts(entry) - 1].offset);
+    for (const int64_t forged : {INT64_MIN, int64_t{-1}}) {
+      shape[1] = forged;
+      CHECK(find(good, &parts) != nullptr);
+    }
+    shape[1] = 5;
+    shape[0] = 5;  // another number of rows than the batch has
+    CHECK(find(good, &parts) != nullptr);
   }
 }
 

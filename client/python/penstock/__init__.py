@@ -45,6 +45,7 @@ from penstock._errors import (
 from penstock._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
+from penstock._sparse import SparseTensor
 from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock._trace import Tensor, TraceError
 
@@ -79,6 +80,7 @@ __all__ = [
     "PeerLostError",
     "PermissionDeniedError",
     "RaggedTensor",
+    "SparseTensor",
     "ResourceExhaustedError",
     "TFRecordDataset",
     "Tensor",
@@ -143,6 +145,7 @@ def attach(
         to batch. bfloat16 is that of the package ml_dtypes, or uint16 where it is not installed.
       strings: arrays of dtype object that hold bytes, (rows, ...); copies.
       ragged tensors: RaggedTensor over such arrays, (rows, None, ...).
+      sparse tensors: SparseTensor, a tuple of such arrays: indices, values, dense_shape.
 
     The daemon's memory lives as long as the last array over it, also after the loader is closed.
 

@@ -3,10 +3,11 @@ from typing import Any, Dict, Iterator, Optional, Tuple, TypedDict, Union
 import numpy as np
 
 from penstock._ragged import RaggedTensor
+from penstock._sparse import SparseTensor
 
 # A batch in the structure of the pipeline's element: dicts and tuples of tensors, or a lone one.
 # Numbers and strings: arrays of shape (rows, ...); strings are an object array of bytes.
-Tensor = Union[np.ndarray, RaggedTensor]
+Tensor = Union[np.ndarray, RaggedTensor, SparseTensor]
 Element = Any
 
 class State(TypedDict):

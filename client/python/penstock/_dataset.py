@@ -23,21 +23,6 @@ AUTOTUNE = -1
 # The structure is asked of the daemon when it is needed.
 _ASK = object()
 
-_NOT_YET = """
-dense_to_ragged_batch dense_to_sparse_batch sparse_batch
-""".split()
-
-
-class _Type(type):
-    def __getattr__(cls, name):
-        raise AttributeError(_no_attribute(cls.__name__, name))
-
-
-def _no_attribute(owner, name):
-    if name in _NOT_YET:
-        return f"{owner}.{name} is not built yet; docs/python.md lists what is"
-    return f"{owner} has no attribute {name!r}"
-
 
 def _integer(value, what):
     """An int of a size or a count; NumPy's will do."""
@@ -77,7 +62,7 @@ def _optional(value, what):
     return None if value is None else _integer(value, what)
 
 
-class Dataset(metaclass=_Type):
+class Dataset:
     """A sequence of elements, each a nest of dicts and tuples of tensors, as tf.data.Dataset.
 
     Iterating gives NumPy arrays over the daemon's memory, read-only and without a copy (penstock.attach
@@ -430,6 +415,16 @@ class Dataset(metaclass=_Type):
         count = _batched(self._count, batch_size, drop_remainder, remainder)
         return self._then("ragged_batch", fields, cardinality=count, name=name)
 
+    def sparse_batch(self, batch_size: int, row_shape: Any, name: Optional[str] = None) -> Dataset:
+        """Joins elements, each a lone dense tensor, to penstock.SparseTensors that hold all their values.
+
+        Args:
+          row_shape: of the dense rows, in which each element has room; None and -1 mean the largest of the batch.
+        """
+        shape = [-1 if size is None else _integer(size, "a size of row_shape") for size in row_shape]
+        fields = [("batch_size", _integer(batch_size, "batch_size")), ("row_shape", shape)]
+        return self._then("sparse_batch", fields, cardinality=_batched(self._count, batch_size, False, None), name=name)
+
     def prefetch(self, buffer_size: int, name: Optional[str] = None) -> Dataset:
         """At the end: the number of elements that are held ready. Elsewhere, and with AUTOTUNE, no effect."""
         size = _integer(buffer_size, "buffer_size")
@@ -573,7 +568,8 @@ class Dataset(metaclass=_Type):
         """Parses each element, a serialized tf.train.Example, into a dict.
 
         Args:
-          features: a dict from keys to penstock.io.FixedLenFeature.
+          features: a dict from keys to penstock.io.FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, SparseFeature and
+            RaggedFeature. Behind `batch` each row is parsed, as tf.io.parse_example does.
         """
         from penstock import io
 
@@ -923,9 +919,6 @@ class Dataset(metaclass=_Type):
         stages = " | ".join(stage.name or stage.op for stage in self._stages)
         structure = "" if self._known_structure is _ASK else f", elements {_shown(self._known_structure)}"
         return f"<{type(self).__name__} {stages}{structure}>"
-
-    def __getattr__(self, name):
-        raise AttributeError(_no_attribute(type(self).__name__, name))
 
     # --- what others of this package use ---
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator
 
 import penstock
 from penstock._ragged import RaggedTensor
+from penstock._sparse import SparseTensor
 
 
 class EpochLoader:
@@ -131,6 +132,8 @@ class EpochLoader:
     def _convert(self, element):
         if isinstance(element, dict):
             return {key: self._convert(inner) for key, inner in element.items()}
+        if isinstance(element, SparseTensor):
+            return SparseTensor(*(self._convert(part) for part in element))
         if isinstance(element, tuple):
             return tuple(self._convert(inner) for inner in element)
         if isinstance(element, RaggedTensor):

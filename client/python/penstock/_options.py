@@ -47,7 +47,7 @@ class TensorSpec:
       shape: a tuple of the axes' sizes, None where only the data tells.
       dtype: a NumPy dtype, penstock.string, or "bfloat16".
       name: its path in the element.
-      kind: "dense", "string" or "ragged".
+      kind: "dense", "string", "ragged" or "sparse".
     """
 
     __slots__ = ("shape", "dtype", "name", "kind")

@@ -155,7 +155,7 @@ def build(trace, result, structure_before, name, line):
     names = _structure.paths(structure)
     if trace.parse_stage is not None:
         _refuse_stale(trace, nodes)
-    before = structure_before if trace.parse_stage is None else {feature: None for feature in trace.features}
+    before = structure_before if trace.parse_stage is None else trace.parsed_structure
     is_identity = (
         structure == before
         and list(names) == list(trace.features)

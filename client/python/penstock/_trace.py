@@ -66,6 +66,7 @@ class Trace:
         self.features = []
         self.before = None
         self.parse_stage = None
+        self.parsed_structure = None
 
     def tensors_of(self, structure):
         """Stand-ins for the tensors of an element."""
@@ -73,13 +74,14 @@ class Trace:
         nodes = [Tensor(self, Node(self, "feature", name)) for name in self.features]
         return _structure.fill(structure, iter(nodes))
 
-    def parse(self, serialized, make_stage, names):
-        """The element becomes that of a parse_example stage over `serialized`."""
+    def parse(self, serialized, make_stage, structure):
+        """The element becomes that of a stage which parses `serialized`."""
         if self.parse_stage is not None:
             raise TraceError("a function can parse its element once", "put the second one into a map of its own")
         self.before = (serialized._node, self.features)
         self.parse_stage = make_stage
-        return self.tensors_of({name: None for name in names})
+        self.parsed_structure = structure
+        return self.tensors_of(structure)
 
     def stale(self, node):
         """Whether a feature is one from before the parse."""

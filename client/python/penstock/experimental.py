@@ -1,9 +1,12 @@
 """tf.data.experimental's names: transformations for Dataset.apply, and more ways to write Dataset's own methods."""
 
+import numpy as np
+
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._dataset import AUTOTUNE, Dataset
 from penstock._readers import CsvDataset
+from penstock._ready_made import make_batched_features_dataset, make_csv_dataset
 
 __all__ = [
     "AUTOTUNE",
@@ -17,14 +20,23 @@ __all__ = [
     "cardinality",
     "choose_from_datasets",
     "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
     "enumerate_dataset",
+    "from_list",
     "get_single_element",
+    "get_structure",
     "group_by_window",
     "ignore_errors",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
+    "map_and_batch",
     "pad_to_cardinality",
+    "parallel_interleave",
+    "parse_example_dataset",
     "rejection_resample",
     "sample_from_datasets",
     "scan",
+    "shuffle_and_repeat",
     "take_while",
     "unbatch",
     "unique",
@@ -43,10 +55,13 @@ def _transformation(method):
 assert_cardinality = _transformation("assert_cardinality")
 bucket_by_sequence_length = _transformation("bucket_by_sequence_length")
 dense_to_ragged_batch = _transformation("ragged_batch")
+dense_to_sparse_batch = _transformation("sparse_batch")
 enumerate_dataset = _transformation("enumerate")
 group_by_window = _transformation("group_by_window")
 ignore_errors = _transformation("ignore_errors")
 pad_to_cardinality = _transformation("pad_to_cardinality")
+parallel_interleave = _transformation("interleave")
+parse_example_dataset = _transformation("parse_example")
 rejection_resample = _transformation("rejection_resample")
 scan = _transformation("scan")
 take_while = _transformation("take_while")
@@ -67,3 +82,38 @@ def cardinality(dataset):
 def get_single_element(dataset):
     """dataset.get_single_element()"""
     return dataset.get_single_element()
+
+
+def get_structure(dataset):
+    """dataset.element_spec"""
+    return dataset.element_spec
+
+
+def shuffle_and_repeat(buffer_size, count=None, seed=None):
+    """For Dataset.apply: shuffle(buffer_size, seed), then repeat(count)."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def map_and_batch(map_func, batch_size, num_parallel_batches=None, drop_remainder=False, num_parallel_calls=None):
+    """For Dataset.apply: map(map_func), then batch(batch_size, drop_remainder). The two are always fused."""
+    return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
+
+
+def from_list(elements, name=None):
+    """A Dataset of the elements of a list: nests of one structure and of arrays of one shape."""
+    from penstock import _structure
+
+    if not elements:
+        raise ValueError("from_list takes at least one element")
+    nests = [_structure.flatten(e, lambda v: not isinstance(v, (dict, tuple)), "an element of the list") for e in elements]
+    structure = nests[0][0]
+    if any(other != structure for other, _ in nests):
+        raise TypeError("the elements of the list have one structure")
+    columns = [np.stack([_leaf(leaf) for leaf in leaves]) for leaves in zip(*(leaves for _, leaves in nests))]
+    return Dataset.from_tensor_slices(_structure.fill(structure, iter(columns)), name)
+
+
+def _leaf(value):
+    """An array of numbers, or of strings as objects, whose zeros at the end stay."""
+    array = np.asarray(value)
+    return np.asarray(value, object) if array.dtype.kind in "SU" else array

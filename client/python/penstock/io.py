@@ -1,5 +1,7 @@
 """tf.io's names, on traced values (inside a function given to map) and in Dataset.parse_example."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from penstock import _dtypes, _textproto, _trace
@@ -56,60 +58,179 @@ class FixedLenFeature:
         return [({"int64": "int64", "float32": "float"}[name], fields)]
 
 
-class FixedLenSequenceFeature:
-    """A list of any length, of shape (?,), as tf.io.FixedLenSequenceFeature([], dtype, allow_missing=True).
+def _list_dtype(key, dtype):
+    name = dtype.name
+    if name not in ("int64", "float32", "string"):
+        raise ValueError(f"feature {key!r}: an Example holds int64, float32 and string, not {name}; cast it in a map")
+    return name
 
-    A missing feature is an empty list. Batches of them are padded_batch or ragged_batch.
+
+class FixedLenSequenceFeature:
+    """Any number of values of `shape` each, as tf.io.FixedLenSequenceFeature: of shape (?, *shape).
+
+    Parsed behind `batch` they are padded to the longest of the batch with default_value, zero or b"" by default. Parsed before it,
+    batches of them are padded_batch or ragged_batch. A missing feature is empty; in parse_example allow_missing must be True, as in
+    TensorFlow.
     """
 
-    __slots__ = ("shape", "dtype")
+    __slots__ = ("shape", "dtype", "allow_missing", "default_value")
 
     def __init__(self, shape, dtype, allow_missing=False, default_value=None):
-        if tuple(shape) != () or not allow_missing or default_value is not None:
-            raise ValueError("what exists is FixedLenSequenceFeature([], dtype, allow_missing=True), without default_value")
-        self.shape = ()
+        self.shape = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
         self.dtype = _dtypes.as_dtype(dtype)
+        self.allow_missing = bool(allow_missing)
+        self.default_value = default_value
 
     def __repr__(self):
-        return f"FixedLenSequenceFeature([], {self.dtype}, allow_missing=True)"
+        default = "" if self.default_value is None else f", default_value={self.default_value!r}"
+        return f"FixedLenSequenceFeature({list(self.shape)}, {self.dtype}, allow_missing={self.allow_missing}{default})"
 
     def _parsed_fields(self, key):
         """The fields of a ParsedFeature."""
-        kind = {"string": "bytes", "int64": "int64", "float32": "float"}.get(self.dtype.name)
-        if kind is None:
-            raise ValueError(f"feature {key!r}: an Example holds int64, float32 and string, not {self.dtype.name}")
-        return [(kind, _textproto.Message(("variable_length", True)))]
+        dtype = _list_dtype(key, self.dtype)
+        default = self.default_value
+        if default is not None:
+            if np.ndim(default) != 0:
+                raise ValueError(f"feature {key!r}: a sequence's default value is a scalar, not {default!r}")
+            default = np.asarray(default).item() if not isinstance(default, (str, bytes)) else default
+            if dtype == "string":
+                default = default.encode() if isinstance(default, str) else bytes(default)
+            else:
+                default = int(default) if dtype == "int64" else float(default)
+        field = {"string": "bytes_value", "int64": "int_value", "float32": "float_value"}[dtype]
+        fields = [("dtype", dtype), ("shape", list(self.shape) or None), ("allow_missing", self.allow_missing or None)]
+        return [("sequence", _textproto.Message(*fields, (field, default)))]
 
+
+class VarLenFeature(NamedTuple):
+    """Any number of values, as tf.io.VarLenFeature: a penstock.SparseTensor of shape (?,) that holds them all."""
+
+    dtype: Any
+
+    def _parsed_fields(self, key):
+        """The fields of a ParsedFeature."""
+        return [("sparse", _textproto.Message(("dtype", _list_dtype(key, _dtypes.as_dtype(self.dtype)))))]
+
+
+class SparseFeature(NamedTuple):
+    """A penstock.SparseTensor whose indices and values are features of the same Example, as tf.io.SparseFeature.
+
+    Attributes:
+      index_key: the key of the indices, int64; or a list of keys, one for each axis.
+      value_key: the key of the values.
+      dtype: theirs.
+      size: of the dense tensor: a number, or a list of them.
+      already_sorted: whether the values are in the order of their indices; otherwise they are sorted.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+    def _parsed_fields(self, key):
+        """The fields of a ParsedFeature."""
+        many = not isinstance(self.index_key, str)
+        if many != (np.ndim(self.size) == 1):
+            raise ValueError(f"feature {key!r}: index_key and size are both lists, or neither is")
+        keys = list(self.index_key) if many else [self.index_key]
+        sizes = [int(size) for size in self.size] if many else [int(self.size)]
+        fields = [("dtype", _list_dtype(key, _dtypes.as_dtype(self.dtype))), ("index_key", keys)]
+        fields += [("value_key", self.value_key), ("size", sizes), ("already_sorted", self.already_sorted or None)]
+        return [("indexed", _textproto.Message(*fields))]
+
+
+class RaggedFeature(
+    NamedTuple(
+        "RaggedFeature",
+        [("dtype", Any), ("value_key", Any), ("partitions", tuple), ("row_splits_dtype", Any), ("validate", bool)],
+    )
+):
+    """Any number of values, cut into rows by other features of the same Example, as tf.io.RaggedFeature.
+
+    A penstock.RaggedTensor, or an array where all partitions are uniform and nothing is batched. Row splits are int64
+    and always checked, whatever row_splits_dtype and validate say.
+
+    Attributes:
+      dtype: of the values.
+      value_key: their key; by default that of the feature.
+      partitions: RaggedFeature.RowSplits(key), RowLengths(key), RowStarts(key), RowLimits(key), ValueRowIds(key) or
+        UniformRowLength(length), the outermost first.
+    """
+
+    RowSplits = NamedTuple("RowSplits", [("key", str)])
+    RowLengths = NamedTuple("RowLengths", [("key", str)])
+    RowStarts = NamedTuple("RowStarts", [("key", str)])
+    RowLimits = NamedTuple("RowLimits", [("key", str)])
+    ValueRowIds = NamedTuple("ValueRowIds", [("key", str)])
+    UniformRowLength = NamedTuple("UniformRowLength", [("length", int)])
+
+    def __new__(cls, dtype, value_key=None, partitions=(), row_splits_dtype=np.int32, validate=False):
+        return super().__new__(cls, dtype, value_key, tuple(partitions), row_splits_dtype, validate)
+
+    def _parsed_fields(self, key):
+        """The fields of a ParsedFeature."""
+        partitions = []
+        for partition in self.partitions:
+            kind = type(partition).__name__
+            if kind not in _PARTITIONS:
+                raise ValueError(f"feature {key!r}: a partition is RaggedFeature.RowSplits or one of its like, not {kind}")
+            value = partition.length if kind == "UniformRowLength" else partition.key
+            partitions.append(_textproto.Message((_PARTITIONS[kind], value)))
+        fields = [("dtype", _list_dtype(key, _dtypes.as_dtype(self.dtype))), ("value_key", self.value_key)]
+        return [("ragged", _textproto.Message(*fields, ("partition", partitions)))]
+
+
+_PARTITIONS = {
+    "RowSplits": "row_splits",
+    "RowLengths": "row_lengths",
+    "RowStarts": "row_starts",
+    "RowLimits": "row_limits",
+    "ValueRowIds": "value_rowids",
+    "UniformRowLength": "uniform_row_length",
+}
 
 # By the names of TensorFlow's own classes, which have the same attributes.
-_CLASSES = {"FixedLenFeature": FixedLenFeature, "FixedLenSequenceFeature": FixedLenSequenceFeature}
+_CLASSES = {
+    feature.__name__: feature
+    for feature in (FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, SparseFeature, VarLenFeature)
+}
 
 
-def example_stage(features, name=None, line=None):
-    """A parse_example stage for a dict of features."""
-    if not isinstance(features, dict) or not features:
-        raise ValueError("features is a dict from keys to FixedLenFeature, with at least one")
+def _parsed_features(features, what="features"):
+    """ParsedFeature messages of a dict of features."""
+    if not isinstance(features, dict):
+        raise ValueError(f"{what} is a dict from keys to FixedLenFeature and its like")
     parsed = []
     for key, feature in features.items():
         if not hasattr(feature, "_parsed_fields"):
             if type(feature).__name__ not in _CLASSES:
                 kind = type(feature).__name__
-                raise ValueError(f"feature {key!r} is a {kind}; there are FixedLenFeature and FixedLenSequenceFeature")
+                raise ValueError(f"feature {key!r} is a {kind}; there are {', '.join(_CLASSES)}")
             attributes = {name: getattr(feature, name) for name in feature._fields}
             feature = _CLASSES[type(feature).__name__](**attributes)
         parsed.append(_textproto.Message(("key", key), *feature._parsed_fields(key)))
-    return Stage("parse_example", [("feature", parsed)], name, line)
+    return parsed
+
+
+def example_stage(features, name=None, line=None):
+    """A parse_example stage for a dict of features."""
+    if not isinstance(features, dict) or not features:
+        raise ValueError("features is a dict from keys to FixedLenFeature and its like, with at least one")
+    return Stage("parse_example", [("feature", _parsed_features(features))], name, line)
 
 
 def parse_single_example(serialized, features, example_names=None, name=None):
     """Parses the serialized tf.train.Example of each element, inside a function given to map.
 
     Args:
-      serialized: a traced string.
-      features: a dict from keys to FixedLenFeature.
+      serialized: a traced string; behind `batch`, one of each row.
+      features: a dict from keys to FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, SparseFeature and RaggedFeature.
 
     Returns:
-      A dict of traced values. Nothing else of the element is left beside them.
+      A dict of traced values. Nothing else of the element is left beside them. Those of a VarLenFeature are lists inside of the
+      function; handed on as they are they become SparseTensors.
     """
     if not isinstance(serialized, _trace.Tensor):
         raise _trace.TraceError(
@@ -117,10 +238,140 @@ def parse_single_example(serialized, features, example_names=None, name=None):
             "call it inside a function given to map, or use Dataset.parse_example",
         )
     stage = example_stage(features, name, user_line())
-    return serialized._trace.parse(serialized, stage, list(features))
+    return serialized._trace.parse(serialized, stage, dict.fromkeys(features))
 
 
 parse_example = parse_single_example
+
+
+def sequence_example_stage(context_features, sequence_features, name=None, line=None):
+    """A parse_sequence_example stage for two dicts of features, at least one of which is not empty."""
+    context = _parsed_features(context_features or {}, "context_features")
+    sequence = _parsed_features(sequence_features or {}, "sequence_features")
+    if not context and not sequence:
+        raise ValueError("context_features and sequence_features have at least one feature")
+    return Stage("parse_sequence_example", [("context", context), ("sequence", sequence)], name, line)
+
+
+def _parse_sequences(serialized, context_features, sequence_features, name, batched):
+    if not isinstance(serialized, _trace.Tensor):
+        raise _trace.TraceError(
+            "penstock.io.parse_sequence_example works on traced values", "call it inside a function given to map"
+        )
+    stage = sequence_example_stage(context_features, sequence_features, name, user_line())
+    context, sequence = dict.fromkeys(context_features or {}), dict.fromkeys(sequence_features or {})
+    if not batched:
+        return serialized._trace.parse(serialized, stage, (context, sequence))
+    dense = ("FixedLenSequenceFeature",)
+    lengths = {key: None for key in sequence if type(sequence_features[key]).__name__ in dense}
+    return serialized._trace.parse(serialized, stage, (context, sequence, lengths))
+
+
+def parse_single_sequence_example(
+    serialized, context_features=None, sequence_features=None, example_name=None, name=None
+):
+    """Parses the serialized tf.train.SequenceExample of each element, inside a function given to map in front of a batch.
+
+    Args:
+      serialized: a traced string.
+      context_features: a dict from keys to FixedLenFeature and its like.
+      sequence_features: a dict from keys to FixedLenSequenceFeature (values of a shape for each step), VarLenFeature (a
+        SparseTensor of steps by values) and RaggedFeature without partitions.
+
+    Returns:
+      A pair of dicts of traced values. Nothing else of the element is left beside them.
+    """
+    return _parse_sequences(serialized, context_features, sequence_features, name, batched=False)
+
+
+def parse_sequence_example(serialized, context_features=None, sequence_features=None, example_names=None, name=None):
+    """The same behind a batch: each row's SequenceExample. FixedLenSequenceFeatures are padded to the longest of the batch.
+
+    Returns:
+      Three dicts of traced values: the context's, the feature lists', and the number of steps of each FixedLenSequenceFeature,
+      int64 of shape (rows,).
+    """
+    return _parse_sequences(serialized, context_features, sequence_features, name, batched=True)
+
+
+def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None):
+    """The bytes of a traced string as numbers of out_type, shape (n,), as tf.io.decode_raw.
+
+    Args:
+      fixed_length: bytes, a multiple of the type's: longer strings are cut, shorter ones filled up with zeros.
+    """
+    dtype = _dtypes.as_dtype(out_type).name
+    return _trace.call("decode_raw", (input_bytes, dtype, bool(little_endian), fixed_length), {}, "penstock.io.decode_raw")
+
+
+def decode_compressed(bytes, compression_type="", name=None):
+    """What a traced string holds that is compressed by "GZIP" or "ZLIB", as tf.io.decode_compressed."""
+    return _trace.call("decode_compressed", (bytes, compression_type or ""), {}, "penstock.io.decode_compressed")
+
+
+def parse_tensor(serialized, out_type, name=None, *, shape=()):
+    """The tensor of a traced string that tf.io.serialize_tensor has written, as tf.io.parse_tensor.
+
+    Args:
+      shape: its sizes, None for those that only the data tells. TensorFlow needs none, since there a tensor may have any number of
+        axes.
+    """
+    sizes = [-1 if size is None else int(size) for size in shape]
+    dtype = _dtypes.as_dtype(out_type).name
+    return _trace.call("parse_tensor", (serialized, dtype, sizes or None), {}, "penstock.io.parse_tensor")
+
+
+def string_to_number(input, out_type=np.float32, name=None):
+    """The number that a traced string is, as tf.strings.to_number."""
+    return _trace.call("string_to_number", (input, _dtypes.as_dtype(out_type).name), {}, "penstock.io.string_to_number")
+
+
+def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", name=None, select_cols=None):
+    """The fields of a traced string that is a record of comma-separated values, a list of scalars, as tf.io.decode_csv.
+
+    Args:
+      record_defaults: one for each column that is read: a dtype (float32, float64, int32, int64, string) or an empty array of it where a
+        value is required, or a value of that type, alone or in a list, that stands for a missing one. Python's numbers are
+        float32 and int32.
+      field_delim: one character.
+      use_quote_delim: whether quotation marks may enclose fields.
+      na_value: a text that stands for a missing value, besides the empty one.
+      select_cols: which columns are read, rising; by default all. Without it a record has as many fields as record_defaults.
+    """
+    columns = list(range(len(record_defaults))) if select_cols is None else [int(column) for column in select_cols]
+    if len(columns) != len(record_defaults):
+        raise ValueError(f"record_defaults has one for each of select_cols: {len(record_defaults)} and {len(columns)}")
+    keywords = {} if field_delim == "," else {"field_delim": field_delim}
+    if not use_quote_delim:
+        keywords["use_quote_delim"] = False
+    if na_value:
+        keywords["na_value"] = na_value
+    # Where columns are chosen TensorFlow passes over all others, however many.
+    num_columns = len(columns) if select_cols is None else 0
+    values = []
+    for column, default in zip(columns, record_defaults):
+        dtype, text = _csv_default(default)
+        arguments = (records, num_columns, column, dtype, text)
+        values.append(_trace.call("decode_csv", arguments, dict(keywords), "penstock.io.decode_csv"))
+    return values
+
+
+def _csv_default(default):
+    """The name of a column's type, and the text of its default or None."""
+    if isinstance(default, (list, tuple)):
+        default = default[0] if len(default) == 1 else np.asarray(default, np.float32)
+    if isinstance(default, (type, np.dtype)) or default is _dtypes.string or hasattr(default, "as_numpy_dtype"):
+        return _dtypes.as_dtype(default).name, None
+    if isinstance(default, (str, bytes)):
+        return "string", default.decode() if isinstance(default, bytes) else default
+    value = np.asarray(default)
+    if value.dtype.kind in "OSU" and not value.size:
+        return "string", None
+    narrow = {"float64": "float32", "int64": "int32"}
+    dtype = value.dtype.name if isinstance(default, (np.ndarray, np.generic)) else narrow.get(value.dtype.name)
+    if dtype not in ("float32", "float64", "int32", "int64") or value.size > 1:
+        raise TypeError(f"a record default is a dtype, a number or a string, not {default!r}")
+    return dtype, repr(value.item()) if value.size else None
 
 
 def __getattr__(name):

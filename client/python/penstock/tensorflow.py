@@ -16,6 +16,7 @@ import tensorflow as tf
 
 import penstock
 from penstock._ragged import RaggedTensor
+from penstock._sparse import SparseTensor
 
 __all__ = ["dataset"]
 
@@ -23,7 +24,7 @@ __all__ = ["dataset"]
 def _map(function, element):
     if isinstance(element, dict):
         return {key: _map(function, inner) for key, inner in element.items()}
-    if isinstance(element, tuple):
+    if isinstance(element, tuple) and not isinstance(element, SparseTensor):
         return tuple(_map(function, inner) for inner in element)
     return function(element)
 
@@ -32,6 +33,8 @@ def _declared_spec(spec):
     dtype = tf.string if spec.kind == "string" or spec.dtype == penstock.string else tf.as_dtype(spec.dtype)
     if spec.kind == "ragged":
         return tf.RaggedTensorSpec(shape=spec.shape, dtype=dtype)
+    if spec.kind == "sparse":
+        return tf.SparseTensorSpec(shape=spec.shape, dtype=dtype)
     return tf.TensorSpec(shape=spec.shape, dtype=dtype)
 
 
@@ -42,6 +45,8 @@ def _seen_spec(tensor):
         values = tensor.flat_values
         shape = [None] * (len(ragged) + 1) + list(values.shape[1:])
         return tf.RaggedTensorSpec(shape=shape, dtype=_dtype(values), ragged_rank=len(ragged))
+    if isinstance(tensor, SparseTensor):
+        return tf.SparseTensorSpec(shape=[None] * len(tensor.dense_shape), dtype=_dtype(tensor.values))
     return tf.TensorSpec(shape=[None, *tensor.shape[1:]] if tensor.ndim else [], dtype=_dtype(tensor))
 
 
@@ -50,6 +55,8 @@ def _dtype(array):
 
 
 def _tensor(tensor):
+    if isinstance(tensor, SparseTensor):
+        return tf.SparseTensor(*tensor)
     if not isinstance(tensor, RaggedTensor):
         return tensor
     return tf.RaggedTensor.from_nested_row_splits(tensor.flat_values, tensor.nested_row_splits, validate=False)
@@ -66,7 +73,7 @@ def dataset(source, *, steps: Optional[int] = None, **options: Any) -> tf.data.D
 
     Returns:
       Elements in the structure of the source, dicts, tuples or lone tensors; strings are tf.string,
-      ragged tensors tf.RaggedTensor. For a pipeline the shapes are those of its first batch, the first
+      ragged tensors tf.RaggedTensor, sparse ones tf.SparseTensor. For a pipeline the shapes are those of its first batch, the first
       axis open.
 
     Raises:

@@ -1,0 +1,183 @@
+#include "client/c/spec_request.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <memory>
+
+#include "ring/descriptor.h"
+#include "ring/layout.h"
+
+namespace penstock_client {
+namespace {
+
+using penstock::ring::AttachReply;
+using penstock::ring::AttachRequest;
+using penstock::ring::Code;
+using penstock::ring::Descriptor;
+using penstock::ring::Operation;
+using penstock::ring::Status;
+
+// An answer is a description of one pipeline.
+constexpr off_t kMaxAnswerBytes = 64 << 20;
+
+Status Gone(const std::string& path) {
+  return {Code::kUnavailable,
+          "penstockd at " + path +
+              " closed the connection without an answer; is it a penstockd, and of this "
+              "release? penstock --socket " +
+              path + " list"};
+}
+
+Status Connect(const std::string& path, Descriptor* out) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return {Code::kInvalidArgument,
+            "a socket's path has 1 to " + std::to_string(sizeof address.sun_path - 1) +
+                " bytes: " + std::to_string(path.size()) + " (" + path + ")"};
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!made ||
+      connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int error = errno;
+    const bool refused = error == EACCES || error == EPERM;
+    return {refused ? Code::kPermissionDenied : Code::kUnavailable,
+            refused ? "no permission to connect to " + path
+                    : "no penstockd at " + path + ": " + std::strerror(error) +
+                          "; start one: penstockd --socket " + path};
+  }
+  *out = std::move(made);
+  return {};
+}
+
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+// Sends the request with the memory file beside its first byte.
+bool Send(int socket, const AttachRequest& request, int file) {
+  const auto* bytes = reinterpret_cast<const char*>(&request);
+  size_t done = 0;
+  while (done < sizeof request) {
+    iovec part = {const_cast<char*>(bytes + done), sizeof request - done};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
+    if (done == 0) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      cmsghdr* const head = CMSG_FIRSTHDR(&message);
+      head->cmsg_level = SOL_SOCKET;
+      head->cmsg_type = SCM_RIGHTS;
+      head->cmsg_len = CMSG_LEN(sizeof file);
+      std::memcpy(CMSG_DATA(head), &file, sizeof file);
+    }
+    const ssize_t count = sendmsg(socket, &message, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+// The whole reply, and the memory file that comes with it, if any.
+bool Receive(int socket, AttachReply* reply, Descriptor* file) {
+  auto* const bytes = reinterpret_cast<char*>(reply);
+  size_t done = 0;
+  while (done < sizeof *reply) {
+    iovec part = {bytes + done, sizeof *reply - done};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
+      if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+      for (size_t i = 0; i < (head->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(head) + i * sizeof fd, sizeof fd);
+        *file = Descriptor(fd);
+      }
+    }
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+bool ReadAll(int fd, std::string* out) {
+  struct stat info = {};
+  if (fstat(fd, &info) != 0 || info.st_size > kMaxAnswerBytes) return false;
+  out->resize(static_cast<size_t>(info.st_size));
+  size_t done = 0;
+  while (done < out->size()) {
+    const ssize_t count =
+        pread(fd, out->data() + done, out->size() - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+Status RequestSpec(const std::string& socket_path, Operation operation, std::string_view name,
+                   std::string_view spec, std::string* answer) {
+  AttachRequest request = penstock::ring::EncodeRequest(name, "");
+  if (name.size() > sizeof request.pipeline) {
+    return {Code::kInvalidArgument, "a pipeline's name has at most " +
+                                        std::to_string(sizeof request.pipeline) +
+                                        " bytes: " + std::to_string(name.size())};
+  }
+  const std::unique_ptr<char, decltype(&free)> folder(get_current_dir_name(), &free);
+  const std::string_view parts[] = {spec, "spec", folder != nullptr ? folder.get() : "/"};
+  request.operation = static_cast<uint32_t>(operation);
+  Descriptor file(memfd_create("penstock-request", MFD_CLOEXEC));
+  bool written = static_cast<bool>(file);
+  for (size_t i = 0; written && i < std::size(parts); ++i) {
+    request.part_bytes[i] = static_cast<uint32_t>(parts[i].size());
+    written = parts[i].size() <= UINT32_MAX && WriteAll(file.get(), parts[i]);
+  }
+  if (!written)
+    return {Code::kResourceExhausted, std::string("no memory file: ") + std::strerror(errno)};
+  Descriptor socket;
+  if (Status status = Connect(socket_path, &socket); !status.ok()) return status;
+  AttachReply reply;
+  Descriptor answered;
+  if (!Send(socket.get(), request, file.get()) || !Receive(socket.get(), &reply, &answered))
+    return Gone(socket_path);
+  if (reply.magic != penstock::ring::kReplyMagic)
+    return {Code::kFailedPrecondition,
+            socket_path + " is no penstockd: it answers another protocol"};
+  if (reply.code != 0) {
+    const size_t size = std::min<size_t>(reply.message_bytes, sizeof reply.message);
+    return {static_cast<Code>(reply.code), std::string(reply.message, size)};
+  }
+  answer->clear();
+  if (answered && !ReadAll(answered.get(), answer)) return Gone(socket_path);
+  return {};
+}
+
+}  // namespace penstock_client

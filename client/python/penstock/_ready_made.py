@@ -1,0 +1,185 @@
+"""Pipelines that tf.data.experimental has ready made: make_csv_dataset, make_batched_features_dataset."""
+
+import csv
+import glob
+import gzip
+import zlib
+
+import numpy as np
+
+from penstock._readers import CsvDataset, TFRecordDataset
+
+
+def _files(file_pattern):
+    """Paths in byte order of a glob or a list of them."""
+    patterns = [file_pattern] if isinstance(file_pattern, (str, bytes)) else list(file_pattern)
+    names = []
+    for pattern in patterns:
+        pattern = pattern.decode() if isinstance(pattern, bytes) else str(pattern)
+        names += sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+    if not names:
+        raise ValueError(f"no file matches {file_pattern!r}")
+    return sorted(names, key=str.encode)
+
+
+def _rows(path, compression, field_delim, use_quote_delim, encoding):
+    with open(path, "rb") as file:
+        data = file.read()
+    if compression == "GZIP":
+        data = gzip.decompress(data)
+    elif compression == "ZLIB":
+        data = zlib.decompress(data)
+    quoting = csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE
+    return csv.reader(data.decode(encoding).splitlines(), delimiter=field_delim, quoting=quoting)
+
+
+def _is(value, dtype):
+    try:
+        if dtype in (np.int32, np.int64):
+            return np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max
+        number = float(value)
+    except ValueError:
+        return False
+    return dtype == np.float64 or not np.isfinite(number) or abs(number) <= np.finfo(np.float32).max
+
+
+def _inferred(values, na_value):
+    """The narrowest type of int32, int64, float32 and float64 that all values have; else string."""
+    values = [value for value in values if value not in ("", na_value)]
+    for dtype in (np.int32, np.int64, np.float32, np.float64):
+        if all(_is(value, dtype) for value in values):
+            return dtype(0)
+    return ""
+
+
+def make_csv_dataset(
+    file_pattern,
+    batch_size,
+    column_names=None,
+    column_defaults=None,
+    label_name=None,
+    select_columns=None,
+    field_delim=",",
+    use_quote_delim=True,
+    na_value="",
+    header=True,
+    num_epochs=None,
+    shuffle=True,
+    shuffle_buffer_size=10000,
+    shuffle_seed=None,
+    prefetch_buffer_size=None,
+    num_parallel_reads=None,
+    sloppy=False,
+    num_rows_for_inference=100,
+    compression_type=None,
+    ignore_errors=False,
+    encoding="utf-8",
+):
+    """Batches of CSV files' columns, as tf.data.experimental.make_csv_dataset.
+
+    Args:
+      file_pattern: a path, a glob, or a list of them.
+      column_names: of all columns; by default those of the first file's header.
+      column_defaults: one for each column that is read, as CsvDataset's record_defaults; by default 0 or "" of the narrowest type
+        that the first num_rows_for_inference rows of the first file have (None: all of its rows).
+      label_name: a column that becomes the second of a pair.
+      select_columns: names or numbers of the columns that are read; by default all.
+      num_epochs: None: without end, and without a shorter last batch.
+      num_parallel_reads: the number of files that are read in turns, 1 by default. Never decided by the machine.
+      sloppy, encoding of anything but names: without effect.
+
+    Returns:
+      A Dataset of dicts from names to arrays of shape (rows,), or of pairs of such a dict and the label's array.
+    """
+    files = _files(file_pattern)
+    first = _rows(files[0], compression_type, field_delim, use_quote_delim, encoding)
+    if column_names is None:
+        if not header:
+            raise ValueError("column_names are needed where files have no header")
+        column_names = next(first)
+    elif header:
+        next(first, None)
+    column_names = list(column_names)
+    if len(set(column_names)) != len(column_names):
+        raise ValueError(f"column names are distinct, not {column_names}")
+    if select_columns is None:
+        selected = list(range(len(column_names)))
+    else:
+        unknown = [name for name in select_columns if isinstance(name, str) and name not in column_names]
+        if unknown:
+            raise ValueError(f"select_columns has {unknown}, which are no columns")
+        selected = sorted(column_names.index(name) if isinstance(name, str) else int(name) for name in select_columns)
+    names = [column_names[column] for column in selected]
+    if label_name is not None and label_name not in names:
+        raise ValueError(f"label_name is one of the columns that are read: {label_name!r}")
+    if column_defaults is None:
+        seen = [row for row, _ in zip(first, range(num_rows_for_inference))] if num_rows_for_inference else list(first)
+        column_defaults = [_inferred([row[column] for row in seen], na_value) for column in selected]
+
+    dataset = CsvDataset(
+        files,
+        column_defaults,
+        compression_type=compression_type,
+        header=header,
+        field_delim=field_delim,
+        use_quote_delim=use_quote_delim,
+        na_value=na_value,
+        select_cols=None if select_columns is None else selected,
+    )
+    if ignore_errors:
+        dataset = dataset.ignore_errors()
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        dataset = dataset.repeat(num_epochs)
+    dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None)
+
+    def named(*columns):
+        features = dict(zip(names, columns))
+        if label_name is None:
+            return features
+        label = features.pop(label_name)
+        return features, label
+
+    dataset = dataset.map(named)
+    return dataset if prefetch_buffer_size is None else dataset.prefetch(prefetch_buffer_size)
+
+
+def make_batched_features_dataset(
+    file_pattern,
+    batch_size,
+    features,
+    reader=None,
+    label_key=None,
+    reader_args=None,
+    num_epochs=None,
+    shuffle=True,
+    shuffle_buffer_size=10000,
+    shuffle_seed=None,
+    prefetch_buffer_size=None,
+    reader_num_threads=None,
+    parser_num_threads=None,
+    sloppy_ordering=False,
+    drop_final_batch=False,
+):
+    """Batches of parsed Examples of files, as tf.data.experimental.make_batched_features_dataset.
+
+    Args:
+      features: a dict from keys to penstock.io's features, each parsed as tf.io.parse_example does.
+      reader: a class of datasets that takes file names; by default TFRecordDataset.
+      label_key: a feature that becomes the second of a pair.
+      num_epochs: None: without end.
+      reader_num_threads, parser_num_threads, sloppy_ordering: without effect.
+    """
+    dataset = (reader or TFRecordDataset)(_files(file_pattern), *(reader_args or ()))
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        dataset = dataset.repeat(num_epochs)
+    dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
+    dataset = dataset.parse_example(features)
+    if label_key is not None:
+        if label_key not in features:
+            raise ValueError(f"label_key is one of the features: {label_key!r}")
+        dataset = dataset.map(lambda x: ({key: x[key] for key in x if key != label_key}, x[label_key]))
+    return dataset if prefetch_buffer_size is None else dataset.prefetch(prefetch_buffer_size)

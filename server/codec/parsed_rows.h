@@ -1,0 +1,24 @@
+// Values of any number that a message was found to hold, as rows of a column: lists, groups, ragged and sparse tensors.
+//
+// Threads:  any; no state.
+// Owns:     rows are in the arena, or where the values are.
+// Cost:     a pass over the partitions or indices; sparse values are sorted unless they are.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/base/arena.h"
+#include "server/base/column.h"
+#include "server/codec/example_value.h"
+#include "server/codec/parsed_features.h"
+
+namespace penstock {
+
+// A row of a feature that is not kFixed. `values`: of all lists of the plan. `dims`: the sizes of its axes, unless it is packed.
+// DataLoss says which feature is wrong and how.
+absl::Status MakeParsedRow(const ParsedFeaturePlan& feature, absl::Span<const ExampleValue> values,
+                           Arena& arena, RowBytes* row, int64_t* dims);
+
+}  // namespace penstock

@@ -1,0 +1,75 @@
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/codec/inflate.h"
+#include "server/expr/arguments.h"
+
+namespace penstock::expr {
+namespace {
+
+class DecodeCompressed final : public RowKernel {
+ public:
+  explicit DecodeCompressed(std::optional<Wrapping> wrapping) : wrapping_(wrapping) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    const uint8_t* bytes = in.data;
+    size_t size = in.bytes;
+    absl::StatusOr<std::string> inflated;
+    if (wrapping_) {
+      inflated = Inflate(in.data, in.bytes, *wrapping_);
+      if (!inflated.ok()) return inflated.status();
+      bytes = reinterpret_cast<const uint8_t*>(inflated->data());
+      size = inflated->size();
+    }
+    uint8_t* const to = out.Reserve(size);
+    if (size > 0) std::memcpy(to, bytes, size);
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::optional<Wrapping> wrapping_;
+};
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& input = arguments[0].type;
+  if (input != TensorType{DType::kString, {}} || arguments[0].literal) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("bytes: expected a string scalar, found ", TypeToString(input)));
+  }
+  std::string name;
+  if (absl::Status status = ReadConstant(arguments[1], "compression_type", &name); !status.ok())
+    return status;
+  std::optional<Wrapping> wrapping;
+  if (name == "GZIP") {
+    wrapping = Wrapping::kGzip;
+  } else if (name == "ZLIB") {
+    wrapping = Wrapping::kZlib;
+  } else if (!name.empty()) {
+    return WrongArgument("compression_type", "\"\", \"GZIP\" or \"ZLIB\"");
+  }
+  BoundRowFunction bound;
+  bound.type = {DType::kString, {}};
+  bound.kernel = std::make_shared<DecodeCompressed>(wrapping);
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kDecodeCompressed({
+    .name = "decode_compressed",
+    .signature = "decode_compressed(bytes, compression_type=\"\")",
+    .doc = "What a compressed string holds, as tf.io.decode_compressed does.\n"
+           "\n"
+           "bytes: a string scalar.\n"
+           "compression_type: \"GZIP\", \"ZLIB\", or \"\": the string as it is; a constant.\n"
+           "\n"
+           "A string scalar. Data that is cut or malformed, of another checksum, or of more than "
+           "256 MiB is an error of its record.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,141 @@
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/codec/csv_field.h"
+#include "server/codec/number_text.h"
+#include "server/expr/arguments.h"
+
+namespace penstock::expr {
+namespace {
+
+constexpr int64_t kColumnsMax = 1 << 16;
+constexpr size_t kShownBytes = 40;
+
+struct Format {
+  int64_t column = 0;
+  int64_t num_columns = 0;
+  DType dtype = DType::kString;
+  bool required = true;
+  std::string missing;  // text that takes the place of a missing field
+  char delim = ',';
+  bool uses_quotes = true;
+  std::string na_value;
+};
+
+class DecodeCsv final : public RowKernel {
+ public:
+  explicit DecodeCsv(Format format) : format_(std::move(format)) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const absl::string_view record(reinterpret_cast<const char*>(arguments[0].data),
+                                   arguments[0].bytes);
+    absl::string_view text;
+    size_t at = 0;
+    int64_t columns = 0;
+    for (;; ++columns, ++at) {
+      absl::string_view field;
+      absl::Status status =
+          TakeCsvField(record, format_.delim, format_.uses_quotes, &at, &field, scratch);
+      if (!status.ok()) return status;
+      if (columns == format_.column) text = field;
+      if (at == record.size()) break;
+    }
+    if (++columns <= format_.column) {
+      return absl::DataLossError(
+          absl::StrCat("expected at least ", format_.column + 1, " fields, found ", columns));
+    }
+    if (format_.num_columns > 0 && columns != format_.num_columns) {
+      return absl::DataLossError(
+          absl::StrCat("expected ", format_.num_columns, " fields, found ", columns));
+    }
+    if (text.empty() || (!format_.na_value.empty() && text == format_.na_value)) {
+      if (format_.required) {
+        return absl::DataLossError(
+            absl::StrCat("field ", format_.column, ": a required field is missing"));
+      }
+      text = format_.missing;
+    }
+    if (format_.dtype == DType::kString) {
+      uint8_t* const to = out.Reserve(text.size());
+      if (!text.empty()) std::memcpy(to, text.data(), text.size());
+    } else if (!ReadNumber(text, format_.dtype, out.Reserve(DTypeSize(format_.dtype)))) {
+      return absl::DataLossError(absl::StrCat("field ", format_.column, ": expected a value of ",
+                                              DTypeName(format_.dtype), ", found \"",
+                                              absl::CHexEscape(text.substr(0, kShownBytes)), "\""));
+    }
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  const Format format_;
+};
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& input = arguments[0].type;
+  if (input != TensorType{DType::kString, {}} || arguments[0].literal) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("record: expected a string scalar, found ", TypeToString(input)));
+  }
+  Format format;
+  std::string dtype, delim = ",";
+  absl::Status status =
+      FirstError({ReadConstant(arguments[1], "num_columns", 0, kColumnsMax, &format.num_columns),
+                  ReadConstant(arguments[2], "column", 0, kColumnsMax, &format.column),
+                  ReadConstant(arguments[3], "out_type", &dtype),
+                  ReadConstant(arguments[4], "default", &format.missing),
+                  ReadConstant(arguments[5], "field_delim", &delim),
+                  ReadConstant(arguments[6], "use_quote_delim", &format.uses_quotes),
+                  ReadConstant(arguments[7], "na_value", &format.na_value)});
+  if (!status.ok()) return status;
+  if (format.num_columns > 0 && format.column >= format.num_columns)
+    return WrongArgument("column", "one of num_columns");
+  format.required = !arguments[4].given;
+  const std::optional<DType> type = DTypeFromName(dtype);
+  uint8_t number[8];
+  const bool is_number = type && ReadNumber("0", *type, number);
+  if (!type || (!is_number && *type != DType::kString)) {
+    return WrongArgument("out_type",
+                         "\"string\", \"float32\", \"float64\", \"int32\" or \"int64\"");
+  }
+  format.dtype = *type;
+  if (is_number && !format.required && !ReadNumber(format.missing, *type, number))
+    return WrongArgument("default", absl::StrCat("the text of a value of ", dtype));
+  if (delim.size() != 1 || delim == "\"" || delim == "\n" || delim == "\r")
+    return WrongArgument("field_delim",
+                         "one byte that is neither a quotation mark nor an end of line");
+  format.delim = delim[0];
+  BoundRowFunction bound;
+  bound.type = {*type, {}};
+  bound.kernel = std::make_shared<DecodeCsv>(std::move(format));
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kDecodeCsv({
+    .name = "decode_csv",
+    .signature =
+        "decode_csv(record, num_columns, column, out_type, default=None, field_delim=None, "
+        "use_quote_delim=True, na_value=\"\")",
+    .doc = "One field of a CSV record, as tf.io.decode_csv reads it.\n"
+           "\n"
+           "record: a string scalar.\n"
+           "num_columns: how many fields the record must have, a constant; 0: any number.\n"
+           "column: which of them, from 0 on, a constant.\n"
+           "out_type: \"string\", \"float32\", \"float64\", \"int32\" or \"int64\", a constant.\n"
+           "default: the text in the place of an empty field, a constant; without it such a field "
+           "is an error.\n"
+           "field_delim: what stands between fields: one byte, a constant; a comma by default.\n"
+           "use_quote_delim: whether quotation marks may enclose a field, a constant.\n"
+           "na_value: a text that counts as an empty field, a constant.\n"
+           "\n"
+           "A scalar. What cannot be read is an error of its record.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

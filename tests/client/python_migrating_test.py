@@ -1,0 +1,41 @@
+"""docs/migrating.md: the examples of what it is here run, one after another, in a folder with the files that they read."""
+
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+import tfrecord_files  # noqa: E402
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    data.mkdir()
+    for shard in range(2):
+        examples = [
+            tfrecord_files.example(id=5 * shard + i, weights=[i + 0.5, -1.0, 2.0], tags=[b"a"] * (i + 1)) for i in range(5)
+        ]
+        tfrecord_files.write(data / f"part-{shard}.tfrecord", examples)
+    (data / "table.csv").write_text("name,x,y\na,0.5,1\nb,1.5,2\nc,2.5,3\n")
+    np.save(data / "x.npy", np.arange(60, dtype=np.uint8).reshape(10, 6))
+    for name in ("cat", "dog"):
+        (data / "photos" / name).mkdir(parents=True)
+        (data / "photos" / name / "1.bin").write_bytes(name.encode())
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_the_examples_run(folder):
+    text = (ROOT / "docs/migrating.md").read_text()
+    examples = re.findall(r"^```python is\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(examples) >= 10
+    names = {}
+    for example in examples:
+        # The page's own line numbers, for tracing and for errors.
+        first = text[: text.index(example)].count("\n")
+        exec(compile("\n" * first + example, str(ROOT / "docs/migrating.md"), "exec"), names)  # noqa: S102

@@ -1,0 +1,416 @@
+"""Ways to parse tf.train.Examples that read the same in tf.data and in Penstock, as dataset_cases.py's do.
+
+make_parsing_goldens.py runs them with TensorFlow, tests/client/python_parsing_test.py with Penstock. A case is a dataset of what a feature
+becomes, in one of the arrangements: parsed one by one, parsed one by one and then batched, parsed in batches.
+"""
+
+import gzip
+import pathlib
+import random
+import sys
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+import tfrecord_files  # noqa: E402
+
+
+# The names of types that `t` has.
+DTYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float32", "float64", "string")
+
+
+def _splits(dice, items):
+    """Row splits of a random partition."""
+    ends = sorted(dice.randint(0, items) for _ in range(dice.randint(0, 3)))
+    return [0, *ends, items]
+
+
+def _row(dice, number):
+    """The lists of one Example, some of which are missing."""
+    items = dice.randint(0, 6)
+    splits = _splits(dice, items)
+    outer = _splits(dice, len(splits) - 1)
+    pairs = 2 * dice.randint(0, 3)
+    rowids = [row for row in range(len(splits) - 1) for _ in range(splits[row], splits[row + 1])]
+    lists = {
+        "label": [number],
+        "ints": [dice.randint(-(2**62), 2**62) for _ in range(items)],
+        "floats": [dice.randint(-1000, 1000) / 8 for _ in range(items)],
+        "texts": [bytes(dice.choices(b"abc", k=dice.randint(0, 4))) for _ in range(items)],
+        "pairs": [dice.randint(0, 9) for _ in range(pairs)],
+        "pair_texts": [bytes([65 + i]) * (i % 3) for i in range(pairs)],
+        "splits": splits,
+        "lengths": [end - begin for begin, end in zip(splits, splits[1:])],
+        "starts": splits[:-1],
+        "limits": splits[1:],
+        "rowids": rowids,
+        "outer_splits": outer,
+        "outer_lengths": [end - begin for begin, end in zip(outer, outer[1:])],
+        "x": [dice.randint(0, 9) for _ in range(items)],
+        "y": [dice.randint(0, 4) for _ in range(items)],
+        "sorted_x": sorted(dice.randint(0, 9) for _ in range(items)),
+    }
+    # A list of none is a missing feature.
+    return {key: values for key, values in lists.items() if values}
+
+
+def write_files(folder):
+    dice = random.Random(5)
+    for shard in range(2):
+        examples = [tfrecord_files.example(**_row(dice, 7 * shard + i)) for i in range(7)]
+        tfrecord_files.write(folder / f"parse-{shard}.tfrecord", examples)
+    (folder / "table-0.csv").write_text("name,x,y,big\na,0.5,1,3000000000\nb,,2,4\n\"c, d\",2.5,3,5\n")
+    (folder / "table-1.csv").write_text("name,x,y,big\ne,1e30,7,6\nf,-4,8,7\n")
+
+
+FEATURES = {
+    "var_len_int64": lambda t: {"ints": t.io.VarLenFeature(t.int64)},
+    "var_len_float": lambda t: {"floats": t.io.VarLenFeature(t.float32)},
+    "var_len_string": lambda t: {"texts": t.io.VarLenFeature(t.string)},
+    "var_len_missing": lambda t: {"nothing": t.io.VarLenFeature(t.int64)},
+    "var_lens": lambda t: {
+        "label": t.io.FixedLenFeature([], t.int64), "texts": t.io.VarLenFeature(t.string), "x": t.io.VarLenFeature(t.int64),
+    },
+    "sequence_int64": lambda t: {"ints": t.io.FixedLenSequenceFeature([], t.int64, allow_missing=True)},
+    "sequence_default": lambda t: {"ints": t.io.FixedLenSequenceFeature([], t.int64, allow_missing=True, default_value=-1)},
+    "sequence_float": lambda t: {"floats": t.io.FixedLenSequenceFeature([], t.float32, allow_missing=True, default_value=0.5)},
+    "sequence_string": lambda t: {"texts": t.io.FixedLenSequenceFeature([], t.string, allow_missing=True, default_value="-")},
+    "sequence_pairs": lambda t: {"pairs": t.io.FixedLenSequenceFeature([2], t.int64, allow_missing=True)},
+    "sequence_text_pairs": lambda t: {"pair_texts": t.io.FixedLenSequenceFeature([2], t.string, allow_missing=True)},
+    "sequence_missing": lambda t: {"nothing": t.io.FixedLenSequenceFeature([], t.float32, allow_missing=True)},
+    "sequences": lambda t: {
+        "label": t.io.FixedLenFeature([], t.int64),
+        "ints": t.io.FixedLenSequenceFeature([], t.int64, allow_missing=True),
+        "pairs": t.io.FixedLenSequenceFeature([1, 2], t.int64, allow_missing=True, default_value=9),
+    },
+    "sparse": lambda t: {"s": t.io.SparseFeature("x", "floats", t.float32, 10)},
+    "sparse_string": lambda t: {"s": t.io.SparseFeature("x", "texts", t.string, 10)},
+    "sparse_as_it_is": lambda t: {"s": t.io.SparseFeature("x", "ints", t.int64, 10, True)},
+    "sparse_sorted": lambda t: {"s": t.io.SparseFeature("sorted_x", "ints", t.int64, 10, already_sorted=True)},
+    "sparse_out_of_shape": lambda t: {"s": t.io.SparseFeature("x", "ints", t.int64, 3)},
+    "sparse_2": lambda t: {"s": t.io.SparseFeature(["x", "y"], "floats", t.float32, [10, 5])},
+    "sparse_2_string": lambda t: {"s": t.io.SparseFeature(["y", "x"], "texts", t.string, [5, 10])},
+    "sparse_and_its_parts": lambda t: {
+        "s": t.io.SparseFeature("x", "ints", t.int64, 10), "x": t.io.VarLenFeature(t.int64), "label": t.io.FixedLenFeature([], t.int64),
+    },
+    "ragged": lambda t: {"ints": t.io.RaggedFeature(t.int64)},
+    "ragged_string": lambda t: {"r": t.io.RaggedFeature(t.string, value_key="texts")},
+    "ragged_missing": lambda t: {"nothing": t.io.RaggedFeature(t.float32)},
+    "row_splits": lambda t: _ragged(t, "RowSplits", "splits"),
+    "row_lengths": lambda t: _ragged(t, "RowLengths", "lengths"),
+    "row_starts": lambda t: _ragged(t, "RowStarts", "starts"),
+    "row_limits": lambda t: _ragged(t, "RowLimits", "limits"),
+    "value_rowids": lambda t: _ragged(t, "ValueRowIds", "rowids"),
+    "uniform_row_length": lambda t: {"r": t.io.RaggedFeature(t.int64, "pairs", [t.io.RaggedFeature.UniformRowLength(2)])},
+    "uniform_inside": lambda t: {
+        "r": t.io.RaggedFeature(t.string, "pair_texts", [t.io.RaggedFeature.UniformRowLength(1), t.io.RaggedFeature.UniformRowLength(2)])
+    },
+    "uniform_outside": lambda t: {
+        "r": t.io.RaggedFeature(
+            t.float32, "floats", [t.io.RaggedFeature.UniformRowLength(1), t.io.RaggedFeature.RowLengths("lengths")]
+        )
+    },
+    "row_splits_string": lambda t: {"r": t.io.RaggedFeature(t.string, "texts", [t.io.RaggedFeature.RowSplits("splits")])},
+    "two_partitions": lambda t: {
+        "r": t.io.RaggedFeature(
+            t.float32, "floats", [t.io.RaggedFeature.RowSplits("outer_splits"), t.io.RaggedFeature.RowLengths("lengths")]
+        )
+    },
+    "two_partitions_lengths": lambda t: {
+        "r": t.io.RaggedFeature(
+            t.int64, "ints", [t.io.RaggedFeature.RowLengths("outer_lengths"), t.io.RaggedFeature.RowLimits("limits")]
+        ),
+        "label": t.io.FixedLenFeature([], t.int64),
+    },
+    "mixed": lambda t: {
+        "label": t.io.FixedLenFeature([], t.int64),
+        "absent": t.io.FixedLenFeature([2], t.float32, [0.5, 1.5]),
+        "texts": t.io.VarLenFeature(t.string),
+        "floats": t.io.FixedLenSequenceFeature([], t.float32, allow_missing=True),
+        "r": t.io.RaggedFeature(t.int64, "ints", [t.io.RaggedFeature.RowStarts("starts")]),
+        "s": t.io.SparseFeature("x", "y", t.int64, 10),
+    },
+    # What does not fit is an error.
+    "of_another_type": lambda t: {"ints": t.io.VarLenFeature(t.float32)},
+    "ragged_of_another_type": lambda t: {"texts": t.io.RaggedFeature(t.float32)},
+    "sequence_of_another_type": lambda t: {"texts": t.io.FixedLenSequenceFeature([], t.int64, allow_missing=True)},
+    "sequence_of_threes": lambda t: {"pairs": t.io.FixedLenSequenceFeature([5], t.int64, allow_missing=True)},
+    "sequence_not_missing": lambda t: {"ints": t.io.FixedLenSequenceFeature([], t.int64)},
+    "sparse_of_other_values": lambda t: {"s": t.io.SparseFeature("x", "pairs", t.int64, 10)},
+    "partition_of_others": lambda t: {
+        "r": t.io.RaggedFeature(t.int64, "pairs", [t.io.RaggedFeature.RowLengths("lengths")], validate=True)
+    },
+    "uniform_of_fives": lambda t: {"r": t.io.RaggedFeature(t.int64, "pairs", [t.io.RaggedFeature.UniformRowLength(5)])},
+    "missing": lambda t: {"nothing": t.io.FixedLenFeature([], t.int64)},
+    "fixed_of_another_length": lambda t: {"ints": t.io.FixedLenFeature([2], t.int64)},
+}
+
+
+def _ragged(t, kind, key):
+    partition = getattr(t.io.RaggedFeature, kind)(key)
+    return {"r": t.io.RaggedFeature(t.float32, "floats", [partition]), "label": t.io.FixedLenFeature([], t.int64)}
+
+
+def _records(t):
+    return t.TFRecordDataset([f"{t.folder}/parse-{shard}.tfrecord" for shard in range(2)])
+
+
+ARRANGEMENTS = {
+    "single": lambda t, features: _records(t).map(lambda r: t.io.parse_single_example(r, features)),
+    "single_then_batch": lambda t, features: _records(t).map(lambda r: t.io.parse_single_example(r, features)).batch(4),
+    "batched": lambda t, features: _records(t).batch(4).map(lambda r: t.io.parse_example(r, features)),
+    "batched_drop": lambda t, features: _records(t).batch(5, drop_remainder=True).map(lambda r: t.io.parse_example(r, features)),
+    "taken": lambda t, features: _records(t).map(lambda r: t.io.parse_single_example(r, features)).skip(3).take(6).batch(2),
+    "chosen": lambda t, features: _records(t)
+    .map(lambda r: t.io.parse_single_example(r, {**features, "label": t.io.FixedLenFeature([], t.int64)}))
+    .filter(lambda e: e["label"] % 3 != 1)
+    .batch(3),
+}
+
+CASES = {
+    f"{name}, {arrangement}": (lambda t, make=make, features=features: make(t, features(t)))
+    for name, features in FEATURES.items()
+    for arrangement, make in ARRANGEMENTS.items()
+}
+
+# Sparse batches of dense elements.
+CASES.update(
+    {
+        f"sparse_batch, {name}": case
+        for name, case in {
+            "vectors": lambda t: t.Dataset.range(7).map(lambda x: x + t.np.arange(3)).sparse_batch(3, [4]),
+            "matrices": lambda t: t.Dataset.range(5).map(lambda x: x * t.np.ones((2, 3), t.np.int64)).sparse_batch(2, [2, 5]),
+            "lists": lambda t: _records(t)
+            .map(lambda r: t.io.parse_single_example(r, FEATURES["sequence_int64"](t))["ints"])
+            .sparse_batch(4, [8]),
+            "strings": lambda t: _records(t)
+            .map(lambda r: t.io.parse_single_example(r, FEATURES["sequence_string"](t))["texts"])
+            .sparse_batch(4, [8]),
+            "too_long": lambda t: _records(t)
+            .map(lambda r: t.io.parse_single_example(r, FEATURES["sequence_int64"](t))["ints"])
+            .sparse_batch(4, [3]),
+        }.items()
+    }
+)
+
+
+# Functions of strings. `t.required` is how a CSV field says that it must be there, `t.to_number` is tf.strings.to_number, `t.parse_tensor` takes a shape beside tf.io.parse_tensor's arguments.
+NUMBERS = [
+    "0", "-1", "+7", " 12 ", "12 3", "", " ", "1.5", "-.5", "5.", "1e3", "1e400", "-1e400", "1e-400", "nan", "-inf", "infinity", "Inf",
+    "2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+    "0x10", "1_000", "١", "--1", "1f", "16777217", "0.1", "3.4028236e38", "3.5e38",
+]  # fmt: skip
+RECORDS = {
+    "plain": b"1,2.5,text",
+    "empty_fields": b",,",
+    "quoted": b'7,0.25,"a ""quoted"", text"',
+    "quoted_number": b'"7",1,x',
+    "spaces": b" 7 , 1.5 ,  x ",
+    "na": b"NA,NA,NA",
+    "too_few": b"1,2",
+    "too_many": b"1,2,3,4",
+    "no_number": b"x,1,y",
+    "mark_inside": b'1,2,a"b',
+    "mark_open": b'1,2,"ab',
+    "mark_and_more": b'1,2,"ab"c',
+    "empty": b"",
+}
+_DEFAULTS = {
+    "defaults": lambda t: [[7], [0.5], ["none"]],
+    "required": lambda t: [t.required(t.int64), t.required(t.float64), t.required(t.string)],
+    "last_required": lambda t: [[1], [2.0], t.required(t.string)],
+}
+
+
+def _strings(t, *values):
+    return t.Dataset.from_tensor_slices(list(values))
+
+
+def _csv(t, record, defaults, **options):
+    return _strings(t, record).map(lambda r: tuple(t.io.decode_csv(r, defaults, **options)))
+
+
+def _number_case(text, dtype):
+    return lambda t: _strings(t, text.encode()).map(lambda x: t.to_number(x, getattr(t, dtype)))
+
+
+def _csv_case(record, defaults, **options):
+    return lambda t: _csv(t, record, defaults(t), **options)
+
+
+CASES.update(
+    {
+        f"to_number, {text!r} {dtype}": _number_case(text, dtype)
+        for text in NUMBERS
+        for dtype in ("float32", "float64", "int32", "int64")
+    }
+)
+CASES.update(
+    {
+        f"decode_csv, {name} {kind}": _csv_case(record, defaults)
+        for name, record in RECORDS.items()
+        for kind, defaults in _DEFAULTS.items()
+    }
+)
+_RAW = bytes(range(250, 256)) + bytes(range(18))
+CASES.update(
+    {
+        f"decode_raw, {dtype} {little}": (
+            lambda t, dtype=dtype, little=little: _strings(t, _RAW, _RAW[:8]).map(
+                lambda x: t.io.decode_raw(x, getattr(t, dtype), little_endian=little)
+            )
+        )
+        for dtype in ("uint8", "int8", "uint16", "int16", "int32", "int64", "float32", "float64")
+        for little in (True, False)
+    }
+)
+CASES.update(
+    {
+        "decode_csv, select": lambda t: _csv(t, b"1,2.5,x,9,10", [[0], ["-"]], select_cols=[0, 2]),
+        "decode_csv, delim": lambda t: _csv(t, b"1;2.5;x,y", _DEFAULTS["required"](t), field_delim=";"),
+        "decode_csv, no_quotes": lambda t: _csv(t, b'1,2.5,"x"', _DEFAULTS["required"](t), use_quote_delim=False),
+        "decode_csv, na_value": lambda t: _csv(t, b"NA,NA,NA", _DEFAULTS["defaults"](t), na_value="NA"),
+        "decode_csv, na_required": lambda t: _csv(t, b"NA,1,x", _DEFAULTS["required"](t), na_value="NA"),
+        "decode_raw, not_whole": lambda t: _strings(t, b"abc").map(lambda x: t.io.decode_raw(x, t.int32)),
+        "decode_raw, empty": lambda t: _strings(t, b"").map(lambda x: t.io.decode_raw(x, t.int32)),
+        "decode_raw, fixed": lambda t: _strings(t, _RAW, b"abc", b"").map(
+            lambda x: t.io.decode_raw(x, t.int16, fixed_length=6)
+        ),
+        "decode_raw, fixed_big": lambda t: _strings(t, _RAW, b"abc").map(
+            lambda x: t.io.decode_raw(x, t.int32, little_endian=False, fixed_length=8)
+        ),
+        "decode_compressed, zlib": lambda t: _strings(t, zlib.compress(b"some text" * 100), zlib.compress(b"")).map(
+            lambda x: t.io.decode_compressed(x, "ZLIB")
+        ),
+        "decode_compressed, gzip": lambda t: _strings(t, gzip.compress(b"some text" * 100, mtime=0)).map(
+            lambda x: t.io.decode_compressed(x, "GZIP")
+        ),
+        "decode_compressed, none": lambda t: _strings(t, b"as it is").map(lambda x: t.io.decode_compressed(x)),
+        "decode_compressed, no_zlib": lambda t: _strings(t, b"as it is").map(lambda x: t.io.decode_compressed(x, "ZLIB")),
+        "decode_compressed, checksum": lambda t: _strings(t, zlib.compress(b"some text")[:-1] + b"?").map(
+            lambda x: t.io.decode_compressed(x, "ZLIB")
+        ),
+    }
+)
+
+
+def _tensor_proto(code, dims, content=b"", lists=b""):
+    """A TensorProto; `lists` are further fields as they are on the wire."""
+    shape = b"".join(tfrecord_files._field(2, b"\x08" + tfrecord_files._varint(size)) for size in dims)
+    proto = b"\x08" + tfrecord_files._varint(code) + tfrecord_files._field(2, shape)
+    return proto + (tfrecord_files._field(4, content) if content else b"") + lists
+
+
+TENSORS = {
+    "float32": (_tensor_proto(1, [2, 2], bytes(range(16))), "float32", [2, 2]),
+    "float32_any": (_tensor_proto(1, [2, 2], bytes(range(16))), "float32", [-1, 2]),
+    "int64": (_tensor_proto(9, [2], bytes(range(16))), "int64", [-1]),
+    "scalar": (_tensor_proto(3, [], b"\x01\x02\x03\x04"), "int32", []),
+    "empty": (_tensor_proto(9, [0, 3]), "int64", [-1, 3]),
+    "uint8": (_tensor_proto(4, [3], b"abc"), "uint8", [3]),
+    "listed": (_tensor_proto(9, [3], lists=tfrecord_files._field(10, b"\x01\x02\x03")), "int64", [3]),
+    "listed_few": (_tensor_proto(9, [4], lists=tfrecord_files._field(10, b"\x01\x02")), "int64", [4]),
+    "listed_floats": (_tensor_proto(1, [2], lists=tfrecord_files._field(5, bytes(range(8)))), "float32", [2]),
+    "listed_none": (_tensor_proto(1, [2]), "float32", [2]),
+    "of_another_type": (_tensor_proto(1, [2], bytes(8)), "int32", [2]),
+    "of_another_size": (_tensor_proto(1, [2], bytes(12)), "float32", [2]),
+    "no_message": (b"\xff\xff\xff", "float32", [2]),
+}
+CASES.update(
+    {
+        f"parse_tensor, {name}": (
+            lambda t, proto=proto, dtype=dtype, shape=shape: _strings(t, proto).map(
+                lambda x: t.parse_tensor(x, getattr(t, dtype), shape)
+            )
+        )
+        for name, (proto, dtype, shape) in TENSORS.items()
+    }
+)
+
+
+def _steps(*lists):
+    """A FeatureList of int64 lists."""
+    return b"".join(tfrecord_files._field(1, tfrecord_files._feature(values)) for values in lists)
+
+
+def _sequence(context, lists):
+    """A SequenceExample."""
+    def entries(pairs):
+        return b"".join(
+            tfrecord_files._field(1, tfrecord_files._field(1, key.encode()) + tfrecord_files._field(2, value))
+            for key, value in pairs
+        )
+
+    context = entries((key, tfrecord_files._feature(value)) for key, value in context.items())
+    return tfrecord_files._field(1, context) + tfrecord_files._field(2, entries(lists.items()))
+
+
+_SEQUENCES = [
+    _sequence({"id": 1, "tags": [b"a", b"b"]}, {"frames": _steps([1, 2], [3, 4]), "words": _steps([b"x"], [b"y", b"z"], [b"w"])}),
+    _sequence({"id": 2}, {"frames": _steps([5, 6]), "words": _steps([b"long one"])}),
+    _sequence({"id": 3, "tags": [b"c"]}, {"frames": _steps(), "words": _steps([b"q", b"r", b"s"], [b"t"])}),
+]
+SEQUENCES = {
+    "dense": (lambda t: {"id": t.io.FixedLenFeature([], t.int64)}, lambda t: {"frames": t.io.FixedLenSequenceFeature([2], t.int64)}),
+    "sparse": (lambda t: {"tags": t.io.VarLenFeature(t.string)}, lambda t: {"words": t.io.VarLenFeature(t.string)}),
+    "ragged": (lambda t: {"id": t.io.FixedLenFeature([], t.int64)}, lambda t: {"words": t.io.RaggedFeature(t.string)}),
+    "all": (
+        lambda t: {"id": t.io.FixedLenFeature([], t.int64), "absent": t.io.FixedLenFeature([2], t.float32, [1.0, 2.0])},
+        lambda t: {"frames": t.io.FixedLenSequenceFeature([2], t.int64), "words": t.io.VarLenFeature(t.string)},
+    ),
+    "missing_allowed": (
+        lambda t: {"id": t.io.FixedLenFeature([], t.int64)},
+        lambda t: {"none": t.io.FixedLenSequenceFeature([3], t.float32, allow_missing=True)},
+    ),
+    "missing": (lambda t: {"id": t.io.FixedLenFeature([], t.int64)}, lambda t: {"none": t.io.FixedLenSequenceFeature([], t.int64)}),
+    "of_another_length": (lambda t: {"id": t.io.FixedLenFeature([], t.int64)}, lambda t: {"frames": t.io.FixedLenSequenceFeature([3], t.int64)}),
+    "of_another_type": (lambda t: {"id": t.io.FixedLenFeature([], t.int64)}, lambda t: {"words": t.io.FixedLenSequenceFeature([], t.int64)}),
+    "context_missing": (lambda t: {"no": t.io.FixedLenFeature([], t.int64)}, lambda t: {"frames": t.io.FixedLenSequenceFeature([2], t.int64)}),
+}
+for _name, (_context, _lists) in SEQUENCES.items():
+    CASES[f"sequence_example, {_name} single"] = lambda t, context=_context, lists=_lists: _strings(t, *_SEQUENCES).map(
+        lambda r: t.io.parse_single_sequence_example(r, context(t), lists(t))
+    )
+    CASES[f"sequence_example, {_name} batched"] = lambda t, context=_context, lists=_lists: (
+        _strings(t, *_SEQUENCES).batch(2).map(lambda r: t.io.parse_sequence_example(r, context(t), lists(t)))
+    )
+
+
+# What tf.data.experimental has ready made.
+_FILES = ("table-0.csv", "table-1.csv")
+
+
+def _table(t, batch_size, **options):
+    options = {"num_epochs": 1, "shuffle": False, **options}
+    return t.make_csv_dataset([f"{t.folder}/{name}" for name in _FILES], batch_size, **options)
+
+
+CASES.update(
+    {
+        f"make_csv_dataset, {name}": case
+        for name, case in {
+            "plain": lambda t: _table(t, 2),
+            "label": lambda t: _table(t, 3, label_name="y"),
+            "select": lambda t: _table(t, 2, select_columns=["y", "name"]),
+            "select_numbers": lambda t: _table(t, 2, select_columns=[1, 2], label_name="x"),
+            "names": lambda t: _table(t, 2, column_names=["p", "q", "r", "s"]),
+            "epochs": lambda t: _table(t, 4, num_epochs=2),
+            "forever": lambda t: _table(t, 3, num_epochs=None).take(5),
+            "strings": lambda t: _table(t, 4, column_defaults=["", "", "", ""]),
+            "no_label": lambda t: _table(t, 2, label_name="z"),
+            "no_column": lambda t: _table(t, 2, select_columns=["z"]),
+        }.items()
+    }
+)
+CASES.update(
+    {
+        f"make_batched_features_dataset, {name}": case
+        for name, case in {
+            "plain": lambda t: t.make_batched_features_dataset(
+                f"{t.folder}/parse-*.tfrecord", 4, FEATURES["var_lens"](t), num_epochs=1, shuffle=False
+            ),
+            "label": lambda t: t.make_batched_features_dataset(
+                f"{t.folder}/parse-0.tfrecord", 3, FEATURES["var_lens"](t), label_key="label", num_epochs=2, shuffle=False
+            ),
+        }.items()
+    }
+)

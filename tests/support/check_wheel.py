@@ -1,0 +1,38 @@
+"""A wheel's promises: python check_wheel.py WHEEL, in an environment where it is installed.
+
+At most 15 MB, and `import penstock` takes at most 30 ms of processor time beyond the import of NumPy: the least of several
+runs of each, each in a process of its own.
+"""
+
+import os
+import subprocess
+import sys
+
+MAX_BYTES = 15_000_000
+MAX_SECONDS = 0.030
+RUNS = 9
+
+_MEASURE = "import time; begin = time.process_time(); import {}; print(time.process_time() - begin)"
+
+
+def least_seconds(modules):
+    times = []
+    for _ in range(RUNS):
+        done = subprocess.run([sys.executable, "-c", _MEASURE.format(modules)], check=True, capture_output=True, text=True)
+        times.append(float(done.stdout))
+    return min(times)
+
+
+def main():
+    (wheel,) = sys.argv[1:]
+    size = os.path.getsize(wheel)
+    print(f"{os.path.basename(wheel)}: {size / 1e6:.1f} MB")
+    assert size <= MAX_BYTES, f"the wheel is larger than {MAX_BYTES} bytes: {size}"
+    least_seconds("numpy, penstock")  # the files are warm, and compiled
+    more = least_seconds("numpy, penstock") - least_seconds("numpy")
+    print(f"import penstock: {1e3 * more:.1f} ms beyond NumPy's")
+    assert more <= MAX_SECONDS, f"import penstock takes more than {MAX_SECONDS} s beyond NumPy's import: {more:.3f}"
+
+
+if __name__ == "__main__":
+    main()
