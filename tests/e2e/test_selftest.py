@@ -5,7 +5,8 @@ import re
 
 def test_it_compares_workers_resumes_and_kills(penstock_command, counter):
     # A seed that is drawn is drawn once for all runs.
-    spec = counter(records=200, more="stage { shuffle { buffer_size: 10 } } stage { repeat {} }")
+    spec = counter(records=200, more="stage { repeat {} }")
+    spec.write_text(spec.read_text().replace("stage { parse_example", "stage { shuffle { buffer_size: 20 } } stage { parse_example"))
     done = penstock_command("selftest", spec, "--steps", 30, "--resumes", 2, "--kills", 2, "--seed", 3, "--workers", 3)
     assert done.code == 0, done
     lines = done.out.splitlines()
