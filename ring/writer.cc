@@ -373,8 +373,12 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
       if (split == nullptr) split = &StartSplit(spec, start);
       split->Rejoin({consumer.id, spec.identity, &page, nullptr, 0, true}, position);
     }
-    *out = {consumer.id,      start, segment_->fd(), consumer.page->fd(), consumer.page->bell_fd(),
-            consumer.splits()};
+    *out = {.id = consumer.id,
+            .start_step = start,
+            .segment_fd = segment_->fd(),
+            .control_fd = consumer.page->fd(),
+            .bell_fd = consumer.page->bell_fd(),
+            .takes_grants = consumer.splits()};
     consumers_.Add(std::move(consumer));
     // After the newcomer is there, so that what the other one needed is needed all the time.
     for (Consumer& other : consumers_.consumers()) {

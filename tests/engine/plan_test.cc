@@ -65,9 +65,10 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
       {good + "stage { prefetch { buffer_size: 1000 } }", kInvalid,
        "stage prefetch: buffer_size: expected -1 (automatic) to 63, found 1000"},
       {std::string(kSource) + "stage { parse_example { } }", kInvalid,
-       "stage parse_example: expected 1 to 4096 features, found 0"},
+       "stage parse_example: expected at least 1 feature, found none"},
       {std::string(kSource) + "stage { parse_example { feature { key: 'n' } } }", kInvalid,
-       "feature \"n\": expected one of bytes, int64 and float, found none"},
+       "feature \"n\": expected one of bytes, int64, float, sparse, ragged, indexed and sequence, "
+       "found none"},
       {std::string(kSource) + "stage { parse_example { feature { int64 {} } } }", kInvalid,
        "a feature has no key"},
       {std::string(kSource) + "stage { parse_example { feature { key: 'n' int64 {} } feature { "

@@ -136,7 +136,7 @@ TEST_CASE("What is no set of weights, choices, windows or buckets is refused") {
       {"window_part {}", "expected to stand inside of window"},
       {"range { stop: 3 } | window { size: 2 (| window_part { component: 0 } |) }",
        "component: expected one of the element"},
-      {"range { stop: 3 } | rebatch { batch_size: 2 }", "expected features with at least one axis"},
+      {"range { stop: 3 } | rebatch { batch_size: 2 }", "expected dense features with at least one axis"},
       {"range { stop: 3 } | batch { batch_size: 2 } | rebatch {}",
        "expected at least one, found none"},
       {"range { stop: 3 } | group_by_window { key: 'value' }", "expected one of window_size and"},

@@ -1,10 +1,5 @@
 """Pipelines that tf.data.experimental has ready made: make_csv_dataset, make_batched_features_dataset."""
 
-import csv
-import glob
-import gzip
-import zlib
-
 import numpy as np
 
 from penstock._readers import CsvDataset, TFRecordDataset
@@ -12,6 +7,8 @@ from penstock._readers import CsvDataset, TFRecordDataset
 
 def _files(file_pattern):
     """Paths in byte order of a glob or a list of them."""
+    import glob  # for these readers only, as what is imported below: `import penstock` stays quick
+
     patterns = [file_pattern] if isinstance(file_pattern, (str, bytes)) else list(file_pattern)
     names = []
     for pattern in patterns:
@@ -23,6 +20,10 @@ def _files(file_pattern):
 
 
 def _rows(path, compression, field_delim, use_quote_delim, encoding):
+    import csv
+    import gzip
+    import zlib
+
     with open(path, "rb") as file:
         data = file.read()
     if compression == "GZIP":
