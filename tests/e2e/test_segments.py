@@ -74,7 +74,7 @@ def test_validate_tells_what_a_resume_costs(penstock_command, mixed, tmp_path):
     ('filter { predicate: "n + 1" }', "stage filter: predicate: expected bool (), found int64 ()"),
     ('filter { predicate: "m > 1" }', 'did you mean "n"'),
     ("filter {}", "predicate: expected an expression, found none"),
-    ("unbatch {}", 'expected features with at least one axis, found "n" int64 ()'),
+    ("unbatch {}", 'expected dense features with at least one axis, found "n" int64 ()'),
     ("interleave { input { stage { tfrecord {} } } }", "expected paths of files, as list_files gives them"),
     ("ignore_errors { max_skipped_fraction: 2 }", "max_skipped_fraction: expected 0 to 1, found 2"),
 ])
