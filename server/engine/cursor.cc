@@ -4,19 +4,18 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "server/base/random.h"
 #include "server/base/release.h"
+#include "server/engine/deterministic_bytes.h"
 #include "server/engine/plan_impl.h"
 #include "server/io/crc32c.h"
+#include "server/io/index_file.h"
 
 namespace penstock {
 namespace {
 
 constexpr std::string_view kMagic = "PNSC";
 constexpr size_t kHeaderBytes = 8;
-constexpr uint64_t kEndBytes = 4096;
 
 // Joins values into one hash in which their order counts.
 class Hash {
@@ -30,24 +29,6 @@ class Hash {
  private:
   uint64_t state_ = 0x50454e53544f434b;
 };
-
-std::string DeterministicBytes(const google::protobuf::Message& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializePartialToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
-
-absl::StatusOr<uint32_t> CrcOf(RandomAccessFile& file, uint64_t offset, uint64_t size) {
-  std::string bytes(size, 0);
-  absl::StatusOr<size_t> read =
-      file.ReadAt(offset, absl::MakeSpan(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()));
-  if (!read.ok()) return read.status();
-  return Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), *read);
-}
 
 // Left out where a file that can have an index has none.
 void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
@@ -76,12 +57,10 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
     sizes.Add(entry.size_bytes);
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(entry.path);
     if (!file.ok()) return file.status();
-    const uint64_t size = std::min(kEndBytes, entry.size_bytes);
-    for (const uint64_t offset : {uint64_t{0}, entry.size_bytes - size}) {
-      absl::StatusOr<uint32_t> crc = CrcOf(**file, offset, size);
-      if (!crc.ok()) return crc.status();
-      ends.Add(*crc);
-    }
+    const absl::StatusOr<IndexStamp> stamp = StampOf(**file);
+    if (!stamp.ok()) return stamp.status();
+    ends.Add(stamp->first_crc);
+    ends.Add(stamp->last_crc);
   }
   fingerprint->set_names(names.value());
   fingerprint->set_sizes(sizes.value());

@@ -8,16 +8,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "server/base/random.h"
 #include "server/base/release.h"
-#include "server/io/crc32c.h"
+#include "server/engine/deterministic_bytes.h"
+#include "server/io/index_file.h"
 
 namespace penstock {
 namespace {
-
-constexpr uint64_t kEndBytes = 4096;
 
 // Two hashes of the same values, in which their order counts.
 class KeyHash {
@@ -38,26 +35,13 @@ class KeyHash {
   uint64_t halves_[2] = {0x70656e73746f636b, 0x656c656d656e7473};
 };
 
-std::string DeterministicBytes(const google::protobuf::Message& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializePartialToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
-
 absl::Status AddEnds(FileSystem& files, const FileEntry& entry, KeyHash* hash) {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(entry.path);
   if (!file.ok()) return file.status();
-  std::string bytes(std::min(kEndBytes, entry.size_bytes), 0);
-  for (const uint64_t offset : {uint64_t{0}, entry.size_bytes - bytes.size()}) {
-    absl::StatusOr<size_t> read = (*file)->ReadAt(
-        offset, absl::MakeSpan(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()));
-    if (!read.ok()) return read.status();
-    hash->Add(Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), *read));
-  }
+  const absl::StatusOr<IndexStamp> stamp = StampOf(**file);
+  if (!stamp.ok()) return stamp.status();
+  hash->Add(stamp->first_crc);
+  hash->Add(stamp->last_crc);
   return absl::OkStatus();
 }
 

@@ -48,6 +48,7 @@ class GlobalOrderOp final : public OrderOp {
   void Restart(uint64_t epoch) override {
     epoch_ = epoch;
     next_ = 0;
+    next_group_ = 0;
   }
   void Save(Position& position) const override {
     position.Add(epoch_);

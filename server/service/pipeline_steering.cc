@@ -169,6 +169,11 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   v1::Change change = requested.change;
   absl::Status status = CheckNumbers(change);
   if (!status.ok()) return status;
+  if (change.has_slots() && checked_.plan->spec().ring().has_device()) {
+    return absl::FailedPreconditionError(
+        "ring.slots: those of a ring on a device are laid out when it is made; delete the pipeline "
+        "and create it with another number");
+  }
   if (!ChangesBytes(change) && !change.has_workers() && !change.has_slots())
     return absl::InvalidArgumentError("the update changes nothing");
   // Before anything is held.

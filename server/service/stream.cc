@@ -75,15 +75,14 @@ absl::Status Stream::AddDevice(const Plan& plan) {
   std::unique_ptr<DeviceRing> made;
   status = DeviceRing::Create(device, &made);
   if (!status.ok()) {
-    return FromRing(
-        {status.code, status.message + " (ring.device of pipeline " + name_ + ")"});
+    return FromRing({status.code, status.message + " (ring.device of pipeline " + name_ + ")"});
   }
   if (!made->not_pinned().empty()) {
-    spdlog::warn("pipeline {}: copies to the device are slower than they could be: {}",
-                 name_, made->not_pinned());
+    spdlog::warn("pipeline {}: copies to the device are slower than they could be: {}", name_,
+                 made->not_pinned());
   }
-  spdlog::info("pipeline {}: {} slots of CUDA device {} take {} bytes", name_,
-               device.slots.size(), device.device, made->memory_bytes());
+  spdlog::info("pipeline {}: {} slots of CUDA device {} take {} bytes", name_, device.slots.size(),
+               device.device, made->memory_bytes());
   device_sink_ = std::make_unique<DeviceRingSink>(*sink_, std::move(made), &ring::MonotonicNs);
   return absl::OkStatus();
 }

@@ -187,6 +187,14 @@ def test_a_ring_that_cannot_be_is_refused(serve, ring, words):
 
 
 @needs_fake
+def test_the_slots_of_a_ring_on_a_device_stay_as_they_are(serve, tmp_path):
+    command = Penstock(tmp_path, serve())
+    result = command("update", "images", "--slots", "9")
+    assert result.code == 1 and "delete the pipeline and create it with another number" in result.err, result
+    assert command("update", "images", "--workers", "2").code == 0
+
+
+@needs_fake
 @pytest.mark.parametrize("fake, words", [
     ("memory=1000", "the ring is larger than the device's free memory: 5 slots need 2560 bytes, and 1000 of 1000 are free"),
     ("init=100", "no CUDA device"),
