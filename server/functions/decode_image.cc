@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/bmp.h"
 #include "server/codec/jpeg.h"
 #include "server/codec/png.h"
 #include "server/expr/arguments.h"
@@ -36,8 +37,12 @@ class DecodeImage final : public RowKernel {
         contents.data[2] == 'N') {
       return Decode<PngDecoder>(contents, PngOptions{.channels = channels_}, out);
     }
-    return absl::DataLossError(absl::StrCat(
-        "neither a JPEG nor a PNG image by its first bytes: ", contents.bytes, " bytes"));
+    if (contents.bytes >= 2 && contents.data[0] == 'B' && contents.data[1] == 'M') {
+      if (channels_ == 1) return absl::DataLossError("BMP image cannot be decoded to 1 channel");
+      return Decode<BmpDecoder>(contents, BmpOptions{.channels = channels_}, out);
+    }
+    return absl::DataLossError(
+        absl::StrCat("no JPEG, PNG or BMP image by its first bytes: ", contents.bytes, " bytes"));
   }
 
  private:
@@ -67,15 +72,16 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 const RowFunctionRegistration kRegistration({
     .name = "decode_image",
     .signature = "decode_image(contents, channels=0)",
-    .doc = "Decodes a JPEG or a PNG image, as its first bytes tell, to uint8 of shape (height, "
-           "width, channels), as tf.io.decode_image does.\n"
-           "\n"
-           "contents: a string scalar, the bytes of the file.\n"
-           "channels: 1, 3, 4 (of PNG only), or 0: as many as the image has.\n"
-           "\n"
-           "The bytes of decode_jpeg and decode_png, which are TensorFlow's. GIF and BMP are not "
-           "decoded: they, and what decode_jpeg and\n"
-           "decode_png refuse, are errors of their records.",
+    .doc =
+        "Decodes a JPEG, PNG or BMP image, as its first bytes tell, to uint8 of shape (height, "
+        "width, channels), as tf.io.decode_image does.\n"
+        "\n"
+        "contents: a string scalar, the bytes of the file.\n"
+        "channels: 1 (not of BMP), 3, 4 (not of JPEG), or 0: as many as the image has.\n"
+        "\n"
+        "The bytes of decode_jpeg, decode_png and decode_bmp, which are TensorFlow's. GIF is not "
+        "decoded: it, and what those refuse, is an\n"
+        "error of its record.",
     .bind = Bind,
 });
 

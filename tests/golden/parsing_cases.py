@@ -5,8 +5,10 @@ becomes, in one of the arrangements: parsed one by one, parsed one by one and th
 """
 
 import gzip
+import json
 import pathlib
 import random
+import struct
 import sys
 import zlib
 
@@ -289,6 +291,69 @@ CASES.update(
         "decode_compressed, checksum": lambda t: _strings(t, zlib.compress(b"some text")[:-1] + b"?").map(
             lambda x: t.io.decode_compressed(x, "ZLIB")
         ),
+    }
+)
+
+
+def _json_examples(t, *texts):
+    features = {
+        "i": t.io.VarLenFeature(t.int64), "f": t.io.VarLenFeature(t.float32), "b": t.io.VarLenFeature(t.string),
+    }  # fmt: skip
+    examples = _strings(t, *(text.encode() for text in texts)).map(lambda x: t.io.decode_json_example(x))
+    return examples.map(lambda x: t.io.parse_single_example(x, features))
+
+
+def _json(**lists):
+    return json.dumps({"features": {"feature": {key: {kind: {"value": value}} for key, (kind, value) in lists.items()}}})
+
+
+_JSON = {
+    "all": [_json(i=("int64List", ["1", -2, "9223372036854775807"]), f=("floatList", [1.5, "-2.25", 3]), b=("bytesList", ["YWI=", ""]))],
+    "several": [_json(i=("int64List", [1])), _json(f=("floatList", ["NaN", "-Infinity"])), _json(b=("bytesList", ["YWI"]))],
+    "names": ['{"features": {"feature": {"i": {"int64_list": {"value": [1]}}}}}'],
+    "empty": ["{}", '{"features": {}}', '{"features": {"feature": {}}}', '{"features": {"feature": {"i": {"int64List": {}}}}}'],
+    "unwanted": [_json(i=("int64List", [7]), other=("bytesList", ["YWI="]))],
+    "kind": [_json(i=("floatList", [1.5]))],
+    "no_json": ["an example"],
+    "cut": ['{"features":'],
+    "behind": ['{"features": {}} {}'],
+    "array": ["[]"],
+    "unknown": ['{"feature": {}}'],
+    "two_kinds": ['{"features": {"feature": {"i": {"int64List": {"value": [1]}, "floatList": {"value": [1]}}}}}'],
+    "fraction": [_json(i=("int64List", [1.5]))],
+    "text": [_json(i=("int64List", ["x"]))],
+    "too_large": [_json(i=("int64List", ["9223372036854775808"]))],
+    "base64": [_json(b=("bytesList", ["Y*"]))],
+    "nothing": [""],
+}
+CASES.update({f"decode_json_example, {name}": (lambda t, texts=texts: _json_examples(t, *texts)) for name, texts in _JSON.items()})
+
+
+def _bmp(width, height, bits, header=54, letters=b"BM", cut=0):
+    row_bytes = (width * (bits // 8) + 3) // 4 * 4
+    pixels = bytes(i * 7 % 256 for i in range(row_bytes * abs(height)))
+    head = letters + struct.pack("<IHHI", header + len(pixels), 0, 0, header)
+    head += struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, 0, 0, 0, 0, 0, 0)
+    file = head + b"p" * (header - 54) + pixels
+    return file[: len(file) - cut]
+
+
+_BMP = {
+    "24": _bmp(3, 2, 24), "24_odd": _bmp(5, 3, 24), "8": _bmp(3, 2, 8), "32": _bmp(3, 2, 32), "downward": _bmp(3, -2, 24),
+    "palette": _bmp(7, 5, 8, header=154), "9": _bmp(3, 2, 9), "16": _bmp(3, 2, 16), "1": _bmp(3, 2, 1), "one": _bmp(1, 1, 24),
+    "no_width": _bmp(0, 2, 24), "no_height": _bmp(3, 0, 24), "cut": _bmp(3, 2, 24, cut=1), "letters": _bmp(3, 2, 24, letters=b"MB"),
+    "header": _bmp(3, 2, 24)[:31], "longer": _bmp(3, 2, 24) + b"x", "nothing": b"",
+}  # fmt: skip
+CASES.update(
+    {
+        f"{function}, bmp {name}, {channels}": (
+            lambda t, function=function, file=file, channels=channels: _strings(t, file).map(
+                lambda x: getattr(t.io, function)(x, channels=channels)
+            )
+        )
+        for function in ("decode_bmp", "decode_image")
+        for name, file in _BMP.items()
+        for channels in ((0, 3, 4) if function == "decode_bmp" else (0, 1, 3))
     }
 )
 
