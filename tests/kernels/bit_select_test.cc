@@ -1,6 +1,7 @@
 // Bit choices against their definition, on every instruction set, for all lengths and element sizes.
 #include "server/kernels/bit_select.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "hwy/targets.h"
 #include "server/kernels/gather.h"
 #include "tests/support/catch.h"
+#include "tests/support/guarded_memory.h"
 
 namespace penstock::kernels {
 namespace {
@@ -62,17 +64,19 @@ TEST_CASE("A table of several windows chooses as the definition says") {
             table.one = one.data();
             table.zero = zeros ? nullptr : zero.data();
 
-            constexpr size_t kRows = 3;
-            std::vector<uint8_t> data(kRows * 40 + 64);
-            for (uint8_t& b : data) b = static_cast<uint8_t>(random());
-            const Column in{data.data(), 40, nullptr};
+            // The last row ends a page with its second window, the output another one.
+            constexpr size_t kRows = 3, kRowBytes = 40;
+            const size_t in_bytes = (kRows - 1) * kRowBytes + kWindows * 16;
+            const testing::GuardedMemory data(in_bytes);
+            for (size_t b = 0; b < in_bytes; ++b) data.data()[b] = static_cast<uint8_t>(random());
+            const Column in{data.data(), kRowBytes, nullptr};
             const size_t bytes = kRows * elements * element_bytes;
-            std::vector<uint8_t> got(bytes + 64, 0xEE);
-            std::vector<uint8_t> want(bytes + 64, 0xEE);
-            FindBitSelect()(table, in, kRows, got.data());
+            const testing::GuardedMemory guarded(bytes);
+            std::vector<uint8_t> want(bytes);
+            FindBitSelect()(table, in, kRows, guarded.data());
             BitSelectScalar(index.data(), one.data(), table.zero, elements, element_bytes, in,
                             kRows, want.data());
-            const bool same = got == want;
+            const bool same = std::equal(want.begin(), want.end(), guarded.data());
             CAPTURE(hwy::TargetName(target), chunk, element_bytes, elements, zeros);
             REQUIRE(same);
           }

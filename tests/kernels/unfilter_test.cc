@@ -1,9 +1,10 @@
 // PNG's filters, undone: against the scalar twin, which is the specification's text.
 #include "server/kernels/unfilter.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "tests/support/catch.h"
+#include "tests/support/guarded_memory.h"
 
 namespace penstock::testing {
 namespace {
@@ -19,17 +20,20 @@ TEST_CASE("Every filter gives the bytes of its scalar twin, at every length") {
       for (int pixels = 1; pixels <= 70; ++pixels) {
         CAPTURE(filter, pixel_bytes, pixels);
         const auto bytes = static_cast<size_t>(pixel_bytes * pixels);
-        // Of exactly the promised size, so that a sanitizer sees what is read or written behind.
-        std::vector<uint8_t> row(bytes + kernels::kUnfilterPadding), above(row.size());
-        for (uint8_t& byte : row) byte = draw();
-        for (uint8_t& byte : above) byte = draw() / (pixels % 3 == 0 ? 64 : 1);  // equal distances
-        std::vector<uint8_t> out(bytes), twin(bytes);
+        // Of exactly the promised size, at the end of a page each.
+        const size_t padded = bytes + kernels::kUnfilterPadding;
+        const GuardedMemory row(padded), above(padded), out(bytes);
+        for (size_t i = 0; i < padded; ++i) {
+          row.data()[i] = draw();
+          above.data()[i] = draw() / (pixels % 3 == 0 ? 64 : 1);  // equal distances
+        }
         kernels::UnfilterRow(filter, pixel_bytes, row.data(), above.data(), bytes, out.data());
-        row.resize(bytes);
-        above.resize(bytes);
-        kernels::UnfilterRowScalar(filter, pixel_bytes, row.data(), above.data(), bytes,
+        const GuardedMemory bare_row(bytes), bare_above(bytes), twin(bytes);
+        std::copy_n(row.data(), bytes, bare_row.data());
+        std::copy_n(above.data(), bytes, bare_above.data());
+        kernels::UnfilterRowScalar(filter, pixel_bytes, bare_row.data(), bare_above.data(), bytes,
                                    twin.data());
-        CHECK((out == twin));
+        CHECK(std::equal(out.data(), out.data() + bytes, twin.data()));
       }
     }
   }
