@@ -1,4 +1,10 @@
-"""Caches in files: several daemons on one folder, and one that is killed while it writes."""
+"""Caches in files: several daemons on one folder, one that is killed while it writes, and a disk that is too small."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
@@ -123,3 +129,54 @@ def test_files_are_written_below_the_cache_roots_only(host, tmp_path):
     assert host.take(limited) == list(range(6000))
     assert "(full)" in host.state(limited)
     assert sum(path.stat().st_size for path in host.kept.iterdir()) <= 3000000
+
+
+ON_A_SMALL_DISK = """
+    import json, os, pathlib, sys
+    import numpy as np
+    import penstock
+
+    folder = pathlib.Path(sys.argv[1])
+    elements = penstock.Dataset.range(64).map(lambda x: x.astype(np.float32) + np.zeros(16384, np.float32))
+    kept = elements.cache(str(folder / "kept"))
+
+    def take():
+        values = []
+        for element in kept:
+            assert (element == element[0]).all()
+            values.append(int(element[0]))
+        return values
+
+    passes = [take(), take()]
+    files = {path.name: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    disk = os.statvfs(folder)
+    # A disk without any room at all.
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    with open(folder / "filler", "wb", buffering=0) as filler:
+        try:
+            while True:
+                filler.write(bytes(4096))
+        except OSError:
+            pass
+    passes += [take(), take()]
+    print(json.dumps({"passes": passes, "files": files, "disk": disk.f_blocks * disk.f_frsize}))
+"""
+
+
+def test_fault_68_a_cache_that_a_disk_of_2_mb_has_no_room_for(tmp_path):
+    """4 MB of elements: some are kept, the others are computed in each pass, and nothing fails."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(ON_A_SMALL_DISK))
+    own_mounts = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=2m small "$1" && shift && exec "$@"', "sh", str(disk)]
+    if subprocess.run([*own_mounts, "true"], capture_output=True).returncode != 0:
+        pytest.skip("a disk can only be mounted by root")
+    done = subprocess.run([*own_mounts, sys.executable, script, disk], capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["disk"] == 2 << 20
+    assert found["passes"] == [list(range(64))] * 4
+    [size] = found["files"].values()
+    assert 1 << 19 < size < 2 << 20
