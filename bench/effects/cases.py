@@ -83,6 +83,16 @@ def cache_memory(t, tuned, folder):
     return (dataset.cache() if tuned or not t.is_tensorflow else dataset).repeat().batch(BATCH)
 
 
+def cache_shuffled(t, tuned, folder):
+    """Large elements that are ready: what remains is a copy of each from a random place of 350 MB."""
+
+    def make(x):
+        return x.astype(t.np.float32) + t.np.arange(192 * 192 * 3, dtype=t.np.float32)
+
+    dataset = t.Dataset.range(800).map(make, **_parallel(t, tuned)).cache().shuffle(800).repeat().batch(BATCH // 2)
+    return dataset.prefetch(t.AUTOTUNE if t.is_tensorflow else 4) if tuned else dataset
+
+
 def augmentation_after_cache(t, tuned, folder):
     source, decode = _images(t, folder)
     dataset = source.map(decode, **_parallel(t, tuned)).cache().repeat()
@@ -131,6 +141,7 @@ CASES = {
         parallel_interleave,
         parallel_map,
         cache_memory,
+        cache_shuffled,
         vectorised_map,
         augmentation_after_cache,
         real_files,

@@ -42,10 +42,14 @@ void RecordStore::GiveBack(size_t size_class, absl::Span<uint8_t* const> cells) 
 }
 
 uint8_t* RecordStore::TakeLarge(uint32_t length) {
+  if (length <= LargeCells::kMaxCellBytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return large_.Take(length);
+  }
   MemoryBlock memory = AllocateMemoryBlock(length + kPadding);
   uint8_t* const record = memory.get();
   std::lock_guard<std::mutex> lock(mutex_);
-  large_.emplace(record, std::move(memory));
+  larger_.emplace(record, std::move(memory));
   return record;
 }
 
@@ -67,8 +71,10 @@ void RecordStore::Release(absl::Span<const RecordRef> records) {
         continue;
       }
     }
-    if (record.length > kLateRecordBytes) {
-      large_.erase(record.data);
+    if (record.length > LargeCells::kMaxCellBytes) {
+      larger_.erase(record.data);
+    } else if (record.length > kLateRecordBytes) {
+      large_.Release(record.data);
     } else {
       classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
       --cells_;

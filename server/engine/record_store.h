@@ -9,8 +9,8 @@
 //           that the lock is rare.
 // Owns:     all cells, until destruction.
 // Limits:   a cell is at most 15 bytes larger than a record below 128 bytes, and 63 above, where it
-//           begins on a cache line. A record above kLateRecordBytes, of a stream that cannot be read
-//           again, has memory of its own.
+//           begins on a cache line. Records above kLateRecordBytes, of a stream that cannot be read
+//           again, and such elements have cells of their own kind (server/engine/large_cells.h).
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@
 
 #include "absl/types/span.h"
 #include "server/base/memory_block.h"
+#include "server/engine/large_cells.h"
 #include "server/engine/record.h"
 #include "server/io/record_chunk.h"
 
@@ -61,7 +62,7 @@ class RecordStore {
   // Taken and not given back: of all sizes.
   uint64_t cells() const {
     std::lock_guard<std::mutex> lock(mutex_);
-    return cells_ + large_.size();
+    return cells_ + large_.used() + larger_.size();
   }
 
  private:
@@ -72,10 +73,11 @@ class RecordStore {
   void Grow(size_t size_class);
 
   mutable std::mutex mutex_;
-  uint64_t cells_ = 0;                                     // under mutex_; without large_
-  std::vector<SizeClass> classes_;                         // under mutex_
-  std::vector<MemoryBlock> slabs_;                         // under mutex_
-  std::unordered_map<const uint8_t*, MemoryBlock> large_;  // under mutex_
+  uint64_t cells_ = 0;                                      // under mutex_; of classes_
+  std::vector<SizeClass> classes_;                          // under mutex_
+  std::vector<MemoryBlock> slabs_;                          // under mutex_
+  LargeCells large_;                                        // under mutex_
+  std::unordered_map<const uint8_t*, MemoryBlock> larger_;  // under mutex_: above its limit
   std::unordered_map<const uint8_t*, uint64_t> shared_;  // under mutex_: further owners, at least 1
 };
 
