@@ -79,6 +79,7 @@ struct ConsumerHandle {
   int bell_fd = -1;
   // Its giver's; -1: none was asked for.
   int device_fd = -1;
+  int device_memory_fd = -1;
   // It takes grants: Deal() is to be called when its bell rings.
   bool takes_grants = false;
 };

@@ -54,10 +54,11 @@ void Remember(const std::vector<uint64_t>& steps, penstock_loader* loader) {
 Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
   auto source = std::make_unique<Source>();
   const penstock::ring::Descriptor device_table(attachment.device_fd);
+  const penstock::ring::Descriptor device_memory(attachment.device_memory_fd);
   if (Status status = Reader::Open(attachment, &source->reader); !status.ok()) return status;
   if (loader->cuda != nullptr) {
     if (!device_table) return {Code::kInternal, "penstockd sent no table of the device's memory"};
-    Status status = DeviceSlots::Open(loader->cuda->device, device_table.get(),
+    Status status = DeviceSlots::Open(loader->cuda->device, device_table.get(), device_memory.get(),
                                       source->reader->tensors().size(), source->reader->slots_max(),
                                       &source->device_slots);
     if (!status.ok()) return status;

@@ -254,7 +254,10 @@ absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
   const ring::Status status =
       stream->writer().Attach(spec, newcomer.position, newcomer.pid, &attached.handle);
   if (!status.ok()) return FromRing(status);
-  if (newcomer.spec.on_device) attached.handle.device_fd = stream->device()->table_fd();
+  if (newcomer.spec.on_device) {
+    attached.handle.device_fd = stream->device()->table_fd();
+    attached.handle.device_memory_fd = stream->device()->memory_fd();
+  }
   attached.stream = std::move(stream);
   return attached;
 }
