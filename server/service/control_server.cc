@@ -23,8 +23,9 @@ constexpr int kMaxThreads = 16;
 }  // namespace
 
 struct ControlServer::Grpc {
-  Grpc(PipelineTable& table, const Monitor& monitor, PipelineServiceImpl::Gate gate)
-      : service(table, monitor, std::move(gate)) {}
+  Grpc(PipelineTable& table, const Monitor& monitor, PipelineServiceImpl::Gate gate,
+       PipelineServiceImpl::WhoIs who_is)
+      : service(table, monitor, std::move(gate), std::move(who_is)) {}
 
   PipelineServiceImpl service;
   std::unique_ptr<grpc::Server> server;
@@ -45,7 +46,8 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
               return access_.Admit(*who, right, pipeline);
             return access_.Has(*who, right, pipeline) ? absl::OkStatus()
                                                       : absl::PermissionDeniedError("not listed");
-          })) {}
+          },
+          [this](const std::string& peer) { return WhoIs(peer).value_or(Identity()); })) {}
 
 std::optional<Identity> ControlServer::WhoIs(const std::string& peer) const {
   std::lock_guard<std::mutex> lock(peers_mutex_);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "server/service/access.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 
@@ -30,8 +31,10 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   using Gate = std::function<absl::Status(const std::string& peer, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
-  PipelineServiceImpl(PipelineTable& table, const Monitor& monitor, Gate gate)
-      : table_(table), monitor_(monitor), gate_(std::move(gate)) {}
+  using WhoIs = std::function<Identity(const std::string& peer)>;
+
+  PipelineServiceImpl(PipelineTable& table, const Monitor& monitor, Gate gate, WhoIs who_is)
+      : table_(table), monitor_(monitor), gate_(std::move(gate)), who_is_(std::move(who_is)) {}
 
   grpc::Status ListSkipped(grpc::ServerContext* context, const v1::ListSkippedRequest* request,
                            v1::ListSkippedResponse* response) override;
@@ -101,6 +104,7 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   PipelineTable& table_;
   const Monitor& monitor_;
   const Gate gate_;
+  const WhoIs who_is_;
 };
 
 }  // namespace penstock
