@@ -52,6 +52,9 @@ class Sessions {
     EventLoop::Id socket_watch = 0;
     EventLoop::Id process_watch = 0;
     EventLoop::Id bell_watch = 0;
+    std::string group;
+    std::string name;
+    bool evicted = false;  // that was told
   };
   using Key = uint64_t;
 
@@ -74,6 +77,10 @@ class Sessions {
   void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);
   ring::Status WatchOver(Key key, Session& session);
   void End(Key key, const char* why);
+  // To those who listen to events.
+  void Tell(const Session& session, v1::EventKind kind, std::string text);
+  // Tells who was sent away since it was asked last.
+  void TellEvicted(Session& session);
   void WriteDown(const std::string& pipeline);
   void Tick();
 
@@ -88,6 +95,7 @@ class Sessions {
   size_t num_waiting_ = 0;
   bool stopping_ = false;
   EventLoop::Id tick_ = 0;
+  uint64_t ticks_ = 0;
   // Last: its tasks use what stands above.
   std::unique_ptr<TaskPool> pool_;
 };
