@@ -108,6 +108,7 @@ class Reload {
     if (!status.ok()) return status;
     ConfigureLog(*settings_.Get());
     table_.SetDefaults(settings_.Get()->worker_defaults());
+    table_.SetMemoryLimits(settings_.Get()->memory());
     return absl::OkStatus();
   }
 
@@ -229,6 +230,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options);
   if (!journal.ok()) return journal.status();
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
+  table.SetMemoryLimits(options.config.memory());
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -241,6 +243,9 @@ absl::Status RunDaemon(DaemonOptions options) {
   const Monitor monitor(loop, table, UsableProcessors());
   Sessions sessions(loop, table, options.config.connection_limits().max_consumers(), journal->get(),
                     options.rejoin);
+  if (!sessions.status().ok()) return sessions.status();
+  sessions.RestAfter(
+      [&settings] { return absl::Milliseconds(settings.Get()->memory().idle_ms()); });
   for (const auto& pipeline : table.Restore()) sessions.Expect(pipeline);
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
       ControlServer::Create(loop, table, monitor, settings, access);
@@ -250,6 +255,7 @@ absl::Status RunDaemon(DaemonOptions options) {
     http = HttpServer::Create(options.config.http().port(), table, monitor);
   if (!http.ok()) return http.status();
   SpecRequests specs(loop, table, access);
+  if (!specs.status().ok()) return specs.status();
   Reception reception(
       loop,
       [&settings] {
@@ -285,6 +291,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   socket->reset();
   EndAfter(settings.Get()->stop_timeout_ms());
   // Before the sessions go, so that consumers read this and not a hang-up.
+  table.events().Close();
   table.Close(absl::UnavailableError("penstockd was stopped; start it again and attach anew"));
   return absl::OkStatus();
 }

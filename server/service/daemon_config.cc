@@ -91,6 +91,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (limits->max_message_bytes() == 0) limits->set_max_message_bytes(4 << 20);
   if (limits->first_bytes_timeout_ms() == 0) limits->set_first_bytes_timeout_ms(5000);
   if (limits->max_requests_per_s() == 0) limits->set_max_requests_per_s(2000);
+  if (limits->max_streams() == 0) limits->set_max_streams(64);
   if (config->log_level() == v1::LOG_LEVEL_UNSPECIFIED) config->set_log_level(v1::LOG_LEVEL_INFO);
   if (config->log_format() == v1::LOG_FORMAT_UNSPECIFIED)
     config->set_log_format(v1::LOG_FORMAT_TEXT);
@@ -98,6 +99,8 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (config->stop_timeout_ms() == 0) config->set_stop_timeout_ms(5000);
   config->mutable_http();
   config->mutable_cache();
+  v1::MemoryLimits* memory = config->mutable_memory();
+  if (!memory->has_idle_ms()) memory->set_idle_ms(600'000);
   if (!config->has_rejoin_ms()) config->set_rejoin_ms(10'000);
 
   absl::Status status = CheckSocket(config->socket());
@@ -112,6 +115,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
                            limits->first_bytes_timeout_ms(), 10, 60000));
   status.Update(CheckRange("connection_limits.max_requests_per_s", limits->max_requests_per_s(), 1,
                            1'000'000));
+  status.Update(CheckRange("connection_limits.max_streams", limits->max_streams(), 1, 1024));
   status.Update(CheckRange("log_lines_per_cause", config->log_lines_per_cause(), 1, 10'000));
   status.Update(CheckRange("stop_timeout_ms", config->stop_timeout_ms(), 100, 600'000));
   status.Update(CheckRange("rejoin_ms", config->rejoin_ms(), 0, 3'600'000));
@@ -130,6 +134,12 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   for (int i = 0; i < config->cache().roots_size(); ++i)
     status.Update(CheckRoot(absl::StrCat("cache.roots[", i, "]"), config->cache().roots(i)));
   status.Update(CheckRange("cache.max_bytes", config->cache().max_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.max_bytes", memory->max_bytes(), 0, INT64_MAX));
+  status.Update(
+      CheckRange("memory.max_pipeline_bytes", memory->max_pipeline_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.max_user_bytes", memory->max_user_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.max_process_bytes", memory->max_process_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.idle_ms", memory->idle_ms(), 0, INT32_MAX));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;

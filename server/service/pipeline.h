@@ -30,6 +30,7 @@
 #include "server/engine/cursor.h"
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
+#include "server/service/memory_budget.h"
 #include "server/service/ring_sink.h"
 #include "server/service/split_file.h"
 #include "server/service/stream.h"
@@ -53,6 +54,14 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
 
+// What a pipeline is besides its spec: it comes back so after a restart of the daemon.
+struct KeptState {
+  std::vector<v1::Change> history;
+  bool paused = false;
+  // What groups were given, by name.
+  std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies;
+};
+
 // Where a pipeline is to begin, and what it needs for that. `files` of Create() must outlive it.
 struct PipelineOptions {
   std::string cursor;  // "": at its beginning
@@ -63,9 +72,14 @@ struct PipelineOptions {
   // It was there before a restart: it begins when StartAgain() says who has come back.
   bool returns = false;
   // Of an earlier run, or of this one before a restart.
-  std::vector<v1::Change> history;
-  // Keeps a history before it takes effect; null: it is not kept.
-  std::function<absl::Status(const std::vector<v1::Change>& history)> write_history = nullptr;
+  KeptState state;
+  // Keeps a state, a history before it takes effect; null: it is not kept.
+  std::function<absl::Status(const KeptState& state)> write_state = nullptr;
+  // Told of what is done to it; may be null.
+  std::function<void(v1::Event event)> on_event = nullptr;
+  // Whose it is, and what its memory is taken from; null: there is no limit.
+  MemoryOwner owner = {};
+  std::shared_ptr<MemoryBudget> memory = nullptr;
   // Of the request that made it; "": it had none.
   std::string request_id;
 };
@@ -127,7 +141,8 @@ class Pipeline {
   const std::string& request_id() const { return options_.request_id; }
   // Its spec as it is now, from the last change on.
   v1::PipelineSpec LastSpec() const;
-  // Begins no further batch, or goes on.
+  // Begins no further batch, or goes on; also after a restart, unless it cannot be written down, which
+  // is logged.
   void Pause(bool paused);
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
   absl::StatusOr<DrainedAt> Drain(absl::Duration timeout);
@@ -137,9 +152,17 @@ class Pipeline {
   // NotFound; FailedPrecondition when several have the number, and `pid` is 0.
   absl::Status DetachConsumer(uint32_t id, int32_t pid);
   void SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  v1::ListGroupsResponse Groups() const;
   // What the workers did for so long. FailedPrecondition when that is being asked for already.
   absl::StatusOr<WorkSpans> Profile(absl::Duration duration);
   std::vector<std::string> StageNames() const;
+
+  // Whether nobody has read it for `idle_ns` and it may rest: where its position can be found again at
+  // once. From one thread, a few times in `idle_ns`.
+  bool MayRest(uint64_t now_ns, uint64_t idle_ns);
+  // Gives its memory and its threads back, unless somebody has come meanwhile. It goes on with the same
+  // step when somebody attaches, or changes it. Waits for its workers.
+  void Rest();
 
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
@@ -157,7 +180,9 @@ class Pipeline {
         files_(files),
         timeline_(std::move(timeline)),
         workers_(checked_.workers),
-        slots_(checked_.slots) {
+        slots_(checked_.slots),
+        paused_(options.state.paused),
+        slow_policies_(options.state.slow_policies) {
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
   }
   // Workers and slots of a change. REQUIRES: mutex_, or nobody else has the pipeline yet.
@@ -178,6 +203,9 @@ class Pipeline {
   // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
   absl::Status ApplyNumbers(const v1::Change& change,
                             const std::vector<std::shared_ptr<Stream>>& streams);
+  // REQUIRES: attach_mutex_.
+  void WriteState();
+  void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
   void SetState(v1::PipelineState* state, v1::PipelineError* error) const;
   std::shared_ptr<Stream> shared() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -187,7 +215,10 @@ class Pipeline {
   absl::StatusOr<ResumePoint> Read(const std::string& cursor) const;
   // Fills in the step of a position that only has a cursor, and checks one that has both.
   absl::StatusOr<ring::ConsumerPosition> Complete(const ring::ConsumerPosition& position) const;
-  absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots);
+  absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots,
+                                                     const MemoryOwner& owner);
+  // Makes the shared stream again where it was, if it rests. REQUIRES: attach_mutex_.
+  absl::Status EndRest();
   // Makes the shared stream anew, which nobody reads.
   absl::Status Restart(const std::string& cursor);
   // A ring of its own for one who is behind the shared one.
@@ -197,10 +228,18 @@ class Pipeline {
   absl::Status MayHaveDevice(const Stream& stream, const Newcomer& newcomer) const;
   absl::StatusOr<Attached> AttachTo(std::shared_ptr<Stream> stream, const Newcomer& newcomer);
 
+  // Where a stream goes on that rests, and whether it had ended by itself.
+  struct RestingAt {
+    DrainedAt at;
+    bool finished = false;
+  };
+
   const std::string name_;
   const CheckedPipeline checked_;
   const PipelineOptions options_;
   FileSystem& files_;
+
+  uint64_t idle_since_ns_ = 0;  // of MayRest(); 0: somebody reads it
 
   // One update after the other. Before attach_mutex_.
   std::mutex update_mutex_;
@@ -209,13 +248,15 @@ class Pipeline {
   std::mutex attach_mutex_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<Stream> shared_;  // under mutex_; null before StartAgain() and after a failure
-  absl::Status failure_;            // under mutex_: why there is no shared stream
-  bool closed_ = false;             // under mutex_
-  Timeline timeline_;               // under mutex_
-  int workers_;                     // under mutex_
-  uint32_t slots_;                  // under mutex_
-  bool paused_ = false;             // under mutex_
+  std::shared_ptr<Stream>
+      shared_;            // under mutex_; null before StartAgain(), after a failure, at rest
+  absl::Status failure_;  // under mutex_: why there is no shared stream
+  std::optional<RestingAt> resting_;  // under mutex_
+  bool closed_ = false;               // under mutex_
+  Timeline timeline_;                 // under mutex_
+  int workers_;                       // under mutex_
+  uint32_t slots_;                    // under mutex_
+  bool paused_;                       // under mutex_
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   // Under mutex_; the sessions own them.

@@ -1,9 +1,10 @@
 // The gRPC face of the pipeline table (proto/penstock/v1/control.proto).
 //
-// Threads:  gRPC's; keeps no state of its own.
+// Threads:  gRPC's; a call that goes on telling keeps one until it ends.
 // Owns:     nothing; the table must outlive it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "server/service/access.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 
@@ -30,9 +32,26 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   using Gate = std::function<absl::Status(const std::string& peer, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
-  PipelineServiceImpl(PipelineTable& table, const Monitor& monitor, Gate gate)
-      : table_(table), monitor_(monitor), gate_(std::move(gate)) {}
+  using WhoIs = std::function<Identity(const std::string& peer)>;
 
+  // `max_streams`: calls at a time that go on telling.
+  PipelineServiceImpl(PipelineTable& table, const Monitor& monitor,
+                      std::function<int()> max_streams, Gate gate, WhoIs who_is)
+      : table_(table),
+        monitor_(monitor),
+        max_streams_(std::move(max_streams)),
+        gate_(std::move(gate)),
+        who_is_(std::move(who_is)) {}
+
+  // --- pipeline_service_watching.cc ---
+  grpc::Status WatchStats(grpc::ServerContext* context, const v1::WatchStatsRequest* request,
+                          grpc::ServerWriter<v1::WatchStatsResponse>* writer) override;
+  grpc::Status WatchEvents(grpc::ServerContext* context, const v1::WatchEventsRequest* request,
+                           grpc::ServerWriter<v1::WatchEventsResponse>* writer) override;
+  grpc::Status ListGroups(grpc::ServerContext* context, const v1::ListGroupsRequest* request,
+                          v1::ListGroupsResponse* response) override;
+
+  // --- pipeline_service.cc ---
   grpc::Status ListSkipped(grpc::ServerContext* context, const v1::ListSkippedRequest* request,
                            v1::ListSkippedResponse* response) override;
   grpc::Status FindRecords(grpc::ServerContext* context, const v1::FindRecordsRequest* request,
@@ -100,7 +119,10 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
 
   PipelineTable& table_;
   const Monitor& monitor_;
+  const std::function<int()> max_streams_;
   const Gate gate_;
+  const WhoIs who_is_;
+  std::atomic<int> streams_{0};
 };
 
 }  // namespace penstock

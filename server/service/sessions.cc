@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,10 @@ namespace {
 
 constexpr int kThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
+constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
+constexpr absl::Duration kLongestLook = absl::Seconds(1);
+// Looking who was sent away is as often as this, in ticks.
+constexpr uint64_t kEvictedTicks = 10;
 
 }  // namespace
 
@@ -31,6 +36,7 @@ Sessions::~Sessions() {
   stopping_ = true;
   pool_.reset();
   loop_.CancelTimer(tick_);
+  loop_.CancelTimer(look_);
   for (auto& [name, returning] : returning_) loop_.CancelTimer(returning.timer);
   while (!sessions_.empty()) End(sessions_.begin()->first, "penstockd is stopping");
 }
@@ -140,6 +146,8 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
   Session& session = sessions_[key];
   session.visitor = std::move(waiting.visitor);
   session.pipeline = pipeline;
+  session.group = waiting.newcomer.spec.group;
+  session.name = waiting.newcomer.spec.name;
   session.identity = waiting.newcomer.spec.identity;
   session.attached = *std::move(attached);
   if (tick_ == 0) tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
@@ -154,6 +162,33 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
   }
   spdlog::info("pipeline {}: consumer {} of group {} attached (process {})", pipeline,
                session.attached.handle.id, waiting.newcomer.spec.group, session.visitor.pid);
+  Tell(session, v1::EVENT_KIND_ATTACHED,
+       absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
+                    ") to group ", session.group, " at step ", session.attached.handle.start_step));
+}
+
+void Sessions::Tell(const Session& session, v1::EventKind kind, std::string text) {
+  v1::Event event = MakeEvent(session.pipeline, kind, std::move(text));
+  v1::ConsumerStats* consumer = event.mutable_consumer();
+  consumer->set_id(session.attached.handle.id);
+  consumer->set_group(session.group);
+  consumer->set_name(session.name);
+  consumer->set_pid(session.visitor.pid);
+  for (const ring::ConsumerStats& one : session.attached.stream->writer().Consumers()) {
+    if (one.id == session.attached.handle.id) consumer->set_position(one.position);
+  }
+  table_.events().Publish(std::move(event));
+}
+
+void Sessions::TellEvicted(Session& session) {
+  if (session.evicted) return;
+  for (const ring::ConsumerStats& one : session.attached.stream->writer().Consumers()) {
+    if (one.id != session.attached.handle.id || !one.evicted) continue;
+    session.evicted = true;
+    Tell(session, v1::EVENT_KIND_EVICTED,
+         absl::StrCat("consumer ", one.id, " (process ", one.pid, ") of group ", one.group,
+                      " was sent away at step ", one.position));
+  }
 }
 
 ring::Status Sessions::WatchOver(Key key, Session& session) {
@@ -188,6 +223,12 @@ void Sessions::End(Key key, const char* why) {
   loop_.Unwatch(session.socket_watch);
   loop_.Unwatch(session.process_watch);
   loop_.Unwatch(session.bell_watch);
+  if (!stopping_) {
+    TellEvicted(session);
+    Tell(session, v1::EVENT_KIND_LEFT,
+         absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
+                      ") of group ", session.group, " ", why));
+  }
   session.attached.stream->writer().Detach(session.attached.handle.id);
   spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline,
                session.attached.handle.id, why, session.visitor.pid);
@@ -205,12 +246,36 @@ void Sessions::WriteDown(const std::string& pipeline) {
   journal_->PutConsumers(pipeline, consumers);
 }
 
+void Sessions::RestAfter(std::function<absl::Duration()> idle) {
+  idle_ = std::move(idle);
+  LookForIdle();
+}
+
+void Sessions::LookForIdle() {
+  const absl::Duration idle = idle_();
+  if (idle > absl::ZeroDuration()) {
+    const uint64_t now_ns = ring::MonotonicNs();
+    for (const auto& pipeline : table_.List()) {
+      if (returning_.count(pipeline->name()) == 0 &&
+          pipeline->MayRest(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(idle)))) {
+        // It waits for workers. Where the queue is full, the next look comes soon.
+        pool_->Run([pipeline] { pipeline->Rest(); });
+      }
+    }
+  }
+  look_ = loop_.StartTimer(std::clamp(idle / 4, kShortestLook, kLongestLook),
+                           [this] { LookForIdle(); });
+}
+
 void Sessions::Tick() {
   tick_ = 0;
   if (sessions_.empty()) return;
   const uint64_t now_ns = ring::MonotonicNs();
   for (const auto& pipeline : table_.List()) {
     pipeline->Tick(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(rejoin_)));
+  }
+  if (++ticks_ % kEvictedTicks == 0) {
+    for (auto& [key, session] : sessions_) TellEvicted(session);
   }
   tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
 }

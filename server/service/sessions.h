@@ -33,6 +33,12 @@ class Sessions {
            const PipelineJournal* journal = nullptr, absl::Duration rejoin = absl::Seconds(10));
   ~Sessions();
 
+  // Pipelines that have been without consumers for so long give their memory back; zero: never. Asked again and again.
+  void RestAfter(std::function<absl::Duration()> idle);
+
+  // Why nobody can attach, if there is no thread for it.
+  const absl::Status& status() const { return pool_->status(); }
+
   // A pipeline that has come back: it begins when its consumers are there, or the time is over.
   void Expect(const std::shared_ptr<Pipeline>& pipeline);
 
@@ -52,6 +58,9 @@ class Sessions {
     EventLoop::Id socket_watch = 0;
     EventLoop::Id process_watch = 0;
     EventLoop::Id bell_watch = 0;
+    std::string group;
+    std::string name;
+    bool evicted = false;  // that was told
   };
   using Key = uint64_t;
 
@@ -74,8 +83,13 @@ class Sessions {
   void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);
   ring::Status WatchOver(Key key, Session& session);
   void End(Key key, const char* why);
+  // To those who listen to events.
+  void Tell(const Session& session, v1::EventKind kind, std::string text);
+  // Tells who was sent away since it was asked last.
+  void TellEvicted(Session& session);
   void WriteDown(const std::string& pipeline);
   void Tick();
+  void LookForIdle();
 
   EventLoop& loop_;
   PipelineTable& table_;
@@ -88,6 +102,9 @@ class Sessions {
   size_t num_waiting_ = 0;
   bool stopping_ = false;
   EventLoop::Id tick_ = 0;
+  EventLoop::Id look_ = 0;
+  std::function<absl::Duration()> idle_;  // of RestAfter()
+  uint64_t ticks_ = 0;
   // Last: its tasks use what stands above.
   std::unique_ptr<TaskPool> pool_;
 };
