@@ -51,12 +51,12 @@ grpc::Status ToGrpc(const absl::Status& status, const std::string& pipeline) {
 
 absl::Status PipelineServiceImpl::Admit(const grpc::ServerContext* context, v1::Right right,
                                         const std::string& pipeline) const {
-  return gate_(context->peer(), right, pipeline, Asked::kCall);
+  return gate_(*context, right, pipeline, Asked::kCall);
 }
 
 PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
-  return [this, peer = context->peer()](const std::string& name) {
-    return gate_(peer, v1::RIGHT_READ, name, Asked::kItem).ok();
+  return [this, context](const std::string& name) {
+    return gate_(*context, v1::RIGHT_READ, name, Asked::kItem).ok();
   };
 }
 
