@@ -54,7 +54,7 @@ int Main(int argc, char** argv) {
   if (!plan.ok()) Die(plan.status().ToString());
   FreeSlots sink(**plan, slots);
   std::unique_ptr<Executor> executor = *Executor::Create(*plan, sink, options);
-  executor->Start();
+  if (const absl::Status started = executor->Start(); !started.ok()) Die(started.ToString());
   while (sink.rows() <= after) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const uint64_t rows = sink.rows();
   const double cpu = CpuSeconds();

@@ -41,7 +41,7 @@ std::unique_ptr<Executor> Start(const SharedPlan& plan, FreeSlots& sink,
   }
   absl::StatusOr<std::unique_ptr<Executor>> executor = Executor::Create(plan, sink, options);
   if (!executor.ok()) Die(executor.status().ToString());
-  (*executor)->Start();
+  if (const absl::Status started = (*executor)->Start(); !started.ok()) Die(started.ToString());
   return *std::move(executor);
 }
 

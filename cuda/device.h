@@ -30,6 +30,7 @@ class Device {
 
   const Driver& driver() const { return driver_; }
   int32_t ordinal() const { return ordinal_; }
+  DeviceNumber number() const { return number_; }
   int32_t driver_version() const { return driver_version_; }
   const Uuid& uuid() const { return uuid_; }
   // 0 for an attribute that the driver does not know.

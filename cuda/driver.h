@@ -22,14 +22,15 @@
 
 namespace penstock::cuda {
 
-using Result = int32_t;        // CUresult
-using DeviceNumber = int32_t;  // CUdevice
-using Address = uint64_t;      // CUdeviceptr
-using ContextHandle = void*;   // CUcontext
-using StreamHandle = void*;    // CUstream; null is the legacy default stream
-using EventHandle = void*;     // CUevent
-using ModuleHandle = void*;    // CUmodule
-using FunctionHandle = void*;  // CUfunction
+using Result = int32_t;             // CUresult
+using DeviceNumber = int32_t;       // CUdevice
+using Address = uint64_t;           // CUdeviceptr
+using ContextHandle = void*;        // CUcontext
+using StreamHandle = void*;         // CUstream; null is the legacy default stream
+using EventHandle = void*;          // CUevent
+using ModuleHandle = void*;         // CUmodule
+using FunctionHandle = void*;       // CUfunction
+using AllocationHandle = uint64_t;  // CUmemGenericAllocationHandle
 
 inline constexpr size_t kIpcHandleBytes = 64;
 struct IpcMemory {  // CUipcMemHandle
@@ -40,6 +41,22 @@ struct IpcEvent {  // CUipcEventHandle
 };
 struct Uuid {  // CUuuid
   uint8_t bytes[16];
+};
+
+struct Location {  // CUmemLocation
+  int32_t type;
+  int32_t id;
+};
+struct AllocationProperties {  // CUmemAllocationProp
+  int32_t type;
+  int32_t handle_types;
+  Location location;
+  void* of_windows;
+  uint8_t flags[8];
+};
+struct AccessDescription {  // CUmemAccessDesc
+  Location location;
+  int32_t flags;
 };
 
 inline constexpr Result kSuccess = 0;
@@ -53,10 +70,16 @@ inline constexpr Result kErrorNotSupported = 801;
 
 inline constexpr int32_t kAttributeComputeCapabilityMajor = 75;
 inline constexpr int32_t kAttributeComputeCapabilityMinor = 76;
+inline constexpr int32_t kAttributeVirtualMemory = 102;
+inline constexpr int32_t kAttributeDescriptors = 103;
 inline constexpr int32_t kAttributeReadOnlyHostRegister = 113;
 inline constexpr int32_t kAttributeMemoryPools = 115;
 inline constexpr int32_t kAttributeIpcEvents = 125;
 
+inline constexpr int32_t kLocationDevice = 1;
+inline constexpr int32_t kAllocationPinned = 1;
+inline constexpr int32_t kHandleDescriptor = 1;
+inline constexpr int32_t kAccessReadWrite = 3;
 inline constexpr unsigned kHostRegisterPortable = 0x01;
 inline constexpr unsigned kHostRegisterReadOnly = 0x08;
 inline constexpr unsigned kHostAllocPortable = 0x01;
@@ -66,48 +89,63 @@ inline constexpr unsigned kEventDisableTiming = 0x02;
 inline constexpr unsigned kEventInterprocess = 0x04;
 
 // X(name, parameters): `cu` and the name is the driver's function.
-#define PENSTOCK_CUDA_FUNCTIONS(X)                                                              \
-  X(Init, (unsigned flags))                                                                     \
-  X(DriverGetVersion, (int32_t * version))                                                      \
-  X(GetErrorName, (Result error, const char** name))                                            \
-  X(DeviceGetCount, (int32_t * count))                                                          \
-  X(DeviceGet, (DeviceNumber * device, int32_t ordinal))                                        \
-  X(DeviceGetAttribute, (int32_t * value, int32_t attribute, DeviceNumber device))              \
-  X(DeviceGetUuid, (Uuid * uuid, DeviceNumber device))                                          \
-  X(DevicePrimaryCtxRetain, (ContextHandle * context, DeviceNumber device))                     \
-  X(DevicePrimaryCtxRelease, (DeviceNumber device))                                             \
-  X(CtxPushCurrent, (ContextHandle context))                                                    \
-  X(CtxPopCurrent, (ContextHandle * context))                                                   \
-  X(MemGetInfo, (size_t * free_bytes, size_t * total_bytes))                                    \
-  X(MemAlloc, (Address * address, size_t bytes))                                                \
-  X(MemFree, (Address address))                                                                 \
-  X(MemAllocAsync, (Address * address, size_t bytes, StreamHandle stream))                      \
-  X(MemFreeAsync, (Address address, StreamHandle stream))                                       \
-  X(MemHostAlloc, (void** memory, size_t bytes, unsigned flags))                                \
-  X(MemFreeHost, (void* memory))                                                                \
-  X(MemHostRegister, (void* memory, size_t bytes, unsigned flags))                              \
-  X(MemHostUnregister, (void* memory))                                                          \
-  X(MemcpyHtoDAsync, (Address to, const void* from, size_t bytes, StreamHandle stream))         \
-  X(MemcpyDtoHAsync, (void* to, Address from, size_t bytes, StreamHandle stream))               \
-  X(MemcpyDtoDAsync, (Address to, Address from, size_t bytes, StreamHandle stream))             \
-  X(StreamCreate, (StreamHandle * stream, unsigned flags))                                      \
-  X(StreamDestroy, (StreamHandle stream))                                                       \
-  X(StreamSynchronize, (StreamHandle stream))                                                   \
-  X(StreamWaitEvent, (StreamHandle stream, EventHandle event, unsigned flags))                  \
-  X(EventCreate, (EventHandle * event, unsigned flags))                                         \
-  X(EventDestroy, (EventHandle event))                                                          \
-  X(EventRecord, (EventHandle event, StreamHandle stream))                                      \
-  X(EventQuery, (EventHandle event))                                                            \
-  X(IpcGetMemHandle, (IpcMemory * handle, Address address))                                     \
-  X(IpcOpenMemHandle, (Address * address, IpcMemory handle, unsigned flags))                    \
-  X(IpcCloseMemHandle, (Address address))                                                       \
-  X(IpcGetEventHandle, (IpcEvent * handle, EventHandle event))                                  \
-  X(IpcOpenEventHandle, (EventHandle * event, IpcEvent handle))                                 \
-  X(ModuleLoadData, (ModuleHandle * module, const void* image))                                 \
-  X(ModuleUnload, (ModuleHandle module))                                                        \
-  X(ModuleGetFunction, (FunctionHandle * function, ModuleHandle module, const char* name))      \
-  X(LaunchKernel, (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,  \
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, \
+#define PENSTOCK_CUDA_FUNCTIONS(X)                                                                \
+  X(Init, (unsigned flags))                                                                       \
+  X(DriverGetVersion, (int32_t * version))                                                        \
+  X(GetErrorName, (Result error, const char** name))                                              \
+  X(DeviceGetCount, (int32_t * count))                                                            \
+  X(DeviceGet, (DeviceNumber * device, int32_t ordinal))                                          \
+  X(DeviceGetAttribute, (int32_t * value, int32_t attribute, DeviceNumber device))                \
+  X(DeviceGetUuid, (Uuid * uuid, DeviceNumber device))                                            \
+  X(DevicePrimaryCtxRetain, (ContextHandle * context, DeviceNumber device))                       \
+  X(DevicePrimaryCtxRelease, (DeviceNumber device))                                               \
+  X(CtxPushCurrent, (ContextHandle context))                                                      \
+  X(CtxPopCurrent, (ContextHandle * context))                                                     \
+  X(MemGetInfo, (size_t * free_bytes, size_t * total_bytes))                                      \
+  X(MemAlloc, (Address * address, size_t bytes))                                                  \
+  X(MemFree, (Address address))                                                                   \
+  X(MemAllocAsync, (Address * address, size_t bytes, StreamHandle stream))                        \
+  X(MemFreeAsync, (Address address, StreamHandle stream))                                         \
+  X(MemHostAlloc, (void** memory, size_t bytes, unsigned flags))                                  \
+  X(MemFreeHost, (void* memory))                                                                  \
+  X(MemHostRegister, (void* memory, size_t bytes, unsigned flags))                                \
+  X(MemHostUnregister, (void* memory))                                                            \
+  X(MemcpyHtoDAsync, (Address to, const void* from, size_t bytes, StreamHandle stream))           \
+  X(MemcpyDtoHAsync, (void* to, Address from, size_t bytes, StreamHandle stream))                 \
+  X(MemcpyDtoDAsync, (Address to, Address from, size_t bytes, StreamHandle stream))               \
+  X(StreamCreate, (StreamHandle * stream, unsigned flags))                                        \
+  X(StreamDestroy, (StreamHandle stream))                                                         \
+  X(StreamSynchronize, (StreamHandle stream))                                                     \
+  X(StreamWaitEvent, (StreamHandle stream, EventHandle event, unsigned flags))                    \
+  X(EventCreate, (EventHandle * event, unsigned flags))                                           \
+  X(EventDestroy, (EventHandle event))                                                            \
+  X(EventRecord, (EventHandle event, StreamHandle stream))                                        \
+  X(EventQuery, (EventHandle event))                                                              \
+  X(IpcGetMemHandle, (IpcMemory * handle, Address address))                                       \
+  X(IpcOpenMemHandle, (Address * address, IpcMemory handle, unsigned flags))                      \
+  X(IpcCloseMemHandle, (Address address))                                                         \
+  X(IpcGetEventHandle, (IpcEvent * handle, EventHandle event))                                    \
+  X(IpcOpenEventHandle, (EventHandle * event, IpcEvent handle))                                   \
+  X(MemGetAllocationGranularity,                                                                  \
+    (size_t * bytes, const AllocationProperties* properties, int32_t option))                     \
+  X(MemCreate, (AllocationHandle * allocation, size_t bytes,                                      \
+                const AllocationProperties* properties, uint64_t flags))                          \
+  X(MemRelease, (AllocationHandle allocation))                                                    \
+  X(MemAddressReserve,                                                                            \
+    (Address * address, size_t bytes, size_t alignment, Address wanted, uint64_t flags))          \
+  X(MemAddressFree, (Address address, size_t bytes))                                              \
+  X(MemMap,                                                                                       \
+    (Address address, size_t bytes, size_t offset, AllocationHandle allocation, uint64_t flags))  \
+  X(MemUnmap, (Address address, size_t bytes))                                                    \
+  X(MemSetAccess, (Address address, size_t bytes, const AccessDescription* access, size_t count)) \
+  X(MemExportToShareableHandle,                                                                   \
+    (void* handle, AllocationHandle allocation, int32_t type, uint64_t flags))                    \
+  X(MemImportFromShareableHandle, (AllocationHandle * allocation, void* handle, int32_t type))    \
+  X(ModuleLoadData, (ModuleHandle * module, const void* image))                                   \
+  X(ModuleUnload, (ModuleHandle module))                                                          \
+  X(ModuleGetFunction, (FunctionHandle * function, ModuleHandle module, const char* name))        \
+  X(LaunchKernel, (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,    \
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,   \
                    StreamHandle stream, void** arguments, void** extra))
 
 struct Driver {

@@ -324,8 +324,9 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
 Status SendReply(int socket, const Status& status, const ConsumerHandle* handle) {
   if (!status.ok()) return Send(socket, status, 0, 0, {});
   const int fds[kMaxAttachDescriptors] = {handle->segment_fd, handle->control_fd, handle->bell_fd,
-                                          handle->device_fd};
-  const size_t count = handle->device_fd >= 0 ? kMaxAttachDescriptors : kAttachDescriptors;
+                                          handle->device_fd, handle->device_memory_fd};
+  size_t count = kAttachDescriptors;
+  while (count < kMaxAttachDescriptors && fds[count] >= 0) ++count;
   return Send(socket, status, handle->id, handle->start_step, std::span(fds, count));
 }
 
@@ -455,6 +456,7 @@ Status FinishAttach(const std::string& socket_path, int socket, uint64_t timeout
   out->control_fd = descriptors[1].Release();
   out->bell_fd = descriptors[2].Release();
   out->device_fd = descriptors[3].Release();
+  out->device_memory_fd = descriptors[4].Release();
   out->consumer = reply.consumer;
   out->start_step = reply.start_step;
   return {};

@@ -42,9 +42,9 @@ inline constexpr uint64_t kRequestMagic = 0x5454414b54534e50;  // "PNSTKATT"
 inline constexpr uint64_t kReplyMagic = 0x5045524b54534e50;    // "PNSTKREP"
 inline constexpr uint32_t kMaxGroupBytes = 64;
 inline constexpr uint32_t kMaxReplyMessageBytes = 960;
-// Segment, control page, bell; and the table of device_layout.h for who has asked for it.
+// Segment, control page, bell; and for who has asked for them the table of device_layout.h and, where it says so, the memory's.
 inline constexpr uint32_t kAttachDescriptors = 3;
-inline constexpr uint32_t kMaxAttachDescriptors = 4;
+inline constexpr uint32_t kMaxAttachDescriptors = 5;
 
 enum class Operation : uint32_t {
   kAttach = 1,
@@ -133,7 +133,7 @@ struct AttachReply {
   uint64_t start_step;
   uint32_t message_bytes;
   uint32_t
-      descriptors;  // 3 of an attach (4 with a device's), 1 of an answer in a memory file, 0 with an error
+      descriptors;  // 3 of an attach (4 or 5 with a device's), 1 of an answer in a memory file, 0 with an error
   uint64_t reserved[3];
   char message[kMaxReplyMessageBytes];
 };
@@ -190,7 +190,8 @@ struct Attachment {
   int segment_fd = -1;
   int control_fd = -1;
   int bell_fd = -1;
-  int device_fd = -1;  // where it has asked for the device's memory
+  int device_fd = -1;         // where it has asked for the device's memory: its table
+  int device_memory_fd = -1;  // where the table says so
   uint32_t consumer = 0;
   uint64_t start_step = 0;
 };

@@ -8,8 +8,8 @@
 // published: a consumer has its stream wait for it (cuStreamWaitEvent), reads, and releases the slot, by the
 // ring's control page, when its reading is done. Slots, leases and steps are those of the segment.
 //
-// Handles are CUDA's own, 64 bytes each. Whoever holds one may write the memory: they are given to processes of
-// the daemon's own user only.
+// Handles are CUDA's own, 64 bytes each. The memory is opened by one, or by a descriptor, which is then the reply's fifth. Whoever
+// holds either may write the memory: they are given to processes of the daemon's own user only.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@
 namespace penstock::ring {
 
 inline constexpr uint64_t kDeviceMagic = 0x5645444b54534e50;  // "PNSTKDEV"
-inline constexpr uint32_t kDeviceVersion = 1;
+inline constexpr uint32_t kDeviceVersion = 2;
 inline constexpr size_t kDeviceHandleBytes = 64;
 
 //   0     magic │ version, table_bytes │ uuid │ driver_version, num_tensors
-//   40    slots, tensor_bytes │ slot_stride │ memory_bytes │ zeros
+//   40    slots, tensor_bytes │ slot_stride │ memory_bytes │ mapped_bytes │ zeros
 //   128   memory │ 192: events[64]
 struct DeviceTable {
   uint64_t magic;
@@ -37,7 +37,9 @@ struct DeviceTable {
   uint32_t tensor_bytes;
   uint64_t slot_stride;
   uint64_t memory_bytes;
-  uint64_t reserved[8];
+  uint64_t
+      mapped_bytes;  // what the descriptor maps, at least memory_bytes; 0: there is none, but `memory`
+  uint64_t reserved[7];
   uint8_t memory[kDeviceHandleBytes];
   uint8_t events[kMaxSlots][kDeviceHandleBytes];  // those of slots in use
 };

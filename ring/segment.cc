@@ -31,12 +31,12 @@ uint64_t DrawGeneration() {
 
 // Moves populated pages onto huge ones where the kernel can (6.1 and newer, whatever its setting for
 // shared memory): on a virtual machine the engine then took a quarter less processor time
-// (docs/decisions/0006). Without them everything works as well.
-void JoinPages(uint8_t* data, uint64_t bytes) {
+// (docs/decisions/0006). Without them everything works as well: false when the kernel has none.
+bool JoinPages(uint8_t* data, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(data) / kHugePageBytes * kHugePageBytes;
   const uintptr_t end =
       (reinterpret_cast<uintptr_t>(data) + bytes) / kHugePageBytes * kHugePageBytes;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE);
+  return begin >= end || madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE) == 0;
 }
 
 }  // namespace
@@ -61,6 +61,7 @@ Status Segment::Create(const SegmentOptions& options, std::unique_ptr<Segment>* 
     return status;
   }
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), std::move(region), std::move(plan)));
+  segment->reserve_ = options.reserve;
   segment->FillIn(options);
   if (Status status = segment->Populate(0, options.slots); !status.ok()) return status;
   *out = std::move(segment);
@@ -118,6 +119,9 @@ void Segment::FillIn(const SegmentOptions& options) {
 
 Status Segment::Populate(uint32_t first, uint32_t count) {
   const uint64_t bytes = count * plan_.slot_stride;
+  if (reserve_ != nullptr) {
+    if (Status status = reserve_(bytes); !status.ok()) return status;
+  }
   if (Status status =
           CheckMemory(std::to_string(count) + " slots of " + BytesToString(plan_.slot_stride),
                       bytes, ReadMemoryAtHand());
@@ -126,7 +130,7 @@ Status Segment::Populate(uint32_t first, uint32_t count) {
   }
   uint8_t* data = slot_data(first);
   if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) {
-    JoinPages(data, bytes);
+    if (!JoinPages(data, bytes)) has_huge_pages_.store(false, std::memory_order_relaxed);
     return {};
   }
   // Before Linux 5.14: touch each page.

@@ -7,8 +7,10 @@
 // Cost:     Create() and Populate() touch every byte of the slots they add.
 #pragma once
 
+#include <atomic>
 #include <boost/interprocess/mapped_region.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "ring/descriptor.h"
@@ -28,6 +30,9 @@ class Segment {
   // Takes the pages of slots [first, first + count) from the system: kResourceExhausted with the
   // figures when they do not fit.
   Status Populate(uint32_t first, uint32_t count);
+
+  // False when the kernel gave none although there was place for one.
+  bool has_huge_pages() const { return has_huge_pages_.load(std::memory_order_relaxed); }
 
   int fd() const { return fd_.get(); }
   uint64_t bytes() const { return plan_.segment_bytes; }
@@ -65,6 +70,8 @@ class Segment {
   Descriptor fd_;
   boost::interprocess::mapped_region region_;
   SegmentPlan plan_;
+  std::function<Status(uint64_t bytes)> reserve_;
+  std::atomic<bool> has_huge_pages_{true};
 };
 
 }  // namespace penstock::ring

@@ -77,6 +77,12 @@ class RingWriter : public Writer {
     return slots_.floor();
   }
 
+  bool IsDeserted() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return consumers_.size() == 0 && consumers_.ranks().empty() && consumers_.splits().empty();
+  }
+  bool has_huge_pages() const override { return segment_->has_huge_pages(); }
+
   std::vector<ConsumerStats> Consumers() const override;
   uint64_t published() const override { return header().published.load(std::memory_order_acquire); }
   uint64_t segment_bytes() const override { return segment_->bytes(); }

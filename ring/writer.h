@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,6 +50,8 @@ struct SegmentOptions {
   // kept.
   std::optional<uint64_t> num_steps = std::nullopt;
   std::string uncounted = "";
+  // Asked before slots of so many bytes are taken from the system; may be null.
+  std::function<Status(uint64_t bytes)> reserve = nullptr;
   // The memory of its split groups; may be null, else it must outlive the writer.
   SplitLog* split_log = nullptr;
 };
@@ -76,6 +79,7 @@ struct ConsumerHandle {
   int bell_fd = -1;
   // Its giver's; -1: none was asked for.
   int device_fd = -1;
+  int device_memory_fd = -1;
   // It takes grants: Deal() is to be called when its bell rings.
   bool takes_grants = false;
 };
@@ -173,6 +177,10 @@ class Writer {
   virtual std::string Cursor(uint64_t step) const = 0;
   // The first step at which a newcomer could start.
   virtual uint64_t floor() const = 0;
+  // No consumer is attached, and no group that is kept waits for one.
+  virtual bool IsDeserted() const = 0;
+  // False when the kernel gave none although the slots are large enough.
+  virtual bool has_huge_pages() const = 0;
   virtual std::vector<ConsumerStats> Consumers() const = 0;
   virtual uint64_t published() const = 0;
   virtual uint64_t segment_bytes() const = 0;

@@ -11,6 +11,8 @@ futex_calls     system calls for batches that nobody waited for.
 broadcast_8     the daemon's CPU a batch of chess with eight consumers, and with one (`peer`, `theirs`): `cpu_ratio` is theirs / ours.
 attach          `ms` from the request to the first batch of a running pipeline: C++ and Python.
 return          `ms` from a kill -9 of the daemon under its supervisor to the next batch, and `start_ms`, what a daemon's start takes.
+step_time       Keras' model.fit and a torch loop over flowers, a small convolution as the model: `step_ms`, the trainer's CPU and the
+                daemon's a step in milliseconds, beside PyDataset and tf.data, and beside DataLoader. The peers' CPU is all the trainer's.
 """
 
 import argparse
@@ -35,7 +37,7 @@ from window import process_cpu_seconds
 
 HERE = pathlib.Path(__file__).parent
 BATCH_BYTES = 12 << 20
-CASES = ["handover_12MiB", "torch_views", "cpp", "broadcast_8", "attach", "return"]
+CASES = ["handover_12MiB", "torch_views", "cpp", "broadcast_8", "attach", "return", "step_time"]
 
 
 def log(text):
@@ -94,6 +96,8 @@ class Bench:
         self.runs = 1 if arguments.quick else arguments.runs
         self.seconds = 1.0 if arguments.quick else arguments.seconds
         self.torch_python = arguments.torch_python
+        self.tf_python = arguments.tf_python
+        self.photos = arguments.photos
 
     def spec(self, folder):
         files = shards("chess", 200_000, log)
@@ -246,9 +250,52 @@ class Bench:
             supervisor.terminate()
             supervisor.wait()
 
+    def one_step_time(self, script, way, files, folder):
+        """What the script prints, and the daemon's CPU milliseconds a step (0 without one)."""
+        python = self.tf_python if script == "step_keras.py" else self.torch_python
+
+        def train(source):
+            done = subprocess.run([python, HERE / script, way, source, str(self.seconds)], capture_output=True, text=True,
+                                  timeout=300 + 20 * self.seconds)
+            if done.returncode != 0 or not done.stdout:
+                raise RuntimeError(f"{script} {way}: {done.stderr[-2000:]}")
+            return json.loads(done.stdout.strip().splitlines()[-1])
+
+        pattern = f"{files}/*.tfrecord"
+        if way != "penstock":
+            return train(pattern), 0.0
+        with daemon(folder) as (process, socket):
+            ctl(socket, "create", str(spec_text("flowers", pattern, folder)))
+            found = train(socket)
+            # All that it has done, for all steps that were made: those in the ring too.
+            steps = json.loads(ctl(socket, "top", "flowers", "--count", "1", "--json").splitlines()[0])["steps"]
+            return found, process_cpu_seconds(process.pid) / int(steps) * 1e3
+
+    def step_time(self, case):
+        files = shards("flowers", 4_000, log, self.photos)
+        warm(files)
+        sides = {"step_keras.py": ["penstock", "tf.data", "PyDataset"], "step_torch.py": ["penstock", "DataLoader"]}
+        for script, ways in sides.items():
+            if not (self.tf_python if script == "step_keras.py" else self.torch_python):
+                log(f"{case}: {script} is not run without its Python")
+                continue
+            figures = {way: [] for way in ways}
+            # By turns, so that what else the machine does meets all of them.
+            for _ in range(self.runs):
+                for way in ways:
+                    with tempfile.TemporaryDirectory() as folder:
+                        figures[way].append(self.one_step_time(script, way, files, folder))
+            for way, runs in figures.items():
+                show(case=case, loop="Keras" if script == "step_keras.py" else "torch", way=way,
+                     step_ms=median_of([found["step_ms"] for found, _ in runs], 1),
+                     trainer_cpu_ms=median_of([found["trainer_cpu_ms"] for found, _ in runs], 1),
+                     daemon_cpu_ms=median_of([cpu for _, cpu in runs], 1),
+                     min=round(min(found["step_ms"] for found, _ in runs), 1), max=round(max(found["step_ms"] for found, _ in runs), 1),
+                     runs=self.runs)
+
     def run(self, case):
         methods = {"handover_12MiB": self.handover, "torch_views": self.torch_views, "cpp": self.cpp, "broadcast_8": self.broadcast,
-                   "attach": self.attach, "return": self.coming_back}
+                   "attach": self.attach, "return": self.coming_back, "step_time": self.step_time}
         try:
             methods[case](case)
             return True
@@ -261,6 +308,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=lambda text: text.split(","), default=CASES)
     parser.add_argument("--torch-python", default="", help="a Python with torch and this tree's package on its path; without it torch is left out")
+    parser.add_argument("--tf-python", default="", help="the same with TensorFlow and Keras")
+    parser.add_argument("--photos", help="the photographs that flowers are made from, if there are none yet")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="the window's length")
     parser.add_argument("--quick", action="store_true", help="one run of one second")

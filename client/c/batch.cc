@@ -25,12 +25,17 @@ uint64_t TensorBytes(const penstock_tensor& tensor) {
   return bytes;
 }
 
-// This rank's rows of a step of `rows` rows.
+// This consumer's rows of a step of `rows` rows: a rank's, or those of a part.
 struct RowRange {
   uint32_t first = 0;
   uint32_t count = 0;
 };
-RowRange RowsOf(const penstock::ring::ConsumerSpec& spec, uint32_t rows) {
+RowRange RowsOf(const penstock_loader& loader, uint32_t part, uint32_t rows) {
+  if (loader.batch_rows > 0) {
+    const uint32_t first = std::min(part * loader.batch_rows, rows);
+    return {first, std::min(loader.batch_rows, rows - first)};
+  }
+  const penstock::ring::ConsumerSpec& spec = loader.spec;
   const uint64_t first = uint64_t{spec.rank} * rows / spec.world_size;
   const uint64_t end = (uint64_t{spec.rank} + 1) * rows / spec.world_size;
   return {static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)};
@@ -39,7 +44,6 @@ RowRange RowsOf(const penstock::ring::ConsumerSpec& spec, uint32_t rows) {
 }  // namespace
 
 void Describe(const Reader& reader, penstock_loader* loader) {
-  loader->entries = reader.tensors();
   loader->structure = reader.structure();
   loader->num_steps = reader.num_steps();
   loader->uncounted = reader.uncounted();
@@ -65,7 +69,7 @@ void Describe(const Reader& reader, penstock_loader* loader) {
     std::copy(entry.shape, entry.shape + entry.ndim, shape);
     tensor.shape = shape;
     if (tensor.batched && shape[0] >= 0) {
-      shape[0] = RowsOf(loader->spec, static_cast<uint32_t>(shape[0])).count;
+      shape[0] = RowsOf(*loader, 0, static_cast<uint32_t>(shape[0])).count;
     }
     if (penstock::ring::IsFixed(entry)) {
       tensor.bytes = TensorBytes(tensor);
@@ -95,7 +99,7 @@ void ShowRows(uint32_t rows, const uint8_t* data, penstock_batch* batch) {
   if (batch->shaped_rows == rows) return;
   batch->shaped_rows = rows;
   const penstock_loader& loader = *batch->loader;
-  const RowRange range = RowsOf(loader.spec, rows);
+  const RowRange range = RowsOf(loader, batch->part, rows);
   batch->first_row = range.first;
   batch->rows = range.count;
   for (size_t i = 0; i < batch->tensors.size(); ++i) {
@@ -137,7 +141,7 @@ bool Show(const Lease& lease, penstock_batch* batch) {
     for (uint32_t axis = 1; axis <= tensor.ragged_rank; ++axis) {
       batch->shapes[i * kMaxDims + axis] = -1;
     }
-    if (batch->loader->spec.world_size > 1 && tensor.batched &&
+    if ((batch->loader->spec.world_size > 1 || batch->loader->batch_rows > 0) && tensor.batched &&
         !TakeRows(batch->first_row, batch->rows, &tensor, &batch->shapes[i * kMaxDims],
                   &batch->counted_anew)) {
       batch->source->reader->FailTorn(lease, i, "an offset or a row split leads out of its tensor");
@@ -182,11 +186,12 @@ uint64_t PaddedBytes(uint64_t bytes) {
 
 }  // namespace
 
-penstock_batch* Copy(penstock_loader* loader, Source* source, const Lease& lease) {
+penstock_batch* Copy(penstock_loader* loader, Source* source, const Lease& lease, uint32_t part) {
   auto copy = std::unique_ptr<penstock_batch>(new (std::nothrow) penstock_batch);
   if (copy == nullptr) return nullptr;
   copy->is_copy = true;
   copy->source = source;
+  copy->part = part;
   Prepare(loader, lease.data, copy.get());
   if (!Show(lease, copy.get())) return nullptr;
   uint64_t bytes = PaddedBytes(lease.cursor_bytes);

@@ -21,8 +21,9 @@ void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch
 // are torn.
 bool Show(const penstock::ring::Lease& lease, penstock_batch* batch);
 
-// A private copy of a leased batch; null when there is no memory for it or the reader has an error.
-penstock_batch* Copy(penstock_loader* loader, Source* source, const penstock::ring::Lease& lease);
+// A private copy of a leased batch, or of a part of one; null when there is no memory for it or the reader has an error.
+penstock_batch* Copy(penstock_loader* loader, Source* source, const penstock::ring::Lease& lease,
+                     uint32_t part = 0);
 
 // The bytes of all parts of a tensor.
 uint64_t PartsBytes(const penstock_tensor& tensor);

@@ -14,6 +14,7 @@ using penstock::cuda::Entered;
 using penstock::cuda::Event;
 using penstock::cuda::IpcEvent;
 using penstock::cuda::IpcMemory;
+using penstock::cuda::SharedMemory;
 using penstock::ring::Code;
 using penstock::ring::DeviceTable;
 using penstock::ring::DeviceTensor;
@@ -59,8 +60,8 @@ Status OpenError(const Status& error, const DeviceTable& table, const Device& de
 
 }  // namespace
 
-Status DeviceSlots::Open(std::shared_ptr<const Device> device, int table_fd, size_t num_tensors,
-                         uint32_t slots, std::unique_ptr<DeviceSlots>* out) {
+Status DeviceSlots::Open(std::shared_ptr<const Device> device, int table_fd, int memory_fd,
+                         size_t num_tensors, uint32_t slots, std::unique_ptr<DeviceSlots>* out) {
   DeviceTable table;
   if (pread(table_fd, &table, sizeof table, 0) != sizeof table) return Malformed("it is too small");
   if (table.magic != penstock::ring::kDeviceMagic) return Malformed("it begins with other bytes");
@@ -75,7 +76,8 @@ Status DeviceSlots::Open(std::shared_ptr<const Device> device, int table_fd, siz
   if (table.num_tensors != num_tensors || table.slots != slots ||
       slots > penstock::ring::kMaxSlots ||
       __builtin_mul_overflow(table.slot_stride, uint64_t{table.slots}, &bytes) ||
-      bytes != table.memory_bytes) {
+      bytes != table.memory_bytes ||
+      (table.mapped_bytes != 0 && table.mapped_bytes < table.memory_bytes)) {
     return Malformed("its sizes are not those of the ring");
   }
   std::unique_ptr<DeviceSlots> made(new DeviceSlots(device));
@@ -94,19 +96,15 @@ Status DeviceSlots::Open(std::shared_ptr<const Device> device, int table_fd, siz
             "the ring is on another CUDA device than the one that was opened (device " +
                 std::to_string(device->ordinal()) + ")"};
   }
-  {
-    const Entered entered(*device);
-    IpcMemory memory;
-    std::memcpy(memory.bytes, table.memory, sizeof memory.bytes);
-    const Status status =
-        device->Check(device->driver().IpcOpenMemHandle(&made->memory_, memory,
-                                                        penstock::cuda::kIpcLazyPeerAccess),
-                      "the device memory that penstockd shares cannot be opened");
-    if (!status.ok()) {
-      made->memory_ = 0;
-      return OpenError(status, table, *device);
-    }
-  }
+  if (table.mapped_bytes != 0 && memory_fd < 0)
+    return Malformed("the memory's descriptor is missing");
+  IpcMemory handle;
+  std::memcpy(handle.bytes, table.memory, sizeof handle.bytes);
+  const Status opened =
+      table.mapped_bytes != 0
+          ? SharedMemory::Open(device, memory_fd, table.mapped_bytes, &made->memory_)
+          : SharedMemory::Open(device, handle, &made->memory_);
+  if (!opened.ok()) return OpenError(opened, table, *device);
   for (uint32_t slot = 0; slot < slots; ++slot) {
     IpcEvent event;
     std::memcpy(event.bytes, table.events[slot], sizeof event.bytes);
@@ -123,7 +121,7 @@ Status DeviceSlots::Open(std::shared_ptr<const Device> device, int table_fd, siz
 DeviceSlots::~DeviceSlots() {
   const Entered entered(*device_);
   events_.clear();
-  if (memory_ != 0) device_->driver().IpcCloseMemHandle(memory_);
+  memory_.reset();
 }
 
 }  // namespace penstock_client

@@ -11,6 +11,7 @@
 
 #include "cuda/device.h"
 #include "cuda/event.h"
+#include "cuda/shared_memory.h"
 #include "ring/device_layout.h"
 #include "ring/status.h"
 
@@ -18,17 +19,18 @@ namespace penstock_client {
 
 class DeviceSlots {
  public:
-  // `table_fd` stays the caller's. `num_tensors`, `slots`: of the ring in shared memory.
+  // The descriptors stay the caller's; that of the memory is negative where none was sent. `num_tensors`, `slots`: of the ring in
+  // shared memory.
   static penstock::ring::Status Open(std::shared_ptr<const penstock::cuda::Device> device,
-                                     int table_fd, size_t num_tensors, uint32_t slots,
-                                     std::unique_ptr<DeviceSlots>* out);
+                                     int table_fd, int memory_fd, size_t num_tensors,
+                                     uint32_t slots, std::unique_ptr<DeviceSlots>* out);
   ~DeviceSlots();
   DeviceSlots(const DeviceSlots&) = delete;
   DeviceSlots& operator=(const DeviceSlots&) = delete;
 
   const penstock::ring::DeviceTensor& tensor(uint32_t index) const { return tensors_[index]; }
   penstock::cuda::Address Find(uint32_t slot, uint32_t index) const {
-    return memory_ + slot * slot_stride_ + tensors_[index].offset;
+    return memory_->address() + slot * slot_stride_ + tensors_[index].offset;
   }
   // What comes next in `stream` begins when the daemon's copy into the slot is over.
   penstock::ring::Status HoldBack(uint32_t slot, penstock::cuda::StreamHandle stream) const {
@@ -43,7 +45,7 @@ class DeviceSlots {
   std::vector<penstock::ring::DeviceTensor> tensors_;
   std::vector<std::unique_ptr<penstock::cuda::Event>> events_;
   uint64_t slot_stride_ = 0;
-  penstock::cuda::Address memory_ = 0;
+  std::unique_ptr<penstock::cuda::SharedMemory> memory_;
 };
 
 }  // namespace penstock_client

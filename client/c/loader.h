@@ -32,6 +32,8 @@ struct penstock_batch {
   uint32_t valid_rows = 0;
   // The rows of the step that the shapes show now.
   uint32_t shaped_rows = 0;
+  uint32_t part = 0;        // of the step, where the consumer takes batches of fewer rows
+  std::string part_cursor;  // in place of the lease's, where the batch ends inside of its step
   bool is_copy = false;
   bool was_written = false;  // or may have been, in the source's private view
   std::vector<penstock_tensor> tensors;
@@ -45,13 +47,30 @@ struct penstock_batch {
   std::unique_ptr<uint8_t, Free> memory;  // of a copy
 };
 
+namespace penstock_client {
+
+// A step of which not all parts were taken (step_parts.h).
+struct OpenStep {
+  Source* source = nullptr;  // null: there is none
+  penstock::ring::Lease lease;
+  uint32_t next = 0;
+  uint32_t parts = 0;
+  bool copies = false;
+  bool has_before = false;
+  std::string before;  // the cursor in front of the step
+};
+
+}  // namespace penstock_client
+
 struct penstock_loader {
   // Constant after the first attachment.
   std::string socket_path;
   std::string pipeline;
   penstock::ring::ConsumerSpec spec;
   uint64_t reconnect_ns = 0;
-  uint64_t watch = 0;  // its number in hang_up_watch.h; 0: it is not watched
+  uint32_t batch_rows = 0;        // the rows of its batches; 0: those of the pipeline's
+  uint32_t parts = 1;             // of a full step
+  uint64_t watch = 0;             // its number in hang_up_watch.h; 0: it is not watched
   penstock_cuda* cuda = nullptr;  // where batches are taken from the device's memory
   std::string structure;
   std::optional<uint64_t> num_steps;
@@ -63,11 +82,17 @@ struct penstock_loader {
   std::vector<int64_t> shapes;
 
   std::atomic<uint64_t> references{1};
+  // Of a consumer with batch_rows: its next step, counted in its own batches. Written under `next_mutex`.
+  std::atomic<uint64_t> part_position{0};
 
   std::mutex next_mutex;
 
   // Under `next_mutex`.
   penstock_client::Reattachment reattachment;
+  penstock_client::OpenStep open;
+  // Of the cursor that it begins with: rows of this step that were taken already.
+  uint64_t part_step = 0;
+  uint32_t part_rows = 0;
 
   // `source` changes under both mutexes; under `mutex` the rest too.
   std::mutex mutex;

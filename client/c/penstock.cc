@@ -18,6 +18,7 @@
 #include "client/c/penstock_cuda.h"
 #include "client/c/source.h"
 #include "client/c/spec_request.h"
+#include "client/c/step_parts.h"
 #include "ring/attach.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
@@ -72,6 +73,23 @@ uint64_t ToNs(double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(std::min(seconds, 1e9) * 1e9) : 0;
 }
 
+// Notes how many rows of its step a position has behind it, and takes that from the cursor.
+Status TakePosition(penstock_loader* loader, ConsumerPosition* position) {
+  uint32_t rows = 0;
+  if (Status status = penstock_client::ReadPartCursor(position, &rows); !status.ok()) return status;
+  if (rows > 0 && (loader->batch_rows == 0 || rows % loader->batch_rows != 0)) {
+    return {Code::kFailedPrecondition,
+            "the cursor lies inside of a batch of the pipeline, " + std::to_string(rows) +
+                " rows behind its beginning: go on with batches whose rows divide that, and not " +
+                std::to_string(loader->batch_rows) + " (batch_rows; batch_size in Python)"};
+  }
+  if (position->cursor.size() > penstock::ring::kMaxCursorBytes)
+    return {Code::kInvalidArgument, "a cursor has at most 1024 bytes"};
+  loader->part_rows = rows;
+  loader->part_step = position->step;
+  return {};
+}
+
 // What the options say of the consumer and its position.
 Status ReadOptions(const penstock_attach_options& options, penstock_loader* loader,
                    ConsumerPosition* position) {
@@ -93,7 +111,7 @@ Status ReadOptions(const penstock_attach_options& options, penstock_loader* load
                 " and " + std::to_string(spec.name.size())};
   }
   if (spec.group.empty()) spec.group = "default";
-  if (options.cursor_bytes > penstock::ring::kMaxCursorBytes) {
+  if (options.cursor_bytes > penstock::ring::kMaxCursorBytes + penstock_client::kPartCursorBytes) {
     return {Code::kInvalidArgument,
             "a cursor has at most 1024 bytes: " + std::to_string(options.cursor_bytes)};
   }
@@ -116,6 +134,14 @@ Status ReadOptions(const penstock_attach_options& options, penstock_loader* load
   if (options.cursor != nullptr) {
     position->cursor.assign(static_cast<const char*>(options.cursor), options.cursor_bytes);
   }
+  loader->batch_rows = options.batch_rows;
+  if (loader->batch_rows > 0 &&
+      (spec.mode != penstock::ring::GroupMode::kBroadcast || loader->cuda != nullptr)) {
+    return {Code::kInvalidArgument,
+            "batch_rows is for broadcast groups in shared memory: ranks divide a batch already, "
+            "a split group hands out whole ones, and so does a device"};
+  }
+  if (Status status = TakePosition(loader, position); !status.ok()) return status;
   return penstock::ring::CheckSpec(spec);
 }
 
@@ -200,6 +226,42 @@ int TakeLease(penstock_loader* loader, uint64_t until_ns, bool* share_full, Leas
   }
 }
 
+// The caller holds it from now on.
+void CountBatch(penstock_loader* loader, const penstock_batch& batch) {
+  uint64_t bytes = loader->bytes.load(std::memory_order_relaxed);
+  for (const penstock_tensor& tensor : batch.tensors) bytes += penstock_client::PartsBytes(tensor);
+  loader->bytes.store(bytes, std::memory_order_relaxed);
+  loader->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+int TakePart(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
+  if (loader->open.source == nullptr) {
+    ConsumerPosition before = penstock_client::WhereNow(loader);
+    Lease lease;
+    bool share_full = false;
+    if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK)
+      return code;
+    if (!penstock_client::OpenLease(loader, lease, share_full, std::move(before))) {
+      return Fail(
+          {Code::kOutOfRange,
+           "the cursor points behind the rows of its batch: it is of another stream (step " +
+               std::to_string(lease.step) + ")"});
+    }
+  }
+  Source* source = loader->open.source;
+  // The step may be closed with its last part, and its source with it.
+  source->references.fetch_add(1, std::memory_order_relaxed);
+  *out = penstock_client::NextPart(loader);
+  const Status torn = *out == nullptr ? source->reader->error() : Status();
+  penstock_client::Unreference(source);
+  if (*out == nullptr) {
+    if (!torn.ok()) return Fail(torn);
+    return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
+  }
+  CountBatch(loader, **out);
+  return PENSTOCK_OK;
+}
+
 }  // namespace
 
 extern "C" {
@@ -244,6 +306,7 @@ int penstock_attach_with(const penstock_attach_options* given, penstock_loader**
     if (made->source != nullptr) penstock_client::Unreference(made->source);
     return Fail(status);
   }
+  penstock_client::NotePosition(made.get());
   *loader = made.release();
   if ((*loader)->reconnect_ns > 0) penstock_client::Watch(*loader);
   return PENSTOCK_OK;
@@ -251,13 +314,16 @@ int penstock_attach_with(const penstock_attach_options* given, penstock_loader**
 
 int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
   LastError().clear();
-  if (bytes > penstock::ring::kMaxCursorBytes || cursor == nullptr) {
+  if (bytes > penstock::ring::kMaxCursorBytes + penstock_client::kPartCursorBytes ||
+      cursor == nullptr) {
     return Fail({Code::kInvalidArgument, "a cursor has 1 to 1024 bytes: " + std::to_string(bytes)});
   }
   std::lock_guard<std::mutex> lock(loader->next_mutex);
-  loader->source->reader->Leave();
   ConsumerPosition position;
   position.cursor.assign(static_cast<const char*>(cursor), bytes);
+  if (const Status status = TakePosition(loader, &position); !status.ok()) return Fail(status);
+  penstock_client::CloseStep(loader);
+  loader->source->reader->Leave();
   penstock_client::NoteProgress(&loader->reattachment);
   penstock_client::StartReattaching(loader, position, "");
   const int code = penstock_client::Reattach(loader, MonotonicNs() + kAttachTimeoutNs);
@@ -265,7 +331,9 @@ int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
     return Fail(
         {Code::kUnavailable, "penstockd did not answer: " + loader->reattachment.last.message});
   }
-  return code == PENSTOCK_OK ? code : Fail(loader->reattachment.failed);
+  if (code != PENSTOCK_OK) return Fail(loader->reattachment.failed);
+  penstock_client::NotePosition(loader);
+  return code;
 }
 
 int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** out) {
@@ -277,6 +345,7 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
   if (loader->cuda != nullptr) {
     if (const int code = WaitForShare(loader, until_ns); code != PENSTOCK_OK) return code;
   }
+  if (loader->batch_rows > 0) return TakePart(loader, until_ns, out);
   Lease lease;
   bool share_full = false;
   if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK) {
@@ -299,17 +368,14 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
     *out = &batch;
     source->references.fetch_add(1, std::memory_order_relaxed);
   }
-  uint64_t bytes = loader->bytes.load(std::memory_order_relaxed);
-  for (const penstock_tensor& tensor : (*out)->tensors)
-    bytes += penstock_client::PartsBytes(tensor);
-  loader->bytes.store(bytes, std::memory_order_relaxed);
-  loader->references.fetch_add(1, std::memory_order_relaxed);
+  CountBatch(loader, **out);
   return PENSTOCK_OK;
 }
 
 int penstock_ready(penstock_loader* loader) {
   std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);
-  return lock.owns_lock() && !loader->reattachment.active && loader->source->reader->Ready();
+  return lock.owns_lock() && (loader->open.source != nullptr ||
+                              (!loader->reattachment.active && loader->source->reader->Ready()));
 }
 
 void penstock_batch_release(penstock_batch* batch) {
@@ -321,11 +387,15 @@ void penstock_batch_release(penstock_batch* batch) {
     // A copy of the lease: the slot's batch may be handed out again as soon as it is released.
     const Lease lease = batch->lease;
     Source* source = batch->source;
-    if (batch->was_written) {
-      batch->was_written = false;
-      source->view.Drop(lease.data, source->reader->slot_stride());
+    const bool was_written = std::exchange(batch->was_written, false);
+    if (loader->batch_rows > 0) {
+      if (was_written)
+        source->part_leases[lease.slot].was_written.store(true, std::memory_order_relaxed);
+      penstock_client::ReleaseParts(loader, source, lease, 1);
+    } else {
+      if (was_written) source->view.Drop(lease.data, source->reader->slot_stride());
+      penstock_client::ReleaseLease(loader, source, lease);
     }
-    penstock_client::ReleaseLease(loader, source, lease);
     penstock_client::Unreference(source);
   }
   Unreference(loader);
@@ -357,6 +427,7 @@ void penstock_detach(penstock_loader* loader) {
   {
     std::lock_guard<std::mutex> lock(loader->next_mutex);
     loader->reattachment.socket = {};
+    penstock_client::CloseStep(loader);
     loader->source->reader->Leave();
   }
   Unreference(loader);
@@ -373,6 +444,11 @@ const char* penstock_structure(const penstock_loader* loader) { return loader->s
 
 int penstock_num_steps(const penstock_loader* loader, uint64_t* steps) {
   LastError().clear();
+  if (loader->batch_rows > 0) {
+    return Fail({Code::kFailedPrecondition,
+                 "the length of this stream is known in the pipeline's own batches only, of which "
+                 "some may be short; this consumer takes others (batch_rows)"});
+  }
   if (!loader->num_steps) {
     return Fail({Code::kFailedPrecondition,
                  "the length of this stream is not known: " + loader->uncounted});
@@ -381,11 +457,17 @@ int penstock_num_steps(const penstock_loader* loader, uint64_t* steps) {
   return PENSTOCK_OK;
 }
 
-uint64_t penstock_batch_step(const penstock_batch* batch) { return batch->lease.step; }
+uint64_t penstock_batch_step(const penstock_batch* batch) {
+  return batch->lease.step * batch->loader->parts + batch->part;
+}
 uint64_t penstock_batch_epoch(const penstock_batch* batch) { return batch->lease.epoch; }
 uint32_t penstock_batch_rows(const penstock_batch* batch) { return batch->rows; }
 uint32_t penstock_batch_valid(const penstock_batch* batch) { return batch->valid_rows; }
 const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes) {
+  if (!batch->part_cursor.empty()) {
+    *bytes = static_cast<uint32_t>(batch->part_cursor.size());
+    return batch->part_cursor.data();
+  }
   *bytes = batch->lease.cursor_bytes;
   return batch->lease.cursor;
 }
@@ -416,8 +498,9 @@ void penstock_get_stats(penstock_loader* loader, penstock_stats* stats) {
   stats->waits = earlier.waits + seen.waits;
   stats->sleeps = earlier.sleeps + seen.sleeps;
   stats->wait_ns = earlier.wait_ns + seen.wait_ns;
-  stats->position = reader.next_step();
-  stats->published = reader.published();
+  stats->position = loader->batch_rows > 0 ? loader->part_position.load(std::memory_order_relaxed)
+                                           : reader.next_step();
+  stats->published = reader.published() * loader->parts;
   stats->leases = reader.leases();
   stats->lease_share = reader.lease_share();
   stats->consumer = reader.consumer();

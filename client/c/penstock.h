@@ -180,7 +180,11 @@ typedef struct penstock_attach_options {
   uint32_t at_most_once; /* of PENSTOCK_SPLIT: what a dead consumer held is lost, not given again */
   uint32_t slow;         /* PENSTOCK_BLOCK */
   uint32_t take_over;    /* 1: a consumer of the same name or rank is detached */
-  uint32_t reserved;
+  /* Of PENSTOCK_BROADCAST: rows of this consumer's batches, which divide those of the pipeline's; 0: the same. Each batch
+   * of the pipeline is seen as several, in place: nothing is copied or made twice. A short batch at the end of a pass
+   * ends with a short one. Steps are counted as if all batches of the pipeline were full, so that a short one leaves
+   * numbers out. A cursor may lie inside of a batch of the pipeline: it is for attaching with batch_rows only. */
+  uint32_t batch_rows;
   double lag_seconds; /* 60 */
   double
       reconnect_seconds; /* 60: how long to look for a daemon that has gone away; 0: not at all */

@@ -10,6 +10,7 @@
 #include "client/c/cuda.h"
 #include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
+#include "client/c/step_parts.h"
 #include "ring/futex.h"
 
 namespace penstock_client {
@@ -53,22 +54,27 @@ void Remember(const std::vector<uint64_t>& steps, penstock_loader* loader) {
 Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
   auto source = std::make_unique<Source>();
   const penstock::ring::Descriptor device_table(attachment.device_fd);
+  const penstock::ring::Descriptor device_memory(attachment.device_memory_fd);
   if (Status status = Reader::Open(attachment, &source->reader); !status.ok()) return status;
-  source->slots = std::vector<penstock_batch>(source->reader->slots_max());
   if (loader->cuda != nullptr) {
     if (!device_table) return {Code::kInternal, "penstockd sent no table of the device's memory"};
-    Status status = DeviceSlots::Open(loader->cuda->device, device_table.get(),
+    Status status = DeviceSlots::Open(loader->cuda->device, device_table.get(), device_memory.get(),
                                       source->reader->tensors().size(), source->reader->slots_max(),
                                       &source->device_slots);
     if (!status.ok()) return status;
   }
   if (loader->entries.empty()) {
+    loader->entries = source->reader->tensors();
+    if (Status status = CountParts(loader); !status.ok()) return status;
     Describe(*source->reader, loader);
   } else if (!AreEqual(loader->entries, source->reader->tensors())) {
     return {Code::kFailedPrecondition,
             "the pipeline that runs now makes other batches; attach anew (pipeline " +
                 loader->pipeline + ")"};
   }
+  source->slots = std::vector<penstock_batch>(size_t{source->reader->slots_max()} * loader->parts);
+  if (loader->batch_rows > 0)
+    source->part_leases = std::make_unique<PartLease[]>(source->reader->slots_max());
   Source* before;
   {
     std::lock_guard<std::mutex> lock(loader->mutex);

@@ -25,10 +25,17 @@
 
 namespace penstock_client {
 
+// The parts of a slot's step that somebody still holds or will take.
+struct PartLease {
+  std::atomic<uint32_t> left{0};
+  std::atomic<bool> was_written{false};
+};
+
 struct Source {
   std::unique_ptr<penstock::ring::Reader> reader;
-  std::vector<penstock_batch> slots;  // one for each slot
-  PrivateView view;                   // mapped under the loader's mutex, when it is first asked for
+  std::vector<penstock_batch> slots;         // one for each slot, or for each part of one
+  std::unique_ptr<PartLease[]> part_leases;  // one for each slot; null: steps are taken whole
+  PrivateView view;  // mapped under the loader's mutex, when it is first asked for
   // Both end before the reader unmaps the ring.
   PinnedSlots pinned;
   std::unique_ptr<DeviceSlots> device_slots;  // null: batches are in shared memory

@@ -6,12 +6,10 @@
 //     train(boards, batch.rows());
 //   }
 //
-// Threads:  as the C interface: a Loader may be used from any thread, and so may a Batch by one at
-// a
-//           time.
-// Owns:     a Loader owns its place at the ring, a Batch its memory; a Batch may outlive its
-// Loader. Errors:   penstock::Error, with the code of penstock.h and a sentence. Needs:    C++20
-// and libpenstock.so.
+// Threads:  as the C interface: a Loader may be used from any thread, and so may a Batch, by one at a time.
+// Owns:     a Loader owns its place at the ring, a Batch its memory; a Batch may outlive its Loader.
+// Errors:   penstock::Error, with the code of penstock.h and a sentence.
+// Needs:    C++20 and libpenstock.so.
 #pragma once
 
 #include <cstddef>
@@ -198,6 +196,11 @@ class Batch {
     const void* cursor = penstock_batch_cursor(batch_, &bytes);
     return {static_cast<const char*>(cursor), bytes};
   }
+
+  // For functions of the C interface; the batch stays this object's.
+  penstock_batch* get() const { return batch_; }
+  // Hands it over to the caller, who releases it.
+  penstock_batch* Give() { return std::exchange(batch_, nullptr); }
 
   size_t size() const { return penstock_batch_num_tensors(batch_); }
   Tensor operator[](size_t index) const {

@@ -138,6 +138,11 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   if (!pipeline.ok()) return Report("run", pipeline.status());
   const absl::Status status =
       TakeBatches(pipeline->name(), daemon->socket(), daemon->is_private(), arguments);
+  // The daemon may have been another one since. Its successor knows the pipeline, but not this connection.
+  if (!daemon->is_private()) {
+    auto again = DaemonConnection::Open(daemon->socket());
+    if (again.ok()) daemon = std::move(again);
+  }
   if (const auto skipped = daemon->Skipped(pipeline->name()); skipped.ok())
     PrintSkipped(*skipped, stderr);
   if (!daemon->is_private()) {

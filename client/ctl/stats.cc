@@ -39,7 +39,10 @@ void PrintTotals(const Interval& interval) {
   std::printf("read        %llu records, %s\n", static_cast<unsigned long long>(stats.records()),
               ByteCount(stats.bytes_read()).c_str());
   std::printf("workers     %u\n", stats.workers());
-  std::printf("ring        %u slots, %s\n", stats.slots(), ByteCount(stats.ring_bytes()).c_str());
+  std::printf("ring        %u slots, %s%s%s\n", stats.slots(),
+              ByteCount(stats.ring_bytes()).c_str(),
+              stats.small_pages() ? ", without huge pages" : "",
+              stats.resting() ? "; it rests: nobody reads it" : "");
   std::printf("slot wait   %.1f %% of the time\n",
               interval.Share(stats.slot_wait_ns() - interval.from.slot_wait_ns()));
 }

@@ -44,7 +44,7 @@ class Loader {
          int64_t replica, int64_t replicas, const std::string& delivery,
          const std::optional<nb::bytes>& cursor, double reconnect, const std::string& slow,
          double lag, const std::optional<std::string>& consumer, bool take_over, nb::object cuda,
-         uintptr_t stream)
+         uintptr_t stream, const std::optional<int64_t>& batch_size)
       : cuda_(std::move(cuda)) {
     if (timeout.has_value()) {
       if (!(*timeout >= 0)) ThrowError(PENSTOCK_INVALID_ARGUMENT, "timeout is below zero");
@@ -80,6 +80,10 @@ class Loader {
     options.at_most_once = NumberOf("delivery", delivery, {"at_least_once", "at_most_once"});
     options.slow = NumberOf("slow", slow, {"block", "detach", "skip"});
     options.take_over = take_over;
+    if (batch_size.has_value()) {
+      options.batch_rows = count("batch_size", *batch_size);
+      if (*batch_size == 0) ThrowError(PENSTOCK_INVALID_ARGUMENT, "batch_size is at least 1");
+    }
     options.lag_seconds = lag;
     options.reconnect_seconds = reconnect;
     if (!cuda_.is_none()) {
@@ -326,7 +330,8 @@ NB_MODULE(_core, m) {
                     const std::optional<double>&, const std::string&, const std::optional<int64_t>&,
                     const std::optional<int64_t>&, int64_t, int64_t, const std::string&,
                     const std::optional<nb::bytes>&, double, const std::string&, double,
-                    const std::optional<std::string>&, bool, nb::object, uintptr_t>(),
+                    const std::optional<std::string>&, bool, nb::object, uintptr_t,
+                    const std::optional<int64_t>&>(),
            nb::arg("name"), nb::arg("socket").none() = nb::none(), nb::arg("group") = "default",
            nb::arg("timeout").none() = nb::none(), nb::arg("mode") = "broadcast",
            nb::arg("rank").none() = nb::none(), nb::arg("world_size").none() = nb::none(),
@@ -334,7 +339,8 @@ NB_MODULE(_core, m) {
            nb::arg("cursor").none() = nb::none(), nb::arg("reconnect") = 60.0,
            nb::arg("slow") = "block", nb::arg("lag") = 60.0,
            nb::arg("consumer").none() = nb::none(), nb::arg("take_over") = false,
-           nb::arg("cuda").none() = nb::none(), nb::arg("stream") = 0)
+           nb::arg("cuda").none() = nb::none(), nb::arg("stream") = 0,
+           nb::arg("batch_size").none() = nb::none())
       .def("stats", &Loader::Stats,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
            "ring), waits, wait_seconds, leases and more.")

@@ -103,9 +103,8 @@ Status DeviceRing::Allocate() {
             "; a smaller ring { slots: N } or batch_size, or another device"};
   };
   if (memory_bytes_ > free_bytes) return too_large("");
-  const cuda::Result result = driver.MemAlloc(&memory_, memory_bytes_);
-  if (result == cuda::kErrorOutOfMemory) return too_large(" in too small pieces");
-  status = device_->Check(result, "the device's memory cannot be had");
+  status = cuda::SharedMemory::Create(device_, memory_bytes_, &memory_);
+  if (status.code == Code::kResourceExhausted) return too_large(" in too small pieces");
   if (status.ok()) {
     status = device_->Check(driver.StreamCreate(&stream_, cuda::kStreamNonBlocking),
                             "a stream cannot be made");
@@ -147,14 +146,13 @@ Status DeviceRing::WriteTable() {
   table.tensor_bytes = sizeof(ring::DeviceTensor);
   table.slot_stride = slot_stride_;
   table.memory_bytes = memory_bytes_;
-  cuda::IpcMemory memory;
-  {
-    const cuda::Entered entered(*device_);
-    Status status = device_->Check(device_->driver().IpcGetMemHandle(&memory, memory_),
-                                   "the device's memory cannot be shared");
-    if (!status.ok()) return status;
+  if (memory_->descriptor() >= 0) {
+    table.mapped_bytes = memory_->bytes();
+  } else {
+    cuda::IpcMemory memory;
+    if (Status status = memory_->Handle(&memory); !status.ok()) return status;
+    std::memcpy(table.memory, memory.bytes, sizeof table.memory);
   }
-  std::memcpy(table.memory, memory.bytes, sizeof table.memory);
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     cuda::IpcEvent event;
     if (Status status = events_[slot]->Handle(&event); !status.ok()) return status;
@@ -193,7 +191,7 @@ Status DeviceRing::WriteTable() {
 }
 
 Status DeviceRing::Copy(uint32_t slot) {
-  const cuda::Address to = memory_ + slot * slot_stride_;
+  const cuda::Address to = memory_->address() + slot * slot_stride_;
   {
     const cuda::Entered entered(*device_);
     const cuda::Result result =
@@ -225,7 +223,7 @@ DeviceRing::~DeviceRing() {
   }
   events_.clear();
   pinned_.clear();
-  if (memory_ != 0) driver.MemFree(memory_);
+  memory_.reset();
 }
 
 }  // namespace penstock

@@ -25,6 +25,7 @@
 #include "cuda/event.h"
 #include "cuda/expansion.h"
 #include "cuda/pinned_range.h"
+#include "cuda/shared_memory.h"
 #include "ring/descriptor.h"
 #include "ring/status.h"
 #include "server/engine/batch_sink.h"
@@ -57,7 +58,8 @@ class DeviceRing {
 
   // What clients receive; the ring's own.
   int table_fd() const { return table_.get(); }
-  uint64_t memory_bytes() const { return memory_bytes_; }
+  int memory_fd() const { return memory_->descriptor(); }
+  uint64_t memory_bytes() const { return memory_->bytes(); }
   // Why copies go through memory that is not pinned; "" when they do not.
   const std::string& not_pinned() const { return not_pinned_; }
 
@@ -86,7 +88,7 @@ class DeviceRing {
   uint64_t copied_bytes_ = 0;
   uint64_t slot_stride_ = 0;
   uint64_t memory_bytes_ = 0;
-  cuda::Address memory_ = 0;
+  std::unique_ptr<cuda::SharedMemory> memory_;
   cuda::StreamHandle stream_ = nullptr;
   std::vector<std::unique_ptr<cuda::Event>> events_;
   std::vector<std::unique_ptr<cuda::PinnedRange>> pinned_;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/new_thread.h"
 #include "server/engine/block_runner.h"
 #include "server/engine/event.h"
 #include "server/engine/front.h"
@@ -94,18 +95,21 @@ class ExecutorImpl final : public SteppedExecutor {
 
   absl::Status Restore(const Position& position) { return front_.Restore(position); }
 
-  void Start() override {
+  absl::Status Start() override {
     std::lock_guard<std::mutex> lock(threads_mutex_);
     started_ = true;
-    AddThreads();
+    absl::Status status = AddThreads();
+    if (!status.ok()) {
+      stop_.store(true);
+      RemoveThreads(0);
+    }
+    return status;
   }
 
   void Stop() override {
     stop_.store(true);
     std::lock_guard<std::mutex> lock(threads_mutex_);
-    WakeAll();
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
+    RemoveThreads(0);
   }
 
   uint64_t Hold() override {
@@ -169,7 +173,9 @@ class ExecutorImpl final : public SteppedExecutor {
   };
 
   void Work(int worker);
-  void AddThreads();  // REQUIRES: threads_mutex_
+  absl::Status AddThreads();  // REQUIRES: threads_mutex_
+  // Waits for the last ones, whom their number or stop_ has told to end. REQUIRES: threads_mutex_
+  void RemoveThreads(size_t left);
   void WakeAll() {
     work_.NotifyAll();
     sink_.Interrupt();
@@ -322,9 +328,22 @@ void ExecutorImpl::Work(int worker) {
   }
 }
 
-void ExecutorImpl::AddThreads() {
-  for (int i = static_cast<int>(threads_.size()); i < num_workers_.load(); ++i)
-    threads_.emplace_back([this, i] { Work(i); });
+absl::Status ExecutorImpl::AddThreads() {
+  for (int i = static_cast<int>(threads_.size()); i < num_workers_.load(); ++i) {
+    absl::StatusOr<std::thread> thread = NewThread(
+        absl::StrCat("worker ", i + 1, " of ", num_workers_.load()), [this, i] { Work(i); });
+    if (!thread.ok()) return thread.status();
+    threads_.push_back(*std::move(thread));
+  }
+  return absl::OkStatus();
+}
+
+void ExecutorImpl::RemoveThreads(size_t left) {
+  WakeAll();
+  for (size_t i = left; i < threads_.size(); ++i) threads_[i].join();
+  threads_.resize(std::min(left, threads_.size()));
+  // One that has gone may have been the one that waited for a slot.
+  work_.NotifyAll();
 }
 
 absl::Status ExecutorImpl::SetWorkers(int workers) {
@@ -334,17 +353,15 @@ absl::Status ExecutorImpl::SetWorkers(int workers) {
                      " for a pipeline that runs (four for each processor), found ", workers));
   }
   std::lock_guard<std::mutex> lock(threads_mutex_);
-  num_workers_.store(workers, std::memory_order_seq_cst);
+  const int before = num_workers_.exchange(workers, std::memory_order_seq_cst);
   if (!started_ || stop_.load()) return absl::OkStatus();
-  if (static_cast<int>(threads_.size()) > workers) {
-    WakeAll();
-    for (size_t i = workers; i < threads_.size(); ++i) threads_[i].join();
-    threads_.resize(workers);
-    // One that has gone may have been the one that waited for a slot.
-    work_.NotifyAll();
+  if (static_cast<int>(threads_.size()) > workers) RemoveThreads(workers);
+  absl::Status status = AddThreads();
+  if (!status.ok()) {
+    num_workers_.store(before, std::memory_order_seq_cst);
+    RemoveThreads(before);
   }
-  AddThreads();
-  return absl::OkStatus();
+  return status;
 }
 
 // `begin`: 0 when the trace was off then.

@@ -80,7 +80,9 @@ class Executor {
                                                           const ExecutorOptions& options);
   virtual ~Executor() = default;
 
-  virtual void Start() = 0;
+  // ResourceExhausted when the system has no threads for all of its workers: then none of them runs, and only
+  // the destructor may follow.
+  virtual absl::Status Start() = 0;
   virtual void Stop() = 0;
 
   // No further step is begun until Release(), which is called as often. Returns the number of the
@@ -95,7 +97,7 @@ class Executor {
   virtual Position AtLimit() const = 0;
 
   // Returns when those that are too many have ended what they were doing. InvalidArgument beyond
-  // max_workers().
+  // max_workers(); ResourceExhausted, with as many as before, when the system has no threads for more.
   virtual absl::Status SetWorkers(int workers) = 0;
   virtual int max_workers() const = 0;
 

@@ -22,6 +22,7 @@ namespace {
 // allocate for a second. Calls that go on telling have threads beside these, max_streams of them.
 constexpr int kMaxThreads = 16;
 
+constexpr uid_t kCertificateUid = UINT32_MAX - 1;
 // The part of tcp.max_connections that one address may have.
 constexpr int kAddressShare = 4;
 
@@ -29,11 +30,11 @@ constexpr int kAddressShare = 4;
 
 struct ControlServer::Grpc {
   Grpc(PipelineTable& table, const Monitor& monitor, const Settings& settings,
-       PipelineServiceImpl::Gate gate)
+       PipelineServiceImpl::Gate gate, PipelineServiceImpl::WhoIs who_is)
       : service(
             table, monitor,
             [&settings] { return settings.Get()->connection_limits().max_streams(); },
-            std::move(gate)) {}
+            std::move(gate), std::move(who_is)) {}
 
   PipelineServiceImpl service;
   std::unique_ptr<grpc::Server> server;
@@ -56,13 +57,17 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
               return access_.Admit(*who, right, pipeline);
             return access_.Has(*who, right, pipeline) ? absl::OkStatus()
                                                       : absl::PermissionDeniedError("not listed");
+          },
+          [this](const grpc::ServerContext& context) {
+            return WhoIs(context).value_or(Identity());
           })) {}
 
 std::optional<Identity> ControlServer::WhoIs(const grpc::ServerContext& context) const {
   const std::shared_ptr<const grpc::AuthContext> proof = context.auth_context();
   if (proof != nullptr && proof->IsPeerAuthenticated()) {
     Identity who;
-    who.uid = UINT32_MAX;
+    // Of no user; what certificates ask for has a budget of memory in common.
+    who.uid = kCertificateUid;
     who.by_certificate = true;
     // The common name only where the certificate has no other.
     for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME}) {

@@ -106,6 +106,7 @@ class Reload {
     if (!status.ok()) return status;
     ConfigureLog(*settings_.Get());
     table_.SetDefaults(settings_.Get()->worker_defaults());
+    table_.SetMemoryLimits(settings_.Get()->memory());
     return absl::OkStatus();
   }
 
@@ -227,6 +228,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options);
   if (!journal.ok()) return journal.status();
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
+  table.SetMemoryLimits(options.config.memory());
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -246,6 +248,9 @@ absl::Status RunDaemon(DaemonOptions options) {
   }
   Sessions sessions(loop, table, options.config.connection_limits().max_consumers(), journal->get(),
                     options.rejoin);
+  if (!sessions.status().ok()) return sessions.status();
+  sessions.RestAfter(
+      [&settings] { return absl::Milliseconds(settings.Get()->memory().idle_ms()); });
   for (const auto& pipeline : table.Restore()) sessions.Expect(pipeline);
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
       ControlServer::Create(loop, table, monitor, settings, access);
@@ -265,6 +270,7 @@ absl::Status RunDaemon(DaemonOptions options) {
     spdlog::info("the control plane is at {} for those with a certificate", address);
   }
   SpecRequests specs(loop, table, access);
+  if (!specs.status().ok()) return specs.status();
   Reception reception(
       loop,
       [&settings] {

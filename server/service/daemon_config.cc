@@ -115,6 +115,8 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (config->stop_timeout_ms() == 0) config->set_stop_timeout_ms(5000);
   config->mutable_http();
   config->mutable_cache();
+  v1::MemoryLimits* memory = config->mutable_memory();
+  if (!memory->has_idle_ms()) memory->set_idle_ms(600'000);
   if (!config->has_rejoin_ms()) config->set_rejoin_ms(10'000);
 
   absl::Status status = CheckSocket(config->socket());
@@ -149,6 +151,12 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   for (int i = 0; i < config->cache().roots_size(); ++i)
     status.Update(CheckRoot(absl::StrCat("cache.roots[", i, "]"), config->cache().roots(i)));
   status.Update(CheckRange("cache.max_bytes", config->cache().max_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.max_bytes", memory->max_bytes(), 0, INT64_MAX));
+  status.Update(
+      CheckRange("memory.max_pipeline_bytes", memory->max_pipeline_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.max_user_bytes", memory->max_user_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.max_process_bytes", memory->max_process_bytes(), 0, INT64_MAX));
+  status.Update(CheckRange("memory.idle_ms", memory->idle_ms(), 0, INT32_MAX));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;

@@ -2,15 +2,19 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/new_thread.h"
 #include "server/service/metrics.h"
 #include "server/service/status_json.h"
 #include "server/service/status_page.h"
+#include "spdlog/spdlog.h"
 
 namespace penstock {
 namespace {
@@ -47,6 +51,7 @@ struct HttpServer::Server {
   httplib::Server http;
   int port = 0;
   std::thread thread;
+  std::atomic<bool> failed{false};
 };
 
 HttpServer::HttpServer(std::unique_ptr<Server> server) : server_(std::move(server)) {}
@@ -104,13 +109,24 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(int port, const P
         absl::StrCat("cannot listen at ", kLoopback, ":", port,
                      ": the port is taken, or not allowed; change http { port } (0: none)"));
   }
-  server->thread = std::thread([raw = server.get()] { raw->http.listen_after_bind(); });
+  absl::StatusOr<std::thread> thread = NewThread("the status page", [raw = server.get()] {
+    try {
+      raw->http.listen_after_bind();
+    } catch (const std::system_error& error) {
+      // The library makes its own threads here.
+      spdlog::error("the status page is not served: no threads: {}", error.code().message());
+      raw->failed = true;
+    }
+  });
+  if (!thread.ok()) return thread.status();
+  server->thread = *std::move(thread);
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(server)));
 }
 
 HttpServer::~HttpServer() {
   // A stop before the thread has begun to listen would be lost.
-  while (!server_->http.is_running() && server_->http.is_valid()) std::this_thread::yield();
+  while (!server_->http.is_running() && server_->http.is_valid() && !server_->failed)
+    std::this_thread::yield();
   server_->http.stop();
   server_->thread.join();
 }

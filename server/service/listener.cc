@@ -74,6 +74,7 @@ void Listener::Admit(ring::Descriptor socket) {
   ring::Descriptor pidfd(peer.pidfd);
   if (!status.ok()) return;
   Identity who = IdentityOf(socket.get(), peer.uid, peer.gid);
+  who.pid = peer.pid;
   if (!access_.MayConnect(who)) {
     if (CountRefusal()) {
       spdlog::warn(

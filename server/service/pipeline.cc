@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/cursor.h"
@@ -166,10 +167,11 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
       new Pipeline(*std::move(checked), std::move(timeline), options, files));
   if (options.returns) return pipeline;
   absl::StatusOr<std::shared_ptr<Stream>> stream =
-      pipeline->MakeStream(options.cursor, pipeline->slots());
+      pipeline->MakeStream(options.cursor, pipeline->slots(), options.owner);
   if (!stream.ok()) return stream.status();
   pipeline->shared_ = *stream;
-  (*stream)->Start();
+  status = (*stream)->Start();
+  if (!status.ok()) return status;
   return pipeline;
 }
 
@@ -205,7 +207,8 @@ absl::StatusOr<ring::ConsumerPosition> Pipeline::Complete(
 }
 
 absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& cursor,
-                                                             uint32_t slots) {
+                                                             uint32_t slots,
+                                                             const MemoryOwner& owner) {
   StreamOptions options;
   absl::StatusOr<ResumePoint> start = Read(cursor);
   if (!start.ok()) return start.status();
@@ -215,6 +218,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.start = *std::move(start);
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
+  options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     options.phases = timeline_.From(options.start.step);
@@ -233,7 +237,7 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
   // Its memory is given back first.
   if (before != nullptr) before->Stop(absl::CancelledError("the stream has been moved"));
   before.reset();
-  absl::StatusOr<std::shared_ptr<Stream>> stream = MakeStream(cursor, slots());
+  absl::StatusOr<std::shared_ptr<Stream>> stream = MakeStream(cursor, slots(), options_.owner);
   std::lock_guard<std::mutex> lock(mutex_);
   failure_ = stream.status();
   if (!stream.ok()) return stream.status();
@@ -274,7 +278,10 @@ absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
   const ring::Status status =
       stream->writer().Attach(spec, newcomer.position, newcomer.pid, &attached.handle);
   if (!status.ok()) return FromRing(status);
-  if (newcomer.spec.on_device) attached.handle.device_fd = stream->device()->table_fd();
+  if (newcomer.spec.on_device) {
+    attached.handle.device_fd = stream->device()->table_fd();
+    attached.handle.device_memory_fd = stream->device()->memory_fd();
+  }
   attached.stream = std::move(stream);
   return attached;
 }
@@ -284,6 +291,7 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
   if (!position.ok()) return position.status();
   const Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
+  if (absl::Status status = EndRest(); !status.ok()) return status;
   std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -310,7 +318,8 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   absl::Status status = Restart(placed.position.cursor);
   if (!status.ok()) return status;
   absl::StatusOr<Attached> attached = AttachTo(shared(), placed);
-  shared()->Start();
+  status = shared()->Start();
+  if (!status.ok()) return status;
   return attached;
 }
 
@@ -326,7 +335,8 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
                                               "made again"));
   }
   absl::StatusOr<std::shared_ptr<Stream>> stream =
-      MakeStream(newcomer.position.cursor, std::min(slots(), kReplaySlots));
+      MakeStream(newcomer.position.cursor, std::min(slots(), kReplaySlots),
+                 {name_, newcomer.uid, newcomer.pid});
   if (!stream.ok()) return stream.status();
   // Of its own ring it is the only reader; a rank's place in the shared one waits for it meanwhile.
   Newcomer alone = newcomer;
@@ -342,7 +352,8 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
     if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
     replays_.push_back(*stream);
   }
-  (*stream)->Start();
+  const absl::Status started = (*stream)->Start();
+  if (!started.ok()) return started;
   spdlog::info("pipeline {}: process {} is served from step {} on by itself", name_, newcomer.pid,
                newcomer.position.step);
   return attached;
@@ -406,13 +417,76 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     if (absl::IsUnknown(results[i].status())) results[i] = AttachTo(stream, placed[i]);
   }
   stream->writer().EndRestore();
-  stream->Start();
+  status = stream->Start();
+  if (!status.ok()) {
+    spdlog::error("pipeline {} did not come back: {}", name_, status.ToString());
+    for (auto& result : results) result = absl::StatusOr<Attached>(status);
+    return results;
+  }
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
   }
   spdlog::info("pipeline {} goes on at step {} with {} consumers", name_,
                stream->writer().published(), placed.size());
   return results;
+}
+
+bool Pipeline::MayRest(uint64_t now_ns, uint64_t idle_ns) {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return false;
+  const std::optional<absl::Status> outcome = stream->outcome();
+  // A device's ring is laid out once; and a failure is kept for who comes late.
+  if (!stream->writer().IsDeserted() || stream->device() != nullptr ||
+      (outcome && !outcome->ok()) || !absl::StartsWith(checked_.plan->DescribeCursor(), "seek")) {
+    idle_since_ns_ = 0;
+    return false;
+  }
+  if (idle_since_ns_ == 0) idle_since_ns_ = now_ns;
+  if (now_ns - idle_since_ns_ < idle_ns) return false;
+  idle_since_ns_ = 0;
+  return true;
+}
+
+void Pipeline::Rest() {
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr || !stream->writer().IsDeserted() || !Replays().empty()) return;
+  const std::optional<absl::Status> outcome = stream->outcome();
+  if (outcome && !outcome->ok()) return;
+  RestingAt resting;
+  resting.finished = outcome.has_value();
+  resting.at.step = stream->writer().floor();
+  resting.at.cursor = stream->writer().Cursor(resting.at.step);
+  // Only the beginning needs none.
+  if (resting.at.cursor.empty() && resting.at.step != 0) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return;
+    shared_ = nullptr;
+    resting_ = resting;
+  }
+  stream->Stop(absl::CancelledError("the pipeline rests"));
+  spdlog::info("pipeline {}: nobody reads it; its memory is given back (step {})", name_,
+               resting.at.step);
+}
+
+absl::Status Pipeline::EndRest() {
+  std::optional<RestingAt> resting;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    resting = resting_;
+  }
+  if (!resting) return absl::OkStatus();
+  absl::StatusOr<std::shared_ptr<Stream>> stream =
+      MakeStream(resting->at.cursor, slots(), options_.owner);
+  absl::Status status = stream.ok() ? (*stream)->Start() : stream.status();
+  // Else it rests on, and who comes next may find more memory.
+  if (!status.ok()) return status;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
+  shared_ = *std::move(stream);
+  resting_.reset();
+  return absl::OkStatus();
 }
 
 void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
@@ -446,6 +520,7 @@ void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) cons
     paused = paused_;
     if (shared_ != nullptr) outcome = shared_->outcome();
     if (!failure_.ok()) outcome = failure_;
+    if (resting_ && resting_->finished) outcome = absl::OkStatus();
   }
   if (!outcome) {
     *state = paused ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
@@ -486,7 +561,15 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
   const std::shared_ptr<Stream> stream = shared();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (resting_) {
+      result.set_resting(true);
+      result.set_steps(resting_->at.step);
+    }
+  }
   if (stream == nullptr) return result;
+  result.set_small_pages(!stream->writer().has_huge_pages());
   for (const auto& one : AllStreams()) {
     for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
       v1::ConsumerStats* out = result.add_consumers();

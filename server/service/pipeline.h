@@ -31,6 +31,7 @@
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
 #include "server/service/analysis.h"
+#include "server/service/memory_budget.h"
 #include "server/service/ring_sink.h"
 #include "server/service/split_file.h"
 #include "server/service/stream.h"
@@ -77,6 +78,9 @@ struct PipelineOptions {
   std::function<absl::Status(const KeptState& state)> write_state = nullptr;
   // Told of what is done to it; may be null.
   std::function<void(v1::Event event)> on_event = nullptr;
+  // Whose it is, and what its memory is taken from; null: there is no limit.
+  MemoryOwner owner = {};
+  std::shared_ptr<MemoryBudget> memory = nullptr;
   // Of the request that made it; "": it had none.
   std::string request_id;
 };
@@ -162,6 +166,13 @@ class Pipeline {
   absl::StatusOr<WorkSpans> Profile(absl::Duration duration);
   std::vector<std::string> StageNames() const;
 
+  // Whether nobody has read it for `idle_ns` and it may rest: where its position can be found again at
+  // once. From one thread, a few times in `idle_ns`.
+  bool MayRest(uint64_t now_ns, uint64_t idle_ns);
+  // Gives its memory and its threads back, unless somebody has come meanwhile. It goes on with the same
+  // step when somebody attaches, or changes it. Waits for its workers.
+  void Rest();
+
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
 
@@ -215,7 +226,10 @@ class Pipeline {
   absl::StatusOr<ResumePoint> Read(const std::string& cursor) const;
   // Fills in the step of a position that only has a cursor, and checks one that has both.
   absl::StatusOr<ring::ConsumerPosition> Complete(const ring::ConsumerPosition& position) const;
-  absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots);
+  absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots,
+                                                     const MemoryOwner& owner);
+  // Makes the shared stream again where it was, if it rests. REQUIRES: attach_mutex_.
+  absl::Status EndRest();
   // Makes the shared stream anew, which nobody reads.
   absl::Status Restart(const std::string& cursor);
   // A ring of its own for one who is behind the shared one.
@@ -225,10 +239,18 @@ class Pipeline {
   absl::Status MayHaveDevice(const Stream& stream, const Newcomer& newcomer) const;
   absl::StatusOr<Attached> AttachTo(std::shared_ptr<Stream> stream, const Newcomer& newcomer);
 
+  // Where a stream goes on that rests, and whether it had ended by itself.
+  struct RestingAt {
+    DrainedAt at;
+    bool finished = false;
+  };
+
   const std::string name_;
   const CheckedPipeline checked_;
   const PipelineOptions options_;
   FileSystem& files_;
+
+  uint64_t idle_since_ns_ = 0;  // of MayRest(); 0: somebody reads it
 
   // One update after the other. Before attach_mutex_.
   std::mutex update_mutex_;
@@ -237,12 +259,14 @@ class Pipeline {
   std::mutex attach_mutex_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<Stream> shared_;  // under mutex_; null before StartAgain() and after a failure
-  absl::Status failure_;            // under mutex_: why there is no shared stream
-  bool closed_ = false;             // under mutex_
-  Timeline timeline_;               // under mutex_
-  int workers_;                     // under mutex_
-  uint32_t slots_;                  // under mutex_
+  std::shared_ptr<Stream>
+      shared_;            // under mutex_; null before StartAgain(), after a failure, at rest
+  absl::Status failure_;  // under mutex_: why there is no shared stream
+  std::optional<RestingAt> resting_;  // under mutex_
+  bool closed_ = false;               // under mutex_
+  Timeline timeline_;                 // under mutex_
+  int workers_;                       // under mutex_
+  uint32_t slots_;                    // under mutex_
   // Under mutex_: by the spec or an update, and not by the daemon.
   bool workers_are_chosen_;
   v1::Autotune autotune_;  // under mutex_

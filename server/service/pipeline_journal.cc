@@ -17,6 +17,7 @@ namespace {
 
 constexpr char kPipelineSuffix[] = ".pipeline";
 constexpr char kConsumersSuffix[] = ".consumers";
+constexpr char kOwnerSuffix[] = ".owner";
 
 bool IsAlive(int32_t pid) {
   // 0: the daemon does not see it (another pid namespace).
@@ -51,6 +52,7 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
 void PipelineJournal::Remove(const std::string& name) const {
   folder_->Remove(absl::StrCat(name, kPipelineSuffix));
   folder_->Remove(absl::StrCat(name, kConsumersSuffix));
+  folder_->Remove(absl::StrCat(name, kOwnerSuffix));
   SplitFiles::Remove(*folder_, name);
 }
 
@@ -104,6 +106,18 @@ std::vector<PipelineJournal::KnownConsumer> PipelineJournal::LoadConsumers(
     }
   }
   return consumers;
+}
+
+void PipelineJournal::PutOwner(const std::string& name, uid_t uid) const {
+  const absl::Status status = folder_->Write(absl::StrCat(name, kOwnerSuffix), absl::StrCat(uid),
+                                             StateFolder::Durability::kCrash);
+  if (!status.ok()) spdlog::warn("pipeline {}: {}", name, status.ToString());
+}
+
+uid_t PipelineJournal::LoadOwner(const std::string& name) const {
+  const absl::StatusOr<std::string> text = folder_->Read(absl::StrCat(name, kOwnerSuffix));
+  uid_t uid = 0;
+  return text.ok() && absl::SimpleAtoi(*text, &uid) ? uid : static_cast<uid_t>(-1);
 }
 
 std::shared_ptr<SplitFiles> PipelineJournal::SplitFilesOf(const std::string& name,

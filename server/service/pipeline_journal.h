@@ -10,6 +10,8 @@
 // Cost:     Put() and Remove() wait for the disk; PutConsumers() does not.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,6 +55,10 @@ class PipelineJournal {
   void PutConsumers(const std::string& name, const std::vector<KnownConsumer>& consumers) const;
   // Those whose processes still live.
   std::vector<KnownConsumer> LoadConsumers(const std::string& name) const;
+
+  // The user whom a pipeline's memory is charged to; -1: nobody.
+  void PutOwner(const std::string& name, uid_t uid) const;
+  uid_t LoadOwner(const std::string& name) const;
 
   // `empty`: what there was is forgotten. The journal must outlive it.
   std::shared_ptr<SplitFiles> SplitFilesOf(const std::string& name, bool empty) const;

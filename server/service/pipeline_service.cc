@@ -88,6 +88,8 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.changed_work = request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse;
   options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
+  const Identity creator = who_is_(*context);
+  options.owner = {"", creator.uid, creator.pid};
   if (options.request_id.size() > kMaxRequestIdBytes) {
     return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
                                 "request_id longer than limit: ", options.request_id.size(), " > ",

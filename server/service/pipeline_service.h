@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "server/service/access.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 
@@ -30,13 +31,16 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   using Gate = std::function<absl::Status(const grpc::ServerContext& context, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
+  using WhoIs = std::function<Identity(const grpc::ServerContext& context)>;
+
   // `max_streams`: calls at a time that go on telling.
   PipelineServiceImpl(PipelineTable& table, const Monitor& monitor,
-                      std::function<int()> max_streams, Gate gate)
+                      std::function<int()> max_streams, Gate gate, WhoIs who_is)
       : table_(table),
         monitor_(monitor),
         max_streams_(std::move(max_streams)),
-        gate_(std::move(gate)) {}
+        gate_(std::move(gate)),
+        who_is_(std::move(who_is)) {}
 
   // --- pipeline_service_watching.cc ---
   grpc::Status WatchStats(grpc::ServerContext* context, const v1::WatchStatsRequest* request,
@@ -119,6 +123,7 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   const Monitor& monitor_;
   const std::function<int()> max_streams_;
   const Gate gate_;
+  const WhoIs who_is_;
   std::atomic<int> streams_{0};
 };
 

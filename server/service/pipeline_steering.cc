@@ -165,6 +165,10 @@ absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
   Pause(true);
   const absl::Time deadline = absl::Now() + timeout;
   while (true) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (resting_) return resting_->at;
+    }
     const std::shared_ptr<Stream> stream = shared();
     if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
     const ring::Writer& writer = stream->writer();
@@ -233,6 +237,8 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   const uint64_t last_step = timeline.history().empty() ? 0 : timeline.history().back().step();
 
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  status = EndRest();
+  if (!status.ok()) return status;
   std::vector<std::shared_ptr<Stream>> streams = AllStreams();
   if (shared() == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   const Held held(streams);
@@ -382,6 +388,10 @@ absl::Status Pipeline::Tune(int workers, v1::Autotune report) {
 }
 
 absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration) {
+  {
+    std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+    if (absl::Status status = EndRest(); !status.ok()) return status;
+  }
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   if (!stream->StartTrace())

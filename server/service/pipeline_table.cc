@@ -50,6 +50,7 @@ std::vector<std::shared_ptr<Pipeline>> PipelineTable::Restore() {
     options.defaults = defaults();
     options.returns = true;
     options.state = {entry.history, entry.paused, entry.slow_policies};
+    options.owner.uid = journal_->LoadOwner(entry.spec.name());
     auto pipeline = Make(entry.spec, std::move(options), Life::kKept);
     if (pipeline.ok()) {
       restored.push_back(*std::move(pipeline));
@@ -83,6 +84,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     }
     pipelines_[spec.name()] = nullptr;
   }
+  options.memory = memory_;
+  options.owner.pipeline = spec.name();
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
   if (is_kept) {
     options.split_files = journal_->SplitFilesOf(spec.name(), /*empty=*/!options.returns);
@@ -99,6 +102,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
   if (pipeline.ok() && is_kept && !options.returns) {
+    journal_->PutOwner(spec.name(), options.owner.uid);
     status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                             options.state.history, /*paused=*/false, /*slow_policies=*/{}});
     if (!status.ok()) pipeline = status;

@@ -43,8 +43,11 @@ class PipelineTable {
   // What holds for pipelines that are created from now on.
   void SetDefaults(const v1::WorkerDefaults& defaults);
 
+  // For what is taken from now on.
+  void SetMemoryLimits(const v1::MemoryLimits& limits) { memory_->SetLimits(limits); }
+
   // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
-  // then that one. Of `options`, where to begin, and the history and id of the request.
+  // then that one. Of `options`, where to begin, whose it is, and the history and id of the request.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                    PipelineOptions options,
                                                    Life life = Life::kKept);
@@ -82,6 +85,7 @@ class PipelineTable {
   FileSystem& files_;
   PipelineJournal* const journal_;
   mutable EventLog events_;
+  const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;  // under mutex_
   // Under mutex_. A name whose pipeline is being created holds null.

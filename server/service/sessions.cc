@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,8 @@ constexpr int kThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
 // Looking who was sent away is as often as this, in ticks.
 constexpr uint64_t kEvictedTicks = 10;
+constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
+constexpr absl::Duration kLongestLook = absl::Seconds(1);
 
 }  // namespace
 
@@ -33,6 +36,7 @@ Sessions::~Sessions() {
   stopping_ = true;
   pool_.reset();
   loop_.CancelTimer(tick_);
+  loop_.CancelTimer(look_);
   for (auto& [name, returning] : returning_) loop_.CancelTimer(returning.timer);
   while (!sessions_.empty()) End(sessions_.begin()->first, "penstockd is stopping");
 }
@@ -240,6 +244,27 @@ void Sessions::WriteDown(const std::string& pipeline) {
     }
   }
   journal_->PutConsumers(pipeline, consumers);
+}
+
+void Sessions::RestAfter(std::function<absl::Duration()> idle) {
+  idle_ = std::move(idle);
+  LookForIdle();
+}
+
+void Sessions::LookForIdle() {
+  const absl::Duration idle = idle_();
+  if (idle > absl::ZeroDuration()) {
+    const uint64_t now_ns = ring::MonotonicNs();
+    for (const auto& pipeline : table_.List()) {
+      if (returning_.count(pipeline->name()) == 0 &&
+          pipeline->MayRest(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(idle)))) {
+        // It waits for workers. Where the queue is full, the next look comes soon.
+        pool_->Run([pipeline] { pipeline->Rest(); });
+      }
+    }
+  }
+  look_ = loop_.StartTimer(std::clamp(idle / 4, kShortestLook, kLongestLook),
+                           [this] { LookForIdle(); });
 }
 
 void Sessions::Tick() {

@@ -33,6 +33,12 @@ class Sessions {
            const PipelineJournal* journal = nullptr, absl::Duration rejoin = absl::Seconds(10));
   ~Sessions();
 
+  // Pipelines that have been without consumers for so long give their memory back; zero: never. Asked again and again.
+  void RestAfter(std::function<absl::Duration()> idle);
+
+  // Why nobody can attach, if there is no thread for it.
+  const absl::Status& status() const { return pool_->status(); }
+
   // A pipeline that has come back: it begins when its consumers are there, or the time is over.
   void Expect(const std::shared_ptr<Pipeline>& pipeline);
 
@@ -83,6 +89,7 @@ class Sessions {
   void TellEvicted(Session& session);
   void WriteDown(const std::string& pipeline);
   void Tick();
+  void LookForIdle();
 
   EventLoop& loop_;
   PipelineTable& table_;
@@ -96,6 +103,8 @@ class Sessions {
   bool stopping_ = false;
   EventLoop::Id tick_ = 0;
   uint64_t ticks_ = 0;
+  EventLoop::Id look_ = 0;
+  std::function<absl::Duration()> idle_;  // of RestAfter()
   // Last: its tasks use what stands above.
   std::unique_ptr<TaskPool> pool_;
 };

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
 #include "penstock/v1/control.pb.h"
+#include "server/base/new_thread.h"
 #include "server/service/overrides.h"
 #include "server/service/ring_sink.h"
 
@@ -95,7 +96,14 @@ absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanatio
 
 SpecRequests::SpecRequests(EventLoop& loop, PipelineTable& table, Access& access)
     : loop_(loop), table_(table), access_(access) {
-  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Work(); });
+  for (int i = 0; i < kThreads; ++i) {
+    absl::StatusOr<std::thread> thread = NewThread("the control plane", [this] { Work(); });
+    if (thread.ok()) {
+      threads_.push_back(*std::move(thread));
+    } else if (threads_.empty()) {
+      status_ = thread.status();
+    }
+  }
 }
 
 SpecRequests::~SpecRequests() {
@@ -232,8 +240,11 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
 
 absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::PipelineSpec& spec,
                                                  const std::string& cursor) {
+  PipelineOptions options;
+  options.cursor = cursor;
+  options.owner = {"", request.visitor.who.uid, request.visitor.pid};
   const auto pipeline = table_.Create(
-      spec, cursor, ChangedWork::kRefuse,
+      spec, std::move(options),
       request.parsed.temporary ? PipelineTable::Life::kTemporary : PipelineTable::Life::kKept);
   if (!pipeline.ok()) return pipeline.status();
   if (request.parsed.temporary) {

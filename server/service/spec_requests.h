@@ -36,6 +36,8 @@ class SpecRequests {
 
   // All must outlive this.
   SpecRequests(EventLoop& loop, PipelineTable& table, Access& access);
+  // Why nothing will be answered, if there is no thread for it.
+  const absl::Status& status() const { return status_; }
   // Waits for the work that has begun.
   ~SpecRequests();
 
@@ -81,6 +83,7 @@ class SpecRequests {
   std::condition_variable wake_;
   std::deque<std::function<void()>> queue_;  // under mutex_
   bool stopping_ = false;                    // under mutex_
+  absl::Status status_;                      // constant after construction
   std::vector<std::thread> threads_;
 };
 

@@ -57,6 +57,7 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"workers", stats.workers()},
               {"slots", stats.slots()},
               {"ring_bytes", stats.ring_bytes()},
+              {"resting", stats.resting()},
               {"running_s", 1e-9 * static_cast<double>(stats.running_ns())},
               {"steps_per_s", analysis.steps_per_s()},
               {"rows_per_s", analysis.rows_per_s()},

@@ -1,8 +1,10 @@
 #include "server/service/stream.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "ring/futex.h"
+#include "server/base/new_thread.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/step_count.h"
 #include "spdlog/spdlog.h"
@@ -14,6 +16,17 @@ StepCount CountOf(const Plan& first, const std::vector<Phase>& phases) {
   if (phases.size() == 1 && phases[0].plan.get() == &first && phases[0].first_step == 0)
     return CountSteps(first);
   return {std::nullopt, "the pipeline was changed while it ran"};
+}
+
+// Once: it is the machine's affair, and all pipelines'.
+void TellOfSmallPages(const std::string& pipeline) {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  spdlog::warn(
+      "the kernel gives no huge pages for rings (pipeline {} and perhaps others): everything "
+      "works, with "
+      "more processor time; they need Linux 6.1, and free memory in one piece",
+      pipeline);
 }
 
 // What both have done; the stages are those of `now`.
@@ -38,13 +51,18 @@ ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
 
 absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
                                                        const StreamOptions& options) {
+  std::function<ring::Status(uint64_t bytes)> reserve;
+  if (options.memory != nullptr) {
+    reserve = [memory = options.memory](uint64_t bytes) { return ToRing(memory->Take(bytes)); };
+  }
   absl::StatusOr<std::unique_ptr<RingSink>> sink =
       RingSink::Create(options.name, first.tensors(), options.slots, first.structure(),
                        first.variable_bytes(), options.start.step, CountOf(first, options.phases),
                        options.start_cursor, options.split_log.get(),
-                       /*slots_grow=*/!first.spec().ring().has_device());
+                       /*slots_grow=*/!first.spec().ring().has_device(), std::move(reserve));
   if (!sink.ok()) return sink.status();
   std::shared_ptr<Stream> stream(new Stream(*std::move(sink), options));
+  if (!stream->writer().has_huge_pages()) TellOfSmallPages(options.name);
   if (first.spec().ring().has_device()) {
     const absl::Status status = stream->AddDevice(first);
     if (!status.ok()) return status;
@@ -116,12 +134,23 @@ void Stream::LimitIt() {
   if (phases_.size() > 1 && executor_ != nullptr) executor_->SetLimit(phases_[1].first_step);
 }
 
-void Stream::Start() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (executor_ == nullptr || started_) return;
-  started_ = true;
-  executor_->Start();
-  advancing_ = std::thread([this] { Advance(); });
+absl::Status Stream::Start() {
+  absl::Status status;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (executor_ == nullptr || started_) return absl::OkStatus();
+    started_ = true;
+    absl::StatusOr<std::thread> advancing =
+        NewThread("what changes a pipeline", [this] { Advance(); });
+    status = advancing.status();
+    if (advancing.ok()) {
+      advancing_ = *std::move(advancing);
+      status = executor_->Start();
+    }
+  }
+  // Whoever is attached already is told.
+  if (!status.ok()) producers_sink().Finish(status);
+  return status;
 }
 
 void Stream::Advance() {
@@ -168,7 +197,8 @@ void Stream::ChangePhase() {
   for (int i = 0; i < holds_; ++i) executor_->Hold();
   // Before it begins: what it makes behind its limit could not be taken back.
   LimitIt();
-  executor_->Start();
+  const absl::Status started = executor_->Start();
+  if (!started.ok()) producers_sink().Finish(started);
 }
 
 void Stream::Stop(const absl::Status& reason) {

@@ -29,6 +29,7 @@
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
 #include "server/service/device_ring_sink.h"
+#include "server/service/memory_budget.h"
 #include "server/service/ring_sink.h"
 #include "server/service/timeline.h"
 
@@ -44,6 +45,7 @@ struct StreamOptions {
   int holds = 0;                              // it begins held so often
   std::string start_cursor;                   // of that position, if it is known
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
+  std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
 };
 
 class Stream {
@@ -53,7 +55,8 @@ class Stream {
                                                         const StreamOptions& options);
   ~Stream() { Stop(absl::CancelledError("the pipeline is gone")); }
 
-  void Start();
+  // As Executor::Start(); once.
+  absl::Status Start();
   // Ends production; consumers get `reason` after the batches that were ready, unless the stream had
   // ended before.
   void Stop(const absl::Status& reason);
@@ -87,6 +90,7 @@ class Stream {
       : name_(options.name),
         worker_nice_(options.worker_nice),
         split_log_(options.split_log),
+        memory_(options.memory),
         sink_(std::move(sink)),
         workers_(options.workers),
         holds_(options.holds),
@@ -106,6 +110,7 @@ class Stream {
   const std::string name_;
   const int worker_nice_;
   const std::shared_ptr<ring::SplitLog> split_log_;
+  const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
   const std::unique_ptr<RingSink> sink_;
   std::unique_ptr<DeviceRingSink>
       device_sink_;  // after Create(): constant; it reads the ring's slots

@@ -2,7 +2,7 @@
 //
 // Threads:  Run() from any thread; tasks run on the pool's, several at a time.
 // Owns:     its threads; the destructor waits for the tasks that run and drops those that wait.
-// Limits:   kMaxWaiting tasks in the queue.
+// Limits:   kMaxWaiting tasks in the queue; where the system has no more threads, fewer than were asked for.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +11,12 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/new_thread.h"
 
 namespace penstock {
 
@@ -20,7 +25,14 @@ class TaskPool {
   static constexpr size_t kMaxWaiting = 4096;
 
   explicit TaskPool(int threads) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+    for (int i = 0; i < threads; ++i) {
+      absl::StatusOr<std::thread> thread = NewThread("the control plane", [this] { Work(); });
+      if (thread.ok()) {
+        threads_.push_back(*std::move(thread));
+      } else if (threads_.empty()) {
+        status_ = thread.status();
+      }
+    }
   }
   ~TaskPool() {
     {
@@ -31,6 +43,9 @@ class TaskPool {
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
+
+  // Why there is no thread at all, if that is so: then nothing that it is given is ever run.
+  const absl::Status& status() const { return status_; }
 
   // False when there are too many already.
   bool Run(std::function<void()> task) {
@@ -62,6 +77,7 @@ class TaskPool {
   std::condition_variable wake_;
   std::deque<std::function<void()>> queue_;  // under mutex_
   bool stopping_ = false;                    // under mutex_
+  absl::Status status_;                      // constant after construction
   std::vector<std::thread> threads_;
 };
 

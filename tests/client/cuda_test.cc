@@ -1,6 +1,4 @@
 // Copies out of a mapped ring to a device, over a driver without one (tests/cuda/fake_driver.cc).
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -8,38 +6,14 @@
 #include <vector>
 
 #include "client/c/penstock_cuda.h"
+#include "tests/client/fake_cuda.h"
 #include "tests/support/catch.h"
 #include "tests/support/server_process.h"
 
 namespace {
 
+using penstock::FakeCuda;
 using penstock::ServerProcess;
-
-// The driver that this process loads, set as the test wants it and put back afterwards.
-class Fake {
- public:
-  Fake() {
-    setenv("PENSTOCK_CUDA_DRIVER", FAKE_CUDA, 1);
-    void* library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(library != nullptr);
-    set_ = reinterpret_cast<void (*)(const char*, int64_t)>(dlsym(library, "fake_cuda_set"));
-    get_ = reinterpret_cast<int64_t (*)(const char*)>(dlsym(library, "fake_cuda_get"));
-    Reset();
-  }
-  ~Fake() { Reset(); }
-  void Set(const char* name, int64_t number) { set_(name, number); }
-  int64_t operator[](const char* name) { return get_(name); }
-
- private:
-  void Reset() {
-    for (const char* name : {"hold", "never", "register", "copies"}) set_(name, 0);
-    set_("read_only", 1);
-    set_("lost_after", -1);
-  }
-
-  void (*set_)(const char*, int64_t);
-  int64_t (*get_)(const char*);
-};
 
 struct Trainer {
   explicit Trainer(const ServerProcess& server) {
@@ -107,7 +81,7 @@ struct Trainer {
 };
 
 TEST_CASE("copies go straight from the slots, each of which is pinned once") {
-  Fake fake;
+  FakeCuda fake;
   const ServerProcess server(RING_SERVER, {"--slots", "3", "--slots-max", "3"});
   {
     Trainer trainer(server);
@@ -131,7 +105,7 @@ TEST_CASE("copies go straight from the slots, each of which is pinned once") {
 }
 
 TEST_CASE("a batch is held until its copy is done") {
-  Fake fake;
+  FakeCuda fake;
   const ServerProcess server(RING_SERVER, {"--slots", "3", "--slots-max", "3"});
   Trainer trainer(server);
   fake.Set("hold", 1);
@@ -149,7 +123,7 @@ TEST_CASE("a batch is held until its copy is done") {
 }
 
 TEST_CASE("what cannot be pinned is staged, and the statistics say why") {
-  Fake fake;
+  FakeCuda fake;
   const char* words = nullptr;
   SECTION("the device does not register read-only memory") {
     fake.Set("read_only", 0);
@@ -183,7 +157,7 @@ TEST_CASE("what cannot be pinned is staged, and the statistics say why") {
 }
 
 TEST_CASE("a private copy of a batch is staged, and does not stop later ones from being pinned") {
-  Fake fake;
+  FakeCuda fake;
   const ServerProcess server(RING_SERVER, {"--slots", "2", "--slots-max", "2"});
   Trainer trainer(server);
   penstock_batch* held = trainer.Next();
@@ -200,7 +174,7 @@ TEST_CASE("a private copy of a batch is staged, and does not stop later ones fro
 }
 
 TEST_CASE("a device that never answers holds its batches and stops nobody") {
-  Fake fake;
+  FakeCuda fake;
   const ServerProcess server(RING_SERVER, {"--slots", "3", "--slots-max", "3"});
   Trainer trainer(server);
   fake.Set("never", 1);
@@ -223,7 +197,7 @@ TEST_CASE("a device that never answers holds its batches and stops nobody") {
 }
 
 TEST_CASE("a lost device is an error, and lets go of all batches") {
-  Fake fake;
+  FakeCuda fake;
   const ServerProcess server(RING_SERVER, {"--slots", "3", "--slots-max", "3"});
   Trainer trainer(server);
   fake.Set("hold", 1);
@@ -244,7 +218,7 @@ TEST_CASE("a lost device is an error, and lets go of all batches") {
 }
 
 TEST_CASE("without a driver there is a reason") {
-  Fake fake;
+  FakeCuda fake;
   setenv("PENSTOCK_CUDA_DRIVER", "/no/libcuda.so.1", 1);
   penstock_cuda* cuda = nullptr;
   CHECK(penstock_cuda_open(0, &cuda) == PENSTOCK_FAILED_PRECONDITION);
@@ -255,7 +229,7 @@ TEST_CASE("without a driver there is a reason") {
 }
 
 TEST_CASE("a ring that is not on a device is not taken from there") {
-  Fake fake;
+  FakeCuda fake;
   const ServerProcess server(RING_SERVER);
   Trainer trainer(server);
   penstock_batch* batch = trainer.Next();

@@ -115,6 +115,42 @@ def test_copies_are_like_batches_in_place(start_kinds):
         check(batch, step)
 
 
+def check_parts(batches, size, steps, last_rows, last_valid):
+    """(step, valid rows, batch) of each batch of `size` rows, made of steps of 6 rows."""
+    found = iter(batches)
+    for step in range(steps):
+        last = step == steps - 1
+        rows, valid_rows = (last_rows, last_valid) if last else (6, 6)
+        want = expected(step, rows)
+        for part, first in enumerate(range(0, valid_rows, size)):
+            number, valid, batch = next(found)
+            assert number == step * (6 // size) + part
+            assert valid == min(size, valid_rows - first)
+            for name in NAMES:
+                rows_only = want[name] if name in ("id", "note") else want[name][first : first + size]
+                assert to_list(batch[name]) == rows_only, (name, step, part)
+    assert next(found, None) is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("last", [(6, 6), (4, 4), (5, 3), (1, 1)])
+def test_batches_of_fewer_rows(start_kinds, size, last):
+    server = start_kinds("--rows", 6, "--steps", 20, "--last-rows", last[0], "--last-valid", last[1])
+    loader = server.attach(batch_size=size)
+    check_parts(((loader.step, loader.valid, batch) for batch in loader), size, 20, *last)
+    assert loader.stats()["copies"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_copies_of_fewer_rows(start_kinds, size):
+    loader = start_kinds("--rows", 6, "--steps", 20, "--last-rows", 4).attach(batch_size=size)
+    batches = [(loader.step, loader.valid, batch) for batch in loader]
+    assert 0 < loader.stats()["copies"] < len(batches)
+    loader.close()
+    check_parts(batches, size, 20, 4, 4)
+
+
 STRUCTURES = {
     "flat": (None, lambda t: dict(zip(NAMES, t))),
     "tuple": ("[" + ",".join(["null"] * 12) + "]", tuple),

@@ -64,19 +64,24 @@ struct Shown {
             static_cast<ssize_t>(bytes));
     cuda::IpcMemory handle;
     std::memcpy(handle.bytes, table.memory, sizeof handle.bytes);
-    REQUIRE(device->driver().IpcOpenMemHandle(&memory, handle, 1) == cuda::kSuccess);
+    REQUIRE((table.mapped_bytes != 0) == (ring.memory_fd() >= 0));
+    const Status status =
+        table.mapped_bytes != 0
+            ? cuda::SharedMemory::Open(device, ring.memory_fd(), table.mapped_bytes, &memory)
+            : cuda::SharedMemory::Open(device, handle, &memory);
+    INFO(status.message);
+    REQUIRE(status.ok());
   }
-  ~Shown() { device->driver().IpcCloseMemHandle(memory); }
 
   const uint8_t* At(uint32_t slot, uint32_t tensor) const {
-    return reinterpret_cast<const uint8_t*>(memory) + slot * table.slot_stride +
+    return reinterpret_cast<const uint8_t*>(memory->address()) + slot * table.slot_stride +
            tensors[tensor].offset;
   }
 
   std::shared_ptr<const cuda::Device> device;
   ring::DeviceTable table;
   std::vector<ring::DeviceTensor> tensors;
-  cuda::Address memory = 0;
+  std::unique_ptr<cuda::SharedMemory> memory;
 };
 
 std::unique_ptr<DeviceRing> Make(const DeviceRingOptions& options) {
@@ -89,12 +94,18 @@ std::unique_ptr<DeviceRing> Make(const DeviceRingOptions& options) {
 
 TEST_CASE("slots are copied to the device, and given back") {
   Fake fake;
+  // By a descriptor, by a handle, and by a handle where a driver only seems to have descriptors.
+  const int way = GENERATE(0, 1, 2);
+  fake.Set("descriptors", way != 1);
+  fake.Set("create", way == 2 ? cuda::kErrorNotSupported : 0);
   const int64_t contexts = fake["contexts"];
   {
     HostSlots host(3);
     const auto ring = Make(host.options);
     CHECK(ring->not_pinned().empty());
     CHECK(fake["registered"] == 3);
+    CHECK((ring->memory_fd() >= 0) == (way == 0));
+    CHECK(ring->memory_bytes() == (way == 0 ? 2 << 20 : 768));
     CHECK(fake["allocated"] == static_cast<int64_t>(ring->memory_bytes()));
     for (uint32_t slot = 0; slot < 3; ++slot) REQUIRE(ring->Copy(slot).ok());
     const Shown shown(fake, *ring);
@@ -295,8 +306,7 @@ TEST_CASE("a copy that never ends ends the stream instead") {
   tested.now_ns += 30'000'000'000;
   CHECK_FALSE(tested.sink.TryClaim(&slot));
   REQUIRE(tested.ring.end);
-  CHECK(tested.ring.end->ToString() ==
-        "INTERNAL: the device did not end a copy within 30 seconds");
+  CHECK(tested.ring.end->ToString() == "INTERNAL: the device did not end a copy within 30 seconds");
   CHECK_FALSE(tested.sink.TryClaim(&slot));
   // Whatever the producer says then.
   tested.sink.Finish(absl::OkStatus());

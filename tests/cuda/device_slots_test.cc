@@ -17,6 +17,7 @@ namespace penstock_client {
 namespace {
 
 using penstock::cuda::Fake;
+using penstock::cuda::SharedMemory;
 using penstock::ring::Code;
 using penstock::ring::Descriptor;
 using penstock::ring::DeviceTable;
@@ -26,13 +27,13 @@ using penstock::ring::Status;
 constexpr uint32_t kSlots = 3;
 constexpr uint64_t kStride = 512;
 
-// A table of two tensors over memory of the fake driver, and what holds it.
+// A table of two tensors over memory of the fake driver, shared by a handle or by a descriptor, and what holds it.
 struct Forged {
-  explicit Forged(const Fake& fake) : device(fake.Open()) {
-    const penstock::cuda::Entered entered(*device);
-    const penstock::cuda::Driver& driver = device->driver();
-    REQUIRE(driver.MemAlloc(&memory, kSlots * kStride) == 0);
-    std::memset(reinterpret_cast<void*>(memory), 7, kSlots * kStride);
+  explicit Forged(Fake& fake, bool by_descriptor = false) : device(fake.Open()) {
+    fake.Set("descriptors", by_descriptor);
+    REQUIRE(SharedMemory::Create(device, kSlots * kStride, &memory).ok());
+    REQUIRE((memory->descriptor() >= 0) == by_descriptor);
+    std::memset(reinterpret_cast<void*>(memory->address()), 7, kSlots * kStride);
     table.magic = penstock::ring::kDeviceMagic;
     table.version = penstock::ring::kDeviceVersion;
     table.table_bytes = sizeof table;
@@ -43,9 +44,13 @@ struct Forged {
     table.tensor_bytes = sizeof(DeviceTensor);
     table.slot_stride = kStride;
     table.memory_bytes = kSlots * kStride;
-    penstock::cuda::IpcMemory handle;
-    REQUIRE(driver.IpcGetMemHandle(&handle, memory) == 0);
-    std::memcpy(table.memory, handle.bytes, sizeof handle.bytes);
+    if (by_descriptor) {
+      table.mapped_bytes = memory->bytes();
+    } else {
+      penstock::cuda::IpcMemory handle;
+      REQUIRE(memory->Handle(&handle).ok());
+      std::memcpy(table.memory, handle.bytes, sizeof handle.bytes);
+    }
     for (uint32_t slot = 0; slot < kSlots; ++slot) {
       REQUIRE(penstock::cuda::Event::Create(device, penstock::cuda::kEventInterprocess,
                                             &events.emplace_back())
@@ -64,11 +69,6 @@ struct Forged {
     tensors[0].shape[0] = 4;
     tensors[0].shape[1] = 5;
   }
-  ~Forged() {
-    const penstock::cuda::Entered entered(*device);
-    device->driver().MemFree(memory);
-  }
-
   Status Open(std::unique_ptr<DeviceSlots>* out, size_t bytes_left_out = 0) const {
     Descriptor file(memfd_create("forged", MFD_CLOEXEC));
     std::vector<uint8_t> bytes(sizeof table + tensors.size() * sizeof tensors[0]);
@@ -76,11 +76,12 @@ struct Forged {
     std::memcpy(bytes.data() + sizeof table, tensors.data(), bytes.size() - sizeof table);
     const size_t count = bytes.size() - bytes_left_out;
     REQUIRE(write(file.get(), bytes.data(), count) == static_cast<ssize_t>(count));
-    return DeviceSlots::Open(device, file.get(), 2, kSlots, out);
+    return DeviceSlots::Open(device, file.get(), sent ? memory->descriptor() : -1, 2, kSlots, out);
   }
 
   std::shared_ptr<const penstock::cuda::Device> device;
-  penstock::cuda::Address memory = 0;
+  std::unique_ptr<SharedMemory> memory;
+  bool sent = true;  // the descriptor, where there is one
   std::vector<std::unique_ptr<penstock::cuda::Event>> events;
   DeviceTable table = {};
   std::vector<DeviceTensor> tensors;
@@ -88,14 +89,58 @@ struct Forged {
 
 TEST_CASE("a sound table opens the memory") {
   Fake fake;
-  Forged forged(fake);
+  const int64_t mapped = fake["mapped"];
+  {
+    Forged forged(fake, GENERATE(false, true));
+    std::unique_ptr<DeviceSlots> slots;
+    const Status status = forged.Open(&slots);
+    INFO(status.message);
+    REQUIRE(status.ok());
+    CHECK(slots->Find(2, 0) - slots->Find(0, 0) == 2 * kStride);
+    CHECK(slots->Find(0, 0) - 256 != forged.memory->address());
+    CHECK(*reinterpret_cast<const uint8_t*>(slots->Find(2, 0)) == 7);
+    *reinterpret_cast<uint8_t*>(forged.memory->address() + 256) = 9;
+    CHECK(*reinterpret_cast<const uint8_t*>(slots->Find(0, 0)) == 9);
+    CHECK(slots->HoldBack(2, nullptr).ok());
+  }
+  CHECK(fake["mapped"] == mapped);
+  CHECK(fake["allocated"] == 0);
+}
+
+TEST_CASE("memory of a descriptor that is not there, too small or refused is an error") {
+  Fake fake;
+  Forged forged(fake, /*by_descriptor=*/true);
+  Code code = Code::kInternal;
+  const char* words = "malformed";
+  SECTION("not sent") {
+    forged.sent = false;
+    words = "the memory's descriptor is missing";
+  }
+  SECTION("smaller than the slots") { forged.table.mapped_bytes = kSlots * kStride - 1; }
+  SECTION("larger than it is") {
+    forged.table.mapped_bytes *= 2;
+    code = Code::kUnavailable;
+    words = "cannot be mapped (CUDA device 0)";
+  }
+  SECTION("refused") {
+    fake.Set("import", 801);
+    code = Code::kUnavailable;
+    words = "cannot be opened (CUDA device 0)";
+  }
+  SECTION("refused by another driver") {
+    fake.Set("import", 801);
+    forged.table.driver_version = 13000;
+    code = Code::kFailedPrecondition;
+    words = "of version 13.0, this process's of 12.8";
+  }
+  const int64_t mapped = fake["mapped"];
   std::unique_ptr<DeviceSlots> slots;
   const Status status = forged.Open(&slots);
   INFO(status.message);
-  REQUIRE(status.ok());
-  CHECK(slots->Find(2, 0) - slots->Find(0, 0) == 2 * kStride);
-  CHECK(*reinterpret_cast<const uint8_t*>(slots->Find(2, 0)) == 7);
-  CHECK(slots->HoldBack(2, nullptr).ok());
+  CHECK(status.code == code);
+  CHECK(status.message.find(words) != std::string::npos);
+  CHECK(slots == nullptr);
+  CHECK(fake["mapped"] == mapped);
 }
 
 TEST_CASE("a table that is not sound is an error") {
@@ -108,7 +153,7 @@ TEST_CASE("a table that is not sound is an error") {
   SECTION("another version") {
     forged.table.version = 9;
     code = Code::kFailedPrecondition;
-    words = "the client 1, the daemon 9";
+    words = "the client 2, the daemon 9";
   }
   SECTION("too small") { left_out = 2 * sizeof(DeviceTensor) + 1; }
   SECTION("without its tensors") { left_out = 1; }

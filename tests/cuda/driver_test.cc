@@ -1,6 +1,8 @@
 // What a machine without CUDA is told, through the loader that looks for the real driver.
 #include "cuda/driver.h"
 
+#include <cstddef>
+
 #include "cuda/device.h"
 #include "tests/cuda/fake.h"
 #include "tests/support/catch.h"
@@ -134,6 +136,22 @@ static_assert(CU_MEMHOSTREGISTER_PORTABLE == kHostRegisterPortable &&
               CU_STREAM_NON_BLOCKING == kStreamNonBlocking &&
               CU_EVENT_DISABLE_TIMING == kEventDisableTiming &&
               CU_EVENT_INTERPROCESS == kEventInterprocess);
+static_assert(sizeof(CUmemAllocationProp) == sizeof(AllocationProperties) &&
+              offsetof(CUmemAllocationProp, requestedHandleTypes) ==
+                  offsetof(AllocationProperties, handle_types) &&
+              offsetof(CUmemAllocationProp, location) == offsetof(AllocationProperties, location) &&
+              offsetof(CUmemAllocationProp, allocFlags) == offsetof(AllocationProperties, flags) &&
+              sizeof(CUmemLocation) == sizeof(Location) &&
+              sizeof(CUmemAccessDesc) == sizeof(AccessDescription) &&
+              offsetof(CUmemAccessDesc, flags) == offsetof(AccessDescription, flags) &&
+              sizeof(CUmemGenericAllocationHandle) == sizeof(AllocationHandle));
+static_assert(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED == kAttributeVirtualMemory &&
+              CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED ==
+                  kAttributeDescriptors &&
+              CU_MEM_LOCATION_TYPE_DEVICE == kLocationDevice &&
+              CU_MEM_ALLOCATION_TYPE_PINNED == kAllocationPinned &&
+              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR == kHandleDescriptor &&
+              CU_MEM_ACCESS_FLAGS_PROT_READWRITE == kAccessReadWrite);
 #endif
 
 }  // namespace

@@ -39,13 +39,14 @@ class Fake {
  private:
   void Reset() {
     for (const char* name : {"init", "hold", "never", "missing", "register", "ipc_memory",
-                             "ipc_event", "copies", "launches"}) {
+                             "ipc_event", "create", "import", "copies", "launches"}) {
       set_(name, 0);
     }
     set_("devices", 1);
     set_("version", 12080);
     set_("memory", 1 << 30);
     set_("read_only", 1);
+    set_("descriptors", 1);
     set_("lost_after", -1);
   }
 

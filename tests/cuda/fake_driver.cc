@@ -12,11 +12,13 @@
 //   ipc_memory  what cuIpcOpenMemHandle returns        ipc_event   what cuIpcOpenEventHandle returns
 //   lost_after  the device is lost behind that many copies (-1: never)
 //   hold        what is enqueued waits                 never       no event is ever over
-//   missing     1: cuMemAlloc is not there
+//   missing     1: cuMemAlloc is not there             descriptors whether memory may be shared by them (1)
+//   create      what cuMemCreate returns               import      what cuMemImportFromShareableHandle returns
 //
-// fake_cuda_get() reads these and counters: copies, registered, launches, allocated (bytes), contexts.
+// fake_cuda_get() reads these and counters: copies, registered, launches, allocated (bytes), contexts, mapped (bytes).
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -68,9 +70,12 @@ struct Allocation {
 struct State {
   std::mutex mutex;
   std::map<std::string, int64_t> numbers = {
-      {"devices", 1}, {"version", 12080}, {"memory", 1 << 30}, {"read_only", 1}, {"lost_after", -1},
+      {"devices", 1},   {"version", 12080}, {"memory", 1 << 30},
+      {"read_only", 1}, {"lost_after", -1}, {"descriptors", 1},
   };
   std::map<Address, Allocation> allocations;
+  std::map<AllocationHandle, Allocation> shared;  // by descriptor
+  AllocationHandle next_shared = 1;
   std::map<void*, size_t> registered;
   std::deque<std::function<void()>> queue;
 
@@ -150,8 +155,9 @@ Result DeviceGet(DeviceNumber* device, int32_t ordinal) {
   return kSuccess;
 }
 Result DeviceGetAttribute(int32_t* value, int32_t attribute, DeviceNumber) {
-  *value =
-      attribute == kAttributeReadOnlyHostRegister ? static_cast<int32_t>(Fake()["read_only"]) : 1;
+  *value = static_cast<int32_t>(attribute == kAttributeReadOnlyHostRegister ? Fake()["read_only"]
+                                : attribute == kAttributeDescriptors        ? Fake()["descriptors"]
+                                                                            : 1);
   return kSuccess;
 }
 Result DeviceGetUuid(Uuid* uuid, DeviceNumber device) {
@@ -359,6 +365,96 @@ Result IpcOpenEventHandle(EventHandle* event, IpcEvent handle) {
   if (memory == nullptr) return kInvalidValue;
   *event = new FakeEvent{static_cast<SharedEvent*>(memory), fd};
   return kSuccess;
+}
+constexpr size_t kGranularity = 2 << 20;
+Result MemGetAllocationGranularity(size_t* bytes, const AllocationProperties* properties, int32_t) {
+  if (properties->type != kAllocationPinned || properties->location.type != kLocationDevice)
+    return kInvalidValue;
+  *bytes = kGranularity;
+  return kSuccess;
+}
+Result Keep(State& fake, const Allocation& allocation, AllocationHandle* handle) {
+  *handle = fake.next_shared++;
+  fake.shared[*handle] = allocation;
+  return kSuccess;
+}
+Result MemCreate(AllocationHandle* handle, size_t bytes, const AllocationProperties* properties,
+                 uint64_t) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  if (const int64_t result = fake["create"]; result != 0) return static_cast<Result>(result);
+  if (bytes % kGranularity != 0 || properties->handle_types != kHandleDescriptor)
+    return kInvalidValue;
+  if (fake["allocated"] + static_cast<int64_t>(bytes) > fake["memory"]) return kErrorOutOfMemory;
+  const int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) return kErrorOutOfMemory;
+  fake["allocated"] += static_cast<int64_t>(bytes);
+  return Keep(fake, {fd, bytes, false}, handle);
+}
+Result MemRelease(AllocationHandle handle) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  const auto found = fake.shared.find(handle);
+  if (found == fake.shared.end()) return kInvalidValue;
+  close(found->second.fd);
+  if (!found->second.opened) fake["allocated"] -= static_cast<int64_t>(found->second.bytes);
+  fake.shared.erase(found);
+  return kSuccess;
+}
+Result MemAddressReserve(Address* address, size_t bytes, size_t, Address, uint64_t) {
+  void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *address = reinterpret_cast<Address>(memory);
+  return memory == MAP_FAILED ? kErrorOutOfMemory : kSuccess;
+}
+Result MemAddressFree(Address address, size_t bytes) {
+  return munmap(reinterpret_cast<void*>(address), bytes) == 0 ? kSuccess : kInvalidValue;
+}
+Result MemMap(Address address, size_t bytes, size_t offset, AllocationHandle handle, uint64_t) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  const auto found = fake.shared.find(handle);
+  if (found == fake.shared.end() || offset != 0 || bytes != found->second.bytes)
+    return kInvalidValue;
+  fake["mapped"] += static_cast<int64_t>(bytes);
+  // Nobody may use it before MemSetAccess.
+  return mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
+              found->second.fd, 0) == MAP_FAILED
+             ? kInvalidValue
+             : kSuccess;
+}
+Result MemUnmap(Address address, size_t bytes) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  fake["mapped"] -= static_cast<int64_t>(bytes);
+  return mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED
+             ? kInvalidValue
+             : kSuccess;
+}
+Result MemSetAccess(Address address, size_t bytes, const AccessDescription* access, size_t count) {
+  if (count != 1 || access->flags != kAccessReadWrite) return kInvalidValue;
+  return mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE) == 0
+             ? kSuccess
+             : kInvalidValue;
+}
+Result MemExportToShareableHandle(void* descriptor, AllocationHandle handle, int32_t type,
+                                  uint64_t) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  const auto found = fake.shared.find(handle);
+  if (found == fake.shared.end() || type != kHandleDescriptor) return kInvalidValue;
+  *static_cast<int*>(descriptor) = fcntl(found->second.fd, F_DUPFD_CLOEXEC, 0);
+  return kSuccess;
+}
+Result MemImportFromShareableHandle(AllocationHandle* handle, void* descriptor, int32_t) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  if (const int64_t result = fake["import"]; result != 0) return static_cast<Result>(result);
+  const int fd =
+      fcntl(static_cast<int>(reinterpret_cast<intptr_t>(descriptor)), F_DUPFD_CLOEXEC, 0);
+  struct stat found = {};
+  if (fd < 0 || fstat(fd, &found) != 0) return kInvalidValue;
+  return Keep(fake, {fd, static_cast<size_t>(found.st_size), true}, handle);
 }
 Result ModuleLoadData(ModuleHandle* module, const void*) {
   *module = &Fake();

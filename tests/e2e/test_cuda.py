@@ -45,7 +45,7 @@ def fake_driver(monkeypatch):
     library.fake_cuda_set.argtypes = [ctypes.c_char_p, ctypes.c_int64]
     library.fake_cuda_get.restype = ctypes.c_int64
     yield lambda name, number: library.fake_cuda_set(name.encode(), number)
-    for name, number in (("hold", 0), ("never", 0), ("lost_after", -1), ("ipc_memory", 0), ("version", 12080)):
+    for name, number in (("hold", 0), ("never", 0), ("lost_after", -1), ("ipc_memory", 0), ("import", 0), ("version", 12080)):
         library.fake_cuda_set(name.encode(), number)
 
 
@@ -106,14 +106,23 @@ def test_a_ring_on_a_device_gives_the_bytes_of_the_ring(serve):
     assert steps == 100
 
 
-def test_two_trainers_and_one_without_a_device_read_the_same_ring(serve):
-    socket = serve(ring="device: 0 slots: 7")
+# Memory shared by a descriptor, and by a handle where the driver has none of those; a real device decides by itself.
+@pytest.mark.parametrize("fake", ["descriptors=1", "descriptors=0"])
+def test_two_trainers_and_one_without_a_device_read_the_same_ring(serve, fake):
+    socket = serve(ring="device: 0 slots: 7", fake=fake)
     loaders = [attach_to_ring(socket), attach_to_ring(socket), penstock.attach("images", socket)]
     for step in range(100):
         device, again, host = (next(loader) for loader in loaders)
         assert isinstance(host["image"], np.ndarray)
         for found in (bytes_at(device["image"]), bytes_at(again["image"]), host["image"]):
             np.testing.assert_array_equal(found, image(step))
+
+
+def test_a_trainer_in_cpp_reads_the_ring(serve):
+    socket = serve(steps=30)
+    trainer = subprocess.run([os.environ["PENSTOCK_BIN"] + "/device_trainer", str(socket), "images"], capture_output=True, text=True, timeout=60)
+    assert trainer.returncode == 0, trainer.stderr
+    assert trainer.stdout.splitlines() == [f"{step} 4 3 5 3 {image(step).sum(dtype=np.uint64)}" for step in range(7)]
 
 
 def test_ranks_see_their_rows(serve):
@@ -194,6 +203,32 @@ def test_the_slots_of_a_ring_on_a_device_stay_as_they_are(serve, tmp_path):
     assert command("update", "images", "--workers", "2").code == 0
 
 
+def test_what_is_changed_while_it_runs_is_changed_on_the_device_too(serve, tmp_path):
+    """Steered by every means, with a trainer on the device and one without: both see the same bytes, step for step."""
+    command = Penstock(tmp_path, serve(steps=4000))
+    socket = serve.daemon.socket
+    device, host = attach_to_ring(socket), penstock.attach("images", socket)
+    changes = {5: ("update", "images", "--set", "map.SHAPE=" + ",".join(str(7 * i % 256) for i in range(45))),
+               10: ("update", "images", "--set", "batch.batch_size=3"), 15: ("pause", "images"), 20: ("update", "images", "--workers", "3"),
+               25: ("update", "images", "--skip", "6"), 30: ("update", "images", "--set", "batch.batch_size=4")}
+    rows, firsts, labels = set(), [], []
+    for step in range(60):
+        if step in changes:
+            result = command(*changes[step])
+            assert result.code == 0, result
+        if step == 15:
+            assert command("resume", "images").code == 0
+        one, other = next(device), next(host)
+        np.testing.assert_array_equal(bytes_at(one["image"]), other["image"], strict=True)
+        np.testing.assert_array_equal(one["label"].numpy(), other["label"], strict=True)
+        rows.add(len(other["label"]))
+        labels.extend(other["label"].tolist())
+        firsts.append(int(other["image"][0, 0, 0, 1]) - min(int(other["label"][0]), 255) & 255)
+    assert rows == {3, 4}
+    assert {3, 7} <= set(firsts), "the constant was never changed"
+    assert sorted(set(np.diff(labels))) == [1, 1 + 6 * 3], "not six batches of three were left out"
+
+
 @needs_fake
 @pytest.mark.parametrize("fake, words", [
     ("memory=1000", "the ring is larger than the device's free memory: 5 slots need 2560 bytes, and 1000 of 1000 are free"),
@@ -228,15 +263,16 @@ def test_a_daemon_that_loses_its_device_fails_the_pipeline_and_stalls_nobody(ser
 
 
 @needs_fake
-def test_a_trainer_that_cannot_open_the_ring_is_told_both_versions(serve, fake_driver):
-    socket = serve()
-    fake_driver("ipc_memory", 201)
+@pytest.mark.parametrize("descriptors, opened_by", [(1, "import"), (0, "ipc_memory")])
+def test_a_trainer_that_cannot_open_the_ring_is_told_both_versions(serve, fake_driver, descriptors, opened_by):
+    socket = serve(fake=f"descriptors={descriptors}")
+    fake_driver(opened_by, 201)
     with pytest.raises(penstock.UnavailableError, match="shares cannot be opened"):
         attach_to_ring(socket)
     fake_driver("version", 12040)
     with pytest.raises(penstock.FailedPreconditionError, match="daemon's CUDA driver is of version 12.8, this process's of 12.4"):
         attach_to_ring(socket)
-    fake_driver("ipc_memory", 0)
+    fake_driver(opened_by, 0)
     # Versions alone are no reason.
     next(attach_to_ring(socket))
 

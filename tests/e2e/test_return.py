@@ -221,3 +221,15 @@ def test_the_end_is_not_lost_with_the_daemon(tmp_path, counter):
     eventually(lambda: loader.stats()["published"] == 2)
     first.kill()
     assert [rows(batch) for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_a_run_goes_on_over_a_daemons_death_and_ends_well(supervised, command, counter):
+    steps = 20_000  # more lines than the pipe holds: it has not ended when the daemon is killed
+    running = command.start("run", counter(more="stage { repeat {} }"), "--steps", str(steps))
+    first = running.stdout.readline()
+    supervised.kill()
+    out, err = running.stdout.read(), running.stderr.read()
+    assert running.wait(60) == 0 and err == "", err
+    lines = [first, *out.splitlines(keepends=True)]
+    assert [int(line.split()[1].rstrip(":")) for line in lines] == list(range(steps))
+    assert "run-" not in command("list").out

@@ -30,9 +30,12 @@ class Attached {
       mapped.segment = MappedAt(handle.segment_fd);
       mapped.page = reinterpret_cast<ControlPage*>(MappedAt(handle.control_fd));
     }
-    const Attachment attachment = {
-        ends[1],   dup(handle.segment_fd), dup(handle.control_fd), dup(handle.bell_fd),
-        handle.id, handle.start_step};
+    const Attachment attachment = {.socket = ends[1],
+                                   .segment_fd = dup(handle.segment_fd),
+                                   .control_fd = dup(handle.control_fd),
+                                   .bell_fd = dup(handle.bell_fd),
+                                   .consumer = handle.id,
+                                   .start_step = handle.start_step};
     REQUIRE(Reader::Open(attachment, &reader_, {}, mapped).ok());
   }
   Reader& reader() { return *reader_; }

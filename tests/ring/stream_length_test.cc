@@ -45,12 +45,12 @@ TEST_CASE("a forged length of the reason is refused") {
   REQUIRE(writer->Attach("default", getpid(), &handle).ok());
   auto* header = reinterpret_cast<SegmentHeader*>(MappedAt(handle.segment_fd));
   header->uncounted_bytes = kMaxUncountedBytes + 1;
-  const Attachment attachment = {dup(handle.segment_fd),
-                                 dup(handle.segment_fd),
-                                 dup(handle.control_fd),
-                                 dup(handle.bell_fd),
-                                 handle.id,
-                                 handle.start_step};
+  const Attachment attachment = {.socket = dup(handle.segment_fd),
+                                 .segment_fd = dup(handle.segment_fd),
+                                 .control_fd = dup(handle.control_fd),
+                                 .bell_fd = dup(handle.bell_fd),
+                                 .consumer = handle.id,
+                                 .start_step = handle.start_step};
   std::unique_ptr<Reader> reader;
   const Status status = Reader::Open(attachment, &reader);
   CHECK_FALSE(status.ok());

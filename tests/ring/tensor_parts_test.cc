@@ -322,8 +322,12 @@ TEST_CASE("forged tables of a segment never crash a reader") {
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     Descriptor daemon_end(ends[0]);
     std::unique_ptr<Reader> reader;
-    const Status status = Reader::Open({ends[1], dup(handle.segment_fd), dup(handle.control_fd),
-                                        dup(handle.bell_fd), handle.id, handle.start_step},
+    const Status status = Reader::Open({.socket = ends[1],
+                                        .segment_fd = dup(handle.segment_fd),
+                                        .control_fd = dup(handle.control_fd),
+                                        .bell_fd = dup(handle.bell_fd),
+                                        .consumer = handle.id,
+                                        .start_step = handle.start_step},
                                        &reader);
     if (!status.ok()) {
       ++refused;

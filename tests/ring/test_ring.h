@@ -111,9 +111,12 @@ class TestConsumer {
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     daemon_end_ = Descriptor(ends[0]);
-    const Attachment attachment = {
-        ends[1],   dup(handle.segment_fd), dup(handle.control_fd), dup(handle.bell_fd),
-        handle.id, handle.start_step};
+    const Attachment attachment = {.socket = ends[1],
+                                   .segment_fd = dup(handle.segment_fd),
+                                   .control_fd = dup(handle.control_fd),
+                                   .bell_fd = dup(handle.bell_fd),
+                                   .consumer = handle.id,
+                                   .start_step = handle.start_step};
     Mapped mapped;
     if (kOneMap) {
       mapped.segment = MappedAt(handle.segment_fd);

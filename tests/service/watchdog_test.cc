@@ -125,7 +125,7 @@ TEST_CASE("fault 53: a worker of a running pipeline that is caught in a lock is 
   options.workers = 3;
   const auto executor = Executor::Create(*plan, sink, options);
   REQUIRE(executor.ok());
-  (*executor)->Start();
+  REQUIRE((*executor)->Start().ok());
   while (!sink.hangs()) std::this_thread::yield();
   Watchdog watchdog(kSecond, WaitsForMachine);
   Threads hanging;

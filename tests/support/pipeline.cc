@@ -170,7 +170,7 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const Run
   absl::StatusOr<std::unique_ptr<Executor>> executor =
       Executor::Create(plan, sink, executor_options);
   if (!executor.ok()) return executor.status();
-  (*executor)->Start();
+  if (absl::Status status = (*executor)->Start(); !status.ok()) return status;
   RunResult result = sink.Wait();
   (*executor)->Stop();
   return result;

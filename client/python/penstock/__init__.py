@@ -135,6 +135,7 @@ def attach(
     take_over: bool = False,
     cuda: "_core.Cuda | None" = None,
     stream: int = 0,
+    batch_size: "int | None" = None,
 ) -> Loader:
     """Attaches to a pipeline of penstockd; iterate over what it returns.
 
@@ -175,6 +176,8 @@ def attach(
       cuda: of a pipeline whose ring is on a device (`ring { device: 0 }`), that device
         (penstock.cuda.open): tensors of fixed size are DeviceArrays in the ring's memory there.
       stream: with `cuda`, the CUDA stream that reads them, as a number; 0 is the legacy default one.
+      batch_size: of mode "broadcast", the rows of this consumer's batches, which divide those of the pipeline's. Each of the
+        pipeline's batches is seen as several, without a copy; others read it whole or in parts of their own.
 
     Returns:
       A Loader, which is its own iterator and a context manager.
@@ -190,5 +193,5 @@ def attach(
     """
     return Loader(
         name, socket, group, timeout, mode, rank, world_size, replica, replicas, delivery, cursor,
-        reconnect, slow, lag, consumer, take_over, cuda, stream
+        reconnect, slow, lag, consumer, take_over, cuda, stream, batch_size
     )  # fmt: skip

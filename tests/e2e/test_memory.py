@@ -1,0 +1,157 @@
+"""The memory of rings: limits by pipeline, user and process, and what idle pipelines give back."""
+
+import pathlib
+import re
+
+import pytest
+
+from programs import Daemon, Penstock, eventually
+
+penstock = pytest.importorskip("penstock")
+
+MIB = 1 << 20
+# Slots of 4 MiB.
+SPEC = """
+name: "{name}" workers: 1
+ring {{ slots: {slots} }}
+stage {{ range {{ stop: {stop} }} }}
+{shuffle}
+stage {{ batch {{ batch_size: 524288 }} }}
+stage {{ repeat {{}} }}
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a daemon with some memory limits; returns its command line."""
+    daemons = []
+
+    def run(limits, *options):
+        config = tmp_path / "penstockd.textproto"
+        config.write_text(f"memory {{ {limits} }}")
+        daemons.append(Daemon(tmp_path / "penstock.sock", "--config", config, "--log-level", "error", *options))
+        assert daemons[-1].is_ready
+        command = Penstock(tmp_path, daemons[-1].socket)
+        command.daemon = daemons[-1]
+        return command
+
+    yield run
+    for daemon in daemons:
+        daemon.stop()
+
+
+def create(command, name, slots=3, stop=10 * 524288, shuffle=""):
+    path = command.folder / f"{name}.textproto"
+    path.write_text(SPEC.format(name=name, slots=slots, stop=stop, shuffle=shuffle))
+    return command("create", path)
+
+
+def attach(command, name, **options):
+    return penstock.attach(name, command.socket, timeout=60, **options)
+
+
+def shared_memory(command):
+    """Bytes of rings that the daemon has."""
+    status = pathlib.Path(f"/proc/{command.daemon.pid}/status").read_text()
+    return int(re.search(r"RssShmem:\s+(\d+) kB", status).group(1)) * 1024
+
+
+@pytest.mark.parametrize("field, who", [("max_bytes", "the daemon"), ("max_user_bytes", "user")])
+def test_a_limit_for_all_pipelines(start, field, who):
+    command = start(f"{field}: {40 * MIB}")
+    for name in ["a", "b", "c"]:
+        assert create(command, name).code == 0
+    refused = create(command, "d")
+    assert refused.code != 0
+    assert f"memory.{field} is 40.0 MiB, {who}" in refused.err and "has 36.0 MiB, and 12.0 MiB more" in refused.err
+    # What one gives back another one has.
+    assert command("delete", "b").code == 0
+    assert create(command, "d").code == 0
+    first = next(attach(command, "d"))
+    assert first[0] == 0 and len(first) == 524288
+
+
+def test_a_limit_for_each_pipeline(start):
+    command = start(f"max_pipeline_bytes: {22 * MIB}")
+    refused = create(command, "large", slots=6)
+    assert "memory.max_pipeline_bytes is 22.0 MiB, pipeline large has 0 bytes, and 24.0 MiB more" in refused.err
+    assert create(command, "small", slots=3).code == 0
+    # Two slots for each consumer would be more than it may have: they share five.
+    loaders = [attach(command, "small") for _ in range(4)]
+    for step in range(12):
+        for loader in loaders:
+            assert next(loader)[0] == step % 10 * 524288
+    slots = int(re.search(r"ring +(\d+) slots", command("stats", "small").out).group(1))
+    assert 3 <= slots <= 5
+    # A small ring of one's own counts for the pipeline too.
+    cursor = loaders[0].state_dict()["cursor"]
+    for _ in range(12):
+        for loader in loaders:
+            next(loader)
+    with pytest.raises(penstock.ResourceExhaustedError, match="memory.max_pipeline_bytes"):
+        attach(command, "small", cursor=cursor)
+    for loader in loaders:
+        next(loader)
+
+
+def test_a_limit_for_each_process(start):
+    command = start(f"max_process_bytes: {10 * MIB}")
+    # Each command is a process of its own; this one has only what is made for it.
+    assert create(command, "a", slots=2).code == 0
+    assert create(command, "b", slots=2).code == 0
+    assert "memory.max_process_bytes is 10.0 MiB, process" in create(command, "c", slots=3).err
+    loader = attach(command, "a")
+    next(loader)
+    cursor = loader.state_dict()["cursor"]
+    for _ in range(20):
+        next(loader)
+    behind = attach(command, "a", cursor=cursor)  # two slots of its own
+    assert next(behind)[0] == 524288
+    with pytest.raises(penstock.ResourceExhaustedError, match="memory.max_process_bytes"):
+        attach(command, "a", cursor=cursor)
+
+
+def test_a_user_stays_charged_over_a_restart(start, tmp_path):
+    command = start(f"max_user_bytes: {20 * MIB}", "--rejoin-seconds", "0.1")
+    assert create(command, "a").code == 0
+    command.daemon.kill()
+    command = start(f"max_user_bytes: {20 * MIB}", "--rejoin-seconds", "0.1")
+    assert next(attach(command, "a"))[0] == 0
+    assert "memory.max_user_bytes is 20.0 MiB, user" in create(command, "b").err
+
+
+def test_an_idle_pipeline_gives_its_memory_back(start):
+    command = start("idle_ms: 400")
+    assert create(command, "idle", slots=4).code == 0
+    loader = attach(command, "idle")
+    for step in range(7):
+        assert next(loader)[0] == step * 524288
+    eventually(lambda: shared_memory(command) >= 16 * MIB)
+    assert "rests" not in command("stats", "idle").out
+    loader.close()
+    eventually(lambda: shared_memory(command) < 2 * MIB)
+    assert "it rests" in command("stats", "idle").out
+    assert "running" in command("list").out
+    # The next one has the very next batch that nobody had, as if nothing had been.
+    loader = attach(command, "idle")
+    for step in range(7, 25):
+        assert next(loader)[0] == step % 10 * 524288
+    assert loader.step == 24
+    assert "it rests" not in command("stats", "idle").out
+    loader.close()
+    eventually(lambda: "it rests" in command("stats", "idle").out)
+    # What changes it wakes it; a drain says where it stands.
+    assert command("update", "idle", "--set", "batch.batch_size=1024").code == 0
+    eventually(lambda: "it rests" in command("stats", "idle").out)
+    assert command("drain", "idle").code == 0
+    assert command("delete", "idle").code == 0
+
+
+def test_a_pipeline_without_a_quick_way_back_keeps_its_memory(start):
+    command = start("idle_ms: 50")
+    assert create(command, "quick").code == 0
+    assert create(command, "slow", shuffle='stage { filter { predicate: "value % 2 == 0" } } stage { shuffle { buffer_size: 10 seed: 1 } }').code == 0
+    assert "replay data" in command("validate", command.folder / "slow.textproto").out
+    eventually(lambda: "it rests" in command("stats", "quick").out)
+    assert "it rests" not in command("stats", "slow").out
+    assert next(attach(command, "slow"))[0] % 2 == 0
