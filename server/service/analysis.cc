@@ -73,6 +73,7 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
   }
   if (knows_wait && analysis.trainer_wait() < kHardlyWaits)
     return absl::StrCat(share, "; the trainer waits for nothing");
+  if (static_cast<int>(stats.workers()) < processors) return share;
   return absl::StrCat(share, "; all ", processors, " processors are in use");
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -16,6 +18,7 @@ using nlohmann::json;
 
 // As many as a page shows.
 constexpr int kPlaces = 50;
+constexpr size_t kMaxChangeBytes = 200;
 
 // What looks like 3 digits is enough for a chart, and halves the answer.
 double Rounded(double value) {
@@ -111,8 +114,10 @@ json ChangesOf(const v1::Pipeline& pipeline) {
     const int64_t time = change.time_unix_ms();
     change.clear_step();
     change.clear_time_unix_ms();
-    changes.push_back(
-        {{"step", step}, {"time_unix_ms", time}, {"text", change.ShortDebugString()}});
+    // A stage is told whole, with all constants.
+    std::string text = change.ShortDebugString();
+    if (text.size() > kMaxChangeBytes) text = text.substr(0, kMaxChangeBytes) + " …";
+    changes.push_back({{"step", step}, {"time_unix_ms", time}, {"text", std::move(text)}});
   }
   return changes;
 }
