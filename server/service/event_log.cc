@@ -46,8 +46,13 @@ EventLog::Listener::~Listener() {
 
 bool EventLog::Listener::Take(absl::Duration timeout, v1::WatchEventsResponse* out) {
   std::unique_lock<std::mutex> lock(log_.mutex_);
-  log_.changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
-                         [this] { return log_.closed_ || !waiting_.empty(); });
+  const auto has_something = [this] { return log_.closed_ || !waiting_.empty(); };
+  // An endless time would wrap when it is added to now.
+  if (timeout == absl::InfiniteDuration()) {
+    log_.changed_.wait(lock, has_something);
+  } else {
+    log_.changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), has_something);
+  }
   out->set_lost(std::exchange(lost_, 0));
   while (!waiting_.empty() && out->events_size() < kEventsAtATime) {
     *out->add_events() = *waiting_.front();

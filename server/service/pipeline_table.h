@@ -84,8 +84,8 @@ class PipelineTable {
 
   FileSystem& files_;
   PipelineJournal* const journal_;
-  mutable EventLog events_;
   const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
+  mutable EventLog events_;
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;  // under mutex_
   // Under mutex_. A name whose pipeline is being created holds null.

@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
-// Looking who was sent away is as often as this, in ticks.
-constexpr uint64_t kEvictedTicks = 10;
 constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
 constexpr absl::Duration kLongestLook = absl::Seconds(1);
+// Looking who was sent away is as often as this, in ticks.
+constexpr uint64_t kEvictedTicks = 10;
 
 }  // namespace
 

@@ -102,9 +102,9 @@ class Sessions {
   size_t num_waiting_ = 0;
   bool stopping_ = false;
   EventLoop::Id tick_ = 0;
-  uint64_t ticks_ = 0;
   EventLoop::Id look_ = 0;
   std::function<absl::Duration()> idle_;  // of RestAfter()
+  uint64_t ticks_ = 0;
   // Last: its tasks use what stands above.
   std::unique_ptr<TaskPool> pool_;
 };
