@@ -146,6 +146,7 @@ uint32_t ConsumerTable::Judge(Consumer& consumer, int32_t verdict, std::string_v
   // SYNC verdict: before the look at its position, as the consumer looks here after its own store.
   page.verdict.store(verdict, std::memory_order_seq_cst);
   consumer.judged = true;
+  consumer.evicted = verdict == kVerdictDetached;
   if (!consumer.splits()) {
     const uint64_t position =
         std::min(page.position.load(std::memory_order_seq_cst), slots.published());

@@ -30,6 +30,7 @@ struct Consumer {
   uint64_t granted = 0;  // steps it was given, in a split group
   uint64_t skipped = 0;  // steps it missed
   bool judged = false;   // it gets no further step
+  bool evicted = false;  // since it was sent away for good
   // It has been holding up others at `blocked_step` since then; 0: it does not.
   uint64_t blocks_since_ns = 0;
   uint64_t blocked_step = 0;

@@ -647,6 +647,9 @@ std::vector<ConsumerStats> RingWriter::Consumers() const {
     one.world_size = consumer.spec.world_size;
     one.skipped = consumer.skipped;
     one.detached = consumer.judged;
+    one.evicted = consumer.evicted;
+    one.slow = consumer.spec.slow;
+    one.lag_ms = consumer.spec.lag_ms;
     if (consumer.splits()) {
       if (const SplitGroup* split = consumers_.FindSplit(consumer.spec.group)) {
         one.leases = split->Leases(consumer.id);

@@ -96,6 +96,9 @@ struct ConsumerStats {
   uint32_t world_size = 1;
   uint64_t skipped = 0;   // steps that it missed
   bool detached = false;  // and its leases, if there are any, are in quarantine
+  bool evicted = false;   // detached for good, and not to attach again elsewhere
+  SlowPolicy slow = SlowPolicy::kBlock;
+  uint32_t lag_ms = 0;
 };
 
 class Writer {

@@ -60,15 +60,7 @@ template <typename Method, typename Request, typename Response>
 absl::Status DaemonConnection::Call(Method method, const Request& request, Response* response) {
   grpc::ClientContext context;
   const grpc::Status status = (channel_->stub.get()->*method)(&context, request, response);
-  if (status.ok()) return absl::OkStatus();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-      status.error_message().find("penstockd") == std::string::npos) {
-    return absl::UnavailableError(
-        absl::StrCat("penstockd at ", socket_, " closed the connection (", status.error_message(),
-                     "): it has ended, or user ", geteuid(),
-                     " is not in its allowed_uids, or asks too often; see its log"));
-  }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return FromGrpc(status.error_code(), status.error_message());
 }
 
 template <typename Response, typename Method, typename Request>
@@ -77,6 +69,53 @@ absl::StatusOr<Response> DaemonConnection::Ask(Method method, const Request& req
   absl::Status status = Call(method, request, &response);
   if (!status.ok()) return status;
   return response;
+}
+
+absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) const {
+  if (code == grpc::StatusCode::UNAVAILABLE && message.find("penstockd") == std::string::npos) {
+    return absl::UnavailableError(absl::StrCat(
+        "penstockd at ", socket_, " closed the connection (", message, "): it has ended, or user ",
+        geteuid(), " is not in its allowed_uids, or asks too often; see its log"));
+  }
+  return absl::Status(static_cast<absl::StatusCode>(code), message);
+}
+
+absl::Status DaemonConnection::WatchStats(
+    const v1::WatchStatsRequest& request,
+    const std::function<bool(const v1::PipelineStats& stats)>& take) {
+  grpc::ClientContext context;
+  const auto reader = channel_->stub->WatchStats(&context, request);
+  v1::WatchStatsResponse response;
+  while (reader->Read(&response)) {
+    if (take(response.stats())) continue;
+    context.TryCancel();
+    reader->Finish();
+    return absl::OkStatus();
+  }
+  const grpc::Status status = reader->Finish();
+  return FromGrpc(status.error_code(), status.error_message());
+}
+
+absl::Status DaemonConnection::WatchEvents(
+    const v1::WatchEventsRequest& request,
+    const std::function<bool(const v1::WatchEventsResponse& response)>& take) {
+  grpc::ClientContext context;
+  const auto reader = channel_->stub->WatchEvents(&context, request);
+  v1::WatchEventsResponse response;
+  while (reader->Read(&response)) {
+    if (take(response)) continue;
+    context.TryCancel();
+    reader->Finish();
+    return absl::OkStatus();
+  }
+  const grpc::Status status = reader->Finish();
+  return FromGrpc(status.error_code(), status.error_message());
+}
+
+absl::StatusOr<v1::ListGroupsResponse> DaemonConnection::Groups(const std::string& name) {
+  v1::ListGroupsRequest request;
+  request.set_name(name);
+  return Ask<v1::ListGroupsResponse>(&Stub::ListGroups, request);
 }
 
 absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::SpecSource& source,

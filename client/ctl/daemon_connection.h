@@ -6,6 +6,7 @@
 // Cost:     a private daemon takes some tens of milliseconds to start.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -41,6 +42,13 @@ class DaemonConnection {
   absl::StatusOr<v1::ListPipelinesResponse> List();
   absl::StatusOr<v1::Pipeline> Get(const std::string& name);
   absl::StatusOr<v1::PipelineStats> Stats(const std::string& name);
+  // Calls `take` with each answer, until that returns false or the daemon ends it.
+  absl::Status WatchStats(const v1::WatchStatsRequest& request,
+                          const std::function<bool(const v1::PipelineStats& stats)>& take);
+  absl::Status WatchEvents(
+      const v1::WatchEventsRequest& request,
+      const std::function<bool(const v1::WatchEventsResponse& response)>& take);
+  absl::StatusOr<v1::ListGroupsResponse> Groups(const std::string& name);
   absl::StatusOr<v1::ShowRowResponse> ShowRow(const v1::ShowRowRequest& request);
   absl::StatusOr<v1::FindRecordsResponse> FindRecords(const v1::FindRecordsRequest& request);
   absl::StatusOr<v1::FindRowResponse> FindRow(const v1::FindRowRequest& request);
@@ -66,6 +74,7 @@ class DaemonConnection {
   // One call: `method` is the stub's.
   template <typename Method, typename Request, typename Response>
   absl::Status Call(Method method, const Request& request, Response* response);
+  absl::Status FromGrpc(int code, const std::string& message) const;
   template <typename Response, typename Method, typename Request>
   absl::StatusOr<Response> Ask(Method method, const Request& request);
 

@@ -12,9 +12,10 @@ namespace penstock::ctl {
 namespace {
 
 constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
-    AddValidate, AddWhere,   AddWhen,      AddRun,    AddCreate, AddList,     AddGet,    AddStats,
-    AddTop,      AddExplain, AddProfile,   AddPause,  AddResume, AddDrain,    AddSeek,   AddUpdate,
-    AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,   AddLogLevel, AddDelete, AddSelftest,
+    AddValidate, AddWhere,  AddWhen,     AddRun,     AddCreate,    AddList,   AddGet,
+    AddStats,    AddTop,    AddExplain,  AddProfile, AddPause,     AddResume, AddDrain,
+    AddSeek,     AddUpdate, AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,
+    AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,
 };
 constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex,
                                                    AddCache};

@@ -1,6 +1,7 @@
 // `penstock stats`: what a pipeline does, and what holds it up.
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -95,23 +96,52 @@ void PrintBottleneck(const v1::PipelineStats& stats) {
   }
 }
 
-absl::Status Stats(const std::string& socket, const std::string& name, double interval_s) {
-  auto daemon = DaemonConnection::Open(socket);
-  if (!daemon.ok()) return daemon.status();
-  v1::PipelineStats before;
-  if (interval_s > 0) {
-    const auto first = daemon->Stats(name);
-    if (!first.ok()) return first.status();
-    before = *first;
-    std::this_thread::sleep_for(std::chrono::duration<double>(interval_s));
-  }
-  const auto stats = daemon->Stats(name);
-  if (!stats.ok()) return stats.status();
-  const Interval interval{before, *stats};
+void Print(const v1::PipelineStats& before, const v1::PipelineStats& stats) {
+  const Interval interval{before, stats};
   PrintTotals(interval);
   PrintStages(interval);
-  PrintConsumers(*stats);
-  PrintBottleneck(*stats);
+  PrintConsumers(stats);
+  PrintBottleneck(stats);
+}
+
+struct StatsArguments {
+  std::string name;
+  double interval_s = 0.5;
+  bool follow = false;
+};
+
+absl::Status Follow(DaemonConnection& daemon, const StatsArguments& arguments) {
+  v1::WatchStatsRequest request;
+  request.set_name(arguments.name);
+  request.set_interval_ms(std::max(50, static_cast<int>(arguments.interval_s * 1000)));
+  v1::PipelineStats before;
+  absl::Status printed;
+  const absl::Status status = daemon.WatchStats(request, [&](const v1::PipelineStats& stats) {
+    if (!before.name().empty()) {
+      Print(before, stats);
+      std::printf("\n");
+      if (std::fflush(stdout) != 0) printed = absl::ErrnoToStatus(errno, "cannot write to stdout");
+    }
+    before = stats;
+    return printed.ok();
+  });
+  return printed.ok() ? status : printed;
+}
+
+absl::Status Stats(const std::string& socket, const StatsArguments& arguments) {
+  auto daemon = DaemonConnection::Open(socket);
+  if (!daemon.ok()) return daemon.status();
+  if (arguments.follow) return Follow(*daemon, arguments);
+  v1::PipelineStats before;
+  if (arguments.interval_s > 0) {
+    const auto first = daemon->Stats(arguments.name);
+    if (!first.ok()) return first.status();
+    before = *first;
+    std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval_s));
+  }
+  const auto stats = daemon->Stats(arguments.name);
+  if (!stats.ok()) return stats.status();
+  Print(before, *stats);
   return absl::OkStatus();
 }
 
@@ -120,16 +150,15 @@ absl::Status Stats(const std::string& socket, const std::string& name, double in
 void AddStats(Command root, const std::string& socket) {
   Command command = root.AddCommand(
       "stats", "What a pipeline does, stage by stage, its consumers and its bottleneck");
-  auto name = std::make_shared<std::string>();
-  auto interval_s = std::make_shared<double>(0.5);
-  command.Add("NAME", name.get(), "The pipeline").Required();
+  auto arguments = std::make_shared<StatsArguments>();
+  command.Add("NAME", &arguments->name, "The pipeline").Required();
   command
-      .Add("--interval", interval_s.get(),
+      .Add("--interval", &arguments->interval_s,
            "Seconds over which rates and shares are taken; 0: since the creation")
       .InRange(0.0, 3600.0)
       .WithDefault();
-  command.Runs(
-      [&socket, name, interval_s] { return Report("stats", Stats(socket, *name, *interval_s)); });
+  command.AddFlag("--follow", &arguments->follow, "Again after each interval, until it is stopped");
+  command.Runs([&socket, arguments] { return Report("stats", Stats(socket, *arguments)); });
 }
 
 }  // namespace penstock::ctl

@@ -21,14 +21,24 @@
 namespace penstock {
 namespace {
 
+absl::Status NotRegular(const std::string& path) {
+  return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
+}
+absl::Status OfKernel(const std::string& path) {
+  return absl::PermissionDeniedError(absl::StrCat("a file of the kernel, not of data: ", path));
+}
+bool IsKernels(const struct statfs& system) {
+  return system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
+}
+
+FileIdentity IdentityOf(const struct stat& status) {
+  return {status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec, status.st_ino};
+}
+
 class LocalFile final : public RandomAccessFile {
  public:
   LocalFile(std::string path, int fd, const struct stat& status)
-      : path_(std::move(path)),
-        fd_(fd),
-        size_(status.st_size),
-        identity_{status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
-                  status.st_ino} {}
+      : path_(std::move(path)), fd_(fd), size_(status.st_size), identity_(IdentityOf(status)) {}
   ~LocalFile() override { close(fd_); }
 
   const std::string& path() const override { return path_; }
@@ -104,14 +114,49 @@ absl::Status CheckLocalFile(const std::string& path, int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
-  if (!S_ISREG(status.st_mode))
-    return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
+  if (!S_ISREG(status.st_mode)) return NotRegular(path);
   struct statfs system;
-  if (fstatfs(fd, &system) == 0 &&
-      (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC)) {
-    return absl::PermissionDeniedError(absl::StrCat("a file of the kernel, not of data: ", path));
-  }
+  if (fstatfs(fd, &system) == 0 && IsKernels(system)) return OfKernel(path);
   return absl::OkStatus();
+}
+
+LocalFileLook::~LocalFileLook() {
+  if (folder_fd_ >= 0) close(folder_fd_);
+}
+
+const char* LocalFileLook::Enter(const std::string& path) {
+  // What ends with a slash is a folder itself.
+  const size_t slash = path.rfind('/');
+  const size_t begin = slash == std::string::npos || slash + 1 == path.size() ? 0 : slash + 1;
+  if (path.compare(0, begin, folder_) != 0) {
+    if (folder_fd_ >= 0) close(folder_fd_);
+    folder_ = path.substr(0, begin);
+    folder_fd_ = begin > 0 ? open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+  }
+  return path.c_str() + (folder_fd_ >= 0 ? begin : 0);
+}
+
+absl::StatusOr<LocalFileLook::Facts> LocalFileLook::At(const std::string& path) {
+  const char* const name = Enter(path);
+  const int folder = folder_fd_ >= 0 ? folder_fd_ : AT_FDCWD;
+  struct stat status;
+  if (fstatat(folder, name, &status, 0) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  if (!S_ISREG(status.st_mode)) return NotRegular(path);
+  if (!knows_device_ || device_ != status.st_dev) {
+    struct statfs system;
+    if (statfs(path.c_str(), &system) == 0) {
+      if (IsKernels(system)) return OfKernel(path);
+      knows_device_ = true;
+      device_ = status.st_dev;
+    }
+  }
+  // What all may read needs no second question.
+  constexpr mode_t kAllRead = S_IRUSR | S_IRGRP | S_IROTH;
+  if ((status.st_mode & kAllRead) != kAllRead && faccessat(folder, name, R_OK, AT_EACCESS) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  }
+  return Facts{static_cast<uint64_t>(status.st_size), IdentityOf(status)};
 }
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> TakeLocalFile(const std::string& path, int fd) {

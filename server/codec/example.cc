@@ -324,12 +324,23 @@ absl::Status ExampleParser::Parse(const uint8_t* data, size_t size, ExampleValue
     form->Extract(data, values, numbers);
     return absl::OkStatus();
   }
+  const ExampleOutline* outline = outline_.load(std::memory_order_acquire);  // SYNC example-outline
+  if (outline != nullptr) {
+    if (outline->Read(data, size, values, numbers, arena)) {
+      if (num_tried_.load(std::memory_order_relaxed) < kMaxMade) Remember(data, size);
+      return absl::OkStatus();
+    }
+    for (size_t i = 0; i < wanted_.size(); ++i) values[i].present = false;
+  }
   Cursor cursor(*this, values, numbers, arena);
   if (cursor.ParseExample(data, data + size) == nullptr) {
     return absl::DataLossError("not a tf.train.Example: malformed protobuf message");
   }
   absl::Status verdict = cursor.Verdict();
-  if (verdict.ok() && num_tried_.load(std::memory_order_relaxed) < kMaxMade) Remember(data, size);
+  if (!verdict.ok()) return verdict;
+  if (num_tried_.load(std::memory_order_relaxed) < kMaxMade) Remember(data, size);
+  if (num_outlines_tried_.load(std::memory_order_relaxed) < kMaxOutlines)
+    RememberOutline(data, size);
   return verdict;
 }
 
@@ -346,6 +357,22 @@ void ExampleParser::Remember(const uint8_t* data, size_t size) const {
   std::lock_guard<std::mutex> lock(made_mutex_);
   forms_[size % kForms].store(form.get(), std::memory_order_release);  // SYNC example-form
   made_.push_back(std::move(form));
+}
+
+void ExampleParser::RememberOutline(const uint8_t* data, size_t size) const {
+  num_outlines_tried_.fetch_add(1, std::memory_order_relaxed);
+  const auto lookup = [this](std::string_view key) -> ExampleOutline::Wish {
+    const int position = Find(key);
+    if (position < 0) return {};
+    const ExampleFeature& feature = wanted_[position].feature;
+    return {position, feature.kind, feature.count, feature.gathered};
+  };
+  std::lock_guard<std::mutex> lock(made_mutex_);
+  std::unique_ptr<const ExampleOutline> outline = ExampleOutline::Make(
+      data, size, lookup, outlines_.empty() ? nullptr : outlines_.back().get());
+  if (outline == nullptr) return;
+  outline_.store(outline.get(), std::memory_order_release);  // SYNC example-outline
+  outlines_.push_back(std::move(outline));
 }
 
 }  // namespace penstock

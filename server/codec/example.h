@@ -1,12 +1,13 @@
 // Reads features out of serialized tf.train.Example messages, without the protobuf library and, where
 // their length is fixed, without a copy, with the verdict of that library on every input.
 //
-// Threads:  Parse() is safe from any thread; records of a form seen before are read by its skeleton.
+// Threads:  Parse() is safe from any thread; records of a form seen before are read by its skeleton, others of known keys by their
+//           outline.
 // Owns:     the list of features; what Parse() finds of byte lists points into the caller's record.
 // Limits:   a record below 2 GiB; unknown groups nest to protobuf's depth of 100 messages.
 // Cost:     a few nanoseconds a feature when the record holds them in the order of the list;
 // nothing is allocated unless
-//           the record is refused. Features of any length are walked twice, to be counted first.
+//           the record is refused. Strings of any number are walked twice, to be counted first.
 //
 // The wire schema is that of TensorFlow's example.proto and feature.proto:
 //
@@ -35,6 +36,7 @@
 #include "absl/status/status.h"
 #include "server/base/arena.h"
 #include "server/base/dtype.h"
+#include "server/codec/example_outline.h"
 #include "server/codec/example_skeleton.h"
 #include "server/codec/example_value.h"
 
@@ -86,21 +88,27 @@ class ExampleParser {
   // worth the making.
   static constexpr size_t kForms = 64;
   static constexpr size_t kMaxMade = 256;
+  // And outlines: keys that come and go are soon all in one.
+  static constexpr size_t kMaxOutlines = 64;
 
   // The position in wanted_ of a key; -1 if nobody asked for it.
   int Find(std::string_view key) const;
-  // Remembers the form of a record that was parsed without fault.
+  // Remember the form, or the keys, of a record that was parsed without fault.
   void Remember(const uint8_t* data, size_t size) const;
+  void RememberOutline(const uint8_t* data, size_t size) const;
 
   // Constant after construction.
   std::vector<Wanted> wanted_;
   std::vector<int> by_key_;  // positions in wanted_, sorted by (size of the key, key)
 
-  // A cache, which changes no result. A form once made stays until the end, since another thread may be looking at it.
+  // A cache, which changes no result. What was once made stays until the end, since another thread may be looking at it.
   mutable std::array<std::atomic<const ExampleSkeleton*>, kForms> forms_{};  // SYNC example-form
+  mutable std::atomic<const ExampleOutline*> outline_{nullptr};              // SYNC example-outline
   mutable std::mutex made_mutex_;
-  mutable std::vector<std::unique_ptr<const ExampleSkeleton>> made_;  // under made_mutex_
+  mutable std::vector<std::unique_ptr<const ExampleSkeleton>> made_;     // under made_mutex_
+  mutable std::vector<std::unique_ptr<const ExampleOutline>> outlines_;  // under made_mutex_
   mutable std::atomic<size_t> num_tried_{0};
+  mutable std::atomic<size_t> num_outlines_tried_{0};
 };
 
 }  // namespace penstock

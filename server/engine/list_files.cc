@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/local_file.h"
+
 namespace penstock {
 
 FileEntry EntryOf(const RandomAccessFile& file) {
@@ -20,17 +22,30 @@ absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std:
   if (patterns.empty())
     return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
   Manifest manifest;
+  const bool is_local = IsLocalFileSystem(files);
+  LocalFileLook look;
   for (const std::string& pattern : patterns) {
     absl::StatusOr<std::vector<std::string>> paths = files.Glob(pattern);
     if (!paths.ok()) return paths.status();
-    for (const std::string& path : *paths) {
+    for (std::string& path : *paths) {
+      if (is_local) {
+        absl::StatusOr<LocalFileLook::Facts> facts = look.At(path);
+        if (!facts.ok()) return facts.status();
+        FileEntry entry;
+        entry.path = std::move(path);
+        entry.size_bytes = facts->size_bytes;
+        entry.identity = facts->identity;
+        manifest.push_back(std::move(entry));
+        continue;
+      }
       absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(path);
       if (!file.ok()) return file.status();
       manifest.push_back(EntryOf(**file));
     }
   }
-  std::sort(manifest.begin(), manifest.end(),
-            [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
+  const auto less = [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; };
+  if (!std::is_sorted(manifest.begin(), manifest.end(), less))
+    std::sort(manifest.begin(), manifest.end(), less);
   return manifest;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "absl/types/span.h"
 
 namespace penstock {
 
@@ -29,13 +29,17 @@ RowStatus SparseTensor::Put(size_t block_index, uint32_t rows, const Column& col
       block.values.Append(sparse.values);
       continue;
     }
-    const Shape dims = RowDims(layout_.row, column, row);
+    // A span, not a copy: most rows are lists.
+    const absl::Span<const int64_t> dims =
+        column.dims != nullptr ? absl::MakeConstSpan(column.dims + row * axes(), axes())
+                               : absl::MakeConstSpan(layout_.row.shape);
     uint64_t count = 1;
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (layout_.shape[axis] >= 0 && dims[axis] > layout_.shape[axis]) {
-        return {absl::DataLossError(
-                    absl::StrCat("feature \"", tensor_.name, "\": expected a shape within ",
-                                 ShapeToString(layout_.shape), ", found ", ShapeToString(dims))),
+        return {absl::DataLossError(absl::StrCat("feature \"", tensor_.name,
+                                                 "\": expected a shape within ",
+                                                 ShapeToString(layout_.shape), ", found ",
+                                                 ShapeToString(Shape(dims.begin(), dims.end())))),
                 static_cast<int>(row)};
       }
       count *= static_cast<uint64_t>(dims[axis]);  // of values that lie in memory
@@ -75,6 +79,16 @@ RowStatus SparseTensor::Measure(uint32_t, uint32_t shape_rows, PartBytes* bytes)
 }
 
 int64_t* SparseTensor::WriteIndices(const Block& block, int64_t first_row, int64_t* to) const {
+  if (axes() == 1 && tensor_.batched && !layout_.row.packed()) {
+    for (const uint64_t count : block.counts) {
+      for (uint64_t i = 0; i < count; ++i, to += 2) {
+        to[0] = first_row;
+        to[1] = static_cast<int64_t>(i);
+      }
+      ++first_row;
+    }
+    return to;
+  }
   const int64_t* packed = block.indices.data();
   for (size_t row = 0; row < block.counts.size(); ++row) {
     Shape index(axes(), 0);

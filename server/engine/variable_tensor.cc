@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "server/base/row_shape.h"
 #include "server/engine/pad_rows.h"
 
@@ -46,9 +47,13 @@ RowStatus VariableTensor::Put(size_t block_index, uint32_t rows, const Column& c
     const auto* bytes = reinterpret_cast<const char*>(column.row(row));
     size_t size = column.row_size(row);
     if (axes() > 0) {
-      const Shape shape = RowDims(layout_.row, column, row);
+      // A span, not a copy: most rows are lists.
+      const absl::Span<const int64_t> shape =
+          column.dims != nullptr ? absl::MakeConstSpan(column.dims + row * axes(), axes())
+                                 : absl::MakeConstSpan(layout_.row.shape);
       if (layout_.pads) {
-        absl::Status status = CheckFits(tensor_.name, shape, layout_.shape);
+        absl::Status status =
+            CheckFits(tensor_.name, Shape(shape.begin(), shape.end()), layout_.shape);
         if (!status.ok()) return {std::move(status), static_cast<int>(row)};
       }
       block.dims.insert(block.dims.end(), shape.begin(), shape.end());

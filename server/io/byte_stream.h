@@ -2,11 +2,11 @@
 //
 // Threads:  one stream belongs to one thread at a time; any number of streams may read one file.
 // Owns:     a share of the file, one piece of compressed input, and the decompressor's state.
-// Limits:   constant memory: about 0.5 MiB for gzip and zlib, for zstd its window besides (at most
+// Limits:   constant memory: about 0.15 MiB for gzip and zlib, for zstd its window besides (at most
 //           128 MiB, what zstd itself accepts). There is no limit on how much comes out: whoever
 //           gathers it into records has one (kMaxRecordBytes).
 // Cost:     gzip and zlib are inflated by ISA-L straight into the caller's memory. Each call has it
-//           copy up to 96 KiB of history besides, so ask for some hundreds of KiB at a time.
+//           copy up to 96 KiB of history besides, so ask for a hundred KiB or more at a time.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class ByteStream {
   virtual const std::string& path() const = 0;
 };
 
-inline constexpr size_t kCompressedPieceBytes = 256 << 10;
+inline constexpr size_t kCompressedPieceBytes = 32 << 10;
 
 // A file that does not begin as its declared compression does is refused, with what it looks like;
 // one of no bytes at all is an empty stream whatever is declared. Members of gzip, streams of zlib

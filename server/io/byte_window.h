@@ -21,7 +21,7 @@ namespace penstock {
 class ByteWindow {
  public:
   // Enough that a call of the decompressor costs little, and little enough for a core's cache.
-  static constexpr size_t kPieceBytes = 256 << 10;
+  static constexpr size_t kPieceBytes = 128 << 10;
 
   // `plain_end`: how many bytes the stream has, where that is known.
   ByteWindow(std::unique_ptr<ByteStream> stream, uint64_t plain_end)

@@ -7,6 +7,12 @@
 #include "server/io/damage.h"
 
 namespace penstock {
+namespace {
+
+// The kernel is told of the file's next bytes so often, a part ahead.
+constexpr uint64_t kAnnouncedBytes = 256 << 10;
+
+}  // namespace
 
 absl::Status CompressedInput::Ensure(size_t bytes) {
   if (size() >= bytes || next_read_ == file_->size()) return absl::OkStatus();
@@ -26,7 +32,9 @@ absl::Status CompressedInput::Ensure(size_t bytes) {
   }
   end_ += want;
   next_read_ += want;
-  if (next_read_ < file_->size()) file_->WillNeed(next_read_, piece_bytes_);
+  const uint64_t asked = (next_read_ - want) / kAnnouncedBytes;
+  if (next_read_ < file_->size() && (asked != next_read_ / kAnnouncedBytes || next_read_ == want))
+    file_->WillNeed(next_read_, 2 * kAnnouncedBytes);
   return absl::OkStatus();
 }
 

@@ -2,7 +2,7 @@
 //
 // Threads:  one thread.
 // Owns:     one buffer of `piece_bytes`; a share of the file.
-// Cost:     one read a piece; the next piece is announced to the kernel.
+// Cost:     one read a piece; what follows is announced to the kernel, 256 KiB at a time.
 #pragma once
 
 #include <cstddef>

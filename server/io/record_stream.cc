@@ -98,7 +98,7 @@ void RecordStream::Next(RecordChunk* chunk) {
 }
 
 void RecordStream::NextTfrecords(RecordChunk* chunk) {
-  while (taken_ < kChunkBytes) {
+  while (taken_ < ByteWindow::kPieceBytes) {
     const uint8_t* const frame = window_.data() + taken_;
     const uint64_t left = window_.size() - taken_;
     if (left >= kFrameBytes) {
@@ -165,7 +165,7 @@ bool RecordStream::GatherTfrecord(RecordChunk* chunk) {
 
 void RecordStream::NextLines(RecordChunk* chunk) {
   size_t searched = 0;  // behind taken_, bytes known to hold no line end
-  while (taken_ < kChunkBytes) {
+  while (taken_ < ByteWindow::kPieceBytes) {
     const uint8_t* const begin = window_.data() + taken_;
     const uint8_t* const end = window_.data() + window_.size();
     const auto* line_end = static_cast<const uint8_t*>(
@@ -258,7 +258,7 @@ void RecordStream::NextFixedLength(RecordChunk* chunk) {
     window_.Drop(missing);
   }
   // A record is one only when the footer's bytes are behind it.
-  while (taken_ < kChunkBytes) {
+  while (taken_ < ByteWindow::kPieceBytes) {
     const uint64_t need = record_bytes + footer_bytes;
     if (window_.size() - taken_ >= need) {
       chunk->records.push_back(

@@ -5,7 +5,7 @@
 // Owns:     the stream and the memory in which a chunk's records lie, up to the next Next().
 // Limits:   a record of at most kMaxRecordBytes. Memory grows with the bytes of a record that are
 //           there, never with what its length claims, and shrinks again.
-// Cost:     both checksums of every TFRecord, in the core's cache; a chunk is at most kChunkBytes of
+// Cost:     both checksums of every TFRecord, in the core's cache; a chunk is at most kPieceBytes of
 //           records, or one record.
 #pragma once
 

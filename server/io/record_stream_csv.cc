@@ -75,7 +75,7 @@ bool RecordStream::DropHeaderLine(RecordChunk* chunk) {
 
 void RecordStream::NextCsv(RecordChunk* chunk) {
   if (options_.skips_header && window_.offset() == 0 && !DropHeaderLine(chunk)) return;
-  while (taken_ < kChunkBytes) {
+  while (taken_ < ByteWindow::kPieceBytes) {
     RecordEnd record(options_.field_delim, options_.uses_quotes);
     std::optional<size_t> length;
     size_t ends = 0;

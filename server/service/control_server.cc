@@ -17,15 +17,18 @@ namespace penstock {
 namespace {
 
 // For calls that run at the same time; one more waits. Each call is short, but a creation may
-// allocate for a second.
+// allocate for a second. Calls that go on telling have threads beside these, max_streams of them.
 constexpr int kMaxThreads = 16;
 
 }  // namespace
 
 struct ControlServer::Grpc {
-  Grpc(PipelineTable& table, const Monitor& monitor, PipelineServiceImpl::Gate gate,
-       PipelineServiceImpl::WhoIs who_is)
-      : service(table, monitor, std::move(gate), std::move(who_is)) {}
+  Grpc(PipelineTable& table, const Monitor& monitor, const Settings& settings,
+       PipelineServiceImpl::Gate gate, PipelineServiceImpl::WhoIs who_is)
+      : service(
+            table, monitor,
+            [&settings] { return settings.Get()->connection_limits().max_streams(); },
+            std::move(gate), std::move(who_is)) {}
 
   PipelineServiceImpl service;
   std::unique_ptr<grpc::Server> server;
@@ -37,7 +40,7 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
       settings_(settings),
       access_(access),
       grpc_(std::make_unique<Grpc>(
-          table, monitor,
+          table, monitor, settings,
           [this](const std::string& peer, v1::Right right, const std::string& pipeline,
                  PipelineServiceImpl::Asked asked) {
             const std::optional<Identity> who = WhoIs(peer);
@@ -68,7 +71,7 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(EventLoop& 
   builder.RegisterService(&control->grpc_->service);
   builder.SetMaxReceiveMessageSize(settings.Get()->connection_limits().max_message_bytes());
   grpc::ResourceQuota quota("control");
-  quota.SetMaxThreads(kMaxThreads);
+  quota.SetMaxThreads(kMaxThreads + settings.Get()->connection_limits().max_streams());
   builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 16);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);

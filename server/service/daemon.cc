@@ -291,6 +291,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   socket->reset();
   EndAfter(settings.Get()->stop_timeout_ms());
   // Before the sessions go, so that consumers read this and not a hang-up.
+  table.events().Close();
   table.Close(absl::UnavailableError("penstockd was stopped; start it again and attach anew"));
   return absl::OkStatus();
 }

@@ -91,6 +91,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (limits->max_message_bytes() == 0) limits->set_max_message_bytes(4 << 20);
   if (limits->first_bytes_timeout_ms() == 0) limits->set_first_bytes_timeout_ms(5000);
   if (limits->max_requests_per_s() == 0) limits->set_max_requests_per_s(2000);
+  if (limits->max_streams() == 0) limits->set_max_streams(64);
   if (config->log_level() == v1::LOG_LEVEL_UNSPECIFIED) config->set_log_level(v1::LOG_LEVEL_INFO);
   if (config->log_format() == v1::LOG_FORMAT_UNSPECIFIED)
     config->set_log_format(v1::LOG_FORMAT_TEXT);
@@ -114,6 +115,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
                            limits->first_bytes_timeout_ms(), 10, 60000));
   status.Update(CheckRange("connection_limits.max_requests_per_s", limits->max_requests_per_s(), 1,
                            1'000'000));
+  status.Update(CheckRange("connection_limits.max_streams", limits->max_streams(), 1, 1024));
   status.Update(CheckRange("log_lines_per_cause", config->log_lines_per_cause(), 1, 10'000));
   status.Update(CheckRange("stop_timeout_ms", config->stop_timeout_ms(), 100, 600'000));
   status.Update(CheckRange("rejoin_ms", config->rejoin_ms(), 0, 3'600'000));

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/monotonic_clock.h"
+#include "server/service/event_log.h"
 
 namespace penstock {
 namespace {
+
+// Damaged places that are told one by one, of those that a look finds.
+constexpr size_t kSkippedAtATime = 20;
 
 uint64_t LagOf(const v1::PipelineStats& stats, const v1::ConsumerStats& consumer) {
   return stats.steps() > consumer.position() ? stats.steps() - consumer.position() : 0;
@@ -30,11 +35,56 @@ void Monitor::Arm() {
 
 void Monitor::LookAtAll(int64_t now_ns) {
   std::vector<Look> looks;
-  for (const auto& pipeline : table_.List()) looks.push_back({now_ns, pipeline->Stats()});
+  const std::vector<std::shared_ptr<Pipeline>> pipelines = table_.List();
+  for (const auto& pipeline : pipelines) looks.push_back({now_ns, pipeline->Stats()});
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [name, known] : known_) known.current = false;
-  for (const Look& look : looks) Add(look, processors_, &known_[look.stats.name()]);
+  for (size_t i = 0; i < looks.size(); ++i) {
+    Known& known = known_[looks[i].stats.name()];
+    Add(looks[i], processors_, &known);
+    Tell(*pipelines[i], looks[i].stats, &known);
+  }
   std::erase_if(known_, [](const auto& entry) { return !entry.second.current; });
+}
+
+void Monitor::Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Known* known) {
+  const std::string& name = stats.name();
+  if (stats.skipped() > known->skipped) {
+    const v1::ListSkippedResponse skipped = pipeline.Skipped();
+    uint64_t told = known->skipped;
+    for (size_t i = 0; i < kSkippedAtATime; ++i) {
+      // What it lists may have grown since the look, and is cut at its limit.
+      if (told >= stats.skipped() || told >= static_cast<uint64_t>(skipped.places_size())) break;
+      const v1::SkippedPlace& place = skipped.places(static_cast<int>(told++));
+      v1::Event event = MakeEvent(name, v1::EVENT_KIND_SKIPPED,
+                                  absl::StrCat(place.reason(), ": ", place.file(), ", offset ",
+                                               place.offset(), ", epoch ", place.epoch()));
+      *event.mutable_skipped() = place;
+      if (i + 1 == kSkippedAtATime || told == stats.skipped() ||
+          told == static_cast<uint64_t>(skipped.places_size())) {
+        event.set_further(stats.skipped() - told);
+        told = stats.skipped();
+      }
+      table_.events().Publish(std::move(event));
+    }
+    if (told < stats.skipped()) {
+      v1::Event event = MakeEvent(name, v1::EVENT_KIND_SKIPPED, "more than are listed");
+      event.set_further(stats.skipped() - told);
+      table_.events().Publish(std::move(event));
+    }
+    known->skipped = stats.skipped();
+  }
+  if (stats.state() == known->state) return;
+  known->state = stats.state();
+  if (stats.state() == v1::PIPELINE_STATE_FINISHED) {
+    table_.events().Publish(MakeEvent(name, v1::EVENT_KIND_ENDED,
+                                      absl::StrCat("the stream has ended behind step ",
+                                                   stats.steps(), " (", stats.rows(), " rows)")));
+  } else if (stats.state() == v1::PIPELINE_STATE_FAILED) {
+    v1::Event event = MakeEvent(name, v1::EVENT_KIND_FAILED, stats.error().message());
+    *event.mutable_error() = stats.error();
+    table_.events().Publish(std::move(event));
+  }
 }
 
 void Monitor::Add(const Look& look, int processors, Known* known) {

@@ -1,5 +1,5 @@
 // Looks at every pipeline a few times a second and remembers the last minutes: what top, the status
-// page and the metrics tell comes from here.
+// page and the metrics tell comes from here, and events that nobody but a look notices.
 //
 // Threads:  made and destroyed on the event loop's; everything else from any thread.
 // Owns:     its history.
@@ -60,11 +60,16 @@ class Monitor {
     std::deque<SecondOfPipeline> seconds;
     std::map<uint32_t, ConsumerLooks> consumers;
     size_t looks_taken = 0;
+    // What was told to those who listen to events.
+    v1::PipelineState state = v1::PIPELINE_STATE_UNSPECIFIED;
+    uint64_t skipped = 0;
     bool current = false;
   };
 
   void Arm();
   static void Add(const Look& look, int processors, Known* known);
+  // Tells of an end, a failure, and damaged places that were skipped.
+  void Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Known* known);
 
   EventLoop& loop_;
   const PipelineTable& table_;

@@ -131,9 +131,10 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*checked->plan);
   if (!fingerprint.ok()) return fingerprint.status();
   Timeline timeline(checked->plan, *std::move(fingerprint));
-  for (size_t i = 0; i < options.history.size(); ++i) {
-    absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(options.history[i], files);
-    status = next.ok() ? timeline.Add(options.history[i], *std::move(next)) : next.status();
+  for (size_t i = 0; i < options.state.history.size(); ++i) {
+    const v1::Change& change = options.state.history[i];
+    absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(change, files);
+    status = next.ok() ? timeline.Add(change, *std::move(next)) : next.status();
     if (!status.ok()) {
       return absl::Status(status.code(),
                           absl::StrCat("change ", i, " of the history: ", status.message()));
@@ -563,6 +564,7 @@ v1::PipelineStats Pipeline::Stats() const {
       out->set_name(consumer.name);
       out->set_replay(one != stream);
       out->set_missed(consumer.skipped);
+      out->set_detached(consumer.detached);
     }
   }
   result.set_slots(stream->writer().slots());

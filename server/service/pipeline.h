@@ -55,6 +55,14 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
 
+// What a pipeline is besides its spec: it comes back so after a restart of the daemon.
+struct KeptState {
+  std::vector<v1::Change> history;
+  bool paused = false;
+  // What groups were given, by name.
+  std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies;
+};
+
 // Where a pipeline is to begin, and what it needs for that. `files` of Create() must outlive it.
 struct PipelineOptions {
   std::string cursor;  // "": at its beginning
@@ -65,9 +73,11 @@ struct PipelineOptions {
   // It was there before a restart: it begins when StartAgain() says who has come back.
   bool returns = false;
   // Of an earlier run, or of this one before a restart.
-  std::vector<v1::Change> history;
-  // Keeps a history before it takes effect; null: it is not kept.
-  std::function<absl::Status(const std::vector<v1::Change>& history)> write_history = nullptr;
+  KeptState state;
+  // Keeps a state, a history before it takes effect; null: it is not kept.
+  std::function<absl::Status(const KeptState& state)> write_state = nullptr;
+  // Told of what is done to it; may be null.
+  std::function<void(v1::Event event)> on_event = nullptr;
   // Whose it is, and what its memory is taken from; null: there is no limit.
   MemoryOwner owner = {};
   std::shared_ptr<MemoryBudget> memory = nullptr;
@@ -132,7 +142,8 @@ class Pipeline {
   const std::string& request_id() const { return options_.request_id; }
   // Its spec as it is now, from the last change on.
   v1::PipelineSpec LastSpec() const;
-  // Begins no further batch, or goes on.
+  // Begins no further batch, or goes on; also after a restart, unless it cannot be written down, which
+  // is logged.
   void Pause(bool paused);
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
   absl::StatusOr<DrainedAt> Drain(absl::Duration timeout);
@@ -142,6 +153,7 @@ class Pipeline {
   // NotFound; FailedPrecondition when several have the number, and `pid` is 0.
   absl::Status DetachConsumer(uint32_t id, int32_t pid);
   void SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  v1::ListGroupsResponse Groups() const;
   // What the workers did for so long. FailedPrecondition when that is being asked for already.
   absl::StatusOr<WorkSpans> Profile(absl::Duration duration);
   std::vector<std::string> StageNames() const;
@@ -169,7 +181,9 @@ class Pipeline {
         files_(files),
         timeline_(std::move(timeline)),
         workers_(checked_.workers),
-        slots_(checked_.slots) {
+        slots_(checked_.slots),
+        paused_(options.state.paused),
+        slow_policies_(options.state.slow_policies) {
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
   }
   // Workers and slots of a change. REQUIRES: mutex_, or nobody else has the pipeline yet.
@@ -190,6 +204,9 @@ class Pipeline {
   // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
   absl::Status ApplyNumbers(const v1::Change& change,
                             const std::vector<std::shared_ptr<Stream>>& streams);
+  // REQUIRES: attach_mutex_.
+  void WriteState();
+  void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
   void SetState(v1::PipelineState* state, v1::PipelineError* error) const;
   std::shared_ptr<Stream> shared() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -246,7 +263,7 @@ class Pipeline {
   Timeline timeline_;                 // under mutex_
   int workers_;                       // under mutex_
   uint32_t slots_;                    // under mutex_
-  bool paused_ = false;               // under mutex_
+  bool paused_;                       // under mutex_
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   // Under mutex_; the sessions own them.

@@ -8,7 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/state.pb.h"
+#include "server/service/slow_policy.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -26,11 +27,18 @@ bool IsAlive(int32_t pid) {
 }  // namespace
 
 absl::Status PipelineJournal::Put(const Entry& entry) const {
-  v1::CreatePipelineRequest kept;
+  v1::KeptPipeline kept;
   *kept.mutable_source()->mutable_spec() = entry.spec;
   kept.set_cursor(entry.cursor);
   kept.set_allow_changed_work(entry.changed_work == ChangedWork::kAllow);
   for (const v1::Change& change : entry.history) *kept.add_history() = change;
+  kept.set_paused(entry.paused);
+  for (const auto& [group, policy] : entry.slow_policies) {
+    v1::GroupPolicy* out = kept.add_group_policy();
+    out->set_group(group);
+    out->set_slow(ToProto(policy.first));
+    out->set_lag_ms(policy.second);
+  }
   const std::string bytes = kept.SerializeAsString();
   absl::Status status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix), bytes,
                                        StateFolder::Durability::kPowerLoss);
@@ -52,7 +60,7 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
   std::vector<Entry> entries;
   for (const std::string& name : folder_->List(kPipelineSuffix)) {
     const absl::StatusOr<std::string> bytes = folder_->Read(name);
-    v1::CreatePipelineRequest kept;
+    v1::KeptPipeline kept;
     if (!bytes.ok() || !kept.ParseFromString(*bytes) || kept.source().spec().name().empty()) {
       spdlog::error("a pipeline did not come back: {} is set aside ({})", name,
                     bytes.ok() ? "it is of another release" : bytes.status().ToString());
@@ -62,7 +70,13 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
     entries.push_back({kept.source().spec(),
                        kept.cursor(),
                        kept.allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse,
-                       {kept.history().begin(), kept.history().end()}});
+                       {kept.history().begin(), kept.history().end()},
+                       kept.paused(),
+                       {}});
+    for (const v1::GroupPolicy& policy : kept.group_policy()) {
+      if (const auto slow = FromProto(policy.slow()))
+        entries.back().slow_policies[policy.group()] = {*slow, policy.lag_ms()};
+    }
   }
   return entries;
 }

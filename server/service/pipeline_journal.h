@@ -1,7 +1,7 @@
 // What a daemon has to know of its pipelines to bring them back after its death: their specs with
 // drawn seeds, where they began, and who read them.
 //
-//   NAME.pipeline    a CreatePipelineRequest
+//   NAME.pipeline    a KeptPipeline
 //   NAME.consumers   a line for each consumer: its identity and its process
 //   NAME.split-N     the split groups (split_file.h)
 //
@@ -13,13 +13,16 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "penstock/v1/pipeline.pb.h"
 #include "penstock/v1/steering.pb.h"
+#include "ring/consumer_spec.h"
 #include "server/engine/cursor.h"
 #include "server/service/split_file.h"
 #include "server/service/state_folder.h"
@@ -33,6 +36,9 @@ class PipelineJournal {
     std::string cursor;
     ChangedWork changed_work = ChangedWork::kRefuse;
     std::vector<v1::Change> history;
+    // How it stood besides, and what its groups were told.
+    bool paused = false;
+    std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies;
   };
   struct KnownConsumer {
     uint64_t identity = 0;

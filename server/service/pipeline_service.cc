@@ -86,7 +86,7 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   PipelineOptions options;
   options.cursor = request->cursor();
   options.changed_work = request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse;
-  options.history.assign(request->history().begin(), request->history().end());
+  options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
   const Identity creator = who_is_(context->peer());
   options.owner = {"", creator.uid, creator.pid};

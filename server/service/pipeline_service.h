@@ -1,9 +1,10 @@
 // The gRPC face of the pipeline table (proto/penstock/v1/control.proto).
 //
-// Threads:  gRPC's; keeps no state of its own.
+// Threads:  gRPC's; a call that goes on telling keeps one until it ends.
 // Owns:     nothing; the table must outlive it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,9 +34,24 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
 
   using WhoIs = std::function<Identity(const std::string& peer)>;
 
-  PipelineServiceImpl(PipelineTable& table, const Monitor& monitor, Gate gate, WhoIs who_is)
-      : table_(table), monitor_(monitor), gate_(std::move(gate)), who_is_(std::move(who_is)) {}
+  // `max_streams`: calls at a time that go on telling.
+  PipelineServiceImpl(PipelineTable& table, const Monitor& monitor,
+                      std::function<int()> max_streams, Gate gate, WhoIs who_is)
+      : table_(table),
+        monitor_(monitor),
+        max_streams_(std::move(max_streams)),
+        gate_(std::move(gate)),
+        who_is_(std::move(who_is)) {}
 
+  // --- pipeline_service_watching.cc ---
+  grpc::Status WatchStats(grpc::ServerContext* context, const v1::WatchStatsRequest* request,
+                          grpc::ServerWriter<v1::WatchStatsResponse>* writer) override;
+  grpc::Status WatchEvents(grpc::ServerContext* context, const v1::WatchEventsRequest* request,
+                           grpc::ServerWriter<v1::WatchEventsResponse>* writer) override;
+  grpc::Status ListGroups(grpc::ServerContext* context, const v1::ListGroupsRequest* request,
+                          v1::ListGroupsResponse* response) override;
+
+  // --- pipeline_service.cc ---
   grpc::Status ListSkipped(grpc::ServerContext* context, const v1::ListSkippedRequest* request,
                            v1::ListSkippedResponse* response) override;
   grpc::Status FindRecords(grpc::ServerContext* context, const v1::FindRecordsRequest* request,
@@ -103,8 +119,10 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
 
   PipelineTable& table_;
   const Monitor& monitor_;
+  const std::function<int()> max_streams_;
   const Gate gate_;
   const WhoIs who_is_;
+  std::atomic<int> streams_{0};
 };
 
 }  // namespace penstock

@@ -13,6 +13,7 @@
 #include "server/service/overrides.h"
 #include "server/service/pipeline_service.h"
 #include "server/service/profile_json.h"
+#include "server/service/slow_policy.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -187,24 +188,14 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
                                               v1::UpdateGroupResponse*) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  ring::SlowPolicy slow;
-  switch (request->slow()) {
-    case v1::SLOW_POLICY_BLOCK:
-      slow = ring::SlowPolicy::kBlock;
-      break;
-    case v1::SLOW_POLICY_DETACH:
-      slow = ring::SlowPolicy::kDetach;
-      break;
-    case v1::SLOW_POLICY_SKIP:
-      slow = ring::SlowPolicy::kSkip;
-      break;
-    default:
-      return ToGrpc(WithField(absl::InvalidArgumentError(
-                                  absl::StrCat("slow: expected a policy, found ", request->slow())),
-                              "slow"),
-                    request->name());
+  const std::optional<ring::SlowPolicy> slow = FromProto(request->slow());
+  if (!slow) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(
+                                absl::StrCat("slow: expected a policy, found ", request->slow())),
+                            "slow"),
+                  request->name());
   }
-  (*pipeline)->SetSlowPolicy(request->group(), slow,
+  (*pipeline)->SetSlowPolicy(request->group(), *slow,
                              request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms());
   return grpc::Status::OK;
 }

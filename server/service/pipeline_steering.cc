@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/engine/plan_change.h"
+#include "server/service/event_log.h"
 #include "server/service/pipeline.h"
+#include "server/service/slow_policy.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -53,6 +55,30 @@ absl::Status CheckNumbers(const v1::Change& change) {
         absl::StrCat("workers: expected at least 1, found ", change.workers()));
   }
   return absl::OkStatus();
+}
+
+const char* Verb(ring::SlowPolicy slow) {
+  switch (slow) {
+    case ring::SlowPolicy::kBlock:
+      return "waited for";
+    case ring::SlowPolicy::kDetach:
+      return "detached";
+    case ring::SlowPolicy::kSkip:
+      return "skipped over";
+  }
+  return "";
+}
+
+const char* ModeName(ring::GroupMode mode) {
+  switch (mode) {
+    case ring::GroupMode::kBroadcast:
+      return "broadcast";
+    case ring::GroupMode::kRank:
+      return "rank";
+    case ring::GroupMode::kSplit:
+      return "split";
+  }
+  return "";
 }
 
 // Who has not taken all that was published; "" when everybody has.
@@ -107,7 +133,32 @@ void Pipeline::Pause(bool paused) {
       stream->Release();
     }
   }
+  WriteState();
   spdlog::info("pipeline {} {}", name_, paused ? "paused" : "goes on");
+  Tell(paused ? v1::EVENT_KIND_PAUSED : v1::EVENT_KIND_RESUMED,
+       paused ? "it begins no further batch" : "it goes on");
+}
+
+void Pipeline::WriteState() {
+  if (options_.write_state == nullptr) return;
+  KeptState state;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    state = {timeline_.history(), paused_, slow_policies_};
+  }
+  // A pause that could not be ended because of a full disk would be worse than one that is forgotten.
+  const absl::Status status = options_.write_state(state);
+  if (!status.ok()) {
+    spdlog::warn("pipeline {}: this will be forgotten when the daemon restarts: {}", name_,
+                 status.ToString());
+  }
+}
+
+void Pipeline::Tell(v1::EventKind kind, std::string text, const v1::Change* change) const {
+  if (options_.on_event == nullptr) return;
+  v1::Event event = MakeEvent(name_, kind, std::move(text));
+  if (change != nullptr) *event.mutable_change() = *change;
+  options_.on_event(std::move(event));
 }
 
 absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
@@ -214,8 +265,14 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   }
   status = ApplyNumbers(change, streams);
   // Before any step of it can be seen.
-  if (status.ok() && options_.write_history != nullptr)
-    status = options_.write_history(timeline.history());
+  if (status.ok() && options_.write_state != nullptr) {
+    KeptState state;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      state = {timeline.history(), paused_, slow_policies_};
+    }
+    status = options_.write_state(state);
+  }
   if (!status.ok()) {
     ApplyNumbers(back, streams).IgnoreError();
     return status;
@@ -230,6 +287,7 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   }
   spdlog::info("pipeline {} changed from step {} on: {}", name_, change.step(),
                change.ShortDebugString());
+  Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from step ", change.step(), " on"), &change);
   return change;
 }
 
@@ -252,11 +310,51 @@ absl::Status Pipeline::DetachConsumer(uint32_t id, int32_t pid) {
 }
 
 void Pipeline::SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms) {
+  // Streams that are made meanwhile would miss it.
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     slow_policies_[group] = {slow, lag_ms};
   }
   for (const auto& stream : AllStreams()) stream->writer().SetSlowPolicy(group, slow, lag_ms);
+  WriteState();
+  Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)));
+}
+
+v1::ListGroupsResponse Pipeline::Groups() const {
+  std::map<std::string, v1::GroupStats> groups;
+  for (const auto& stream : AllStreams()) {
+    const uint64_t published = stream->writer().published();
+    for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
+      const bool is_first = !groups.contains(consumer.group);
+      v1::GroupStats& group = groups[consumer.group];
+      group.set_name(consumer.group);
+      group.set_leases(group.leases() + consumer.leases);
+      group.set_missed(group.missed() + consumer.skipped);
+      if (is_first) group.set_first_position(UINT64_MAX);
+      // Who catches up by itself is alone in its ring, whatever its group is.
+      if (is_first || consumer.mode != ring::GroupMode::kBroadcast) {
+        group.set_mode(ModeName(consumer.mode));
+        group.set_world_size(consumer.mode == ring::GroupMode::kRank ? consumer.world_size : 0);
+      }
+      if (consumer.detached) continue;
+      group.set_consumers(group.consumers() + 1);
+      group.set_first_position(std::min(group.first_position(), consumer.position));
+      group.set_last_position(std::max(group.last_position(), consumer.position));
+      group.set_lag(std::max(group.lag(), published - std::min(published, consumer.position)));
+    }
+  }
+  v1::ListGroupsResponse response;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [name, group] : groups) {
+    if (group.consumers() == 0) group.set_first_position(0);
+    if (const auto policy = slow_policies_.find(name); policy != slow_policies_.end()) {
+      group.set_slow(ToProto(policy->second.first));
+      group.set_lag_ms(policy->second.second);
+    }
+    *response.add_groups() = std::move(group);
+  }
+  return response;
 }
 
 absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "ring/memory_limit.h"
 #include "server/base/signature.h"
 #include "spdlog/spdlog.h"
@@ -9,6 +10,8 @@
 namespace penstock {
 
 PipelineTable::~PipelineTable() { Close(absl::UnavailableError("penstockd is stopping")); }
+
+int64_t PipelineTable::UnixMs() { return absl::ToUnixMillis(absl::Now()); }
 
 void PipelineTable::SetDefaults(const v1::WorkerDefaults& defaults) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -46,7 +49,7 @@ std::vector<std::shared_ptr<Pipeline>> PipelineTable::Restore() {
     options.changed_work = entry.changed_work;
     options.defaults = defaults();
     options.returns = true;
-    options.history = entry.history;
+    options.state = {entry.history, entry.paused, entry.slow_policies};
     options.owner.uid = journal_->LoadOwner(entry.spec.name());
     auto pipeline = Make(entry.spec, std::move(options), Life::kKept);
     if (pipeline.ok()) {
@@ -86,20 +89,22 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
   if (is_kept) {
     options.split_files = journal_->SplitFilesOf(spec.name(), /*empty=*/!options.returns);
-    options.write_history = [this, name = spec.name(), cursor = options.cursor,
-                             changed_work = options.changed_work](
-                                const std::vector<v1::Change>& history) -> absl::Status {
+    options.write_state = [this, name = spec.name(), cursor = options.cursor,
+                           changed_work =
+                               options.changed_work](const KeptState& state) -> absl::Status {
       // With the seeds that were drawn.
       const auto pipeline = Find(name);
       if (!pipeline.ok()) return pipeline.status();
-      return journal_->Put({(*pipeline)->spec(), cursor, changed_work, history});
+      return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
+                            state.slow_policies});
     };
   }
+  options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
-    status =
-        journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work, options.history});
+    status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
+                            options.state.history, /*paused=*/false, /*slow_policies=*/{}});
     if (!status.ok()) pipeline = status;
   }
   bool closed;
@@ -118,6 +123,10 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     return absl::UnavailableError("penstockd is stopping");
   }
   spdlog::info("pipeline {} {}", spec.name(), options.returns ? "comes back" : "created");
+  events_.Publish(options.returns ? MakeEvent(spec.name(), v1::EVENT_KIND_RETURNED,
+                                              "the daemon was started again")
+                                  : MakeEvent(spec.name(), v1::EVENT_KIND_CREATED,
+                                              absl::StrCat(spec.stage_size(), " stages")));
   return pipeline;
 }
 
@@ -176,6 +185,7 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
   if (journal_ != nullptr) journal_->Remove(name);
   pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
   spdlog::info("pipeline {} deleted", name);
+  events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));
   return absl::OkStatus();
 }
 

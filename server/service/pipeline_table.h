@@ -19,6 +19,7 @@
 #include "penstock/v1/pipeline.pb.h"
 #include "penstock/v1/server.pb.h"
 #include "server/base/file.h"
+#include "server/service/event_log.h"
 #include "server/service/pipeline.h"
 #include "server/service/pipeline_journal.h"
 
@@ -36,7 +37,7 @@ class PipelineTable {
 
   // `files` and `journal` must outlive the table; without a journal nothing comes back.
   PipelineTable(FileSystem& files, v1::WorkerDefaults defaults, PipelineJournal* journal = nullptr)
-      : files_(files), journal_(journal), defaults_(std::move(defaults)) {}
+      : files_(files), journal_(journal), events_(UnixMs), defaults_(std::move(defaults)) {}
   ~PipelineTable();
 
   // What holds for pipelines that are created from now on.
@@ -67,10 +68,14 @@ class PipelineTable {
   std::vector<std::shared_ptr<Pipeline>> List() const;
   absl::Status Delete(const std::string& name, const Visible& visible = nullptr);
 
+  // What happens to them, in their order. Whoever listens goes before the table.
+  EventLog& events() const { return events_; }
+
   // Ends all pipelines; `reason` is what their consumers get. Create() fails afterwards.
   void Close(const absl::Status& reason);
 
  private:
+  static int64_t UnixMs();
   v1::WorkerDefaults defaults() const;
   absl::StatusOr<std::shared_ptr<Pipeline>> Make(const v1::PipelineSpec& spec,
                                                  PipelineOptions options, Life life);
@@ -80,6 +85,7 @@ class PipelineTable {
   FileSystem& files_;
   PipelineJournal* const journal_;
   const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
+  mutable EventLog events_;
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;  // under mutex_
   // Under mutex_. A name whose pipeline is being created holds null.

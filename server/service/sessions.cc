@@ -17,6 +17,8 @@ constexpr int kThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
 constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
 constexpr absl::Duration kLongestLook = absl::Seconds(1);
+// Looking who was sent away is as often as this, in ticks.
+constexpr uint64_t kEvictedTicks = 10;
 
 }  // namespace
 
@@ -144,6 +146,8 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
   Session& session = sessions_[key];
   session.visitor = std::move(waiting.visitor);
   session.pipeline = pipeline;
+  session.group = waiting.newcomer.spec.group;
+  session.name = waiting.newcomer.spec.name;
   session.identity = waiting.newcomer.spec.identity;
   session.attached = *std::move(attached);
   if (tick_ == 0) tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
@@ -158,6 +162,33 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
   }
   spdlog::info("pipeline {}: consumer {} of group {} attached (process {})", pipeline,
                session.attached.handle.id, waiting.newcomer.spec.group, session.visitor.pid);
+  Tell(session, v1::EVENT_KIND_ATTACHED,
+       absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
+                    ") to group ", session.group, " at step ", session.attached.handle.start_step));
+}
+
+void Sessions::Tell(const Session& session, v1::EventKind kind, std::string text) {
+  v1::Event event = MakeEvent(session.pipeline, kind, std::move(text));
+  v1::ConsumerStats* consumer = event.mutable_consumer();
+  consumer->set_id(session.attached.handle.id);
+  consumer->set_group(session.group);
+  consumer->set_name(session.name);
+  consumer->set_pid(session.visitor.pid);
+  for (const ring::ConsumerStats& one : session.attached.stream->writer().Consumers()) {
+    if (one.id == session.attached.handle.id) consumer->set_position(one.position);
+  }
+  table_.events().Publish(std::move(event));
+}
+
+void Sessions::TellEvicted(Session& session) {
+  if (session.evicted) return;
+  for (const ring::ConsumerStats& one : session.attached.stream->writer().Consumers()) {
+    if (one.id != session.attached.handle.id || !one.evicted) continue;
+    session.evicted = true;
+    Tell(session, v1::EVENT_KIND_EVICTED,
+         absl::StrCat("consumer ", one.id, " (process ", one.pid, ") of group ", one.group,
+                      " was sent away at step ", one.position));
+  }
 }
 
 ring::Status Sessions::WatchOver(Key key, Session& session) {
@@ -192,6 +223,12 @@ void Sessions::End(Key key, const char* why) {
   loop_.Unwatch(session.socket_watch);
   loop_.Unwatch(session.process_watch);
   loop_.Unwatch(session.bell_watch);
+  if (!stopping_) {
+    TellEvicted(session);
+    Tell(session, v1::EVENT_KIND_LEFT,
+         absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
+                      ") of group ", session.group, " ", why));
+  }
   session.attached.stream->writer().Detach(session.attached.handle.id);
   spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline,
                session.attached.handle.id, why, session.visitor.pid);
@@ -236,6 +273,9 @@ void Sessions::Tick() {
   const uint64_t now_ns = ring::MonotonicNs();
   for (const auto& pipeline : table_.List()) {
     pipeline->Tick(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(rejoin_)));
+  }
+  if (++ticks_ % kEvictedTicks == 0) {
+    for (auto& [key, session] : sessions_) TellEvicted(session);
   }
   tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
 }

@@ -58,6 +58,9 @@ class Sessions {
     EventLoop::Id socket_watch = 0;
     EventLoop::Id process_watch = 0;
     EventLoop::Id bell_watch = 0;
+    std::string group;
+    std::string name;
+    bool evicted = false;  // that was told
   };
   using Key = uint64_t;
 
@@ -80,6 +83,10 @@ class Sessions {
   void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);
   ring::Status WatchOver(Key key, Session& session);
   void End(Key key, const char* why);
+  // To those who listen to events.
+  void Tell(const Session& session, v1::EventKind kind, std::string text);
+  // Tells who was sent away since it was asked last.
+  void TellEvicted(Session& session);
   void WriteDown(const std::string& pipeline);
   void Tick();
   void LookForIdle();
@@ -97,6 +104,7 @@ class Sessions {
   EventLoop::Id tick_ = 0;
   EventLoop::Id look_ = 0;
   std::function<absl::Duration()> idle_;  // of RestAfter()
+  uint64_t ticks_ = 0;
   // Last: its tasks use what stands above.
   std::unique_ptr<TaskPool> pool_;
 };

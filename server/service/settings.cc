@@ -26,6 +26,8 @@ std::string FixedDifference(const v1::DaemonConfig& now, const v1::DaemonConfig&
     return "connection_limits.max_message_bytes";
   if (limits.max_consumers() != next.connection_limits().max_consumers())
     return "connection_limits.max_consumers";
+  if (limits.max_streams() != next.connection_limits().max_streams())
+    return "connection_limits.max_streams";
   return "";
 }
 

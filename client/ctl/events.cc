@@ -1,0 +1,103 @@
+// `penstock events`: what has happened to pipelines, and what happens.
+
+#include <google/protobuf/util/json_util.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "client/ctl/commands.h"
+#include "client/ctl/daemon_connection.h"
+
+namespace penstock::ctl {
+namespace {
+
+struct EventsArguments {
+  std::string name;  // "": all
+  uint64_t after = 0;
+  bool follow = false;
+  bool json = false;
+};
+
+std::string KindName(v1::EventKind kind) {
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::EventKind_Name(kind), "EVENT_KIND_"));
+}
+
+// What comes from data may hold anything; a terminal gets letters.
+std::string Printable(const std::string& text) {
+  std::string out = text;
+  for (char& c : out) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
+  }
+  return out;
+}
+
+std::string Line(const v1::Event& event) {
+  const std::string time = absl::FormatTime(
+      "%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(event.time_unix_ms()), absl::UTCTimeZone());
+  std::string line = absl::StrCat(event.number(), "  ", time, "  ", event.pipeline(), "  ",
+                                  KindName(event.kind()), "  ", Printable(event.text()));
+  if (event.further() > 0) absl::StrAppend(&line, ", and ", event.further(), " further places");
+  if (event.has_change())
+    absl::StrAppend(&line, ": ", Printable(event.change().ShortDebugString()));
+  return line;
+}
+
+absl::Status Print(const v1::WatchEventsResponse& response, bool json) {
+  std::string out;
+  if (response.lost() > 0) {
+    absl::StrAppend(&out, json ? "{\"lost\":" : "(", response.lost(),
+                    json ? "}" : " events were lost here: they came faster than they were taken)",
+                    "\n");
+  }
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  for (const v1::Event& event : response.events()) {
+    std::string line;
+    if (!json) {
+      line = Line(event);
+    } else if (!google::protobuf::util::MessageToJsonString(event, &line, options).ok()) {
+      return absl::InternalError("cannot write JSON");
+    }
+    absl::StrAppend(&out, line, "\n");
+  }
+  if (std::fputs(out.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    return absl::ErrnoToStatus(errno, "cannot write to stdout");
+  return absl::OkStatus();
+}
+
+absl::Status Events(const std::string& socket, const EventsArguments& arguments) {
+  auto daemon = DaemonConnection::Open(socket);
+  if (!daemon.ok()) return daemon.status();
+  v1::WatchEventsRequest request;
+  request.set_name(arguments.name);
+  request.set_after(arguments.after);
+  request.set_follow(arguments.follow);
+  absl::Status printed;
+  const absl::Status status =
+      daemon->WatchEvents(request, [&](const v1::WatchEventsResponse& response) {
+        printed = Print(response, arguments.json);
+        return printed.ok();
+      });
+  return printed.ok() ? status : printed;
+}
+
+}  // namespace
+
+void AddEvents(Command root, const std::string& socket) {
+  Command command = root.AddCommand(
+      "events", "What has happened: who came and went, changes, skipped places, ends, errors");
+  auto arguments = std::make_shared<EventsArguments>();
+  command.Add("NAME", &arguments->name, "One pipeline only");
+  command.AddFlag("--follow", &arguments->follow, "Go on with what happens, until it is stopped");
+  command.Add("--after", &arguments->after, "Only those behind the event of this number");
+  command.AddFlag("--json", &arguments->json, "An Event (control.proto) as JSON a line");
+  command.Runs([&socket, arguments] { return Report("events", Events(socket, *arguments)); });
+}
+
+}  // namespace penstock::ctl

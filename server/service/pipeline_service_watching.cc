@@ -1,0 +1,131 @@
+// The calls that go on telling, and those that look without touching anything.
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/service/error_details.h"
+#include "server/service/event_log.h"
+#include "server/service/pipeline_service.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kDefaultIntervalMs = 1000;
+constexpr int kMinIntervalMs = 50;
+constexpr int kMaxIntervalMs = 3'600'000;
+// How often a call looks whether its caller is still there.
+constexpr absl::Duration kLook = absl::Milliseconds(250);
+
+// A place among the calls that go on; it is given back in whatever way a call is left.
+class StreamPlace {
+ public:
+  StreamPlace(std::atomic<int>& taken, int limit) : taken_(taken), limit_(limit) {
+    is_taken_ = taken_.fetch_add(1) < limit;
+  }
+  ~StreamPlace() { taken_.fetch_sub(1); }
+  StreamPlace(const StreamPlace&) = delete;
+  StreamPlace& operator=(const StreamPlace&) = delete;
+
+  absl::Status status() const {
+    if (is_taken_) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many calls go on telling: connection_limits.max_streams is ", limit_));
+  }
+
+ private:
+  std::atomic<int>& taken_;
+  const int limit_;
+  bool is_taken_ = false;
+};
+
+grpc::Status Stopping() {
+  return ToGrpc(absl::UnavailableError("penstockd is stopping; start it again and ask anew"));
+}
+
+}  // namespace
+
+grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
+                                             const v1::WatchStatsRequest* request,
+                                             grpc::ServerWriter<v1::WatchStatsResponse>* writer) {
+  const std::string& name = request->name();
+  if (const auto pipeline = Get(context, v1::RIGHT_READ, name); !pipeline.ok())
+    return ToGrpc(pipeline.status(), name);
+  const int interval_ms = request->interval_ms() == 0 ? kDefaultIntervalMs : request->interval_ms();
+  if (interval_ms < kMinIntervalMs || interval_ms > kMaxIntervalMs) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(
+                                absl::StrCat("interval_ms: expected 0 or ", kMinIntervalMs, " to ",
+                                             kMaxIntervalMs, ", found ", request->interval_ms())),
+                            "interval_ms"),
+                  name);
+  }
+  const StreamPlace place(streams_, max_streams_());
+  if (!place.status().ok()) return ToGrpc(place.status(), name);
+  // It hears of its end, and of the daemon's, at once.
+  const auto listener = table_.events().Listen(
+      UINT64_MAX, [&name](const std::string& pipeline) { return pipeline == name; });
+  const PipelineTable::Visible visible = VisibleTo(context);
+  absl::Time next = absl::Now();
+  while (!context->IsCancelled()) {
+    // The rules may have changed since.
+    if (!visible(name)) return ToGrpc(absl::PermissionDeniedError("the right to see it is gone"));
+    if (absl::Now() >= next) {
+      const auto pipeline = table_.Find(name, visible);
+      if (!pipeline.ok()) return ToGrpc(WithReason(pipeline.status(), "PIPELINE_NOT_FOUND"), name);
+      v1::WatchStatsResponse response;
+      *response.mutable_stats() = monitor_.Stats(**pipeline);
+      if (!writer->Write(response)) break;
+      // Without a burst after a caller that did not take them for a while.
+      next = std::max(next + absl::Milliseconds(interval_ms), absl::Now());
+    }
+    v1::WatchEventsResponse heard;
+    if (!listener->Take(std::min(kLook, next - absl::Now()), &heard)) return Stopping();
+    for (const v1::Event& event : heard.events()) {
+      if (event.kind() == v1::EVENT_KIND_DELETED) next = absl::Now();
+    }
+  }
+  return grpc::Status::CANCELLED;
+}
+
+grpc::Status PipelineServiceImpl::WatchEvents(grpc::ServerContext* context,
+                                              const v1::WatchEventsRequest* request,
+                                              grpc::ServerWriter<v1::WatchEventsResponse>* writer) {
+  const std::string& name = request->name();
+  // Those of a pipeline that was deleted are told too, so that it need not be there.
+  const absl::Status admitted = Admit(context, v1::RIGHT_READ, name);
+  const PipelineTable::Visible visible = VisibleTo(context);
+  // Whoever may see some pipelines asks for all and gets those.
+  if (!admitted.ok() && (!name.empty() || !absl::IsPermissionDenied(admitted)))
+    return ToGrpc(WithReason(admitted, "ACCESS_DENIED"), name);
+  const StreamPlace place(streams_, max_streams_());
+  if (!place.status().ok()) return ToGrpc(place.status(), name);
+  const auto listener = table_.events().Listen(request->after(), [&](const std::string& pipeline) {
+    return (name.empty() || pipeline == name) && visible(pipeline);
+  });
+  if (!name.empty() && !listener->HasMore()) {
+    const auto pipeline = table_.Find(name, visible);
+    if (!pipeline.ok()) return ToGrpc(WithReason(pipeline.status(), "PIPELINE_NOT_FOUND"), name);
+  }
+  while (!context->IsCancelled()) {
+    v1::WatchEventsResponse response;
+    const bool goes_on =
+        listener->Take(request->follow() ? kLook : absl::ZeroDuration(), &response);
+    const bool has_any = response.events_size() > 0 || response.lost() > 0;
+    if (has_any && !writer->Write(response)) break;
+    if (!has_any && !request->follow()) return grpc::Status::OK;
+    if (!goes_on && !has_any) return Stopping();
+  }
+  return grpc::Status::CANCELLED;
+}
+
+grpc::Status PipelineServiceImpl::ListGroups(grpc::ServerContext* context,
+                                             const v1::ListGroupsRequest* request,
+                                             v1::ListGroupsResponse* response) {
+  const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  *response = (*pipeline)->Groups();
+  return grpc::Status::OK;
+}
+
+}  // namespace penstock
