@@ -234,6 +234,7 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
     std::lock_guard<std::mutex> lock(mutex_);
     before = std::move(shared_);
   }
+  has_restored_groups_ = false;
   // Its memory is given back first.
   if (before != nullptr) before->Stop(absl::CancelledError("the stream has been moved"));
   before.reset();
@@ -286,6 +287,10 @@ absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
   return attached;
 }
 
+bool Pipeline::MayMove(const ring::Writer& writer) const {
+  return writer.Consumers().empty() && (!has_restored_groups_ || writer.IsDeserted());
+}
+
 absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
@@ -299,7 +304,7 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   }
   if (!placed.position.known()) return AttachTo(std::move(stream), placed);
   ring::Writer& writer = stream->writer();
-  const bool is_alone = writer.Consumers().empty();
+  const bool is_alone = MayMove(writer);
   const bool is_far =
       placed.position.step > writer.published() ||
       (newcomer.spec.mode == ring::GroupMode::kSplit && placed.position.step != writer.floor());
@@ -413,6 +418,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   }
   const std::shared_ptr<Stream> stream = shared();
   for (const auto& [group, state] : splits) stream->writer().RestoreSplit(group, state);
+  has_restored_groups_ = !splits.empty();
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsUnknown(results[i].status())) results[i] = AttachTo(stream, placed[i]);
   }
@@ -497,7 +503,7 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
   const uint64_t published = stream->writer().published();
-  const bool nobody_else = stream->writer().Consumers().empty();
+  const bool nobody_else = MayMove(stream->writer());
   for (const auto& replay : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
       // It has met the shared stream, or nobody needs that where it is.

@@ -8,6 +8,7 @@
 // one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -228,6 +229,9 @@ class Pipeline {
   absl::StatusOr<ring::ConsumerPosition> Complete(const ring::ConsumerPosition& position) const;
   absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots,
                                                      const MemoryOwner& owner);
+  // Whether nobody loses anything when the stream goes elsewhere: no consumer, and no split group of before
+  // a restart, of which some steps are done and others are not.
+  bool MayMove(const ring::Writer& writer) const;
   // Makes the shared stream again where it was, if it rests. REQUIRES: attach_mutex_.
   absl::Status EndRest();
   // Makes the shared stream anew, which nobody reads.
@@ -249,6 +253,9 @@ class Pipeline {
   const CheckedPipeline checked_;
   const PipelineOptions options_;
   FileSystem& files_;
+
+  // Set by StartAgain(): the shared stream has groups of before the restart.
+  std::atomic<bool> has_restored_groups_{false};
 
   uint64_t idle_since_ns_ = 0;  // of MayRest(); 0: somebody reads it
 
