@@ -26,11 +26,13 @@ struct Consumer {
   uint32_t index = 0;
   ConsumerSpec spec;
   std::unique_ptr<ConsumerPage> page;
-  Member member;         // not of a split group: there the group is the member
-  uint64_t granted = 0;  // steps it was given, in a split group
-  uint64_t skipped = 0;  // steps it missed
-  bool judged = false;   // it gets no further step
-  bool evicted = false;  // since it was sent away for good
+  Member member;               // not of a split group: there the group is the member
+  uint64_t granted = 0;        // steps it was given, in a split group
+  uint64_t skipped = 0;        // steps it missed
+  bool judged = false;         // it gets no further step
+  uint64_t looks = 0;          // how often Tick() has looked at it
+  uint64_t waiting_looks = 0;  // and found it asleep, with nothing to take
+  bool evicted = false;        // since it was sent away for good
   // It has been holding up others at `blocked_step` since then; 0: it does not.
   uint64_t blocks_since_ns = 0;
   uint64_t blocked_step = 0;

@@ -13,7 +13,7 @@ int SlotTable::Claim() {
   int free = -1;
   uint32_t taken = 0;
   for (uint32_t slot = slots_; slot-- > 0;) {
-    if (table_[slot].state == State::kFree) {
+    if (table_[slot].state == State::kFree && static_cast<int>(slot) != pinned_) {
       free = static_cast<int>(slot);
     } else {
       ++taken;

@@ -58,6 +58,10 @@ class SlotTable {
   // Of the slots in use at most `slots` are taken at a time.
   void SetLimit(uint32_t slots) { limit_ = slots; }
 
+  // A slot that is not claimed, whatever else holds; -1: none.
+  void Pin(int slot) { pinned_ = slot; }
+  int pinned() const { return pinned_; }
+
   // The free slot with the lowest number, or -1.
   int Claim();
   // Gives a claimed slot the next step; steps come in order.
@@ -96,6 +100,7 @@ class SlotTable {
   std::array<Slot, kMaxSlots> table_;
   uint32_t slots_ = 0;
   uint32_t limit_ = kMaxSlots;
+  int pinned_ = -1;
   uint64_t published_;
   uint64_t floor_;
 };

@@ -65,6 +65,8 @@ class RingWriter : public Writer {
   Status SetSlots(uint32_t slots) override;
   void RestoreSplit(const std::string& group, const SplitState& state) override;
   void EndRestore() override;
+  std::optional<HeldStep> HoldNewest() override;
+  void LetGo() override;
   std::string Cursor(uint64_t step) const override {
     std::lock_guard<std::mutex> lock(mutex_);
     return std::string(cursors_.Before(step));
@@ -116,6 +118,8 @@ class RingWriter : public Writer {
   // Consumers that hold up somebody who waits, for longer than their policy allows.
   uint32_t SendOnTheSlow(uint64_t now_ns);
   bool SomebodyWaits();
+  // It sleeps, and there is nothing that it could take. REQUIRES: mutex_.
+  bool Waits(const Consumer& consumer) const;
   // What the consumer has not taken is left out for it.
   uint32_t Skip(Consumer& consumer);
   uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message);
@@ -521,6 +525,10 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
     std::lock_guard<std::mutex> lock(mutex_);
     sleepers = EndLostGroups(now_ns, rejoin_ns) | SendOnTheSlow(now_ns);
     dropped = consumers_.DropDeserted(now_ns, rejoin_ns);
+    for (Consumer& consumer : consumers_.consumers()) {
+      ++consumer.looks;
+      if (Waits(consumer)) ++consumer.waiting_looks;
+    }
   }
   Wake(sleepers);
   if (dropped) doorbell_.Ring();
@@ -529,14 +537,41 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
 
 bool RingWriter::SomebodyWaits() {
   for (const Consumer& consumer : consumers_.consumers()) {
-    if (consumer.judged) continue;
-    const ControlPage& page = consumer.page->page();
-    if (page.wake_at.load(std::memory_order_relaxed) == kAwake) continue;
-    if (consumer.splits() || page.position.load(std::memory_order_relaxed) >= slots_.published()) {
-      return true;
-    }
+    if (Waits(consumer)) return true;
   }
   return false;
+}
+
+bool RingWriter::Waits(const Consumer& consumer) const {
+  if (consumer.judged) return false;
+  const ControlPage& page = consumer.page->page();
+  if (page.wake_at.load(std::memory_order_relaxed) == kAwake) return false;
+  return consumer.splits() || page.position.load(std::memory_order_relaxed) >= slots_.published();
+}
+
+std::optional<HeldStep> RingWriter::HoldNewest() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (slots_.pinned() >= 0) return std::nullopt;
+  std::optional<HeldStep> newest;
+  for (uint32_t slot = 0; slot < slots_.slots(); ++slot) {
+    if (slots_.state(slot) != SlotTable::State::kReady &&
+        slots_.state(slot) != SlotTable::State::kFree) {
+      continue;
+    }
+    const auto& entry = segment_->slot_entry(slot);
+    if (entry.step == kNoStep || (newest && entry.step < newest->step)) continue;
+    newest = HeldStep{static_cast<int>(slot), entry.step, entry.rows};
+  }
+  if (newest) slots_.Pin(newest->slot);
+  return newest;
+}
+
+void RingWriter::LetGo() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    slots_.Pin(-1);
+  }
+  doorbell_.Ring();
 }
 
 uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
@@ -649,6 +684,8 @@ std::vector<ConsumerStats> RingWriter::Consumers() const {
     one.detached = consumer.judged;
     one.evicted = consumer.evicted;
     one.slow = consumer.spec.slow;
+    one.looks = consumer.looks;
+    one.waiting_looks = consumer.waiting_looks;
     one.lag_ms = consumer.spec.lag_ms;
     if (consumer.splits()) {
       if (const SplitGroup* split = consumers_.FindSplit(consumer.spec.group)) {

@@ -99,6 +99,16 @@ struct ConsumerStats {
   bool evicted = false;   // detached for good, and not to attach again elsewhere
   SlowPolicy slow = SlowPolicy::kBlock;
   uint32_t lag_ms = 0;
+  // How often Tick() has looked at it, and found that it sleeps and waits for a step.
+  uint64_t looks = 0;
+  uint64_t waiting_looks = 0;
+};
+
+// A step that lies in a slot and stays there while it is held.
+struct HeldStep {
+  int slot = 0;
+  uint64_t step = 0;
+  uint32_t rows = 0;
 };
 
 class Writer {
@@ -157,6 +167,11 @@ class Writer {
   virtual void RestoreSplit(const std::string& group, const SplitState& state) = 0;
   // Those who have not come back since are gone.
   virtual void EndRestore() = 0;
+
+  // The newest step whose slot has not been claimed again, for somebody who looks at it; until LetGo()
+  // that slot is not claimed. None while another one is held, or when nothing has been published.
+  virtual std::optional<HeldStep> HoldNewest() = 0;
+  virtual void LetGo() = 0;
 
   // The cursor of a step that the ring holds, or of the next one; "" where it is not known.
   virtual std::string Cursor(uint64_t step) const = 0;

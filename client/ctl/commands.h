@@ -27,6 +27,7 @@ void AddDetach(Command root, const std::string& socket);
 void AddSlow(Command root, const std::string& socket);
 void AddEvents(Command root, const std::string& socket);
 void AddGroups(Command root, const std::string& socket);
+void AddSample(Command root, const std::string& socket);
 void AddExplain(Command root, const std::string& socket);
 void AddProfile(Command root, const std::string& socket);
 void AddLogLevel(Command root, const std::string& socket);

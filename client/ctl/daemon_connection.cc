@@ -4,7 +4,12 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +21,9 @@ namespace penstock::ctl {
 namespace {
 
 constexpr uint64_t kConnectTimeoutNs = 10'000'000'000;
+
+// "tcp:HOST:PORT" in the place of a socket's path.
+constexpr char kTcpPrefix[] = "tcp:";
 
 using Stub = v1::PipelineService::Stub;
 
@@ -33,6 +41,7 @@ DaemonConnection::~DaemonConnection() = default;
 absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socket) {
   DaemonConnection connection;
   connection.socket_ = socket.empty() ? ring::DefaultSocketPath() : socket;
+  if (connection.socket_.starts_with(kTcpPrefix)) return OpenTcp(std::move(connection));
   // Connected here and not by gRPC: its errors would be of the system's words only.
   int fd = -1;
   const ring::Status status = ring::ConnectToDaemon(connection.socket_, kConnectTimeoutNs, &fd);
@@ -44,6 +53,32 @@ absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socke
   options.SetMaxReceiveMessageSize(-1);
   connection.channel_->stub = v1::PipelineService::NewStub(
       grpc::CreateCustomInsecureChannelFromFd("penstockd", fd, options));
+  return connection;
+}
+
+absl::StatusOr<DaemonConnection> DaemonConnection::OpenTcp(DaemonConnection connection) {
+  grpc::SslCredentialsOptions options;
+  const std::pair<const char*, std::string*> files[] = {
+      {"PENSTOCK_TLS_AUTHORITIES", &options.pem_root_certs},
+      {"PENSTOCK_TLS_CERTIFICATE", &options.pem_cert_chain},
+      {"PENSTOCK_TLS_KEY", &options.pem_private_key}};
+  for (const auto& [variable, text] : files) {
+    const char* path = std::getenv(variable);
+    if (path == nullptr || *path == '\0') {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a daemon at tcp: is asked with a certificate: set ", variable, " to a PEM file"));
+    }
+    std::ifstream file(path, std::ios::binary);
+    std::stringstream content;
+    content << file.rdbuf();
+    if (!file) return absl::ErrnoToStatus(errno, absl::StrCat(variable, ": cannot read ", path));
+    *text = content.str();
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  connection.channel_->stub = v1::PipelineService::NewStub(
+      grpc::CreateCustomChannel(connection.socket_.substr(std::strlen(kTcpPrefix)),
+                                grpc::SslCredentials(options), arguments));
   return connection;
 }
 
@@ -73,6 +108,13 @@ absl::StatusOr<Response> DaemonConnection::Ask(Method method, const Request& req
 
 absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) const {
   if (code == grpc::StatusCode::UNAVAILABLE && message.find("penstockd") == std::string::npos) {
+    if (socket_.starts_with(kTcpPrefix)) {
+      return absl::UnavailableError(
+          absl::StrCat("penstockd at ", socket_,
+                       " cannot be reached, or one side did not take the other's "
+                       "certificate: ",
+                       message));
+    }
     return absl::UnavailableError(absl::StrCat(
         "penstockd at ", socket_, " closed the connection (", message, "): it has ended, or user ",
         geteuid(), " is not in its allowed_uids, or asks too often; see its log"));
@@ -110,6 +152,11 @@ absl::Status DaemonConnection::WatchEvents(
   }
   const grpc::Status status = reader->Finish();
   return FromGrpc(status.error_code(), status.error_message());
+}
+
+absl::StatusOr<v1::SamplePipelineResponse> DaemonConnection::Sample(
+    const v1::SamplePipelineRequest& request) {
+  return Ask<v1::SamplePipelineResponse>(&Stub::SamplePipeline, request);
 }
 
 absl::StatusOr<v1::ListGroupsResponse> DaemonConnection::Groups(const std::string& name) {

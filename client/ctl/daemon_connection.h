@@ -19,7 +19,8 @@ namespace penstock::ctl {
 
 class DaemonConnection {
  public:
-  // The daemon at `socket`, or at the default place if that is empty. Unavailable and
+  // The daemon at `socket`, or at the default place if that is empty; "tcp:HOST:PORT" with the
+  // certificate, key and authorities that $PENSTOCK_TLS_CERTIFICATE, _KEY and _AUTHORITIES name. Unavailable and
   // PermissionDenied say what to type next.
   static absl::StatusOr<DaemonConnection> Open(const std::string& socket);
 
@@ -48,6 +49,7 @@ class DaemonConnection {
   absl::Status WatchEvents(
       const v1::WatchEventsRequest& request,
       const std::function<bool(const v1::WatchEventsResponse& response)>& take);
+  absl::StatusOr<v1::SamplePipelineResponse> Sample(const v1::SamplePipelineRequest& request);
   absl::StatusOr<v1::ListGroupsResponse> Groups(const std::string& name);
   absl::StatusOr<v1::ShowRowResponse> ShowRow(const v1::ShowRowRequest& request);
   absl::StatusOr<v1::FindRecordsResponse> FindRecords(const v1::FindRecordsRequest& request);
@@ -71,6 +73,7 @@ class DaemonConnection {
   struct Channel;
 
   DaemonConnection();
+  static absl::StatusOr<DaemonConnection> OpenTcp(DaemonConnection connection);
   // One call: `method` is the stub's.
   template <typename Method, typename Request, typename Response>
   absl::Status Call(Method method, const Request& request, Response* response);

@@ -43,8 +43,13 @@ std::string Line(const v1::Event& event) {
   std::string line = absl::StrCat(event.number(), "  ", time, "  ", event.pipeline(), "  ",
                                   KindName(event.kind()), "  ", Printable(event.text()));
   if (event.further() > 0) absl::StrAppend(&line, ", and ", event.further(), " further places");
-  if (event.has_change())
-    absl::StrAppend(&line, ": ", Printable(event.change().ShortDebugString()));
+  if (event.has_change()) {
+    // A stage is told whole, with all constants; --json and `penstock history` show all of it.
+    constexpr size_t kMaxBytes = 200;
+    const std::string change = Printable(event.change().ShortDebugString());
+    absl::StrAppend(&line, ": ", change.substr(0, kMaxBytes),
+                    change.size() > kMaxBytes ? " …" : "");
+  }
   return line;
 }
 

@@ -15,7 +15,7 @@ constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
     AddValidate, AddWhere,  AddWhen,     AddRun,     AddCreate,    AddList,   AddGet,
     AddStats,    AddTop,    AddExplain,  AddProfile, AddPause,     AddResume, AddDrain,
     AddSeek,     AddUpdate, AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,
-    AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,
+    AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,    AddSample,
 };
 constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex,
                                                    AddCache};

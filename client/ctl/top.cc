@@ -66,15 +66,23 @@ std::string Describe(const v1::PipelineStats& stats) {
                         "ring %u of %u slots ready, %s\n",
                         stats.workers(), 100 * now.busy(), 100 * now.blocked(), 100 * now.starved(),
                         ReadySteps(stats), stats.slots(), ByteCount(stats.ring_bytes()));
+  if (stats.has_autotune())
+    absl::StrAppendFormat(&out, "  workers chosen by the daemon (1 to %u): %s\n",
+                          stats.autotune().most_workers(), stats.autotune().reason());
   int width = 5;
   for (const v1::StageStats& stage : stats.stages())
     width = std::max(width, static_cast<int>(stage.name().size()));
   for (int i = 0; i < stats.stages_size(); ++i) {
     const double share = i < now.stage_busy_size() ? now.stage_busy(i) : 0;
     const std::string& name = stats.stages(i).name();
-    absl::StrAppendFormat(&out, "  %c %-*s %5.1f %% %s  %s elements\n",
+    const double starved = i < now.stage_starved_size() ? now.stage_starved(i) : 0;
+    absl::StrAppendFormat(&out, "  %c %-*s %5.1f %% %s %5.1f %% starved  %s elements",
                           name == now.bottleneck() ? '>' : ' ', width, name, 100 * share,
-                          Bar(share, 24), Count(static_cast<double>(stats.stages(i).elements())));
+                          Bar(share, 24), 100 * starved,
+                          Count(static_cast<double>(stats.stages(i).elements())));
+    if (stats.stages(i).queue() > 0)
+      absl::StrAppendFormat(&out, ", %s wait", Count(static_cast<double>(stats.stages(i).queue())));
+    out += "\n";
   }
   if (stats.consumers().empty()) return out + "    no consumers\n";
   absl::StrAppendFormat(&out, "    %-8s %-12s %8s %10s %9s %6s %6s %s\n", "consumer", "group",

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -19,10 +21,16 @@ bool Contains(const List& list, Value value) {
 }
 
 bool MayAll(const v1::DaemonConfig& config, const Identity& who) {
+  if (who.by_certificate) return false;
   return who.uid == 0 || who.uid == geteuid() || Contains(config.allowed_uids(), who.uid);
 }
 
 bool Fits(const v1::AccessRule& rule, const Identity& who) {
+  if (who.by_certificate) {
+    return std::any_of(
+        who.certificate_names.begin(), who.certificate_names.end(),
+        [&rule](const std::string& name) { return Contains(rule.certificate_names(), name); });
+  }
   return Contains(rule.uids(), who.uid) ||
          std::any_of(who.gids.begin(), who.gids.end(),
                      [&rule](gid_t gid) { return Contains(rule.gids(), gid); });
@@ -31,6 +39,19 @@ bool Fits(const v1::AccessRule& rule, const Identity& who) {
 bool Gives(const v1::AccessRule& rule, v1::Right right, const std::string& pipeline) {
   return Contains(rule.rights(), right) &&
          (rule.pipelines().empty() || fnmatch(rule.pipelines().c_str(), pipeline.c_str(), 0) == 0);
+}
+
+std::string NameOf(const Identity& who) {
+  if (!who.by_certificate) return absl::StrCat("user ", who.uid);
+  if (who.certificate_names.empty()) return "a certificate without a name";
+  return absl::StrCat("certificate ", who.certificate_names.front().substr(0, 128));
+}
+
+// Users have their numbers; certificates are beyond them, by their names.
+uint64_t BudgetKey(const Identity& who) {
+  if (!who.by_certificate) return who.uid;
+  const std::string name = who.certificate_names.empty() ? "" : who.certificate_names.front();
+  return std::hash<std::string>()(name) | uint64_t{1} << 63;
 }
 
 const char* VerbOf(v1::Right right) {
@@ -69,16 +90,16 @@ absl::Status Access::Admit(const Identity& who, v1::Right right, const std::stri
   if (!status.ok()) return status;
   if (Has(who, right, pipeline)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
-      "user ", who.uid, " may not ", VerbOf(right), " the pipeline \"", pipeline.substr(0, 128),
+      NameOf(who), " may not ", VerbOf(right), " the pipeline \"", pipeline.substr(0, 128),
       "\": no access_rule of the daemon's configuration gives ", v1::Right_Name(right)));
 }
 
 absl::Status Access::CountRequest(const Identity& who) {
   const int limit = settings_.Get()->connection_limits().max_requests_per_s();
-  if (budget_.Take(who.uid, limit)) return absl::OkStatus();
+  if (budget_.Take(BudgetKey(who), limit)) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("too many requests: connection_limits.max_requests_per_s is ", limit,
-                   " for each user, this one's number is ", who.uid));
+                   " for each user and certificate, this is ", NameOf(who)));
 }
 
 Identity IdentityOf(int socket, uid_t uid, gid_t gid) {

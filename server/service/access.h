@@ -17,11 +17,14 @@
 
 namespace penstock {
 
-// Of a connected process.
+// Of a connected process, or of a certificate.
 struct Identity {
   uid_t uid = 0;
   std::vector<gid_t> gids;  // main and further ones
   pid_t pid = 0;            // 0: unknown
+  // It came over the network with a certificate of these names; uid and gids mean nothing then.
+  bool by_certificate = false;
+  std::vector<std::string> certificate_names = {};
 };
 
 class Access {

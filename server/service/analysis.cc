@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,20 +14,39 @@ namespace {
 constexpr double kMostlyBlocked = 0.5;
 // Workers that are busy for this much of their time have nothing to wait for.
 constexpr double kMostlyBusy = 0.8;
+// A trainer that waits for less than this has what it wants.
+constexpr double kHardlyWaits = 0.01;
 constexpr double kNsPerSecond = 1e9;
 
 double Growth(uint64_t from, uint64_t to) { return to > from ? static_cast<double>(to - from) : 0; }
 
 std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
 
-// The rate is the workers' processor time over that of a step, until another thing is the limit: the
-// processors, or the consumers, who take as much as they do when the ring is never full.
-double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors) {
-  if (workers >= processors || analysis.busy() < kMostlyBusy) return 0;
-  return analysis.busy() / workers;
+// The share of its time in which the consumer that waits most waited; negative where nobody was looked
+// at for long enough.
+double TrainerWait(const std::vector<WaitLooks>& from, const std::vector<WaitLooks>& to) {
+  constexpr uint64_t kFewestLooks = 10;
+  double most = -1;
+  for (const WaitLooks& now : to) {
+    for (const WaitLooks& before : from) {
+      if (before.id != now.id || now.looks < before.looks + kFewestLooks) continue;
+      most = std::max(most, Growth(before.waiting, now.waiting) / Growth(before.looks, now.looks));
+    }
+  }
+  return most;
 }
 
-std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stats, int processors) {
+// The rate is the workers' processor time over that of a step, until another thing is the limit: the
+// processors, or the consumer that waits most, who takes more until it waits no longer.
+double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors, double wait) {
+  if (workers >= processors || analysis.busy() < kMostlyBusy) return 0;
+  const double growth = analysis.busy() / workers;
+  if (wait < 0) return growth;
+  return wait < 1 ? std::min(growth, wait / (1 - wait)) : growth;
+}
+
+std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stats, int processors,
+                     bool knows_wait) {
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) return "the stream has ended";
   if (stats.state() == v1::PIPELINE_STATE_PAUSED) return "paused until it is resumed";
   if (stats.state() == v1::PIPELINE_STATE_FAILED) return "the pipeline has failed";
@@ -45,8 +65,15 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
       analysis.bottleneck(), "-bound: ",
       Percent(*std::max_element(analysis.stage_busy().begin(), analysis.stage_busy().end())),
       " of the workers' time");
-  if (analysis.one_more_worker() > 0)
-    return absl::StrCat(share, "; +1 worker ≈ +", Percent(analysis.one_more_worker()));
+  if (analysis.one_more_worker() > 0) {
+    const std::string growth = absl::StrCat("; +1 worker ≈ +", Percent(analysis.one_more_worker()));
+    if (!knows_wait) return share + growth;
+    return absl::StrCat(share, growth, "; the trainer would then wait ",
+                        Percent(analysis.trainer_wait_with_one_more()));
+  }
+  if (knows_wait && analysis.trainer_wait() < kHardlyWaits)
+    return absl::StrCat(share, "; the trainer waits for nothing");
+  if (static_cast<int>(stats.workers()) < processors) return share;
   return absl::StrCat(share, "; all ", processors, " processors are in use");
 }
 
@@ -86,9 +113,18 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   } else {
     analysis.set_bottleneck(stats.stages(busiest).name());
   }
+  for (const double share : analysis.stage_busy()) {
+    analysis.add_stage_blocked(std::min(analysis.blocked(), 1 - share));
+    analysis.add_stage_starved(std::max(0.0, 1 - share - analysis.blocked()));
+  }
+  const double wait = stats.consumers().empty() ? -1 : TrainerWait(from.waits, to.waits);
+  analysis.set_trainer_wait(std::max(0.0, wait));
   if (analysis.bottleneck() != "consumer" && analysis.bottleneck() != "reading")
-    analysis.set_one_more_worker(OneMoreWorker(analysis, workers, processors));
-  analysis.set_sentence(Sentence(analysis, stats, processors));
+    analysis.set_one_more_worker(OneMoreWorker(analysis, workers, processors, wait));
+  // It works as long as before on each step, and gets them so much faster.
+  analysis.set_trainer_wait_with_one_more(
+      std::max(0.0, 1 - (1 - analysis.trainer_wait()) * (1 + analysis.one_more_worker())));
+  analysis.set_sentence(Sentence(analysis, stats, processors, wait >= 0));
   return analysis;
 }
 

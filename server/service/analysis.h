@@ -3,14 +3,25 @@
 // Threads: safe from any thread.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "penstock/v1/control.pb.h"
 
 namespace penstock {
+
+// How often a consumer was looked at, and found waiting for a step. Counters.
+struct WaitLooks {
+  uint32_t id = 0;
+  uint64_t looks = 0;
+  uint64_t waiting = 0;
+};
 
 // What an analysis looks back on. Counters of the same pipeline, `from` before `to`.
 struct Look {
   int64_t at_ns = 0;
   v1::PipelineStats stats;
+  std::vector<WaitLooks> waits = {};
 };
 
 // `processors`: those that workers may use.

@@ -6,11 +6,13 @@
 #include <grpcpp/server_posix.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/service/pipeline_service.h"
+#include "server/service/tcp_listener.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -19,6 +21,10 @@ namespace {
 // For calls that run at the same time; one more waits. Each call is short, but a creation may
 // allocate for a second. Calls that go on telling have threads beside these, max_streams of them.
 constexpr int kMaxThreads = 16;
+
+constexpr uid_t kCertificateUid = UINT32_MAX - 1;
+// The part of tcp.max_connections that one address may have.
+constexpr int kAddressShare = 4;
 
 }  // namespace
 
@@ -32,6 +38,8 @@ struct ControlServer::Grpc {
 
   PipelineServiceImpl service;
   std::unique_ptr<grpc::Server> server;
+  // Takes connections that were accepted here; null without tcp.
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tcp;
 };
 
 ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monitor& monitor,
@@ -41,20 +49,36 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
       access_(access),
       grpc_(std::make_unique<Grpc>(
           table, monitor, settings,
-          [this](const std::string& peer, v1::Right right, const std::string& pipeline,
+          [this](const grpc::ServerContext& context, v1::Right right, const std::string& pipeline,
                  PipelineServiceImpl::Asked asked) {
-            const std::optional<Identity> who = WhoIs(peer);
+            const std::optional<Identity> who = WhoIs(context);
             if (!who) return absl::PermissionDeniedError("the caller has hung up");
             if (asked == PipelineServiceImpl::Asked::kCall)
               return access_.Admit(*who, right, pipeline);
             return access_.Has(*who, right, pipeline) ? absl::OkStatus()
                                                       : absl::PermissionDeniedError("not listed");
           },
-          [this](const std::string& peer) { return WhoIs(peer).value_or(Identity()); })) {}
+          [this](const grpc::ServerContext& context) {
+            return WhoIs(context).value_or(Identity());
+          })) {}
 
-std::optional<Identity> ControlServer::WhoIs(const std::string& peer) const {
+std::optional<Identity> ControlServer::WhoIs(const grpc::ServerContext& context) const {
+  const std::shared_ptr<const grpc::AuthContext> proof = context.auth_context();
+  if (proof != nullptr && proof->IsPeerAuthenticated()) {
+    Identity who;
+    // Of no user; what certificates ask for has a budget of memory in common.
+    who.uid = kCertificateUid;
+    who.by_certificate = true;
+    // The common name only where the certificate has no other.
+    for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME}) {
+      if (!who.certificate_names.empty()) break;
+      for (const grpc::string_ref& name : proof->FindPropertyValues(property))
+        who.certificate_names.emplace_back(name.data(), name.size());
+    }
+    return who;
+  }
   std::lock_guard<std::mutex> lock(peers_mutex_);
-  const auto found = peers_.find(peer);
+  const auto found = peers_.find(context.peer());
   if (found == peers_.end()) return std::nullopt;
   return found->second.who;
 }
@@ -77,8 +101,28 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(EventLoop& 
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  const v1::TcpOptions tcp = settings.Get()->tcp();
+  if (!tcp.address().empty()) {
+    const absl::StatusOr<Certificates> certificates = ReadCertificates(tcp);
+    if (!certificates.ok()) return certificates.status();
+    grpc::SslServerCredentialsOptions options(
+        GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = certificates->client_authorities;
+    options.pem_key_cert_pairs.push_back({certificates->key, certificates->certificate});
+    control->grpc_->tcp = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::SslServerCredentials(options));
+    // Who says nothing, or half of a handshake, is sent away.
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               settings.Get()->connection_limits().first_bytes_timeout_ms());
+  }
   control->grpc_->server = builder.BuildAndStart();
-  if (control->grpc_->server == nullptr) return absl::InternalError("cannot start the gRPC server");
+  if (control->grpc_->server == nullptr) {
+    return absl::InternalError(
+        tcp.address().empty() ? "cannot start the gRPC server"
+                              : "cannot start the gRPC server: are tcp.certificate, tcp.key and "
+                                "tcp.client_authorities PEM files that belong together?");
+  }
   return control;
 }
 
@@ -91,28 +135,60 @@ ControlServer::~ControlServer() {
 
 void ControlServer::Adopt(Visitor visitor) {
   const size_t limit = settings_.Get()->connection_limits().max_control_connections();
-  if (connections_.size() >= limit) {
+  if (connections_.size() - static_cast<size_t>(tcp_connections_) >= limit) {
     spdlog::warn("closed a control connection of process {}: limit {} reached", visitor.pid, limit);
     return;
   }
-  ring::Descriptor duplicate(fcntl(visitor.socket.get(), F_DUPFD_CLOEXEC, 0));
-  if (!duplicate) return;
-  const int key = duplicate.get();
-  const auto watch =
-      loop_.Watch(key, EPOLLRDHUP | EPOLLHUP | EPOLLET, [this, key](uint32_t) { Forget(key); });
-  if (!watch.ok()) return;
   const std::string peer = absl::StrCat("fd:", visitor.socket.get());
+  int key = 0;
+  if (!WatchOver(visitor.socket.get(), peer, "", &key)) return;
   {
     std::lock_guard<std::mutex> lock(peers_mutex_);
     peers_[peer] = {key, std::move(visitor.who)};
   }
-  connections_[key] = {std::move(duplicate), *watch, peer};
   grpc::AddInsecureChannelFromFd(grpc_->server.get(), visitor.socket.Release());
+}
+
+bool ControlServer::WatchOver(int socket, const std::string& peer, const std::string& address,
+                              int* key) {
+  ring::Descriptor duplicate(fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  if (!duplicate) return false;
+  *key = duplicate.get();
+  const auto watch = loop_.Watch(*key, EPOLLRDHUP | EPOLLHUP | EPOLLET,
+                                 [this, key = *key](uint32_t) { Forget(key); });
+  if (!watch.ok()) return false;
+  connections_[*key] = {std::move(duplicate), *watch, peer, address};
+  return true;
+}
+
+void ControlServer::AdoptTcp(ring::Descriptor socket, const std::string& address) {
+  const int limit = settings_.Get()->tcp().max_connections();
+  int& of_address = by_address_[address];
+  int key = 0;
+  if (tcp_connections_ >= limit || of_address >= std::max(1, limit / kAddressShare) ||
+      !WatchOver(socket.get(), "", address, &key)) {
+    if (of_address == 0) by_address_.erase(address);
+    // At powers of two, so that nobody fills the log by knocking.
+    if (++tcp_refused_; (tcp_refused_ & (tcp_refused_ - 1)) == 0) {
+      spdlog::warn("closed a connection from {}: tcp.max_connections is {} ({} refused so far)",
+                   address, limit, tcp_refused_);
+    }
+    return;
+  }
+  ++of_address;
+  ++tcp_connections_;
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.fd = socket.Release();
+  grpc_->tcp->HandleNewConnection(&connection);
 }
 
 void ControlServer::Forget(int key) {
   const Connection& connection = connections_.at(key);
   loop_.Unwatch(connection.watch);
+  if (!connection.address.empty()) {
+    --tcp_connections_;
+    if (--by_address_[connection.address] == 0) by_address_.erase(connection.address);
+  }
   {
     // A newer connection may have got the number of one whose end was not noticed yet.
     std::lock_guard<std::mutex> lock(peers_mutex_);

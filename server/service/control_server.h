@@ -20,6 +20,10 @@
 #include "server/service/pipeline_table.h"
 #include "server/service/settings.h"
 
+namespace grpc {
+class ServerContext;
+}
+
 namespace penstock {
 
 class ControlServer {
@@ -35,6 +39,9 @@ class ControlServer {
   ~ControlServer();
 
   void Adopt(Visitor visitor);
+  // Somebody who has connected by TCP from `address` (a number, without the port). REQUIRES: tcp is
+  // configured.
+  void AdoptTcp(ring::Descriptor socket, const std::string& address);
 
   size_t connections() const { return connections_.size(); }
 
@@ -44,14 +51,17 @@ class ControlServer {
   ControlServer(EventLoop& loop, PipelineTable& table, const Monitor& monitor,
                 const Settings& settings, Access& access);
   void Forget(int key);
-  // Who made the call that gRPC says comes from `peer`.
-  std::optional<Identity> WhoIs(const std::string& peer) const;
+  // Who made a call: by his certificate, or by the name that gRPC gives his connection.
+  std::optional<Identity> WhoIs(const grpc::ServerContext& context) const;
+  // Keeps a duplicate of the socket until its end; false when that cannot be.
+  bool WatchOver(int socket, const std::string& peer, const std::string& address, int* key);
 
   // A duplicate of a connection's descriptor, by which its end is noticed: gRPC does not tell.
   struct Connection {
     ring::Descriptor socket;
     EventLoop::Id watch = 0;
     std::string peer;
+    std::string address;  // of one who came by TCP
   };
   // Somebody at the other end, under the name that gRPC gives a connection: "fd:" and its number.
   // The number is not given to another one before the last call of this connection is gone.
@@ -65,6 +75,9 @@ class ControlServer {
   Access& access_;
   const std::unique_ptr<Grpc> grpc_;
   std::map<int, Connection> connections_;  // by the duplicate's number
+  std::map<std::string, int> by_address_;  // those that came by TCP
+  int tcp_connections_ = 0;
+  uint64_t tcp_refused_ = 0;
   mutable std::mutex peers_mutex_;
   std::map<std::string, Peer> peers_;  // under peers_mutex_
 };

@@ -1,12 +1,12 @@
 #include "server/service/daemon.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <initializer_list>
@@ -31,6 +31,7 @@
 #include "server/service/monitor.h"
 #include "server/service/pipeline_journal.h"
 #include "server/service/pipeline_table.h"
+#include "server/service/processors.h"
 #include "server/service/reception.h"
 #include "server/service/ring_sink.h"
 #include "server/service/sessions.h"
@@ -38,6 +39,8 @@
 #include "server/service/socket_file.h"
 #include "server/service/spec_requests.h"
 #include "server/service/state_folder.h"
+#include "server/service/tcp_listener.h"
+#include "server/service/tuner.h"
 #include "server/service/watchdog.h"
 #include "spdlog/spdlog.h"
 
@@ -49,11 +52,6 @@ sigset_t Signals(std::initializer_list<int> numbers) {
   sigemptyset(&signals);
   for (const int number : numbers) sigaddset(&signals, number);
   return signals;
-}
-
-int UsableProcessors() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 void TellReady(int fd) {
@@ -240,7 +238,14 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::Status status = WatchSignals(loop, signals.get(), options.owner_fd, std::move(reload));
   if (!status.ok()) return status;
 
-  const Monitor monitor(loop, table, UsableProcessors());
+  const double processors = UsableProcessors();
+  const int whole_processors = std::max(1, static_cast<int>(processors + 0.5));
+  const Monitor monitor(loop, table, whole_processors);
+  std::unique_ptr<Tuner> tuner;
+  if (const v1::WorkerDefaults& workers = options.config.worker_defaults(); workers.autotune()) {
+    const int most = workers.workers() > 0 ? workers.workers() : whole_processors;
+    tuner = std::make_unique<Tuner>(table, monitor, most, processors);
+  }
   Sessions sessions(loop, table, options.config.connection_limits().max_consumers(), journal->get(),
                     options.rejoin);
   if (!sessions.status().ok()) return sessions.status();
@@ -254,6 +259,16 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (options.config.http().port() != 0)
     http = HttpServer::Create(options.config.http().port(), table, monitor);
   if (!http.ok()) return http.status();
+  std::unique_ptr<TcpListener> tcp;
+  if (const std::string& address = options.config.tcp().address(); !address.empty()) {
+    auto listening = TcpListener::Create(
+        loop, address, [&control](ring::Descriptor connection, const std::string& from) {
+          (*control)->AdoptTcp(std::move(connection), from);
+        });
+    if (!listening.ok()) return listening.status();
+    tcp = *std::move(listening);
+    spdlog::info("the control plane is at {} for those with a certificate", address);
+  }
   SpecRequests specs(loop, table, access);
   if (!specs.status().ok()) return specs.status();
   Reception reception(
@@ -287,10 +302,12 @@ absl::Status RunDaemon(DaemonOptions options) {
   const WatchdogFeeder watchdog(loop, options.service_manager, table);
   loop.Run();
   options.service_manager.Tell("STOPPING=1");
+  tcp.reset();
   listener->reset();
   socket->reset();
   EndAfter(settings.Get()->stop_timeout_ms());
   // Before the sessions go, so that consumers read this and not a hang-up.
+  tuner.reset();
   table.events().Close();
   table.Close(absl::UnavailableError("penstockd was stopped; start it again and attach anew"));
   return absl::OkStatus();

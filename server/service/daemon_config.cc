@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
+#include "server/service/tcp_listener.h"
 #include "server/service/text_proto.h"
 
 namespace penstock {
@@ -35,9 +36,13 @@ absl::Status CheckSocket(const std::string& path) {
 
 absl::Status CheckRule(const std::string& field, const v1::AccessRule& rule) {
   constexpr size_t kMaxGlobBytes = 128;
-  if (rule.uids().empty() && rule.gids().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " fits nobody: expected uids or gids, found neither"));
+  if (rule.uids().empty() && rule.gids().empty() && rule.certificate_names().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        field, " fits nobody: expected uids, gids or certificate_names, found none of them"));
+  }
+  for (const std::string& name : rule.certificate_names()) {
+    if (name.empty())
+      return absl::InvalidArgumentError(absl::StrCat(field, ".certificate_names: a name is empty"));
   }
   if (rule.rights().empty())
     return absl::InvalidArgumentError(absl::StrCat(field, ".rights: expected one, found none"));
@@ -57,6 +62,17 @@ absl::Status CheckRoot(const std::string& field, const std::string& path) {
   if (!path.empty() && path[0] == '/' && path.find('\0') == path.npos) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": expected an absolute path, found \"", path, "\""));
+}
+
+absl::Status CheckTcp(v1::TcpOptions* tcp) {
+  if (tcp->max_connections() == 0) tcp->set_max_connections(64);
+  absl::Status status = CheckRange("tcp.max_connections", tcp->max_connections(), 1, 4096);
+  if (tcp->address().empty()) return status;
+  status.Update(CheckTcpAddress(tcp->address()));
+  status.Update(CheckRoot("tcp.certificate", tcp->certificate()));
+  status.Update(CheckRoot("tcp.key", tcp->key()));
+  status.Update(CheckRoot("tcp.client_authorities", tcp->client_authorities()));
+  return status;
 }
 
 // The field that a message of CompleteDaemonConfig() begins with.
@@ -127,6 +143,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(CheckRange("http.port", config->http().port(), 0, 65535));
   status.Update(
       CheckRange("log_format", config->log_format(), v1::LOG_FORMAT_TEXT, v1::LOG_FORMAT_JSON));
+  status.Update(CheckTcp(config->mutable_tcp()));
   for (int i = 0; i < config->access_rule_size(); ++i)
     status.Update(CheckRule(absl::StrCat("access_rule[", i, "]"), config->access_rule(i)));
   for (int i = 0; i < config->data_roots_size(); ++i)

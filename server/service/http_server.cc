@@ -22,6 +22,7 @@ namespace {
 constexpr char kLoopback[] = "127.0.0.1";
 constexpr int kTimeoutSeconds = 5;
 constexpr size_t kMaxBodyBytes = 4096;
+constexpr int kSheetRows = 8;
 
 // What stands in front of the port.
 std::string NameOf(const std::string& host) {
@@ -35,9 +36,10 @@ bool IsThisMachine(const httplib::Request& request) {
 }
 
 void Protect(httplib::Response& response) {
-  response.set_header("Content-Security-Policy",
-                      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-                      "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'");
+  response.set_header(
+      "Content-Security-Policy",
+      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+      "connect-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'");
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("Referrer-Policy", "no-referrer");
   response.set_header("Cache-Control", "no-store");
@@ -81,6 +83,18 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(int port, const P
   });
   http.Get("/status.json", [&](const httplib::Request&, httplib::Response& response) {
     response.set_content(StatusJson(table, monitor), "application/json");
+  });
+  http.Get(R"(/sheet/([A-Za-z0-9_.-]{1,64})\.png)", [&](const httplib::Request& request,
+                                                        httplib::Response& response) {
+    const auto pipeline = table.Find(request.matches[1].str());
+    const auto sample =
+        pipeline.ok() ? (*pipeline)->Sample(kSheetRows, /*with_numbers=*/false) : pipeline.status();
+    if (sample.ok() && !sample->sheet_png().empty()) {
+      response.set_content(sample->sheet_png(), "image/png");
+    } else {
+      response.status = 404;
+      response.set_content("no pictures\n", "text/plain");
+    }
   });
   http.Get("/metrics", [&](const httplib::Request&, httplib::Response& response) {
     std::vector<v1::PipelineStats> stats;

@@ -36,7 +36,8 @@ void Monitor::Arm() {
 void Monitor::LookAtAll(int64_t now_ns) {
   std::vector<Look> looks;
   const std::vector<std::shared_ptr<Pipeline>> pipelines = table_.List();
-  for (const auto& pipeline : pipelines) looks.push_back({now_ns, pipeline->Stats()});
+  for (const auto& pipeline : pipelines)
+    looks.push_back({now_ns, pipeline->Stats(), pipeline->Waits()});
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [name, known] : known_) known.current = false;
   for (size_t i = 0; i < looks.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/cursor.h"
+#include "server/service/sample.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -48,6 +49,28 @@ absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
     return absl::InvalidArgumentError("ring.expand needs ring.device: a device has to do it");
   }
   return absl::OkStatus();
+}
+
+// Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
+// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements of
+// them, whose numbers cannot be compared.
+uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int stage) {
+  if (stage == 0 || static_cast<int>(stats.stages.size()) != spec.stage_size()) return 0;
+  const uint64_t before = stats.stages[static_cast<size_t>(stage - 1)].elements;
+  uint64_t behind = stats.stages[static_cast<size_t>(stage)].elements;
+  switch (spec.stage(stage).op_case()) {
+    case v1::Stage::kShuffle:
+    case v1::Stage::kMap:
+    case v1::Stage::kParseExample:
+    case v1::Stage::kPrefetch:
+      break;
+    case v1::Stage::kBatch:
+      behind = stats.rows;
+      break;
+    default:
+      return 0;
+  }
+  return before > behind ? before - behind : 0;
 }
 
 }  // namespace
@@ -211,6 +234,7 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
     std::lock_guard<std::mutex> lock(mutex_);
     before = std::move(shared_);
   }
+  has_restored_groups_ = false;
   // Its memory is given back first.
   if (before != nullptr) before->Stop(absl::CancelledError("the stream has been moved"));
   before.reset();
@@ -263,6 +287,10 @@ absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
   return attached;
 }
 
+bool Pipeline::MayMove(const ring::Writer& writer) const {
+  return writer.Consumers().empty() && (!has_restored_groups_ || writer.IsDeserted());
+}
+
 absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
@@ -276,7 +304,7 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   }
   if (!placed.position.known()) return AttachTo(std::move(stream), placed);
   ring::Writer& writer = stream->writer();
-  const bool is_alone = writer.Consumers().empty();
+  const bool is_alone = MayMove(writer);
   const bool is_far =
       placed.position.step > writer.published() ||
       (newcomer.spec.mode == ring::GroupMode::kSplit && placed.position.step != writer.floor());
@@ -390,6 +418,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   }
   const std::shared_ptr<Stream> stream = shared();
   for (const auto& [group, state] : splits) stream->writer().RestoreSplit(group, state);
+  has_restored_groups_ = !splits.empty();
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsUnknown(results[i].status())) results[i] = AttachTo(stream, placed[i]);
   }
@@ -474,7 +503,7 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
   const uint64_t published = stream->writer().published();
-  const bool nobody_else = stream->writer().Consumers().empty();
+  const bool nobody_else = MayMove(stream->writer());
   for (const auto& replay : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
       // It has met the shared stream, or nobody needs that where it is.
@@ -564,6 +593,12 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_slots(stream->writer().slots());
   result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());
 
+  if (IsTuned()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *result.mutable_autotune() = autotune_;
+    result.mutable_autotune()->set_on(true);
+  }
+
   const std::optional<ExecutorStats> snapshot = stream->Snapshot();
   if (!snapshot) return result;
   const ExecutorStats& stats = *snapshot;
@@ -582,6 +617,7 @@ v1::PipelineStats Pipeline::Stats() const {
     out->set_name(stage.name);
     out->set_elements(stage.elements);
     out->set_busy_ns(stage.busy_ns);
+    out->set_queue(QueueOf(stats, checked_.plan->spec(), result.stages_size() - 1));
     if (stage.kept.state.empty()) continue;
     v1::KeptStats* kept = out->mutable_kept();
     kept->set_state(stage.kept.state);
@@ -606,6 +642,22 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
   }
   if (const auto stats = stream->Snapshot()) result.set_count(stats->skipped);
   return result;
+}
+
+std::vector<WaitLooks> Pipeline::Waits() const {
+  std::vector<WaitLooks> waits;
+  for (const auto& stream : AllStreams()) {
+    for (const ring::ConsumerStats& consumer : stream->writer().Consumers())
+      waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks});
+  }
+  return waits;
+}
+
+absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
+                                                            bool with_numbers) const {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
+  return penstock::Sample(stream->writer(), checked_.plan->tensors(), sheet_rows, with_numbers);
 }
 
 std::vector<WorkerPulse> Pipeline::Pulses() const {

@@ -8,6 +8,7 @@
 // one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -30,6 +31,7 @@
 #include "server/engine/cursor.h"
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
+#include "server/service/analysis.h"
 #include "server/service/memory_budget.h"
 #include "server/service/ring_sink.h"
 #include "server/service/split_file.h"
@@ -125,6 +127,10 @@ class Pipeline {
   v1::Pipeline Describe() const;
   v1::PipelineStats Stats() const;
   v1::ListSkippedResponse Skipped() const;
+  // How often its consumers were found waiting.
+  std::vector<WaitLooks> Waits() const;
+  // FailedPrecondition when nothing has been made yet, or another sample is being taken.
+  absl::StatusOr<v1::SamplePipelineResponse> Sample(int sheet_rows, bool with_numbers) const;
   // None after Close().
   std::vector<WorkerPulse> Pulses() const;
 
@@ -153,6 +159,10 @@ class Pipeline {
   absl::Status DetachConsumer(uint32_t id, int32_t pid);
   void SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
   v1::ListGroupsResponse Groups() const;
+  // Whether the number of its workers is the daemon's to choose (worker_defaults.autotune).
+  bool IsTuned() const;
+  // Takes as many workers, without a change of the history; `report` is told by Stats().
+  absl::Status Tune(int workers, v1::Autotune report);
   // What the workers did for so long. FailedPrecondition when that is being asked for already.
   absl::StatusOr<WorkSpans> Profile(absl::Duration duration);
   std::vector<std::string> StageNames() const;
@@ -181,6 +191,7 @@ class Pipeline {
         timeline_(std::move(timeline)),
         workers_(checked_.workers),
         slots_(checked_.slots),
+        workers_are_chosen_(checked_.plan->spec().workers() > 0),
         paused_(options.state.paused),
         slow_policies_(options.state.slow_policies) {
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
@@ -188,6 +199,7 @@ class Pipeline {
   // Workers and slots of a change. REQUIRES: mutex_, or nobody else has the pipeline yet.
   void TakeNumbers(const v1::Change& change) {
     if (change.has_workers()) workers_ = change.workers();
+    if (change.has_workers()) workers_are_chosen_ = true;
     if (change.has_slots()) slots_ = static_cast<uint32_t>(change.slots());
   }
   Timeline timeline() const {
@@ -217,6 +229,9 @@ class Pipeline {
   absl::StatusOr<ring::ConsumerPosition> Complete(const ring::ConsumerPosition& position) const;
   absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots,
                                                      const MemoryOwner& owner);
+  // Whether nobody loses anything when the stream goes elsewhere: no consumer, and no split group of before
+  // a restart, of which some steps are done and others are not.
+  bool MayMove(const ring::Writer& writer) const;
   // Makes the shared stream again where it was, if it rests. REQUIRES: attach_mutex_.
   absl::Status EndRest();
   // Makes the shared stream anew, which nobody reads.
@@ -239,6 +254,9 @@ class Pipeline {
   const PipelineOptions options_;
   FileSystem& files_;
 
+  // Set by StartAgain(): the shared stream has groups of before the restart.
+  std::atomic<bool> has_restored_groups_{false};
+
   uint64_t idle_since_ns_ = 0;  // of MayRest(); 0: somebody reads it
 
   // One update after the other. Before attach_mutex_.
@@ -256,7 +274,10 @@ class Pipeline {
   Timeline timeline_;                 // under mutex_
   int workers_;                       // under mutex_
   uint32_t slots_;                    // under mutex_
-  bool paused_;                       // under mutex_
+  // Under mutex_: by the spec or an update, and not by the daemon.
+  bool workers_are_chosen_;
+  v1::Autotune autotune_;  // under mutex_
+  bool paused_;            // under mutex_
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   // Under mutex_; the sessions own them.

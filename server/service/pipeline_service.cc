@@ -51,12 +51,12 @@ grpc::Status ToGrpc(const absl::Status& status, const std::string& pipeline) {
 
 absl::Status PipelineServiceImpl::Admit(const grpc::ServerContext* context, v1::Right right,
                                         const std::string& pipeline) const {
-  return gate_(context->peer(), right, pipeline, Asked::kCall);
+  return gate_(*context, right, pipeline, Asked::kCall);
 }
 
 PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
-  return [this, peer = context->peer()](const std::string& name) {
-    return gate_(peer, v1::RIGHT_READ, name, Asked::kItem).ok();
+  return [this, context](const std::string& name) {
+    return gate_(*context, v1::RIGHT_READ, name, Asked::kItem).ok();
   };
 }
 
@@ -88,7 +88,7 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.changed_work = request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse;
   options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
-  const Identity creator = who_is_(context->peer());
+  const Identity creator = who_is_(*context);
   options.owner = {"", creator.uid, creator.pid};
   if (options.request_id.size() > kMaxRequestIdBytes) {
     return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(

@@ -26,13 +26,12 @@ grpc::Status ToGrpc(const absl::Status& status, const std::string& pipeline = ""
 
 class PipelineServiceImpl final : public v1::PipelineService::Service {
  public:
-  // Whether a call is admitted that comes from `peer` (grpc::ServerContext::peer()), or an item
-  // belongs on a list that it gets.
+  // Whether a call is admitted, or an item belongs on a list that it gets.
   enum class Asked { kCall, kItem };
-  using Gate = std::function<absl::Status(const std::string& peer, v1::Right right,
+  using Gate = std::function<absl::Status(const grpc::ServerContext& context, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
-  using WhoIs = std::function<Identity(const std::string& peer)>;
+  using WhoIs = std::function<Identity(const grpc::ServerContext& context)>;
 
   // `max_streams`: calls at a time that go on telling.
   PipelineServiceImpl(PipelineTable& table, const Monitor& monitor,
@@ -48,6 +47,9 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                           grpc::ServerWriter<v1::WatchStatsResponse>* writer) override;
   grpc::Status WatchEvents(grpc::ServerContext* context, const v1::WatchEventsRequest* request,
                            grpc::ServerWriter<v1::WatchEventsResponse>* writer) override;
+  grpc::Status SamplePipeline(grpc::ServerContext* context,
+                              const v1::SamplePipelineRequest* request,
+                              v1::SamplePipelineResponse* response) override;
   grpc::Status ListGroups(grpc::ServerContext* context, const v1::ListGroupsRequest* request,
                           v1::ListGroupsResponse* response) override;
 

@@ -8,12 +8,14 @@
 #include "server/service/error_details.h"
 #include "server/service/event_log.h"
 #include "server/service/pipeline_service.h"
+#include "server/service/sample.h"
 
 namespace penstock {
 namespace {
 
 constexpr int kDefaultIntervalMs = 1000;
 constexpr int kMinIntervalMs = 50;
+constexpr int kDefaultSheetRows = 16;
 constexpr int kMaxIntervalMs = 3'600'000;
 // How often a call looks whether its caller is still there.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
@@ -117,6 +119,26 @@ grpc::Status PipelineServiceImpl::WatchEvents(grpc::ServerContext* context,
     if (!goes_on && !has_any) return Stopping();
   }
   return grpc::Status::CANCELLED;
+}
+
+grpc::Status PipelineServiceImpl::SamplePipeline(grpc::ServerContext* context,
+                                                 const v1::SamplePipelineRequest* request,
+                                                 v1::SamplePipelineResponse* response) {
+  // What is in a batch is more than statistics: it takes the right to take batches.
+  const auto pipeline = Get(context, v1::RIGHT_ATTACH, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  const int rows = request->sheet_rows() == 0 ? kDefaultSheetRows : request->sheet_rows();
+  if (rows < 1 || rows > kMaxSheetRows) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat("sheet_rows: expected 0 to ",
+                                                                    kMaxSheetRows, ", found ",
+                                                                    request->sheet_rows())),
+                            "sheet_rows"),
+                  request->name());
+  }
+  auto sample = (*pipeline)->Sample(rows, /*with_numbers=*/true);
+  if (!sample.ok()) return ToGrpc(sample.status(), request->name());
+  *response = *std::move(sample);
+  return grpc::Status::OK;
 }
 
 grpc::Status PipelineServiceImpl::ListGroups(grpc::ServerContext* context,

@@ -357,6 +357,36 @@ v1::ListGroupsResponse Pipeline::Groups() const {
   return response;
 }
 
+bool Pipeline::IsTuned() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return options_.defaults.autotune() && !workers_are_chosen_;
+}
+
+absl::Status Pipeline::Tune(int workers, v1::Autotune report) {
+  std::lock_guard<std::mutex> update_lock(update_mutex_);
+  // An update has named a number meanwhile.
+  if (!IsTuned()) return absl::OkStatus();
+  bool is_other;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_other = report.changes() != autotune_.changes();
+    autotune_ = report;
+  }
+  if (!is_other) return absl::OkStatus();
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  for (const auto& stream : AllStreams()) {
+    absl::Status status = stream->SetWorkers(workers);
+    if (!status.ok()) return status;
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    workers_ = workers;
+  }
+  spdlog::info("pipeline {}: workers {}", name_, report.reason());
+  Tell(v1::EVENT_KIND_TUNED, absl::StrCat("workers ", report.reason()));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration) {
   {
     std::lock_guard<std::mutex> attach_lock(attach_mutex_);

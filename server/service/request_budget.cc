@@ -9,13 +9,13 @@ constexpr double kNsPerSecond = 1e9;
 
 }  // namespace
 
-bool RequestBudget::Take(uid_t uid, int per_second) {
+bool RequestBudget::Take(uint64_t user, int per_second) {
   const int64_t now_ns = now_ns_();
   std::lock_guard<std::mutex> lock(mutex_);
-  auto found = buckets_.find(uid);
+  auto found = buckets_.find(user);
   if (found == buckets_.end()) {
     if (buckets_.size() >= kMaxUsers) MakeRoom(now_ns);
-    found = buckets_.emplace(uid, Bucket{static_cast<double>(per_second), now_ns}).first;
+    found = buckets_.emplace(user, Bucket{static_cast<double>(per_second), now_ns}).first;
   }
   Bucket& bucket = found->second;
   const double earned = static_cast<double>(now_ns - bucket.filled_ns) / kNsPerSecond * per_second;

@@ -5,8 +5,6 @@
 // Cost:     a lock and a look-up.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,9 +21,9 @@ class RequestBudget {
   // `now_ns`: a monotonic clock.
   explicit RequestBudget(std::function<int64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
 
-  // Takes one token of `uid`'s; false when there is none. A bucket holds a second's worth,
+  // Takes one token of `user`'s; false when there is none. A bucket holds a second's worth,
   // `per_second` tokens, and begins full.
-  bool Take(uid_t uid, int per_second);
+  bool Take(uint64_t user, int per_second);
 
  private:
   struct Bucket {
@@ -37,7 +35,7 @@ class RequestBudget {
 
   const std::function<int64_t()> now_ns_;
   std::mutex mutex_;
-  std::map<uid_t, Bucket> buckets_;  // under mutex_
+  std::map<uint64_t, Bucket> buckets_;  // under mutex_
 };
 
 }  // namespace penstock

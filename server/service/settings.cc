@@ -16,6 +16,9 @@ std::string FixedDifference(const v1::DaemonConfig& now, const v1::DaemonConfig&
   if (now.rejoin_ms() != next.rejoin_ms()) return "rejoin_ms";
   if (now.log_format() != next.log_format()) return "log_format";
   if (!MessageDifferencer::Equals(now.http(), next.http())) return "http";
+  if (now.worker_defaults().autotune() != next.worker_defaults().autotune())
+    return "worker_defaults.autotune";
+  if (!MessageDifferencer::Equals(now.tcp(), next.tcp())) return "tcp";
   if (now.data_roots_size() != next.data_roots_size()) return "data_roots";
   for (int i = 0; i < now.data_roots_size(); ++i) {
     if (now.data_roots(i) != next.data_roots(i)) return "data_roots";

@@ -2,11 +2,14 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "server/base/release.h"
+#include "server/service/sample.h"
 
 namespace penstock {
 namespace {
@@ -15,6 +18,7 @@ using nlohmann::json;
 
 // As many as a page shows.
 constexpr int kPlaces = 50;
+constexpr size_t kMaxChangeBytes = 200;
 
 // What looks like 3 digits is enough for a chart, and halves the answer.
 double Rounded(double value) {
@@ -66,12 +70,14 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"starved", analysis.starved()},
               {"bottleneck", analysis.bottleneck()},
               {"sentence", analysis.sentence()},
+              {"autotune", stats.has_autotune() ? stats.autotune().reason() : ""},
               {"stages", json::array()},
               {"consumers", json::array()}};
   for (int i = 0; i < stats.stages_size(); ++i) {
     out["stages"].push_back(
         {{"name", stats.stages(i).name()},
          {"elements", stats.stages(i).elements()},
+         {"queue", stats.stages(i).queue()},
          {"busy", i < analysis.stage_busy_size() ? analysis.stage_busy(i) : 0}});
   }
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
@@ -99,6 +105,32 @@ json BatchOf(const v1::Pipeline& pipeline) {
   return batch;
 }
 
+// The newest first.
+json ChangesOf(const v1::Pipeline& pipeline) {
+  json changes = json::array();
+  for (int i = pipeline.history_size(); i-- > 0 && changes.size() < kPlaces;) {
+    v1::Change change = pipeline.history(i);
+    const uint64_t step = change.step();
+    const int64_t time = change.time_unix_ms();
+    change.clear_step();
+    change.clear_time_unix_ms();
+    // A stage is told whole, with all constants.
+    std::string text = change.ShortDebugString();
+    if (text.size() > kMaxChangeBytes) text = text.substr(0, kMaxChangeBytes) + " …";
+    changes.push_back({{"step", step}, {"time_unix_ms", time}, {"text", std::move(text)}});
+  }
+  return changes;
+}
+
+// Whether a tensor of its batches looks like pictures.
+bool HasPictures(const v1::Pipeline& pipeline) {
+  for (const v1::TensorSignature& tensor : pipeline.element()) {
+    if (tensor.kind() != v1::TENSOR_KIND_DENSE || tensor.shape_size() < 3) continue;
+    if (LooksLikePictures({tensor.shape().begin() + 1, tensor.shape().end()})) return true;
+  }
+  return false;
+}
+
 json SkippedOf(const v1::ListSkippedResponse& skipped) {
   json places = json::array();
   for (const v1::SkippedPlace& place : skipped.places()) {
@@ -116,9 +148,12 @@ json SkippedOf(const v1::ListSkippedResponse& skipped) {
 std::string StatusJson(const PipelineTable& table, const Monitor& monitor) {
   json pipelines = json::array();
   for (const auto& pipeline : table.List()) {
+    const v1::Pipeline described = pipeline->Describe();
     pipelines.push_back({{"stats", StatsOf(monitor.Stats(*pipeline))},
                          {"history", HistoryOf(monitor.History(pipeline->name()))},
-                         {"batch", BatchOf(pipeline->Describe())},
+                         {"batch", BatchOf(described)},
+                         {"changes", ChangesOf(described)},
+                         {"has_pictures", HasPictures(described)},
                          {"skipped", SkippedOf(pipeline->Skipped())}});
   }
   const json status = {{"release", std::string(kRelease)}, {"pipelines", std::move(pipelines)}};

@@ -362,3 +362,31 @@ def test_a_group_beside_it_sees_everything(create):
         next(workers[step % 2])
         steps.append(workers[step % 2].step)
     assert sorted(steps) == list(range(50))
+
+
+@pytest.mark.parametrize("resumed", [2, 9])
+def test_a_split_group_of_before_a_restart_is_not_lost_to_a_lone_consumer(create, resumed):
+    server = create(stop=1000, batch=10, more="ring { slots: 8 }")
+    other, worker = attach(server, group="others"), split(server)
+    states = [None]
+    for step in range(10):
+        next(other)
+        states.append(other.state_dict())
+        if step < 6:
+            assert values(next(worker))[0] == 10 * step
+    # Step 5 is still in its hands: it comes back.
+    other.close()
+    worker.close()
+    server.kill()
+    # Alone, behind and in front of what the group still has to do: the stream stays there.
+    other = attach(server, group="others", cursor=states[resumed]["cursor"])
+    assert values(next(other))[0] == 10 * resumed
+    worker = split(server)
+    batch = next(worker)
+    assert (values(batch)[0], worker.redelivered) in [(50, True), (60, False)]
+    taken = [values(batch)[0]]
+    for _ in range(12):
+        taken.append(values(next(worker))[0])
+        resumed += 1
+        assert values(next(other))[0] == 10 * resumed
+    assert taken == list(range(taken[0], taken[0] + 130, 10))

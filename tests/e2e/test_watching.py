@@ -23,6 +23,16 @@ def free_port():
         return probe.getsockname()[1]
 
 
+PICTURES = """
+name: "pictures"
+stage { range { stop: 64 } }
+stage { map { constant { name: "K" value: 2 } constant { name: "ZERO" dtype: "uint8" shape: 20 shape: 30 shape: 3 %s }
+  out: "image = ZERO + uint8(value * K)" } }
+stage { batch { batch_size: 8 } }
+stage { repeat {} }
+""" % ("value: 0 " * 1800)
+
+
 class Watched:
     """A daemon with a port, an endless pipeline and one that has skipped something, a consumer at the first."""
 
@@ -35,6 +45,10 @@ class Watched:
         for name in ("endless", "short"):
             more = "stage { repeat {} }" if name == "endless" else ""
             assert self.penstock("create", counter(name, more=more)).code == 0
+        pictures = folder / "pictures.textproto"
+        pictures.write_text(PICTURES)
+        assert self.penstock("create", pictures).code == 0
+        assert self.penstock("update", "pictures", "--set", "map.K=3", "--at-step", "1000000").code == 0
 
     def with_history(self):
         """By name, the pipelines that have been watched for some seconds."""
@@ -117,18 +131,36 @@ def test_status_json(watched):
 
         def seen():
             found = watched.with_history()
-            return found if {"run", "endless"} <= set(found) else None
+            return found if {"run", "endless", "pictures"} <= set(found) else None
 
         pipelines = wait_for(seen)
         endless = pipelines["endless"]
         assert [stage["name"] for stage in endless["stats"]["stages"]][:2] == ["tfrecord", "parse_example"]
         assert endless["stats"]["bottleneck"] == "consumer"
         assert endless["stats"]["sentence"] == "no consumer is attached, and the ring is full"
+        assert [change["step"] for change in pipelines["pictures"]["changes"]] == [1000000] and "K" in pipelines["pictures"]["changes"][0]["text"]
+        assert (pipelines["pictures"]["has_pictures"], endless["has_pictures"]) == (True, False)
         assert endless["batch"][0] == {"name": "n", "type": "int64", "shape": [-1]}
         assert pipelines["run"]["stats"]["consumers"][0]["pid"] == consumer.pid
     finally:
         consumer.terminate()
         consumer.communicate()
+
+
+def test_the_newest_batch_as_pictures(watched):
+    def sheet(name):
+        with urllib.request.urlopen(f"http://127.0.0.1:{watched.port}/sheet/{name}.png", timeout=30) as answer:
+            return answer.headers["Content-Type"], answer.read()
+
+    wait_for(lambda: "pictures" in watched.with_history())
+    kind, data = sheet("pictures")
+    assert kind == "image/png" and data[:8] == b"\x89PNG\r\n\x1a\n"
+    # Eight of them in a line, with two pixels between.
+    assert (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")) == (8 * 30 + 7 * 2, 20)
+    for name in ("endless", "none", "..%2F..%2Fetc%2Fpasswd"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            sheet(name)
+        assert refused.value.code == 404
 
 
 def test_the_port_is_taken(watched, tmp_path):
@@ -162,13 +194,14 @@ def test_the_page_in_a_browser(watched, tmp_path, scheme):
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/chromium", "--virtual-time-budget=4000"]
     if scheme == "dark":
         options.append("--force-dark-mode")
-    wait_for(lambda: "endless" in watched.with_history())
+    wait_for(lambda: {"endless", "pictures"} <= set(watched.with_history()))
     url = f"http://127.0.0.1:{watched.port}/"
     dom = subprocess.run(["chromium", *options, "--enable-logging=stderr", "--dump-dom", url], capture_output=True, text=True, timeout=120)
     assert 'data-loaded="yes"' in dom.stdout
     assert 'data-pipeline="endless"' in dom.stdout
     assert dom.stdout.count("bottleneck") >= 1
     assert "<polygon" in dom.stdout
+    assert dom.stdout.count('data-shown="yes"') == 1 and "changed while it ran" in dom.stdout
     assert "Refused to" not in dom.stderr and "Uncaught" not in dom.stderr
     if folder := os.environ.get("PENSTOCK_SCREENSHOTS"):
         subprocess.run(["chromium", *options, "--hide-scrollbars", "--window-size=1200,800", f"--screenshot={folder}/{scheme}.png", url],

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/service/daemon_config.h"
 #include "tests/support/catch.h"
@@ -16,6 +18,33 @@ Settings MakeSettings(const std::string& text) {
   const auto config = ParseDaemonConfig(text, "c");
   REQUIRE(config.ok());
   return Settings(*config);
+}
+
+TEST_CASE("a certificate has what the rules for its names say, whatever its number") {
+  const Settings settings = MakeSettings(
+      "allowed_uids: 0 allowed_uids: 4294967295 "
+      "access_rule { uids: 4294967295 gids: 0 rights: RIGHT_CONTROL } "
+      "access_rule { certificate_names: 'a.example' pipelines: 'eval-*' rights: RIGHT_READ }");
+  Access access(settings);
+  const auto by = [](std::vector<std::string> names) {
+    Identity who{UINT32_MAX, {0}};
+    who.by_certificate = true;
+    who.certificate_names = std::move(names);
+    return who;
+  };
+  CHECK(access.Has(by({"a.example"}), v1::RIGHT_READ, "eval-1"));
+  CHECK(access.Has(by({"b.example", "a.example"}), v1::RIGHT_READ, "eval-1"));
+  CHECK_FALSE(access.Has(by({"a.example"}), v1::RIGHT_READ, "train"));
+  CHECK_FALSE(access.Has(by({"a.example"}), v1::RIGHT_CONTROL, "eval-1"));
+  CHECK_FALSE(access.Has(by({"A.example"}), v1::RIGHT_READ, "eval-1"));
+  CHECK_FALSE(access.Has(by({}), v1::RIGHT_READ, "eval-1"));
+  Identity root = by({"b.example"});
+  root.uid = 0;
+  CHECK_FALSE(access.Has(root, v1::RIGHT_READ, "eval-1"));
+  // A user is no certificate.
+  CHECK_FALSE(access.Has({8, {}}, v1::RIGHT_READ, "eval-1"));
+  const absl::Status refused = access.Admit(by({"b.example"}), v1::RIGHT_READ, "eval-1");
+  CHECK(refused.message().find("certificate b.example may not see") != std::string::npos);
 }
 
 TEST_CASE("rules add up by user, group and pipeline") {

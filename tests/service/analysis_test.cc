@@ -72,6 +72,36 @@ TEST_CASE("what-if: a rate that only processors limit grows as the workers do") 
   CHECK(Analyse(After(0, 0, 0, 0), After(10, 0.1, 0.1, 0.9), 4).one_more_worker() == 0);
 }
 
+TEST_CASE("what-if: a trainer takes no more than it can") {
+  // Workers always busy; the trainer waits for 80, 20 or 0 of 100 looks.
+  const struct {
+    uint64_t waiting;
+    double grows, waits_then;
+    std::string sentence;
+  } kCases[] = {
+      {80, 0.5, 0.7,
+       "map-bound: 70 % of the workers' time; +1 worker ≈ +50 %; the trainer would then wait 70 %"},
+      {20, 0.25, 0.0,
+       "map-bound: 70 % of the workers' time; +1 worker ≈ +25 %; the trainer would then wait 0 %"},
+      {0, 0, 0, "map-bound: 70 % of the workers' time; the trainer waits for nothing"},
+  };
+  for (const auto& one : kCases) {
+    CAPTURE(one.waiting);
+    Look from = After(0, 0, 0, 0), to = After(10, 0.3, 0.7, 0);
+    from.waits = {{1, 50, 7}, {2, 50, 0}};
+    to.waits = {{1, 150, 7 + one.waiting}, {3, 500, 500}};
+    const v1::Analysis analysis = Analyse(from, to, 4);
+    CHECK(analysis.trainer_wait() == Approx(static_cast<double>(one.waiting) / 100));
+    CHECK(analysis.one_more_worker() == Approx(one.grows));
+    CHECK(analysis.trainer_wait_with_one_more() == Approx(one.waits_then).margin(1e-9));
+    CHECK(analysis.sentence() == one.sentence);
+    for (int i = 0; i < analysis.stage_busy_size(); ++i) {
+      CHECK(analysis.stage_busy(i) + analysis.stage_blocked(i) + analysis.stage_starved(i) ==
+            Approx(1));
+    }
+  }
+}
+
 TEST_CASE("counters that go back, no time, and an end are no trouble") {
   CHECK(Analyse(After(10, 0.5, 0.5, 0), After(10, 0.5, 0.5, 0), 4).sentence().empty());
   const v1::Analysis back = Analyse(After(20, 0.5, 0.5, 0), After(10, 0.5, 0.5, 0), 4);

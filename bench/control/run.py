@@ -1,0 +1,286 @@
+"""What watching and steering cost: `./dev bench control [--quick] [--cases A,B]`.
+
+One line of JSON a figure; everything else goes to stderr. Each load is taken by turns with a window without it, in the same daemon, which
+makes chess for a C++ consumer that takes all that there is: `ratio` is the throughput under the load over that without, the median of
+pairs.
+
+watched     stats followed ten times a second, events followed, /metrics asked once a second: `ratio`, under 1 % below 1 by promise.
+flood       1,000 unary calls a second and 64 streams that nobody reads: `ratio`; `flood_cpu`, the processors that generator and daemon spend
+            on it; `beyond_own_cpu`, what of the throughput is lost besides those; and the latency of a call meanwhile.
+call        one unary call after the other, without other work: `p50_us`, `p99_us`, and the daemon's `cpu_us_per_call`.
+profile     while a profile is taken: `ratio`, under 5 % below 1 by promise.
+page        the status page's requests, as an open page makes them: `percent_of_a_core` of the daemon.
+what_if     the rate with one worker more than top measures with one, against what it says: `says`, `brings`.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
+
+from daemon import BIN, ctl, spec_text
+from sample_data import shards, warm
+from window import process_cpu_seconds
+
+CASES = ["watched", "flood", "call", "profile", "page", "what_if"]
+NAME = "chess_float32"
+
+
+def log(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def show(**fields):
+    print(json.dumps(fields), flush=True)
+
+
+def median_of(values, digits=4):
+    return round(statistics.median(values), digits)
+
+
+@contextlib.contextmanager
+def daemon(folder, http_port=0):
+    socket, config = os.path.join(folder, "penstock.sock"), os.path.join(folder, "penstockd.textproto")
+    # The limits of a user are not what is measured.
+    pathlib.Path(config).write_text(f"http {{ port: {http_port} }} connection_limits {{ max_requests_per_s: 1000000 max_streams: 100 }}\n")
+    ready, ready_end = os.pipe()
+    with open(os.path.join(folder, "penstockd.log"), "w") as output:
+        process = subprocess.Popen([BIN / "penstockd", "--socket", socket, "--config", config, "--state-dir", "none", "--ready-fd", str(ready_end)],
+                                   pass_fds=[ready_end], stderr=output)
+    os.close(ready_end)
+    try:
+        with os.fdopen(ready) as pipe:
+            if not pipe.read(1):
+                raise RuntimeError("penstockd did not start: " + pathlib.Path(folder, "penstockd.log").read_text())
+        yield process, socket
+    finally:
+        process.terminate()
+        process.wait()
+
+
+class Taker:
+    """A consumer that takes all that there is."""
+
+    def __init__(self, socket):
+        self.process = subprocess.Popen([BIN / "bench_ring_take", socket, NAME, "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+
+    def rate(self, seconds):
+        """Batches a second of a window."""
+        self.taken()
+        begin = time.perf_counter()
+        time.sleep(seconds)
+        taken = self.taken()
+        return taken / (time.perf_counter() - begin)
+
+    def taken(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())["taken"]
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def free_port():
+    import socket
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Bench:
+    def __init__(self, arguments):
+        self.pairs = 2 if arguments.quick else arguments.pairs
+        self.seconds = 1.0 if arguments.quick else arguments.seconds
+
+    @contextlib.contextmanager
+    def running(self, workers=0, http_port=0):
+        """A daemon that makes chess: yields (process, socket, taker)."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = shards("chess", 200_000, log)
+            warm(files)
+            spec = str(spec_text(NAME, f"{files}/*.tfrecord", folder))
+            with daemon(folder, http_port) as (process, socket):
+                ctl(socket, "create", spec, *(["--workers", str(workers)] if workers else []))
+                taker = Taker(socket)
+                taker.rate(self.seconds / 2)
+                try:
+                    yield process, socket, taker
+                finally:
+                    taker.stop()
+
+    def pairs_of(self, taker, load):
+        """The ratios of the rate under `load`, a context, to the mean of those in front of and behind it."""
+        ratios = []
+        before = taker.rate(self.seconds)
+        for _ in range(self.pairs):
+            with load():
+                under = taker.rate(self.seconds)
+            after = taker.rate(self.seconds)
+            ratios.append(under / ((before + after) / 2))
+            before = after
+        return ratios
+
+    def watched(self, case):
+        port = free_port()
+        with self.running(http_port=port) as (_, socket, taker):
+
+            @contextlib.contextmanager
+            def load():
+                followers = [subprocess.Popen([BIN / "penstock", "--socket", socket, *words], stdout=subprocess.DEVNULL)
+                             for words in (["stats", NAME, "--follow", "--interval", "0.1"], ["events", "--follow"])]
+                stop = threading.Event()
+
+                def scrape():
+                    while not stop.wait(1):
+                        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read()
+
+                scraping = threading.Thread(target=scrape)
+                scraping.start()
+                time.sleep(0.2)
+                try:
+                    yield
+                finally:
+                    stop.set()
+                    scraping.join()
+                    for follower in followers:
+                        follower.terminate()
+                        follower.wait()
+
+            ratios = self.pairs_of(taker, load)
+        show(case=case, ratio=median_of(ratios), min=round(min(ratios), 4), max=round(max(ratios), 4), runs=len(ratios))
+
+    def flood(self, case):
+        processors = len(os.sched_getaffinity(0))
+        ratios, beyond, spent, latencies = [], [], [], []
+        with self.running() as (process, socket, taker):
+
+            def window():
+                """(rate, the daemon's processors) of a window."""
+                begin, cpu = time.perf_counter(), process_cpu_seconds(process.pid)
+                rate = taker.rate(self.seconds)
+                return rate, (process_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin)
+
+            before = window()
+            for _ in range(self.pairs):
+                flood = subprocess.Popen([BIN / "bench_control_flood", socket, NAME, "1000", "64", str(self.seconds + 1)], stdout=subprocess.PIPE, text=True)
+                flood.stdout.readline()
+                time.sleep(0.5)
+                cpu = process_cpu_seconds(flood.pid)
+                under = window()
+                own = (process_cpu_seconds(flood.pid) - cpu) / self.seconds
+                latencies.append(json.loads(flood.stdout.readline()))
+                flood.wait()
+                after = window()
+                rate = (before[0] + after[0]) / 2
+                # What a batch costs the daemon without the flood; the rest is the flood's.
+                batch_cpu = (before[1] + after[1]) / 2 / rate
+                own += max(0.0, under[1] - batch_cpu * under[0])
+                ratios.append(under[0] / rate)
+                spent.append(own)
+                beyond.append(1 - ratios[-1] * processors / (processors - own))
+                before = after
+        show(case=case, ratio=median_of(ratios), flood_cpu=median_of(spent, 3), beyond_own_cpu=median_of(beyond), processors=processors,
+             p50_us=median_of([one["p50_us"] for one in latencies], 1), p99_us=median_of([one["p99_us"] for one in latencies], 1),
+             failed=sum(one["failed"] for one in latencies), runs=len(ratios))
+
+    def call(self, case):
+        with self.running() as (process, socket, taker):
+            ctl(socket, "pause", NAME)
+            results, cpus = [], []
+            for _ in range(self.pairs):
+                cpu = process_cpu_seconds(process.pid)
+                done = subprocess.run([BIN / "bench_control_flood", socket, NAME, "1000000", "0", str(self.seconds)], stdout=subprocess.PIPE, text=True, check=True)
+                results.append(json.loads(done.stdout.splitlines()[-1]))
+                cpus.append((process_cpu_seconds(process.pid) - cpu) / results[-1]["calls"] * 1e6)
+            ctl(socket, "resume", NAME)
+        show(case=case, p50_us=median_of([one["p50_us"] for one in results], 1), p99_us=median_of([one["p99_us"] for one in results], 1),
+             cpu_us_per_call=median_of(cpus, 1), runs=len(results))
+
+    def profile(self, case):
+        with self.running() as (_, socket, taker):
+
+            @contextlib.contextmanager
+            def load():
+                with tempfile.TemporaryDirectory() as folder:
+                    profiling = subprocess.Popen([BIN / "penstock", "--socket", socket, "profile", NAME, "--seconds", str(self.seconds + 0.5),
+                                                  "--out", os.path.join(folder, "trace.json")], stdout=subprocess.DEVNULL)
+                    time.sleep(0.2)
+                    yield
+                    profiling.wait()
+
+            ratios = self.pairs_of(taker, load)
+        show(case=case, ratio=median_of(ratios), min=round(min(ratios), 4), max=round(max(ratios), 4), runs=len(ratios))
+
+    def page(self, case):
+        port = free_port()
+        shares, quiet = [], []
+        with self.running(http_port=port) as (process, socket, taker):
+            # Of a pipeline that stands still, so that what is spent is the page's.
+            ctl(socket, "pause", NAME)
+            time.sleep(0.5)
+            for _ in range(self.pairs):
+                begin, cpu = time.perf_counter(), process_cpu_seconds(process.pid)
+                time.sleep(2 * self.seconds)
+                quiet.append((process_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin))
+                begin, cpu = time.perf_counter(), process_cpu_seconds(process.pid)
+                while time.perf_counter() - begin < 2 * self.seconds:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/status.json").read()
+                    time.sleep(1)
+                shares.append((process_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin))
+            ctl(socket, "resume", NAME)
+        show(case=case, percent_of_a_core=round(100 * (statistics.median(shares) - statistics.median(quiet)), 3),
+             watching_percent_of_a_core=round(100 * statistics.median(quiet), 3), runs=len(shares))
+
+    def what_if(self, case):
+        if len(os.sched_getaffinity(0)) < 2:
+            return log(f"{case}: not run on one processor")
+        says, brings = [], []
+        for _ in range(self.pairs):
+            with self.running(workers=1) as (_, socket, taker):
+                one = taker.rate(max(6.0, self.seconds))
+                analysis = json.loads(ctl(socket, "top", NAME, "--count", "1", "--json"))["analysis"]
+                ctl(socket, "update", NAME, "--workers", "2")
+                taker.rate(0.5)
+                says.append(analysis["one_more_worker"])
+                brings.append(taker.rate(max(6.0, self.seconds)) / one - 1)
+        show(case=case, says=median_of(says, 3), brings=median_of(brings, 3),
+             error=median_of([said - brought for said, brought in zip(says, brings)], 3), runs=len(says))
+
+    def run(self, case):
+        try:
+            getattr(self, case)(case)
+            return True
+        except (RuntimeError, OSError, ValueError, KeyError, AssertionError, subprocess.SubprocessError) as error:
+            log(f"FAILED: {case}: {error}")
+            return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=lambda text: text.split(","), default=CASES)
+    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=3.0, help="the window's length")
+    parser.add_argument("--quick", action="store_true", help="two pairs of one second")
+    arguments = parser.parse_args()
+    unknown = set(arguments.cases) - set(CASES)
+    if unknown:
+        parser.error(f"no such case: {', '.join(unknown)}. There are: {', '.join(CASES)}")
+    bench = Bench(arguments)
+    return 0 if all([bench.run(case) for case in arguments.cases]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+// Accepts connections by TCP, for the control plane with certificates (TcpOptions).
+//
+// Threads:  the event loop's.
+// Owns:     the listening socket.
+// Limits:   those of whoever takes the connections. Without free descriptors it rests for a second.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/server.pb.h"
+#include "ring/descriptor.h"
+#include "server/service/event_loop.h"
+
+namespace penstock {
+
+// The texts of PEM files.
+struct Certificates {
+  std::string certificate;
+  std::string key;
+  std::string client_authorities;
+};
+// PermissionDenied when others than its owner and his group may read the key.
+absl::StatusOr<Certificates> ReadCertificates(const v1::TcpOptions& options);
+
+// InvalidArgument for what is no address of numbers with a port: "10.0.0.5:9465", "[::1]:9465".
+absl::Status CheckTcpAddress(const std::string& address);
+
+class TcpListener {
+ public:
+  // `on_connection` gets each connection with the number that it comes from.
+  using OnConnection = std::function<void(ring::Descriptor socket, const std::string& address)>;
+  static absl::StatusOr<std::unique_ptr<TcpListener>> Create(EventLoop& loop,
+                                                             const std::string& address,
+                                                             OnConnection on_connection);
+  ~TcpListener();
+
+ private:
+  TcpListener(EventLoop& loop, ring::Descriptor listening, OnConnection on_connection)
+      : loop_(loop), listening_(std::move(listening)), on_connection_(std::move(on_connection)) {}
+  absl::Status Arm();
+  void AcceptSome();
+
+  EventLoop& loop_;
+  const ring::Descriptor listening_;
+  const OnConnection on_connection_;
+  EventLoop::Id watch_ = 0;
+  EventLoop::Id pause_ = 0;
+};
+
+}  // namespace penstock

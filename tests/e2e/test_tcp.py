@@ -1,0 +1,205 @@
+"""The control plane by TCP: certificates on both sides, rules by their names, limits. The authority and the certificates are made here."""
+
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+from programs import Daemon, Penstock, eventually
+
+pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
+
+
+class Authority:
+    """Signs certificates that live for a day."""
+
+    def __init__(self, folder, name):
+        folder.mkdir()
+        self.folder = folder
+        self.certificate = folder / "authority.pem"
+        self.key = folder / "authority.key"
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", 1, "-subj", f"/CN={name}",
+                "-keyout", self.key, "-out", self.certificate)
+
+    def sign(self, name, alternative=None, days=1):
+        """The certificate's and the key's path."""
+        key, request, certificate = (self.folder / f"{name}.{end}" for end in ("key", "csr", "pem"))
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request)
+        more = []
+        if alternative:
+            extensions = self.folder / f"{name}.cnf"
+            extensions.write_text(f"subjectAltName={alternative}\n")
+            more = ["-extfile", extensions]
+        openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial", "-days", days, "-out", certificate, *more)
+        return certificate, key
+
+
+CONFIG = """
+tcp {{ address: "127.0.0.1:{port}" certificate: "{certificate}" key: "{key}" client_authorities: "{authorities}" max_connections: {most} }}
+access_rule {{ certificate_names: "operator" certificate_names: "operator.example" rights: [RIGHT_READ, RIGHT_CONTROL] }}
+access_rule {{ certificate_names: "reader" pipelines: "eval-*" rights: RIGHT_READ }}
+allowed_uids: 0
+allowed_uids: 4294967295
+connection_limits {{ first_bytes_timeout_ms: 1000 }}
+"""
+
+
+class Served:
+    def __init__(self, folder, most=64):
+        self.folder = folder
+        self.port = free_port()
+        self.authority = Authority(folder / "authority", "good")
+        self.certificate, self.key = self.authority.sign("penstockd", "IP:127.0.0.1,DNS:localhost")
+        self.config = folder / "penstockd.textproto"
+        self.write(most)
+        self.daemon = Daemon(folder / "run" / "penstock.sock", "--config", str(self.config))
+        assert self.daemon.is_ready
+        self.remote = Penstock(folder, f"tcp:127.0.0.1:{self.port}")
+
+    def write(self, most=64):
+        self.config.write_text(CONFIG.format(port=self.port, certificate=self.certificate, key=self.key, authorities=self.authority.certificate, most=most))
+
+    def ask(self, certificate, key, *words, authorities=None):
+        return self.remote(*words, PENSTOCK_TLS_CERTIFICATE=str(certificate), PENSTOCK_TLS_KEY=str(key),
+                           PENSTOCK_TLS_AUTHORITIES=str(authorities or self.authority.certificate))
+
+    def context(self, certificate, key):
+        context = ssl.create_default_context(cafile=self.authority.certificate)
+        context.set_alpn_protocols(["h2"])
+        context.load_cert_chain(certificate, key)
+        return context
+
+    def stop(self):
+        code = self.daemon.stop()
+        return code, self.daemon.process.stderr.read()
+
+
+@pytest.fixture
+def served(tmp_path):
+    one = Served(tmp_path)
+    yield one
+    one.daemon.stop()
+
+
+def test_rules_by_certificate_name(served, counter, tmp_path):
+    operator = served.authority.sign("operator")
+    named = served.authority.sign("somebody", "DNS:operator.example")
+    for who in (operator, named):
+        name = f"eval-{who[0].stem}"
+        assert served.ask(*who, "create", counter(name)).code == 0
+        assert name in served.ask(*who, "list").out
+    assert served.ask(*operator, "create", counter("secret")).code == 0
+
+    reader = served.authority.sign("reader")
+    listed = served.ask(*reader, "list").out
+    assert "eval-operator" in listed and "secret" not in listed
+    assert served.ask(*reader, "get", "eval-operator").code == 0
+    for words in (("get", "secret"), ("pause", "eval-operator"), ("delete", "eval-operator"), ("log-level", "debug"), ("sample", "eval-operator")):
+        refused = served.ask(*reader, *words)
+        assert refused.code == 1 and "PERMISSION_DENIED" in refused.err and "certificate reader" in refused.err, words
+
+    # A name of the subject hides its common name; a good certificate of nobody in particular has no right.
+    for certificate in (served.authority.sign("operator2"), served.authority.sign("operator", "DNS:other.example")):
+        refused = served.ask(*certificate, "get", "secret")
+        assert refused.code == 1 and "PERMISSION_DENIED" in refused.err
+    # Events come by it too, and only those that may be seen.
+    events = served.ask(*reader, "events").out
+    assert "eval-operator" in events and "secret" not in events
+
+
+def test_who_has_no_good_certificate_gets_nowhere(served, tmp_path):
+    operator = served.authority.sign("operator")
+    other = Authority(tmp_path / "other", "good")  # of the same name
+    for who, authorities in ((other.sign("operator"), served.authority.certificate),  # the daemon does not take it
+                             (operator, other.certificate)):  # it is not the daemon that was meant
+        refused = served.ask(*who, "list", authorities=authorities)
+        assert refused.code == 1 and "UNAVAILABLE" in refused.err, refused
+    # A certificate is needed at all.
+    context = ssl.create_default_context(cafile=served.authority.certificate)
+    context.set_alpn_protocols(["h2"])
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as plain, context.wrap_socket(plain, server_hostname="localhost") as secure:
+            secure.recv(1)
+            raise ConnectionResetError  # it was closed without a word
+    # And TLS 1.2.
+    old = served.context(*operator)
+    with pytest.raises((ssl.SSLError, ValueError, ConnectionError)):
+        old.minimum_version = ssl.TLSVersion.TLSv1
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as plain, old.wrap_socket(plain, server_hostname="localhost"):
+            pass
+    # The variables are named where they are missing.
+    refused = served.remote("list")
+    assert refused.code == 1 and "PENSTOCK_TLS_AUTHORITIES" in refused.err
+    assert served.ask(*operator, "list").code == 0
+
+
+def test_fault_57_half_open_handshakes_are_ended_and_a_peer_has_its_share(tmp_path, counter):
+    served = Served(tmp_path, most=16)
+    operator = served.authority.sign("operator")
+    assert served.ask(*operator, "create", counter("counter")).code == 0
+    # One address has a quarter: three that say nothing, and the one that asks.
+    silent = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(3)]
+    silent[1].sendall(b"\x16\x03\x01\x02")  # half of a ClientHello
+    assert served.ask(*operator, "list").code == 0
+    more = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(20)]
+    # Those beyond the share are closed at once, those that say nothing when their time is over.
+    for one in silent + more:
+        try:
+            while one.recv(4096):
+                pass
+        except ConnectionResetError:
+            pass
+        one.close()
+    eventually(lambda: served.ask(*operator, "list").code == 0)
+    # Metadata of a megabyte ends its own connection, and nothing else.
+    context = served.context(*operator)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as plain:
+        with context.wrap_socket(plain, server_hostname="localhost") as secure:
+            secure.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+            headers = b"\x00\x01x" + b"\x7f\xff\xff\x3f" + b"y" * (16384 - 8)
+            try:
+                secure.sendall(len(headers).to_bytes(3, "big") + b"\x01\x00\x00\x00\x00\x01" + headers)
+                for _ in range(64):
+                    secure.sendall((16384).to_bytes(3, "big") + b"\x09\x00\x00\x00\x00\x01" + b"y" * 16384)
+                while secure.recv(4096):
+                    pass
+            except (ssl.SSLError, ConnectionError):
+                pass
+    assert "counter" in served.ask(*operator, "list").out
+    code, log = served.stop()
+    assert code == 0 and "tcp.max_connections is 16" in log
+
+
+@pytest.mark.parametrize("break_it, expected", [
+    (lambda served: served.key.chmod(0o644), "everybody may read it"),
+    (lambda served: served.certificate.write_text("no certificate"), "not a PEM file"),
+    (lambda served: served.key.unlink(), "cannot open"),
+    (lambda served: served.config.write_text(served.config.read_text().replace("127.0.0.1:", "localhost:")), "expected numbers and a port"),
+])
+def test_a_bad_setting_says_what_is_wrong(tmp_path, break_it, expected):
+    served = Served(tmp_path)
+    served.daemon.stop()
+    break_it(served)
+    second = Daemon(tmp_path / "second.sock", "--config", str(served.config))
+    assert second.process.wait(60) in (1, 78)
+    assert expected in second.process.stderr.read()
+
+
+def test_nothing_listens_without_the_setting(daemon):
+    sockets = [line.split()[9] for line in open("/proc/net/tcp").read().splitlines()[1:] if line.split()[3] == "0A"]
+    files = subprocess.run(["ls", "-l", f"/proc/{daemon.pid}/fd"], capture_output=True, text=True).stdout
+    assert not set(re.findall(r"socket:\[(\d+)\]", files)) & set(sockets)

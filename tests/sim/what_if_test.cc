@@ -1,0 +1,170 @@
+// What top and autotune conclude from measured shares, against what another number of workers brings on
+// the simulated clock.
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <string>
+
+#include "server/service/analysis.h"
+#include "server/service/autotune.h"
+#include "tests/sim/clocked_pipeline.h"
+#include "tests/support/catch.h"
+
+namespace penstock::test {
+namespace {
+
+constexpr double kWarmUpSeconds = 2;
+constexpr double kWindowSeconds = 20;
+
+struct Measured {
+  double steps_per_s = 0;
+  double trainer_wait = 0;
+  v1::Analysis analysis;
+};
+
+Measured Measure(const ClockedOptions& options, int processors) {
+  ClockedPipeline pipeline(options);
+  pipeline.RunFor(kWarmUpSeconds);
+  const Look from = pipeline.TakeLook();
+  const double steps = pipeline.steps_taken(), waited = pipeline.trainer_waited_s();
+  pipeline.RunFor(kWindowSeconds);
+  Measured measured;
+  measured.steps_per_s = (pipeline.steps_taken() - steps) / kWindowSeconds;
+  measured.trainer_wait = (pipeline.trainer_waited_s() - waited) / kWindowSeconds;
+  measured.analysis = Analyse(from, pipeline.TakeLook(), processors);
+  return measured;
+}
+
+// Declared costs of a decoder between two cheap stages, in microseconds of a block.
+ClockedOptions Pipeline(double decode_us, int workers, double trainer_us, uint64_t seed) {
+  ClockedOptions options;
+  options.stages = {{"read", 20}, {"decode", decode_us}, {"batch", 30}};
+  options.workers = workers;
+  options.trainer_us = trainer_us;
+  options.seed = seed;
+  return options;
+}
+
+TEST_CASE("what another worker would bring is what it brings") {
+  const struct {
+    double decode_us;
+    int workers;
+    double trainer_us;
+    std::string bottleneck;
+  } kCases[] = {
+      {1000, 2, 100, "decode"},   // the trainer waits for nearly everything
+      {1000, 3, 100, "decode"},   //
+      {1000, 2, 3500, "decode"},  // a worker more is nearly enough
+      {1000, 4, 1900, "decode"},  //
+      {1000, 7, 1100, "decode"},  // an eighth is enough
+      {400, 1, 2000, "decode"},   //
+      {1000, 8, 4000, "consumer"},
+  };
+  for (const auto& one : kCases) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      CAPTURE(one.decode_us, one.workers, one.trainer_us, seed);
+      const Measured now =
+          Measure(Pipeline(one.decode_us, one.workers, one.trainer_us, seed), /*processors=*/64);
+      CAPTURE(now.analysis.sentence(), now.trainer_wait);
+      CHECK(now.analysis.bottleneck() == one.bottleneck);
+      CHECK(now.analysis.steps_per_s() == Approx(now.steps_per_s).epsilon(0.01));
+      // It is looked at forty times a second.
+      CHECK(now.analysis.trainer_wait() == Approx(now.trainer_wait).margin(0.06));
+      const Measured then = Measure(Pipeline(one.decode_us, one.workers + 1, one.trainer_us, seed),
+                                    /*processors=*/64);
+      const double growth = then.steps_per_s / now.steps_per_s - 1;
+      CHECK(now.analysis.one_more_worker() == Approx(growth).margin(0.08));
+      if (one.bottleneck != "consumer")
+        CHECK(now.analysis.trainer_wait_with_one_more() == Approx(then.trainer_wait).margin(0.08));
+    }
+  }
+}
+
+// The fewest workers with which the trainer waits for less than a fiftieth of its time.
+int Fewest(double decode_us, double trainer_us, int most) {
+  for (int workers = 1; workers < most; ++workers) {
+    if (Measure(Pipeline(decode_us, workers, trainer_us, 9), 64).trainer_wait < 0.02)
+      return workers;
+  }
+  return most;
+}
+
+// A minute after minute of a tuner that looks once a second.
+int Tune(ClockedPipeline& pipeline, Autotuner& tuner, int workers, int seconds,
+         std::string* reason) {
+  std::deque<Look> looks = {pipeline.TakeLook()};
+  for (int second = 0; second < seconds; ++second) {
+    pipeline.RunFor(1);
+    looks.push_back(pipeline.TakeLook());
+    if (looks.size() > 6) looks.pop_front();
+    v1::PipelineStats stats = looks.back().stats;
+    *stats.mutable_analysis() = Analyse(looks.front(), looks.back(), 64);
+    const int wanted = tuner.Look(stats, workers);
+    CHECK(wanted >= 1);
+    CHECK(wanted <= tuner.most());
+    workers = wanted;
+    pipeline.SetWorkers(workers);
+  }
+  *reason = tuner.reason();
+  return workers;
+}
+
+TEST_CASE("autotune finds the fewest workers that the trainer needs, and follows it") {
+  const struct {
+    double decode_us, trainer_us;
+    int begin;
+  } kCases[] = {{1000, 2800, 16}, {1000, 2800, 1}, {1000, 20'000, 16},
+                {1000, 1200, 1},  {400, 700, 16},  {1000, 100, 2}};
+  constexpr int kMost = 16;
+  for (const auto& one : kCases) {
+    CAPTURE(one.decode_us, one.trainer_us, one.begin);
+    ClockedOptions options = Pipeline(one.decode_us, one.begin, one.trainer_us, 5);
+    ClockedPipeline pipeline(options);
+    Autotuner tuner(kMost, kMost);
+    std::string reason;
+    const int chosen = Tune(pipeline, tuner, one.begin, 240, &reason);
+    const int fewest = Fewest(one.decode_us, one.trainer_us, kMost);
+    CAPTURE(reason);
+    CHECK(chosen >= fewest);
+    // A sixth of the work is kept free, and no more.
+    CHECK(chosen <= std::min(kMost, static_cast<int>(std::ceil(fewest * 1.2)) + 1));
+    CHECK(!reason.empty());
+
+    const double waited = pipeline.trainer_waited_s();
+    const double began = pipeline.now_s();
+    Tune(pipeline, tuner, chosen, 60, &reason);
+    if (fewest < kMost)
+      CHECK((pipeline.trainer_waited_s() - waited) / (pipeline.now_s() - began) < 0.05);
+
+    // The trainer becomes twice as quick: nobody waits for long.
+    pipeline.SetTrainer(one.trainer_us / 2);
+    const int more = Tune(pipeline, tuner, chosen, 120, &reason);
+    CHECK(more >= Fewest(one.decode_us, one.trainer_us / 2, kMost));
+  }
+}
+
+TEST_CASE("autotune leaves a pipeline alone that workers would not help") {
+  v1::PipelineStats stats;
+  stats.set_state(v1::PIPELINE_STATE_RUNNING);
+  stats.add_consumers();
+  v1::Analysis* now = stats.mutable_analysis();
+  now->set_seconds(5);
+  now->set_trainer_wait(0.9);
+  now->set_busy(0.1);  // files are slow
+  now->set_starved(0.9);
+  Autotuner tuner(8, 8);
+  for (int i = 0; i < 100; ++i) REQUIRE(tuner.Look(stats, 4) == 4);
+  CHECK(tuner.reason().find("more would not help") != std::string::npos);
+  CHECK(tuner.changes() == 0);
+  // One that does nothing yet, and one that has ended.
+  stats.set_state(v1::PIPELINE_STATE_PAUSED);
+  now->set_busy(1);
+  for (int i = 0; i < 100; ++i) REQUIRE(tuner.Look(stats, 4) == 4);
+  // More than there may be.
+  stats.set_state(v1::PIPELINE_STATE_RUNNING);
+  CHECK(tuner.Look(stats, 9) == 8);
+}
+
+}  // namespace
+}  // namespace penstock::test
