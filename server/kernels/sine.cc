@@ -1,0 +1,74 @@
+#include "server/kernels/sine.h"
+
+#include <cmath>
+
+namespace penstock::kernels {
+namespace {
+
+// Below it a multiple of pi/2 has at most 20 bits, whose products with the first two parts of pi/2 are exact.
+constexpr float kReducible = 1 << 19;
+constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
+// pi/2 in parts of 33, 33 and 53 bits.
+constexpr double kHalfPi1 = 0x1.921fb544p+0;
+constexpr double kHalfPi2 = 0x1.0b4611a6p-34;
+constexpr double kHalfPi3 = 0x1.3198a2e037073p-69;
+// Several times what the polynomials and their rounding may be wrong by.
+constexpr double kError = 0x1p-46;
+
+// Taylor's series, to below 2^-60 of the value for |r| <= pi/4.
+double SineNear(double r) {
+  const double z = r * r;
+  double sum = 1.0 / 355687428096000.0;
+  sum = sum * z - 1.0 / 1307674368000.0;
+  sum = sum * z + 1.0 / 6227020800.0;
+  sum = sum * z - 1.0 / 39916800.0;
+  sum = sum * z + 1.0 / 362880.0;
+  sum = sum * z - 1.0 / 5040.0;
+  sum = sum * z + 1.0 / 120.0;
+  sum = sum * z - 1.0 / 6.0;
+  return r + r * (z * sum);
+}
+double CosineNear(double r) {
+  const double z = r * r;
+  double sum = -1.0 / 6402373705728000.0;
+  sum = sum * z + 1.0 / 20922789888000.0;
+  sum = sum * z - 1.0 / 87178291200.0;
+  sum = sum * z + 1.0 / 479001600.0;
+  sum = sum * z - 1.0 / 3628800.0;
+  sum = sum * z + 1.0 / 40320.0;
+  sum = sum * z - 1.0 / 720.0;
+  sum = sum * z + 1.0 / 24.0;
+  sum = sum * z - 0.5;
+  return 1.0 + z * sum;
+}
+
+// The sine of x + quarters * pi/2, if it is sure.
+bool TrySine(float x, int quarters, float* result) {
+  if (!(std::fabs(x) < kReducible)) return false;
+  const double wide = x;
+  const double multiple = std::nearbyint(wide * kTwoOverPi);
+  const double r = ((wide - multiple * kHalfPi1) - multiple * kHalfPi2) - multiple * kHalfPi3;
+  const int quadrant = (static_cast<int>(multiple) + quarters) & 3;
+  double value = (quadrant & 1) != 0 ? CosineNear(r) : SineNear(r);
+  if ((quadrant & 2) != 0) value = -value;
+  const double error = std::fabs(value) * kError;
+  *result = static_cast<float>(value - error);
+  return *result == static_cast<float>(value + error);
+}
+
+}  // namespace
+
+float SineByX87(float x) { return static_cast<float>(std::sin(static_cast<long double>(x))); }
+float CosineByX87(float x) { return static_cast<float>(std::cos(static_cast<long double>(x))); }
+
+float SineOf(float x) {
+  float result;
+  // A zero has a sign.
+  return x != 0 && TrySine(x, 0, &result) ? result : SineByX87(x);
+}
+float CosineOf(float x) {
+  float result;
+  return TrySine(x, 1, &result) ? result : CosineByX87(x);
+}
+
+}  // namespace penstock::kernels
