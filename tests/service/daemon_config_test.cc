@@ -52,17 +52,17 @@ TEST_CASE("a bad configuration is refused with its place") {
        "c:3:1: access_rule[1] fits nobody: expected uids, gids or certificate_names, found none of "
        "them"},
       {"access_rule { certificate_names: '' rights: RIGHT_READ }",
-       "c:1:1: access_rule[0].certificate_names: a name is empty"},
+       "c:1:15: access_rule[0].certificate_names: a name is empty"},
       {"\ntcp { address: 'localhost:1' }",
-       "c:2:1: tcp.address: expected numbers and a port, as 10.0.0.5:9465 or [::1]:9465, found "
+       "c:2:7: tcp.address: expected numbers and a port, as 10.0.0.5:9465 or [::1]:9465, found "
        "\"localhost:1\""},
       {"tcp { address: '[::1]:65536' }",
-       "c:1:1: tcp.address: expected numbers and a port, as 10.0.0.5:9465 or [::1]:9465, found "
+       "c:1:7: tcp.address: expected numbers and a port, as 10.0.0.5:9465 or [::1]:9465, found "
        "\"[::1]:65536\""},
       {"tcp { address: '127.0.0.1:1' certificate: 'a' }",
-       "c:1:1: tcp.certificate: expected an absolute path, found \"a\""},
+       "c:1:30: tcp.certificate: expected an absolute path, found \"a\""},
       {"tcp { max_connections: 4097 }",
-       "c:1:1: tcp.max_connections out of range: 4097 is not in [1, 4096]"},
+       "c:1:7: tcp.max_connections out of range: 4097 is not in [1, 4096]"},
       {"access_rule { uids: 1 }", "c:1:1: access_rule[0].rights: expected one, found none"},
       {"data_roots: '/srv'\ndata_roots: 'data'",
        "c:2:1: data_roots[1]: expected an absolute path, found \"data\""},
