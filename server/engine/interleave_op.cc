@@ -208,7 +208,7 @@ class InterleaveOp final : public ChainedOrderOp {
     if (resume_at_ == 0) return Pulled::kSome;
     if (num_elements_ > 0) return GoForward();
     if (!seek_) {
-      seek_.emplace();
+      seek_ = std::make_unique<Seek>();
       seek_->goal = kCountedAtOnce;
     }
     while (true) {
@@ -292,7 +292,7 @@ class InterleaveOp final : public ChainedOrderOp {
   uint64_t taken_ = 0;      // in this pass
   uint64_t resume_at_ = 0;  // elements to leave out before the next one
   bool seeks_for_skip_ = false;
-  std::optional<Seek> seek_;
+  std::unique_ptr<Seek> seek_;  // null: there is none
   RecordList dropped_;
   absl::Status status_;
 };
