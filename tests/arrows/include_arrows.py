@@ -27,7 +27,7 @@ ALLOWED = {
     "server/functions": {"server/base", "server/kernels", "server/codec", "server/expr", "server/image"},
     "server/ops": {"server/base", "server/kernels", "server/io", "server/codec", "server/expr", "server/engine", "proto"},
     "server/cuda": {"server/base", "server/engine", "ring", "cuda", "proto"},
-    "server/service": {"server/base", "server/io", "server/engine", "server/cuda", "ring", "cuda", "proto"},
+    "server/service": {"server/base", "server/io", "server/codec", "server/engine", "server/cuda", "ring", "cuda", "proto"},
     "server": {"server/base", "server/service"},  # main.cc
     "client/c": {"ring", "cuda"},
     "client/cpp": {"client/c"},
