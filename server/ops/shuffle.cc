@@ -182,7 +182,7 @@ class ShuffleOp final : public ChainedOrderOp {
       ordinals[draws_.Below(draw, ordinals.size())] = ordinals.back();
       ordinals.pop_back();
     }
-    rebuild_.emplace();
+    rebuild_ = std::make_unique<Rebuild>();
     rebuild_->end = places + steady;
     for (uint64_t place = 0; place < ordinals.size(); ++place)
       rebuild_->waiting.push_back({ordinals[place], place});
@@ -248,7 +248,7 @@ class ShuffleOp final : public ChainedOrderOp {
   RecordList incoming_;
   bool input_over_ = false;
   uint64_t resume_at_ = 0;  // elements of this pass to leave out before the next one
-  std::optional<Rebuild> rebuild_;
+  std::unique_ptr<Rebuild> rebuild_;  // null: there is none
   absl::Status status_;
 };
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -43,6 +44,17 @@ def create(tmp_path, supervised):
 
 def attach(server, **options):
     return penstock.attach("ranges", socket=server.socket, timeout=60, **options)
+
+
+def attach_when_back(server, **options):
+    """As attach, to a daemon that is just being started again: until then nobody listens."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return attach(server, **options)
+        except penstock.UnavailableError:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def rank(server, r, n, **options):
@@ -379,7 +391,7 @@ def test_a_split_group_of_before_a_restart_is_not_lost_to_a_lone_consumer(create
     worker.close()
     server.kill()
     # Alone, behind and in front of what the group still has to do: the stream stays there.
-    other = attach(server, group="others", cursor=states[resumed]["cursor"])
+    other = attach_when_back(server, group="others", cursor=states[resumed]["cursor"])
     assert values(next(other))[0] == 10 * resumed
     worker = split(server)
     batch = next(worker)
