@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -247,7 +248,7 @@ class ShuffleOp final : public ChainedOrderOp {
   uint64_t places_ = 0;
   RecordList incoming_;
   bool input_over_ = false;
-  uint64_t resume_at_ = 0;  // elements of this pass to leave out before the next one
+  uint64_t resume_at_ = 0;            // elements of this pass to leave out before the next one
   std::unique_ptr<Rebuild> rebuild_;  // null: there is none
   absl::Status status_;
 };
