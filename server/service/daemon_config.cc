@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
-#include "server/service/tcp_listener.h"
+#include "server/service/tcp_address.h"
 #include "server/service/text_proto.h"
 
 namespace penstock {
@@ -68,7 +68,7 @@ absl::Status CheckTcp(v1::TcpOptions* tcp) {
   if (tcp->max_connections() == 0) tcp->set_max_connections(64);
   absl::Status status = CheckRange("tcp.max_connections", tcp->max_connections(), 1, 4096);
   if (tcp->address().empty()) return status;
-  status.Update(CheckTcpAddress(tcp->address()));
+  status.Update(ParseTcpAddress(tcp->address()).status());
   status.Update(CheckRoot("tcp.certificate", tcp->certificate()));
   status.Update(CheckRoot("tcp.key", tcp->key()));
   status.Update(CheckRoot("tcp.client_authorities", tcp->client_authorities()));

@@ -13,8 +13,8 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/service/tcp_address.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -24,40 +24,6 @@ constexpr size_t kMaxPemBytes = 1 << 20;
 constexpr int kConnectionsATurn = 16;
 constexpr int kBacklog = 128;
 constexpr absl::Duration kPause = absl::Seconds(1);
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
-
-absl::StatusOr<Address> ParseAddress(const std::string& text) {
-  const absl::Status bad = absl::InvalidArgumentError(absl::StrCat(
-      "tcp.address: expected numbers and a port, as 10.0.0.5:9465 or [::1]:9465, found \"",
-      text.substr(0, 128), "\""));
-  const size_t colon = text.rfind(':');
-  int port = 0;
-  if (colon == text.npos || !absl::SimpleAtoi(text.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return bad;
-  }
-  std::string host = text.substr(0, colon);
-  Address address;
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-    auto* six = reinterpret_cast<sockaddr_in6*>(&address.storage);
-    six->sin6_family = AF_INET6;
-    six->sin6_port = htons(static_cast<uint16_t>(port));
-    address.size = sizeof(sockaddr_in6);
-    if (inet_pton(AF_INET6, host.c_str(), &six->sin6_addr) != 1) return bad;
-  } else {
-    auto* four = reinterpret_cast<sockaddr_in*>(&address.storage);
-    four->sin_family = AF_INET;
-    four->sin_port = htons(static_cast<uint16_t>(port));
-    address.size = sizeof(sockaddr_in);
-    if (inet_pton(AF_INET, host.c_str(), &four->sin_addr) != 1) return bad;
-  }
-  return address;
-}
 
 std::string NumberOf(const sockaddr_storage& storage) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -116,12 +82,10 @@ absl::StatusOr<Certificates> ReadCertificates(const v1::TcpOptions& options) {
   return certificates;
 }
 
-absl::Status CheckTcpAddress(const std::string& address) { return ParseAddress(address).status(); }
-
 absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Create(EventLoop& loop,
                                                                  const std::string& address,
                                                                  OnConnection on_connection) {
-  const absl::StatusOr<Address> parsed = ParseAddress(address);
+  const absl::StatusOr<TcpAddress> parsed = ParseTcpAddress(address);
   if (!parsed.ok()) return parsed.status();
   ring::Descriptor socket(
       ::socket(parsed->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -25,9 +25,6 @@ struct Certificates {
 // PermissionDenied when others than its owner and his group may read the key.
 absl::StatusOr<Certificates> ReadCertificates(const v1::TcpOptions& options);
 
-// InvalidArgument for what is no address of numbers with a port: "10.0.0.5:9465", "[::1]:9465".
-absl::Status CheckTcpAddress(const std::string& address);
-
 class TcpListener {
  public:
   // `on_connection` gets each connection with the number that it comes from.
