@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int use = data[0] / 4 % 3;
   if (use == 2) {
     std::vector<uint64_t> counters(rest.size() / 8);
-    std::memcpy(counters.data(), rest.data(), counters.size() * 8);
+    if (!counters.empty()) std::memcpy(counters.data(), rest.data(), counters.size() * 8);
     const auto cursor = CursorMaker(pipeline.fingerprint).Make(7, Position(counters));
     if (!cursor.ok()) return 0;
     const auto point = ReadCursor(*cursor, pipeline.fingerprint);
