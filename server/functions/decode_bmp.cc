@@ -1,9 +1,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "server/codec/bmp.h"
 #include "server/expr/arguments.h"
+#include "server/functions/image_contents.h"
 
 namespace penstock::expr {
 namespace {
@@ -13,14 +13,7 @@ class DecodeBmp final : public RowKernel {
   explicit DecodeBmp(const BmpOptions& options) : options_(options) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    BmpDecoder decoder;
-    const auto shape = decoder.Start(arguments[0].data, arguments[0].bytes, options_);
-    if (!shape.ok()) return shape.status();
-    out.SetShape({shape->height, shape->width, shape->channels});
-    uint8_t* const pixels = out.Reserve(shape->bytes());
-    if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
-    out.Commit();
-    return absl::OkStatus();
+    return DecodeContents<BmpDecoder>(arguments[0], options_, out);
   }
 
  private:
@@ -28,11 +21,7 @@ class DecodeBmp final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& contents = arguments[0].type;
-  if (contents.dtype != DType::kString || !contents.shape.empty() || arguments[0].literal) {
-    return WrongArgument("contents",
-                         absl::StrCat("a string scalar, found ", TypeToString(contents)));
-  }
+  if (absl::Status status = CheckContents(arguments[0]); !status.ok()) return status;
   int64_t channels = 0;
   if (const absl::Status status = ReadConstant(arguments[1], "channels", 0, 4, &channels);
       !status.ok()) {

@@ -6,21 +6,10 @@
 #include "server/codec/jpeg.h"
 #include "server/codec/png.h"
 #include "server/expr/arguments.h"
+#include "server/functions/image_contents.h"
 
 namespace penstock::expr {
 namespace {
-
-template <typename Decoder, typename Options>
-absl::Status Decode(const RowValue& contents, const Options& options, RowOutput& out) {
-  Decoder decoder;
-  const auto shape = decoder.Start(contents.data, contents.bytes, options);
-  if (!shape.ok()) return shape.status();
-  out.SetShape({shape->height, shape->width, shape->channels});
-  uint8_t* const pixels = out.Reserve(shape->bytes());
-  if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
-  out.Commit();
-  return absl::OkStatus();
-}
 
 class DecodeImage final : public RowKernel {
  public:
@@ -31,15 +20,15 @@ class DecodeImage final : public RowKernel {
     if (contents.bytes >= 3 && contents.data[0] == 0xff && contents.data[1] == 0xd8 &&
         contents.data[2] == 0xff) {
       if (channels_ == 4) return absl::DataLossError("JPEG image cannot be decoded to 4 channels");
-      return Decode<JpegDecoder>(contents, JpegOptions{.channels = channels_}, out);
+      return DecodeContents<JpegDecoder>(contents, JpegOptions{.channels = channels_}, out);
     }
     if (contents.bytes >= 3 && contents.data[0] == 0x89 && contents.data[1] == 'P' &&
         contents.data[2] == 'N') {
-      return Decode<PngDecoder>(contents, PngOptions{.channels = channels_}, out);
+      return DecodeContents<PngDecoder>(contents, PngOptions{.channels = channels_}, out);
     }
     if (contents.bytes >= 2 && contents.data[0] == 'B' && contents.data[1] == 'M') {
       if (channels_ == 1) return absl::DataLossError("BMP image cannot be decoded to 1 channel");
-      return Decode<BmpDecoder>(contents, BmpOptions{.channels = channels_}, out);
+      return DecodeContents<BmpDecoder>(contents, BmpOptions{.channels = channels_}, out);
     }
     return absl::DataLossError(
         absl::StrCat("no JPEG, PNG or BMP image by its first bytes: ", contents.bytes, " bytes"));
@@ -50,11 +39,7 @@ class DecodeImage final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& contents = arguments[0].type;
-  if (contents.dtype != DType::kString || !contents.shape.empty() || arguments[0].literal) {
-    return WrongArgument("contents",
-                         absl::StrCat("a string scalar, found ", TypeToString(contents)));
-  }
+  if (absl::Status status = CheckContents(arguments[0]); !status.ok()) return status;
   int64_t channels = 0;
   if (const absl::Status status = ReadConstant(arguments[1], "channels", 0, 4, &channels);
       !status.ok()) {

@@ -2,9 +2,9 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "server/codec/png.h"
 #include "server/expr/arguments.h"
+#include "server/functions/image_contents.h"
 
 namespace penstock::expr {
 namespace {
@@ -14,14 +14,7 @@ class DecodePng final : public RowKernel {
   explicit DecodePng(const PngOptions& options) : options_(options) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    PngDecoder decoder;
-    const auto shape = decoder.Start(arguments[0].data, arguments[0].bytes, options_);
-    if (!shape.ok()) return shape.status();
-    out.SetShape({shape->height, shape->width, shape->channels});
-    uint8_t* const pixels = out.Reserve(shape->bytes());
-    if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
-    out.Commit();
-    return absl::OkStatus();
+    return DecodeContents<PngDecoder>(arguments[0], options_, out);
   }
 
  private:
@@ -29,11 +22,7 @@ class DecodePng final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& contents = arguments[0].type;
-  if (contents.dtype != DType::kString || !contents.shape.empty() || arguments[0].literal) {
-    return WrongArgument("contents",
-                         absl::StrCat("a string scalar, found ", TypeToString(contents)));
-  }
+  if (absl::Status status = CheckContents(arguments[0]); !status.ok()) return status;
   int64_t channels = 0;
   std::string dtype = "uint8";
   if (const absl::Status status =
