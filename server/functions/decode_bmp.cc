@@ -3,7 +3,7 @@
 
 #include "server/codec/bmp.h"
 #include "server/expr/arguments.h"
-#include "server/functions/image_contents.h"
+#include "server/image/image_contents.h"
 
 namespace penstock::expr {
 namespace {

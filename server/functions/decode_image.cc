@@ -6,7 +6,7 @@
 #include "server/codec/jpeg.h"
 #include "server/codec/png.h"
 #include "server/expr/arguments.h"
-#include "server/functions/image_contents.h"
+#include "server/image/image_contents.h"
 
 namespace penstock::expr {
 namespace {

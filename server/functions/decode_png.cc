@@ -4,7 +4,7 @@
 
 #include "server/codec/png.h"
 #include "server/expr/arguments.h"
-#include "server/functions/image_contents.h"
+#include "server/image/image_contents.h"
 
 namespace penstock::expr {
 namespace {
