@@ -441,7 +441,8 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
 bool ExecutorImpl::WantsFront(bool at_home) const {
   const uint64_t left =
       tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
-  return left < (at_home ? blocks_per_step_ : blocks_per_step_ / 4 + 1) && !finished_.load(std::memory_order_relaxed);
+  return left < (at_home ? blocks_per_step_ : blocks_per_step_ / 4 + 1) &&
+         !finished_.load(std::memory_order_relaxed);
 }
 
 // Takes back what is done with, assembles what may be assembled, claims slots.
@@ -538,8 +539,8 @@ bool ExecutorImpl::RunTask(WorkerTools& tools) {
   do {
     if (number >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
   } while (!tasks_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
-  Step* const step = steps_[(first_step_ + number / blocks_per_step_) % kMaxSteps].load(
-      std::memory_order_relaxed);
+  Step* const step =
+      steps_[(first_step_ + number / blocks_per_step_) % kMaxSteps].load(std::memory_order_relaxed);
   const Task task{step, step->ends.Take(/*from_back=*/tools.worker % 2 == 1)};
   if (tools.stepped) {
     tools.task = task;
