@@ -48,7 +48,7 @@ absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
   if (!spec.ring().has_device() && spec.ring().expand_size() > 0) {
     return absl::InvalidArgumentError("ring.expand needs ring.device: a device has to do it");
   }
-  return absl::OkStatus();
+  return CheckReadAhead(spec.read_ahead_bytes());
 }
 
 // Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
@@ -108,12 +108,15 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
         ReadExpansions((*plan)->spec().ring(), (*plan)->tensors(), &expansions);
     if (!readable.ok()) return FromRing(readable);
   }
-  const uint32_t by_default =
-      (*plan)->spec().ring().has_device() ? kDeviceSlots : DefaultSlots((*plan)->slot_bytes());
-  checked.slots = slots > 0 ? slots : by_default;
   checked.workers = spec.workers() > 0 ? spec.workers() : defaults.workers();
   checked.plan = *std::move(plan);
+  checked.slots = slots > 0 ? static_cast<uint32_t>(slots) : DefaultSlotsOf(checked);
   return checked;
+}
+
+uint32_t DefaultSlotsOf(const CheckedPipeline& checked) {
+  if (checked.plan->spec().ring().has_device()) return kDeviceSlots;
+  return DefaultSlots(checked.plan->slot_bytes());
 }
 
 v1::Pipeline Describe(const CheckedPipeline& checked) {
@@ -219,10 +222,12 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
   options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
+  options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
   {
     std::lock_guard<std::mutex> lock(mutex_);
     options.phases = timeline_.From(options.start.step);
     options.workers = workers_;
+    options.read_ahead = read_ahead_;
     options.holds = paused_ ? 1 : 0;
   }
   return Stream::Create(*checked_.plan, options);
@@ -437,64 +442,6 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   return results;
 }
 
-bool Pipeline::MayRest(uint64_t now_ns, uint64_t idle_ns) {
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr) return false;
-  const std::optional<absl::Status> outcome = stream->outcome();
-  // A device's ring is laid out once; and a failure is kept for who comes late.
-  if (!stream->writer().IsDeserted() || stream->device() != nullptr ||
-      (outcome && !outcome->ok()) || !absl::StartsWith(checked_.plan->DescribeCursor(), "seek")) {
-    idle_since_ns_ = 0;
-    return false;
-  }
-  if (idle_since_ns_ == 0) idle_since_ns_ = now_ns;
-  if (now_ns - idle_since_ns_ < idle_ns) return false;
-  idle_since_ns_ = 0;
-  return true;
-}
-
-void Pipeline::Rest() {
-  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr || !stream->writer().IsDeserted() || !Replays().empty()) return;
-  const std::optional<absl::Status> outcome = stream->outcome();
-  if (outcome && !outcome->ok()) return;
-  RestingAt resting;
-  resting.finished = outcome.has_value();
-  resting.at.step = stream->writer().floor();
-  resting.at.cursor = stream->writer().Cursor(resting.at.step);
-  // Only the beginning needs none.
-  if (resting.at.cursor.empty() && resting.at.step != 0) return;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (closed_) return;
-    shared_ = nullptr;
-    resting_ = resting;
-  }
-  stream->Stop(absl::CancelledError("the pipeline rests"));
-  spdlog::info("pipeline {}: nobody reads it; its memory is given back (step {})", name_,
-               resting.at.step);
-}
-
-absl::Status Pipeline::EndRest() {
-  std::optional<RestingAt> resting;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    resting = resting_;
-  }
-  if (!resting) return absl::OkStatus();
-  absl::StatusOr<std::shared_ptr<Stream>> stream =
-      MakeStream(resting->at.cursor, slots(), options_.owner);
-  absl::Status status = stream.ok() ? (*stream)->Start() : stream.status();
-  // Else it rests on, and who comes next may find more memory.
-  if (!status.ok()) return status;
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
-  shared_ = *std::move(stream);
-  resting_.reset();
-  return absl::OkStatus();
-}
-
 void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
@@ -543,9 +490,10 @@ v1::Pipeline Pipeline::Describe() const {
   v1::Pipeline result = penstock::Describe(checked_);
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    *result.mutable_spec()->mutable_stage() = timeline_.last().plan->spec().stage();
+    *result.mutable_spec()->mutable_stage() = timeline_.known().plan->spec().stage();
     result.mutable_spec()->set_workers(workers_);
     result.mutable_spec()->mutable_ring()->set_slots(static_cast<int>(slots_));
+    result.mutable_spec()->set_read_ahead_bytes(read_ahead_is_chosen_ ? read_ahead_.at("") : 0);
     for (const v1::Change& change : timeline_.history()) *result.add_history() = change;
     result.set_etag(timeline_.Etag());
   }
@@ -593,7 +541,7 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_slots(stream->writer().slots());
   result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());
 
-  if (IsTuned()) {
+  if (tunes().any()) {
     std::lock_guard<std::mutex> lock(mutex_);
     *result.mutable_autotune() = autotune_;
     result.mutable_autotune()->set_on(true);
@@ -612,12 +560,18 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
+  const v1::PipelineSpec spec_now = LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
     out->set_name(stage.name);
     out->set_elements(stage.elements);
     out->set_busy_ns(stage.busy_ns);
-    out->set_queue(QueueOf(stats, checked_.plan->spec(), result.stages_size() - 1));
+    out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
+    if (stage.read_bytes > 0) {
+      out->set_read_bytes(stage.read_bytes);
+      out->set_read_ns(stage.read_ns);
+      out->set_read_ahead_bytes(stage.read_ahead);
+    }
     if (stage.kept.state.empty()) continue;
     v1::KeptStats* kept = out->mutable_kept();
     kept->set_state(stage.kept.state);
@@ -632,9 +586,9 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
   v1::ListSkippedResponse result;
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return result;
-  for (const SkippedPlace& place : stream->Skipped()) {
+  for (const auto& [place, path] : stream->Skipped()) {
     v1::SkippedPlace* out = result.add_places();
-    out->set_file(checked_.plan->FilePath(place.file));
+    out->set_file(path);
     out->set_offset(place.damage.offset);
     out->set_length(place.damage.length == kDamageToTheEnd ? 0 : place.damage.length);
     out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason) : place.message);
@@ -669,6 +623,9 @@ void Pipeline::Close(const absl::Status& reason) {
   std::shared_ptr<Stream> stream;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    // Its name may be another one's by the next time.
+    if (!closed_ && memory_bytes_ > 0 && options_.memory != nullptr)
+      options_.memory->SetPipelineLimit(name_, 0);
     closed_ = true;
     stream = shared_;
   }
