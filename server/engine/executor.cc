@@ -32,6 +32,8 @@ constexpr uint64_t kMaxSteps = 128;
 constexpr uint64_t kStepsAhead = 2;
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr int kSpins = 50;
+// So many reads are too many to wait for the worker that runs the front.
+constexpr size_t kReadsForAll = 3;
 constexpr uint64_t kSampleTicks = uint64_t{1} << 31;  // about a second
 // What a running executor may be given at the most: each needs a place for its statistics.
 constexpr int kWorkersPerProcessor = 4;
@@ -58,7 +60,7 @@ int Processors() {
 
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
 // committed (commit) >= recycled (front). Workers deal themselves tasks by two more: task t is
-// block t % blocks_per_step of step first_step + t / blocks_per_step.
+// a block of step first_step + t / blocks_per_step, the first or the last one that is left there.
 class ExecutorImpl final : public SteppedExecutor {
  public:
   ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink,
@@ -161,6 +163,11 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t GiveBack() override;
 
  private:
+  struct Task {
+    Step* step;
+    uint32_t block;
+  };
+
   // What one worker keeps for itself.
   struct WorkerTools {
     StageClock& clock;
@@ -169,7 +176,7 @@ class ExecutorImpl final : public SteppedExecutor {
     SegmentRunner segments;
     // Of a worker that is stepped: what it has taken, and how far it is with going to sleep.
     bool stepped = false;
-    std::optional<uint64_t> task = std::nullopt;
+    std::optional<Task> task = std::nullopt;
     bool task_is_filled = false;
     ReadRequest* read = nullptr;
     SegmentTask* segment = nullptr;
@@ -205,23 +212,19 @@ class ExecutorImpl final : public SteppedExecutor {
   void TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
                   const std::vector<uint64_t>& stage_ticks);
   std::vector<uint64_t> StageTicks(const StageClock& clock) const;
-  bool WantsFront() const;
+  bool WantsFront(bool at_home) const;
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
   // The pass limit is where the step that would be assembled next begins.
   void EndPass();
   bool Claim();
   bool RunTask(WorkerTools& tools);
-  void FillBlock(BlockRunner& runner, uint64_t task);
-  void FinishBlock(BlockRunner& runner, uint64_t task);
+  void FillBlock(BlockRunner& runner, Task task);
+  void FinishBlock(BlockRunner& runner, Task task);
   bool RunSegment(WorkerTools& tools);
   void FinishSegment(SegmentRunner& runner, SegmentTask* task);
   bool RunRead(WorkerTools& tools);
   void FinishRead(WorkerTools& tools, ReadRequest* request);
-  Step& StepOf(uint64_t task) {
-    return *steps_[(first_step_ + task / blocks_per_step_) % kMaxSteps].load(
-        std::memory_order_relaxed);
-  }
   void WaitForSlot();
   void Commit();
 
@@ -276,6 +279,7 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<uint64_t> limit_{kNever};     // SYNC stream-limit: the first that another one makes
   std::atomic<bool> finished_{false};       // written under commit_mutex_
   std::atomic<bool> slot_waiter_{false};
+  std::atomic<int> front_worker_{0};  // who ran the front last
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> bytes_read_{0};
   std::atomic<uint64_t> published_{0};  // for statistics alone, as those below
@@ -440,23 +444,29 @@ WorkSpans ExecutorImpl::StopTrace() {
 
 // Does one thing, the most urgent first; false when there was none. `front` tells why the front did
 // not go forward. Reads come before tasks: they are few, and the front must not find them undone when the tasks run out.
+// The worker that ran the front last goes on with it and with the reads while the others have tasks: what it has read and drawn
+// stays in its core's cache.
 bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   *front = FrontResult::kStuck;
-  if (WantsFront() && front_mutex_.try_lock()) {
+  const bool at_home = front_worker_.load(std::memory_order_relaxed) == tools.worker;
+  if (WantsFront(at_home) && front_mutex_.try_lock()) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
     const uint64_t begin = trace_.on() ? Ticks() : 0;
     *front = RunFront(tools.clock);
+    front_worker_.store(tools.worker, std::memory_order_relaxed);
     if (*front == FrontResult::kForward) Trace(tools, WorkKind::kFront, begin);
   }
+  if (!at_home && reads_.size() < kReadsForAll && RunTask(tools)) return true;
   return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on
-// with meanwhile.
-bool ExecutorImpl::WantsFront() const {
+// with meanwhile. Who did not run it last takes it over when those, too, are nearly done.
+bool ExecutorImpl::WantsFront(bool at_home) const {
   const uint64_t left =
       tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
-  return left < blocks_per_step_ && !finished_.load(std::memory_order_relaxed);
+  return left < (at_home ? blocks_per_step_ : blocks_per_step_ / 4 + 1) &&
+         !finished_.load(std::memory_order_relaxed);
 }
 
 // Takes back what is done with, assembles what may be assembled, claims slots.
@@ -493,6 +503,7 @@ bool ExecutorImpl::Assemble() {
     partial_->info.step = assembled_;
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
+    partial_->ends.Reset(blocks_per_step_);
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
     partial_->variable.Reset(plan_->tensors(), plan_->program().layouts(), plan_->batch_rows(),
                              plan_->block_rows());
@@ -572,10 +583,13 @@ bool ExecutorImpl::Claim() {
 }
 
 bool ExecutorImpl::RunTask(WorkerTools& tools) {
-  uint64_t task = tasks_.load(std::memory_order_relaxed);
+  uint64_t number = tasks_.load(std::memory_order_relaxed);
   do {
-    if (task >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
-  } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
+    if (number >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
+  } while (!tasks_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
+  Step* const step =
+      steps_[(first_step_ + number / blocks_per_step_) % kMaxSteps].load(std::memory_order_relaxed);
+  const Task task{step, step->ends.Take(/*from_back=*/tools.worker % 2 == 1)};
   if (tools.stepped) {
     tools.task = task;
     return true;
@@ -585,7 +599,7 @@ bool ExecutorImpl::RunTask(WorkerTools& tools) {
       begin != 0 ? StageTicks(tools.clock) : std::vector<uint64_t>();
   FillBlock(tools.runner, task);
   FinishBlock(tools.runner, task);
-  if (begin != 0) TraceBlock(tools, begin, first_step_ + task / blocks_per_step_, before);
+  if (begin != 0) TraceBlock(tools, begin, first_step_ + number / blocks_per_step_, before);
   return true;
 }
 
@@ -607,16 +621,16 @@ void ExecutorImpl::FinishSegment(SegmentRunner& runner, SegmentTask* task) {
   work_.NotifyAll();
 }
 
-void ExecutorImpl::FillBlock(BlockRunner& runner, uint64_t task) {
-  Step& step = StepOf(task);
-  const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
+void ExecutorImpl::FillBlock(BlockRunner& runner, Task task) {
+  Step& step = *task.step;
+  const uint32_t first = task.block * plan_->block_rows();
   if (first < step.info.rows)
     runner.Run(plan_->program(), &step, first,
                std::min(plan_->block_rows(), step.info.rows - first));
 }
 
-void ExecutorImpl::FinishBlock(BlockRunner& runner, uint64_t task) {
-  Step& step = StepOf(task);
+void ExecutorImpl::FinishBlock(BlockRunner& runner, Task task) {
+  Step& step = *task.step;
   if (step.blocks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // SYNC block-done
   runner.Complete(plan_->program(), &step);
   step.done.store(true, std::memory_order_release);  // SYNC step-done
@@ -652,6 +666,7 @@ void ExecutorImpl::BeginSteps() {
     stepped_.emplace_back(new WorkerTools{*clock, BlockRunner(files_, *clock), ChunkReader(store_),
                                           SegmentRunner(store_, files_, *clock)});
     stepped_.back()->stepped = true;
+    stepped_.back()->worker = static_cast<int>(stepped_.size()) - 1;
   }
 }
 

@@ -17,7 +17,6 @@
 #include "server/base/file.h"
 #include "server/engine/shared_indices.h"
 #include "server/io/damage.h"
-#include "server/io/mapped_file.h"
 #include "server/io/record_index.h"
 
 namespace penstock {
@@ -59,11 +58,6 @@ class FileTable {
   // The same for who reads the file once and whole: it is opened, and compared with the manifest, each time.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenAnew(uint32_t file);
 
-  // A map of a plain TFRecord file, for who reads it from its beginning to its end in every pass; made when first asked for. Null where
-  // it is to be read instead: in a file system that is not the machine's own, where the plan's files together would take more than a
-  // quarter of the memory (a map that does not stay costs as much as reading), and where the map was torn.
-  const MappedFile* Map(uint32_t file);
-
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
 
@@ -98,18 +92,11 @@ class FileTable {
   }
 
  private:
-  struct Mapping {
-    std::once_flag once;
-    std::unique_ptr<MappedFile> map;
-  };
-
   FileSystem& files_;
   const Manifest& manifest_;
   const IndexBuilding building_;
   SharedIndices* const shared_;  // may be null
-  const bool maps_files_;
   const Notice notice_;
-  std::vector<Mapping> maps_;
   std::vector<std::atomic<int64_t>> read_ahead_;  // one a stage
   mutable std::mutex mutex_;
   std::string missing_index_;                            // under mutex_
