@@ -98,7 +98,10 @@ std::optional<BadString> FindBadString(const Message& message, const ParseInfoTr
         if (wire::IsUtf8(reinterpret_cast<const uint8_t*>(value.data()), value.size())) continue;
         BadString bad{field};
         if (tree == nullptr) return bad;
-        const auto location = tree->GetLocation(field, index);
+        auto location = tree->GetLocation(field, index);
+        // The values of a list in brackets have one place together.
+        for (int before = i - 1; location.line < 0 && before >= 0; --before)
+          location = tree->GetLocation(field, before);
         bad.line = std::max(0, location.line);
         bad.column = std::max(0, location.column);
         return bad;

@@ -35,7 +35,7 @@ TEST_CASE("a string that is not UTF-8 is refused with its place, a comment or by
   CHECK(ErrorOf("workers: 1\nname: 'caf\xe9'") ==
         "spec.textproto:2:1: name: expected text in UTF-8, found other bytes");
   CHECK(ErrorOf("name: 'x'\nstage { tfrecord {\n  files: ['a', 'b\\377'] } }") ==
-        "spec.textproto:3:17: files: expected text in UTF-8, found other bytes");
+        "spec.textproto:3:3: files: expected text in UTF-8, found other bytes");
   // A surrogate, and a character in more bytes than it needs.
   for (const char* bytes : {"\xed\xa0\x80", "\xc0\xaf", "\xe2\x82"})
     CHECK(ErrorOf(std::string("name: '") + bytes + "'").find("spec.textproto:1:1: name") == 0);
