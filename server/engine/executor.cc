@@ -1,6 +1,5 @@
 #include "server/engine/executor.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/new_thread.h"
+#include "server/base/processors.h"
 #include "server/engine/block_runner.h"
 #include "server/engine/event.h"
 #include "server/engine/front.h"
@@ -52,10 +52,10 @@ enum class FrontResult {
   kRingFull,  // an assembled step has no slot
 };
 
-int UsableProcessors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
+// Affinity and cgroup may change while the process runs; so that its pipelines have the same, they are looked at once.
+int Processors() {
+  static const int processors = ThreadsFor(UsableProcessors());
+  return processors;
 }
 
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
@@ -68,9 +68,9 @@ class ExecutorImpl final : public SteppedExecutor {
       : plan_(std::move(plan)),
         sink_(sink),
         nice_(options.worker_nice),
-        num_workers_(options.workers > 0 ? options.workers : std::max(1, UsableProcessors())),
+        num_workers_(options.workers > 0 ? options.workers : Processors()),
         max_workers_(std::max({options.workers, kWorkersAlways,
-                               kWorkersPerProcessor * std::max(1, UsableProcessors())})),
+                               kWorkersPerProcessor * Processors()})),
         skip_steps_(options.skip_steps),
         at_limit_(options.at_limit),
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
@@ -85,6 +85,10 @@ class ExecutorImpl final : public SteppedExecutor {
         recycled_(first_step_),
         last_position_(options.start.position) {
     front_.set_gauges(gauges_.data());
+    files_.SetStages(plan_->stage_names().size());
+    source_reads_ = std::vector<SourceReads>(plan_->stage_names().size());
+    SetReadAhead(options.read_ahead);
+    if (options.start_pass) front_.BeginPass(*options.start_pass);
     claimed_.store(first_step_);
     committed_.store(first_step_);
     published_.store(first_step_);
@@ -130,6 +134,16 @@ class ExecutorImpl final : public SteppedExecutor {
     limit_.store(step, std::memory_order_release);  // SYNC stream-limit
     Commit();
   }
+  void SetPassLimit(uint64_t pass) override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    pass_limit_ = pass;
+  }
+  uint64_t pass() const override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    return front_.pass();
+  }
+  uint64_t limit() const override { return limit_.load(std::memory_order_acquire); }
+  void SetReadAhead(const std::map<std::string, int64_t>& bytes) override;
   bool KnowsEnd() const override { return end_step_.load(std::memory_order_acquire) != kNever; }
   Position AtLimit() const override {
     std::lock_guard<std::mutex> lock(front_mutex_);
@@ -172,6 +186,12 @@ class ExecutorImpl final : public SteppedExecutor {
     int worker = 0;
   };
 
+  // What the reads of a source have brought, and the time that they took.
+  struct SourceReads {
+    std::atomic<uint64_t> bytes{0};
+    std::atomic<uint64_t> ticks{0};
+  };
+
   // A line of memory a worker: it writes here whenever it turns to something else.
   struct alignas(64) Pulse {
     std::atomic<int32_t> thread{0};
@@ -195,6 +215,8 @@ class ExecutorImpl final : public SteppedExecutor {
   bool WantsFront(bool at_home) const;
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
+  // The pass limit is where the step that would be assembled next begins.
+  void EndPass();
   bool Claim();
   bool RunTask(WorkerTools& tools);
   void FillBlock(BlockRunner& runner, Task task);
@@ -243,7 +265,8 @@ class ExecutorImpl final : public SteppedExecutor {
   ReadQueue reads_;
   SegmentQueue segments_;
   DamageLog damage_;
-  std::vector<KeptGauge> gauges_;  // one a stage
+  std::vector<KeptGauge> gauges_;          // one a stage
+  std::vector<SourceReads> source_reads_;  // one a stage
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
   std::vector<Pulse> pulses_;                        // one a worker
@@ -275,6 +298,7 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t recycled_;
   absl::Status end_status_;  // written before end_step_
   int holds_ = 0;
+  uint64_t pass_limit_ = kNever;
   uint64_t skipped_ = 0;    // of skip_steps_
   Position last_position_;  // behind the step that was assembled last
 
@@ -489,6 +513,10 @@ bool ExecutorImpl::Assemble() {
       skipped_ < skip_steps_ ? front_.Skip(skip_steps_, &skipped_) : Pulled::kSome;
   switch (skipped == Pulled::kSome ? front_.Assemble(partial_) : skipped) {
     case Pulled::kSome: {
+      if (front_.pass() >= pass_limit_) {
+        EndPass();
+        break;
+      }
       absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
       if (!cursor.ok()) {
         end_status_ = cursor.status();
@@ -511,12 +539,32 @@ bool ExecutorImpl::Assemble() {
       end_status_ = front_.status();
       [[fallthrough]];
     case Pulled::kEnd:
+      // The pass that the limit names may be one that only the next plan makes.
+      if (end_status_.ok() && front_.pass() >= pass_limit_) {
+        EndPass();
+        break;
+      }
       end_step_.store(assembled_, std::memory_order_release);  // SYNC stream-end
       Commit();
       break;
   }
   if (HasRequests()) work_.NotifyAll();
   return true;
+}
+
+void ExecutorImpl::EndPass() {
+  front_.Release(partial_);
+  limit_.store(assembled_, std::memory_order_release);  // SYNC stream-limit
+  Commit();
+}
+
+void ExecutorImpl::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
+  const std::vector<std::string>& names = plan_->stage_names();
+  for (size_t stage = 0; stage < names.size(); ++stage) {
+    auto found = bytes.find(names[stage]);
+    if (found == bytes.end()) found = bytes.find("");
+    files_.SetReadAhead(stage, found == bytes.end() ? FileTable::kDefaultReadAhead : found->second);
+  }
 }
 
 bool ExecutorImpl::Claim() {
@@ -603,8 +651,13 @@ bool ExecutorImpl::RunRead(WorkerTools& tools) {
 }
 
 void ExecutorImpl::FinishRead(WorkerTools& tools, ReadRequest* request) {
-  StageClock::Scope scope(tools.clock, request->format->stage);
-  bytes_read_.fetch_add(tools.reader.Run(request), std::memory_order_relaxed);
+  const int stage = request->format->stage;
+  StageClock::Scope scope(tools.clock, stage);
+  const uint64_t begin = Ticks();
+  const uint64_t bytes = tools.reader.Run(request);
+  source_reads_[stage].bytes.fetch_add(bytes, std::memory_order_relaxed);
+  source_reads_[stage].ticks.fetch_add(Ticks() - begin, std::memory_order_relaxed);
+  bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
   work_.NotifyAll();
 }
 
@@ -770,6 +823,10 @@ ExecutorStats ExecutorImpl::Snapshot() const {
       row.elements += clock->elements(stage);
     }
     row.busy_ns = scale_.ToNanos(ticks);
+    const SourceReads& reads = source_reads_[stage];
+    row.read_bytes = reads.bytes.load(std::memory_order_relaxed);
+    row.read_ns = scale_.ToNanos(reads.ticks.load(std::memory_order_relaxed));
+    row.read_ahead = files_.ReadAhead(stage);
     const KeptGauge& kept = gauges_[stage];
     row.kept = {KeptStateName(kept.state.load(std::memory_order_relaxed)),
                 kept.elements.load(std::memory_order_relaxed),
@@ -810,7 +867,8 @@ absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
   // The beginning has no counters; a steered stream may go back to it at any step.
-  if (options.start.step > 0 && !options.start.position.counters().empty()) {
+  if (!options.start_pass && options.start.step > 0 &&
+      !options.start.position.counters().empty()) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;
   }

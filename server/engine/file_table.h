@@ -5,6 +5,7 @@
 // Limits:   at most kMaxOpenFiles handles are kept; a file beyond them is opened anew each time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -74,12 +75,29 @@ class FileTable {
 
   const Manifest& manifest() const { return manifest_; }
 
+  // Bytes that the kernel is asked for beyond what a source's files are read to; from any thread, at any time. `stage`: of the source.
+  static constexpr int64_t kDefaultReadAhead = 512 << 10;
+  void SetReadAhead(size_t stage, int64_t bytes) {
+    if (read_ahead_.size() <= stage) return;
+    read_ahead_[stage].store(bytes, std::memory_order_relaxed);
+  }
+  int64_t ReadAhead(size_t stage) const {
+    if (read_ahead_.size() <= stage) return kDefaultReadAhead;
+    return read_ahead_[stage].load(std::memory_order_relaxed);
+  }
+  // Before the files are used: how many stages there are.
+  void SetStages(size_t stages) {
+    read_ahead_ = std::vector<std::atomic<int64_t>>(stages);
+    for (std::atomic<int64_t>& bytes : read_ahead_) bytes.store(kDefaultReadAhead);
+  }
+
  private:
   FileSystem& files_;
   const Manifest& manifest_;
   const IndexBuilding building_;
   SharedIndices* const shared_;  // may be null
   const Notice notice_;
+  std::vector<std::atomic<int64_t>> read_ahead_;  // one a stage
   mutable std::mutex mutex_;
   std::string missing_index_;                            // under mutex_
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_

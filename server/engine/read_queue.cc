@@ -7,17 +7,17 @@
 namespace penstock {
 namespace {
 
-// Asked of the kernel beyond what is read, so that a disk works while the processor does.
-constexpr uint64_t kReadAheadBytes = 512 << 10;
 // Of what is brought near at a time: it stays in a core's cache.
 constexpr size_t kPulledBytes = 256 << 10;
 
+// Asks the kernel for what comes behind, so that a disk works while the processor does.
 void Announce(RandomAccessFile& file, const ReadRequest& request) {
   if (request.end_of_file || request.next_is_late) return;
+  const auto ahead =
+      static_cast<uint64_t>(request.files->ReadAhead(static_cast<size_t>(request.format->stage)));
   // The read before this one asked for all but the last part.
-  const uint64_t asked =
-      request.offset == 0 ? request.next_offset : request.offset + kReadAheadBytes;
-  const uint64_t wanted = request.next_offset + kReadAheadBytes;
+  const uint64_t asked = request.offset == 0 ? request.next_offset : request.offset + ahead;
+  const uint64_t wanted = request.next_offset + ahead;
   if (wanted > asked) file.WillNeed(asked, wanted - asked);
 }
 
