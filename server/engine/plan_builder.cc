@@ -427,13 +427,27 @@ class WindowOrder final : public OrderOp {
   uint64_t next_ = 0;
 };
 
+// Whether a source of these stages is made of the window that they stand in, and not of one further inside.
 bool HasWindowParts(const v1::Input& input) {
-  bool found = false;
-  VisitStages(static_cast<const google::protobuf::Message&>(input),
-              [&](const google::protobuf::Message& stage) {
-                found = found || static_cast<const v1::Stage&>(stage).has_window_part();
-              });
-  return found;
+  for (const v1::Stage& stage : input.stage()) {
+    if (stage.has_window_part()) return true;
+    if (stage.has_window() || stage.has_group_by_window() || stage.has_interleave() ||
+        stage.has_flat_map()) {
+      continue;
+    }
+    const google::protobuf::FieldDescriptor* const op = OpField(stage);
+    if (op == nullptr) continue;
+    const google::protobuf::Message& message = stage.GetReflection()->GetMessage(stage, op);
+    const google::protobuf::FieldDescriptor* const inputs =
+        message.GetDescriptor()->FindFieldByName("input");
+    if (inputs == nullptr || inputs->message_type() != v1::Input::descriptor()) continue;
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, inputs); ++i) {
+      const google::protobuf::Message& inner =
+          message.GetReflection()->GetRepeatedMessage(message, inputs, i);
+      if (HasWindowParts(static_cast<const v1::Input&>(inner))) return true;
+    }
+  }
+  return false;
 }
 
 // Whether nested stages are made of an element's values, and not of a source of their own.

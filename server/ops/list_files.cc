@@ -44,9 +44,7 @@ const OpRegistration<v1::ListFiles> kListFiles(
             "shuffle: "
             "false");
       }
-      absl::StatusOr<Manifest> manifest = options.as_given()
-                                              ? FilesAsGiven(options.files(), plan.files())
-                                              : ListFiles(options.files(), plan.files());
+      absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan.files());
       if (!manifest.ok()) return manifest.status();
       for (FileEntry& entry : *manifest) entry.is_one_element = true;
       const FileRange files = plan.AddFiles(*std::move(manifest));
