@@ -160,7 +160,7 @@ CASES = {
         lambda x: number(t, 2).flat_map(lambda y: t.Dataset.from_tensors((x, y)).repeat(2))
     ),
     "flat_map_of_lines_with_path": lambda t: t.Dataset.list_files(f"{t.folder}/lin*.txt").flat_map(
-        lambda path: t.TextLineDataset(path).map(lambda line: (line, t.io.decode_raw(path, "uint8")[-5:]))
+        lambda path: t.TextLineDataset(path).map(lambda line: (line, t.io.decode_raw(path, "uint8", fixed_length=1)))
     ),
     "interleave_of_tensors": lambda t: number(t, 4).interleave(
         lambda x: t.Dataset.from_tensors(x).repeat(3), cycle_length=2, block_length=2
