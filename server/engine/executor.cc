@@ -1,6 +1,5 @@
 #include "server/engine/executor.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/new_thread.h"
+#include "server/base/processors.h"
 #include "server/engine/block_runner.h"
 #include "server/engine/event.h"
 #include "server/engine/front.h"
@@ -32,6 +32,8 @@ constexpr uint64_t kMaxSteps = 128;
 constexpr uint64_t kStepsAhead = 2;
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr int kSpins = 50;
+// So many reads are too many to wait for the worker that runs the front.
+constexpr size_t kReadsForAll = 3;
 constexpr uint64_t kSampleTicks = uint64_t{1} << 31;  // about a second
 // What a running executor may be given at the most: each needs a place for its statistics.
 constexpr int kWorkersPerProcessor = 4;
@@ -50,15 +52,15 @@ enum class FrontResult {
   kRingFull,  // an assembled step has no slot
 };
 
-int UsableProcessors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
+// Affinity and cgroup may change while the process runs; so that its pipelines have the same, they are looked at once.
+int Processors() {
+  static const int processors = ThreadsFor(UsableProcessors());
+  return processors;
 }
 
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
 // committed (commit) >= recycled (front). Workers deal themselves tasks by two more: task t is
-// block t % blocks_per_step of step first_step + t / blocks_per_step.
+// a block of step first_step + t / blocks_per_step, the first or the last one that is left there.
 class ExecutorImpl final : public SteppedExecutor {
  public:
   ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink,
@@ -66,9 +68,9 @@ class ExecutorImpl final : public SteppedExecutor {
       : plan_(std::move(plan)),
         sink_(sink),
         nice_(options.worker_nice),
-        num_workers_(options.workers > 0 ? options.workers : std::max(1, UsableProcessors())),
+        num_workers_(options.workers > 0 ? options.workers : Processors()),
         max_workers_(std::max({options.workers, kWorkersAlways,
-                               kWorkersPerProcessor * std::max(1, UsableProcessors())})),
+                               kWorkersPerProcessor * Processors()})),
         skip_steps_(options.skip_steps),
         at_limit_(options.at_limit),
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
@@ -83,6 +85,10 @@ class ExecutorImpl final : public SteppedExecutor {
         recycled_(first_step_),
         last_position_(options.start.position) {
     front_.set_gauges(gauges_.data());
+    files_.SetStages(plan_->stage_names().size());
+    source_reads_ = std::vector<SourceReads>(plan_->stage_names().size());
+    SetReadAhead(options.read_ahead);
+    if (options.start_pass) front_.BeginPass(*options.start_pass);
     claimed_.store(first_step_);
     committed_.store(first_step_);
     published_.store(first_step_);
@@ -128,6 +134,16 @@ class ExecutorImpl final : public SteppedExecutor {
     limit_.store(step, std::memory_order_release);  // SYNC stream-limit
     Commit();
   }
+  void SetPassLimit(uint64_t pass) override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    pass_limit_ = pass;
+  }
+  uint64_t pass() const override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    return front_.pass();
+  }
+  uint64_t limit() const override { return limit_.load(std::memory_order_acquire); }
+  void SetReadAhead(const std::map<std::string, int64_t>& bytes) override;
   bool KnowsEnd() const override { return end_step_.load(std::memory_order_acquire) != kNever; }
   Position AtLimit() const override {
     std::lock_guard<std::mutex> lock(front_mutex_);
@@ -147,6 +163,11 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t GiveBack() override;
 
  private:
+  struct Task {
+    Step* step;
+    uint32_t block;
+  };
+
   // What one worker keeps for itself.
   struct WorkerTools {
     StageClock& clock;
@@ -155,7 +176,7 @@ class ExecutorImpl final : public SteppedExecutor {
     SegmentRunner segments;
     // Of a worker that is stepped: what it has taken, and how far it is with going to sleep.
     bool stepped = false;
-    std::optional<uint64_t> task = std::nullopt;
+    std::optional<Task> task = std::nullopt;
     bool task_is_filled = false;
     ReadRequest* read = nullptr;
     SegmentTask* segment = nullptr;
@@ -163,6 +184,12 @@ class ExecutorImpl final : public SteppedExecutor {
     bool asleep = false;
     bool waits_for_slot = false;
     int worker = 0;
+  };
+
+  // What the reads of a source have brought, and the time that they took.
+  struct SourceReads {
+    std::atomic<uint64_t> bytes{0};
+    std::atomic<uint64_t> ticks{0};
   };
 
   // A line of memory a worker: it writes here whenever it turns to something else.
@@ -185,21 +212,19 @@ class ExecutorImpl final : public SteppedExecutor {
   void TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
                   const std::vector<uint64_t>& stage_ticks);
   std::vector<uint64_t> StageTicks(const StageClock& clock) const;
-  bool WantsFront() const;
+  bool WantsFront(bool at_home) const;
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
+  // The pass limit is where the step that would be assembled next begins.
+  void EndPass();
   bool Claim();
   bool RunTask(WorkerTools& tools);
-  void FillBlock(BlockRunner& runner, uint64_t task);
-  void FinishBlock(BlockRunner& runner, uint64_t task);
+  void FillBlock(BlockRunner& runner, Task task);
+  void FinishBlock(BlockRunner& runner, Task task);
   bool RunSegment(WorkerTools& tools);
   void FinishSegment(SegmentRunner& runner, SegmentTask* task);
   bool RunRead(WorkerTools& tools);
   void FinishRead(WorkerTools& tools, ReadRequest* request);
-  Step& StepOf(uint64_t task) {
-    return *steps_[(first_step_ + task / blocks_per_step_) % kMaxSteps].load(
-        std::memory_order_relaxed);
-  }
   void WaitForSlot();
   void Commit();
 
@@ -240,7 +265,8 @@ class ExecutorImpl final : public SteppedExecutor {
   ReadQueue reads_;
   SegmentQueue segments_;
   DamageLog damage_;
-  std::vector<KeptGauge> gauges_;  // one a stage
+  std::vector<KeptGauge> gauges_;          // one a stage
+  std::vector<SourceReads> source_reads_;  // one a stage
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
   std::vector<Pulse> pulses_;                        // one a worker
@@ -253,6 +279,7 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<uint64_t> limit_{kNever};     // SYNC stream-limit: the first that another one makes
   std::atomic<bool> finished_{false};       // written under commit_mutex_
   std::atomic<bool> slot_waiter_{false};
+  std::atomic<int> front_worker_{0};  // who ran the front last
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> bytes_read_{0};
   std::atomic<uint64_t> published_{0};  // for statistics alone, as those below
@@ -271,6 +298,7 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t recycled_;
   absl::Status end_status_;  // written before end_step_
   int holds_ = 0;
+  uint64_t pass_limit_ = kNever;
   uint64_t skipped_ = 0;    // of skip_steps_
   Position last_position_;  // behind the step that was assembled last
 
@@ -416,23 +444,29 @@ WorkSpans ExecutorImpl::StopTrace() {
 
 // Does one thing, the most urgent first; false when there was none. `front` tells why the front did
 // not go forward. Reads come before tasks: they are few, and the front must not find them undone when the tasks run out.
+// The worker that ran the front last goes on with it and with the reads while the others have tasks: what it has read and drawn
+// stays in its core's cache.
 bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   *front = FrontResult::kStuck;
-  if (WantsFront() && front_mutex_.try_lock()) {
+  const bool at_home = front_worker_.load(std::memory_order_relaxed) == tools.worker;
+  if (WantsFront(at_home) && front_mutex_.try_lock()) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
     const uint64_t begin = trace_.on() ? Ticks() : 0;
     *front = RunFront(tools.clock);
+    front_worker_.store(tools.worker, std::memory_order_relaxed);
     if (*front == FrontResult::kForward) Trace(tools, WorkKind::kFront, begin);
   }
+  if (!at_home && reads_.size() < kReadsForAll && RunTask(tools)) return true;
   return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on
-// with meanwhile.
-bool ExecutorImpl::WantsFront() const {
+// with meanwhile. Who did not run it last takes it over when those, too, are nearly done.
+bool ExecutorImpl::WantsFront(bool at_home) const {
   const uint64_t left =
       tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
-  return left < blocks_per_step_ && !finished_.load(std::memory_order_relaxed);
+  return left < (at_home ? blocks_per_step_ : blocks_per_step_ / 4 + 1) &&
+         !finished_.load(std::memory_order_relaxed);
 }
 
 // Takes back what is done with, assembles what may be assembled, claims slots.
@@ -469,6 +503,7 @@ bool ExecutorImpl::Assemble() {
     partial_->info.step = assembled_;
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
+    partial_->ends.Reset(blocks_per_step_);
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
     partial_->variable.Reset(plan_->tensors(), plan_->program().layouts(), plan_->batch_rows(),
                              plan_->block_rows());
@@ -478,6 +513,10 @@ bool ExecutorImpl::Assemble() {
       skipped_ < skip_steps_ ? front_.Skip(skip_steps_, &skipped_) : Pulled::kSome;
   switch (skipped == Pulled::kSome ? front_.Assemble(partial_) : skipped) {
     case Pulled::kSome: {
+      if (front_.pass() >= pass_limit_) {
+        EndPass();
+        break;
+      }
       absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
       if (!cursor.ok()) {
         end_status_ = cursor.status();
@@ -500,12 +539,32 @@ bool ExecutorImpl::Assemble() {
       end_status_ = front_.status();
       [[fallthrough]];
     case Pulled::kEnd:
+      // The pass that the limit names may be one that only the next plan makes.
+      if (end_status_.ok() && front_.pass() >= pass_limit_) {
+        EndPass();
+        break;
+      }
       end_step_.store(assembled_, std::memory_order_release);  // SYNC stream-end
       Commit();
       break;
   }
   if (HasRequests()) work_.NotifyAll();
   return true;
+}
+
+void ExecutorImpl::EndPass() {
+  front_.Release(partial_);
+  limit_.store(assembled_, std::memory_order_release);  // SYNC stream-limit
+  Commit();
+}
+
+void ExecutorImpl::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
+  const std::vector<std::string>& names = plan_->stage_names();
+  for (size_t stage = 0; stage < names.size(); ++stage) {
+    auto found = bytes.find(names[stage]);
+    if (found == bytes.end()) found = bytes.find("");
+    files_.SetReadAhead(stage, found == bytes.end() ? FileTable::kDefaultReadAhead : found->second);
+  }
 }
 
 bool ExecutorImpl::Claim() {
@@ -524,10 +583,13 @@ bool ExecutorImpl::Claim() {
 }
 
 bool ExecutorImpl::RunTask(WorkerTools& tools) {
-  uint64_t task = tasks_.load(std::memory_order_relaxed);
+  uint64_t number = tasks_.load(std::memory_order_relaxed);
   do {
-    if (task >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
-  } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
+    if (number >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
+  } while (!tasks_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
+  Step* const step =
+      steps_[(first_step_ + number / blocks_per_step_) % kMaxSteps].load(std::memory_order_relaxed);
+  const Task task{step, step->ends.Take(/*from_back=*/tools.worker % 2 == 1)};
   if (tools.stepped) {
     tools.task = task;
     return true;
@@ -537,7 +599,7 @@ bool ExecutorImpl::RunTask(WorkerTools& tools) {
       begin != 0 ? StageTicks(tools.clock) : std::vector<uint64_t>();
   FillBlock(tools.runner, task);
   FinishBlock(tools.runner, task);
-  if (begin != 0) TraceBlock(tools, begin, first_step_ + task / blocks_per_step_, before);
+  if (begin != 0) TraceBlock(tools, begin, first_step_ + number / blocks_per_step_, before);
   return true;
 }
 
@@ -559,16 +621,16 @@ void ExecutorImpl::FinishSegment(SegmentRunner& runner, SegmentTask* task) {
   work_.NotifyAll();
 }
 
-void ExecutorImpl::FillBlock(BlockRunner& runner, uint64_t task) {
-  Step& step = StepOf(task);
-  const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
+void ExecutorImpl::FillBlock(BlockRunner& runner, Task task) {
+  Step& step = *task.step;
+  const uint32_t first = task.block * plan_->block_rows();
   if (first < step.info.rows)
     runner.Run(plan_->program(), &step, first,
                std::min(plan_->block_rows(), step.info.rows - first));
 }
 
-void ExecutorImpl::FinishBlock(BlockRunner& runner, uint64_t task) {
-  Step& step = StepOf(task);
+void ExecutorImpl::FinishBlock(BlockRunner& runner, Task task) {
+  Step& step = *task.step;
   if (step.blocks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // SYNC block-done
   runner.Complete(plan_->program(), &step);
   step.done.store(true, std::memory_order_release);  // SYNC step-done
@@ -589,8 +651,13 @@ bool ExecutorImpl::RunRead(WorkerTools& tools) {
 }
 
 void ExecutorImpl::FinishRead(WorkerTools& tools, ReadRequest* request) {
-  StageClock::Scope scope(tools.clock, request->format->stage);
-  bytes_read_.fetch_add(tools.reader.Run(request), std::memory_order_relaxed);
+  const int stage = request->format->stage;
+  StageClock::Scope scope(tools.clock, stage);
+  const uint64_t begin = Ticks();
+  const uint64_t bytes = tools.reader.Run(request);
+  source_reads_[stage].bytes.fetch_add(bytes, std::memory_order_relaxed);
+  source_reads_[stage].ticks.fetch_add(Ticks() - begin, std::memory_order_relaxed);
+  bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
   work_.NotifyAll();
 }
 
@@ -599,6 +666,7 @@ void ExecutorImpl::BeginSteps() {
     stepped_.emplace_back(new WorkerTools{*clock, BlockRunner(files_, *clock), ChunkReader(store_),
                                           SegmentRunner(store_, files_, *clock)});
     stepped_.back()->stepped = true;
+    stepped_.back()->worker = static_cast<int>(stepped_.size()) - 1;
   }
 }
 
@@ -755,6 +823,10 @@ ExecutorStats ExecutorImpl::Snapshot() const {
       row.elements += clock->elements(stage);
     }
     row.busy_ns = scale_.ToNanos(ticks);
+    const SourceReads& reads = source_reads_[stage];
+    row.read_bytes = reads.bytes.load(std::memory_order_relaxed);
+    row.read_ns = scale_.ToNanos(reads.ticks.load(std::memory_order_relaxed));
+    row.read_ahead = files_.ReadAhead(stage);
     const KeptGauge& kept = gauges_[stage];
     row.kept = {KeptStateName(kept.state.load(std::memory_order_relaxed)),
                 kept.elements.load(std::memory_order_relaxed),
@@ -795,7 +867,8 @@ absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
   // The beginning has no counters; a steered stream may go back to it at any step.
-  if (options.start.step > 0 && !options.start.position.counters().empty()) {
+  if (!options.start_pass && options.start.step > 0 &&
+      !options.start.position.counters().empty()) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;
   }

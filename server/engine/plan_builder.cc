@@ -125,6 +125,7 @@ FileRange PlanBuilder::AddFiles(Manifest files) {
   const FileRange range{static_cast<uint32_t>(manifest_->size()),
                         static_cast<uint32_t>(files.size())};
   sources_.push_back(range);
+  source_stages_.push_back(stage_);
   manifest_->insert(manifest_->end(), std::make_move_iterator(files.begin()),
                     std::make_move_iterator(files.end()));
   return range;

@@ -182,6 +182,7 @@ class PlanBuilder {
   const WindowElements* window_elements_ = nullptr;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<FileRange> sources_;  // which of its files each source reads
+  std::vector<int> source_stages_;  // the stage of each
   std::vector<IndexedFiles> needed_indices_;
   std::vector<std::string> notices_;
 };
