@@ -462,8 +462,7 @@ bool UsesElement(const v1::Input& input) {
 }  // namespace
 
 absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                                    const NestedFactory& of_files,
-                                    const NestedFactory& of_values) {
+                                    const NestedFactory& of_files, const NestedFactory& of_values) {
   if (input.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected one input, the dataset of one element, found ", input.size()));
@@ -471,8 +470,7 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   const std::optional<FileRange> paths = batched() ? std::nullopt : dataset_.paths;
   if (UsesElement(input[0])) {
     return SetWindows(
-        input,
-        [&](const OrderNode& nested, uint32_t) { return of_values(nested, dataset_.width); },
+        input, [&](const OrderNode& nested, uint32_t) { return of_values(nested, dataset_.width); },
         CursorClass::kSeek, paths);
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;
