@@ -22,6 +22,7 @@
 #include "server/engine/read_queue.h"
 #include "server/engine/segment.h"
 #include "server/engine/stepped_executor.h"
+#include "server/engine/worker_gauges.h"
 
 namespace penstock {
 namespace {
@@ -34,7 +35,6 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr int kSpins = 50;
 // So many reads are too many to wait for the worker that runs the front.
 constexpr size_t kReadsForAll = 3;
-constexpr uint64_t kSampleTicks = uint64_t{1} << 31;  // about a second
 // What a running executor may be given at the most: each needs a place for its statistics.
 constexpr int kWorkersPerProcessor = 4;
 constexpr int kWorkersAlways = 16;
@@ -69,8 +69,8 @@ class ExecutorImpl final : public SteppedExecutor {
         sink_(sink),
         nice_(options.worker_nice),
         num_workers_(options.workers > 0 ? options.workers : Processors()),
-        max_workers_(std::max({options.workers, kWorkersAlways,
-                               kWorkersPerProcessor * Processors()})),
+        max_workers_(
+            std::max({options.workers, kWorkersAlways, kWorkersPerProcessor * Processors()})),
         skip_steps_(options.skip_steps),
         at_limit_(options.at_limit),
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
@@ -80,6 +80,7 @@ class ExecutorImpl final : public SteppedExecutor {
         files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
                options.notice),
         gauges_(plan_->stage_names().size()),
+        worker_gauges_(plan_->stage_names(), max_workers_),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_),
@@ -92,10 +93,6 @@ class ExecutorImpl final : public SteppedExecutor {
     claimed_.store(first_step_);
     committed_.store(first_step_);
     published_.store(first_step_);
-    for (int i = 0; i < max_workers_; ++i)
-      clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
-    pulses_ = std::vector<Pulse>(max_workers_);
-    start_sample_ = TakeSample();
   }
   ~ExecutorImpl() override { Stop(); }
 
@@ -152,10 +149,12 @@ class ExecutorImpl final : public SteppedExecutor {
   absl::Status SetWorkers(int workers) override;
   int max_workers() const override { return max_workers_; }
   bool StartTrace() override { return trace_.Begin(); }
-  WorkSpans StopTrace() override;
+  WorkSpans StopTrace() override { return trace_.End(worker_gauges_.scale()); }
 
   ExecutorStats Snapshot() const override;
-  std::vector<WorkerPulse> Pulses() const override;
+  std::vector<WorkerPulse> Pulses() const override {
+    return worker_gauges_.Pulses(num_workers_.load());
+  }
   std::vector<SkippedPlace> Skipped() const override { return damage_.places(); }
 
   void BeginSteps() override;
@@ -192,13 +191,6 @@ class ExecutorImpl final : public SteppedExecutor {
     std::atomic<uint64_t> ticks{0};
   };
 
-  // A line of memory a worker: it writes here whenever it turns to something else.
-  struct alignas(64) Pulse {
-    std::atomic<int32_t> thread{0};
-    std::atomic<uint64_t> beats{0};
-    std::atomic<bool> idle{false};
-  };
-
   void Work(int worker);
   absl::Status AddThreads();  // REQUIRES: threads_mutex_
   // Waits for the last ones, whom their number or stop_ has told to end. REQUIRES: threads_mutex_
@@ -208,10 +200,6 @@ class ExecutorImpl final : public SteppedExecutor {
     sink_.Interrupt();
   }
   bool WorkOnce(WorkerTools& tools, FrontResult* front);
-  void Trace(const WorkerTools& tools, WorkKind kind, uint64_t begin, uint64_t detail = 0);
-  void TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
-                  const std::vector<uint64_t>& stage_ticks);
-  std::vector<uint64_t> StageTicks(const StageClock& clock) const;
   bool WantsFront(bool at_home) const;
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
@@ -227,16 +215,6 @@ class ExecutorImpl final : public SteppedExecutor {
   void FinishRead(WorkerTools& tools, ReadRequest* request);
   void WaitForSlot();
   void Commit();
-
-  // Totals at one moment.
-  struct Sample {
-    uint64_t ticks = 0;
-    uint64_t slot_wait_ticks = 0;
-    std::vector<uint64_t> stage_ticks;
-  };
-  Sample TakeSample() const;
-  void SampleWaits();
-  std::string Bottleneck(const Sample& from, const Sample& to) const;
 
   bool HasTasks() const {
     return tasks_.load(std::memory_order_relaxed) < tasks_limit_.load(std::memory_order_relaxed);
@@ -256,7 +234,6 @@ class ExecutorImpl final : public SteppedExecutor {
   const uint64_t blocks_per_step_;
   const uint64_t first_step_;
   const CursorMaker cursors_;
-  const TickScale scale_;
 
   // Own synchronisation.
   const std::shared_ptr<void> indices_;  // what a resume needs has just been loaded for its check
@@ -268,8 +245,7 @@ class ExecutorImpl final : public SteppedExecutor {
   std::vector<KeptGauge> gauges_;          // one a stage
   std::vector<SourceReads> source_reads_;  // one a stage
   Event work_;
-  std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
-  std::vector<Pulse> pulses_;                        // one a worker
+  WorkerGauges worker_gauges_;
   std::array<std::atomic<Step*>, kMaxSteps> steps_{};
   std::atomic<uint64_t> tasks_{0};        // dealt to workers so far
   std::atomic<uint64_t> tasks_limit_{0};  // SYNC tasks-ready
@@ -285,7 +261,6 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<uint64_t> published_{0};  // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> epoch_{0};
-  std::atomic<uint64_t> slot_wait_ticks_{0};
   WorkTrace trace_;
 
   // Under front_mutex_.
@@ -304,9 +279,6 @@ class ExecutorImpl final : public SteppedExecutor {
 
   // Under commit_mutex_.
   mutable std::mutex commit_mutex_;
-  Sample start_sample_;            // constant after construction
-  std::array<Sample, 2> samples_;  // the last two of those taken about once a second
-
   bool limit_told_ = false;
 
   // Under threads_mutex_.
@@ -319,11 +291,11 @@ class ExecutorImpl final : public SteppedExecutor {
 
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
-  StageClock& clock = *clocks_[worker];
+  StageClock& clock = worker_gauges_.clock(worker);
   WorkerTools tools{clock, BlockRunner(files_, clock), ChunkReader(store_),
                     SegmentRunner(store_, files_, clock)};
   tools.worker = worker;
-  Pulse& pulse = pulses_[worker];
+  WorkerGauges::Pulse& pulse = worker_gauges_.pulse(worker);
   pulse.thread.store(gettid(), std::memory_order_relaxed);
   uint64_t beats = 0;
   FrontResult front = FrontResult::kStuck;
@@ -337,7 +309,7 @@ void ExecutorImpl::Work(int worker) {
     // The last look before sleeping comes behind the ticket: what changes after it wakes us at
     // once.
     const Event::Ticket ticket = work_.Prepare();
-    const uint64_t begin = trace_.on() ? Ticks() : 0;
+    const uint64_t begin = trace_.Now();
     if (is_over() || WorkOnce(tools, &front)) {
       work_.Cancel();
     } else if (front == FrontResult::kRingFull && !slot_waiter_.exchange(true)) {
@@ -346,12 +318,12 @@ void ExecutorImpl::Work(int worker) {
       WaitForSlot();
       pulse.idle.store(false, std::memory_order_relaxed);
       slot_waiter_.store(false);
-      Trace(tools, WorkKind::kWaitForSlot, begin);
+      trace_.Add(tools.worker, WorkKind::kWaitForSlot, begin);
     } else {
       pulse.idle.store(true, std::memory_order_relaxed);
       work_.Wait(ticket);
       pulse.idle.store(false, std::memory_order_relaxed);
-      Trace(tools, WorkKind::kSleep, begin);
+      trace_.Add(tools.worker, WorkKind::kSleep, begin);
     }
   }
 }
@@ -392,56 +364,6 @@ absl::Status ExecutorImpl::SetWorkers(int workers) {
   return status;
 }
 
-// `begin`: 0 when the trace was off then.
-void ExecutorImpl::Trace(const WorkerTools& tools, WorkKind kind, uint64_t begin, uint64_t detail) {
-  if (begin == 0) return;
-  WorkSpan span;
-  span.begin = begin;
-  span.end = Ticks();
-  span.detail = detail;
-  span.worker = tools.worker;
-  span.kind = kind;
-  trace_.Add(span);
-}
-
-// The block, and what each stage took of it, one behind the other.
-void ExecutorImpl::TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
-                              const std::vector<uint64_t>& stage_ticks) {
-  WorkSpan span;
-  span.begin = begin;
-  span.end = Ticks();
-  span.detail = step;
-  span.worker = tools.worker;
-  span.kind = WorkKind::kBlock;
-  trace_.Add(span);
-  span.kind = WorkKind::kStage;
-  for (size_t stage = 0; stage < stage_ticks.size(); ++stage) {
-    const uint64_t ticks = tools.clock.ticks(static_cast<int>(stage)) - stage_ticks[stage];
-    if (ticks == 0) continue;
-    span.begin = begin;
-    span.end = begin + ticks;
-    span.detail = stage;
-    trace_.Add(span);
-    begin = span.end;
-  }
-}
-
-std::vector<uint64_t> ExecutorImpl::StageTicks(const StageClock& clock) const {
-  std::vector<uint64_t> ticks;
-  for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage)
-    ticks.push_back(clock.ticks(static_cast<int>(stage)));
-  return ticks;
-}
-
-WorkSpans ExecutorImpl::StopTrace() {
-  WorkSpans spans = trace_.End();
-  for (WorkSpan& span : spans.spans) {
-    span.begin = scale_.ToNanos(span.begin);
-    span.end = scale_.ToNanos(span.end);
-  }
-  return spans;
-}
-
 // Does one thing, the most urgent first; false when there was none. `front` tells why the front did
 // not go forward. Reads come before tasks: they are few, and the front must not find them undone when the tasks run out.
 // The worker that ran the front last goes on with it and with the reads while the others have tasks: what it has read and drawn
@@ -451,10 +373,10 @@ bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   const bool at_home = front_worker_.load(std::memory_order_relaxed) == tools.worker;
   if (WantsFront(at_home) && front_mutex_.try_lock()) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
-    const uint64_t begin = trace_.on() ? Ticks() : 0;
+    const uint64_t begin = trace_.Now();
     *front = RunFront(tools.clock);
     front_worker_.store(tools.worker, std::memory_order_relaxed);
-    if (*front == FrontResult::kForward) Trace(tools, WorkKind::kFront, begin);
+    if (*front == FrontResult::kForward) trace_.Add(tools.worker, WorkKind::kFront, begin);
   }
   if (!at_home && reads_.size() < kReadsForAll && RunTask(tools)) return true;
   return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools);
@@ -594,12 +516,14 @@ bool ExecutorImpl::RunTask(WorkerTools& tools) {
     tools.task = task;
     return true;
   }
-  const uint64_t begin = trace_.on() ? Ticks() : 0;
+  const uint64_t begin = trace_.Now();
   const std::vector<uint64_t> before =
-      begin != 0 ? StageTicks(tools.clock) : std::vector<uint64_t>();
+      begin != 0 ? tools.clock.AllTicks() : std::vector<uint64_t>();
   FillBlock(tools.runner, task);
   FinishBlock(tools.runner, task);
-  if (begin != 0) TraceBlock(tools, begin, first_step_ + number / blocks_per_step_, before);
+  if (begin != 0)
+    trace_.AddBlock(tools.worker, tools.clock, begin, first_step_ + number / blocks_per_step_,
+                    before);
   return true;
 }
 
@@ -610,9 +534,9 @@ bool ExecutorImpl::RunSegment(WorkerTools& tools) {
     tools.segment = task;
     return true;
   }
-  const uint64_t begin = trace_.on() ? Ticks() : 0;
+  const uint64_t begin = trace_.Now();
   FinishSegment(tools.segments, task);
-  Trace(tools, WorkKind::kSegment, begin);
+  trace_.Add(tools.worker, WorkKind::kSegment, begin);
   return true;
 }
 
@@ -643,9 +567,9 @@ bool ExecutorImpl::RunRead(WorkerTools& tools) {
   if (tools.stepped) {
     tools.read = request;
   } else {
-    const uint64_t begin = trace_.on() ? Ticks() : 0;
+    const uint64_t begin = trace_.Now();
     FinishRead(tools, request);
-    Trace(tools, WorkKind::kRead, begin);
+    trace_.Add(tools.worker, WorkKind::kRead, begin);
   }
   return true;
 }
@@ -662,9 +586,10 @@ void ExecutorImpl::FinishRead(WorkerTools& tools, ReadRequest* request) {
 }
 
 void ExecutorImpl::BeginSteps() {
-  for (const std::unique_ptr<StageClock>& clock : clocks_) {
-    stepped_.emplace_back(new WorkerTools{*clock, BlockRunner(files_, *clock), ChunkReader(store_),
-                                          SegmentRunner(store_, files_, *clock)});
+  for (int i = 0; i < max_workers_; ++i) {
+    StageClock& clock = worker_gauges_.clock(i);
+    stepped_.emplace_back(new WorkerTools{clock, BlockRunner(files_, clock), ChunkReader(store_),
+                                          SegmentRunner(store_, files_, clock)});
     stepped_.back()->stepped = true;
     stepped_.back()->worker = static_cast<int>(stepped_.size()) - 1;
   }
@@ -761,47 +686,13 @@ void ExecutorImpl::Commit() {
     sink_.Publish(step->slot, step->info);
     committed_.store(++step_number, std::memory_order_release);  // SYNC step-committed
   }
-  SampleWaits();
+  worker_gauges_.Sample();
 }
 
 void ExecutorImpl::WaitForSlot() {
   const uint64_t start = Ticks();
   sink_.WaitForSlot(absl::Milliseconds(100));
-  slot_wait_ticks_.fetch_add(Ticks() - start, std::memory_order_relaxed);
-}
-
-void ExecutorImpl::SampleWaits() {
-  const uint64_t now = Ticks();
-  if (samples_[1].ticks != 0 && now - samples_[1].ticks < kSampleTicks) return;
-  samples_[0] = std::move(samples_[1]);
-  samples_[1] = TakeSample();
-}
-
-ExecutorImpl::Sample ExecutorImpl::TakeSample() const {
-  Sample sample{Ticks(), slot_wait_ticks_.load(std::memory_order_relaxed),
-                std::vector<uint64_t>(plan_->stage_names().size())};
-  for (const std::unique_ptr<StageClock>& clock : clocks_) {
-    for (size_t stage = 0; stage < sample.stage_ticks.size(); ++stage)
-      sample.stage_ticks[stage] += clock->ticks(stage);
-  }
-  return sample;
-}
-
-// What held the stream back between two samples: the consumers, if work waited for a slot for half
-// of the time; else the busiest stage.
-std::string ExecutorImpl::Bottleneck(const Sample& from, const Sample& to) const {
-  if ((to.slot_wait_ticks - from.slot_wait_ticks) * 2 > to.ticks - from.ticks) return "consumer";
-  size_t busiest = 0;
-  uint64_t most = 0;
-  for (size_t stage = 0; stage < to.stage_ticks.size(); ++stage) {
-    const uint64_t ticks =
-        to.stage_ticks[stage] - (from.stage_ticks.empty() ? 0 : from.stage_ticks[stage]);
-    if (ticks > most) {
-      most = ticks;
-      busiest = stage;
-    }
-  }
-  return plan_->stage_names()[busiest];
+  worker_gauges_.AddSlotWait(Ticks() - start);
 }
 
 ExecutorStats ExecutorImpl::Snapshot() const {
@@ -812,20 +703,12 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   stats.bytes_read = bytes_read_.load(std::memory_order_relaxed);
   stats.skipped = damage_.count();
   stats.workers = num_workers_;
-  stats.slot_wait_ns = scale_.ToNanos(slot_wait_ticks_.load(std::memory_order_relaxed));
-  stats.running_ns = scale_.elapsed_ns();
-  for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage) {
-    StageStats& row = stats.stages.emplace_back();
-    row.name = plan_->stage_names()[stage];
-    uint64_t ticks = 0;
-    for (const std::unique_ptr<StageClock>& clock : clocks_) {
-      ticks += clock->ticks(stage);
-      row.elements += clock->elements(stage);
-    }
-    row.busy_ns = scale_.ToNanos(ticks);
+  worker_gauges_.Fill(&stats);
+  for (size_t stage = 0; stage < stats.stages.size(); ++stage) {
+    StageStats& row = stats.stages[stage];
     const SourceReads& reads = source_reads_[stage];
     row.read_bytes = reads.bytes.load(std::memory_order_relaxed);
-    row.read_ns = scale_.ToNanos(reads.ticks.load(std::memory_order_relaxed));
+    row.read_ns = worker_gauges_.scale().ToNanos(reads.ticks.load(std::memory_order_relaxed));
     row.read_ahead = files_.ReadAhead(stage);
     const KeptGauge& kept = gauges_[stage];
     row.kept = {KeptStateName(kept.state.load(std::memory_order_relaxed)),
@@ -834,24 +717,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
                 kept.hits.load(std::memory_order_relaxed)};
   }
   stats.records = stats.stages[0].elements;
-  const Sample now = TakeSample();
-  std::lock_guard<std::mutex> lock(commit_mutex_);
-  stats.bottleneck = Bottleneck(samples_[0].ticks != 0 ? samples_[0] : start_sample_, now);
   return stats;
-}
-
-std::vector<WorkerPulse> ExecutorImpl::Pulses() const {
-  std::vector<WorkerPulse> pulses;
-  for (int i = 0; i < num_workers_.load(); ++i) {
-    WorkerPulse& out = pulses.emplace_back();
-    out.thread = pulses_[i].thread.load(std::memory_order_relaxed);
-    out.beats = pulses_[i].beats.load(std::memory_order_relaxed);
-    out.idle = pulses_[i].idle.load(std::memory_order_relaxed);
-    // Within a block, each strip of rows counts.
-    for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage)
-      out.beats += clocks_[i]->ticks(stage);
-  }
-  return pulses;
 }
 
 }  // namespace
@@ -867,8 +733,7 @@ absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
   // The beginning has no counters; a steered stream may go back to it at any step.
-  if (!options.start_pass && options.start.step > 0 &&
-      !options.start.position.counters().empty()) {
+  if (!options.start_pass && options.start.step > 0 && !options.start.position.counters().empty()) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;
   }
