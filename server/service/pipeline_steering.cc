@@ -292,9 +292,16 @@ absl::Status Pipeline::Place(const RequestedChange& requested, const Timeline& t
           "a change waits for step ", timeline.last_step(),
           ": what holds from an epoch on can be asked for when that step has been made"));
     }
-    uint64_t pass = 0;
-    for (const auto& stream : held.streams()) pass = std::max(pass, stream->pass());
-    change->set_epoch(pass + 1);
+    std::optional<uint64_t> pass = held.streams().front()->pass();
+    if (!pass) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "step ", timeline.last_step(),
+          ", of the change before this one, has not been begun yet, so that its epoch is not known: "
+          "try again when it has been made"));
+    }
+    // Those who catch up may be ahead.
+    for (const auto& stream : held.streams()) pass = std::max(*pass, stream->pass().value_or(0));
+    change->set_epoch(*pass + 1);
     change->set_step(0);
     return absl::OkStatus();
   }

@@ -294,9 +294,15 @@ void Stream::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
   if (executor_ != nullptr) executor_->SetReadAhead(bytes);
 }
 
-uint64_t Stream::pass() const {
+std::optional<uint64_t> Stream::pass() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return executor_ == nullptr || phases_.size() > 1 ? 0 : executor_->pass();
+  if (executor_ == nullptr) return std::nullopt;
+  uint64_t pass = executor_->pass();
+  for (size_t i = 1; i < phases_.size(); ++i) {
+    if (phases_[i].seek || phases_[i].skip_steps > 0) return std::nullopt;
+    pass = phases_[i].pass.value_or(pass);
+  }
+  return pass;
 }
 
 void Stream::AddPhase(Phase phase) {

@@ -79,8 +79,9 @@ class Stream {
   bool KnowsEnd() const;
   absl::Status SetWorkers(int workers);
   void SetReadAhead(const std::map<std::string, int64_t>& bytes);
-  // The pass of the outermost `repeat` that has been begun, in the last phase; 0 in others. REQUIRES: held.
-  uint64_t pass() const;
+  // The pass of the outermost `repeat` that has been begun, or that the last phase goes on with; nullopt where that is not known before
+  // it begins, as it leaves steps out or seeks. REQUIRES: held.
+  std::optional<uint64_t> pass() const;
   bool StartTrace();
   WorkSpans StopTrace();
   // Another phase behind the last one. REQUIRES: held, and its first step is at least what Hold()

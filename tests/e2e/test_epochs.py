@@ -40,6 +40,13 @@ def begun_in(history):
     return int(re.search(r"^  epoch: (\d+)", change, re.MULTILINE)[1]), int(step[1]) if step else None
 
 
+def begun(remote, running, epoch, at):
+    """The history, once the trainer is behind the epoch's beginning."""
+    running.read(at + 60 - len(running.lines))
+    eventually(lambda: begun_in(ok(remote("history", "p"))) == (epoch, at))
+    return ok(remote("history", "p"))
+
+
 def lines(text):
     return text.splitlines()
 
@@ -62,15 +69,15 @@ def test_order_ops_and_shards_change_when_the_epoch_ends(remote, specs, tmp_path
     for words in (("--set", "K=3"), ("--skip", "1"), ("--spec", old)):
         refused = remote("update", "p", *words)
         assert refused.code == 1 and f"a change waits for the beginning of epoch {epoch}" in refused.err, refused
-    steered = running.rest()
     at = epoch * STEPS_AN_EPOCH
-    assert begun_in(ok(remote("history", "p"))) == (epoch, at)
+    text = begun(remote, running, epoch, at)
     assert f"epoch {epoch} begins at step {at}" in ok(remote("events", "p"))
+    steered = running.rest()
     assert steps_of(steered) == list(range(STEPS))
     # Both specs make as many steps an epoch, so that the new one's epochs are where they would be without the old one.
     assert lines(steered) == lines(plain)[:at] + lines(other)[at:]
 
-    history = write(tmp_path / "history", ok(remote("history", "p")))
+    history = write(tmp_path / "history", text)
     assert ok(remote("run", old, "--steps", STEPS, "--name", "again", "--history", history, "--workers", "2")) == steered
     # One that was written down while the change waited makes the same.
     assert ok(remote("run", old, "--steps", STEPS, "--name", "early", "--history", write(tmp_path / "waiting", waiting))) == steered
@@ -86,21 +93,31 @@ def test_options_are_set_and_later_changes_follow(remote, specs, tmp_path):
     running = Running(remote, old, STEPS)
     epoch = epoch_in(ok(remote("update", "p", "--next-epoch", "--set", "shuffle.buffer_size=9", "--set", "shard.index=1", "--set", "K=5")))
     at = epoch * STEPS_AN_EPOCH
-    running.read(at + 100)
-    eventually(lambda: begun_in(ok(remote("history", "p"))) == (epoch, at))
+    begun(remote, running, epoch, at)
     ok(remote("update", "p", "--set", "K=6"))
+    # A change that has not begun itself is gone on from.
+    assert epoch_in(ok(remote("update", "p", "--next-epoch", "--set", "shuffle.buffer_size=8"))) > epoch
+    running.read(200)
+    eventually(lambda: begun_in(ok(remote("history", "p")))[1] is not None)
     ok(remote("update", "p", "--skip", "3"))
+    early = remote("update", "p", "--next-epoch", "--set", "shuffle.buffer_size=9")
+    assert early.code == 0 or "has not been begun yet" in early.err
+    running.read(200)
+    eventually(lambda: remote("update", "p", "--next-epoch", "--set", "shuffle.buffer_size=9").code == 0 or early.code == 0)
+    running.read(100)
+    eventually(lambda: begun_in(ok(remote("history", "p")))[1] is not None)
     # Stages may come and go.
     shorter = (NUMBERS % NEW).replace("stage { shuffle", "stage { take { count: 64 } }\nstage { filter { predicate: \"value % 4 == 1\" } }\nstage { shuffle")
     second = epoch_in(ok(remote("update", "p", "--spec", write(tmp_path / "shorter", shorter))))
     assert second > epoch
-    steered = running.rest()
+    running.read(1500)
+    eventually(lambda: begun_in(ok(remote("history", "p")))[1] is not None)
     text = ok(remote("history", "p"))
-    assert begun_in(text)[1] is not None and text.count("change {") == 4
+    assert text.count("change {") == 6 and "take" in ok(remote("get", "p"))
+    steered = running.rest()
     assert steps_of(steered) == list(range(STEPS))
     again = ok(remote("run", old, "--steps", STEPS, "--name", "again", "--history", write(tmp_path / "history", text)))
     assert first_difference(again, steered) is None
-    assert "take" in ok(remote("get", "p"))
 
 
 def test_a_daemon_that_is_killed_in_front_of_the_epoch_and_behind_it(tmp_path, specs):
@@ -115,10 +132,7 @@ def test_a_daemon_that_is_killed_in_front_of_the_epoch_and_behind_it(tmp_path, s
         daemon = Daemon(tmp_path / "penstock.sock")
         eventually(lambda: remote("history", "p").code == 0)
         assert ok(remote("history", "p")) == waiting
-        at = epoch * STEPS_AN_EPOCH
-        running.read(at + 40 - len(running.lines))
-        eventually(lambda: begun_in(ok(remote("history", "p"))) == (epoch, at))
-        text = ok(remote("history", "p"))
+        text = begun(remote, running, epoch, epoch * STEPS_AN_EPOCH)
         daemon.kill()
         daemon = Daemon(tmp_path / "penstock.sock")
         eventually(lambda: remote("history", "p").code == 0)
@@ -164,15 +178,13 @@ def test_files_that_are_added_and_left_out(tmp_path):
         daemon = Daemon(tmp_path / "penstock.sock")
         eventually(lambda: remote("history", "p").code == 0)
         at = epoch * 20
-        running.read(at + 60 - len(running.lines))
-        eventually(lambda: begun_in(ok(remote("history", "p"))) == (epoch, at))
+        begun(remote, running, epoch, at)
         second = epoch_in(ok(remote("update", "p", "--files", "data/[bc]*.tfrecord")))
         daemon.kill()
         daemon = Daemon(tmp_path / "penstock.sock")
+        eventually(lambda: remote("history", "p").code == 0)
+        text = begun(remote, running, second, at + 25 * (second - epoch))
         steered = running.rest()
-        text = ok(remote("history", "p"))
-        begun = begun_in(text)
-        assert begun == (second, at + 25 * (second - epoch))
         assert steps_of(steered) == list(range(STEPS))
         assert lines(steered)[:20] == lines(plain)[:20]
         history = write(tmp_path / "history", text)
@@ -182,8 +194,7 @@ def test_files_that_are_added_and_left_out(tmp_path):
         # Each epoch has as many rows as its files have records.
         rows = collections.Counter()
         for line in lines(steered):
-            valid = re.search(r"  valid (\d+)", line)
-            rows[int(re.search(r"  epoch (\d+)", line)[1])] += int(valid[1]) if valid else 8
+            rows[int(re.search(r"  epoch (\d+)", line)[1])] += int(re.search(r" int64 \D(\d+)", line)[1])
         whole = sorted(rows)[:-1]
         assert [rows[one] for one in whole] == [160 if one < epoch else 200 if one < second else 100 for one in whole]
     finally:

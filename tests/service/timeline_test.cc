@@ -1,0 +1,114 @@
+// Changes that wait for their epoch, in a history.
+
+#include "server/service/timeline.h"
+
+#include <string>
+
+#include "server/base/local_file.h"
+#include "server/service/text_proto.h"
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+v1::PipelineSpec Spec(int buffer_size, int seed) {
+  v1::PipelineSpec spec;
+  const std::string text =
+      "name: 'p' stage { range { stop: 100 } } stage { shuffle { buffer_size: " +
+      std::to_string(buffer_size) + " seed: " + std::to_string(seed) +
+      " } } stage { batch { batch_size: 8 } } stage { repeat {} }";
+  REQUIRE(ParseTextProto(text, "spec", &spec).ok());
+  return spec;
+}
+
+Timeline Made() {
+  const auto plan = MakePlan(Spec(10, 1), LocalFileSystem());
+  REQUIRE(plan.ok());
+  return Timeline(*plan, *FingerprintOf(**plan));
+}
+
+v1::Change AtEpoch(uint64_t epoch, uint64_t step) {
+  v1::Change change;
+  change.set_epoch(epoch);
+  change.set_step(step);
+  *change.mutable_stage() = Spec(20, 2).stage();
+  return change;
+}
+
+v1::Change Workers(uint64_t step, int workers) {
+  v1::Change change;
+  change.set_step(step);
+  change.set_workers(workers);
+  return change;
+}
+
+absl::Status Add(Timeline& timeline, const v1::Change& change) {
+  absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(change, LocalFileSystem());
+  return next.ok() ? timeline.Add(change, *std::move(next)) : next.status();
+}
+
+TEST_CASE("a change that waits for its epoch stays behind all others and is no phase of any step") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, Workers(3, 2)).ok());
+  REQUIRE(Add(timeline, AtEpoch(4, 0)).ok());
+  CHECK(timeline.is_waiting());
+  CHECK(timeline.last_step() == 3);
+  REQUIRE(Add(timeline, Workers(5, 1)).ok());
+  CHECK(timeline.last_step() == 5);
+  CHECK(timeline.history().back().epoch() == 4);
+  const std::string etag = timeline.Etag();
+
+  CHECK(absl::IsFailedPrecondition(Add(timeline, AtEpoch(5, 0))));
+  v1::Change skip;
+  skip.set_step(6);
+  skip.set_skip_steps(1);
+  CHECK(absl::IsFailedPrecondition(Add(timeline, skip)));
+  CHECK(timeline.Etag() == etag);
+
+  const std::vector<Phase> phases = timeline.From(1'000'000);
+  REQUIRE(phases.size() == 2);
+  CHECK(phases[0].first_step == 0);
+  CHECK(phases[1].first_step == kUnknownStep);
+  CHECK(phases[1].pass == 4);
+
+  timeline.BeginWaiting(52);
+  CHECK(!timeline.is_waiting());
+  CHECK(timeline.last_step() == 52);
+  CHECK(timeline.Etag() != etag);
+  CHECK(timeline.From(51).size() == 2);
+  REQUIRE(timeline.From(52).size() == 1);
+  CHECK(timeline.From(52)[0].pass == 4);
+  // A later step of the same plan is in the middle of a pass.
+  REQUIRE(Add(timeline, [&skip] { skip.set_step(60); return skip; }()).ok());
+  CHECK(!timeline.last().pass);
+  CHECK(timeline.last().skip_steps == 1);
+}
+
+TEST_CASE("a history is taken as it was told, whether a change of it waits or has begun") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, Workers(3, 2)).ok());
+  REQUIRE(Add(timeline, AtEpoch(4, 0)).ok());
+  for (const bool begun : {false, true}) {
+    if (begun) timeline.BeginWaiting(52);
+    Timeline again = Made();
+    for (const v1::Change& change : timeline.history()) REQUIRE(Add(again, change).ok());
+    CHECK(again.Etag() == timeline.Etag());
+    CHECK(again.is_waiting() == !begun);
+  }
+}
+
+TEST_CASE("what no history can have is refused") {
+  Timeline timeline = Made();
+  // The files of the beginning, behind another change.
+  REQUIRE(Add(timeline, Workers(3, 2)).ok());
+  v1::Change beginning = AtEpoch(0, 0);
+  CHECK(absl::IsInvalidArgument(Add(timeline, beginning)));
+  v1::Change without_stages = AtEpoch(2, 0);
+  without_stages.clear_stage();
+  CHECK(absl::IsInvalidArgument(Add(timeline, without_stages)));
+  CHECK(absl::IsFailedPrecondition(Add(timeline, AtEpoch(2, 1))));
+  CHECK(timeline.history().size() == 1);
+}
+
+}  // namespace
+}  // namespace penstock
