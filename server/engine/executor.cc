@@ -21,6 +21,7 @@
 #include "server/engine/plan_impl.h"
 #include "server/engine/read_queue.h"
 #include "server/engine/segment.h"
+#include "server/engine/shared_prefixes.h"
 #include "server/engine/stepped_executor.h"
 
 namespace penstock {
@@ -78,6 +79,8 @@ class ExecutorImpl final : public SteppedExecutor {
         files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
                options.notice),
         gauges_(plan_->stage_names().size()),
+        sharing_(options.prefixes != nullptr ? options.prefixes->Join(options.pipeline, plan_)
+                                             : nullptr),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_),
@@ -241,6 +244,7 @@ class ExecutorImpl final : public SteppedExecutor {
   SegmentQueue segments_;
   DamageLog damage_;
   std::vector<KeptGauge> gauges_;  // one a stage
+  const std::unique_ptr<PrefixMember> sharing_;  // may be null
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
   std::vector<Pulse> pulses_;                        // one a worker
@@ -292,8 +296,8 @@ class ExecutorImpl final : public SteppedExecutor {
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
   StageClock& clock = *clocks_[worker];
-  WorkerTools tools{clock, BlockRunner(files_, clock), ChunkReader(store_),
-                    SegmentRunner(store_, files_, clock)};
+  WorkerTools tools{clock, BlockRunner(files_, clock, sharing_.get()), ChunkReader(store_),
+                    SegmentRunner(store_, files_, clock, sharing_.get())};
   tools.worker = worker;
   Pulse& pulse = pulses_[worker];
   pulse.thread.store(gettid(), std::memory_order_relaxed);
@@ -762,6 +766,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
                 kept.hits.load(std::memory_order_relaxed)};
   }
   stats.records = stats.stages[0].elements;
+  if (sharing_ != nullptr) stats.shared = sharing_->Stats();
   const Sample now = TakeSample();
   std::lock_guard<std::mutex> lock(commit_mutex_);
   stats.bottleneck = Bottleneck(samples_[0].ticks != 0 ? samples_[0] : start_sample_, now);

@@ -16,9 +16,12 @@
 #include "server/engine/cursor.h"
 #include "server/engine/damage_log.h"
 #include "server/engine/plan.h"
+#include "server/engine/shared_stats.h"
 #include "server/engine/work_trace.h"
 
 namespace penstock {
+
+class SharedPrefixes;
 
 struct ExecutorOptions {
   // What its cursors belong to (FingerprintOf), and where it begins.
@@ -33,6 +36,9 @@ struct ExecutorOptions {
   // Called once, by a worker or out of SetLimit(), when all steps below the limit are published. It
   // must not call back.
   std::function<void()> at_limit = nullptr;
+  // Where it finds work that other pipelines do too, and the name under which it is known there; null: it does all of its own.
+  std::shared_ptr<SharedPrefixes> prefixes = nullptr;
+  std::string pipeline = {};
 };
 
 struct KeptStats {
@@ -58,6 +64,7 @@ struct ExecutorStats {
   uint64_t skipped = 0;  // damaged places
   int workers = 0;
   std::vector<StageStats> stages;
+  std::vector<SharedStats> shared;
   uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the
                               // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()
