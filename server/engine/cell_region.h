@@ -40,7 +40,7 @@ class CellRegion {
   const size_t size_;
   uint8_t* memory_ = nullptr;  // null before the first Take()
   size_t used_ = 0;
-  std::map<size_t, size_t> free_;               // bytes by offset; no two of them touch
+  std::map<size_t, size_t> free_;                // bytes by offset; no two of them touch
   std::set<std::pair<size_t, size_t>> by_size_;  // bytes and offset
 };
 

@@ -243,7 +243,7 @@ class ExecutorImpl final : public SteppedExecutor {
   ReadQueue reads_;
   SegmentQueue segments_;
   DamageLog damage_;
-  std::vector<KeptGauge> gauges_;  // one a stage
+  std::vector<KeptGauge> gauges_;                // one a stage
   const std::unique_ptr<PrefixMember> sharing_;  // may be null
   Event work_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker

@@ -305,8 +305,8 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
-  plan.SetSource(std::make_unique<RecordLoader>(placed.format), files, FileRecords(files, plan.stage(), placed),
-                 cursor_class);
+  plan.SetSource(std::make_unique<RecordLoader>(placed.format), files,
+                 FileRecords(files, plan.stage(), placed), cursor_class);
   if (seeks) plan.SetIndexed({files, options.format.stream.on_damage});
   return absl::OkStatus();
 }

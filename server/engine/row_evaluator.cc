@@ -72,8 +72,8 @@ bool RowEvaluator::EvaluateShared(const WorkNode& node, const PrefixShare& share
     StageClock::Scope scope(clock_, node.stages.back());
     const bool is_last = i + 1 == work.rest.size();
     Columns next(op.output().size());
-    done = op.Run(static_cast<int>(rows.rows), in, is_last ? out : absl::MakeSpan(next), arena_)
-               .ok();
+    done =
+        op.Run(static_cast<int>(rows.rows), in, is_last ? out : absl::MakeSpan(next), arena_).ok();
     in = std::move(next);
     if (done && is_last) clock_.Count(node.stages.back(), rows.rows);
   }

@@ -43,11 +43,11 @@ struct SplitWork {
 
   const WorkNode* node;
   const WorkNode* source;
-  std::vector<int> stages;              // up to the level, of the whole chain
-  int stage;                            // the level's
-  std::vector<const WorkOp*> prefix;    // over the node's input
-  std::vector<const WorkOp*> rest;      // may be none
-  ElementCells cells;                   // of the results
+  std::vector<int> stages;            // up to the level, of the whole chain
+  int stage;                          // the level's
+  std::vector<const WorkOp*> prefix;  // over the node's input
+  std::vector<const WorkOp*> rest;    // may be none
+  ElementCells cells;                 // of the results
 
  private:
   std::vector<std::unique_ptr<WorkOp>> fused_;

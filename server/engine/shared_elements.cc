@@ -18,9 +18,7 @@ struct SharedElement {
   uint64_t put_at = 0;  // made_bytes_ then
   std::list<SharedElement*>::iterator place = {};
 
-  uint64_t bytes() const {
-    return CellRegion::Rounded(length) + SharedElements::kElementOverhead;
-  }
+  uint64_t bytes() const { return CellRegion::Rounded(length) + SharedElements::kElementOverhead; }
 };
 
 namespace {

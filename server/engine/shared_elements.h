@@ -117,15 +117,15 @@ class SharedElements {
   const uint64_t bytes_max_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  CellRegion region_;                                                             // under mutex_
+  CellRegion region_;                                                            // under mutex_
   std::unordered_map<Key, std::unique_ptr<SharedElement>, HashOfKey> elements_;  // under mutex_
-  std::unordered_map<SharedElement*, std::unique_ptr<SharedElement>> gone_;      // under mutex_: pinned
-  std::list<SharedElement*> ready_;             // under mutex_: the oldest first
-  std::unordered_map<Group, Members> groups_;   // under mutex_
-  Group next_group_ = 0;                        // under mutex_
-  uint64_t made_bytes_ = 0;                     // under mutex_: of all elements that were to be kept
-  uint64_t swept_at_ = 0;                       // under mutex_: made_bytes_ then
-  bool full_ = false;                           // under mutex_: what came last had no room
+  std::unordered_map<SharedElement*, std::unique_ptr<SharedElement>> gone_;  // under mutex_: pinned
+  std::list<SharedElement*> ready_;            // under mutex_: the oldest first
+  std::unordered_map<Group, Members> groups_;  // under mutex_
+  Group next_group_ = 0;                       // under mutex_
+  uint64_t made_bytes_ = 0;                    // under mutex_: of all elements that were to be kept
+  uint64_t swept_at_ = 0;                      // under mutex_: made_bytes_ then
+  bool full_ = false;                          // under mutex_: what came last had no room
 };
 
 }  // namespace penstock

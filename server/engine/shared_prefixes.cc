@@ -68,7 +68,8 @@ PrefixMember::PrefixMember(std::shared_ptr<SharedPrefixes> prefixes, std::string
   for (const FileEntry& file : plan_->manifest()) {
     if (!file.path.empty()) files_.insert(TellApart(file));
   }
-  for (ShareableChain& chain : FindShareable(*plan_)) chains_.emplace_back().work = std::move(chain);
+  for (ShareableChain& chain : FindShareable(*plan_))
+    chains_.emplace_back().work = std::move(chain);
 }
 
 PrefixMember::~PrefixMember() {

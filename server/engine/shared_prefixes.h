@@ -156,8 +156,8 @@ class SharedPrefixes : public std::enable_shared_from_this<SharedPrefixes> {
   const SharedPrefixOptions options_;
   SharedElements elements_;
   std::mutex mutex_;
-  std::vector<PrefixMember*> members_;                      // under mutex_
-  std::vector<std::unique_ptr<Membership>> memberships_;    // under mutex_
+  std::vector<PrefixMember*> members_;                    // under mutex_
+  std::vector<std::unique_ptr<Membership>> memberships_;  // under mutex_
 };
 
 }  // namespace penstock

@@ -89,8 +89,7 @@ bool SharedRows::Make(RowEvaluator& evaluator, const PrefixShare& share, RowRefe
     const uint64_t bytes = share.work.cells.CellBytes(columns, static_cast<int>(i));
     if (bytes > UINT32_MAX) return false;
     row.length = static_cast<uint32_t>(bytes);
-    uint8_t* cell =
-        row.found == Found::kMine ? elements_->Room(share.group->id, &row) : nullptr;
+    uint8_t* cell = row.found == Found::kMine ? elements_->Room(share.group->id, &row) : nullptr;
     if (cell == nullptr) {
       cell = arena.Allocate(bytes);
       all_are_kept = false;

@@ -208,7 +208,8 @@ absl::StatusOr<ring::ConsumerPosition> Pipeline::Complete(
 
 absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& cursor,
                                                              uint32_t slots,
-                                                             const MemoryOwner& owner) {
+                                                             const MemoryOwner& owner,
+                                                             bool for_all) {
   StreamOptions options;
   absl::StatusOr<ResumePoint> start = Read(cursor);
   if (!start.ok()) return start.status();
@@ -219,6 +220,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
   options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
+  if (for_all) options.prefixes = options_.prefixes;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     options.phases = timeline_.From(options.start.step);
@@ -341,7 +343,7 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   }
   absl::StatusOr<std::shared_ptr<Stream>> stream =
       MakeStream(newcomer.position.cursor, std::min(slots(), kReplaySlots),
-                 {name_, newcomer.uid, newcomer.pid});
+                 {name_, newcomer.uid, newcomer.pid}, /*for_all=*/false);
   if (!stream.ok()) return stream.status();
   // Of its own ring it is the only reader; a rank's place in the shared one waits for it meanwhile.
   Newcomer alone = newcomer;
@@ -624,6 +626,16 @@ v1::PipelineStats Pipeline::Stats() const {
     kept->set_elements(stage.kept.elements);
     kept->set_bytes(stage.kept.bytes);
     kept->set_hits(stage.kept.hits);
+  }
+  for (const SharedStats& shared : stats.shared) {
+    v1::SharedPrefixStats* out = result.add_shared_prefix();
+    out->set_stage(shared.stage);
+    for (const std::string& name : shared.with) out->add_with(name);
+    out->set_state(shared.state);
+    out->set_hits(shared.hits);
+    out->set_misses(shared.misses);
+    out->set_elements(shared.elements);
+    out->set_bytes(shared.bytes);
   }
   return result;
 }

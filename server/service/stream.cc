@@ -44,6 +44,13 @@ ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
       stage.busy_ns += other.busy_ns;
     }
   }
+  for (SharedStats& shared : now.shared) {
+    for (const SharedStats& other : before.shared) {
+      if (other.stage != shared.stage) continue;
+      shared.hits += other.hits;
+      shared.misses += other.misses;
+    }
+  }
   return now;
 }
 
@@ -117,6 +124,8 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
   }
   options.workers = workers_;
   options.worker_nice = worker_nice_;
+  options.prefixes = prefixes_;
+  options.pipeline = name_;
   options.notice = [name = name_](const std::string& text) {
     spdlog::warn("pipeline {}: {}", name, text);
   };

@@ -46,6 +46,7 @@ struct StreamOptions {
   std::string start_cursor;                   // of that position, if it is known
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
+  std::shared_ptr<SharedPrefixes> prefixes = nullptr;  // as ExecutorOptions has it
 };
 
 class Stream {
@@ -91,6 +92,7 @@ class Stream {
         worker_nice_(options.worker_nice),
         split_log_(options.split_log),
         memory_(options.memory),
+        prefixes_(options.prefixes),
         sink_(std::move(sink)),
         workers_(options.workers),
         holds_(options.holds),
@@ -111,6 +113,7 @@ class Stream {
   const int worker_nice_;
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
+  const std::shared_ptr<SharedPrefixes> prefixes_;
   const std::unique_ptr<RingSink> sink_;
   std::unique_ptr<DeviceRingSink>
       device_sink_;  // after Create(): constant; it reads the ring's slots

@@ -40,7 +40,8 @@ std::string Begin(const std::string& files, const std::string& order = "",
 
 std::string BeginOfOne(const std::string& files) {
   return Begin(files, "stage { shuffle { buffer_size: 200 seed: 1 } } ") +
-         "stage { map { out: 'x = d * 2' out: 'y = s + random_uniform([1], seed=3)' out: 'n = n' } } "
+         "stage { map { out: 'x = d * 2' out: 'y = s + random_uniform([1], seed=3)' out: 'n = n' } "
+         "} "
          "stage { batch { batch_size: 100 } } stage { repeat { count: 2 } }";
 }
 
@@ -124,9 +125,10 @@ TEST_CASE("Two pipelines over one decode have the bytes and cursors that they ha
 TEST_CASE("Pipelines that differ only in their batches share all of their work") {
   ScratchFolder folder;
   WriteShards(folder);
-  const std::vector<std::string> texts = {Begin(folder / "*") + "stage { batch { batch_size: 64 } }",
-                                          Begin(folder / "*") + "stage { batch { batch_size: 50 } }",
-                                          Begin(folder / "*") + "stage { batch { batch_size: 7 } }"};
+  const std::vector<std::string> texts = {
+      Begin(folder / "*") + "stage { batch { batch_size: 64 } }",
+      Begin(folder / "*") + "stage { batch { batch_size: 50 } }",
+      Begin(folder / "*") + "stage { batch { batch_size: 7 } }"};
   const std::vector<RunResult> results = Together(texts, Prefixes());
   CheckAsAlone(texts, results);
   uint64_t misses = 0;
@@ -205,11 +207,12 @@ TEST_CASE("A row that fails fails each pipeline as if it were alone") {
 TEST_CASE("What nobody needs of the common work fails nobody") {
   ScratchFolder folder;
   WriteShards(folder);
-  const std::string begin = absl::StrCat(
-      "stage { tfrecord { files: '", folder / "*",
-      "' } } stage { parse_example { feature { key: 'd' bytes {} } feature { key: 'n' int64 {} } } } "
-      "stage { map { out: 'picture = decode_jpeg(d, channels=3)' "
-      "out: 'n = n' } } ");
+  const std::string begin =
+      absl::StrCat("stage { tfrecord { files: '", folder / "*",
+                   "' } } stage { parse_example { feature { key: 'd' bytes {} } feature { key: 'n' "
+                   "int64 {} } } } "
+                   "stage { map { out: 'picture = decode_jpeg(d, channels=3)' "
+                   "out: 'n = n' } } ");
   const std::vector<std::string> texts = {
       begin + "stage { map { out: 'x = n * 2' } } stage { batch { batch_size: 10 } }",
       begin + "stage { map { out: 'x = n * 3' } } stage { batch { batch_size: 20 } }"};
@@ -237,7 +240,8 @@ TEST_CASE("A value error in front of a filter, and a filter over shared work") {
       Begin(folder / "*") +
           "stage { filter { predicate: 'n % 3 == 0' } } stage { batch { batch_size: 10 } }",
       Begin(folder / "*") +
-          "stage { filter { predicate: 'n % 2 == 0' } } stage { shuffle { buffer_size: 10 seed: 1 } } "
+          "stage { filter { predicate: 'n % 2 == 0' } } stage { shuffle { buffer_size: 10 seed: 1 "
+          "} } "
           "stage { batch { batch_size: 11 } }"};
   const std::vector<RunResult> results = Together(texts, Prefixes());
   CheckAsAlone(texts, results);
@@ -274,8 +278,8 @@ TEST_CASE("Who shares with whom, and up to where") {
        Begin(all, "", "s = random_uniform([1], seed=1)") + batch, "parse_example"},
       {"no work", "stage { tfrecord { files: '" + all + "' } }" + batch,
        "stage { tfrecord { files: '" + all + "' } }" + batch, ""},
-      {"lines of text", "stage { text_line { files: '" + all + "' } }" + batch,
-       Begin(all) + batch, ""},
+      {"lines of text", "stage { text_line { files: '" + all + "' } }" + batch, Begin(all) + batch,
+       ""},
   };
   for (const Pairing& pairing : pairings) {
     INFO(pairing.what);

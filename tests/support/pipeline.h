@@ -51,8 +51,8 @@ struct RunOptions {
 
 struct RunResult {
   std::vector<Batch> batches;
-  bool finished = false;  // the stream ended by itself
-  absl::Status status;    // how
+  bool finished = false;     // the stream ended by itself
+  absl::Status status;       // how
   ExecutorStats stats = {};  // at the end
 };
 
