@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "server/service/daemon.h"
 #include "server/service/daemon_config.h"
+#include "server/service/grpc_log.h"
 #include "server/service/log_output.h"
 #include "server/service/state_folder.h"
 #include "server/service/supervisor.h"
@@ -75,6 +76,7 @@ int Run(penstock::DaemonOptions options) {
   if (status.ok()) {
     options.service_manager = *std::move(service_manager);
     penstock::StartLog(options.config, STDERR_FILENO);
+    penstock::TakeGrpcLog();
     status = penstock::RunDaemon(std::move(options));
   }
   if (status.ok()) return kDone;

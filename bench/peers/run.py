@@ -77,6 +77,14 @@ class Bench:
                          self.files(self.kind(case)), "--seconds",
                          self.seconds, *options, *self.read_flag(case)], self.seconds)
 
+    def dali(self, case):
+        return run_json([self.arguments.dali_python, HERE / "take_dali.py", "--case", case, "--files", self.files(self.kind(case)),
+                         "--seconds", self.seconds], self.seconds)
+
+    def torch_images(self, case):
+        return run_json([self.arguments.torch_python, HERE / "take_torch_images.py", "--case", case, "--files",
+                         self.files(self.kind(case)), "--seconds", self.seconds], self.seconds)
+
     def torch(self, case):
         return run_json([self.arguments.torch_python, HERE / "take_torch.py", "--files", self.files("chess"), "--dtype", self.dtype(case),
                          "--seconds", self.seconds, *self.read_flag(case)], self.seconds)
@@ -113,6 +121,8 @@ class Bench:
             sides["loop"] = self.loop
         if case in IMAGE_CASES:
             sides["tf.data from TFRecord"] = self.tensorflow
+            sides["DALI CPU"] = self.dali
+            sides["torch and Pillow"] = self.torch_images
         else:
             form = self.faster_form(case)
             sides["tf.data vectorised"] = lambda case: self.tensorflow(case, form)
@@ -232,6 +242,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tf-python", required=True, help="a Python with TensorFlow")
     parser.add_argument("--torch-python", required=True, help="a Python with torch")
+    parser.add_argument("--dali-python", required=True, help="a Python with nvidia-dali")
     parser.add_argument("--photos", help="the photographs that flowers are made from, if there are none yet")
     parser.add_argument("--cases", type=lambda text: text.split(","), default=RATE_CASES + OTHER_CASES)
     parser.add_argument("--runs", type=int, default=5)

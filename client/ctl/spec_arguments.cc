@@ -89,22 +89,26 @@ void SpecArguments::Add(Command command, SpecArguments* arguments) {
 absl::StatusOr<v1::SpecSource> SpecArguments::Read() const {
   absl::StatusOr<std::string> text = ReadText(path);
   if (!text.ok()) return text.status();
-  std::error_code error;
-  const std::filesystem::path directory = std::filesystem::current_path(error);
-  if (error) return absl::ErrnoToStatus(error.value(), "cannot find the current directory");
-
   v1::SpecSource source;
   source.mutable_text()->set_text(*std::move(text));
   source.mutable_text()->set_file_name(path);
-  source.set_base_directory(directory.string());
-  v1::SpecOverrides* overrides = source.mutable_overrides();
+  if (absl::Status status = AddOverrides(&source); !status.ok()) return status;
+  return source;
+}
+
+absl::Status SpecArguments::AddOverrides(v1::SpecSource* source) const {
+  std::error_code error;
+  const std::filesystem::path directory = std::filesystem::current_path(error);
+  if (error) return absl::ErrnoToStatus(error.value(), "cannot find the current directory");
+  source->set_base_directory(directory.string());
+  v1::SpecOverrides* overrides = source->mutable_overrides();
   overrides->set_name(name);
   overrides->set_workers(workers);
   for (const std::string& file : files) *overrides->add_files() = ParseFiles(file);
   for (const std::string& constant : constants) {
     *overrides->add_constants() = ParseConstant(constant);
   }
-  return source;
+  return absl::OkStatus();
 }
 
 }  // namespace penstock::ctl

@@ -25,6 +25,9 @@ struct SpecArguments {
   // The file's text and the overrides, for the daemon to apply; relative paths start from the
   // current directory.
   absl::StatusOr<v1::SpecSource> Read() const;
+
+  // The overrides alone, and the current directory.
+  absl::Status AddOverrides(v1::SpecSource* source) const;
 };
 
 }  // namespace penstock::ctl

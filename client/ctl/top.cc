@@ -66,9 +66,14 @@ std::string Describe(const v1::PipelineStats& stats) {
                         "ring %u of %u slots ready, %s\n",
                         stats.workers(), 100 * now.busy(), 100 * now.blocked(), 100 * now.starved(),
                         ReadySteps(stats), stats.slots(), ByteCount(stats.ring_bytes()));
-  if (stats.has_autotune())
+  if (stats.autotune().tunes_workers())
     absl::StrAppendFormat(&out, "  workers chosen by the daemon (1 to %u): %s\n",
                           stats.autotune().most_workers(), stats.autotune().reason());
+  for (const v1::TunedNumber& number : stats.autotune().number()) {
+    if (number.on() && number.changes() > 0)
+      absl::StrAppendFormat(&out, "  %s chosen by the daemon (%d to %d): %s\n", number.name(),
+                            number.least(), number.most(), number.reason());
+  }
   int width = 5;
   for (const v1::StageStats& stage : stats.stages())
     width = std::max(width, static_cast<int>(stage.name().size()));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/spec_arguments.h"
 
 namespace penstock::ctl {
 namespace {
@@ -21,8 +22,13 @@ using google::protobuf::Message;
 
 struct UpdateArguments {
   std::string name;
-  int workers = 0;
-  int slots = 0;
+  std::optional<uint64_t> workers;
+  std::optional<uint64_t> slots;
+  std::optional<uint64_t> read_ahead;
+  std::optional<uint64_t> memory;
+  // Of another spec: its file, and the files of its sources.
+  SpecArguments source;
+  bool at_next_epoch = false;
   std::vector<std::string> values;
   uint64_t skip = 0;
   std::optional<uint64_t> step;
@@ -76,6 +82,30 @@ std::string CheckValue(const std::string& text) {
   return "expected [STAGE.]NAME=VALUE, found " + text;
 }
 
+// Those of the arguments that make another spec, or change that of the pipeline.
+absl::Status ReadStages(DaemonConnection& daemon, const UpdateArguments& arguments,
+                        v1::UpdatePipelineRequest* request) {
+  if (!arguments.source.path.empty()) {
+    if (!arguments.values.empty())
+      return absl::InvalidArgumentError("--set goes with the pipeline's own spec, not with --spec");
+    absl::StatusOr<v1::SpecSource> source = arguments.source.Read();
+    if (!source.ok()) return source.status();
+    *request->mutable_source() = *std::move(source);
+    return absl::OkStatus();
+  }
+  if (arguments.values.empty() && arguments.source.files.empty()) return absl::OkStatus();
+  auto pipeline = daemon.Get(arguments.name);
+  if (!pipeline.ok()) return pipeline.status();
+  *request->mutable_spec() = pipeline->spec();
+  if (request->etag().empty()) request->set_etag(pipeline->etag());
+  for (const std::string& value : arguments.values) {
+    if (absl::Status status = SetValue(value, request); !status.ok()) return status;
+  }
+  if (arguments.source.files.empty()) return absl::OkStatus();
+  *request->mutable_source()->mutable_spec() = request->spec();
+  return arguments.source.AddOverrides(request->mutable_source());
+}
+
 absl::Status Update(const std::string& socket, const UpdateArguments& arguments) {
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
@@ -84,27 +114,29 @@ absl::Status Update(const std::string& socket, const UpdateArguments& arguments)
   request.set_etag(arguments.etag);
   request.set_skip_steps(arguments.skip);
   if (arguments.step) request.set_step(*arguments.step);
-  if (!arguments.values.empty()) {
-    auto pipeline = daemon->Get(arguments.name);
-    if (!pipeline.ok()) return pipeline.status();
-    *request.mutable_spec() = pipeline->spec();
-    if (request.etag().empty()) request.set_etag(pipeline->etag());
-    for (const std::string& value : arguments.values) {
-      if (absl::Status status = SetValue(value, &request); !status.ok()) return status;
-    }
-  }
-  if (arguments.workers > 0) {
-    request.mutable_spec()->set_workers(arguments.workers);
+  if (absl::Status status = ReadStages(*daemon, arguments, &request); !status.ok()) return status;
+  request.set_at_next_epoch(arguments.at_next_epoch || (request.has_source() && !arguments.step));
+  if (arguments.workers) {
+    request.mutable_spec()->set_workers(static_cast<int32_t>(*arguments.workers));
     request.mutable_update_mask()->add_paths("workers");
   }
-  if (arguments.slots > 0) {
-    request.mutable_spec()->mutable_ring()->set_slots(arguments.slots);
+  if (arguments.slots) {
+    request.mutable_spec()->mutable_ring()->set_slots(static_cast<int32_t>(*arguments.slots));
     request.mutable_update_mask()->add_paths("ring.slots");
   }
+  if (arguments.read_ahead) {
+    request.mutable_spec()->set_read_ahead_bytes(static_cast<int64_t>(*arguments.read_ahead));
+    request.mutable_update_mask()->add_paths("read_ahead_bytes");
+  }
+  if (arguments.memory) request.set_memory_bytes(static_cast<int64_t>(*arguments.memory));
   const auto answer = daemon->Update(request);
   if (!answer.ok()) return answer.status();
-  std::printf("updated %s from step %llu on (etag %s)\n", arguments.name.c_str(),
-              static_cast<unsigned long long>(answer->change().step()), answer->etag().c_str());
+  const bool waits = answer->change().has_epoch() && answer->change().step() == 0;
+  std::printf("updated %s from %s %llu on (etag %s)\n", arguments.name.c_str(),
+              waits ? "epoch" : "step",
+              static_cast<unsigned long long>(waits ? answer->change().epoch()
+                                                    : answer->change().step()),
+              answer->etag().c_str());
   return absl::OkStatus();
 }
 
@@ -115,14 +147,29 @@ void AddUpdate(Command root, const std::string& socket) {
       "update", "Change a pipeline while it runs; no batch is lost or doubled (history)");
   auto arguments = std::make_shared<UpdateArguments>();
   command.Add("NAME", &arguments->name, "The pipeline").Required();
-  command.Add("--workers", &arguments->workers, "Worker threads").InRange(1, 1024);
-  command.Add("--slots", &arguments->slots, "The ring's depth").InRange(2, 64);
+  command.Add("--workers", &arguments->workers, "Worker threads; 0: the daemon chooses")
+      .InRange(0, 1024);
+  command.Add("--slots", &arguments->slots, "The ring's depth; 0: the daemon chooses")
+      .InRange(0, 64);
+  command.Add("--read-ahead", &arguments->read_ahead,
+              "Bytes that sources read ahead, 65536 to 67108864; 0: the daemon chooses");
+  command.Add("--memory", &arguments->memory,
+              "Bytes that its rings may take; 0: what the daemon's configuration says");
   command
       .Add("--set", &arguments->values,
            "[STAGE.]NAME=VALUE: a constant of map, the weights (mix.weight=0.7,0.3) of "
-           "sample_from_datasets, the batch_size of batch; may be repeated")
+           "sample_from_datasets, the batch_size of batch; with --next-epoch any option; may be "
+           "repeated")
       .OneByOne()
       .Checked(CheckValue);
+  command.Add("--spec", &arguments->source.path,
+              "The stages of this file, from the next epoch on (or --at-step)");
+  command
+      .Add("--files", &arguments->source.files,
+           "[STAGE=]GLOB: replaces a source's files from the next epoch on; may be repeated")
+      .OneByOne();
+  command.AddFlag("--next-epoch", &arguments->at_next_epoch,
+                  "It holds when the epoch that is being made has ended");
   command.Add("--skip", &arguments->skip, "Steps to leave out").Positive();
   command.Add("--at-step", &arguments->step,
               "The first step that it holds for; without it the earliest possible");

@@ -29,6 +29,9 @@ absl::Span<const int64_t> NumbersOf(const ExampleValue& value) {
   return absl::MakeConstSpan(reinterpret_cast<const int64_t*>(value.bytes), CountOf(value));
 }
 
+// Rows without items cost memory too, and a small record may ask for any number of them.
+constexpr int64_t kMaxRows = int64_t{1} << 20;
+
 // Row splits of `*items` items, whose number becomes that of the rows. False when they do not fit.
 bool MakeSplits(const RowPartitionPlan& partition, absl::Span<const int64_t> numbers,
                 int64_t* items, std::vector<int64_t>* splits) {
@@ -72,8 +75,6 @@ bool MakeSplits(const RowPartitionPlan& partition, absl::Span<const int64_t> num
     case v1::RowPartition::kValueRowids: {
       if (static_cast<int64_t>(numbers.size()) != *items) return false;
       splits->push_back(0);
-      // Rows without items cost memory too, and a small record may ask for any number of them.
-      constexpr int64_t kMaxRows = int64_t{1} << 20;
       for (int64_t i = 0; i < *items; ++i) {
         const int64_t row = numbers[i];
         const auto open = static_cast<int64_t>(splits->size()) - 1;  // rows that have ended
@@ -95,6 +96,12 @@ bool MakeSplits(const RowPartitionPlan& partition, absl::Span<const int64_t> num
   return true;
 }
 
+absl::Status DoesNotFit(const ParsedFeaturePlan& feature, size_t partition, size_t numbers) {
+  return Wrong(feature,
+               absl::StrCat("expected a partition of its values, found that partition ", partition,
+                            ", of ", numbers, " numbers, does not fit"));
+}
+
 absl::Status MakeRagged(const ParsedFeaturePlan& feature, absl::Span<const ExampleValue> values,
                         int64_t items, Arena& arena, RowBytes* row) {
   PackedValues packed = ValuesOf(feature, values[feature.list]);
@@ -104,11 +111,8 @@ absl::Status MakeRagged(const ParsedFeaturePlan& feature, absl::Span<const Examp
     const absl::Span<const int64_t> numbers = partition.kind == v1::RowPartition::kUniformRowLength
                                                   ? absl::Span<const int64_t>()
                                                   : NumbersOf(values[partition.list]);
-    if (!MakeSplits(partition, numbers, &items, &splits[i])) {
-      return Wrong(feature,
-                   absl::StrCat("expected a partition of its values, found that partition ", i,
-                                ", of ", numbers.size(), " numbers, does not fit"));
-    }
+    if (!MakeSplits(partition, numbers, &items, &splits[i]))
+      return DoesNotFit(feature, i, numbers.size());
   }
   // Rows and values that no row has.
   for (size_t i = 1; i < splits.size(); ++i) {
@@ -195,6 +199,56 @@ absl::Status MakeParsedRow(const ParsedFeaturePlan& feature, absl::Span<const Ex
   const Shape& shape = feature.type.shape;
   std::copy(shape.begin(), shape.end(), dims);
   dims[0] = items;
+  return absl::OkStatus();
+}
+
+absl::Status MakeRaggedSteps(const ParsedFeaturePlan& feature,
+                             absl::Span<const SequenceValue> lists, Arena& arena, RowBytes* row) {
+  const SequenceValue& value = lists[feature.list];
+  // How many numbers of each partition belong to the steps so far.
+  std::vector<size_t> used(feature.partitions.size(), 0);
+  for (const RowPartitionPlan& partition : feature.partitions) {
+    if (partition.kind == v1::RowPartition::kUniformRowLength) continue;
+    if (lists[partition.list].steps == value.steps) continue;
+    return Wrong(feature, absl::StrCat("expected as many steps of its partitions as of its values, found ",
+                                       lists[partition.list].steps, " and ", value.steps));
+  }
+  std::vector<std::vector<int64_t>> splits(feature.partitions.size() + 1, {0});
+  std::vector<int64_t> of_step;
+  for (uint32_t step = 0; step < value.steps; ++step) {
+    int64_t items = value.lengths[step];
+    if (items % feature.group != 0) {
+      return Wrong(feature, absl::StrCat("step ", step, ": expected a multiple of ", feature.group,
+                                         " values, found ", items));
+    }
+    items /= feature.group;
+    for (size_t i = feature.partitions.size(); i-- > 0;) {
+      const RowPartitionPlan& partition = feature.partitions[i];
+      absl::Span<const int64_t> numbers;
+      if (partition.kind != v1::RowPartition::kUniformRowLength) {
+        const SequenceValue& list = lists[partition.list];
+        const auto count = static_cast<size_t>(list.lengths[step]);
+        numbers = NumbersOf(list.values).subspan(used[i], count);
+        used[i] += count;
+      }
+      // Values that no row has would be the row's before it.
+      const bool has_rows = !numbers.empty() || partition.kind != v1::RowPartition::kRowStarts;
+      if ((items > 0 && !has_rows) || !MakeSplits(partition, numbers, &items, &of_step))
+        return DoesNotFit(feature, i, numbers.size());
+      std::vector<int64_t>& all = splits[i + 1];
+      if (partition.kind == v1::RowPartition::kValueRowids &&
+          static_cast<int64_t>(all.size() + of_step.size()) > kMaxRows) {
+        return DoesNotFit(feature, i, numbers.size());
+      }
+      const int64_t before = all.back();
+      for (size_t end = 1; end < of_step.size(); ++end) all.push_back(before + of_step[end]);
+    }
+    splits[0].push_back(splits[0].back() + items);
+  }
+  PackedValues packed = ValuesOf(feature, value.values);
+  if (feature.type.dtype == DType::kString && packed.string_sizes == nullptr)
+    packed.string_sizes = kNoValues;
+  *row = PackRagged(splits, packed, arena);
   return absl::OkStatus();
 }
 

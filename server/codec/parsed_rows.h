@@ -13,6 +13,7 @@
 #include "server/base/column.h"
 #include "server/codec/example_value.h"
 #include "server/codec/parsed_features.h"
+#include "server/codec/sequence_example.h"
 
 namespace penstock {
 
@@ -20,5 +21,10 @@ namespace penstock {
 // DataLoss says which feature is wrong and how.
 absl::Status MakeParsedRow(const ParsedFeaturePlan& feature, absl::Span<const ExampleValue> values,
                            Arena& arena, RowBytes* row, int64_t* dims);
+
+// Makes a row of a kRagged feature of feature lists: `lists` are all of the plan. The steps are one more axis, in front of those that the
+// partitions make; each step has its own partitions, in the same step of their lists.
+absl::Status MakeRaggedSteps(const ParsedFeaturePlan& feature,
+                             absl::Span<const SequenceValue> lists, Arena& arena, RowBytes* row);
 
 }  // namespace penstock

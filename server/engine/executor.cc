@@ -1,6 +1,5 @@
 #include "server/engine/executor.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/new_thread.h"
+#include "server/base/processors.h"
 #include "server/engine/block_runner.h"
 #include "server/engine/event.h"
 #include "server/engine/front.h"
@@ -23,6 +23,7 @@
 #include "server/engine/segment.h"
 #include "server/engine/shared_prefixes.h"
 #include "server/engine/stepped_executor.h"
+#include "server/engine/worker_gauges.h"
 
 namespace penstock {
 namespace {
@@ -33,7 +34,8 @@ constexpr uint64_t kMaxSteps = 128;
 constexpr uint64_t kStepsAhead = 2;
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr int kSpins = 50;
-constexpr uint64_t kSampleTicks = uint64_t{1} << 31;  // about a second
+// So many reads are too many to wait for the worker that runs the front.
+constexpr size_t kReadsForAll = 3;
 // What a running executor may be given at the most: each needs a place for its statistics.
 constexpr int kWorkersPerProcessor = 4;
 constexpr int kWorkersAlways = 16;
@@ -51,15 +53,15 @@ enum class FrontResult {
   kRingFull,  // an assembled step has no slot
 };
 
-int UsableProcessors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
+// Affinity and cgroup may change while the process runs; so that its pipelines have the same, they are looked at once.
+int Processors() {
+  static const int processors = ThreadsFor(UsableProcessors());
+  return processors;
 }
 
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
 // committed (commit) >= recycled (front). Workers deal themselves tasks by two more: task t is
-// block t % blocks_per_step of step first_step + t / blocks_per_step.
+// a block of step first_step + t / blocks_per_step, the first or the last one that is left there.
 class ExecutorImpl final : public SteppedExecutor {
  public:
   ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink,
@@ -67,9 +69,9 @@ class ExecutorImpl final : public SteppedExecutor {
       : plan_(std::move(plan)),
         sink_(sink),
         nice_(options.worker_nice),
-        num_workers_(options.workers > 0 ? options.workers : std::max(1, UsableProcessors())),
-        max_workers_(std::max({options.workers, kWorkersAlways,
-                               kWorkersPerProcessor * std::max(1, UsableProcessors())})),
+        num_workers_(options.workers > 0 ? options.workers : Processors()),
+        max_workers_(
+            std::max({options.workers, kWorkersAlways, kWorkersPerProcessor * Processors()})),
         skip_steps_(options.skip_steps),
         at_limit_(options.at_limit),
         blocks_per_step_((plan_->batch_rows() + plan_->block_rows() - 1) / plan_->block_rows()),
@@ -81,18 +83,19 @@ class ExecutorImpl final : public SteppedExecutor {
         gauges_(plan_->stage_names().size()),
         sharing_(options.prefixes != nullptr ? options.prefixes->Join(options.pipeline, plan_)
                                              : nullptr),
+        worker_gauges_(plan_->stage_names(), max_workers_),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
         recycled_(first_step_),
         last_position_(options.start.position) {
     front_.set_gauges(gauges_.data());
+    files_.SetStages(plan_->stage_names().size());
+    source_reads_ = std::vector<SourceReads>(plan_->stage_names().size());
+    SetReadAhead(options.read_ahead);
+    if (options.start_pass) front_.BeginPass(*options.start_pass);
     claimed_.store(first_step_);
     committed_.store(first_step_);
     published_.store(first_step_);
-    for (int i = 0; i < max_workers_; ++i)
-      clocks_.push_back(std::make_unique<StageClock>(plan_->stage_names().size()));
-    pulses_ = std::vector<Pulse>(max_workers_);
-    start_sample_ = TakeSample();
   }
   ~ExecutorImpl() override { Stop(); }
 
@@ -131,6 +134,16 @@ class ExecutorImpl final : public SteppedExecutor {
     limit_.store(step, std::memory_order_release);  // SYNC stream-limit
     Commit();
   }
+  void SetPassLimit(uint64_t pass) override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    pass_limit_ = pass;
+  }
+  uint64_t pass() const override {
+    std::lock_guard<std::mutex> lock(front_mutex_);
+    return front_.pass();
+  }
+  uint64_t limit() const override { return limit_.load(std::memory_order_acquire); }
+  void SetReadAhead(const std::map<std::string, int64_t>& bytes) override;
   bool KnowsEnd() const override { return end_step_.load(std::memory_order_acquire) != kNever; }
   Position AtLimit() const override {
     std::lock_guard<std::mutex> lock(front_mutex_);
@@ -139,10 +152,12 @@ class ExecutorImpl final : public SteppedExecutor {
   absl::Status SetWorkers(int workers) override;
   int max_workers() const override { return max_workers_; }
   bool StartTrace() override { return trace_.Begin(); }
-  WorkSpans StopTrace() override;
+  WorkSpans StopTrace() override { return trace_.End(worker_gauges_.scale()); }
 
   ExecutorStats Snapshot() const override;
-  std::vector<WorkerPulse> Pulses() const override;
+  std::vector<WorkerPulse> Pulses() const override {
+    return worker_gauges_.Pulses(num_workers_.load());
+  }
   std::vector<SkippedPlace> Skipped() const override { return damage_.places(); }
 
   void BeginSteps() override;
@@ -150,6 +165,11 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t GiveBack() override;
 
  private:
+  struct Task {
+    Step* step;
+    uint32_t block;
+  };
+
   // What one worker keeps for itself.
   struct WorkerTools {
     StageClock& clock;
@@ -158,7 +178,7 @@ class ExecutorImpl final : public SteppedExecutor {
     SegmentRunner segments;
     // Of a worker that is stepped: what it has taken, and how far it is with going to sleep.
     bool stepped = false;
-    std::optional<uint64_t> task = std::nullopt;
+    std::optional<Task> task = std::nullopt;
     bool task_is_filled = false;
     ReadRequest* read = nullptr;
     SegmentTask* segment = nullptr;
@@ -168,11 +188,10 @@ class ExecutorImpl final : public SteppedExecutor {
     int worker = 0;
   };
 
-  // A line of memory a worker: it writes here whenever it turns to something else.
-  struct alignas(64) Pulse {
-    std::atomic<int32_t> thread{0};
-    std::atomic<uint64_t> beats{0};
-    std::atomic<bool> idle{false};
+  // What the reads of a source have brought, and the time that they took.
+  struct SourceReads {
+    std::atomic<uint64_t> bytes{0};
+    std::atomic<uint64_t> ticks{0};
   };
 
   void Work(int worker);
@@ -184,37 +203,21 @@ class ExecutorImpl final : public SteppedExecutor {
     sink_.Interrupt();
   }
   bool WorkOnce(WorkerTools& tools, FrontResult* front);
-  void Trace(const WorkerTools& tools, WorkKind kind, uint64_t begin, uint64_t detail = 0);
-  void TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
-                  const std::vector<uint64_t>& stage_ticks);
-  std::vector<uint64_t> StageTicks(const StageClock& clock) const;
-  bool WantsFront() const;
+  bool WantsFront(bool at_home) const;
   FrontResult RunFront(StageClock& clock);
   bool Assemble();
+  // The pass limit is where the step that would be assembled next begins.
+  void EndPass();
   bool Claim();
   bool RunTask(WorkerTools& tools);
-  void FillBlock(BlockRunner& runner, uint64_t task);
-  void FinishBlock(BlockRunner& runner, uint64_t task);
+  void FillBlock(BlockRunner& runner, Task task);
+  void FinishBlock(BlockRunner& runner, Task task);
   bool RunSegment(WorkerTools& tools);
   void FinishSegment(SegmentRunner& runner, SegmentTask* task);
   bool RunRead(WorkerTools& tools);
   void FinishRead(WorkerTools& tools, ReadRequest* request);
-  Step& StepOf(uint64_t task) {
-    return *steps_[(first_step_ + task / blocks_per_step_) % kMaxSteps].load(
-        std::memory_order_relaxed);
-  }
   void WaitForSlot();
   void Commit();
-
-  // Totals at one moment.
-  struct Sample {
-    uint64_t ticks = 0;
-    uint64_t slot_wait_ticks = 0;
-    std::vector<uint64_t> stage_ticks;
-  };
-  Sample TakeSample() const;
-  void SampleWaits();
-  std::string Bottleneck(const Sample& from, const Sample& to) const;
 
   bool HasTasks() const {
     return tasks_.load(std::memory_order_relaxed) < tasks_limit_.load(std::memory_order_relaxed);
@@ -234,7 +237,6 @@ class ExecutorImpl final : public SteppedExecutor {
   const uint64_t blocks_per_step_;
   const uint64_t first_step_;
   const CursorMaker cursors_;
-  const TickScale scale_;
 
   // Own synchronisation.
   const std::shared_ptr<void> indices_;  // what a resume needs has just been loaded for its check
@@ -244,10 +246,10 @@ class ExecutorImpl final : public SteppedExecutor {
   SegmentQueue segments_;
   DamageLog damage_;
   std::vector<KeptGauge> gauges_;                // one a stage
+  std::vector<SourceReads> source_reads_;        // one a stage
   const std::unique_ptr<PrefixMember> sharing_;  // may be null
   Event work_;
-  std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
-  std::vector<Pulse> pulses_;                        // one a worker
+  WorkerGauges worker_gauges_;
   std::array<std::atomic<Step*>, kMaxSteps> steps_{};
   std::atomic<uint64_t> tasks_{0};        // dealt to workers so far
   std::atomic<uint64_t> tasks_limit_{0};  // SYNC tasks-ready
@@ -257,12 +259,12 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<uint64_t> limit_{kNever};     // SYNC stream-limit: the first that another one makes
   std::atomic<bool> finished_{false};       // written under commit_mutex_
   std::atomic<bool> slot_waiter_{false};
+  std::atomic<int> front_worker_{0};  // who ran the front last
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> bytes_read_{0};
   std::atomic<uint64_t> published_{0};  // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> epoch_{0};
-  std::atomic<uint64_t> slot_wait_ticks_{0};
   WorkTrace trace_;
 
   // Under front_mutex_.
@@ -275,14 +277,12 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t recycled_;
   absl::Status end_status_;  // written before end_step_
   int holds_ = 0;
+  uint64_t pass_limit_ = kNever;
   uint64_t skipped_ = 0;    // of skip_steps_
   Position last_position_;  // behind the step that was assembled last
 
   // Under commit_mutex_.
   mutable std::mutex commit_mutex_;
-  Sample start_sample_;            // constant after construction
-  std::array<Sample, 2> samples_;  // the last two of those taken about once a second
-
   bool limit_told_ = false;
 
   // Under threads_mutex_.
@@ -295,11 +295,11 @@ class ExecutorImpl final : public SteppedExecutor {
 
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
-  StageClock& clock = *clocks_[worker];
+  StageClock& clock = worker_gauges_.clock(worker);
   WorkerTools tools{clock, BlockRunner(files_, clock, sharing_.get()), ChunkReader(store_),
                     SegmentRunner(store_, files_, clock, sharing_.get())};
   tools.worker = worker;
-  Pulse& pulse = pulses_[worker];
+  WorkerGauges::Pulse& pulse = worker_gauges_.pulse(worker);
   pulse.thread.store(gettid(), std::memory_order_relaxed);
   uint64_t beats = 0;
   FrontResult front = FrontResult::kStuck;
@@ -313,7 +313,7 @@ void ExecutorImpl::Work(int worker) {
     // The last look before sleeping comes behind the ticket: what changes after it wakes us at
     // once.
     const Event::Ticket ticket = work_.Prepare();
-    const uint64_t begin = trace_.on() ? Ticks() : 0;
+    const uint64_t begin = trace_.Now();
     if (is_over() || WorkOnce(tools, &front)) {
       work_.Cancel();
     } else if (front == FrontResult::kRingFull && !slot_waiter_.exchange(true)) {
@@ -322,12 +322,12 @@ void ExecutorImpl::Work(int worker) {
       WaitForSlot();
       pulse.idle.store(false, std::memory_order_relaxed);
       slot_waiter_.store(false);
-      Trace(tools, WorkKind::kWaitForSlot, begin);
+      trace_.Add(tools.worker, WorkKind::kWaitForSlot, begin);
     } else {
       pulse.idle.store(true, std::memory_order_relaxed);
       work_.Wait(ticket);
       pulse.idle.store(false, std::memory_order_relaxed);
-      Trace(tools, WorkKind::kSleep, begin);
+      trace_.Add(tools.worker, WorkKind::kSleep, begin);
     }
   }
 }
@@ -368,75 +368,31 @@ absl::Status ExecutorImpl::SetWorkers(int workers) {
   return status;
 }
 
-// `begin`: 0 when the trace was off then.
-void ExecutorImpl::Trace(const WorkerTools& tools, WorkKind kind, uint64_t begin, uint64_t detail) {
-  if (begin == 0) return;
-  WorkSpan span;
-  span.begin = begin;
-  span.end = Ticks();
-  span.detail = detail;
-  span.worker = tools.worker;
-  span.kind = kind;
-  trace_.Add(span);
-}
-
-// The block, and what each stage took of it, one behind the other.
-void ExecutorImpl::TraceBlock(const WorkerTools& tools, uint64_t begin, uint64_t step,
-                              const std::vector<uint64_t>& stage_ticks) {
-  WorkSpan span;
-  span.begin = begin;
-  span.end = Ticks();
-  span.detail = step;
-  span.worker = tools.worker;
-  span.kind = WorkKind::kBlock;
-  trace_.Add(span);
-  span.kind = WorkKind::kStage;
-  for (size_t stage = 0; stage < stage_ticks.size(); ++stage) {
-    const uint64_t ticks = tools.clock.ticks(static_cast<int>(stage)) - stage_ticks[stage];
-    if (ticks == 0) continue;
-    span.begin = begin;
-    span.end = begin + ticks;
-    span.detail = stage;
-    trace_.Add(span);
-    begin = span.end;
-  }
-}
-
-std::vector<uint64_t> ExecutorImpl::StageTicks(const StageClock& clock) const {
-  std::vector<uint64_t> ticks;
-  for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage)
-    ticks.push_back(clock.ticks(static_cast<int>(stage)));
-  return ticks;
-}
-
-WorkSpans ExecutorImpl::StopTrace() {
-  WorkSpans spans = trace_.End();
-  for (WorkSpan& span : spans.spans) {
-    span.begin = scale_.ToNanos(span.begin);
-    span.end = scale_.ToNanos(span.end);
-  }
-  return spans;
-}
-
 // Does one thing, the most urgent first; false when there was none. `front` tells why the front did
 // not go forward. Reads come before tasks: they are few, and the front must not find them undone when the tasks run out.
+// The worker that ran the front last goes on with it and with the reads while the others have tasks: what it has read and drawn
+// stays in its core's cache.
 bool ExecutorImpl::WorkOnce(WorkerTools& tools, FrontResult* front) {
   *front = FrontResult::kStuck;
-  if (WantsFront() && front_mutex_.try_lock()) {
+  const bool at_home = front_worker_.load(std::memory_order_relaxed) == tools.worker;
+  if (WantsFront(at_home) && front_mutex_.try_lock()) {
     std::lock_guard<std::mutex> lock(front_mutex_, std::adopt_lock);
-    const uint64_t begin = trace_.on() ? Ticks() : 0;
+    const uint64_t begin = trace_.Now();
     *front = RunFront(tools.clock);
-    if (*front == FrontResult::kForward) Trace(tools, WorkKind::kFront, begin);
+    front_worker_.store(tools.worker, std::memory_order_relaxed);
+    if (*front == FrontResult::kForward) trace_.Add(tools.worker, WorkKind::kFront, begin);
   }
+  if (!at_home && reads_.size() < kReadsForAll && RunTask(tools)) return true;
   return RunRead(tools) || RunTask(tools) || *front == FrontResult::kForward || RunSegment(tools);
 }
 
 // The front is wanted when less than a step's tasks are left: the other workers have those to go on
-// with meanwhile.
-bool ExecutorImpl::WantsFront() const {
+// with meanwhile. Who did not run it last takes it over when those, too, are nearly done.
+bool ExecutorImpl::WantsFront(bool at_home) const {
   const uint64_t left =
       tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
-  return left < blocks_per_step_ && !finished_.load(std::memory_order_relaxed);
+  return left < (at_home ? blocks_per_step_ : blocks_per_step_ / 4 + 1) &&
+         !finished_.load(std::memory_order_relaxed);
 }
 
 // Takes back what is done with, assembles what may be assembled, claims slots.
@@ -473,6 +429,7 @@ bool ExecutorImpl::Assemble() {
     partial_->info.step = assembled_;
     partial_->done.store(false, std::memory_order_relaxed);
     partial_->failure = absl::OkStatus();
+    partial_->ends.Reset(blocks_per_step_);
     partial_->blocks_left.store(blocks_per_step_, std::memory_order_relaxed);
     partial_->variable.Reset(plan_->tensors(), plan_->program().layouts(), plan_->batch_rows(),
                              plan_->block_rows());
@@ -482,6 +439,10 @@ bool ExecutorImpl::Assemble() {
       skipped_ < skip_steps_ ? front_.Skip(skip_steps_, &skipped_) : Pulled::kSome;
   switch (skipped == Pulled::kSome ? front_.Assemble(partial_) : skipped) {
     case Pulled::kSome: {
+      if (front_.pass() >= pass_limit_) {
+        EndPass();
+        break;
+      }
       absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
       if (!cursor.ok()) {
         end_status_ = cursor.status();
@@ -504,12 +465,32 @@ bool ExecutorImpl::Assemble() {
       end_status_ = front_.status();
       [[fallthrough]];
     case Pulled::kEnd:
+      // The pass that the limit names may be one that only the next plan makes.
+      if (end_status_.ok() && front_.pass() >= pass_limit_) {
+        EndPass();
+        break;
+      }
       end_step_.store(assembled_, std::memory_order_release);  // SYNC stream-end
       Commit();
       break;
   }
   if (HasRequests()) work_.NotifyAll();
   return true;
+}
+
+void ExecutorImpl::EndPass() {
+  front_.Release(partial_);
+  limit_.store(assembled_, std::memory_order_release);  // SYNC stream-limit
+  Commit();
+}
+
+void ExecutorImpl::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
+  const std::vector<std::string>& names = plan_->stage_names();
+  for (size_t stage = 0; stage < names.size(); ++stage) {
+    auto found = bytes.find(names[stage]);
+    if (found == bytes.end()) found = bytes.find("");
+    files_.SetReadAhead(stage, found == bytes.end() ? FileTable::kDefaultReadAhead : found->second);
+  }
 }
 
 bool ExecutorImpl::Claim() {
@@ -528,20 +509,25 @@ bool ExecutorImpl::Claim() {
 }
 
 bool ExecutorImpl::RunTask(WorkerTools& tools) {
-  uint64_t task = tasks_.load(std::memory_order_relaxed);
+  uint64_t number = tasks_.load(std::memory_order_relaxed);
   do {
-    if (task >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
-  } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
+    if (number >= tasks_limit_.load(std::memory_order_acquire)) return false;  // SYNC tasks-ready
+  } while (!tasks_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
+  Step* const step =
+      steps_[(first_step_ + number / blocks_per_step_) % kMaxSteps].load(std::memory_order_relaxed);
+  const Task task{step, step->ends.Take(/*from_back=*/tools.worker % 2 == 1)};
   if (tools.stepped) {
     tools.task = task;
     return true;
   }
-  const uint64_t begin = trace_.on() ? Ticks() : 0;
+  const uint64_t begin = trace_.Now();
   const std::vector<uint64_t> before =
-      begin != 0 ? StageTicks(tools.clock) : std::vector<uint64_t>();
+      begin != 0 ? tools.clock.AllTicks() : std::vector<uint64_t>();
   FillBlock(tools.runner, task);
   FinishBlock(tools.runner, task);
-  if (begin != 0) TraceBlock(tools, begin, first_step_ + task / blocks_per_step_, before);
+  if (begin != 0)
+    trace_.AddBlock(tools.worker, tools.clock, begin, first_step_ + number / blocks_per_step_,
+                    before);
   return true;
 }
 
@@ -552,9 +538,9 @@ bool ExecutorImpl::RunSegment(WorkerTools& tools) {
     tools.segment = task;
     return true;
   }
-  const uint64_t begin = trace_.on() ? Ticks() : 0;
+  const uint64_t begin = trace_.Now();
   FinishSegment(tools.segments, task);
-  Trace(tools, WorkKind::kSegment, begin);
+  trace_.Add(tools.worker, WorkKind::kSegment, begin);
   return true;
 }
 
@@ -563,16 +549,16 @@ void ExecutorImpl::FinishSegment(SegmentRunner& runner, SegmentTask* task) {
   work_.NotifyAll();
 }
 
-void ExecutorImpl::FillBlock(BlockRunner& runner, uint64_t task) {
-  Step& step = StepOf(task);
-  const uint32_t first = task % blocks_per_step_ * plan_->block_rows();
+void ExecutorImpl::FillBlock(BlockRunner& runner, Task task) {
+  Step& step = *task.step;
+  const uint32_t first = task.block * plan_->block_rows();
   if (first < step.info.rows)
     runner.Run(plan_->program(), &step, first,
                std::min(plan_->block_rows(), step.info.rows - first));
 }
 
-void ExecutorImpl::FinishBlock(BlockRunner& runner, uint64_t task) {
-  Step& step = StepOf(task);
+void ExecutorImpl::FinishBlock(BlockRunner& runner, Task task) {
+  Step& step = *task.step;
   if (step.blocks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // SYNC block-done
   runner.Complete(plan_->program(), &step);
   step.done.store(true, std::memory_order_release);  // SYNC step-done
@@ -585,24 +571,31 @@ bool ExecutorImpl::RunRead(WorkerTools& tools) {
   if (tools.stepped) {
     tools.read = request;
   } else {
-    const uint64_t begin = trace_.on() ? Ticks() : 0;
+    const uint64_t begin = trace_.Now();
     FinishRead(tools, request);
-    Trace(tools, WorkKind::kRead, begin);
+    trace_.Add(tools.worker, WorkKind::kRead, begin);
   }
   return true;
 }
 
 void ExecutorImpl::FinishRead(WorkerTools& tools, ReadRequest* request) {
-  StageClock::Scope scope(tools.clock, request->format->stage);
-  bytes_read_.fetch_add(tools.reader.Run(request), std::memory_order_relaxed);
+  const int stage = request->format->stage;
+  StageClock::Scope scope(tools.clock, stage);
+  const uint64_t begin = Ticks();
+  const uint64_t bytes = tools.reader.Run(request);
+  source_reads_[stage].bytes.fetch_add(bytes, std::memory_order_relaxed);
+  source_reads_[stage].ticks.fetch_add(Ticks() - begin, std::memory_order_relaxed);
+  bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
   work_.NotifyAll();
 }
 
 void ExecutorImpl::BeginSteps() {
-  for (const std::unique_ptr<StageClock>& clock : clocks_) {
-    stepped_.emplace_back(new WorkerTools{*clock, BlockRunner(files_, *clock), ChunkReader(store_),
-                                          SegmentRunner(store_, files_, *clock)});
+  for (int i = 0; i < max_workers_; ++i) {
+    StageClock& clock = worker_gauges_.clock(i);
+    stepped_.emplace_back(new WorkerTools{clock, BlockRunner(files_, clock), ChunkReader(store_),
+                                          SegmentRunner(store_, files_, clock)});
     stepped_.back()->stepped = true;
+    stepped_.back()->worker = static_cast<int>(stepped_.size()) - 1;
   }
 }
 
@@ -697,47 +690,13 @@ void ExecutorImpl::Commit() {
     sink_.Publish(step->slot, step->info);
     committed_.store(++step_number, std::memory_order_release);  // SYNC step-committed
   }
-  SampleWaits();
+  worker_gauges_.Sample();
 }
 
 void ExecutorImpl::WaitForSlot() {
   const uint64_t start = Ticks();
   sink_.WaitForSlot(absl::Milliseconds(100));
-  slot_wait_ticks_.fetch_add(Ticks() - start, std::memory_order_relaxed);
-}
-
-void ExecutorImpl::SampleWaits() {
-  const uint64_t now = Ticks();
-  if (samples_[1].ticks != 0 && now - samples_[1].ticks < kSampleTicks) return;
-  samples_[0] = std::move(samples_[1]);
-  samples_[1] = TakeSample();
-}
-
-ExecutorImpl::Sample ExecutorImpl::TakeSample() const {
-  Sample sample{Ticks(), slot_wait_ticks_.load(std::memory_order_relaxed),
-                std::vector<uint64_t>(plan_->stage_names().size())};
-  for (const std::unique_ptr<StageClock>& clock : clocks_) {
-    for (size_t stage = 0; stage < sample.stage_ticks.size(); ++stage)
-      sample.stage_ticks[stage] += clock->ticks(stage);
-  }
-  return sample;
-}
-
-// What held the stream back between two samples: the consumers, if work waited for a slot for half
-// of the time; else the busiest stage.
-std::string ExecutorImpl::Bottleneck(const Sample& from, const Sample& to) const {
-  if ((to.slot_wait_ticks - from.slot_wait_ticks) * 2 > to.ticks - from.ticks) return "consumer";
-  size_t busiest = 0;
-  uint64_t most = 0;
-  for (size_t stage = 0; stage < to.stage_ticks.size(); ++stage) {
-    const uint64_t ticks =
-        to.stage_ticks[stage] - (from.stage_ticks.empty() ? 0 : from.stage_ticks[stage]);
-    if (ticks > most) {
-      most = ticks;
-      busiest = stage;
-    }
-  }
-  return plan_->stage_names()[busiest];
+  worker_gauges_.AddSlotWait(Ticks() - start);
 }
 
 ExecutorStats ExecutorImpl::Snapshot() const {
@@ -748,17 +707,13 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   stats.bytes_read = bytes_read_.load(std::memory_order_relaxed);
   stats.skipped = damage_.count();
   stats.workers = num_workers_;
-  stats.slot_wait_ns = scale_.ToNanos(slot_wait_ticks_.load(std::memory_order_relaxed));
-  stats.running_ns = scale_.elapsed_ns();
-  for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage) {
-    StageStats& row = stats.stages.emplace_back();
-    row.name = plan_->stage_names()[stage];
-    uint64_t ticks = 0;
-    for (const std::unique_ptr<StageClock>& clock : clocks_) {
-      ticks += clock->ticks(stage);
-      row.elements += clock->elements(stage);
-    }
-    row.busy_ns = scale_.ToNanos(ticks);
+  worker_gauges_.Fill(&stats);
+  for (size_t stage = 0; stage < stats.stages.size(); ++stage) {
+    StageStats& row = stats.stages[stage];
+    const SourceReads& reads = source_reads_[stage];
+    row.read_bytes = reads.bytes.load(std::memory_order_relaxed);
+    row.read_ns = worker_gauges_.scale().ToNanos(reads.ticks.load(std::memory_order_relaxed));
+    row.read_ahead = files_.ReadAhead(stage);
     const KeptGauge& kept = gauges_[stage];
     row.kept = {KeptStateName(kept.state.load(std::memory_order_relaxed)),
                 kept.elements.load(std::memory_order_relaxed),
@@ -767,24 +722,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   }
   stats.records = stats.stages[0].elements;
   if (sharing_ != nullptr) stats.shared = sharing_->Stats();
-  const Sample now = TakeSample();
-  std::lock_guard<std::mutex> lock(commit_mutex_);
-  stats.bottleneck = Bottleneck(samples_[0].ticks != 0 ? samples_[0] : start_sample_, now);
   return stats;
-}
-
-std::vector<WorkerPulse> ExecutorImpl::Pulses() const {
-  std::vector<WorkerPulse> pulses;
-  for (int i = 0; i < num_workers_.load(); ++i) {
-    WorkerPulse& out = pulses.emplace_back();
-    out.thread = pulses_[i].thread.load(std::memory_order_relaxed);
-    out.beats = pulses_[i].beats.load(std::memory_order_relaxed);
-    out.idle = pulses_[i].idle.load(std::memory_order_relaxed);
-    // Within a block, each strip of rows counts.
-    for (size_t stage = 0; stage < plan_->stage_names().size(); ++stage)
-      out.beats += clocks_[i]->ticks(stage);
-  }
-  return pulses;
 }
 
 }  // namespace
@@ -800,7 +738,7 @@ absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
   // The beginning has no counters; a steered stream may go back to it at any step.
-  if (options.start.step > 0 && !options.start.position.counters().empty()) {
+  if (!options.start_pass && options.start.step > 0 && !options.start.position.counters().empty()) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;
   }

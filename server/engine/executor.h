@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,10 @@ struct ExecutorOptions {
   // Called once, by a worker or out of SetLimit(), when all steps below the limit are published. It
   // must not call back.
   std::function<void()> at_limit = nullptr;
+  // Begins with that pass of the outermost `repeat`, the plan's last order op, whatever start.position says.
+  std::optional<uint64_t> start_pass;
+  // How far sources read ahead, in bytes, by the names of their stages; "" for those that are not named.
+  std::map<std::string, int64_t> read_ahead;
   // Where it finds work that other pipelines do too, and the name under which it is known there; null: it does all of its own.
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   std::string pipeline = {};
@@ -52,6 +57,10 @@ struct StageStats {
   std::string name;
   uint64_t elements = 0;  // that left the stage
   uint64_t busy_ns = 0;   // processor time of all workers inside it
+  // Of sources: what their reads have brought, the time that they took, and how far they read ahead.
+  uint64_t read_bytes = 0;
+  uint64_t read_ns = 0;
+  int64_t read_ahead = 0;
   KeptStats kept;
 };
 
@@ -98,6 +107,13 @@ class Executor {
   virtual void Release() = 0;
   // The first step that it does not make. REQUIRES: at least what Hold() has returned; held.
   virtual void SetLimit(uint64_t step) = 0;
+  // The limit is where this pass of the outermost `repeat` would begin, which must be the plan's last order op. REQUIRES: more than
+  // pass(); held.
+  virtual void SetPassLimit(uint64_t pass) = 0;
+  // The pass of that `repeat` that has been begun. REQUIRES: held.
+  virtual uint64_t pass() const = 0;
+  // The step of the limit. REQUIRES: at_limit was called.
+  virtual uint64_t limit() const = 0;
   // Whether it knows the last step of the stream, so that nothing can go on behind it.
   virtual bool KnowsEnd() const = 0;
   // The position behind the step in front of the limit. REQUIRES: at_limit was called.
@@ -107,6 +123,9 @@ class Executor {
   // max_workers(); ResourceExhausted, with as many as before, when the system has no threads for more.
   virtual absl::Status SetWorkers(int workers) = 0;
   virtual int max_workers() const = 0;
+
+  // How far sources read ahead, at once: as ExecutorOptions::read_ahead.
+  virtual void SetReadAhead(const std::map<std::string, int64_t>& bytes) = 0;
 
   // Records what the workers do; false when that is being done already.
   virtual bool StartTrace() = 0;

@@ -295,6 +295,11 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
                    ElementRecords(plan.stage(), placed), cursor_class);
     return absl::OkStatus();
   }
+  if (patterns.empty()) {
+    return absl::InvalidArgumentError(
+        "files: expected at least one path or glob, found none; only inside of interleave or flat_map "
+        "over paths, as list_files gives them, is the element's file read");
+  }
   absl::StatusOr<Manifest> listed = ListFiles(patterns, plan.files());
   if (!listed.ok()) return listed.status();
   Manifest manifest = *std::move(listed);

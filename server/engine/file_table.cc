@@ -1,25 +1,11 @@
 #include "server/engine/file_table.h"
 
-#include <unistd.h>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/cache_folder.h"
-#include "server/base/local_file.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
-
-namespace {
-
-bool FitsMemory(const Manifest& manifest) {
-  uint64_t bytes = 0;
-  for (const FileEntry& entry : manifest) bytes += entry.plain_tfrecord ? entry.size_bytes : 0;
-  const uint64_t memory = uint64_t{1} * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  return bytes <= memory / 4;
-}
-
-}  // namespace
 
 FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building,
                      SharedIndices* shared, Notice notice)
@@ -27,9 +13,7 @@ FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding 
       manifest_(manifest),
       building_(building),
       shared_(shared),
-      maps_files_(IsLocalFileSystem(files) && FitsMemory(manifest)),
       notice_(std::move(notice)),
-      maps_(manifest.size()),
       open_(manifest.size()),
       has_grown_(manifest.size()),
       indices_(manifest.size()) {}
@@ -76,18 +60,6 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t f
         "the file was written to or replaced since the pipeline was created (", entry.path, ")"));
   }
   return *std::move(handle);
-}
-
-const MappedFile* FileTable::Map(uint32_t file) {
-  const FileEntry& entry = manifest_[file];
-  if (!maps_files_ || !entry.plain_tfrecord) return nullptr;
-  Mapping& mapping = maps_[file];
-  std::call_once(mapping.once, [&] {
-    absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(entry.path);
-    if (map.ok() && (*map)->size() == entry.size_bytes && (*map)->identity() == entry.identity)
-      mapping.map = *std::move(map);
-  });
-  return mapping.map != nullptr && !mapping.map->torn() ? mapping.map.get() : nullptr;
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,

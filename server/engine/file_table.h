@@ -5,6 +5,7 @@
 // Limits:   at most kMaxOpenFiles handles are kept; a file beyond them is opened anew each time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,7 +17,6 @@
 #include "server/base/file.h"
 #include "server/engine/shared_indices.h"
 #include "server/io/damage.h"
-#include "server/io/mapped_file.h"
 #include "server/io/record_index.h"
 
 namespace penstock {
@@ -58,11 +58,6 @@ class FileTable {
   // The same for who reads the file once and whole: it is opened, and compared with the manifest, each time.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenAnew(uint32_t file);
 
-  // A map of a plain TFRecord file, for who reads it from its beginning to its end in every pass; made when first asked for. Null where
-  // it is to be read instead: in a file system that is not the machine's own, where the plan's files together would take more than a
-  // quarter of the memory (a map that does not stay costs as much as reading), and where the map was torn.
-  const MappedFile* Map(uint32_t file);
-
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
 
@@ -80,19 +75,29 @@ class FileTable {
 
   const Manifest& manifest() const { return manifest_; }
 
- private:
-  struct Mapping {
-    std::once_flag once;
-    std::unique_ptr<MappedFile> map;
-  };
+  // Bytes that the kernel is asked for beyond what a source's files are read to; from any thread, at any time. `stage`: of the source.
+  static constexpr int64_t kDefaultReadAhead = 512 << 10;
+  void SetReadAhead(size_t stage, int64_t bytes) {
+    if (read_ahead_.size() <= stage) return;
+    read_ahead_[stage].store(bytes, std::memory_order_relaxed);
+  }
+  int64_t ReadAhead(size_t stage) const {
+    if (read_ahead_.size() <= stage) return kDefaultReadAhead;
+    return read_ahead_[stage].load(std::memory_order_relaxed);
+  }
+  // Before the files are used: how many stages there are.
+  void SetStages(size_t stages) {
+    read_ahead_ = std::vector<std::atomic<int64_t>>(stages);
+    for (std::atomic<int64_t>& bytes : read_ahead_) bytes.store(kDefaultReadAhead);
+  }
 
+ private:
   FileSystem& files_;
   const Manifest& manifest_;
   const IndexBuilding building_;
   SharedIndices* const shared_;  // may be null
-  const bool maps_files_;
   const Notice notice_;
-  std::vector<Mapping> maps_;
+  std::vector<std::atomic<int64_t>> read_ahead_;  // one a stage
   mutable std::mutex mutex_;
   std::string missing_index_;                            // under mutex_
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_

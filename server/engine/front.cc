@@ -28,6 +28,8 @@ class MeasuredOrderOp final : public OrderOp {
   void Save(Position& position) const override { op_->Save(position); }
   absl::Status Restore(Position& position) override { return op_->Restore(position); }
   std::optional<uint64_t> Count() override { return op_->Count(); }
+  uint64_t pass() const override { return op_->pass(); }
+  void BeginPass(uint64_t pass) override { op_->BeginPass(pass); }
   uint32_t width() const override { return op_->width(); }
   absl::Status status() const override { return op_->status(); }
 

@@ -32,6 +32,12 @@ class Front {
   // Where ops tell what they keep: one gauge for each stage.
   void set_gauges(KeptGauge* gauges) { context_.gauges = gauges; }
 
+  // The pass of the outermost `repeat`, which is to be the last order op: of the step that was assembled last, or of one that has been
+  // begun. 0 where the last op is another one.
+  uint64_t pass() const { return last_->pass(); }
+  // Begins with that pass. REQUIRES: nothing was assembled yet.
+  void BeginPass(uint64_t pass) { last_->BeginPass(pass); }
+
   // Leaves out up to `count` steps and adds their number to `*skipped`.
   Pulled Skip(uint64_t count, uint64_t* skipped) { return last_->Skip(count, skipped); }
 

@@ -159,9 +159,18 @@ class InterleaveOp final : public ChainedOrderOp {
       return Pulled::kSome;
     }
     RecordList incoming;
-    uint64_t pulled = 0;
-    const Pulled result = input().Pull(1, incoming, &pulled);
+    const Pulled result = PullElement(incoming);
     if (result == Pulled::kSome) *element = incoming.front();
+    return result;
+  }
+
+  // Adds the first reference of the input's next element: which file it is. Nobody looks at its values.
+  Pulled PullElement(RecordList& elements) {
+    uint64_t pulled = 0;
+    const size_t before = elements.size();
+    const Pulled result = input().Pull(1, elements, &pulled);
+    context_.store.Release(absl::MakeConstSpan(elements).subspan(before));
+    elements.resize(before + pulled);
     return result;
   }
 
@@ -248,8 +257,7 @@ class InterleaveOp final : public ChainedOrderOp {
   Pulled CountElements() {
     Seek& seek = *seek_;
     while (!seek.over && seek.elements.size() < seek.goal) {
-      uint64_t pulled = 0;
-      const Pulled result = input().Pull(1, seek.elements, &pulled);
+      const Pulled result = PullElement(seek.elements);
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       seek.over = result == Pulled::kEnd;
     }

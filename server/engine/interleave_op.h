@@ -1,4 +1,5 @@
-// Turns of datasets that are each made of one element of the input: tf.data's interleave over paths, and flat_map with a cycle of one.
+// Turns of datasets that are made for each element of the input, of its path or of nothing of it: tf.data's interleave over paths, and
+// flat_map with a cycle of one. Datasets of an element's values are those of element_turns.h.
 //
 // The position is the pass and the number of elements taken in it. Where the nested datasets know their lengths, going there is
 // arithmetic on those of the files so far (interleave_state.h); elsewhere what goes before is pulled and dropped.

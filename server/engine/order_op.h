@@ -81,6 +81,11 @@ class OrderOp {
   static constexpr uint64_t kEndless = UINT64_MAX;
   virtual std::optional<uint64_t> Count() = 0;
 
+  // Of `repeat`: its pass, from 0 on, that the last element belongs to. Others make one pass.
+  virtual uint64_t pass() const { return 0; }
+  // Of `repeat`: begins one of its passes. REQUIRES: the op is new.
+  virtual void BeginPass(uint64_t pass) { Restart(pass); }
+
   // References of an element before `batch`.
   virtual uint32_t width() const = 0;
 

@@ -125,6 +125,7 @@ FileRange PlanBuilder::AddFiles(Manifest files) {
   const FileRange range{static_cast<uint32_t>(manifest_->size()),
                         static_cast<uint32_t>(files.size())};
   sources_.push_back(range);
+  source_stages_.push_back(stage_);
   manifest_->insert(manifest_->end(), std::make_move_iterator(files.begin()),
                     std::make_move_iterator(files.end()));
   return range;
@@ -389,34 +390,6 @@ absl::StatusOr<std::vector<Dataset>> PlanBuilder::BuildInputs(
   return built;
 }
 
-absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                                    const NestedFactory& make) {
-  if (!dataset_.paths || batched()) {
-    return absl::InvalidArgumentError(
-        "expected paths of files, as list_files gives them, found other elements");
-  }
-  if (input.size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected one input, the dataset of one file, found ", input.size()));
-  }
-  const std::optional<FileRange> outer_files = std::exchange(element_files_, dataset_.paths);
-  Dataset outer = TakeDataset();
-  absl::StatusOr<Dataset> built = BuildInput(0);
-  element_files_ = outer_files;
-  if (!built.ok()) return built.status();
-  stage_kinds_[stage_] = StageKind::kOrder;
-  dataset_ = *std::move(built);
-  auto node = std::make_unique<OrderNode>();
-  node->stage = stage_;
-  node->nested = std::move(dataset_.order);
-  node->make = make(*node->nested, dataset_.width);
-  node->inputs.push_back(std::move(outer.order));
-  dataset_.order = std::move(node);
-  dataset_.endless = dataset_.endless || outer.endless;
-  dataset_.indexed.reset();
-  return absl::OkStatus();
-}
-
 namespace {
 
 // Deals in the elements of the window that it is made of, whose owner they stay.
@@ -458,16 +431,73 @@ class WindowOrder final : public OrderOp {
   uint64_t next_ = 0;
 };
 
+// Whether a source of these stages is made of the window that they stand in, and not of one further inside.
 bool HasWindowParts(const v1::Input& input) {
-  bool found = false;
-  VisitStages(static_cast<const google::protobuf::Message&>(input),
-              [&](const google::protobuf::Message& stage) {
-                found = found || static_cast<const v1::Stage&>(stage).has_window_part();
-              });
-  return found;
+  for (const v1::Stage& stage : input.stage()) {
+    if (stage.has_window_part()) return true;
+    if (stage.has_window() || stage.has_group_by_window() || stage.has_interleave() ||
+        stage.has_flat_map()) {
+      continue;
+    }
+    const google::protobuf::FieldDescriptor* const op = OpField(stage);
+    if (op == nullptr) continue;
+    const google::protobuf::Message& message = stage.GetReflection()->GetMessage(stage, op);
+    const google::protobuf::FieldDescriptor* const inputs =
+        message.GetDescriptor()->FindFieldByName("input");
+    if (inputs == nullptr || inputs->message_type() != v1::Input::descriptor()) continue;
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, inputs); ++i) {
+      const google::protobuf::Message& inner =
+          message.GetReflection()->GetRepeatedMessage(message, inputs, i);
+      if (HasWindowParts(static_cast<const v1::Input&>(inner))) return true;
+    }
+  }
+  return false;
+}
+
+// Whether nested stages are made of an element's values, and not of a source of their own.
+bool UsesElement(const v1::Input& input) {
+  if (input.stage().empty()) return false;
+  const google::protobuf::FieldDescriptor* const field = OpField(input.stage(0));
+  const OpDefinition* const op = field == nullptr ? nullptr : FindOp(field->name());
+  return HasWindowParts(input) || (op != nullptr && op->place == OpPlace::kInside);
 }
 
 }  // namespace
+
+absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
+                                    const NestedFactory& of_files,
+                                    const NestedFactory& of_values) {
+  if (input.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected one input, the dataset of one element, found ", input.size()));
+  }
+  const std::optional<FileRange> paths = batched() ? std::nullopt : dataset_.paths;
+  if (UsesElement(input[0])) {
+    return SetWindows(
+        input,
+        [&](const OrderNode& nested, uint32_t) { return of_values(nested, dataset_.width); },
+        CursorClass::kSeek, paths);
+  }
+  if (absl::Status status = EndBatches(); !status.ok()) return status;
+  const std::optional<FileRange> outer_files = std::exchange(element_files_, paths);
+  Dataset outer = TakeDataset();
+  absl::StatusOr<Dataset> built = BuildInput(0);
+  element_files_ = outer_files;
+  if (!built.ok()) return built.status();
+  stage_kinds_[stage_] = StageKind::kOrder;
+  dataset_ = *std::move(built);
+  auto node = std::make_unique<OrderNode>();
+  node->stage = stage_;
+  node->nested = std::move(dataset_.order);
+  node->make = of_files(*node->nested, dataset_.width);
+  node->inputs.push_back(std::move(outer.order));
+  // Segments of the outer order refer to it.
+  node->values = std::move(outer.work);
+  dataset_.order = std::move(node);
+  dataset_.endless = dataset_.endless || outer.endless;
+  dataset_.indexed.reset();
+  return absl::OkStatus();
+}
 
 OrderFactory PlanBuilder::WindowOrderFactory(uint32_t width) {
   return [width](FrontContext& context, OrderInputs) {
@@ -476,7 +506,8 @@ OrderFactory PlanBuilder::WindowOrderFactory(uint32_t width) {
 }
 
 absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                                     const NestedFactory& make, CursorClass cursor_class) {
+                                     const NestedFactory& make, CursorClass cursor_class,
+                                     std::optional<FileRange> paths) {
   if (input.size() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected at most one input, the stages of a window, found ", input.size()));
@@ -509,7 +540,7 @@ absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1
     v1::Stage* const message = stage_message_;
     const WindowElements* const outer = std::exchange(window_elements_, &elements);
     // The file of an element outside of the window is none of its elements'.
-    const std::optional<FileRange> outer_files = std::exchange(element_files_, std::nullopt);
+    const std::optional<FileRange> outer_files = std::exchange(element_files_, paths);
     absl::Status status = BuildStages(NestedInput(0)->mutable_stage(), has_parts);
     window_elements_ = outer;
     element_files_ = outer_files;

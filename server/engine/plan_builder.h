@@ -118,14 +118,17 @@ class PlanBuilder {
   void SetRecordFiles(FileRange files, bool plain_tfrecord);
   void SetEndless(bool endless) { dataset_.endless = endless; }
 
-  // For ops that make a dataset of each element (a path). The nested stages are built, and the dataset becomes that of their elements,
-  // in the order of the op that `make` makes of the nested order.
+  // For ops that make a dataset of each element. The nested stages are built, and the dataset becomes that of their elements, of `width`
+  // references each, in the order of the op that is made of the nested order: by `of_files` where it is one of the element's path, or needs
+  // nothing of the element; by `of_values` where it is made of the element's values (FrontContext::window).
   using NestedFactory = std::function<OrderFactory(const OrderNode& nested, uint32_t width)>;
   absl::Status SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                         const NestedFactory& make);
+                         const NestedFactory& of_files, const NestedFactory& of_values);
   // For ops that make a dataset of several elements (FrontContext::window): the same, of their elements and the nested stages, if any.
+  // `width` is that of the elements in the window.
   absl::Status SetWindows(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                          const NestedFactory& make, CursorClass cursor_class = CursorClass::kSeek);
+                          const NestedFactory& make, CursorClass cursor_class = CursorClass::kSeek,
+                          std::optional<FileRange> paths = std::nullopt);
   // The order of a source inside of such stages, of elements of `width` references.
   static OrderFactory WindowOrderFactory(uint32_t width);
   // Inside of such stages: what the elements of the window are; null elsewhere.
@@ -179,6 +182,7 @@ class PlanBuilder {
   const WindowElements* window_elements_ = nullptr;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<FileRange> sources_;  // which of its files each source reads
+  std::vector<int> source_stages_;  // the stage of each
   std::vector<IndexedFiles> needed_indices_;
   std::vector<std::string> notices_;
 };

@@ -98,7 +98,9 @@ absl::Status CheckStage(const v1::Stage& from, const v1::Stage& to, StageKind ki
                    " behind it keeps elements that were chosen before"));
 }
 
-absl::Status CheckTensors(const Plan& first, const Plan& to) {
+}  // namespace
+
+absl::Status CheckSameElement(const Plan& first, const Plan& to) {
   const auto refuse = [](const std::string& what) {
     return absl::FailedPreconditionError(
         absl::StrCat("consumers would get another element: ", what));
@@ -128,7 +130,6 @@ absl::Status CheckTensors(const Plan& first, const Plan& to) {
   return absl::OkStatus();
 }
 
-// Sets the seeds of `to` that are absent as they are in `from`, nested stages included.
 void KeepSeeds(v1::Stage from, v1::Stage* to) {
   v1::PipelineSpec old_spec, new_spec;
   *old_spec.add_stage() = std::move(from);
@@ -152,8 +153,6 @@ void KeepSeeds(v1::Stage from, v1::Stage* to) {
   *to = new_spec.stage(0);
 }
 
-}  // namespace
-
 absl::Status CheckPlanChange(const Plan& first, const Plan& from, const Plan& to) {
   const v1::PipelineSpec& old_spec = from.spec();
   const v1::PipelineSpec& new_spec = to.spec();
@@ -174,7 +173,7 @@ absl::Status CheckPlanChange(const Plan& first, const Plan& from, const Plan& to
       behind = absl::StrCat(op, " (stage ", old_spec.stage(i).name(), ")");
     }
   }
-  return CheckTensors(first, to);
+  return CheckSameElement(first, to);
 }
 
 absl::Status ReplaceStages(const google::protobuf::RepeatedPtrField<v1::Stage>& changed,

@@ -21,6 +21,12 @@ namespace penstock {
 // names the stage and its op, and says why.
 absl::Status CheckPlanChange(const Plan& first, const Plan& from, const Plan& to);
 
+// The part of it that is about consumers: they get the same features, in batches that are no larger.
+absl::Status CheckSameElement(const Plan& first, const Plan& to);
+
+// Seeds of `to` that are absent become those of `from`, a stage with the same op, nested ones included.
+void KeepSeeds(v1::Stage from, v1::Stage* to);
+
 // Stages of `spec` take those of `changed` that have their names; NotFound names one that fits none.
 // Seeds that `changed` leaves out, and the inputs of sample_from_datasets, stay what they were.
 absl::Status ReplaceStages(const google::protobuf::RepeatedPtrField<v1::Stage>& changed,

@@ -33,6 +33,8 @@ class PlanImpl final : public Plan {
   FileSystem& files() const { return built_.files_; }
   SharedIndices& indices() const { return indices_; }
   const std::vector<FileRange>& sources() const { return built_.sources_; }
+  // The stage of each of the sources.
+  const std::vector<int>& source_stages() const { return built_.source_stages_; }
   const Manifest& manifest() const { return *built_.manifest_; }
   const std::vector<std::string>& stage_names() const { return built_.stage_names_; }
   const std::vector<StageKind>& stage_kinds() const { return built_.stage_kinds_; }

@@ -2,23 +2,22 @@
 
 #include <algorithm>
 
-#include "server/engine/mapped_records.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
 namespace {
 
-// Asked of the kernel beyond what is read, so that a disk works while the processor does.
-constexpr uint64_t kReadAheadBytes = 512 << 10;
 // Of what is brought near at a time: it stays in a core's cache.
 constexpr size_t kPulledBytes = 256 << 10;
 
+// Asks the kernel for what comes behind, so that a disk works while the processor does.
 void Announce(RandomAccessFile& file, const ReadRequest& request) {
   if (request.end_of_file || request.next_is_late) return;
+  const auto ahead =
+      static_cast<uint64_t>(request.files->ReadAhead(static_cast<size_t>(request.format->stage)));
   // The read before this one asked for all but the last part.
-  const uint64_t asked =
-      request.offset == 0 ? request.next_offset : request.offset + kReadAheadBytes;
-  const uint64_t wanted = request.next_offset + kReadAheadBytes;
+  const uint64_t asked = request.offset == 0 ? request.next_offset : request.offset + ahead;
+  const uint64_t wanted = request.next_offset + ahead;
   if (wanted > asked) file.WillNeed(asked, wanted - asked);
 }
 
@@ -56,18 +55,6 @@ uint64_t ChunkReader::BringNear(const ReadRequest& request) {
   return read;
 }
 
-bool ChunkReader::TakeMapped(ReadRequest* request) {
-  const MappedFile* const map = request->expect_late ? nullptr : request->files->Map(request->file);
-  if (map == nullptr) return false;
-  request->next_offset =
-      ReadMapped(*map, request->file, request->offset, cells_, &request->records);
-  if (request->records.empty()) return false;
-  chunk_.bytes_read = request->next_offset - request->offset;
-  request->end_of_file = request->next_offset == map->size();
-  request->next_is_late = false;
-  return true;
-}
-
 absl::Status ChunkReader::Read(ReadRequest* request) {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
   if (!file.ok()) return file.status();
@@ -81,10 +68,6 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
       *request->stream = *std::move(stream);
     }
     (*request->stream)->Next(&chunk);
-  } else if (TakeMapped(request)) {
-    Announce(**file, *request);
-    if (request->end_of_file) request->files->LookForGrowth(request->file, **file);
-    return absl::OkStatus();
   } else {
     ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
   }

@@ -29,6 +29,12 @@ class StageClock {
   void Count(int stage, uint64_t elements) { Add(stages_[stage].elements, elements); }
 
   uint64_t ticks(int stage) const { return stages_[stage].ticks.load(std::memory_order_relaxed); }
+  // Of each stage.
+  std::vector<uint64_t> AllTicks() const {
+    std::vector<uint64_t> all;
+    for (const Stage& stage : stages_) all.push_back(stage.ticks.load(std::memory_order_relaxed));
+    return all;
+  }
   uint64_t elements(int stage) const {
     return stages_[stage].elements.load(std::memory_order_relaxed);
   }

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "server/engine/batch_sink.h"
+#include "server/engine/block_ends.h"
 #include "server/engine/position.h"
 #include "server/engine/record.h"
 #include "server/engine/variable_rows.h"
@@ -21,6 +22,7 @@ struct Step {
   Position position;   // behind this step
   ClaimedSlot slot;
   VariableRows variable;
+  BlockEnds ends;                        // of the blocks that nobody has taken yet
   std::atomic<uint32_t> blocks_left{0};  // SYNC block-done
   std::atomic<bool> done{false};         // SYNC step-done
 

@@ -29,6 +29,10 @@ class WindowDataset {
     window_ = std::move(window);
     is_open_ = true;
     epoch_ = epoch;
+    if (!window_.empty()) {
+      context_.element_file = window_.front().file;
+      context_.element_epoch = epoch;
+    }
     op_->Restart(epoch << 32 | (ordinal & UINT32_MAX));
   }
 

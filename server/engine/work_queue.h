@@ -31,7 +31,8 @@ class WorkQueue {
     return request;
   }
 
-  bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
+  size_t size() const { return size_.load(std::memory_order_relaxed); }
+  bool empty() const { return size() == 0; }
 
  private:
   std::mutex mutex_;

@@ -1,6 +1,6 @@
 // What workers do, span by span, while somebody asks for it.
 //
-// Threads:  Add() by any worker; Begin() and End() by one thread at a time.
+// Threads:  Now(), Add() and AddBlock() by any worker; Begin() and End() by one thread at a time.
 // Owns:     the spans between Begin() and End().
 // Limits:   kMaxSpans; those beyond are counted.
 // Cost:     one reading of an atomic for each thing that a worker does; while it is on, two clock
@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "server/base/tick_clock.h"
+#include "server/engine/stage_clock.h"
 
 namespace penstock {
 
@@ -29,7 +29,7 @@ enum class WorkKind : uint8_t {
 };
 
 struct WorkSpan {
-  uint64_t begin = 0;  // ticks; nanoseconds since Begin() in what an executor returns
+  uint64_t begin = 0;  // ticks; nanoseconds since Begin() in what End() returns
   uint64_t end = 0;
   uint64_t detail = 0;
   int worker = 0;
@@ -55,27 +55,22 @@ class WorkTrace {
     on_.store(true, std::memory_order_relaxed);
     return true;
   }
-  // The spans, with ticks since Begin().
-  WorkSpans End() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    on_.store(false, std::memory_order_relaxed);
-    return std::exchange(all_, WorkSpans());
-  }
+  // The spans, with nanoseconds since Begin().
+  WorkSpans End(const TickScale& scale);
 
-  // What began before Begin() begins there.
-  void Add(WorkSpan span) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!on() || span.end <= begin_) return;
-    if (all_.spans.size() == kMaxSpans) {
-      ++all_.dropped;
-      return;
-    }
-    span.begin = span.begin > begin_ ? span.begin - begin_ : 0;
-    span.end -= begin_;
-    all_.spans.push_back(span);
-  }
+  // What a worker begins now begins at so many ticks; 0 while the trace is off.
+  uint64_t Now() const { return on() ? Ticks() : 0; }
+
+  // What a worker has done since Now() returned `begin`; nothing where that was 0. What began before Begin() begins there.
+  void Add(int worker, WorkKind kind, uint64_t begin, uint64_t detail = 0);
+  // The same of a block of `step`, and what each stage took of it, one behind the other: what the worker's clock has shown since it
+  // showed `before`.
+  void AddBlock(int worker, const StageClock& clock, uint64_t begin, uint64_t step,
+                const std::vector<uint64_t>& before);
 
  private:
+  void AddSpan(WorkSpan span);
+
   std::atomic<bool> on_{false};  // written under mutex_
   std::mutex mutex_;
   uint64_t begin_ = 0;  // under mutex_

@@ -571,10 +571,8 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
         instruction.run = kernels::WrapInteger(step.memory, form);
         break;
       case Step::Kind::kOperation:
-        instruction.run = step.operation->Find(step.lane, form);
-        break;
       case Step::Kind::kReversed:
-        instruction.run = step.operation->FindReversed(step.lane, form);
+        instruction.run = FindOperation(step, form);
         break;
     }
     if (instruction.run == nullptr) {
@@ -590,11 +588,57 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
     instruction.vector_step2 = step.second.step;
     code.push_back(instruction);
   }
+  if (form.span == Span::kWide || form.span == Span::kPair) Fuse(code, form);
   kernels::Instruction finish;
   finish.run = kernels::Finish();
   code.push_back(finish);
   region.step_elements_[which] = kernels::StepElements(form);
   return absl::OkStatus();
+}
+
+kernels::Handler RegionBuilder::FindOperation(const Step& step, Form form) const {
+  return step.kind == Step::Kind::kReversed ? step.operation->FindReversed(step.lane, form)
+                                            : step.operation->Find(step.lane, form);
+}
+
+void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) const {
+  const auto is_operation = [&](size_t i) {
+    return i < steps_.size() &&
+           (steps_[i].kind == Step::Kind::kOperation || steps_[i].kind == Step::Kind::kReversed);
+  };
+  const auto is_result = [&](size_t i) {
+    return i < steps_.size() && steps_[i].kind == Step::Kind::kStoreResult &&
+           DTypeSize(steps_[i].memory) == LaneBytes(steps_[i].lane);
+  };
+  size_t steps;  // whose work is done by one
+  for (size_t i = 0; i < steps_.size(); i += steps) {
+    steps = 1;
+    const Step& step = steps_[i];
+    const bool loads = step.kind == Step::Kind::kLoad || step.kind == Step::Kind::kLoadConverted;
+    if (loads && step.first.step != 0 && is_operation(i + 1) && steps_[i + 1].lane == step.lane) {
+      Form fused = form;
+      fused.aside = steps_[i + 1].aside;
+      fused.loaded = step.memory;
+      fused.pushes = step.aside;
+      for (const bool stored : {true, false}) {
+        fused.stored = stored;
+        if (stored && !is_result(i + 2)) continue;
+        const kernels::Handler handler = FindOperation(steps_[i + 1], fused);
+        if (handler == nullptr) continue;
+        code[i].run = handler;
+        steps = stored ? 3 : 2;
+        break;
+      }
+    } else if (is_operation(i) && is_result(i + 1)) {
+      Form fused = form;
+      fused.aside = step.aside;
+      fused.stored = true;
+      const kernels::Handler handler = FindOperation(step, fused);
+      if (handler == nullptr) continue;
+      code[i].run = handler;
+      steps = 2;
+    }
+  }
 }
 
 absl::StatusOr<std::unique_ptr<Region>> RegionBuilder::Build(const Node& root) {

@@ -88,6 +88,9 @@ class RegionBuilder {
   Operand InputOperand(const Node* node);
   void AddLoad(Step load);
   absl::Status Emit(Region& region, int which, kernels::Form form);
+  // Has operations do the work of the loads before them and of the store behind them, where there is code for it.
+  void Fuse(std::vector<kernels::Instruction>& code, kernels::Form form) const;
+  kernels::Handler FindOperation(const Step& step, kernels::Form form) const;
 
   const std::set<const Node*>& leaves_;
   const Lanes lanes_;

@@ -1,8 +1,10 @@
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "server/codec/bmp.h"
+#include "server/codec/gif.h"
 #include "server/codec/jpeg.h"
 #include "server/codec/png.h"
 #include "server/expr/arguments.h"
@@ -13,7 +15,8 @@ namespace {
 
 class DecodeImage final : public RowKernel {
  public:
-  explicit DecodeImage(int channels) : channels_(channels) {}
+  DecodeImage(int channels, bool expand_animations)
+      : channels_(channels), expand_animations_(expand_animations) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
     const RowValue& contents = arguments[0];
@@ -30,12 +33,25 @@ class DecodeImage final : public RowKernel {
       if (channels_ == 1) return absl::DataLossError("BMP image cannot be decoded to 1 channel");
       return DecodeContents<BmpDecoder>(contents, BmpOptions{.channels = channels_}, out);
     }
-    return absl::DataLossError(
-        absl::StrCat("no JPEG, PNG or BMP image by its first bytes: ", contents.bytes, " bytes"));
+    if (contents.bytes >= 4 && std::memcmp(contents.data, "GIF8", 4) == 0) {
+      if (channels_ == 1 || channels_ == 4) {
+        return absl::DataLossError(
+            absl::StrCat("GIF image cannot be decoded to ", channels_, " channels"));
+      }
+      if (expand_animations_) {
+        return absl::DataLossError(
+            "GIF image has an axis of frames, which the other formats have not: "
+            "expand_animations=False gives its first frame, decode_gif all");
+      }
+      return DecodeContents<GifDecoder>(contents, GifOptions{.first_frame_only = true}, out);
+    }
+    return absl::DataLossError(absl::StrCat("no JPEG, PNG, BMP or GIF image by its first bytes: ",
+                                            contents.bytes, " bytes"));
   }
 
  private:
   const int channels_;
+  const bool expand_animations_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
@@ -45,28 +61,37 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       !status.ok()) {
     return status;
   }
+  bool expand_animations = true;
+  if (const absl::Status status =
+          ReadConstant(arguments[2], "expand_animations", &expand_animations);
+      !status.ok()) {
+    return status;
+  }
   if (channels == 2) return WrongArgument("channels", "0, 1, 3 or 4 as a constant");
   BoundRowFunction bound;
   bound.type = {DType::kUint8,
                 {kUnknownSize, kUnknownSize, channels != 0 ? channels : kUnknownSize}};
-  bound.kernel = std::make_shared<DecodeImage>(static_cast<int>(channels));
+  bound.kernel = std::make_shared<DecodeImage>(static_cast<int>(channels), expand_animations);
   bound.tensor_arguments = {0};
   return bound;
 }
 
 const RowFunctionRegistration kRegistration({
     .name = "decode_image",
-    .signature = "decode_image(contents, channels=0)",
+    .signature = "decode_image(contents, channels=0, expand_animations=True)",
     .doc =
-        "Decodes a JPEG, PNG or BMP image, as its first bytes tell, to uint8 of shape (height, "
-        "width, channels), as tf.io.decode_image does.\n"
+        "Decodes a JPEG, PNG, BMP or GIF image, as its first bytes tell, to uint8 of shape "
+        "(height, width, channels), as tf.io.decode_image\n"
+        "does.\n"
         "\n"
         "contents: a string scalar, the bytes of the file.\n"
-        "channels: 1 (not of BMP), 3, 4 (not of JPEG), or 0: as many as the image has.\n"
+        "channels: 1 (not of BMP and GIF), 3, 4 (not of JPEG and GIF), or 0: as many as the image "
+        "has.\n"
+        "expand_animations: a constant. False: the first frame of a GIF image. True: GIF images "
+        "are refused, since they have an axis more.\n"
         "\n"
-        "The bytes of decode_jpeg, decode_png and decode_bmp, which are TensorFlow's. GIF is not "
-        "decoded: it, and what those refuse, is an\n"
-        "error of its record.",
+        "The bytes of decode_jpeg, decode_png, decode_bmp and decode_gif, which are TensorFlow's. "
+        "What those refuse is an error of its record.",
     .bind = Bind,
 });
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "server/kernels/sine.h"
 #include "server/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -10,6 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "server/kernels/lane_program-inl.h"
+#include "server/kernels/sine-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
@@ -23,6 +23,8 @@ namespace HWY_NAMESPACE {
       return static_cast<T>(EXPRESSION);    \
     }                                       \
   };
+PENSTOCK_EXTENDED(Sin, std::sin(x))
+PENSTOCK_EXTENDED(Cos, std::cos(x))
 PENSTOCK_EXTENDED(Tan, std::tan(x))
 PENSTOCK_EXTENDED(Arcsin, std::asin(x))
 PENSTOCK_EXTENDED(Arccos, std::acos(x))
@@ -38,20 +40,6 @@ PENSTOCK_EXTENDED(Log2, std::log2(x))
 PENSTOCK_EXTENDED(Log10, std::log10(x))
 PENSTOCK_EXTENDED(Cbrt, std::cbrt(x))
 #undef PENSTOCK_EXTENDED
-
-// Of float32 these two are common enough for a way of their own.
-struct Sin {
-  static float Apply(float x) { return SineOf(x); }
-  static double Apply(double x) {
-    return static_cast<double>(std::sin(static_cast<long double>(x)));
-  }
-};
-struct Cos {
-  static float Apply(float x) { return CosineOf(x); }
-  static double Apply(double x) {
-    return static_cast<double>(std::cos(static_cast<long double>(x)));
-  }
-};
 
 struct Arctan2 {
   template <typename T>
@@ -97,12 +85,19 @@ Handler OfTwo(Lane lane, Form form) {
   return nullptr;
 }
 
+// Of float32 these two are common enough for a way of their own.
+template <int kQuarters, class Scalar>
+Handler OfAngle(Lane lane, Form form) {
+  if (lane == Lane::kFloat32) return Unary<SineOp<kQuarters>, float>(form);
+  return OfOne<Scalar>(lane, form);
+}
+
 Handler ExtendedHandler(int code, Lane lane, Form form) {
   switch (static_cast<Extended>(code)) {
     case Extended::kSin:
-      return OfOne<Sin>(lane, form);
+      return OfAngle<0, Sin>(lane, form);
     case Extended::kCos:
-      return OfOne<Cos>(lane, form);
+      return OfAngle<1, Cos>(lane, form);
     case Extended::kTan:
       return OfOne<Tan>(lane, form);
     case Extended::kArcsin:

@@ -11,10 +11,12 @@
 #define PENSTOCK_LANE_PROGRAM_INL_H_
 #endif
 
+#include <limits>
 #include <type_traits>
 
 #include "hwy/highway.h"
 #include "server/kernels/lane_program.h"
+#include "server/kernels/saturate.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
@@ -88,6 +90,46 @@ HWY_INLINE T* Operand2(const Instruction* ip, const LaneState* s) {
   return reinterpret_cast<T*>(s->base[ip->operand2]) + s->cursor[ip->cursor2];
 }
 
+// One vector of `To` from memory of type `From`.
+template <typename From, class D>
+HWY_INLINE hn::Vec<D> LoadAs(D d, const From* HWY_RESTRICT p) {
+  using To = hn::TFromD<D>;
+  const hn::Rebind<From, D> from;
+  if constexpr (std::is_same_v<From, To>) {
+    return hn::LoadU(d, p);
+  } else if constexpr (sizeof(From) < 4 && std::is_same_v<To, int32_t>) {
+    return hn::PromoteTo(d, hn::LoadU(from, p));
+  } else if constexpr (sizeof(From) < 4 && std::is_same_v<To, float>) {
+    const hn::Rebind<int32_t, D> di;
+    return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(from, p)));
+  } else {
+    // Columns may lie at any address.
+    HWY_ALIGN From in[kLanesOf<D>];
+    HWY_ALIGN To values[kLanesOf<D>];
+    hwy::CopyBytes<sizeof(in)>(p, in);
+    for (size_t i = 0; i < kLanesOf<D>; ++i) values[i] = SaturateCast<To>(in[i]);
+    return hn::Load(d, values);
+  }
+}
+
+template <class D, class V>
+HWY_INLINE V CanonicalNan(D d, V v) {
+  using T = hn::TFromD<D>;
+#if HWY_TARGET <= HWY_AVX3
+  // One instruction: what is a quiet (0) or signalling (1) NaN becomes the indefinite one (3), all else stays (0).
+  constexpr int kNans = 0x33;
+  if constexpr (TagBytes<D>() == 64) {
+    const auto table = _mm512_set1_epi64(sizeof(T) == 8 ? kNans : kNans | int64_t{kNans} << 32);
+    if constexpr (sizeof(T) == 8) {
+      return V{_mm512_fixupimm_pd(v.raw, v.raw, table, 0)};
+    } else {
+      return V{_mm512_fixupimm_ps(v.raw, v.raw, table, 0)};
+    }
+  }
+#endif
+  return hn::IfThenElse(hn::IsNaN(v), hn::Set(d, -std::numeric_limits<T>::quiet_NaN()), v);
+}
+
 // Does STATEMENT(k) for each vector k that the form has.
 #define PENSTOCK_EACH_VECTOR(F, STATEMENT) \
   STATEMENT(0)                             \
@@ -118,8 +160,11 @@ HWY_INLINE T* Operand2(const Instruction* ip, const LaneState* s) {
   const Instruction *ip, const LaneState *s, Bytes v0, Bytes v1, Bytes v2, Bytes v3, Bytes v4, \
       Bytes v5, Bytes v6, Bytes v7
 // A sibling call: the vectors stay where they are, and the stack does not grow.
-#define PENSTOCK_NEXT() \
-  return reinterpret_cast<Code>(ip[1].run)(ip + 1, s, v0, v1, v2, v3, v4, v5, v6, v7)
+#define PENSTOCK_NEXT_BUT(n) \
+  return reinterpret_cast<Code>(ip[n].run)(ip + n, s, v0, v1, v2, v3, v4, v5, v6, v7)
+#define PENSTOCK_NEXT() PENSTOCK_NEXT_BUT(1)
+// Puts vector k aside.
+#define PENSTOCK_PUSH(k, aside) v##aside = v##k;
 
 // accumulator = Op(accumulator); `To` is the result's type where it differs.
 template <class F, class Op, typename T, typename To = T>
@@ -131,6 +176,25 @@ void UnaryCode(PENSTOCK_CODE_PARAMETERS) {
 #undef PENSTOCK_UNARY
   PENSTOCK_NEXT();
 }
+
+// Where the accumulator goes as the result of the step: memory of type `T` at the instruction's operand. Every NaN becomes the same.
+#define PENSTOCK_STORE_RESULT(F, T, instruction)         \
+  {                                                      \
+    const typename F::template D<T> result;              \
+    constexpr size_t kStep = kLanesOf<decltype(result)>; \
+    T* HWY_RESTRICT out = Operand<T>(instruction, s);    \
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE_VECTOR)       \
+  }
+#define PENSTOCK_STORE_VECTOR(k) \
+  hn::StoreU(CanonicalNan(result, Shrink(result, v##k)), result, out + k * kStep);
+// The end of an instruction that may do the work of the store behind it.
+#define PENSTOCK_END(F, T, kStored)     \
+  if constexpr (kStored) {              \
+    PENSTOCK_STORE_RESULT(F, T, ip + 1) \
+    return;                             \
+  } else {                              \
+    PENSTOCK_NEXT();                    \
+  }
 
 // accumulator = Op(accumulator, memory).
 template <class F, class Op, typename T, typename To = T>
@@ -165,8 +229,67 @@ void BinaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_NEXT();
 }
 
-// accumulator = Op(accumulator, memory of type `Second`, memory).
-template <class F, class Op, typename T, typename Second = T>
+// result = Op(accumulator, memory), and the end of the step.
+template <class F, class Op, typename T>
+void BinaryStoredCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+  const T* HWY_RESTRICT p = Operand<const T>(ip, s);
+  if (ip->vector_step == 0) {
+    const auto b = hn::LoadU(d, p);
+#define PENSTOCK_BINARY(k) v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), b));
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+  } else {
+#define PENSTOCK_BINARY(k) \
+  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d, p + k * kLanesOf<decltype(d)>)));
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+  }
+  PENSTOCK_STORE_RESULT(F, T, ip + 1)
+}
+
+// result = Op(accumulator, aside), and the end of the step.
+template <class F, class Op, typename T>
+void BinaryAsideStoredCode(PENSTOCK_CODE_PARAMETERS) {
+  const typename F::template D<T> d;
+#define PENSTOCK_BINARY(k, aside) \
+  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d, v##aside)));
+  PENSTOCK_EACH_PAIR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+  PENSTOCK_STORE_RESULT(F, T, ip + 1)
+}
+
+// accumulator = Op(memory of type `From`, memory): the work of two instructions, or, with the store of the result, of three.
+template <class F, class Op, typename From, typename T, typename To, bool kPushes, bool kStored>
+void LoadedBinaryCode(PENSTOCK_CODE_PARAMETERS) {
+  if constexpr (kPushes) {
+    PENSTOCK_EACH_PAIR(F, PENSTOCK_PUSH)
+  }
+  const typename F::template D<T> d;
+  const typename F::template D<To> to;
+  constexpr size_t kLanes = kLanesOf<decltype(d)>;
+  const From* HWY_RESTRICT a = Operand<const From>(ip, s);
+  const T* HWY_RESTRICT b = Operand<const T>(ip + 1, s);
+  if (ip[1].vector_step == 0) {
+    const auto second = hn::LoadU(d, b);
+#define PENSTOCK_BINARY(k) v##k = Grow(to, Op::Apply(d, LoadAs<From>(d, a + k * kLanes), second));
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+  } else {
+#define PENSTOCK_BINARY(k) \
+  v##k = Grow(to, Op::Apply(d, LoadAs<From>(d, a + k * kLanes), hn::LoadU(d, b + k * kLanes)));
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
+#undef PENSTOCK_BINARY
+  }
+  if constexpr (kStored) {
+    PENSTOCK_STORE_RESULT(F, To, ip + 2)
+  } else {
+    PENSTOCK_NEXT_BUT(2);
+  }
+}
+
+// accumulator = Op(accumulator, memory of type `Second`, memory); or result = the same.
+template <class F, class Op, typename T, typename Second = T, bool kStored = false>
 void TernaryCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<Second> d2;
@@ -181,13 +304,13 @@ void TernaryCode(PENSTOCK_CODE_PARAMETERS) {
 #define PENSTOCK_TERNARY(k) v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), second, third));
       PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
-      PENSTOCK_NEXT();
+      PENSTOCK_END(F, T, kStored);
     }
 #define PENSTOCK_TERNARY(k) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), second, PENSTOCK_THIRD(k)));
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
-    PENSTOCK_NEXT();
+    PENSTOCK_END(F, T, kStored);
   }
   if (ip->vector_step2 == 0) {
     const auto third = hn::LoadU(d, q);
@@ -195,18 +318,18 @@ void TernaryCode(PENSTOCK_CODE_PARAMETERS) {
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), PENSTOCK_SECOND(k), third));
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
-    PENSTOCK_NEXT();
+    PENSTOCK_END(F, T, kStored);
   }
 #define PENSTOCK_TERNARY(k) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), PENSTOCK_SECOND(k), PENSTOCK_THIRD(k)));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
 #undef PENSTOCK_SECOND
-  PENSTOCK_NEXT();
+  PENSTOCK_END(F, T, kStored);
 }
 
-// accumulator = Op(accumulator, aside of type `Second`, memory).
-template <class F, class Op, typename T, typename Second = T>
+// accumulator = Op(accumulator, aside of type `Second`, memory); or result = the same.
+template <class F, class Op, typename T, typename Second = T, bool kStored = false>
 void TernaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<Second> d2;
@@ -217,14 +340,14 @@ void TernaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d2, v##aside), third));
     PENSTOCK_EACH_PAIR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
-    PENSTOCK_NEXT();
+    PENSTOCK_END(F, T, kStored);
   }
 #define PENSTOCK_TERNARY(k, aside) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d2, v##aside), PENSTOCK_THIRD(k)));
   PENSTOCK_EACH_PAIR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
 #undef PENSTOCK_THIRD
-  PENSTOCK_NEXT();
+  PENSTOCK_END(F, T, kStored);
 }
 
 // Applies a function of single values to each lane, for what no instruction set does.
@@ -293,14 +416,62 @@ inline constexpr bool kHasWide = std::is_floating_point_v<T> || std::is_same_v<T
   }                                                                                       \
   return nullptr
 
+// Four or eight vectors of the type's own size.
+template <typename T, int kVectors>
+using FusedTag = FormTag<kIs64<T>, kVectors, false>;
+
+template <class Op, typename From, typename T, typename To>
+Handler LoadedBinary(Form form) {
+  const bool wide = form.span == Span::kWide;
+  if (form.stored) {
+    if constexpr (std::is_same_v<T, To>) {
+      if (!wide || form.pushes) return nullptr;
+      return PENSTOCK_HANDLER(LoadedBinaryCode<FusedTag<T, 8>, Op, From, T, To, false, true>);
+    }
+    return nullptr;
+  }
+  if (form.pushes && wide) return nullptr;
+  if (form.pushes)
+    return PENSTOCK_HANDLER(LoadedBinaryCode<FusedTag<T, 4>, Op, From, T, To, true, false>);
+  if (wide)
+    return PENSTOCK_HANDLER(LoadedBinaryCode<FusedTag<T, 8>, Op, From, T, To, false, false>);
+  return PENSTOCK_HANDLER(LoadedBinaryCode<FusedTag<T, 4>, Op, From, T, To, false, false>);
+}
+
+template <class Op, typename T, typename To>
+Handler FusedBinary(Form form) {
+  if constexpr (std::is_floating_point_v<T> && !kIsByLane<Op>) {
+    const bool wide = form.span == Span::kWide;
+    if (form.has_64bit != kIs64<T> || (!wide && form.span != Span::kPair)) return nullptr;
+    if (form.loaded != DType::kInvalid) {
+      if (form.aside) return nullptr;
+      if (form.loaded == (kIs64<T> ? DType::kFloat64 : DType::kFloat32))
+        return LoadedBinary<Op, T, T, To>(form);
+      if constexpr (!kIs64<T>) {
+        if (form.loaded == DType::kUint8) return LoadedBinary<Op, uint8_t, T, To>(form);
+      }
+      return nullptr;
+    }
+    if constexpr (std::is_same_v<T, To>) {
+      if (form.aside && wide) return nullptr;
+      if (form.aside) return PENSTOCK_HANDLER(BinaryAsideStoredCode<FusedTag<T, 4>, Op, T>);
+      if (wide) return PENSTOCK_HANDLER(BinaryStoredCode<FusedTag<T, 8>, Op, T>);
+      return PENSTOCK_HANDLER(BinaryStoredCode<FusedTag<T, 4>, Op, T>);
+    }
+  }
+  return nullptr;
+}
+
 template <class Op, typename T, typename To = T>
 Handler Unary(Form form) {
+  if (form.is_fused()) return nullptr;
   constexpr bool k64 = kIs64<T> || kIs64<To>;
   PENSTOCK_FORM(form, k64, (kHasWide<T> && kHasWide<To>), UnaryCode, Op, T, To);
 }
 
 template <class Op, typename T, typename To = T>
 Handler Binary(Form form) {
+  if (form.is_fused()) return FusedBinary<Op, T, To>(form);
   constexpr bool k64 = kIs64<T> || kIs64<To>;
   if (form.aside) {
     if constexpr (kHasWide<T> && !kIsByLane<Op>) {
@@ -311,8 +482,23 @@ Handler Binary(Form form) {
   PENSTOCK_FORM(form, k64, (kHasWide<T> && !kIsByLane<Op>), BinaryCode, Op, T, To);
 }
 
+template <class Op, typename T, typename Second>
+Handler FusedTernary(Form form) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const bool wide = form.span == Span::kWide;
+    if (form.loaded != DType::kInvalid || form.has_64bit != kIs64<T>) return nullptr;
+    if (wide && !form.aside)
+      return PENSTOCK_HANDLER(TernaryCode<FusedTag<T, 8>, Op, T, Second, true>);
+    if (form.span != Span::kPair) return nullptr;
+    if (form.aside) return PENSTOCK_HANDLER(TernaryAsideCode<FusedTag<T, 4>, Op, T, Second, true>);
+    return PENSTOCK_HANDLER(TernaryCode<FusedTag<T, 4>, Op, T, Second, true>);
+  }
+  return nullptr;
+}
+
 template <class Op, typename T, typename Second = T>
 Handler Ternary(Form form) {
+  if (form.is_fused()) return FusedTernary<Op, T, Second>(form);
   constexpr bool k64 = kIs64<T> || kIs64<Second>;
   if (form.aside) {
     if constexpr (kHasWide<T>) {

@@ -2,8 +2,6 @@
 // steps.
 #include "server/kernels/lane_program.h"
 
-#include <limits>
-
 #include "server/kernels/saturate.h"
 #include "server/kernels/targets.h"
 
@@ -18,28 +16,6 @@ namespace penstock::kernels {
 namespace HWY_NAMESPACE {
 
 void FinishCode(PENSTOCK_CODE_PARAMETERS) {}
-
-// One vector of `To` from memory of type `From`.
-template <typename From, class D>
-HWY_INLINE hn::Vec<D> LoadAs(D d, const From* HWY_RESTRICT p) {
-  using To = hn::TFromD<D>;
-  const hn::Rebind<From, D> from;
-  if constexpr (std::is_same_v<From, To>) {
-    return hn::LoadU(d, p);
-  } else if constexpr (sizeof(From) < 4 && std::is_same_v<To, int32_t>) {
-    return hn::PromoteTo(d, hn::LoadU(from, p));
-  } else if constexpr (sizeof(From) < 4 && std::is_same_v<To, float>) {
-    const hn::Rebind<int32_t, D> di;
-    return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(from, p)));
-  } else {
-    // Columns may lie at any address.
-    HWY_ALIGN From in[kLanesOf<D>];
-    HWY_ALIGN To values[kLanesOf<D>];
-    hwy::CopyBytes<sizeof(in)>(p, in);
-    for (size_t i = 0; i < kLanesOf<D>; ++i) values[i] = SaturateCast<To>(in[i]);
-    return hn::Load(d, values);
-  }
-}
 
 template <class F, typename From, typename To>
 void LoadCode(PENSTOCK_CODE_PARAMETERS) {
@@ -58,9 +34,7 @@ void LoadCode(PENSTOCK_CODE_PARAMETERS) {
 // The same once the accumulator lies aside.
 template <class F, typename From, typename To>
 void LoadAsideCode(PENSTOCK_CODE_PARAMETERS) {
-#define PENSTOCK_PUSH(k, aside) v##aside = v##k;
   PENSTOCK_EACH_PAIR(F, PENSTOCK_PUSH)
-#undef PENSTOCK_PUSH
   const typename F::template D<To> d;
   const From* HWY_RESTRICT p = Operand<const From>(ip, s);
   if (ip->vector_step == 0) {
@@ -74,24 +48,6 @@ void LoadAsideCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
 #undef PENSTOCK_LOAD
   PENSTOCK_NEXT();
-}
-
-template <class D, class V>
-HWY_INLINE V CanonicalNan(D d, V v) {
-  using T = hn::TFromD<D>;
-#if HWY_TARGET <= HWY_AVX3
-  // One instruction: what is a quiet (0) or signalling (1) NaN becomes the indefinite one (3), all else stays (0).
-  constexpr int kNans = 0x33;
-  if constexpr (TagBytes<D>() == 64) {
-    const auto table = _mm512_set1_epi64(sizeof(T) == 8 ? kNans : kNans | int64_t{kNans} << 32);
-    if constexpr (sizeof(T) == 8) {
-      return V{_mm512_fixupimm_pd(v.raw, v.raw, table, 0)};
-    } else {
-      return V{_mm512_fixupimm_ps(v.raw, v.raw, table, 0)};
-    }
-  }
-#endif
-  return hn::IfThenElse(hn::IsNaN(v), hn::Set(d, -std::numeric_limits<T>::quiet_NaN()), v);
 }
 
 // A result of floating type.

@@ -45,6 +45,13 @@ struct Form {
   // A load: what the accumulator held goes aside first. An operation: its second operand is what lies aside instead of memory. Not
   // with Span::kWide; few operations and types have it.
   bool aside = false;
+  // An operation that does the work of its neighbours, too, whose instructions stay where they are and only say where the operands
+  // lie. Results of floating type and of eight or four vectors have it: dispatch costs as much as their arithmetic.
+  DType loaded = DType::kInvalid;  // the load before it, from memory of this type
+  bool pushes = false;             // and that load has Form::aside
+  bool stored = false;             // the store of the result behind it, with which the step ends
+
+  bool is_fused() const { return loaded != DType::kInvalid || stored; }
 };
 
 struct LaneState;

@@ -5,16 +5,6 @@
 namespace penstock::kernels {
 namespace {
 
-// Below it a multiple of pi/2 has at most 20 bits, whose products with the first two parts of pi/2 are exact.
-constexpr float kReducible = 1 << 19;
-constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-// pi/2 in parts of 33, 33 and 53 bits.
-constexpr double kHalfPi1 = 0x1.921fb544p+0;
-constexpr double kHalfPi2 = 0x1.0b4611a6p-34;
-constexpr double kHalfPi3 = 0x1.3198a2e037073p-69;
-// Several times what the polynomials and their rounding may be wrong by.
-constexpr double kError = 0x1p-46;
-
 // Taylor's series, to below 2^-60 of the value for |r| <= pi/4.
 double SineNear(double r) {
   const double z = r * r;
@@ -51,7 +41,7 @@ bool TrySine(float x, int quarters, float* result) {
   const int quadrant = (static_cast<int>(multiple) + quarters) & 3;
   double value = (quadrant & 1) != 0 ? CosineNear(r) : SineNear(r);
   if ((quadrant & 2) != 0) value = -value;
-  const double error = std::fabs(value) * kError;
+  const double error = std::fabs(value) * kSineError;
   *result = static_cast<float>(value - error);
   return *result == static_cast<float>(value + error);
 }

@@ -1,3 +1,4 @@
+#include "server/engine/element_turns.h"
 #include "server/engine/interleave_op.h"
 #include "server/engine/op_registry.h"
 
@@ -6,9 +7,14 @@ namespace {
 
 const OpRegistration<v1::FlatMap> kFlatMap(
     "flat_map", [](const v1::FlatMap& options, PlanBuilder& plan) -> absl::Status {
-      return plan.SetNested(options.input(), [](const OrderNode& nested, uint32_t width) {
-        return InterleaveOrder(nested, width, /*cycle_length=*/1, /*block_length=*/1);
-      });
+      return plan.SetNested(
+          options.input(),
+          [](const OrderNode& nested, uint32_t width) {
+            return InterleaveOrder(nested, width, /*cycle_length=*/1, /*block_length=*/1);
+          },
+          [](const OrderNode& nested, uint32_t width) {
+            return ElementTurns(nested, width, /*cycle_length=*/1, /*block_length=*/1);
+          });
     });
 
 }  // namespace

@@ -71,8 +71,8 @@ class ParseSequenceExampleOp final : public WorkOp {
             ContextRow(plan_.context[i], context, arena, &places[column][row], dims_of(column));
       }
       for (size_t i = 0; status.ok() && i < plan_.lists.size(); ++i, ++column) {
-        status = ListRow(plan_.lists[i], lists[plan_.lists[i].list], arena, &places[column][row],
-                         dims_of(column));
+        status = ListRow(plan_.lists[i], absl::MakeConstSpan(lists, num_lists_), arena,
+                         &places[column][row], dims_of(column));
       }
       for (size_t i = 0; plan_.counts_steps && status.ok() && i < plan_.lists.size(); ++i) {
         if (plan_.lists[i].kind != Kind::kSequence) continue;
@@ -111,8 +111,11 @@ class ParseSequenceExampleOp final : public WorkOp {
     return absl::OkStatus();
   }
 
-  static absl::Status ListRow(const ParsedFeaturePlan& feature, const SequenceValue& value,
-                              Arena& arena, RowBytes* row, int64_t* dims) {
+  static absl::Status ListRow(const ParsedFeaturePlan& feature,
+                              absl::Span<const SequenceValue> lists, Arena& arena, RowBytes* row,
+                              int64_t* dims) {
+    if (feature.kind == Kind::kRagged) return MakeRaggedSteps(feature, lists, arena, row);
+    const SequenceValue& value = lists[feature.list];
     alignas(64) static constexpr uint8_t kNoValues[Arena::kPadding] = {};
     const bool present = value.values.present;
     const RowBytes bytes =
@@ -128,13 +131,6 @@ class ParseSequenceExampleOp final : public WorkOp {
       return absl::OkStatus();
     }
     const PackedValues packed = ReadDenseRow(feature.type.dtype, value.values.count, bytes);
-    if (feature.type.form == RowForm::kPackedRagged) {
-      std::vector<std::vector<int64_t>> splits(1, std::vector<int64_t>(1, 0));
-      for (uint32_t step = 0; step < value.steps; ++step)
-        splits[0].push_back(splits[0].back() + value.lengths[step]);
-      *row = PackRagged(splits, packed, arena);
-      return absl::OkStatus();
-    }
     std::vector<int64_t> indices;
     int64_t sizes[2] = {value.steps, 0};
     for (uint32_t step = 0; step < value.steps; ++step) {
@@ -194,15 +190,18 @@ const OpRegistration<v1::ParseSequenceExample> kParseSequenceExample(
           list.count = feature.group;
           continue;
         }
-        const bool is_sparse = feature.kind == Kind::kList;
-        if (!is_sparse &&
-            (feature.kind != Kind::kRagged || !feature.partitions.empty() || shape.size() > 1)) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "feature list \"", feature.name,
-              "\": expected sequence, sparse, or ragged without partitions, found another kind"));
+        if (feature.kind == Kind::kRagged) {
+          shape.insert(shape.begin(), kUnknownSize);
+          feature.type.form = RowForm::kPackedRagged;
+          continue;
+        }
+        if (feature.kind != Kind::kList) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("feature list \"", feature.name,
+                           "\": expected sequence, sparse or ragged, found another kind"));
         }
         shape = {kUnknownSize, kUnknownSize};
-        feature.type.form = is_sparse ? RowForm::kPackedSparse : RowForm::kPackedRagged;
+        feature.type.form = RowForm::kPackedSparse;
       }
       Signature output;
       std::vector<const ParsedFeaturePlan*> parts[3];

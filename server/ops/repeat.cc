@@ -48,6 +48,9 @@ class RepeatOp final : public ChainedOrderOp {
     GoToPass(0);
   }
 
+  uint64_t pass() const override { return pass_; }
+  void BeginPass(uint64_t pass) override { GoToPass(pass); }
+
   void Save(Position& position) const override {
     position.Add(first_epoch_);
     position.Add(pass_);

@@ -22,6 +22,7 @@
 #include "server/base/file.h"
 #include "server/base/local_file.h"
 #include "server/base/monotonic_clock.h"
+#include "server/base/processors.h"
 #include "server/base/rooted_file_system.h"
 #include "server/engine/shared_prefixes.h"
 #include "server/service/access.h"
@@ -33,7 +34,6 @@
 #include "server/service/monitor.h"
 #include "server/service/pipeline_journal.h"
 #include "server/service/pipeline_table.h"
-#include "server/service/processors.h"
 #include "server/service/reception.h"
 #include "server/service/ring_sink.h"
 #include "server/service/sessions.h"
@@ -253,12 +253,14 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!status.ok()) return status;
 
   const double processors = UsableProcessors();
-  const int whole_processors = std::max(1, static_cast<int>(processors + 0.5));
+  const int whole_processors = ThreadsFor(processors);
   const Monitor monitor(loop, table, whole_processors);
   std::unique_ptr<Tuner> tuner;
   if (const v1::WorkerDefaults& workers = options.config.worker_defaults(); workers.autotune()) {
     const int most = workers.workers() > 0 ? workers.workers() : whole_processors;
-    tuner = std::make_unique<Tuner>(table, monitor, most, processors);
+    absl::StatusOr<std::unique_ptr<Tuner>> made = Tuner::Create(table, monitor, most, processors);
+    if (!made.ok()) return made.status();
+    tuner = *std::move(made);
   }
   Sessions sessions(loop, table, options.config.connection_limits().max_consumers(), journal->get(),
                     options.rejoin);

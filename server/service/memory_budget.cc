@@ -1,5 +1,6 @@
 #include "server/service/memory_budget.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,11 +42,38 @@ void MemoryBudget::SetLimits(const v1::MemoryLimits& limits) {
   limits_ = limits;
 }
 
+void MemoryBudget::SetPipelineLimit(const std::string& pipeline, uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (bytes == 0) {
+    own_limits_.erase(pipeline);
+  } else {
+    own_limits_[pipeline] = bytes;
+  }
+}
+
+uint64_t MemoryBudget::Left(const MemoryOwner& owner) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint64_t left = UINT64_MAX;
+  const auto within = [&left](int64_t limit, uint64_t taken) {
+    const auto most = static_cast<uint64_t>(limit);
+    if (most != 0) left = std::min(left, most - std::min(most, taken));
+  };
+  within(limits_.max_bytes(), taken_);
+  within(limits_.max_pipeline_bytes(), Of(pipelines_, owner.pipeline));
+  within(static_cast<int64_t>(Of(own_limits_, owner.pipeline)), Of(pipelines_, owner.pipeline));
+  if (owner.uid != static_cast<uid_t>(-1)) within(limits_.max_user_bytes(), Of(users_, owner.uid));
+  if (owner.pid != 0) within(limits_.max_process_bytes(), Of(processes_, owner.pid));
+  return left;
+}
+
 absl::Status MemoryBudget::Take(const MemoryOwner& owner, uint64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   absl::Status status =
       Check("memory.max_pipeline_bytes", absl::StrCat("pipeline ", owner.pipeline),
             limits_.max_pipeline_bytes(), Of(pipelines_, owner.pipeline), bytes);
+  status.Update(Check("memory_bytes", absl::StrCat("pipeline ", owner.pipeline),
+                      static_cast<int64_t>(Of(own_limits_, owner.pipeline)),
+                      Of(pipelines_, owner.pipeline), bytes));
   if (owner.pid != 0) {
     status.Update(Check("memory.max_process_bytes", absl::StrCat("process ", owner.pid),
                         limits_.max_process_bytes(), Of(processes_, owner.pid), bytes));

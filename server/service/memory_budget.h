@@ -33,16 +33,22 @@ class MemoryBudget {
  public:
   // For what is taken from now on.
   void SetLimits(const v1::MemoryLimits& limits);
+  // A pipeline's own limit, beside that of the configuration; 0: none.
+  void SetPipelineLimit(const std::string& pipeline, uint64_t bytes);
 
   // ResourceExhausted names the limit, with the figures; then nothing is taken.
   absl::Status Take(const MemoryOwner& owner, uint64_t bytes);
   void GiveBack(const MemoryOwner& owner, uint64_t bytes);
+
+  // What could be taken at the most; UINT64_MAX where nothing is limited.
+  uint64_t Left(const MemoryOwner& owner) const;
 
   uint64_t taken() const;
 
  private:
   mutable std::mutex mutex_;
   v1::MemoryLimits limits_;                    // all under mutex_
+  std::map<std::string, uint64_t> own_limits_;  // of pipelines that have one
   uint64_t taken_ = 0;                         // in all
   std::map<std::string, uint64_t> pipelines_;  // only those that have taken something
   std::map<uid_t, uint64_t> users_;

@@ -8,11 +8,9 @@
 #include <tuple>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/cursor.h"
-#include "server/service/sample.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -48,29 +46,7 @@ absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
   if (!spec.ring().has_device() && spec.ring().expand_size() > 0) {
     return absl::InvalidArgumentError("ring.expand needs ring.device: a device has to do it");
   }
-  return absl::OkStatus();
-}
-
-// Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
-// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements of
-// them, whose numbers cannot be compared.
-uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int stage) {
-  if (stage == 0 || static_cast<int>(stats.stages.size()) != spec.stage_size()) return 0;
-  const uint64_t before = stats.stages[static_cast<size_t>(stage - 1)].elements;
-  uint64_t behind = stats.stages[static_cast<size_t>(stage)].elements;
-  switch (spec.stage(stage).op_case()) {
-    case v1::Stage::kShuffle:
-    case v1::Stage::kMap:
-    case v1::Stage::kParseExample:
-    case v1::Stage::kPrefetch:
-      break;
-    case v1::Stage::kBatch:
-      behind = stats.rows;
-      break;
-    default:
-      return 0;
-  }
-  return before > behind ? before - behind : 0;
+  return CheckReadAhead(spec.read_ahead_bytes());
 }
 
 }  // namespace
@@ -108,12 +84,15 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
         ReadExpansions((*plan)->spec().ring(), (*plan)->tensors(), &expansions);
     if (!readable.ok()) return FromRing(readable);
   }
-  const uint32_t by_default =
-      (*plan)->spec().ring().has_device() ? kDeviceSlots : DefaultSlots((*plan)->slot_bytes());
-  checked.slots = slots > 0 ? slots : by_default;
   checked.workers = spec.workers() > 0 ? spec.workers() : defaults.workers();
   checked.plan = *std::move(plan);
+  checked.slots = slots > 0 ? static_cast<uint32_t>(slots) : DefaultSlotsOf(checked);
   return checked;
+}
+
+uint32_t DefaultSlotsOf(const CheckedPipeline& checked) {
+  if (checked.plan->spec().ring().has_device()) return kDeviceSlots;
+  return DefaultSlots(checked.plan->slot_bytes());
 }
 
 v1::Pipeline Describe(const CheckedPipeline& checked) {
@@ -221,10 +200,12 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.split_log = options_.split_files;
   options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
   if (for_all) options.prefixes = options_.prefixes;
+  options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
   {
     std::lock_guard<std::mutex> lock(mutex_);
     options.phases = timeline_.From(options.start.step);
     options.workers = workers_;
+    options.read_ahead = read_ahead_;
     options.holds = paused_ ? 1 : 0;
   }
   return Stream::Create(*checked_.plan, options);
@@ -439,64 +420,6 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   return results;
 }
 
-bool Pipeline::MayRest(uint64_t now_ns, uint64_t idle_ns) {
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr) return false;
-  const std::optional<absl::Status> outcome = stream->outcome();
-  // A device's ring is laid out once; and a failure is kept for who comes late.
-  if (!stream->writer().IsDeserted() || stream->device() != nullptr ||
-      (outcome && !outcome->ok()) || !absl::StartsWith(checked_.plan->DescribeCursor(), "seek")) {
-    idle_since_ns_ = 0;
-    return false;
-  }
-  if (idle_since_ns_ == 0) idle_since_ns_ = now_ns;
-  if (now_ns - idle_since_ns_ < idle_ns) return false;
-  idle_since_ns_ = 0;
-  return true;
-}
-
-void Pipeline::Rest() {
-  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr || !stream->writer().IsDeserted() || !Replays().empty()) return;
-  const std::optional<absl::Status> outcome = stream->outcome();
-  if (outcome && !outcome->ok()) return;
-  RestingAt resting;
-  resting.finished = outcome.has_value();
-  resting.at.step = stream->writer().floor();
-  resting.at.cursor = stream->writer().Cursor(resting.at.step);
-  // Only the beginning needs none.
-  if (resting.at.cursor.empty() && resting.at.step != 0) return;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (closed_) return;
-    shared_ = nullptr;
-    resting_ = resting;
-  }
-  stream->Stop(absl::CancelledError("the pipeline rests"));
-  spdlog::info("pipeline {}: nobody reads it; its memory is given back (step {})", name_,
-               resting.at.step);
-}
-
-absl::Status Pipeline::EndRest() {
-  std::optional<RestingAt> resting;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    resting = resting_;
-  }
-  if (!resting) return absl::OkStatus();
-  absl::StatusOr<std::shared_ptr<Stream>> stream =
-      MakeStream(resting->at.cursor, slots(), options_.owner);
-  absl::Status status = stream.ok() ? (*stream)->Start() : stream.status();
-  // Else it rests on, and who comes next may find more memory.
-  if (!status.ok()) return status;
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
-  shared_ = *std::move(stream);
-  resting_.reset();
-  return absl::OkStatus();
-}
-
 void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
@@ -520,167 +443,13 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   std::erase_if(replays_, [](const auto& weak) { return weak.expired(); });
 }
 
-void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
-  std::optional<absl::Status> outcome;
-  bool paused;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    paused = paused_;
-    if (shared_ != nullptr) outcome = shared_->outcome();
-    if (!failure_.ok()) outcome = failure_;
-    if (resting_ && resting_->finished) outcome = absl::OkStatus();
-  }
-  if (!outcome) {
-    *state = paused ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
-  } else if (outcome->ok()) {
-    *state = v1::PIPELINE_STATE_FINISHED;
-  } else {
-    *state = v1::PIPELINE_STATE_FAILED;
-    error->set_code(outcome->raw_code());
-    error->set_message(std::string(outcome->message()));
-  }
-}
-
-v1::Pipeline Pipeline::Describe() const {
-  v1::Pipeline result = penstock::Describe(checked_);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    *result.mutable_spec()->mutable_stage() = timeline_.last().plan->spec().stage();
-    result.mutable_spec()->set_workers(workers_);
-    result.mutable_spec()->mutable_ring()->set_slots(static_cast<int>(slots_));
-    for (const v1::Change& change : timeline_.history()) *result.add_history() = change;
-    result.set_etag(timeline_.Etag());
-  }
-  v1::PipelineState state;
-  v1::PipelineError error;
-  SetState(&state, &error);
-  result.set_state(state);
-  if (error.code() != 0) *result.mutable_error() = error;
-  if (const auto stream = shared()) result.set_slots(stream->writer().slots());
-  return result;
-}
-
-v1::PipelineStats Pipeline::Stats() const {
-  v1::PipelineStats result;
-  result.set_name(name_);
-  v1::PipelineState state;
-  v1::PipelineError error;
-  SetState(&state, &error);
-  result.set_state(state);
-  if (error.code() != 0) *result.mutable_error() = error;
-  const std::shared_ptr<Stream> stream = shared();
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (resting_) {
-      result.set_resting(true);
-      result.set_steps(resting_->at.step);
-    }
-  }
-  if (stream == nullptr) return result;
-  result.set_small_pages(!stream->writer().has_huge_pages());
-  for (const auto& one : AllStreams()) {
-    for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
-      v1::ConsumerStats* out = result.add_consumers();
-      out->set_id(consumer.id);
-      out->set_group(consumer.group);
-      out->set_pid(consumer.pid);
-      out->set_position(consumer.position);
-      out->set_leases(consumer.leases);
-      out->set_name(consumer.name);
-      out->set_replay(one != stream);
-      out->set_missed(consumer.skipped);
-      out->set_detached(consumer.detached);
-    }
-  }
-  result.set_slots(stream->writer().slots());
-  result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());
-
-  if (IsTuned()) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    *result.mutable_autotune() = autotune_;
-    result.mutable_autotune()->set_on(true);
-  }
-
-  const std::optional<ExecutorStats> snapshot = stream->Snapshot();
-  if (!snapshot) return result;
-  const ExecutorStats& stats = *snapshot;
-  result.set_steps(stats.steps);
-  result.set_rows(stats.rows);
-  result.set_epoch(stats.epoch);
-  result.set_records(stats.records);
-  result.set_bytes_read(stats.bytes_read);
-  result.set_workers(stats.workers);
-  result.set_skipped(stats.skipped);
-  result.set_slot_wait_ns(stats.slot_wait_ns);
-  result.set_running_ns(stats.running_ns);
-  result.set_bottleneck(stats.bottleneck);
-  for (const StageStats& stage : stats.stages) {
-    v1::StageStats* out = result.add_stages();
-    out->set_name(stage.name);
-    out->set_elements(stage.elements);
-    out->set_busy_ns(stage.busy_ns);
-    out->set_queue(QueueOf(stats, checked_.plan->spec(), result.stages_size() - 1));
-    if (stage.kept.state.empty()) continue;
-    v1::KeptStats* kept = out->mutable_kept();
-    kept->set_state(stage.kept.state);
-    kept->set_elements(stage.kept.elements);
-    kept->set_bytes(stage.kept.bytes);
-    kept->set_hits(stage.kept.hits);
-  }
-  for (const SharedStats& shared : stats.shared) {
-    v1::SharedPrefixStats* out = result.add_shared_prefix();
-    out->set_stage(shared.stage);
-    for (const std::string& name : shared.with) out->add_with(name);
-    out->set_state(shared.state);
-    out->set_hits(shared.hits);
-    out->set_misses(shared.misses);
-    out->set_elements(shared.elements);
-    out->set_bytes(shared.bytes);
-  }
-  return result;
-}
-
-v1::ListSkippedResponse Pipeline::Skipped() const {
-  v1::ListSkippedResponse result;
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr) return result;
-  for (const SkippedPlace& place : stream->Skipped()) {
-    v1::SkippedPlace* out = result.add_places();
-    out->set_file(checked_.plan->FilePath(place.file));
-    out->set_offset(place.damage.offset);
-    out->set_length(place.damage.length == kDamageToTheEnd ? 0 : place.damage.length);
-    out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason) : place.message);
-    out->set_epoch(place.epoch);
-  }
-  if (const auto stats = stream->Snapshot()) result.set_count(stats->skipped);
-  return result;
-}
-
-std::vector<WaitLooks> Pipeline::Waits() const {
-  std::vector<WaitLooks> waits;
-  for (const auto& stream : AllStreams()) {
-    for (const ring::ConsumerStats& consumer : stream->writer().Consumers())
-      waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks});
-  }
-  return waits;
-}
-
-absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
-                                                            bool with_numbers) const {
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
-  return penstock::Sample(stream->writer(), checked_.plan->tensors(), sheet_rows, with_numbers);
-}
-
-std::vector<WorkerPulse> Pipeline::Pulses() const {
-  const std::shared_ptr<Stream> stream = shared();
-  return stream == nullptr ? std::vector<WorkerPulse>() : stream->Pulses();
-}
-
 void Pipeline::Close(const absl::Status& reason) {
   std::shared_ptr<Stream> stream;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    // Its name may be another one's by the next time.
+    if (!closed_ && memory_bytes_ > 0 && options_.memory != nullptr)
+      options_.memory->SetPipelineLimit(name_, 0);
     closed_ = true;
     stream = shared_;
   }

@@ -37,6 +37,7 @@
 #include "server/service/split_file.h"
 #include "server/service/stream.h"
 #include "server/service/timeline.h"
+#include "server/service/tuning.h"
 
 namespace penstock {
 
@@ -52,6 +53,13 @@ struct CheckedPipeline {
 absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
                                               const v1::WorkerDefaults& defaults,
                                               FileSystem& files);
+
+// The slots of a ring that nobody has named a number for.
+uint32_t DefaultSlotsOf(const CheckedPipeline& checked);
+
+inline constexpr int64_t kMinReadAhead = 64 << 10;
+inline constexpr int64_t kMaxReadAhead = 64 << 20;
+absl::Status CheckReadAhead(int64_t bytes);
 
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
@@ -92,6 +100,7 @@ struct PipelineOptions {
 struct RequestedChange {
   v1::Change change;             // its step is ignored
   std::optional<uint64_t> step;  // absent: the earliest possible one
+  bool at_next_epoch = false;    // `change.stage` is all stages
   std::string etag;              // "": whatever it is
 };
 
@@ -114,6 +123,8 @@ struct Attached {
   std::shared_ptr<Stream> stream;
   ring::ConsumerHandle handle;
 };
+
+class Held;
 
 class Pipeline {
  public:
@@ -157,14 +168,18 @@ class Pipeline {
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
   // etag is another one.
   absl::StatusOr<v1::Change> Update(const RequestedChange& requested);
+  // Keeps its state again, which could not be kept while it was being made.
+  void KeepState();
   // NotFound; FailedPrecondition when several have the number, and `pid` is 0.
   absl::Status DetachConsumer(uint32_t id, int32_t pid);
   void SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
   v1::ListGroupsResponse Groups() const;
-  // Whether the number of its workers is the daemon's to choose (worker_defaults.autotune).
-  bool IsTuned() const;
-  // Takes as many workers, without a change of the history; `report` is told by Stats().
-  absl::Status Tune(int workers, v1::Autotune report);
+  // Which of its numbers are the daemon's to choose (worker_defaults.autotune).
+  Tunes tunes() const;
+  // Slots that its ring may have within all budgets; 0 while it has none.
+  uint32_t MostSlots() const;
+  // Takes them, without a change of the history; `report` is told by Stats().
+  absl::Status Tune(const Tuning& wanted, v1::Autotune report);
   // What the workers did for so long. FailedPrecondition when that is being asked for already.
   absl::StatusOr<WorkSpans> Profile(absl::Duration duration);
   std::vector<std::string> StageNames() const;
@@ -194,16 +209,33 @@ class Pipeline {
         workers_(checked_.workers),
         slots_(checked_.slots),
         workers_are_chosen_(checked_.plan->spec().workers() > 0),
+        slots_are_chosen_(checked_.plan->spec().ring().slots() > 0),
+        read_ahead_is_chosen_(checked_.plan->spec().read_ahead_bytes() > 0),
         paused_(options.state.paused),
         slow_policies_(options.state.slow_policies) {
+    if (read_ahead_is_chosen_) read_ahead_[""] = checked_.plan->spec().read_ahead_bytes();
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
   }
-  // Workers and slots of a change. REQUIRES: mutex_, or nobody else has the pipeline yet.
-  void TakeNumbers(const v1::Change& change) {
-    if (change.has_workers()) workers_ = change.workers();
-    if (change.has_workers()) workers_are_chosen_ = true;
-    if (change.has_slots()) slots_ = static_cast<uint32_t>(change.slots());
-  }
+  // --- pipeline_numbers.cc ---
+  absl::Status CheckNumbers(const v1::Change& change) const;
+  // Those of a change. REQUIRES: mutex_, or nobody else has the pipeline yet.
+  void TakeNumbers(const v1::Change& change);
+  // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
+  absl::Status ApplyNumbers(const v1::Change& change,
+                            const std::vector<std::shared_ptr<Stream>>& streams);
+  // What the daemon's configuration says, or the machine.
+  int DefaultWorkers() const;
+  // What a slot takes at the most.
+  uint64_t SlotCost() const;
+  uint32_t SlotsWithin(uint64_t memory_bytes) const;
+
+  // A step, or for `at_next_epoch` the epoch, at which the change may hold. REQUIRES: the streams of `held` are held.
+  absl::Status Place(const RequestedChange& requested, const Timeline& timeline, const Held& held,
+                     v1::Change* change) const;
+  // Writes a timeline down and takes it. Aborted: it is not made of the one with that etag.
+  absl::Status Keep(const std::string& etag, Timeline timeline, const v1::Change& change);
+  // The change that waits for its epoch begins at that step. From a stream's own thread.
+  void EpochBegins(uint64_t step);
   Timeline timeline() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return timeline_;
@@ -214,9 +246,6 @@ class Pipeline {
   }
   // The shared one first.
   std::vector<std::shared_ptr<Stream>> AllStreams() const;
-  // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
-  absl::Status ApplyNumbers(const v1::Change& change,
-                            const std::vector<std::shared_ptr<Stream>>& streams);
   // REQUIRES: attach_mutex_.
   void WriteState();
   void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
@@ -265,6 +294,9 @@ class Pipeline {
   // One update after the other. Before attach_mutex_.
   std::mutex update_mutex_;
 
+  // One writing of the state after the other. Behind those two; who has it waits for nothing but the disk.
+  std::mutex journal_mutex_;
+
   // One attachment after the other, since it may make the shared stream anew.
   std::mutex attach_mutex_;
 
@@ -279,6 +311,10 @@ class Pipeline {
   uint32_t slots_;                    // under mutex_
   // Under mutex_: by the spec or an update, and not by the daemon.
   bool workers_are_chosen_;
+  bool slots_are_chosen_;
+  bool read_ahead_is_chosen_;
+  std::map<std::string, int64_t> read_ahead_;  // under mutex_: as ExecutorOptions::read_ahead
+  uint64_t memory_bytes_ = 0;                  // under mutex_: its own limit; 0: none
   v1::Autotune autotune_;  // under mutex_
   bool paused_;            // under mutex_
   // Under mutex_: what groups were given, by name.

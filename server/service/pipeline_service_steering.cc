@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/engine/pass_change.h"
 #include "server/engine/plan_change.h"
 #include "server/service/error_details.h"
 #include "server/service/explain.h"
@@ -58,6 +59,20 @@ absl::Status TakeStages(const v1::UpdatePipelineRequest& request, bool all,
   return absl::OkStatus();
 }
 
+// What holds from the next epoch on is told whole.
+absl::Status TakeAllStages(const v1::UpdatePipelineRequest& request, bool from_spec,
+                           const v1::PipelineSpec& now, v1::Change* change) {
+  v1::PipelineSpec spec = now;
+  if (from_spec) *spec.mutable_stage() = request.spec().stage();
+  v1::SpecOverrides constants;
+  *constants.mutable_constants() = request.constants();
+  if (absl::Status status = ApplyOverrides(constants, &spec); !status.ok())
+    return WithField(status, "constants");
+  KeepSeedsOf(now, &spec);
+  *change->mutable_stage() = spec.stage();
+  return absl::OkStatus();
+}
+
 absl::Status ReadMask(const v1::UpdatePipelineRequest& request, const v1::PipelineSpec& now,
                       v1::Change* change) {
   bool stages = false;
@@ -67,18 +82,22 @@ absl::Status ReadMask(const v1::UpdatePipelineRequest& request, const v1::Pipeli
       change->set_workers(request.spec().workers());
     } else if (path == "ring.slots") {
       change->set_slots(request.spec().ring().slots());
+    } else if (path == "read_ahead_bytes") {
+      change->set_read_ahead_bytes(request.spec().read_ahead_bytes());
     } else if (path == "stage") {
       stages = true;
     } else {
       return WithField(
           absl::InvalidArgumentError(absl::StrCat(
-              "cannot be changed while the pipeline runs: expected workers, ring.slots or stage, "
-              "found ",
+              "cannot be changed while the pipeline runs: expected workers, ring.slots, "
+              "read_ahead_bytes or stage, found ",
               path.substr(0, 128))),
           absl::StrCat("update_mask.paths[", i, "]"));
     }
   }
+  if (request.has_memory_bytes()) change->set_memory_bytes(request.memory_bytes());
   change->set_skip_steps(request.skip_steps());
+  if (request.at_next_epoch()) return TakeAllStages(request, stages, now, change);
   if (!stages && request.constants().empty()) return absl::OkStatus();
   return TakeStages(request, stages, now, change);
 }
@@ -150,9 +169,19 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
   // Stages are compared with those that this etag stands for.
   requested.etag = request->etag().empty() ? (*pipeline)->etag() : request->etag();
   const v1::PipelineSpec now = (*pipeline)->LastSpec();
+  v1::UpdatePipelineRequest resolved;
+  if (request->has_source()) {
+    absl::StatusOr<v1::PipelineSpec> source = ResolveSource(request->source());
+    if (!source.ok()) return ToGrpc(WithField(source.status(), "source"), request->name());
+    resolved = *request;
+    *resolved.mutable_spec()->mutable_stage() = source->stage();
+    resolved.mutable_update_mask()->add_paths("stage");
+    request = &resolved;
+  }
   absl::Status status = ReadMask(*request, now, &requested.change);
   if (!status.ok()) return ToGrpc(status, request->name());
   if (request->has_step()) requested.step = request->step();
+  requested.at_next_epoch = request->at_next_epoch();
   auto change = Change(**pipeline, std::move(requested));
   if (!change.ok()) return ToGrpc(change.status(), request->name());
   *response->mutable_change() = *std::move(change);

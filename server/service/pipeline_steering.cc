@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/engine/plan_change.h"
 #include "server/service/event_log.h"
 #include "server/service/pipeline.h"
 #include "server/service/slow_policy.h"
@@ -15,46 +14,12 @@
 namespace penstock {
 namespace {
 
-constexpr int kMinSlots = 2;
-constexpr int kMaxSlots = 64;
 constexpr absl::Duration kLook = absl::Milliseconds(5);
-
-// Lets go of streams in whatever way a function is left.
-class Held {
- public:
-  explicit Held(std::vector<std::shared_ptr<Stream>> streams) : streams_(std::move(streams)) {
-    for (const auto& stream : streams_) next_ = std::max(next_, stream->Hold());
-  }
-  ~Held() {
-    for (const auto& stream : streams_) stream->Release();
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-
-  // The first step that none of them has begun.
-  uint64_t next() const { return next_; }
-  const std::vector<std::shared_ptr<Stream>>& streams() const { return streams_; }
-
- private:
-  const std::vector<std::shared_ptr<Stream>> streams_;
-  uint64_t next_ = 0;
-};
+// Of a change, in the log: it may name thousands of files.
+constexpr size_t kMostLogged = 2000;
 
 bool ChangesBytes(const v1::Change& change) {
   return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
-}
-
-absl::Status CheckNumbers(const v1::Change& change) {
-  if (change.has_slots() && (change.slots() < kMinSlots || change.slots() > kMaxSlots)) {
-    return absl::InvalidArgumentError(absl::StrCat("ring.slots out of range: ", change.slots(),
-                                                   " is not in [", kMinSlots, ", ", kMaxSlots,
-                                                   "]"));
-  }
-  if (change.has_workers() && change.workers() < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("workers: expected at least 1, found ", change.workers()));
-  }
-  return absl::OkStatus();
 }
 
 const char* Verb(ring::SlowPolicy slow) {
@@ -103,6 +68,27 @@ std::string WhoIsBehind(const ring::Writer& writer) {
 
 }  // namespace
 
+// Lets go of streams in whatever way a function is left.
+class Held {
+ public:
+  explicit Held(std::vector<std::shared_ptr<Stream>> streams) : streams_(std::move(streams)) {
+    for (const auto& stream : streams_) next_ = std::max(next_, stream->Hold());
+  }
+  ~Held() {
+    for (const auto& stream : streams_) stream->Release();
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  // The first step that none of them has begun.
+  uint64_t next() const { return next_; }
+  const std::vector<std::shared_ptr<Stream>>& streams() const { return streams_; }
+
+ private:
+  const std::vector<std::shared_ptr<Stream>> streams_;
+  uint64_t next_ = 0;
+};
+
 std::vector<std::shared_ptr<Stream>> Pipeline::AllStreams() const {
   std::vector<std::shared_ptr<Stream>> streams = Replays();
   if (auto stream = shared()) streams.insert(streams.begin(), std::move(stream));
@@ -113,7 +99,7 @@ std::string Pipeline::etag() const { return timeline().Etag(); }
 
 v1::PipelineSpec Pipeline::LastSpec() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return timeline_.last().plan->spec();
+  return timeline_.known().plan->spec();
 }
 
 std::vector<std::string> Pipeline::StageNames() const { return penstock::StageNames(LastSpec()); }
@@ -141,6 +127,7 @@ void Pipeline::Pause(bool paused) {
 
 void Pipeline::WriteState() {
   if (options_.write_state == nullptr) return;
+  std::lock_guard<std::mutex> journal_lock(journal_mutex_);
   KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -158,6 +145,8 @@ void Pipeline::Tell(v1::EventKind kind, std::string text, const v1::Change* chan
   if (options_.on_event == nullptr) return;
   v1::Event event = MakeEvent(name_, kind, std::move(text));
   if (change != nullptr) *event.mutable_change() = *change;
+  // They may name thousands of files; the history has them.
+  if (event.change().has_epoch()) event.mutable_change()->clear_stage();
   options_.on_event(std::move(event));
 }
 
@@ -198,28 +187,13 @@ absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
   }
 }
 
-absl::Status Pipeline::ApplyNumbers(const v1::Change& change,
-                                    const std::vector<std::shared_ptr<Stream>>& streams) {
-  if (change.has_slots()) {
-    // Small rings of those who catch up stay small.
-    const ring::Status status =
-        streams.front()->writer().SetSlots(static_cast<uint32_t>(change.slots()));
-    if (!status.ok()) return FromRing(status);
-  }
-  if (!change.has_workers()) return absl::OkStatus();
-  for (const auto& stream : streams) {
-    absl::Status status = stream->SetWorkers(change.workers());
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   std::lock_guard<std::mutex> update_lock(update_mutex_);
   Timeline timeline = this->timeline();
-  if (!requested.etag.empty() && requested.etag != timeline.Etag()) {
+  const std::string etag = timeline.Etag();
+  if (!requested.etag.empty() && requested.etag != etag) {
     return absl::AbortedError(absl::StrCat("the pipeline was changed meanwhile: etag expected ",
-                                           timeline.Etag(), ", found ", requested.etag));
+                                           etag, ", found ", requested.etag));
   }
   v1::Change change = requested.change;
   absl::Status status = CheckNumbers(change);
@@ -229,12 +203,14 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
         "ring.slots: those of a ring on a device are laid out when it is made; delete the pipeline "
         "and create it with another number");
   }
-  if (!ChangesBytes(change) && !change.has_workers() && !change.has_slots())
+  if (!ChangesBytes(change) && !change.has_workers() && !change.has_slots() &&
+      !change.has_read_ahead_bytes() && !change.has_memory_bytes())
     return absl::InvalidArgumentError("the update changes nothing");
+  // Which one it is stands in Place(); the plan is the same.
+  if (requested.at_next_epoch) change.set_epoch(1);
   // Before anything is held.
   absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(change, files_);
   if (!next.ok()) return next.status();
-  const uint64_t last_step = timeline.history().empty() ? 0 : timeline.history().back().step();
 
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   status = EndRest();
@@ -248,13 +224,12 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
           "the stream has ended, but for what is being made: nothing can be changed any more");
     }
   }
-  const uint64_t earliest = std::max(held.next(), last_step);
-  if (requested.step && *requested.step < earliest) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("step ", *requested.step,
-                     " is being made, or changed, already: the earliest is ", earliest));
+  status = Place(requested, timeline, held, &change);
+  if (!status.ok()) return status;
+  if (requested.at_next_epoch) {
+    status = timeline.NameFiles(*next, &change);
+    if (!status.ok()) return status;
   }
-  change.set_step(requested.step.value_or(earliest));
   status = timeline.Add(change, *std::move(next));
   if (!status.ok()) return status;
   v1::Change back;
@@ -262,17 +237,12 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (change.has_slots()) back.set_slots(static_cast<int>(slots_));
     if (change.has_workers() && workers_ > 0) back.set_workers(workers_);
+    if (change.has_read_ahead_bytes() && read_ahead_is_chosen_)
+      back.set_read_ahead_bytes(read_ahead_[""]);
   }
   status = ApplyNumbers(change, streams);
   // Before any step of it can be seen.
-  if (status.ok() && options_.write_state != nullptr) {
-    KeptState state;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      state = {timeline.history(), paused_, slow_policies_};
-    }
-    status = options_.write_state(state);
-  }
+  if (status.ok()) status = Keep(etag, timeline, change);
   if (!status.ok()) {
     ApplyNumbers(back, streams).IgnoreError();
     return status;
@@ -280,16 +250,91 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   for (const auto& stream : streams) {
     if (ChangesBytes(change)) stream->AddPhase(timeline.last());
   }
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    timeline_ = std::move(timeline);
-    TakeNumbers(change);
-  }
-  spdlog::info("pipeline {} changed from step {} on: {}", name_, change.step(),
-               change.ShortDebugString());
-  Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from step ", change.step(), " on"), &change);
+  const std::string from = change.step() == 0 && change.has_epoch()
+                               ? absl::StrCat("epoch ", change.epoch())
+                               : absl::StrCat("step ", change.step());
+  spdlog::info("pipeline {} changed from {} on: {}", name_, from,
+               change.ShortDebugString().substr(0, kMostLogged));
+  Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
   return change;
 }
+
+absl::Status Pipeline::Keep(const std::string& etag, Timeline timeline, const v1::Change& change) {
+  std::lock_guard<std::mutex> journal_lock(journal_mutex_);
+  KeptState state;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (timeline_.Etag() != etag) {
+      return absl::AbortedError(
+          "the pipeline was changed meanwhile: the epoch that a change waited for has begun");
+    }
+    state = {timeline.history(), paused_, slow_policies_};
+  }
+  if (options_.write_state != nullptr) {
+    if (absl::Status status = options_.write_state(state); !status.ok()) return status;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  timeline_ = std::move(timeline);
+  TakeNumbers(change);
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::Place(const RequestedChange& requested, const Timeline& timeline,
+                             const Held& held, v1::Change* change) const {
+  const uint64_t earliest = std::max(held.next(), timeline.last_step());
+  if (requested.at_next_epoch) {
+    if (requested.step) {
+      return absl::InvalidArgumentError(
+          "a change holds from a step on, or from the next epoch on: found both");
+    }
+    if (timeline.last_step() > held.next()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "a change waits for step ", timeline.last_step(),
+          ": what holds from an epoch on can be asked for when that step has been made"));
+    }
+    uint64_t pass = 0;
+    for (const auto& stream : held.streams()) pass = std::max(pass, stream->pass());
+    change->set_epoch(pass + 1);
+    change->set_step(0);
+    return absl::OkStatus();
+  }
+  if (requested.step && *requested.step < earliest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("step ", *requested.step,
+                     " is being made, or changed, already: the earliest is ", earliest));
+  }
+  // What waits for its epoch comes behind all others, at a step that is not known.
+  change->set_step(timeline.is_waiting() ? earliest : requested.step.value_or(earliest));
+  return absl::OkStatus();
+}
+
+void Pipeline::EpochBegins(uint64_t step) {
+  std::lock_guard<std::mutex> journal_lock(journal_mutex_);
+  KeptState state;
+  Timeline timeline = this->timeline();
+  // Another stream may have been there first, at the same step.
+  if (!timeline.is_waiting()) return;
+  timeline.BeginWaiting(step);
+  const v1::Change change = timeline.history().back();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    timeline_ = timeline;
+    state = {timeline.history(), paused_, slow_policies_};
+  }
+  if (options_.write_state != nullptr) {
+    const absl::Status status = options_.write_state(state);
+    if (!status.ok()) {
+      spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,
+                   change.epoch(), step, status.ToString());
+    }
+  }
+  spdlog::info("pipeline {}: epoch {} begins at step {}, as it was asked for", name_,
+               change.epoch(), step);
+  Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("epoch ", change.epoch(), " begins at step ", step),
+       &change);
+}
+
+void Pipeline::KeepState() { WriteState(); }
 
 absl::Status Pipeline::DetachConsumer(uint32_t id, int32_t pid) {
   std::vector<std::shared_ptr<Stream>> found;
@@ -355,36 +400,6 @@ v1::ListGroupsResponse Pipeline::Groups() const {
     *response.add_groups() = std::move(group);
   }
   return response;
-}
-
-bool Pipeline::IsTuned() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return options_.defaults.autotune() && !workers_are_chosen_;
-}
-
-absl::Status Pipeline::Tune(int workers, v1::Autotune report) {
-  std::lock_guard<std::mutex> update_lock(update_mutex_);
-  // An update has named a number meanwhile.
-  if (!IsTuned()) return absl::OkStatus();
-  bool is_other;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    is_other = report.changes() != autotune_.changes();
-    autotune_ = report;
-  }
-  if (!is_other) return absl::OkStatus();
-  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-  for (const auto& stream : AllStreams()) {
-    absl::Status status = stream->SetWorkers(workers);
-    if (!status.ok()) return status;
-  }
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    workers_ = workers;
-  }
-  spdlog::info("pipeline {}: workers {}", name_, report.reason());
-  Tell(v1::EVENT_KIND_TUNED, absl::StrCat("workers ", report.reason()));
-  return absl::OkStatus();
 }
 
 absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration) {

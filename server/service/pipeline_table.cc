@@ -96,8 +96,11 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       // With the seeds that were drawn.
       const auto pipeline = Find(name);
       if (!pipeline.ok()) return pipeline.status();
-      return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
-                            state.slow_policies});
+      absl::Status status = journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history,
+                                           state.paused, state.slow_policies});
+      // It was deleted meanwhile, and would come back.
+      if (!Find(name).ok()) journal_->Remove(name);
+      return status;
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
@@ -123,6 +126,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     (*pipeline)->Close(absl::UnavailableError("penstockd is stopping"));
     return absl::UnavailableError("penstockd is stopping");
   }
+  // A change of the history may have come to its epoch before the pipeline was found by its name.
+  if (is_kept && !options.state.history.empty()) (*pipeline)->KeepState();
   spdlog::info("pipeline {} {}", spec.name(), options.returns ? "comes back" : "created");
   events_.Publish(options.returns ? MakeEvent(spec.name(), v1::EVENT_KIND_RETURNED,
                                               "the daemon was started again")

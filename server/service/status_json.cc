@@ -70,7 +70,7 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"starved", analysis.starved()},
               {"bottleneck", analysis.bottleneck()},
               {"sentence", analysis.sentence()},
-              {"autotune", stats.has_autotune() ? stats.autotune().reason() : ""},
+              {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},
               {"stages", json::array()},
               {"shared_prefix", json::array()},
               {"consumers", json::array()}};

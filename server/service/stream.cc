@@ -42,6 +42,8 @@ ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
       if (other.name != stage.name) continue;
       stage.elements += other.elements;
       stage.busy_ns += other.busy_ns;
+      stage.read_bytes += other.read_bytes;
+      stage.read_ns += other.read_ns;
     }
   }
   for (SharedStats& shared : now.shared) {
@@ -121,7 +123,11 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
   if (begins) {
     if (phase.seek) options.start.position = *phase.seek;
     options.skip_steps = phase.skip_steps;
+    options.start_pass = phase.pass;
+    // Of another plan.
+    if (phase.pass) options.start.position.Clear();
   }
+  options.read_ahead = read_ahead_;
   options.workers = workers_;
   options.worker_nice = worker_nice_;
   options.prefixes = prefixes_;
@@ -140,7 +146,12 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
 }
 
 void Stream::LimitIt() {
-  if (phases_.size() > 1 && executor_ != nullptr) executor_->SetLimit(phases_[1].first_step);
+  if (phases_.size() < 2 || executor_ == nullptr) return;
+  if (phases_[1].first_step == kUnknownStep) {
+    executor_->SetPassLimit(*phases_[1].pass);
+  } else {
+    executor_->SetLimit(phases_[1].first_step);
+  }
 }
 
 absl::Status Stream::Start() {
@@ -170,8 +181,21 @@ void Stream::Advance() {
       if (ends_) return;
       at_limit_ = false;
     }
+    TellEpoch();
     ChangePhase();
   }
+}
+
+void Stream::TellEpoch() {
+  uint64_t step = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (executor_ == nullptr || phases_.size() < 2 || phases_[1].first_step != kUnknownStep) return;
+    step = executor_->limit();
+    phases_[1].first_step = step;
+  }
+  // Without a lock: whoever is told takes some of its own.
+  if (epoch_begins_ != nullptr) epoch_begins_(step);
 }
 
 void Stream::ChangePhase() {
@@ -199,7 +223,7 @@ void Stream::ChangePhase() {
   std::unique_ptr<Executor> gone;
   std::lock_guard<std::mutex> lock(mutex_);
   before_ = Sum(before_, old->Snapshot());
-  const std::vector<SkippedPlace> skipped = old->Skipped();
+  const std::vector<SkippedRecord> skipped = SkippedNow();
   skipped_before_.insert(skipped_before_.end(), skipped.begin(), skipped.end());
   gone = std::exchange(executor_, *std::move(executor));
   phases_.erase(phases_.begin());
@@ -272,6 +296,18 @@ WorkSpans Stream::StopTrace() {
   return executor_ != nullptr ? executor_->StopTrace() : WorkSpans();
 }
 
+void Stream::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  read_ahead_ = bytes;
+  if (executor_ != nullptr) executor_->SetReadAhead(bytes);
+}
+
+uint64_t Stream::pass() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ == nullptr || phases_.size() > 1 ? 0 : executor_->pass();
+}
+
 void Stream::AddPhase(Phase phase) {
   std::lock_guard<std::mutex> change_lock(change_mutex_);
   std::lock_guard<std::mutex> lock(mutex_);
@@ -285,11 +321,20 @@ std::optional<ExecutorStats> Stream::Snapshot() const {
   return Sum(before_, executor_->Snapshot());
 }
 
-std::vector<SkippedPlace> Stream::Skipped() const {
+std::vector<SkippedRecord> Stream::SkippedNow() const {
+  std::vector<SkippedRecord> skipped;
+  for (SkippedPlace& place : executor_->Skipped()) {
+    std::string path = phases_.front().plan->FilePath(place.file);
+    skipped.push_back({std::move(place), std::move(path)});
+  }
+  return skipped;
+}
+
+std::vector<SkippedRecord> Stream::Skipped() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<SkippedPlace> all = skipped_before_;
   if (executor_ == nullptr) return {};
-  const std::vector<SkippedPlace> now = executor_->Skipped();
+  std::vector<SkippedRecord> all = skipped_before_;
+  const std::vector<SkippedRecord> now = SkippedNow();
   all.insert(all.end(), now.begin(), now.end());
   if (all.size() > DamageLog::kMaxListed) all.resize(DamageLog::kMaxListed);
   return all;

@@ -13,6 +13,8 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,6 +49,16 @@ struct StreamOptions {
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;  // as ExecutorOptions has it
+  std::map<std::string, int64_t> read_ahead;           // as ExecutorOptions::read_ahead
+  // Told at which step the epoch of the phase that waits for it begins, before a step of that is made. From a thread of the stream's
+  // own, which Stop() waits for; may be null.
+  std::function<void(uint64_t step)> epoch_begins;
+};
+
+// A damaged place, with the path of its file: files have numbers of their own in each phase.
+struct SkippedRecord {
+  SkippedPlace place;
+  std::string path;
 };
 
 class Stream {
@@ -67,10 +79,13 @@ class Stream {
   void Release();
   bool KnowsEnd() const;
   absl::Status SetWorkers(int workers);
+  void SetReadAhead(const std::map<std::string, int64_t>& bytes);
+  // The pass of the outermost `repeat` that has been begun, in the last phase; 0 in others. REQUIRES: held.
+  uint64_t pass() const;
   bool StartTrace();
   WorkSpans StopTrace();
   // Another phase behind the last one. REQUIRES: held, and its first step is at least what Hold()
-  // returned.
+  // returned, or unknown and its pass more than pass().
   void AddPhase(Phase phase);
 
   ring::Writer& writer() const { return sink_->writer(); }
@@ -82,7 +97,7 @@ class Stream {
   std::optional<absl::Status> outcome() const { return sink_->outcome(); }
   // Nothing after Stop(). Of all phases; the stages' names are those of the present one.
   std::optional<ExecutorStats> Snapshot() const;
-  std::vector<SkippedPlace> Skipped() const;
+  std::vector<SkippedRecord> Skipped() const;
   // None after Stop().
   std::vector<WorkerPulse> Pulses() const;
 
@@ -96,13 +111,18 @@ class Stream {
         sink_(std::move(sink)),
         workers_(options.workers),
         holds_(options.holds),
-        phases_(options.phases) {}
+        phases_(options.phases),
+        read_ahead_(options.read_ahead),
+        epoch_begins_(options.epoch_begins) {}
   absl::StatusOr<std::unique_ptr<Executor>> MakeExecutor(const Phase& phase, ResumePoint start,
                                                          bool begins);
   // Has the executor end where the next phase begins. REQUIRES: mutex_.
   void LimitIt();
   void Advance();
   void ChangePhase();
+  // At the limit of a phase whose successor waits for its epoch: it knows its first step now, and that is told.
+  void TellEpoch();
+  std::vector<SkippedRecord> SkippedNow() const;  // REQUIRES: mutex_
   absl::Status AddDevice(const Plan& plan);
   BatchSink& producers_sink() {
     if (device_sink_ != nullptr) return *device_sink_;
@@ -122,14 +142,17 @@ class Stream {
   std::mutex change_mutex_;
 
   mutable std::mutex mutex_;
-  std::unique_ptr<Executor> executor_;        // under mutex_; null after Stop()
-  bool started_ = false;                      // under mutex_
-  bool stopped_ = false;                      // under mutex_
-  int workers_;                               // under mutex_
-  int holds_;                                 // under mutex_
-  std::vector<Phase> phases_;                 // under mutex_; the first is the present one
-  ExecutorStats before_;                      // under mutex_: of the executors before this one
-  std::vector<SkippedPlace> skipped_before_;  // under mutex_
+  std::unique_ptr<Executor> executor_;         // under mutex_; null after Stop()
+  bool started_ = false;                       // under mutex_
+  bool stopped_ = false;                       // under mutex_
+  int workers_;                                // under mutex_
+  int holds_;                                  // under mutex_
+  std::vector<Phase> phases_;                  // under mutex_; the first is the present one
+  ExecutorStats before_;                       // under mutex_: of the executors before this one
+  std::vector<SkippedRecord> skipped_before_;  // under mutex_
+  std::map<std::string, int64_t> read_ahead_;  // under mutex_
+
+  const std::function<void(uint64_t step)> epoch_begins_;
 
   std::mutex limit_mutex_;
   std::condition_variable limit_changed_;

@@ -1,5 +1,7 @@
 #include "server/service/text_proto.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
 #include "server/base/signature.h"
+#include "server/codec/wire.h"
 
 namespace penstock {
 namespace {
@@ -63,6 +66,51 @@ std::optional<std::string> SayUnknownField(const google::protobuf::DescriptorPoo
   return result;
 }
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using ParseInfoTree = google::protobuf::TextFormat::ParseInfoTree;
+
+struct BadString {
+  const FieldDescriptor* field = nullptr;
+  int line = 0;  // from 0, as `column`; those of the text's beginning where the parser has none
+  int column = 0;
+};
+
+// The first string that is not UTF-8, which only a log would tell of: it could not be sent or kept. `tree` may be null.
+std::optional<BadString> FindBadString(const Message& message, const ParseInfoTree* tree) {
+  const auto& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool is_list = field->is_repeated();
+    const int size = is_list ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      const int index = is_list ? i : -1;
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        const Message& inner = is_list ? reflection.GetRepeatedMessage(message, field, i)
+                                       : reflection.GetMessage(message, field);
+        auto found = FindBadString(
+            inner, tree == nullptr ? nullptr : tree->GetTreeForNested(field, index));
+        if (found) return found;
+      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+        const std::string value = is_list ? reflection.GetRepeatedString(message, field, i)
+                                          : reflection.GetString(message, field);
+        if (wire::IsUtf8(reinterpret_cast<const uint8_t*>(value.data()), value.size())) continue;
+        BadString bad{field};
+        if (tree == nullptr) return bad;
+        auto location = tree->GetLocation(field, index);
+        // The values of a list in brackets have one place together.
+        for (int before = i - 1; location.line < 0 && before >= 0; --before)
+          location = tree->GetLocation(field, before);
+        bad.line = std::max(0, location.line);
+        bad.column = std::max(0, location.column);
+        return bad;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
@@ -84,7 +132,13 @@ absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
   parser.SetRecursionLimit(64);
   parser.WriteLocationsTo(&places->tree_);
   google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
-  if (parser.Parse(&stream, message)) return absl::OkStatus();
+  if (parser.Parse(&stream, message)) {
+    const std::optional<BadString> bad = FindBadString(*message, &places->tree_);
+    if (!bad) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_name, ":", bad->line + 1, ":", bad->column + 1, ": ", bad->field->name(),
+                     ": expected text in UTF-8, found other bytes"));
+  }
   std::string what = "not a message in Protobuf's text format";
   if (error.found) {
     const auto unknown = SayUnknownField(*message->GetDescriptor()->file()->pool(), error.message);

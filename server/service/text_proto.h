@@ -17,8 +17,8 @@ namespace penstock {
 inline constexpr size_t kMaxTextBytes = 1 << 20;
 
 // Fills `message` from `text`. InvalidArgument: `FILE:LINE:COLUMN: what is wrong`, lines and
-// columns counted from 1, with the nearest field where a name is unknown. Nothing unknown is
-// skipped.
+// columns counted from 1, with the nearest field where a name is unknown, or the field whose string
+// is not UTF-8. Nothing unknown is skipped.
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
                             google::protobuf::Message* message);
 

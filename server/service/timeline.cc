@@ -1,8 +1,10 @@
 #include "server/service/timeline.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/pass_change.h"
 #include "server/engine/plan_change.h"
 #include "server/io/crc32c.h"
 
@@ -13,37 +15,69 @@ bool SameFingerprint(const v1::Fingerprint& a, const v1::Fingerprint& b) {
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
+bool HaveSameFiles(const v1::Fingerprint& a, const v1::Fingerprint& b) {
+  return a.names() == b.names() && a.sizes() == b.sizes() && a.ends() == b.ends();
+}
+
 // The files must be those that the stream began with: a change lists them again.
 absl::Status CheckSameFiles(const v1::Fingerprint& a, const v1::Fingerprint& b) {
-  if (a.names() == b.names() && a.sizes() == b.sizes() && a.ends() == b.ends() &&
-      a.seeds() == b.seeds()) {
-    return absl::OkStatus();
-  }
+  if (HaveSameFiles(a, b) && a.seeds() == b.seeds()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "the files have changed since the pipeline was created, or its seeds differ: a stream cannot "
       "go on in others");
 }
 
+// The first change of a history that names the files that the pipeline began with.
+bool IsOfTheBeginning(const v1::Change& change) {
+  return change.has_epoch() && change.epoch() == 0 && change.step() == 0;
+}
+
+bool ChangesBytes(const v1::Change& change) {
+  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
+}
+
+absl::Status CheckEpochChange(const v1::Change& change) {
+  if (!change.stage().empty() && change.skip_steps() == 0 && !change.has_seek_cursor())
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a change that holds from an epoch on names all stages, and neither leaves steps out nor seeks");
+}
+
 }  // namespace
 
 Timeline::Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint) {
-  phases_.push_back({0, std::move(plan), std::move(fingerprint), 0, std::nullopt});
+  phases_.push_back({0, std::move(plan), std::move(fingerprint), 0, std::nullopt, std::nullopt});
 }
 
 absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
                                                      FileSystem& files) const {
   NextPlan next;
+  if (change.has_epoch()) {
+    if (absl::Status status = CheckEpochChange(change); !status.ok()) return status;
+  }
   if (change.stage().empty()) return next;
   v1::PipelineSpec spec = last().plan->spec();
-  absl::Status status = ReplaceStages(change.stage(), &spec);
+  absl::Status status;
+  if (change.has_epoch()) {
+    *spec.mutable_stage() = change.stage();
+    KeepSeedsOf(last().plan->spec(), &spec);
+  } else {
+    status = ReplaceStages(change.stage(), &spec);
+  }
   if (!status.ok()) return status;
   absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files);
   if (!plan.ok()) return plan.status();
-  status = CheckPlanChange(*first().plan, *last().plan, **plan);
+  if (IsOfTheBeginning(change)) {
+    status = CheckSameElement(*first().plan, **plan);
+  } else if (change.has_epoch()) {
+    status = CheckPassChange(*first().plan, *last().plan, **plan);
+  } else {
+    status = CheckPlanChange(*first().plan, *last().plan, **plan);
+  }
   if (!status.ok()) return status;
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(**plan);
   if (!fingerprint.ok()) return fingerprint.status();
-  status = CheckSameFiles(first().fingerprint, *fingerprint);
+  if (!change.has_epoch()) status = CheckSameFiles(last().fingerprint, *fingerprint);
   if (!status.ok()) return status;
   next.plan = *std::move(plan);
   next.fingerprint = *std::move(fingerprint);
@@ -55,21 +89,47 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next) {
     return absl::ResourceExhaustedError(
         absl::StrCat("too many changes of one pipeline: limit ", kMaxChanges));
   }
-  if (!history_.empty() && change.step() < history_.back().step()) {
+  if (IsOfTheBeginning(change)) {
+    if (!history_.empty() || next.plan == nullptr) {
+      return absl::InvalidArgumentError(
+          "a change that names the files of the beginning is the first one of a history");
+    }
+    phases_.front().plan = std::move(next.plan);
+    phases_.front().fingerprint = std::move(next.fingerprint);
+    history_.push_back(change);
+    return absl::OkStatus();
+  }
+  if (is_waiting() && (ChangesBytes(change) || change.has_epoch())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a change waits for the beginning of epoch ", history_.back().epoch(),
+        "; until then only numbers can be changed that have no effect on the batches"));
+  }
+  const bool waits = change.has_epoch() && change.step() == 0;
+  if (!waits && change.step() < last_step()) {
     return absl::FailedPreconditionError(
         absl::StrCat("changes come in the order of their steps: the last one holds from step ",
-                     history_.back().step(), " on, found step ", change.step()));
+                     last_step(), " on, found step ", change.step()));
+  }
+  if (!ChangesBytes(change)) {
+    history_.insert(is_waiting() ? history_.end() - 1 : history_.end(), change);
+    return absl::OkStatus();
   }
   Phase phase = last();
   if (!is_steered() || phase.first_step != change.step()) {
     phase.skip_steps = 0;
     phase.seek.reset();
+    phase.pass.reset();
   }
-  phase.first_step = change.step();
+  phase.first_step = waits ? kUnknownStep : change.step();
+  if (change.has_epoch()) {
+    if (absl::Status status = CheckHasPass(*next.plan, change.epoch()); !status.ok()) return status;
+    phase.pass = change.epoch();
+  }
   if (change.has_seek_cursor()) {
     absl::StatusOr<ResumePoint> point = Read(change.seek_cursor());
     if (!point.ok()) return point.status();
     phase.seek = std::move(point->position);
+    phase.pass.reset();
     phase.skip_steps = 0;
   }
   if (__builtin_add_overflow(phase.skip_steps, change.skip_steps(), &phase.skip_steps))
@@ -79,9 +139,44 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next) {
     phase.fingerprint = std::move(next.fingerprint);
   }
   history_.push_back(change);
-  if (!change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor())
-    phases_.push_back(std::move(phase));
+  phases_.push_back(std::move(phase));
   return absl::OkStatus();
+}
+
+void Timeline::BeginWaiting(uint64_t step) {
+  phases_.back().first_step = step;
+  history_.back().set_step(step);
+}
+
+absl::Status Timeline::NameFiles(const NextPlan& next, v1::Change* change) {
+  *change->mutable_stage() = next.plan->spec().stage();
+  v1::Change named, beginning;
+  *named.mutable_stage() = StagesWithFiles(*next.plan);
+  beginning.set_epoch(0);
+  *beginning.mutable_stage() = StagesWithFiles(*first().plan);
+  const size_t bytes = std::max(named.ByteSizeLong(), beginning.ByteSizeLong());
+  if (bytes > kMaxNamedBytes) {
+    if (HaveSameFiles(last().fingerprint, next.fingerprint)) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "other files, which the history has to name one by one, are too many for it: ", bytes, " > ",
+        kMaxNamedBytes, " bytes of stages; create a pipeline for them"));
+  }
+  *change->mutable_stage() = named.stage();
+  for (const v1::Change& one : history_) {
+    if (one.has_epoch()) return absl::OkStatus();
+  }
+  v1::Change as_it_was;
+  as_it_was.set_epoch(0);
+  *as_it_was.mutable_stage() = first().plan->spec().stage();
+  // Without a glob they are named already.
+  if (as_it_was.SerializeAsString() != beginning.SerializeAsString())
+    history_.insert(history_.begin(), std::move(beginning));
+  return absl::OkStatus();
+}
+
+uint64_t Timeline::last_step() const {
+  const size_t known = history_.size() - (is_waiting() ? 1 : 0);
+  return known == 0 ? 0 : history_[known - 1].step();
 }
 
 std::string Timeline::Etag() const {

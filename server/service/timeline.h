@@ -1,11 +1,12 @@
 // Which plan makes which steps of a pipeline: the one that it began with, and those that changes of a
 // running pipeline put in its place.
 //
-//   step    0                    1200                        5000
-//   phase   0: as created        1: weights 0.9, 0.1         2: batch_size 64, 10 steps left out
+//   step    0                    1200                        5000                                 6250, found out as it comes
+//   phase   0: as created        1: weights 0.9, 0.1         2: batch_size 64, 10 steps left out  3: epoch 4 by other shards
 //
 // The positions of all phases are alike (engine/plan_change.h): each goes on where the one before it
-// stood, unless it seeks.
+// stood, unless it seeks, or begins an epoch (engine/pass_change.h). At which step an epoch begins is known when the stream gets there;
+// until then the change waits, and no other one that changes bytes is taken.
 //
 // Threads:  a value; constant ones are safe from any thread.
 // Cost:     Prepare() makes a plan where stages change: it lists and opens files.
@@ -26,17 +27,23 @@
 
 namespace penstock {
 
+// Of a phase that waits for its epoch.
+inline constexpr uint64_t kUnknownStep = UINT64_MAX;
+
 struct Phase {
   uint64_t first_step = 0;
   std::shared_ptr<const Plan> plan;
   v1::Fingerprint fingerprint;
   uint64_t skip_steps = 0;       // left out in front of its first step
   std::optional<Position> seek;  // where it begins, if not where the one before it ended
+  std::optional<uint64_t> pass;  // of the outermost `repeat`: it begins with that one
 };
 
 class Timeline {
  public:
   static constexpr size_t kMaxChanges = 1000;
+  // Of the stages of a change, with the paths of their files.
+  static constexpr size_t kMaxNamedBytes = size_t{1} << 20;
 
   Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint);
 
@@ -51,8 +58,21 @@ class Timeline {
   // change. REQUIRES: `next` is what Prepare() has made of the change.
   absl::Status Add(const v1::Change& change, NextPlan next);
 
+  // Has a change that is to hold from an epoch on name its files one by one, since globs may match others when it is made again; and,
+  // where it is the first of its kind, puts those of the beginning into the history. ResourceExhausted where they are too many for a
+  // history, unless the files are those of before. REQUIRES: `next` is what Prepare() has made of the change.
+  absl::Status NameFiles(const NextPlan& next, v1::Change* change);
+  // The change that waits for its epoch begins at that step. REQUIRES: is_waiting().
+  void BeginWaiting(uint64_t step);
+  bool is_waiting() const { return phases_.back().first_step == kUnknownStep; }
+  // The last phase whose step is known.
+  const Phase& known() const { return is_waiting() ? phases_[phases_.size() - 2] : phases_.back(); }
+  // That of the last change, but for one that waits; 0 without any.
+  uint64_t last_step() const;
+
   const Phase& first() const { return phases_.front(); }
   const Phase& last() const { return phases_.back(); }
+  // One that waits stands at its end, without a step.
   const std::vector<v1::Change>& history() const { return history_; }
   // Another one for every history; the same after a restart.
   std::string Etag() const;

@@ -179,15 +179,57 @@ def test_functions_of_interleave(tmp_path):
     text = paths.interleave(lambda path: penstock.TextLineDataset(path).take(3)).spec_text()
     assert "interleave { input { stage { text_line {} } stage { take { count: 3 } } } cycle_length: 16 }" in text
     assert "cycle_length: 2 block_length: 4" in paths.interleave(penstock.TFRecordDataset, 2, 4).spec_text()
-    with pytest.raises(penstock.TraceError, match="returned a Tensor; it returns a Dataset that reads the path"):
-        paths.interleave(lambda path: path)
-    with pytest.raises(penstock.TraceError, match="a path that is computed"):
-        penstock.Dataset.range(3).flat_map(lambda x: penstock.TFRecordDataset(x + 1))
-    pairs = penstock.Dataset.range(4).batch(2)
-    with pytest.raises(penstock.TraceError, match=r"made of traced values; return from_tensor_slices\(…\) and apply .map behind flat_map"):
-        pairs.flat_map(lambda x: penstock.Dataset.from_tensor_slices(x).map(lambda y: y))
-    with pytest.raises(penstock.TraceError, match="from_tensor_slices of traced values is for flat_map"):
-        pairs.interleave(penstock.Dataset.from_tensor_slices)
+    (tmp_path / "y[1]").write_text("two\n")
+    given = [str(tmp_path / "x"), str(tmp_path / "y[1]"), str(tmp_path / "y[1]")]
+    dataset = penstock.Dataset.from_tensor_slices(given).shard(2, 0)
+    text = dataset.interleave(penstock.TextLineDataset).spec_text()
+    assert f'list_files {{ files: "{tmp_path}/x" files: "{tmp_path}/y[[]1]" files: "{tmp_path}/y[[]1]" shuffle: false }}' in text
+    assert elements(dataset.interleave(penstock.TextLineDataset)) == [b"one", b"two"]
+    assert elements(penstock.TextLineDataset(dataset)) == [b"one", b"two"]
+    with pytest.raises(penstock.TraceError, match="paths in another order than that of their names; sort them"):
+        penstock.Dataset.from_tensor_slices(given[::-1]).flat_map(penstock.TextLineDataset)
+
+
+def test_stages_of_flat_map():
+    rows = penstock.Dataset.range(6).batch(3)
+    slices = penstock.Dataset.from_tensor_slices
+    cases = [
+        # What is done to slices one by one needs no datasets.
+        (rows.flat_map(slices), "stage { unbatch {} }"),
+        (rows.flat_map(lambda x: slices(x * 2).filter(lambda y: y > 0)), 'unbatch {} }\nstage { filter { predicate: "value > 0" } }'),
+        (rows.interleave(lambda x: penstock.Dataset.from_tensors(x + 1)), 'map { out: "value = value + 1"'),
+        (rows.flat_map(lambda x: slices(x).take(2)), "flat_map { input { stage { unbatch {} } stage { take { count: 2 } } } }"),
+        (rows.interleave(slices, 3), "interleave { input { stage { unbatch {} } } cycle_length: 3 }"),
+        (rows.flat_map(lambda x: slices(x).map(lambda y: y + x[0])), "zip { input { stage { window_part {} } stage { repeat {} } } }"),
+    ]
+    for dataset, text in cases:
+        assert text in dataset.spec_text(), dataset.spec_text()
+
+
+def test_what_flat_map_and_interleave_refuse():
+    numbers = penstock.Dataset.range(3)
+    kept = []
+    numbers.map(lambda x: kept.append(x) or x)
+    cases = [
+        (lambda: numbers.interleave(lambda x: x), "returned a Tensor; it returns a Dataset: one that reads the path, or one of the"),
+        (lambda: numbers.flat_map(lambda x: penstock.TFRecordDataset(x + 1)), "a path that is computed"),
+        (lambda: numbers.flat_map(lambda x: numbers.take(x)), "count is a traced value; it is a constant; enumerate\\(\\) with take_while"),
+        (lambda: numbers.flat_map(lambda x: numbers.shard(3, x)), "index is a traced value"),
+        (lambda: numbers.flat_map(lambda x: penstock.Dataset.range(0, 9, x)), "the step of a range is a traced value or 0"),
+        (lambda: numbers.map(penstock.Dataset.from_tensors), "Dataset.from_tensors of a traced value; it makes a dataset in the function"),
+        (lambda: numbers.flat_map(lambda x: numbers.map(lambda y: y + kept[0])), "a value of another function's call is used here"),
+        (lambda: numbers.map(lambda y: y + kept[0]), "a value of another function's call is used here"),
+    ]
+    for function, message in cases:
+        with pytest.raises(penstock.TraceError, match=message):
+            function()
+    with pytest.raises(penstock.InvalidArgumentError, match="expected 1 to 64 for datasets of an element's values, found 65"):
+        next(iter(numbers.interleave(lambda x: penstock.Dataset.from_tensors(x).repeat(2), 65)))
+    with pytest.raises(penstock.InvalidArgumentError, match="input 1: expected another source"):
+        pair = penstock.Dataset.from_tensors
+        next(iter(numbers.flat_map(lambda x: pair(x).concatenate(pair(-x)))))
+    with pytest.raises(penstock.InvalidArgumentError, match="only inside of interleave or flat_map over paths"):
+        next(iter(numbers.map(lambda x: x).flat_map(penstock.TextLineDataset)))
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])

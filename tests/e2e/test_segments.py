@@ -75,7 +75,7 @@ def test_validate_tells_what_a_resume_costs(penstock_command, mixed, tmp_path):
     ('filter { predicate: "m > 1" }', 'did you mean "n"'),
     ("filter {}", "predicate: expected an expression, found none"),
     ("unbatch {}", 'expected dense features with at least one axis, found "n" int64 ()'),
-    ("interleave { input { stage { tfrecord {} } } }", "expected paths of files, as list_files gives them"),
+    ("interleave { input { stage { tfrecord {} } } }", "found none; only inside of interleave or flat_map over paths"),
     ("ignore_errors { max_skipped_fraction: 2 }", "max_skipped_fraction: expected 0 to 1, found 2"),
 ])
 def test_what_is_refused(penstock_command, mixed, stage, message):

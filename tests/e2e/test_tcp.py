@@ -58,19 +58,21 @@ connection_limits {{ first_bytes_timeout_ms: 1000 }}
 
 
 class Served:
-    def __init__(self, folder, most=64):
+    def __init__(self, folder, most=64, more=""):
         self.folder = folder
         self.port = free_port()
         self.authority = Authority(folder / "authority", "good")
         self.certificate, self.key = self.authority.sign("penstockd", "IP:127.0.0.1,DNS:localhost")
         self.config = folder / "penstockd.textproto"
-        self.write(most)
+        self.write(most, more)
         self.daemon = Daemon(folder / "run" / "penstock.sock", "--config", str(self.config))
-        assert self.daemon.is_ready
+        if not self.daemon.is_ready:
+            self.daemon.process.kill()
+            pytest.fail(self.daemon.process.stderr.read())
         self.remote = Penstock(folder, f"tcp:127.0.0.1:{self.port}")
 
-    def write(self, most=64):
-        self.config.write_text(CONFIG.format(port=self.port, certificate=self.certificate, key=self.key, authorities=self.authority.certificate, most=most))
+    def write(self, most=64, more=""):
+        self.config.write_text(more + CONFIG.format(port=self.port, certificate=self.certificate, key=self.key, authorities=self.authority.certificate, most=most))
 
     def ask(self, certificate, key, *words, authorities=None):
         return self.remote(*words, PENSTOCK_TLS_CERTIFICATE=str(certificate), PENSTOCK_TLS_KEY=str(key),
@@ -88,10 +90,22 @@ class Served:
 
 
 @pytest.fixture
-def served(tmp_path):
-    one = Served(tmp_path)
-    yield one
-    one.daemon.stop()
+def serve(tmp_path):
+    """Makes a Served; its daemon ends with the test, however that ends."""
+    made = []
+
+    def make(**options):
+        made.append(Served(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.daemon.stop()
+
+
+@pytest.fixture
+def served(serve):
+    return serve()
 
 
 def test_rules_by_certificate_name(served, counter, tmp_path):
@@ -151,8 +165,8 @@ def resident_bytes(pid):
     return int(re.search(r"VmRSS:\s+(\d+) kB", open(f"/proc/{pid}/status").read())[1]) << 10
 
 
-def test_fault_57_half_open_handshakes_are_ended_and_a_peer_has_its_share(tmp_path, counter):
-    served = Served(tmp_path, most=16)
+def test_fault_57_half_open_handshakes_are_ended_and_a_peer_has_its_share(serve, counter):
+    served = serve(most=16)
     operator = served.authority.sign("operator")
     assert served.ask(*operator, "create", counter("counter")).code == 0
     # One address has a quarter: three that say nothing, and the one that asks.
@@ -193,19 +207,38 @@ def test_fault_57_half_open_handshakes_are_ended_and_a_peer_has_its_share(tmp_pa
     assert code == 0 and "tcp.max_connections is 16" in log
 
 
+def test_handshakes_that_fail_do_not_fill_the_log(serve):
+    served = serve(more="log_lines_per_cause: 3")
+    for _ in range(40):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\nHost: somebody\r\n\r\n")
+            try:
+                while plain.recv(4096):
+                    pass
+            except ConnectionResetError:
+                pass
+    code, log = served.stop()
+    told = [line for line in log.splitlines() if "andshake failed" in line]
+    # A window of ten seconds may end meanwhile; in each there are three.
+    assert code == 0 and told and len(told) <= 12, log
+    assert all(" W gRPC: " in line for line in told), told
+
+
 @pytest.mark.parametrize("break_it, expected", [
     (lambda served: served.key.chmod(0o644), "everybody may read it"),
     (lambda served: served.certificate.write_text("no certificate"), "not a PEM file"),
     (lambda served: served.key.unlink(), "cannot open"),
     (lambda served: served.config.write_text(served.config.read_text().replace("127.0.0.1:", "localhost:")), "expected numbers and a port"),
 ])
-def test_a_bad_setting_says_what_is_wrong(tmp_path, break_it, expected):
-    served = Served(tmp_path)
+def test_a_bad_setting_says_what_is_wrong(served, tmp_path, break_it, expected):
     served.daemon.stop()
     break_it(served)
     second = Daemon(tmp_path / "second.sock", "--config", str(served.config))
-    assert second.process.wait(60) in (1, 78)
-    assert expected in second.process.stderr.read()
+    try:
+        assert second.process.wait(60) in (1, 78)
+        assert expected in second.process.stderr.read()
+    finally:
+        second.process.kill()
 
 
 def test_nothing_listens_without_the_setting(daemon):

@@ -47,7 +47,14 @@ def test_workers_are_given_back_and_taken_again_and_fixed_by_hand(tuned, tmp_pat
     # By hand: the daemon lets go of it.
     ok(tuned("update", "heavy", "--workers", "5"))
     fixed = stats(tuned)
-    assert fixed["workers"] == 5 and "autotune" not in fixed
+    assert fixed["workers"] == 5
+    eventually(lambda: not stats(tuned)["autotune"].get("tunes_workers", False))
+    assert "workers chosen" not in ok(tuned("top", "heavy", "--count", "1"))
+    # And takes it again.
+    events = ok(tuned("events", "heavy")).count("tuned")
+    ok(tuned("update", "heavy", "--workers", "0"))
+    eventually(lambda: stats(tuned)["autotune"].get("tunes_workers", False))
+    eventually(lambda: ok(tuned("events", "heavy")).count("tuned") > events)
 
 
 def test_the_bytes_do_not_depend_on_what_is_chosen(tuned, tmp_path):
@@ -71,7 +78,46 @@ def test_a_spec_that_names_its_workers_keeps_them(tuned, tmp_path):
     spec = tmp_path / "heavy.textproto"
     spec.write_text(HEAVY + "workers: 3")
     ok(tuned("create", spec))
+    eventually(lambda: stats(tuned).get("autotune", {}).get("number"))
+    report = stats(tuned)["autotune"]
+    assert not report.get("tunes_workers", False) and stats(tuned)["workers"] == 3
+    assert [number["name"] for number in report["number"] if number.get("on")] == ["ring.slots"]
+    # With all of them named nothing is left to choose.
+    ok(tuned("update", "heavy", "--slots", "4", "--read-ahead", "1048576"))
     assert "autotune" not in stats(tuned)
+    ok(tuned("update", "heavy", "--slots", "0"))
+    eventually(lambda: stats(tuned).get("autotune", {}).get("on"))
+
+
+def test_read_ahead_and_memory_are_changed_while_it_runs(daemon, remote, counter, tmp_path):
+    spec = counter(records=4000, more="stage { repeat {} }\nread_ahead_bytes: 131072")
+    plain = ok(remote("run", spec, "--steps", "3000", "--name", "plain"))
+    ok(remote("create", spec))
+    source = lambda: stats(remote, "counter")["stages"][0]
+    eventually(lambda: source().get("read_ahead_bytes") == "131072")
+    ok(remote("update", "counter", "--read-ahead", "4194304", "--memory", "400000"))
+    assert source()["read_ahead_bytes"] == "4194304" and stats(remote, "counter")["slots"] <= 6
+    assert "read_ahead_bytes: 4194304" in ok(remote("get", "counter"))
+    for words, complaint in ((("--read-ahead", "7"), "read_ahead_bytes out of range: 7"), (("--memory", "1000"), "memory_bytes: expected 0"),
+                             (("--slots", "40"), "memory_bytes of the pipeline, 400000, is enough for 6")):
+        refused = remote("update", "counter", *words)
+        assert refused.code == 1 and complaint in refused.err, refused
+    history = tmp_path / "history"
+    history.write_text(ok(remote("history", "counter")))
+    assert "memory_bytes: 400000" in history.read_text()
+    assert ok(remote("run", spec, "--steps", "3000", "--name", "again", "--history", history)) == plain
+    # It is kept.
+    socket = daemon.socket
+    daemon.kill()
+    second = Daemon(socket)
+    try:
+        eventually(lambda: remote("history", "counter").code == 0)
+        assert "read_ahead_bytes: 4194304" in ok(remote("get", "counter"))
+        assert "slots: 6" in ok(remote("get", "counter"))
+        ok(remote("update", "counter", "--read-ahead", "0", "--memory", "0"))
+        assert "read_ahead_bytes" not in ok(remote("get", "counter"))
+    finally:
+        second.stop()
 
 
 def test_a_sample(remote, counter, tmp_path):

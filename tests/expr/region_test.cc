@@ -33,6 +33,14 @@ constexpr const char* kTexts[] = {
     "maximum(x + y, x - y) * s + minimum(x * y, s)",
     "x - s",
     "tanh(x) * (exp(y) + 1)",
+    "sin(x) + cos(x * y)",
+    // Operations that load and store themselves, of eight vectors and of four.
+    "x / y",
+    "u - y",
+    "float64(x) / 3",
+    "maximum(x * y, sqrt(y))",
+    "y / (x * x + s)",
+    "where(y >= x, y, x)",
     "isnan(x / y) | logical_and(x, y)",
 };
 

@@ -138,6 +138,54 @@ CASES = {
     "flat_map_of_slices_of_tuple": lambda t: number(t, 4).enumerate().batch(2).flat_map(
         lambda i, x: t.Dataset.from_tensor_slices((x, i + x))
     ).batch(3),
+    "flat_map_of_slices_mapped": lambda t: number(t, 7).batch(3).flat_map(
+        lambda x: t.Dataset.from_tensor_slices(x).map(lambda y: y * 2).filter(lambda y: y != 6)
+    ),
+    "flat_map_of_slices_taken": lambda t: number(t, 12).batch(4).flat_map(lambda x: t.Dataset.from_tensor_slices(x).skip(1).take(2)),
+    "flat_map_of_tensors_repeated": lambda t: number(t, 4).flat_map(lambda x: t.Dataset.from_tensors((x, -x)).repeat(2)),
+    "flat_map_of_range": lambda t: number(t, 5).flat_map(lambda x: t.Dataset.range(x)),
+    "flat_map_of_range_from": lambda t: number(t, 5).flat_map(lambda x: t.Dataset.range(-x, x + 3, 2)),
+    "flat_map_of_range_down": lambda t: number(t, 5).flat_map(lambda x: t.Dataset.range(x * x, 2, -3)),
+    "flat_map_of_the_same": lambda t: number(t, 3).flat_map(lambda x: t.Dataset.range(2)),
+    "flat_map_of_pairs": lambda t: number(t, 6).batch(3).enumerate().flat_map(
+        lambda i, x: t.Dataset.zip((t.Dataset.from_tensor_slices(x), t.Dataset.from_tensors(i).repeat()))
+    ),
+    "flat_map_that_uses_the_element": lambda t: number(t, 6).batch(3).enumerate().flat_map(
+        lambda i, x: t.Dataset.from_tensor_slices(x).map(lambda y: (y, i + 10)).filter(lambda y, j: y != 4)
+    ),
+    "flat_map_that_filters_by_the_element": lambda t: number(t, 5).flat_map(
+        lambda x: number(t, 4).filter(lambda y: y >= x).map(lambda y: {"x": x * 2, "y": y})
+    ),
+    "flat_map_of_flat_map": lambda t: number(t, 3).flat_map(
+        lambda x: number(t, 2).flat_map(lambda y: t.Dataset.from_tensors((x, y)).repeat(2))
+    ),
+    "flat_map_of_lines_with_path": lambda t: t.Dataset.list_files(f"{t.folder}/lin*.txt").flat_map(
+        lambda path: t.TextLineDataset(path).map(lambda line: (line, t.io.decode_raw(path, "uint8", fixed_length=1)))
+    ),
+    "interleave_of_tensors": lambda t: number(t, 4).interleave(
+        lambda x: t.Dataset.from_tensors(x).repeat(3), cycle_length=2, block_length=2
+    ),
+    "interleave_of_one": lambda t: number(t, 4).interleave(lambda x: t.Dataset.from_tensors(x + 1), cycle_length=2, block_length=2),
+    "interleave_of_slices": lambda t: number(t, 11).batch(4).interleave(t.Dataset.from_tensor_slices, cycle_length=2),
+    "interleave_of_slices_of_tuple": lambda t: number(t, 9).enumerate().batch(4).interleave(
+        lambda i, x: t.Dataset.from_tensor_slices({"i": i, "x": x * 2}), cycle_length=3, block_length=3
+    ),
+    "interleave_of_slices_of_lists": lambda t: lists(t).interleave(
+        lambda e: t.Dataset.from_tensor_slices(e["many"]).map(lambda m: (m, e["label"])), cycle_length=3, block_length=2
+    ),
+    "interleave_of_batches": lambda t: number(t, 23).batch(6).interleave(
+        lambda x: t.Dataset.from_tensor_slices(x).batch(4), cycle_length=3
+    ),
+    "interleave_of_range": lambda t: number(t, 5).interleave(lambda x: t.Dataset.range(x), cycle_length=3, block_length=2),
+    "interleave_of_given_paths": lambda t: t.Dataset.from_tensor_slices([f"{t.folder}/part-{i}.tfrecord" for i in (0, 1, 2, 2)]).interleave(
+        t.TFRecordDataset, cycle_length=2, block_length=2
+    ),
+    "interleave_of_shards_of_files": lambda t: listed(t).shard(2, 0).interleave(
+        lambda path: t.TFRecordDataset(path).map(lambda r: t.io.parse_single_example(r, features(t))["label"]).shuffle(1), cycle_length=2
+    ),
+    "reader_of_given_paths": lambda t: t.TFRecordDataset(
+        t.Dataset.from_tensor_slices([f"{t.folder}/part-{i}.tfrecord" for i in (0, 2)])
+    ),
     "flat_map_of_tensors": lambda t: number(t, 3).flat_map(lambda x: t.Dataset.from_tensors((x, -x))),
     "list_files": lambda t: t.Dataset.list_files(f"{t.folder}/part-*.tfrecord", shuffle=False),
     "from_tensors": lambda t: t.Dataset.from_tensors(array([[1, 2], [3, 4]], "int16")),

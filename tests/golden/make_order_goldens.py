@@ -107,6 +107,15 @@ class Chain:
     def ignore_errors(self):
         return self.then("stage { ignore_errors {} }", self.dataset.ignore_errors())
 
+    def interleave_of(self, inside, function, cycle_length=None, block_length=None):
+        """`inside` are the texts of the nested stages, `function` makes the same of an element in TensorFlow."""
+        options = "".join(f" {name}: {value}" for name, value in (("cycle_length", cycle_length), ("block_length", block_length)) if value)
+        return self.then(f"stage {{ interleave {{ input {{ {inside} }}{options} }} }}",
+                         self.dataset.interleave(function, cycle_length=cycle_length or 1, block_length=block_length or 1))
+
+    def flat_map_of(self, inside, function):
+        return self.then(f"stage {{ flat_map {{ input {{ {inside} }} }} }}", self.dataset.flat_map(function))
+
     def interleave(self, nested, cycle_length=None, block_length=None):
         """`nested` makes a Chain of a path, which has no text of its own."""
         options = "".join(f" {name}: {value}" for name, value in (("cycle_length", cycle_length), ("block_length", block_length)) if value)
@@ -394,6 +403,46 @@ def nested_cases():
     case("flat_map of no files", paths_of("turn-?.tfrecord").take(0).flat_map(records_in).batch(4), batched=True)
 
 
+def element_cases():
+    """Datasets that are made of an element's values."""
+    once, slices = tf.data.Dataset.from_tensors, tf.data.Dataset.from_tensor_slices
+    filter_odd = 'stage { filter { predicate: "value % 2 == 1" } }'
+    part = "stage { window_part {} }"
+    for turns in [(1, 1), (2, 1), (2, 2), (3, 4), (5, 1), (16, 3)]:
+        case(f"interleave {turns} of an element, repeated", numbers(5).interleave_of(
+            stage("repeat", count=3), lambda x: once(x).repeat(3), *turns))
+        case(f"interleave {turns} of slices", numbers(22).batch(5).interleave_of(
+            "stage { unbatch { } }", slices, *turns).batch(4), batched=True)
+        case(f"interleave {turns} of as many slices as there are", numbers(24).batch(4).repeat(2).interleave_of(
+            "stage { unbatch { } } " + filter_odd + stage("skip", count=1),
+            lambda x: slices(x).filter(lambda y: y % 2 == 1).skip(1), *turns).skip(3).batch(4), batched=True)
+        case(f"interleave {turns} of empty ones and others", numbers(20).batch(3).interleave_of(
+            'stage { unbatch { } } stage { filter { predicate: "value % 7 < 2" } }',
+            lambda x: slices(x).filter(lambda y: y % 7 < 2), *turns).batch(2), batched=True)
+        case(f"interleave {turns} of pairs", zip_of(numbers(12).batch(3), numbers(10, 14)).interleave_of(
+            f'stage {{ zip {{ input {{ {part} stage {{ map {{ out: "value = feature(\'0\')" structure: "null" }} }} stage {{ unbatch {{ }} }} }} '
+            f'input {{ {part} stage {{ map {{ out: "value = feature(\'1\')" structure: "null" }} }} stage {{ repeat {{ }} }} }} }} }}',
+            lambda x, y: tf.data.Dataset.zip((slices(x), once(y).repeat())), *turns).batch(5), batched=True)
+        case(f"interleave {turns} of what is no element", numbers(3).interleave_of(
+            stage("range", start=5, stop=9), lambda x: tf.data.Dataset.range(5, 9), *turns).skip(2).batch(3), batched=True)
+        case(f"interleave {turns} of batches", numbers(26).batch(6).interleave_of(
+            "stage { unbatch { } } " + stage("batch", batch_size=4), lambda x: slices(x).batch(4), *turns), batched=True)
+        case(f"interleave {turns} of an interleave", numbers(27).batch(3).batch(3).interleave_of(
+            "stage { unbatch { } } stage { interleave { input { stage { unbatch { } } } cycle_length: 2 } }",
+            lambda x: slices(x).interleave(slices, cycle_length=2), *turns).enumerate().batch(4), batched=True)
+        case(f"interleave {turns} of lines with their file", paths_of("turn-?.txt").interleave_of(
+            f"stage {{ text_line {{ }} }} stage {{ zip {{ input {{ {part} {stage('repeat')} }} }} }}".replace("{  }", "{ }"),
+            lambda path: tf.data.Dataset.zip((tf.data.TextLineDataset(path), once(path).repeat())), *turns)
+            .map(lambda line, path: {"line": line}, line="feature('0')"))
+    case("flat_map of slices", numbers(22).batch(5).flat_map_of("stage { unbatch { } }", slices).shard(3, 1))
+    case("flat_map of slices, numbered", numbers(22).batch(5).flat_map_of(
+        "stage { unbatch { } } stage { enumerate { } }", lambda x: slices(x).enumerate()).batch(4), batched=True)
+    case("flat_map of filtered elements", numbers(30).filter("value % 3 == 1", lambda x: x % 3 == 1).flat_map_of(
+        stage("repeat", count=2), lambda x: once(x).repeat(2)).take(9))
+    case("flat_map of nothing", numbers(0).flat_map_of(stage("repeat", count=2), lambda x: once(x).repeat(2)))
+    case("flat_map to nothing", numbers(5).flat_map_of(stage("take", count=0), lambda x: once(x).take(0)).batch(2), batched=True)
+
+
 def value_cases():
     for limit in [0, 1, 5, 30]:
         case(f"filter below {limit}", numbers(30).filter(f"value < {limit}", lambda x: x < limit))
@@ -641,6 +690,7 @@ def main():
     random_chains()
     interleave_cases()
     nested_cases()
+    element_cases()
     value_cases()
     text_cases()
     fixed_cases()

@@ -358,6 +358,115 @@ CASES.update(
 )
 
 
+def _lzw(indices, bits):
+    """Colour indices as the image data of a GIF file."""
+    clear, codes, size, out, filled = 1 << bits, {}, bits + 1, 0, 0
+
+    def put(code):
+        nonlocal out, filled
+        out |= code << filled
+        filled += size
+
+    put(clear)
+    known = ()
+    for index in indices:
+        longer = (*known, index)
+        if len(longer) == 1 or longer in codes:
+            known = longer
+            continue
+        put(codes[known] if len(known) > 1 else known[0])
+        next_code = clear + 2 + len(codes)
+        codes[longer] = next_code
+        if next_code == 1 << size and size < 12:
+            size += 1
+        known = (index,)
+        if next_code == 4095:
+            put(codes.get(known, index))
+            put(clear)
+            codes, size, known = {}, bits + 1, ()
+    if known:
+        put(codes[known] if len(known) > 1 else known[0])
+    put(clear + 1)
+    data = out.to_bytes((filled + 7) // 8, "little")
+    blocks = b"".join(bytes([len(data[i : i + 255])]) + data[i : i + 255] for i in range(0, len(data), 255))
+    return bytes([bits]) + blocks + b"\0"
+
+
+def _gif_colors(count, factor):
+    return bytes((i * factor + c * 40) % 256 for i in range(count) for c in range(3))
+
+
+def _gif_frame(width, height, left=0, top=0, transparent=None, interlaced=False, colors=b"", bits=3, factor=3):
+    indices = [(x * x * factor + x * y * 5 + y) % 251 % (1 << bits) for y in range(height) for x in range(width)]
+    if interlaced:
+        rows = [y for first, step in ((0, 8), (4, 8), (2, 4), (1, 2)) for y in range(first, height, step)]
+        indices = [indices[y * width + x] for y in rows for x in range(width)]
+    control = b"" if transparent is None else b"!\xf9\x04\x01\x00\x00" + bytes([transparent]) + b"\0"
+    local = 0x80 | (len(colors) // 3).bit_length() - 2 if colors else 0
+    place = struct.pack("<HHHHB", left, top, width, height, local | (0x40 if interlaced else 0))
+    return control + b"," + place + colors + _lzw(indices, max(bits, 2))
+
+
+def _gif(*parts, colors=_gif_colors(8, 29), version=b"GIF89a", screen=(9, 9), end=b";"):
+    flags = 0x80 | (len(colors) // 3).bit_length() - 2 if colors else 0
+    return version + struct.pack("<HHBBB", *screen, flags, 0, 0) + colors + b"".join(parts) + end
+
+
+_GIF_NOTE = b"!\xfe\x05hello\x03abc\0"
+_GIF_PIECE = _gif_frame(4, 3)
+_GIFS = {
+    "one": _gif(_gif_frame(5, 4)),
+    "87a": _gif(_gif_frame(5, 4), version=b"GIF87a"),
+    "odd_version": _gif(_gif_frame(5, 4), version=b"GIF00x"),
+    "interlaced": _gif(_gif_frame(5, 19, interlaced=True)),
+    "every_code": _gif(_gif_frame(90, 60, bits=8, factor=7), colors=_gif_colors(256, 11)),
+    "two_colors": _gif(_gif_frame(7, 3, bits=1), colors=_gif_colors(2, 90)),
+    "local_colors": _gif(_gif_frame(5, 4, colors=_gif_colors(16, 5)), _gif_frame(5, 4, factor=2), colors=_gif_colors(8, 29)),
+    "no_colors": _gif(_gif_frame(5, 4), colors=b""),
+    "few_colors": _gif(_gif_frame(5, 4), colors=_gif_colors(4, 29)),
+    "few_colors_unseen": _gif(_gif_frame(3, 2, bits=3, factor=1), _gif_frame(2, 1, left=2, top=1), colors=_gif_colors(4, 29)),
+    "frames": _gif(_gif_frame(6, 5), _gif_frame(3, 2, left=2, top=1, factor=5), _gif_frame(6, 5, transparent=2, factor=2)),
+    "transparent_first": _gif(_gif_frame(6, 5, transparent=0), _gif_frame(2, 2, left=4, top=3, transparent=5)),
+    "small_first": _gif(_gif_frame(2, 2, left=1, top=1), _gif_frame(6, 5), _gif_frame(4, 7)),
+    "outside": _gif(_gif_frame(4, 4), _gif_frame(3, 3, left=2, top=3), _gif_frame(2, 2, left=9, top=9)),
+    "outside_first": _gif(_gif_frame(3, 3, left=2, top=1)),
+    "screen": _gif(_gif_frame(4, 3), screen=(60000, 50000)),
+    "two_controls": _gif(b"!\xf9\x04\x01\x00\x00\x01\0", _gif_frame(5, 4, transparent=3)),
+    "short_control": _gif(b"!\xf9\x03\x01\x00\x00\0", _gif_frame(5, 4, transparent=3)),
+    "control_off": _gif(b"!\xf9\x04\x00\x00\x00\x01\0", _gif_frame(5, 4)),
+    "control_of_the_next": _gif(b"!\xf9\x04\x01\x00\x00\x01\0", _gif_frame(5, 4), _gif_frame(5, 4, factor=2)),
+    "notes": _gif(_GIF_NOTE, _gif_frame(5, 4), _GIF_NOTE, b"!\xff\0", _gif_frame(5, 4, factor=2), _GIF_NOTE),
+    "no_end": _gif(_gif_frame(5, 4), _gif_frame(5, 4, factor=2), end=b""),
+    "junk_behind": _gif(_gif_frame(5, 4), end=b";junk"),
+    "junk_between": _gif(_gif_frame(5, 4), b"x", _gif_frame(5, 4, factor=2)),
+    "cut_in_note": _gif(_gif_frame(5, 4), _GIF_NOTE[:6], end=b""),
+    "cut_in_place": _gif(_gif_frame(5, 4), _gif_frame(5, 4)[:6], end=b""),
+    "cut_in_first_place": _gif(_gif_frame(5, 4)[:6], end=b""),
+    "cut_in_colors": _gif(_gif_frame(5, 4), _gif_frame(5, 4, colors=_gif_colors(8, 29))[:20], end=b""),
+    "cut_before_pixels": _gif(_gif_frame(5, 4), _gif_frame(5, 4)[:10], end=b""),
+    "wide_codes": _gif(_gif_frame(5, 4), _gif_frame(5, 4)[:10] + b"\x09\0"),
+    "no_width": _gif(_gif_frame(5, 4), b"," + struct.pack("<HHHHB", 0, 0, 0, 4, 0) + _lzw([], 2)),
+    "no_frame": _gif(_GIF_NOTE),
+    "only_head": _gif(end=b"")[:10],
+    "no_gif": b"GIV89a" + _gif(_GIF_PIECE)[6:],
+    "letters": b"GIF",
+    "nothing": b"",
+}
+CASES.update({f"decode_gif, {name}": (lambda t, file=file: _strings(t, file).map(t.io.decode_gif)) for name, file in _GIFS.items()})
+CASES.update(
+    {
+        f"decode_image, gif {name}, {channels}": (
+            lambda t, file=file, channels=channels: _strings(t, file).map(
+                lambda x: t.io.decode_image(x, channels, expand_animations=False)
+            )
+        )
+        for name, file in _GIFS.items()
+        if name != "every_code"
+        for channels in ((0, 1, 3, 4) if name == "small_first" else (0,))
+    }
+)
+
+
 def _tensor_proto(code, dims, content=b"", lists=b""):
     """A TensorProto; `lists` are further fields as they are on the wire."""
     shape = b"".join(tfrecord_files._field(2, b"\x08" + tfrecord_files._varint(size)) for size in dims)
@@ -393,8 +502,8 @@ CASES.update(
 
 
 def _steps(*lists):
-    """A FeatureList of int64 lists."""
-    return b"".join(tfrecord_files._field(1, tfrecord_files._feature(values)) for values in lists)
+    """A FeatureList of lists; an empty one is a Feature of no kind."""
+    return b"".join(tfrecord_files._field(1, tfrecord_files._feature(values) if values else b"") for values in lists)
 
 
 def _sequence(context, lists):
@@ -431,6 +540,63 @@ SEQUENCES = {
     "of_another_type": (lambda t: {"id": t.io.FixedLenFeature([], t.int64)}, lambda t: {"words": t.io.FixedLenSequenceFeature([], t.int64)}),
     "context_missing": (lambda t: {"no": t.io.FixedLenFeature([], t.int64)}, lambda t: {"frames": t.io.FixedLenSequenceFeature([2], t.int64)}),
 }
+_RAGGED_LISTS = [
+    _sequence({"id": 1}, {
+        "values": _steps([1, 2, 3], [], [4, 5, 6, 7]), "texts": _steps([b"a", b"", b"ccc"], [], [b"d", b"e", b"f", b"g"]),
+        "lengths": _steps([2, 0, 1], [], [1, 3]), "splits": _steps([0, 2, 2, 3], [0], [0, 1, 4]), "starts": _steps([0, 2, 2], [], [0, 1]),
+        "limits": _steps([2, 2, 3], [], [1, 4]), "rowids": _steps([0, 0, 2], [], [0, 1, 1, 1]),
+        "outer": _steps([2, 1], [0], [2]), "pairs": _steps([1, 2, 3, 4], [], [5, 6]),
+    }),
+    _sequence({"id": 2}, {key: _steps() for key in ("values", "texts", "lengths", "splits", "starts", "limits", "rowids", "outer", "pairs")}),
+    _sequence({"id": 3}, {}),
+    _sequence({"id": 4}, {
+        "values": _steps([8, 9]), "texts": _steps([b"h", b"i"]), "lengths": _steps([0, 2]), "splits": _steps([0, 0, 2]),
+        "starts": _steps([0, 0]), "limits": _steps([0, 2]), "rowids": _steps([1, 1]), "outer": _steps([1, 0, 1]), "pairs": _steps([7, 8]),
+    }),
+]
+_RAGGED_KINDS = {
+    "row_lengths": lambda f, t: f(t.int64, "values", [f.RowLengths("lengths")]),
+    "row_splits": lambda f, t: f(t.int64, "values", [f.RowSplits("splits")]),
+    "row_starts": lambda f, t: f(t.int64, "values", [f.RowStarts("starts")]),
+    "row_limits": lambda f, t: f(t.int64, "values", [f.RowLimits("limits")]),
+    "value_rowids": lambda f, t: f(t.int64, "values", [f.ValueRowIds("rowids")]),
+    "uniform": lambda f, t: f(t.int64, "pairs", [f.UniformRowLength(2)]),
+    "strings": lambda f, t: f(t.string, "texts", [f.RowLengths("lengths")]),
+}
+for _name, _kind in _RAGGED_KINDS.items():
+    CASES[f"sequence_example, ragged by {_name} single"] = lambda t, kind=_kind: _strings(t, *_RAGGED_LISTS).map(
+        lambda r: t.io.parse_single_sequence_example(
+            r, {"id": t.io.FixedLenFeature([], t.int64)}, {"r": kind(t.io.RaggedFeature, t)}
+        )
+    )
+    if _name != "strings":
+        CASES[f"sequence_example, ragged by {_name} batched"] = lambda t, kind=_kind: (
+            _strings(t, *_RAGGED_LISTS).batch(3).map(
+                lambda r: t.io.parse_sequence_example(
+                    r, {"id": t.io.FixedLenFeature([], t.int64)}, {"r": kind(t.io.RaggedFeature, t)}
+                )
+            )
+        )
+CASES["sequence_example, ragged by two partitions"] = lambda t: _strings(t, *_RAGGED_LISTS).map(
+    lambda r: t.io.parse_single_sequence_example(
+        r, None,
+        {"r": t.io.RaggedFeature(t.int64, "values", [t.io.RaggedFeature.RowLengths("outer"), t.io.RaggedFeature.RowSplits("splits")])},
+    )
+)  # fmt: skip
+CASES["sequence_example, ragged by another number of steps"] = lambda t: _strings(
+    t, _sequence({}, {"values": _steps([1], [2]), "lengths": _steps([1])})
+).map(
+    lambda r: t.io.parse_single_sequence_example(
+        r, None, {"r": t.io.RaggedFeature(t.int64, "values", [t.io.RaggedFeature.RowLengths("lengths")])}
+    )
+)  # fmt: skip
+CASES["sequence_example, ragged by lengths that do not fit"] = lambda t: _strings(
+    t, _sequence({}, {"values": _steps([1], [2]), "lengths": _steps([1], [3])})
+).map(
+    lambda r: t.io.parse_single_sequence_example(
+        r, None, {"r": t.io.RaggedFeature(t.int64, "values", [t.io.RaggedFeature.RowLengths("lengths")], validate=True)}
+    )
+)  # fmt: skip
 for _name, (_context, _lists) in SEQUENCES.items():
     CASES[f"sequence_example, {_name} single"] = lambda t, context=_context, lists=_lists: _strings(t, *_SEQUENCES).map(
         lambda r: t.io.parse_single_sequence_example(r, context(t), lists(t))

@@ -310,6 +310,30 @@ const char* const kPipelines[] = {
     "| "
     "$PARSE | filter { predicate: 'n % 2 == 0' } |) cycle_length: 2 } | batch { batch_size: 5 } | "
     "repeat { count: 2 }",
+    // Datasets of elements' values.
+    "range { stop: 30 } | interleave { (| repeat { count: 4 } |) cycle_length: 5 block_length: 3 } "
+    "| repeat { count: 2 } | batch { batch_size: 9 }",
+    "$RANGE | shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 7 } | interleave { (| "
+    "unbatch {} | filter { predicate: 'value % 3 != 0' } | shuffle { buffer_size: 3 seed: 2 } |) "
+    "cycle_length: 4 block_length: 2 } | repeat {} | batch { batch_size: 8 }",
+    "$BIG | $PARSE | filter { predicate: 'n % 3 == 0' } | flat_map { (| map { out: 'a = n + [0, "
+    "1000, 2000]' out: 'u = random_uniform([3], seed=1)' } | unbatch {} | enumerate {} |) } | "
+    "batch { batch_size: 100 } | repeat { count: 2 }",
+    "$LISTS | interleave { (| map { out: 'value = ints' structure: 'null' } | unbatch {} |) "
+    "cycle_length: 16 } | batch { batch_size: 16 } | repeat { count: 2 }",
+    "zip { (| $LINES |) (| $RANGE |) } | interleave { (| zip { (| window_part { component: 1 } | "
+    "repeat { count: 3 } |) (| window_part { component: 0 } | repeat {} |) } |) cycle_length: 2 } "
+    "| shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 16 } | repeat { count: 2 }",
+    "$TURNS | $PARSE | repeat {} | interleave { (| range { start: 3 stop: 8 } | repeat { count: 2 "
+    "} |) cycle_length: 3 block_length: 4 } | batch { batch_size: 11 }",
+    "list_files { files: 'FOLDER/*.txt' seed: 4 } | interleave { (| text_line {} | zip { (| "
+    "window_part {} | repeat {} |) } |) cycle_length: 2 } | map { out: 'line = feature(\"0\")' } "
+    "| batch { batch_size: 9 } | repeat { count: 2 }",
+    "range { stop: 40 } | interleave { (| map { out: 'a = value * [1, 2, 3, 4, 5]' } | unbatch {} "
+    "| batch { batch_size: 2 } |) cycle_length: 3 } | repeat { count: 2 }",
+    "range { stop: 40 } | batch { batch_size: 9 } | batch { batch_size: 2 } | flat_map { (| "
+    "unbatch {} | interleave { (| unbatch {} |) cycle_length: 2 } | take { count: 11 } |) } | "
+    "batch { batch_size: 4 } | repeat { count: 2 }",
     "zip { (| list_files { files: 'FOLDER/hurt-*.tfrecord' shuffle: false } | flat_map { (| "
     "tfrecord { "
     "damage { on_damage: SKIP_RECORD } } |) } |) (| $RANGE | filter { predicate: 'value > 3' } |) "

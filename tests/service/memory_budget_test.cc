@@ -50,6 +50,34 @@ TEST_CASE("each limit is kept, and the narrowest of a refusal is named") {
   CHECK(budget.taken() == 100 * kMiB);
 }
 
+TEST_CASE("a pipeline's own limit stands beside the others, and what is left is the least of all") {
+  v1::MemoryLimits limits;
+  limits.set_max_bytes(100 * kMiB);
+  limits.set_max_pipeline_bytes(40 * kMiB);
+  MemoryBudget budget;
+  const MemoryOwner a{"a", 1, 10}, b{"b", 1, 10};
+  CHECK(budget.Left(a) == UINT64_MAX);
+  budget.SetLimits(limits);
+  CHECK(budget.Left(a) == 40 * kMiB);
+  budget.SetPipelineLimit("a", 20 * kMiB);
+  CHECK(budget.Left(a) == 20 * kMiB);
+  REQUIRE(budget.Take(a, 15 * kMiB).ok());
+  CHECK(budget.Left(a) == 5 * kMiB);
+  CHECK(budget.Left(b) == 40 * kMiB);
+  const absl::Status refused = budget.Take(a, 6 * kMiB);
+  CHECK(absl::IsResourceExhausted(refused));
+  CHECK(refused.message().find("memory_bytes is 20.0 MiB") != absl::string_view::npos);
+  // Less than it has taken: nothing more.
+  budget.SetPipelineLimit("a", 10 * kMiB);
+  CHECK(budget.Left(a) == 0);
+  // A larger one of its own opens no other limit.
+  budget.SetPipelineLimit("a", 90 * kMiB);
+  CHECK(budget.Left(a) == 25 * kMiB);
+  CHECK(!budget.Take(a, 26 * kMiB).ok());
+  budget.SetPipelineLimit("a", 0);
+  CHECK(budget.Take(a, 25 * kMiB).ok());
+}
+
 TEST_CASE("a share gives back what it took, and sums do not wrap") {
   v1::MemoryLimits limits;
   limits.set_max_bytes(10 * kMiB);

@@ -31,6 +31,18 @@ TEST_CASE("an error of text has file, line and column, and the nearest field") {
   CHECK(ErrorOf("stage {").find("spec.textproto:1:8: ") == 0);
 }
 
+TEST_CASE("a string that is not UTF-8 is refused with its place, a comment or bytes are not") {
+  CHECK(ErrorOf("workers: 1\nname: 'caf\xe9'") ==
+        "spec.textproto:2:1: name: expected text in UTF-8, found other bytes");
+  CHECK(ErrorOf("name: 'x'\nstage { tfrecord {\n  files: ['a', 'b\\377'] } }") ==
+        "spec.textproto:3:3: files: expected text in UTF-8, found other bytes");
+  // A surrogate, and a character in more bytes than it needs.
+  for (const char* bytes : {"\xed\xa0\x80", "\xc0\xaf", "\xe2\x82"})
+    CHECK(ErrorOf(std::string("name: '") + bytes + "'").find("spec.textproto:1:1: name") == 0);
+  v1::PipelineSpec spec;
+  CHECK(ParseTextProto("name: 'caf\xc3\xa9' # caf\xe9", "spec", &spec).ok());
+}
+
 TEST_CASE("text has a limit of size and depth") {
   const std::string long_text(kMaxTextBytes + 1, '#');
   CHECK(ErrorOf(long_text) == "spec.textproto: text longer than limit: 1048577 > 1048576 bytes");

@@ -45,11 +45,14 @@ void ClockedPipeline::Deal() {
     }
     ++steps_[at].begun;
     working_[worker] = first_ + at;
+    const bool is_heavy = options_.heavy_every > 0 &&
+                          (first_ + at) % static_cast<uint64_t>(options_.heavy_every) == 0;
+    const double weight = is_heavy ? options_.heavy_factor : 1;
     double cost_ns = 0;
     for (size_t stage = 0; stage < options_.stages.size(); ++stage) {
       const double factor = 1 - options_.spread +
                             2 * options_.spread * static_cast<double>(dice_.Below(1'000'000)) / 1e6;
-      const double ns = options_.stages[stage].block_us * 1e3 * factor;
+      const double ns = options_.stages[stage].block_us * 1e3 * factor * weight;
       busy_ns_[stage] += ns;
       cost_ns += ns;
     }
@@ -106,6 +109,7 @@ Look ClockedPipeline::TakeLook() const {
   look.stats.set_name("clocked");
   look.stats.set_state(v1::PIPELINE_STATE_RUNNING);
   look.stats.set_workers(static_cast<uint32_t>(options_.workers));
+  look.stats.set_slots(static_cast<uint32_t>(options_.slots));
   look.stats.set_steps(published_);
   look.stats.set_rows(64 * published_);
   look.stats.set_slot_wait_ns(static_cast<uint64_t>(slot_wait_ns_));

@@ -31,6 +31,8 @@ struct ClockedOptions {
   int blocks = 8;         // of a step
   double spread = 0.3;    // a cost is drawn between 1 - spread and 1 + spread of what is declared
   double trainer_us = 0;  // that the trainer works on a step
+  int heavy_every = 0;    // every so many steps one is heavier than others; 0: none
+  double heavy_factor = 1;  // by how much
   uint64_t seed = 1;
 };
 
@@ -42,6 +44,7 @@ class ClockedPipeline {
   void RunFor(double seconds);
   // Holds from the next block on.
   void SetWorkers(int workers);
+  void SetSlots(uint32_t slots) { options_.slots = static_cast<int>(slots); }
   void SetTrainer(double trainer_us) { options_.trainer_us = trainer_us; }
 
   // As the monitor looks.

@@ -26,6 +26,10 @@ _ASK = object()
 
 def _integer(value, what):
     """An int of a size or a count; NumPy's will do."""
+    if isinstance(value, _trace.Tensor):
+        raise _trace.TraceError(
+            f"{what} is a traced value", "it is a constant; enumerate() with take_while or filter decides by values"
+        )
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -56,6 +60,10 @@ def _no_functions(method, **arguments):
     for name, value in arguments.items():
         if value:
             raise _errors.UnimplementedError(f"{method}({name}=…) has no meaning here: there is one file, in one order")
+
+
+def _apply(_, function, element):
+    return function(*element) if isinstance(element, tuple) else function(element)
 
 
 def _optional(value, what):
@@ -112,6 +120,10 @@ class Dataset:
         """range(stop), range(start, stop[, step]): one int64 each, of shape ()."""
         if not 1 <= len(args) <= 3:
             raise TypeError(f"range takes 1 to 3 integers, not {len(args)}")
+        if _trace.find_trace(args) is not None:
+            from penstock import _nested
+
+            return _nested.range_of_traced(args, output_type, name)
         numbers = [_integer(value, "an argument of range") for value in args]
         start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
         step = numbers[2] if len(numbers) == 3 else 1
@@ -553,10 +565,12 @@ class Dataset:
           TraceError: `map_func` does something that has no native form; it names the line.
         """
         line = user_line()
-        structure = self._structure
-        trace, result = self._call(map_func)
-        stages, structure = _program.build(trace, result, structure, name, line)
-        return self._like((*self._stages, *stages), structure, self._count)
+
+        def use(dataset, trace, result):
+            stages, structure = _program.build(trace, result, dataset._structure, name, line)
+            return dataset._like((*dataset._stages, *stages), structure, dataset._count)
+
+        return self._traced(map_func, use)
 
     def parse_example(
         self,
@@ -588,12 +602,16 @@ class Dataset:
         deterministic: Optional[bool] = None,
         name: Optional[str] = None,
     ) -> Dataset:
-        """The elements of several files in turns; this dataset is one of paths (list_files).
+        """The elements of datasets that are each made of one element, in turns.
+
+        `paths.interleave(penstock.TFRecordDataset)` reads files in turns; `rows.interleave(Dataset.from_tensor_slices)` takes slices
+        of several elements in turns.
 
         Args:
-          map_func: gets a path, and returns a dataset whose source reads it: penstock.TFRecordDataset, or
-            lambda path: penstock.TFRecordDataset(path).map(...).
-          cycle_length: files at a time; 16 by default, and with AUTOTUNE.
+          map_func: called once, with stand-ins for the element. It returns a dataset: of a reader of the path that it gets, as
+            lambda path: penstock.TFRecordDataset(path).map(...); of the element's values, by Dataset.from_tensors, from_tensor_slices
+            or range; or of nothing of it. Functions given to that dataset's map, filter and take_while may use the element too.
+          cycle_length: datasets at a time; 16 by default, and with AUTOTUNE. At most 64 where values make them.
           block_length: elements of each before the turn passes on; 1 by default.
         """
         cycle_length = _optional(cycle_length, "cycle_length")
@@ -602,22 +620,12 @@ class Dataset:
         return self._nest("interleave", map_func, turns, name)
 
     def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
-        """The elements of one nested dataset after another.
+        """The elements of datasets that are each made of one element, one dataset after another.
 
         Args:
-          map_func: as interleave's; or it returns Dataset.from_tensor_slices(…) or Dataset.from_tensors(…) of values of the
-            element: a nest of tensors with one first axis, or any.
+          map_func: as interleave's.
         """
-        from penstock import _nested
-
-        line = user_line()
-        trace, inside = self._call(map_func)
-        if not isinstance(inside, _nested.TracedElements):
-            return self._of_path("flat_map", inside, [], name, line)
-        slices = inside.op == "from_tensor_slices"
-        stages, structure = _program.build(trace, inside.tensors, self._structure, None if slices else name, line)
-        elements = self._like((*self._stages, *stages), structure, self._count)
-        return elements.unbatch(name) if slices else elements
+        return self._nest("flat_map", map_func, [], name)
 
     # --- where values decide the order ---
 
@@ -925,31 +933,56 @@ class Dataset:
     def _call(self, function):
         """A trace and what `function` returns for its element, whose parts it gets if that is a tuple."""
         trace = _trace.Trace(self)
-        element = trace.tensors_of(self._structure)
-        return trace, function(*element) if isinstance(element, tuple) else function(element)
+        return trace, _apply(trace, function, trace.tensors_of(self._structure))
+
+    def _traced(self, function, use, call=_apply):
+        """What `use` makes of a dataset, the trace of `function` over its elements and what that returned.
+
+        The dataset is this one; or, where `function` uses the element of a call around it, that of pairs with that element.
+        """
+        trace = _trace.Trace(self)
+        try:
+            return use(self, trace, call(trace, function, trace.tensors_of(self._structure)))
+        except _trace.Captured as captured:
+            from penstock import _nested
+
+            found = _nested.with_element(self, captured.traces)
+            if found is None:
+                raise
+        pairs, around = found
+        trace = _trace.Trace(pairs)
+        trace.adopt(around)
+        return use(pairs, trace, call(trace, function, trace.tensors_of(pairs._structure)[0]))
 
     def _nest(self, op, function, fields, name):
-        line = user_line()
-        _, inside = self._call(function)
-        return self._of_path(op, inside, fields, name, line)
-
-    def _of_path(self, op, inside, fields, name, line):
         from penstock import _nested
 
-        if isinstance(inside, _nested.TracedElements):
-            raise _trace.TraceError(f"{op} takes datasets that read a path", f"{inside.op} of traced values is for flat_map")
-        if not isinstance(inside, Dataset):
-            raise _trace.TraceError(
-                f"the function given to {op} returned a {type(inside).__name__}", "it returns a Dataset that reads the path"
-            )
-        stage = Stage(op, [("input", [Nested(inside._stages)]), *fields], name, line)
-        return self._like((*self._stages, stage), inside._known_structure)
+        line = user_line()
+
+        def use(dataset, trace, inside):
+            if not isinstance(inside, Dataset):
+                raise _trace.TraceError(
+                    f"the function given to {op} returned a {type(inside).__name__}",
+                    "it returns a Dataset: one that reads the path, or one of the element's values (Dataset.from_tensors, from_tensor_slices)",
+                )
+            known = inside._known_structure
+            flattened = _nested.flattened(op, inside._stages, name)
+            if flattened is not None:
+                return dataset._like((*dataset._stages, *flattened), known)
+            stages = _nested.as_paths(dataset._stages) if _nested.reads_path(inside._stages) else dataset._stages
+            return dataset._like((*stages, _nested.stage(op, inside._stages, fields, name, line)), known)
+
+        return self._traced(function, use, _nested.call)
 
     def _where(self, op, predicate, name):
         line = user_line()
-        trace, result = self._call(predicate)
-        stage = _program.condition_stage(op, trace, result, name, line)
-        return self._like((*self._stages, stage), self._known_structure)
+
+        def use(dataset, trace, result):
+            stage = _program.condition_stage(op, trace, result, name, line)
+            kept = dataset._like((*dataset._stages, stage), dataset._known_structure)
+            return kept if dataset is self else kept.map(lambda element, _: element)
+
+        return self._traced(predicate, use)
 
     @property
     def _structure(self):
@@ -1012,7 +1045,7 @@ def _draws(seed, rerandomize):
 def _from_arrays(op, tensors, name):
     from penstock import _arrays, _nested
 
-    traced = _nested.of_traced(op, tensors)
+    traced = _nested.of_traced(op, tensors, name)
     if traced is not None:
         return traced
     if isinstance(tensors, list):

@@ -47,6 +47,15 @@ class DatasetIterator:
         except _errors.Error as error:
             raise type(error)(self._spec.explain(str(error))) from None
 
+    def get_next(self) -> Any:
+        """The next element, as next() gives it: StopIteration is raised behind the last one, where TensorFlow has OutOfRangeError."""
+        return next(self)
+
+    @property
+    def element_spec(self) -> Any:
+        """The dataset's."""
+        return self._dataset.element_spec
+
     def __enter__(self) -> DatasetIterator:
         return self
 

@@ -46,9 +46,11 @@ class _Reader(Dataset):
     def _read(self, op, fields, filenames, num_parallel_reads, name):
         cycle_length = _cycle_length(num_parallel_reads)
         if isinstance(filenames, Dataset):
+            from penstock import _nested
+
             inside = Nested([Stage(op, fields, name)])
             turns = [("input", [inside]), ("cycle_length", cycle_length)]
-            stages = (*filenames._stages, Stage("interleave", turns))
+            stages = (*_nested.as_paths(filenames._stages), Stage("interleave", turns))
         else:
             stages = [Stage(op, [("files", files_of(filenames)), *fields, ("cycle_length", cycle_length)], name)]
         super().__init__(stages, None)

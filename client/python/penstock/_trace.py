@@ -26,6 +26,14 @@ class TraceAttributeError(TraceError, AttributeError):
     """The same, of an attribute."""
 
 
+class Captured(TraceError):
+    """A function uses a value of another one's call: of one of these traces."""
+
+    def __init__(self, *traces, what="a value of another function's call is used here", instead="pass it through the element"):
+        super().__init__(what, instead)
+        self.traces = traces
+
+
 _OUTSIDE = "do it behind the loop, in the trainer, or before the data is written (penstock write)"
 
 
@@ -67,6 +75,26 @@ class Trace:
         self.before = None
         self.parse_stage = None
         self.parsed_structure = None
+        self._around = None
+        self._adopted = {}
+
+    def adopt(self, around):
+        """Values of another call may be used, whose element is the second part of this one's."""
+        self._around = around
+
+    def adopts(self, trace):
+        return self._around is trace
+
+    def adopted(self, node):
+        """A node of the other call as one of this one's."""
+        known = self._adopted.get(node.number)
+        if known is None:
+            inputs = [self.adopted(inner) for inner in node.inputs]
+            value = node.value
+            if node.kind == "feature":
+                value = "1" if self._around.dataset._structure is None else f"1/{value}"
+            known = self._adopted[node.number] = Node(self, node.kind, value, inputs, node.keywords)
+        return known
 
     def tensors_of(self, structure):
         """Stand-ins for the tensors of an element."""
@@ -123,8 +151,10 @@ def to_node(trace, value, what="an operand"):
     Python's numbers are weak, as in NumPy 2; NumPy's scalars and arrays keep their types.
     """
     if isinstance(value, Tensor):
+        if trace.adopts(value._trace):
+            return trace.adopted(value._node)
         if value._trace is not trace:
-            raise TraceError("a value of another function's call is used here", "pass it through the element")
+            raise Captured(trace, value._trace)
         return value._node
     if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
@@ -155,17 +185,18 @@ def to_node(trace, value, what="an operand"):
 
 
 def find_trace(values):
-    """The trace of the first traced value in nested lists, tuples and dicts, or None."""
+    """The trace of the traced values in nested lists, tuples and dicts, or None. Of several, the one whose function uses another's."""
+    trace = None
     for value in values:
         if isinstance(value, Tensor):
-            return value._trace
-        if isinstance(value, dict):
-            value = list(value.values())
-        if isinstance(value, (list, tuple)):
-            found = find_trace(value)
-            if found is not None:
-                return found
-    return None
+            found = value._trace
+        else:
+            if isinstance(value, dict):
+                value = list(value.values())
+            found = find_trace(value) if isinstance(value, (list, tuple)) else None
+        if trace is None or found is not None and found.adopts(trace):
+            trace = found
+    return trace
 
 
 def near(name, known):

@@ -34,7 +34,7 @@ class Windows:
         return (*outer._stages, Stage(self._op, [*self._fields, *parts], self._name, self._line))
 
     def _whole(self, inside):
-        return self._dataset._whole(self._stages(_simplified(inside)))
+        return self._dataset._whole(self._stages(simplified(inside)))
 
     def _window(self):
         """The stand-ins for a window: a dataset, or one for each part of an element."""
@@ -64,7 +64,7 @@ class Windows:
     def flat_map(self, map_func, name=None):
         """The elements of the datasets that map_func makes of each window."""
         result = self._consume(map_func, "flat_map")
-        stages = self._stages(_simplified(result._stages))
+        stages = self._stages(simplified(result._stages))
         return self._dataset._like(stages, result._known_structure)
 
     def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None, name=None):
@@ -94,12 +94,12 @@ def _is_part(stage):
 
 
 def _parts_inside(stages):
-    """All window_part stages, but not those of windows inside."""
+    """All window_part stages, but not those of windows and elements inside."""
     found = []
     for stage in stages:
         if _is_part(stage):
             found.append(stage)
-        elif stage.op not in ("window", "group_by_window"):
+        elif stage.op not in ("window", "group_by_window", "interleave", "flat_map"):
             for _, value in stage.fields:
                 for nested in value if isinstance(value, (list, tuple)) else [value]:
                     if isinstance(nested, Nested):
@@ -111,9 +111,9 @@ def _uses_parts(stages):
     return any(stage.fields for stage in _parts_inside(stages))
 
 
-def _simplified(stages):
+def simplified(stages):
     """Without window_part where the elements of a window are used as they are."""
     parts = _parts_inside(stages)
-    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]):
+    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]) and len(stages) > 1:
         return tuple(stages[1:])
     return tuple(stages)

@@ -276,7 +276,7 @@ def parse_single_sequence_example(
       serialized: a traced string.
       context_features: a dict from keys to FixedLenFeature and its like.
       sequence_features: a dict from keys to FixedLenSequenceFeature (values of a shape for each step), VarLenFeature (a
-        SparseTensor of steps by values) and RaggedFeature without partitions.
+        SparseTensor of steps by values) and RaggedFeature, whose partitions are feature lists with as many steps.
 
     Returns:
       A pair of dicts of traced values. Nothing else of the element is left beside them.

@@ -35,7 +35,7 @@ TEST_CASE("decode_image: JPEG as decode_jpeg") {
       CAPTURE(channels, file);
       const std::string bytes = ReadGolden(std::string("images/") + file);
       CollectedOutput ours, jpeg;
-      REQUIRE(Decode("decode_image", bytes, {channels}, ours).ok());
+      REQUIRE(Decode("decode_image", bytes, {channels, {}}, ours).ok());
       REQUIRE(Decode("decode_jpeg", bytes, {channels, {}, {}, {}, {}, {}, {}}, jpeg).ok());
       CHECK(ours.shape() == jpeg.shape());
       CHECK(ours.bytes() == jpeg.bytes());
@@ -47,7 +47,7 @@ TEST_CASE("decode_image: PNG as decode_png") {
   for (const int64_t channels : {0, 1, 3, 4}) {
     CAPTURE(channels);
     CollectedOutput ours;
-    REQUIRE(Decode("decode_image", TinyPng(), {channels}, ours).ok());
+    REQUIRE(Decode("decode_image", TinyPng(), {channels, {}}, ours).ok());
     CHECK(ours.shape() == Shape{1, 1, channels == 0 ? 1 : channels});
     std::vector<uint8_t> expected(channels == 0 ? 1 : channels, 0x80);
     if (channels == 4) expected[3] = 0xff;
@@ -55,19 +55,25 @@ TEST_CASE("decode_image: PNG as decode_png") {
   }
 }
 
-TEST_CASE("decode_image: what is neither, and what JPEG has not") {
+TEST_CASE("decode_image: what is none of them, and what JPEG has not") {
   CollectedOutput out;
-  for (const char* bytes : {"", "GIF89a", "\xff\xd8", "BM"}) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "no JPEG, PNG, BMP or GIF image"},
+      {"\xff\xd8", "no JPEG, PNG, BMP or GIF image"},
+      {"BM", "BMP image without its header"},
+      {"GIF89a", "GIF data is damaged"},
+  };
+  for (const auto& [bytes, message] : cases) {
     CAPTURE(bytes);
-    const absl::Status status = Decode("decode_image", bytes, {{}}, out);
+    const absl::Status status = Decode("decode_image", bytes, {{}, false}, out);
     CHECK(status.code() == absl::StatusCode::kDataLoss);
-    CHECK_THAT(std::string(status.message()),
-               Catch::StartsWith(std::string(bytes) == "BM" ? "BMP image without its header"
-                                                            : "no JPEG, PNG or BMP image"));
+    CHECK_THAT(std::string(status.message()), Catch::StartsWith(message));
   }
-  CHECK(Decode("decode_image", ReadGolden("images/grey.jpg"), {int64_t{4}}, out).message() ==
+  CHECK_THAT(std::string(Decode("decode_image", "GIF89a", {{}, {}}, out).message()),
+             Catch::StartsWith("GIF image has an axis of frames"));
+  CHECK(Decode("decode_image", ReadGolden("images/grey.jpg"), {int64_t{4}, {}}, out).message() ==
         "JPEG image cannot be decoded to 4 channels");
-  CHECK(Bind("decode_image", {DType::kString, {}}, {int64_t{2}}).status().message() ==
+  CHECK(Bind("decode_image", {DType::kString, {}}, {int64_t{2}, {}}).status().message() ==
         "channels: expected 0, 1, 3 or 4 as a constant");
 }
 

@@ -1,4 +1,7 @@
-// The processors that this process may use.
+// The processors that this process may use: the one place that counts them.
+//
+// Threads:  safe from any thread.
+// Cost:     some system calls and reads of small files: for who starts something, not for each step.
 #pragma once
 
 #include <string>
@@ -14,5 +17,8 @@ double ProcessorsOfQuota(std::string_view cpu_max);
 // below `cgroup_root`.
 double UsableProcessors(const std::string& cgroup_root = "/sys/fs/cgroup",
                         const std::string& own_cgroup = "/proc/self/cgroup");
+
+// Threads that keep so many processors busy: as many, rounded, and at least one.
+int ThreadsFor(double processors);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-#include "server/service/processors.h"
+#include "server/base/processors.h"
 
 #include <filesystem>
 #include <fstream>
@@ -20,6 +20,13 @@ TEST_CASE("a quota is so many processors, or none at all") {
     CAPTURE(one.text);
     CHECK(ProcessorsOfQuota(one.text) == one.processors);
   }
+}
+
+TEST_CASE("a half of a processor and more is kept busy by a thread of its own") {
+  CHECK(ThreadsFor(0.25) == 1);
+  CHECK(ThreadsFor(1.4) == 1);
+  CHECK(ThreadsFor(1.5) == 2);
+  CHECK(ThreadsFor(8) == 8);
 }
 
 TEST_CASE("the least quota up to the root holds") {

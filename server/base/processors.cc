@@ -1,4 +1,4 @@
-#include "server/service/processors.h"
+#include "server/base/processors.h"
 
 #include <sched.h>
 
@@ -31,6 +31,10 @@ double ProcessorsOfQuota(std::string_view cpu_max) {
   double quota = 0, period = 0;
   if (!absl::SimpleAtod(parts.first, &quota) || !absl::SimpleAtod(parts.second, &period)) return 0;
   return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+int ThreadsFor(double processors) {
+  return std::max(1, static_cast<int>(processors + 0.5));
 }
 
 double UsableProcessors(const std::string& cgroup_root, const std::string& own_cgroup) {

@@ -1,0 +1,35 @@
+// The blocks of a step that nobody has taken yet: a range, from whose two ends workers take.
+//
+// Workers that keep to their end write the same part of a slot each time that it comes round, so that its lines stay in their own
+// core's cache. Where the cores' caches lie far apart, a line that another core wrote costs several times as much.
+//
+// Threads:  Reset() before others know of the step; Take() from any thread, as often as there are blocks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace penstock {
+
+class BlockEnds {
+ public:
+  void Reset(uint32_t blocks) { range_.store(Range(0, blocks), std::memory_order_relaxed); }
+
+  // The first block that is left, or the last.
+  uint32_t Take(bool from_back) {
+    uint64_t range = range_.load(std::memory_order_relaxed);
+    while (true) {
+      const auto first = static_cast<uint32_t>(range), end = static_cast<uint32_t>(range >> 32);
+      const uint64_t rest = from_back ? Range(first, end - 1) : Range(first + 1, end);
+      if (range_.compare_exchange_weak(range, rest, std::memory_order_relaxed))
+        return from_back ? end - 1 : first;
+    }
+  }
+
+ private:
+  static uint64_t Range(uint32_t first, uint32_t end) { return uint64_t{end} << 32 | first; }
+
+  std::atomic<uint64_t> range_{0};
+};
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+#include <memory>
+
+#include "server/codec/gif.h"
+#include "server/expr/arguments.h"
+#include "server/image/image_contents.h"
+
+namespace penstock::expr {
+namespace {
+
+class DecodeGif final : public RowKernel {
+ public:
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    GifDecoder decoder;
+    const absl::StatusOr<GifShape> shape =
+        decoder.Start(arguments[0].data, arguments[0].bytes, GifOptions{});
+    if (!shape.ok()) return shape.status();
+    out.SetShape({shape->frames, shape->height, shape->width, shape->channels});
+    uint8_t* const pixels = out.Reserve(shape->bytes());
+    if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
+    out.Commit();
+    return absl::OkStatus();
+  }
+};
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  if (absl::Status status = CheckContents(arguments[0]); !status.ok()) return status;
+  BoundRowFunction bound;
+  bound.type = {DType::kUint8, {kUnknownSize, kUnknownSize, kUnknownSize, 3}};
+  bound.kernel = std::make_shared<DecodeGif>();
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "decode_gif",
+    .signature = "decode_gif(contents)",
+    .doc =
+        "Decodes a GIF image to uint8 of shape (frames, height, width, 3), as tf.io.decode_gif "
+        "does.\n"
+        "\n"
+        "contents: a string scalar, the bytes of the file.\n"
+        "\n"
+        "Each frame is drawn over the one before it; height and width are those of the largest "
+        "frame, and what none covers is black.\n"
+        "Whatever follows the last whole frame is not looked at. A frame that ends early, and more "
+        "than 67,108,864 pixels in all, are\n"
+        "errors of the record (TensorFlow returns what is in memory for the rest of such a frame).",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

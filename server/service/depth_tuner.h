@@ -1,0 +1,37 @@
+// How many slots a ring needs so that consumers wait for nothing, where batches do not come evenly: arithmetic on what was measured, no
+// clock and no threads.
+//
+// More slots help where workers find the ring full at some times and consumers find it empty at others: then there is time to make
+// batches, but no place to keep them. It only goes up: what slots have taken is kept until the ring ends, so that fewer would win nothing.
+//
+// Threads:  one at a time.
+// Cost:     some tens of nanoseconds a look.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "penstock/v1/control.pb.h"
+
+namespace penstock {
+
+class DepthTuner {
+ public:
+  // A look at the last seconds, about once a second; `slots`: those that there are, of at most `most`. Returns how many there are to be.
+  // REQUIRES: stats.analysis() is filled in.
+  uint32_t Look(const v1::PipelineStats& stats, uint32_t slots, uint32_t most);
+
+  const std::string& reason() const { return reason_; }
+  uint64_t changes() const { return changes_; }
+
+ private:
+  std::string reason_ = "nothing was measured yet";
+  uint64_t changes_ = 0;
+  int settling_ = 0;     // looks until what was changed last can be seen
+  bool tried_ = false;   // whether that helped is not known yet
+  double waited_ = 0;    // before it
+  int resting_ = 0;      // looks until it is tried again, as it has not helped
+  int patience_ = 30;    // how long it rests the next time
+};
+
+}  // namespace penstock

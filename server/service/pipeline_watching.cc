@@ -1,0 +1,202 @@
+// What a pipeline tells of itself.
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "server/service/pipeline.h"
+#include "server/service/sample.h"
+
+namespace penstock {
+namespace {
+
+// Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
+// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements of
+// them, whose numbers cannot be compared.
+uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int stage) {
+  if (stage == 0 || static_cast<int>(stats.stages.size()) != spec.stage_size()) return 0;
+  const uint64_t before = stats.stages[static_cast<size_t>(stage - 1)].elements;
+  uint64_t behind = stats.stages[static_cast<size_t>(stage)].elements;
+  switch (spec.stage(stage).op_case()) {
+    case v1::Stage::kShuffle:
+    case v1::Stage::kMap:
+    case v1::Stage::kParseExample:
+    case v1::Stage::kPrefetch:
+      break;
+    case v1::Stage::kBatch:
+      behind = stats.rows;
+      break;
+    default:
+      return 0;
+  }
+  return before > behind ? before - behind : 0;
+}
+
+}  // namespace
+
+void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
+  std::optional<absl::Status> outcome;
+  bool paused;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    paused = paused_;
+    if (shared_ != nullptr) outcome = shared_->outcome();
+    if (!failure_.ok()) outcome = failure_;
+    if (resting_ && resting_->finished) outcome = absl::OkStatus();
+  }
+  if (!outcome) {
+    *state = paused ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
+  } else if (outcome->ok()) {
+    *state = v1::PIPELINE_STATE_FINISHED;
+  } else {
+    *state = v1::PIPELINE_STATE_FAILED;
+    error->set_code(outcome->raw_code());
+    error->set_message(std::string(outcome->message()));
+  }
+}
+
+v1::Pipeline Pipeline::Describe() const {
+  v1::Pipeline result = penstock::Describe(checked_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *result.mutable_spec()->mutable_stage() = timeline_.known().plan->spec().stage();
+    result.mutable_spec()->set_workers(workers_);
+    result.mutable_spec()->mutable_ring()->set_slots(static_cast<int>(slots_));
+    result.mutable_spec()->set_read_ahead_bytes(read_ahead_is_chosen_ ? read_ahead_.at("") : 0);
+    for (const v1::Change& change : timeline_.history()) *result.add_history() = change;
+    result.set_etag(timeline_.Etag());
+  }
+  v1::PipelineState state;
+  v1::PipelineError error;
+  SetState(&state, &error);
+  result.set_state(state);
+  if (error.code() != 0) *result.mutable_error() = error;
+  if (const auto stream = shared()) result.set_slots(stream->writer().slots());
+  return result;
+}
+
+v1::PipelineStats Pipeline::Stats() const {
+  v1::PipelineStats result;
+  result.set_name(name_);
+  v1::PipelineState state;
+  v1::PipelineError error;
+  SetState(&state, &error);
+  result.set_state(state);
+  if (error.code() != 0) *result.mutable_error() = error;
+  const std::shared_ptr<Stream> stream = shared();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (resting_) {
+      result.set_resting(true);
+      result.set_steps(resting_->at.step);
+    }
+  }
+  if (stream == nullptr) return result;
+  result.set_small_pages(!stream->writer().has_huge_pages());
+  for (const auto& one : AllStreams()) {
+    for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
+      v1::ConsumerStats* out = result.add_consumers();
+      out->set_id(consumer.id);
+      out->set_group(consumer.group);
+      out->set_pid(consumer.pid);
+      out->set_position(consumer.position);
+      out->set_leases(consumer.leases);
+      out->set_name(consumer.name);
+      out->set_replay(one != stream);
+      out->set_missed(consumer.skipped);
+      out->set_detached(consumer.detached);
+    }
+  }
+  result.set_slots(stream->writer().slots());
+  result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());
+
+  if (tunes().any()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *result.mutable_autotune() = autotune_;
+    result.mutable_autotune()->set_on(true);
+  }
+
+  const std::optional<ExecutorStats> snapshot = stream->Snapshot();
+  if (!snapshot) return result;
+  const ExecutorStats& stats = *snapshot;
+  result.set_steps(stats.steps);
+  result.set_rows(stats.rows);
+  result.set_epoch(stats.epoch);
+  result.set_records(stats.records);
+  result.set_bytes_read(stats.bytes_read);
+  result.set_workers(stats.workers);
+  result.set_skipped(stats.skipped);
+  result.set_slot_wait_ns(stats.slot_wait_ns);
+  result.set_running_ns(stats.running_ns);
+  result.set_bottleneck(stats.bottleneck);
+  const v1::PipelineSpec spec_now = LastSpec();
+  for (const StageStats& stage : stats.stages) {
+    v1::StageStats* out = result.add_stages();
+    out->set_name(stage.name);
+    out->set_elements(stage.elements);
+    out->set_busy_ns(stage.busy_ns);
+    out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
+    if (stage.read_bytes > 0) {
+      out->set_read_bytes(stage.read_bytes);
+      out->set_read_ns(stage.read_ns);
+      out->set_read_ahead_bytes(stage.read_ahead);
+    }
+    if (stage.kept.state.empty()) continue;
+    v1::KeptStats* kept = out->mutable_kept();
+    kept->set_state(stage.kept.state);
+    kept->set_elements(stage.kept.elements);
+    kept->set_bytes(stage.kept.bytes);
+    kept->set_hits(stage.kept.hits);
+  }
+  for (const SharedStats& shared : stats.shared) {
+    v1::SharedPrefixStats* out = result.add_shared_prefix();
+    out->set_stage(shared.stage);
+    for (const std::string& name : shared.with) out->add_with(name);
+    out->set_state(shared.state);
+    out->set_hits(shared.hits);
+    out->set_misses(shared.misses);
+    out->set_elements(shared.elements);
+    out->set_bytes(shared.bytes);
+  }
+  return result;
+}
+
+v1::ListSkippedResponse Pipeline::Skipped() const {
+  v1::ListSkippedResponse result;
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return result;
+  for (const auto& [place, path] : stream->Skipped()) {
+    v1::SkippedPlace* out = result.add_places();
+    out->set_file(path);
+    out->set_offset(place.damage.offset);
+    out->set_length(place.damage.length == kDamageToTheEnd ? 0 : place.damage.length);
+    out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason) : place.message);
+    out->set_epoch(place.epoch);
+  }
+  if (const auto stats = stream->Snapshot()) result.set_count(stats->skipped);
+  return result;
+}
+
+std::vector<WaitLooks> Pipeline::Waits() const {
+  std::vector<WaitLooks> waits;
+  for (const auto& stream : AllStreams()) {
+    for (const ring::ConsumerStats& consumer : stream->writer().Consumers())
+      waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks});
+  }
+  return waits;
+}
+
+absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
+                                                            bool with_numbers) const {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
+  return penstock::Sample(stream->writer(), checked_.plan->tensors(), sheet_rows, with_numbers);
+}
+
+std::vector<WorkerPulse> Pipeline::Pulses() const {
+  const std::shared_ptr<Stream> stream = shared();
+  return stream == nullptr ? std::vector<WorkerPulse>() : stream->Pulses();
+}
+
+}  // namespace penstock
