@@ -291,7 +291,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   }
   if (patterns.empty() && plan.element_files()) {
     plan.SetRecordFiles(*plan.element_files(), !options.format.is_stream());
-    plan.SetSource(std::make_unique<RecordLoader>(), *plan.element_files(),
+    plan.SetSource(std::make_unique<RecordLoader>(placed.format), *plan.element_files(),
                    ElementRecords(plan.stage(), placed), cursor_class);
     return absl::OkStatus();
   }
@@ -311,8 +311,8 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
-  plan.SetSource(std::make_unique<RecordLoader>(), files, FileRecords(files, plan.stage(), placed),
-                 cursor_class);
+  plan.SetSource(std::make_unique<RecordLoader>(placed.format), files,
+                 FileRecords(files, plan.stage(), placed), cursor_class);
   if (seeks) plan.SetIndexed({files, options.format.stream.on_damage});
   return absl::OkStatus();
 }

@@ -181,8 +181,10 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   if (before.kind == WorkNode::Kind::kWork) {
     if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
       before.output = fused->output();
+      if (before.parts.size() == 1) before.parts[0].op = std::move(before.op);
       before.op = std::move(fused);
       before.stages.push_back(stage_);
+      before.parts.push_back({stage_, batched(), std::move(op)});
       return;
     }
   }
@@ -191,6 +193,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   node->stages = {stage_};
   node->output = op->output();
   node->op = std::move(op);
+  node->parts.push_back({stage_, batched(), nullptr});
   node->inputs.push_back(std::move(dataset_.work));
   dataset_.work = std::move(node);
 }
