@@ -66,6 +66,6 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
 def _stage(fields, inside, name, line):
     from penstock._stage import Nested
 
-    inside = _windows._simplified(inside)
+    inside = _windows.simplified(inside)
     parts = [("input", [Nested(inside)])] if inside else []
     return Stage("group_by_window", [*fields, *parts], name, line)
