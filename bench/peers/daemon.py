@@ -22,12 +22,12 @@ def spec_text(name, files, folder):
 
 
 @contextlib.contextmanager
-def daemon(folder):
+def daemon(folder, *options):
     """A running penstockd: yields (process, socket)."""
     socket = os.path.join(folder, "penstock.sock")
     ready, ready_end = os.pipe()
     with open(os.path.join(folder, "penstockd.log"), "w") as log:
-        process = subprocess.Popen([BIN / "penstockd", "--socket", socket, "--state-dir", "none", "--ready-fd", str(ready_end)],
+        process = subprocess.Popen([BIN / "penstockd", "--socket", socket, "--state-dir", "none", "--ready-fd", str(ready_end), *options],
                                    pass_fds=[ready_end], stderr=log)
     os.close(ready_end)
     try:

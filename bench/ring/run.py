@@ -9,6 +9,9 @@ handover_spin   C++, both sides spinning: `p50_ns` from before the publishing un
 wake            C++: until a consumer that sleeps has it, and `ratio` of that to a bare futex wake-up.
 futex_calls     system calls for batches that nobody waited for.
 broadcast_8     the daemon's CPU a batch of chess with eight consumers, and with one (`peer`, `theirs`): `cpu_ratio` is theirs / ours.
+shared_prefix   two pipelines over the same photographs, which differ behind decoding and resizing: `ours_per_s`, the rows of both a second, and as the
+                peer `alone` the same with `shared_prefix { max_bytes: 0 }`; `cpu_ratio` is the daemon's CPU a row, theirs / ours. `decodes_per_row` is 0.5
+                where each element is decoded once for both.
 attach          `ms` from the request to the first batch of a running pipeline: C++ and Python.
 return          `ms` from a kill -9 of the daemon under its supervisor to the next batch, and `start_ms`, what a daemon's start takes.
 step_time       Keras' model.fit and a torch loop over flowers, a small convolution as the model: `step_ms`, the trainer's CPU and the
@@ -25,6 +28,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
@@ -37,7 +41,28 @@ from window import process_cpu_seconds
 
 HERE = pathlib.Path(__file__).parent
 BATCH_BYTES = 12 << 20
-CASES = ["handover_12MiB", "torch_views", "cpp", "broadcast_8", "attach", "return", "step_time"]
+CASES = ["handover_12MiB", "torch_views", "cpp", "broadcast_8", "shared_prefix", "attach", "return", "step_time"]
+
+PREFIX = """
+stage { tfrecord { files: "%s" cycle_length: 8 } }
+stage { shuffle { buffer_size: 500 seed: 7 } }
+stage { parse_example { feature { key: "image/encoded" bytes {} } feature { key: "image/class/label" int64 {} } } }
+stage { map {
+  let: "photo = decode_jpeg(feature(\\"image/encoded\\"), channels=3)"
+  out: "photo = uint8(resize(photo, [192, 192]))"
+  out: "label = feature(\\"image/class/label\\")"
+} }
+"""
+PREFIX_PIPELINES = {
+    "train": """
+stage { map { out: "image = float32(random_flip_left_right(photo, seed=1)) / 127.5 - 1" out: "label = label" } }
+stage { batch { batch_size: 40 } }
+""",
+    "small": """
+stage { map { out: "image = float32(photo[16:176, 16:176]) / 255" out: "label = label" } }
+stage { batch { batch_size: 64 } }
+""",
+}
 
 
 def log(text):
@@ -189,6 +214,58 @@ class Bench:
         show(case=case, peer="one consumer", ours_cpu_us_per_batch=median_of(ours, 1), theirs_cpu_us_per_batch=median_of(theirs, 1),
              cpu_ratio=median_of(ratios), min=round(min(ratios), 3), max=round(max(ratios), 3), runs=self.runs)
 
+    def two_pipelines(self, files, config):
+        """(rows a second of both, the daemon's CPU microseconds a row, decodes a row) of two pipelines over the same photographs."""
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "config.textproto").write_text(config)
+            with daemon(folder, "--config", os.path.join(folder, "config.textproto")) as (process, socket):
+                names = list(PREFIX_PIPELINES)
+                for name in names:
+                    path = pathlib.Path(folder, name + ".textproto")
+                    path.write_text(f'name: "{name}"\n' + PREFIX % f"{files}/*.tfrecord" + PREFIX_PIPELINES[name] + "stage { repeat {} }\n")
+                    ctl(socket, "create", str(path))
+                ends = threading.Event()
+
+                def take(loader):
+                    for _ in loader:
+                        if ends.is_set():
+                            return
+
+                def look():
+                    lines = ctl(socket, "top", "--count", "1", "--json").splitlines()
+                    stats = [json.loads(line) for line in lines if line]
+                    shared = [prefix for one in stats for prefix in one["shared_prefix"]]
+                    return (time.perf_counter(), process_cpu_seconds(process.pid), sum(int(one["rows"]) for one in stats),
+                            sum(int(prefix["hits"]) for prefix in shared))
+
+                loaders = [penstock.attach(name, socket=socket) for name in names]
+                takers = [threading.Thread(target=take, args=[loader]) for loader in loaders]
+                for taker in takers:
+                    taker.start()
+                time.sleep(self.seconds / 2)
+                begin = look()
+                time.sleep(2 * self.seconds)
+                end = look()
+                ends.set()
+                for taker in takers:
+                    taker.join()
+                seconds, cpu, rows, hits = (later - before for later, before in zip(end, begin))
+                return rows / seconds, cpu / rows * 1e6, (rows - hits) / rows
+
+    def shared_prefix(self, case):
+        files = shards("flowers", 4_000, log, self.photos)
+        warm(files)
+        ours, theirs = [], []
+        for _ in range(self.runs):
+            ours.append(self.two_pipelines(files, ""))
+            theirs.append(self.two_pipelines(files, "shared_prefix { max_bytes: 0 }"))
+            log(f"{case}: {ours[-1][0]:.0f} and {theirs[-1][0]:.0f} rows a second, {ours[-1][2]:.2f} decodes a row")
+        ratios = [one[0] / other[0] for one, other in zip(ours, theirs)]
+        show(case=case, peer="alone", ours_per_s=round(statistics.median(one[0] for one in ours)),
+             theirs_per_s=round(statistics.median(one[0] for one in theirs)), ratio=median_of(ratios), min=round(min(ratios), 3),
+             max=round(max(ratios), 3), cpu_ratio=median_of([other[1] / one[1] for one, other in zip(ours, theirs)]),
+             decodes_per_row=median_of([one[2] for one in ours], 2), runs=self.runs)
+
     def attach(self, case):
         native, python = [], []
         with tempfile.TemporaryDirectory() as folder:
@@ -294,7 +371,7 @@ class Bench:
                      runs=self.runs)
 
     def run(self, case):
-        methods = {"handover_12MiB": self.handover, "torch_views": self.torch_views, "cpp": self.cpp, "broadcast_8": self.broadcast,
+        methods = {"handover_12MiB": self.handover, "torch_views": self.torch_views, "cpp": self.cpp, "broadcast_8": self.broadcast, "shared_prefix": self.shared_prefix,
                    "attach": self.attach, "return": self.coming_back, "step_time": self.step_time}
         try:
             methods[case](case)

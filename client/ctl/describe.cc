@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
 namespace penstock::ctl {
@@ -42,6 +43,21 @@ std::string DescribeElement(const v1::Pipeline& pipeline) {
                                     DataTypeName(tensor.dtype()), ShapeName(tensor.shape())));
   }
   return text;
+}
+
+std::string DescribeShared(const v1::SharedPrefixStats& prefix) {
+  std::string line = absl::StrCat("the work up to ", prefix.stage());
+  if (prefix.with().empty()) {
+    absl::StrAppend(&line, " was shared with others, who have gone");
+  } else {
+    absl::StrAppend(&line, " is done together with ", absl::StrJoin(prefix.with(), ", "), " (",
+                    prefix.state(), ")");
+  }
+  absl::StrAppend(&line, ": ", prefix.hits(), " elements taken from them, ", prefix.misses(),
+                  " computed here");
+  if (!prefix.with().empty())
+    absl::StrAppend(&line, "; ", prefix.elements(), " wait, ", ByteCount(prefix.bytes()));
+  return line;
 }
 
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out) {

@@ -39,6 +39,9 @@ std::string DescribePlace(const v1::RecordPlace& place);
 // Where a row comes from, what was drawn for it, and its features: a line each.
 std::string DescribeRow(const v1::ShowRowResponse& row);
 
+// What a pipeline has in common with others: one line.
+std::string DescribeShared(const v1::SharedPrefixStats& prefix);
+
 // A line for each damaged place that was skipped, and one for those beyond the list.
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out);
 

@@ -72,6 +72,11 @@ void PrintStages(const Interval& interval) {
   }
 }
 
+void PrintShared(const v1::PipelineStats& stats) {
+  for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
+    std::printf("\n%s\n", DescribeShared(prefix).c_str());
+}
+
 void PrintConsumers(const v1::PipelineStats& stats) {
   if (stats.consumers().empty()) {
     std::printf("\nno consumers\n");
@@ -100,6 +105,7 @@ void Print(const v1::PipelineStats& before, const v1::PipelineStats& stats) {
   const Interval interval{before, stats};
   PrintTotals(interval);
   PrintStages(interval);
+  PrintShared(stats);
   PrintConsumers(stats);
   PrintBottleneck(stats);
 }

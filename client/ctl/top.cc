@@ -89,6 +89,8 @@ std::string Describe(const v1::PipelineStats& stats) {
       absl::StrAppendFormat(&out, ", %s wait", Count(static_cast<double>(stats.stages(i).queue())));
     out += "\n";
   }
+  for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
+    absl::StrAppend(&out, "  ", DescribeShared(prefix), "\n");
   if (stats.consumers().empty()) return out + "    no consumers\n";
   absl::StrAppendFormat(&out, "    %-8s %-12s %8s %10s %9s %6s %6s %s\n", "consumer", "group",
                         "pid", "step", "steps/s", "ready", "holds", "nothing ready");

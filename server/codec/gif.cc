@@ -34,9 +34,9 @@ using GifFile = std::unique_ptr<GifFileType, Close>;
 
 absl::Status Damaged(int64_t frame, int error) {
   const char* const words = GifErrorString(error);
-  return absl::DataLossError(absl::StrCat("GIF data is damaged: ",
-                                          words != nullptr ? words : "no reason given", " (frame ",
-                                          frame, ")"));
+  return absl::DataLossError(
+      absl::StrCat("GIF data is damaged: ", words != nullptr ? words : "no reason given",
+                   " (frame ", frame, ")"));
 }
 
 absl::StatusOr<GifFile> Open(Source* source) {
@@ -85,21 +85,19 @@ constexpr Interlace kPlain[] = {{0, 1}};
 absl::Status DrawFrame(GifFileType* gif, int64_t frame, int transparent, const GifShape& shape,
                        uint8_t* canvas) {
   const GifImageDesc& place = gif->Image;
-  const ColorMapObject* const colors =
-      place.ColorMap != nullptr ? place.ColorMap : gif->SColorMap;
+  const ColorMapObject* const colors = place.ColorMap != nullptr ? place.ColorMap : gif->SColorMap;
   if (colors == nullptr) {
     return absl::DataLossError(
         absl::StrCat("GIF data is damaged: no color map (frame ", frame, ")"));
   }
   std::vector<GifByteType> row(static_cast<size_t>(place.Width));
   const int64_t drawn = std::clamp<int64_t>(shape.width - place.Left, 0, place.Width);
-  for (const Interlace& pass : place.Interlace ? absl::MakeConstSpan(kInterlaced)
-                                               : absl::MakeConstSpan(kPlain)) {
+  for (const Interlace& pass :
+       place.Interlace ? absl::MakeConstSpan(kInterlaced) : absl::MakeConstSpan(kPlain)) {
     for (int y = pass.first; y < place.Height; y += pass.step) {
       if (DGifGetLine(gif, row.data(), place.Width) != GIF_OK) return Damaged(frame, gif->Error);
       if (place.Top + y >= shape.height) continue;
-      uint8_t* pixel =
-          canvas + ((place.Top + y) * shape.width + place.Left) * shape.channels;
+      uint8_t* pixel = canvas + ((place.Top + y) * shape.width + place.Left) * shape.channels;
       for (int64_t x = 0; x < drawn; ++x, pixel += shape.channels) {
         const int index = row[static_cast<size_t>(x)];
         if (index == transparent) continue;
@@ -140,8 +138,8 @@ absl::StatusOr<GifShape> GifDecoder::Start(const uint8_t* data, size_t size,
     if (place.Width <= 0 || place.Height <= 0) {
       if (shape_.frames > 0) break;
       return absl::DataLossError(absl::StrCat("GIF data is damaged: a frame of ", place.Width,
-                                              " x ", place.Height, " pixels (frame ",
-                                              shape_.frames, ")"));
+                                              " x ", place.Height, " pixels (frame ", shape_.frames,
+                                              ")"));
     }
     ++shape_.frames;
     shape_.height = std::max<int64_t>(shape_.height, place.Height);
@@ -149,9 +147,9 @@ absl::StatusOr<GifShape> GifDecoder::Start(const uint8_t* data, size_t size,
     const int64_t wanted = options.first_frame_only ? 1 : shape_.frames;
     // Sides are below 2^16 and frames below 2^28, as each takes ten bytes of a record: this cannot wrap.
     if (wanted * shape_.height * shape_.width > kGifPixelsMax) {
-      return absl::DataLossError(absl::StrCat("GIF image is too large: ", wanted,
-                                              " frames of ", shape_.width, " x ", shape_.height,
-                                              " > ", kGifPixelsMax, " pixels"));
+      return absl::DataLossError(absl::StrCat("GIF image is too large: ", wanted, " frames of ",
+                                              shape_.width, " x ", shape_.height, " > ",
+                                              kGifPixelsMax, " pixels"));
     }
     int code_bits = 0;
     GifByteType* block = nullptr;
@@ -160,8 +158,7 @@ absl::StatusOr<GifShape> GifDecoder::Start(const uint8_t* data, size_t size,
     if (result != GIF_OK) return Damaged(shape_.frames - 1, (*gif)->Error);
   }
   if (shape_.frames == 0) {
-    return absl::DataLossError(
-        absl::StrCat("GIF data is damaged: no frame in ", size, " bytes"));
+    return absl::DataLossError(absl::StrCat("GIF data is damaged: no frame in ", size, " bytes"));
   }
   if (options.first_frame_only) shape_.frames = 1;
   return shape_;

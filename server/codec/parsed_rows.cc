@@ -97,9 +97,8 @@ bool MakeSplits(const RowPartitionPlan& partition, absl::Span<const int64_t> num
 }
 
 absl::Status DoesNotFit(const ParsedFeaturePlan& feature, size_t partition, size_t numbers) {
-  return Wrong(feature,
-               absl::StrCat("expected a partition of its values, found that partition ", partition,
-                            ", of ", numbers, " numbers, does not fit"));
+  return Wrong(feature, absl::StrCat("expected a partition of its values, found that partition ",
+                                     partition, ", of ", numbers, " numbers, does not fit"));
 }
 
 absl::Status MakeRagged(const ParsedFeaturePlan& feature, absl::Span<const ExampleValue> values,
@@ -210,8 +209,9 @@ absl::Status MakeRaggedSteps(const ParsedFeaturePlan& feature,
   for (const RowPartitionPlan& partition : feature.partitions) {
     if (partition.kind == v1::RowPartition::kUniformRowLength) continue;
     if (lists[partition.list].steps == value.steps) continue;
-    return Wrong(feature, absl::StrCat("expected as many steps of its partitions as of its values, found ",
-                                       lists[partition.list].steps, " and ", value.steps));
+    return Wrong(feature,
+                 absl::StrCat("expected as many steps of its partitions as of its values, found ",
+                              lists[partition.list].steps, " and ", value.steps));
   }
   std::vector<std::vector<int64_t>> splits(feature.partitions.size() + 1, {0});
   std::vector<int64_t> of_step;

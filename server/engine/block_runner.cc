@@ -117,8 +117,10 @@ void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, u
   for (uint32_t row = first; row < end; row += kStripRows) {
     const uint32_t next = std::min(end, row + kStripRows);
     Fetch(*step, next, std::min(end, next + kStripRows));
-    if (!RunStrip(step, row, next - row)) return;
+    if (!RunStrip(step, row, next - row)) break;
   }
+  // What it has of others is not kept while it sleeps.
+  evaluator_.Reset();
 }
 
 void BlockRunner::Fetch(const Step& step, uint32_t first, uint32_t end) const {

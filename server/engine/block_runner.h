@@ -17,7 +17,9 @@ namespace penstock {
 
 class BlockRunner {
  public:
-  BlockRunner(FileTable& files, StageClock& clock) : evaluator_(files, clock) {}
+  // `sharing` as RowEvaluator has it.
+  BlockRunner(FileTable& files, StageClock& clock, const PrefixMember* sharing = nullptr)
+      : evaluator_(files, clock, sharing) {}
 
   // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its
   // address; the lowest of all blocks stays.

@@ -27,6 +27,13 @@ enum class CursorClass {
 
 struct WorkNode;
 
+// What one stage has added to a node of work.
+struct WorkPart {
+  int stage = 0;
+  bool batched = false;        // it stands behind a batch
+  std::unique_ptr<WorkOp> op;  // null where the node is that one stage's
+};
+
 // One order op and what feeds it.
 struct OrderNode {
   OrderNode();
@@ -59,8 +66,11 @@ struct WorkNode {
   std::unique_ptr<Loader> loader;
   uint32_t reference = 0;  // which of an element's
 
-  // kWork
+  // kWork. The parts that `op` was fused of, so that it can also be computed in two steps, and the node's number among those whose
+  // results may be shared with other pipelines (engine/shareable_work.h); -1: it is none of them.
   std::unique_ptr<WorkOp> op;
+  std::vector<WorkPart> parts;
+  int shareable = -1;
 
   // kBranch: the files of input i's first reference are those from first_files[i] on, in rising order.
   std::vector<uint32_t> first_files;

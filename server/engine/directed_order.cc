@@ -149,9 +149,10 @@ absl::Status CheckSameElements(const std::vector<Dataset>& inputs) {
     const Dataset& other = inputs[i];
     // An element belongs to the input whose files it comes from.
     if (other.work->FirstFile() <= inputs[i - 1].work->FirstFile()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input ", i, ": expected another source than those of the inputs before it, found "
-          "window_part of the same elements"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i,
+                       ": expected another source than those of the inputs before it, found "
+                       "window_part of the same elements"));
     }
     if (other.signature == first.signature && other.structure == first.structure) continue;
     return absl::InvalidArgumentError(absl::StrCat(

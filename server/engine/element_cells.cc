@@ -41,17 +41,31 @@ ElementCells::ElementCells(Signature signature, size_t hidden)
   }
 }
 
-absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellCache& cells,
-                                RecordRef* reference, uint64_t path) const {
+uint64_t ElementCells::CellBytes(absl::Span<const Column> columns, int row) const {
   uint64_t bytes = fixed_bytes_;
   for (size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i].fixed) bytes += Aligned(columns[i].row_size(row));
   }
+  return bytes;
+}
+
+absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellCache& cells,
+                                RecordRef* reference, uint64_t path) const {
+  const uint64_t bytes = CellBytes(columns, row);
   if (bytes > UINT32_MAX) {
     return absl::ResourceExhaustedError(
         absl::StrCat("an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
   }
   uint8_t* const cell = cells.Take(static_cast<uint32_t>(bytes));
+  Write(columns, row, path, cell);
+  reference->data = cell;
+  reference->in_map = 0;
+  reference->length = static_cast<uint32_t>(bytes);
+  return absl::OkStatus();
+}
+
+void ElementCells::Write(absl::Span<const Column> columns, int row, uint64_t path,
+                         uint8_t* cell) const {
   // No byte of a cell is left as it was found: it may go to a file.
   const auto pad = [cell](uint64_t begin) { std::memset(cell + begin, 0, Aligned(begin) - begin); };
   std::memcpy(cell, &path, sizeof(path));
@@ -76,10 +90,6 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
     pad(end + extent.bytes);
     end += Aligned(extent.bytes);
   }
-  reference->data = cell;
-  reference->in_map = 0;
-  reference->length = static_cast<uint32_t>(bytes);
-  return absl::OkStatus();
 }
 
 uint64_t ElementCells::Path(const RecordRef& reference) const {

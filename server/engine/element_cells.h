@@ -27,6 +27,10 @@ class ElementCells final : public Loader {
   absl::Status Pack(absl::Span<const Column> columns, int row, CellCache& cells,
                     RecordRef* reference, uint64_t path = 0) const;
 
+  // The bytes of the cell of row `row` of the columns, and the same written into that many at `cell`, 16 of them aligned.
+  uint64_t CellBytes(absl::Span<const Column> columns, int row) const;
+  void Write(absl::Span<const Column> columns, int row, uint64_t path, uint8_t* cell) const;
+
   // The loader of further features of these cells: those from number `first` on, under other names.
   std::unique_ptr<ElementCells> Showing(size_t first, Signature visible) const;
 

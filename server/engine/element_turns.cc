@@ -117,7 +117,8 @@ class ElementTurnsOp final : public OrderOp {
   struct Place {
     bool taken_by_element = false;
     uint64_t element = 0;  // its number in this pass
-    std::unique_ptr<WindowDataset> dataset;  // null before the first; open unless a cursor has just named the element
+    std::unique_ptr<WindowDataset>
+        dataset;           // null before the first; open unless a cursor has just named the element
     uint64_t taken = 0;    // elements of its dataset
     uint64_t to_skip = 0;  // elements of its dataset to leave out before the next one
   };
@@ -133,14 +134,15 @@ class ElementTurnsOp final : public OrderOp {
 
   // kSome: the place's dataset is open, at the next element.
   Pulled Open(Place& place) {
-    if (place.dataset == nullptr) place.dataset = std::make_unique<WindowDataset>(context_, nested_);
+    if (place.dataset == nullptr)
+      place.dataset = std::make_unique<WindowDataset>(context_, nested_);
     if (!place.dataset->is_open()) {
       while (num_known_ <= place.element) {
         const Pulled result = KnowNext();
         // An input that is shorter than the cursor said would be one of other files.
         if (result == Pulled::kEnd) {
-          return Fail(absl::FailedPreconditionError(
-              "the cursor is behind more elements than there are"));
+          return Fail(
+              absl::FailedPreconditionError("the cursor is behind more elements than there are"));
         }
         if (result != Pulled::kSome) return result;
       }

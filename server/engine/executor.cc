@@ -21,6 +21,7 @@
 #include "server/engine/plan_impl.h"
 #include "server/engine/read_queue.h"
 #include "server/engine/segment.h"
+#include "server/engine/shared_prefixes.h"
 #include "server/engine/stepped_executor.h"
 #include "server/engine/worker_gauges.h"
 
@@ -80,6 +81,8 @@ class ExecutorImpl final : public SteppedExecutor {
         files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
                options.notice),
         gauges_(plan_->stage_names().size()),
+        sharing_(options.prefixes != nullptr ? options.prefixes->Join(options.pipeline, plan_)
+                                             : nullptr),
         worker_gauges_(plan_->stage_names(), max_workers_),
         front_(*plan_, files_, store_, reads_, segments_, damage_, stop_),
         assembled_(first_step_),
@@ -242,8 +245,9 @@ class ExecutorImpl final : public SteppedExecutor {
   ReadQueue reads_;
   SegmentQueue segments_;
   DamageLog damage_;
-  std::vector<KeptGauge> gauges_;          // one a stage
-  std::vector<SourceReads> source_reads_;  // one a stage
+  std::vector<KeptGauge> gauges_;                // one a stage
+  std::vector<SourceReads> source_reads_;        // one a stage
+  const std::unique_ptr<PrefixMember> sharing_;  // may be null
   Event work_;
   WorkerGauges worker_gauges_;
   std::array<std::atomic<Step*>, kMaxSteps> steps_{};
@@ -292,8 +296,8 @@ class ExecutorImpl final : public SteppedExecutor {
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
   StageClock& clock = worker_gauges_.clock(worker);
-  WorkerTools tools{clock, BlockRunner(files_, clock), ChunkReader(store_),
-                    SegmentRunner(store_, files_, clock)};
+  WorkerTools tools{clock, BlockRunner(files_, clock, sharing_.get()), ChunkReader(store_),
+                    SegmentRunner(store_, files_, clock, sharing_.get())};
   tools.worker = worker;
   WorkerGauges::Pulse& pulse = worker_gauges_.pulse(worker);
   pulse.thread.store(gettid(), std::memory_order_relaxed);
@@ -717,6 +721,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
                 kept.hits.load(std::memory_order_relaxed)};
   }
   stats.records = stats.stages[0].elements;
+  if (sharing_ != nullptr) stats.shared = sharing_->Stats();
   return stats;
 }
 

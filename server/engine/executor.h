@@ -17,9 +17,12 @@
 #include "server/engine/cursor.h"
 #include "server/engine/damage_log.h"
 #include "server/engine/plan.h"
+#include "server/engine/shared_stats.h"
 #include "server/engine/work_trace.h"
 
 namespace penstock {
+
+class SharedPrefixes;
 
 struct ExecutorOptions {
   // What its cursors belong to (FingerprintOf), and where it begins.
@@ -38,6 +41,9 @@ struct ExecutorOptions {
   std::optional<uint64_t> start_pass;
   // How far sources read ahead, in bytes, by the names of their stages; "" for those that are not named.
   std::map<std::string, int64_t> read_ahead;
+  // Where it finds work that other pipelines do too, and the name under which it is known there; null: it does all of its own.
+  std::shared_ptr<SharedPrefixes> prefixes = nullptr;
+  std::string pipeline = {};
 };
 
 struct KeptStats {
@@ -67,6 +73,7 @@ struct ExecutorStats {
   uint64_t skipped = 0;  // damaged places
   int workers = 0;
   std::vector<StageStats> stages;
+  std::vector<SharedStats> shared;
   uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the
                               // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()

@@ -291,13 +291,14 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   }
   if (patterns.empty() && plan.element_files()) {
     plan.SetRecordFiles(*plan.element_files(), !options.format.is_stream());
-    plan.SetSource(std::make_unique<RecordLoader>(), *plan.element_files(),
+    plan.SetSource(std::make_unique<RecordLoader>(placed.format), *plan.element_files(),
                    ElementRecords(plan.stage(), placed), cursor_class);
     return absl::OkStatus();
   }
   if (patterns.empty()) {
     return absl::InvalidArgumentError(
-        "files: expected at least one path or glob, found none; only inside of interleave or flat_map "
+        "files: expected at least one path or glob, found none; only inside of interleave or "
+        "flat_map "
         "over paths, as list_files gives them, is the element's file read");
   }
   absl::StatusOr<Manifest> listed = ListFiles(patterns, plan.files());
@@ -310,8 +311,8 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
-  plan.SetSource(std::make_unique<RecordLoader>(), files, FileRecords(files, plan.stage(), placed),
-                 cursor_class);
+  plan.SetSource(std::make_unique<RecordLoader>(placed.format), files,
+                 FileRecords(files, plan.stage(), placed), cursor_class);
   if (seeks) plan.SetIndexed({files, options.format.stream.on_damage});
   return absl::OkStatus();
 }

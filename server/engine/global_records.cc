@@ -164,6 +164,8 @@ class GlobalLoaderImpl final : public Loader {
     return LoadRecords({own, rows.rows, 1}, files, &out[0], arena);
   }
 
+  std::string ContentKey() const override { return RecordLoader::ContentKeyOf(ReadFormat()); }
+
   RecordRef Locate(const RecordRef& reference) const override {
     if (reference.resolved) return reference;
     GlobalRecords::Order order(*records_, reference.length);

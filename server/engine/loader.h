@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/types/span.h"
 #include "server/base/arena.h"
@@ -49,6 +50,10 @@ class Loader {
     const RecordRef place = Locate(reference);
     return MixPath(MixPath(place.file, place.offset), reference.epoch);
   }
+
+  // What of the spec decides how the bytes of a file become an element, so that sources with equal keys load equal elements of the same
+  // file and offset; "" where that cannot be told, or more than those decides.
+  virtual std::string ContentKey() const { return ""; }
 
   // Where the record of a reference lies: its offset and file.
   virtual RecordRef Locate(const RecordRef& reference) const { return reference; }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/engine/plan_impl.h"
+#include "server/engine/shareable_work.h"
 
 namespace penstock {
 namespace {
@@ -32,6 +33,7 @@ absl::Status PlanImpl::Finish() {
                                      ": the pipeline's output ", program.status().message()));
   }
   program_ = *std::move(program);
+  num_shareable_ = NumberShareable(*built_.dataset_.work);
   const int64_t asked = built_.spec_.ring().slot_bytes();
   if (asked < 0 || asked > kMaxSlotBytes) {
     return absl::InvalidArgumentError(

@@ -181,8 +181,10 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   if (before.kind == WorkNode::Kind::kWork) {
     if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
       before.output = fused->output();
+      if (before.parts.size() == 1) before.parts[0].op = std::move(before.op);
       before.op = std::move(fused);
       before.stages.push_back(stage_);
+      before.parts.push_back({stage_, batched(), std::move(op)});
       return;
     }
   }
@@ -191,6 +193,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   node->stages = {stage_};
   node->output = op->output();
   node->op = std::move(op);
+  node->parts.push_back({stage_, batched(), nullptr});
   node->inputs.push_back(std::move(dataset_.work));
   dataset_.work = std::move(node);
 }
@@ -462,8 +465,7 @@ bool UsesElement(const v1::Input& input) {
 }  // namespace
 
 absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                                    const NestedFactory& of_files,
-                                    const NestedFactory& of_values) {
+                                    const NestedFactory& of_files, const NestedFactory& of_values) {
   if (input.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected one input, the dataset of one element, found ", input.size()));
@@ -471,8 +473,7 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   const std::optional<FileRange> paths = batched() ? std::nullopt : dataset_.paths;
   if (UsesElement(input[0])) {
     return SetWindows(
-        input,
-        [&](const OrderNode& nested, uint32_t) { return of_values(nested, dataset_.width); },
+        input, [&](const OrderNode& nested, uint32_t) { return of_values(nested, dataset_.width); },
         CursorClass::kSeek, paths);
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;

@@ -43,6 +43,8 @@ class PlanImpl final : public Plan {
   const BatchProgram& program() const { return program_; }
   // References of one row.
   uint32_t width() const { return program_.width(); }
+  // The nodes of work() whose results may be shared (engine/shareable_work.h) are numbered below this.
+  int num_shareable() const { return num_shareable_; }
   // Rows that one task computes: a power of two.
   uint32_t block_rows() const { return program_.block_rows(); }
 
@@ -54,6 +56,7 @@ class PlanImpl final : public Plan {
   mutable SharedIndices indices_;  // has its own lock
   BatchProgram program_;
   uint64_t variable_bytes_ = 0;
+  int num_shareable_ = 0;
 };
 
 }  // namespace penstock

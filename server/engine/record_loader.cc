@@ -1,5 +1,6 @@
 #include "server/engine/record_loader.h"
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/mapped_records.h"
 #include "server/io/tfrecord_frame.h"
 #include "server/io/tfrecord_reader.h"
@@ -26,6 +27,15 @@ RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& 
     bytes[row].data = *data;
   }
   return {};
+}
+
+// What is done about damage decides which records there are, and nothing about their bytes.
+std::string RecordLoader::ContentKeyOf(const ReadFormat& format) {
+  const RecordStreamOptions& stream = format.stream;
+  return absl::StrCat(
+      "records ", static_cast<int>(format.compression), " ", static_cast<int>(stream.format), " ",
+      stream.record_bytes, " ", stream.header_bytes, " ", stream.footer_bytes, " ",
+      static_cast<int>(stream.field_delim), " ", stream.uses_quotes, " ", stream.skips_header);
 }
 
 RowStatus RecordLoader::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,

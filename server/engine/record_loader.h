@@ -1,7 +1,10 @@
 // Records of files: the feature `value`, a string. Small ones lie in cells, long ones are read now.
 #pragma once
 
+#include <string>
+
 #include "server/engine/loader.h"
+#include "server/engine/read_queue.h"
 
 namespace penstock {
 
@@ -10,11 +13,18 @@ RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& 
 
 class RecordLoader final : public Loader {
  public:
+  explicit RecordLoader(const ReadFormat& format) : content_key_(ContentKeyOf(format)) {}
+
+  // As Loader::ContentKey(), of records that are read so.
+  static std::string ContentKeyOf(const ReadFormat& format);
+
   const Signature& output() const override { return output_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override;
+  std::string ContentKey() const override { return content_key_; }
 
  private:
+  const std::string content_key_;
   const Signature output_ = {{"value", {DType::kString, {}}}};
 };
 

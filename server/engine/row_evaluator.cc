@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/base/row_shape.h"
+#include "server/engine/shared_prefixes.h"
 
 namespace penstock {
 namespace {
@@ -24,16 +25,10 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
                                arena_);
     }
     case WorkNode::Kind::kWork: {
-      Columns in(node.inputs[0]->output.size());
-      RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
-      if (!status.ok()) return status;
-      if (node.op->draws()) AddIdentities(*node.inputs[0], rows, &in);
-      failed_stage_ = node.stages.back();
-      failed_loading_ = false;
-      StageClock::Scope scope(clock_, failed_stage_);
-      status = node.op->Run(static_cast<int>(rows.rows), in, out, arena_);
-      if (status.ok()) clock_.Count(failed_stage_, rows.rows);
-      return status;
+      const PrefixShare* const share =
+          sharing_ != nullptr ? sharing_->ShareOf(node.shareable) : nullptr;
+      if (share != nullptr && EvaluateShared(node, *share, rows, out)) return {};
+      return EvaluateWork(node, rows, out);
     }
     case WorkNode::Kind::kTuple: {
       for (const std::unique_ptr<WorkNode>& input : node.inputs) {
@@ -47,6 +42,43 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
       return EvaluateBranches(node, rows, out);
   }
   return {};
+}
+
+RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
+                                     absl::Span<Column> out) {
+  Columns in(node.inputs[0]->output.size());
+  RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
+  if (!status.ok()) return status;
+  if (node.op->draws()) AddIdentities(*node.inputs[0], rows, &in);
+  failed_stage_ = node.stages.back();
+  failed_loading_ = false;
+  StageClock::Scope scope(clock_, failed_stage_);
+  status = node.op->Run(static_cast<int>(rows.rows), in, out, arena_);
+  if (status.ok()) clock_.Count(failed_stage_, rows.rows);
+  return status;
+}
+
+// False, with nothing done, when a row fails: what it says then is the affair of the work as a whole, which may have left out what
+// nobody needs of it.
+bool RowEvaluator::EvaluateShared(const WorkNode& node, const PrefixShare& share,
+                                  RowReferences rows, absl::Span<Column> out) {
+  const SplitWork& work = share.work;
+  const Columns asked(out.begin(), out.end());
+  Columns in(work.cells.output().size());
+  bool done = shared_.Load(*this, share, rows, work.rest.empty() ? out : absl::MakeSpan(in));
+  for (size_t i = 0; i < work.rest.size() && done; ++i) {
+    const WorkOp& op = *work.rest[i];
+    if (op.draws()) AddIdentities(*node.inputs[0], rows, &in);
+    StageClock::Scope scope(clock_, node.stages.back());
+    const bool is_last = i + 1 == work.rest.size();
+    Columns next(op.output().size());
+    done =
+        op.Run(static_cast<int>(rows.rows), in, is_last ? out : absl::MakeSpan(next), arena_).ok();
+    in = std::move(next);
+    if (done && is_last) clock_.Count(node.stages.back(), rows.rows);
+  }
+  if (!done) std::copy(asked.begin(), asked.end(), out.begin());
+  return done;
 }
 
 void RowEvaluator::AddIdentities(const WorkNode& node, RowReferences rows, Columns* columns) {

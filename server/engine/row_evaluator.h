@@ -11,18 +11,27 @@
 #include "server/engine/dataset.h"
 #include "server/engine/file_table.h"
 #include "server/engine/loader.h"
+#include "server/engine/shared_rows.h"
 #include "server/engine/stage_clock.h"
 
 namespace penstock {
 
 using Columns = absl::InlinedVector<Column, 8>;
 
+class PrefixMember;
+struct PrefixShare;
+
 class RowEvaluator {
  public:
-  RowEvaluator(FileTable& files, StageClock& clock) : files_(files), clock_(clock) {}
+  // With `sharing`, which must outlive it, work that other pipelines do too is done by whoever comes first.
+  RowEvaluator(FileTable& files, StageClock& clock, const PrefixMember* sharing = nullptr)
+      : files_(files), clock_(clock), sharing_(sharing) {}
 
   // Forgets the temporaries.
-  void Reset() { arena_.Reset(); }
+  void Reset() {
+    arena_.Reset();
+    shared_.Release();
+  }
   Arena& arena() { return arena_; }
   FileTable& files() { return files_; }
   StageClock& clock() { return clock_; }
@@ -43,11 +52,16 @@ class RowEvaluator {
   bool failed_loading() const { return failed_loading_; }
 
  private:
+  RowStatus EvaluateWork(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
+  bool EvaluateShared(const WorkNode& node, const PrefixShare& share, RowReferences rows,
+                      absl::Span<Column> out);
   RowStatus EvaluateBranches(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
 
   FileTable& files_;
   StageClock& clock_;
+  const PrefixMember* const sharing_;  // may be null
   Arena arena_;
+  SharedRows shared_;
   DrawLog* draw_log_ = nullptr;
   int failed_stage_ = 0;
   bool failed_loading_ = false;

@@ -88,6 +88,8 @@ void SegmentRunner::Run(SegmentTask* task) {
     for (uint32_t first = 0; first < rows; first += kStripRows) {
       if (!RunStrip(task, first, std::min(kStripRows, rows - first))) break;
     }
+    // What it has of others is not kept while it sleeps.
+    evaluator_.Reset();
   }
   store_.Release(task->records);
   task->records.clear();

@@ -72,8 +72,13 @@ using SegmentQueue = WorkQueue<SegmentTask>;
 // One worker's means of running segments.
 class SegmentRunner {
  public:
-  SegmentRunner(RecordStore& store, FileTable& files, StageClock& clock)
-      : store_(store), cells_(store), evaluator_(files, clock), batches_(files, clock) {}
+  // `sharing` as RowEvaluator has it.
+  SegmentRunner(RecordStore& store, FileTable& files, StageClock& clock,
+                const PrefixMember* sharing = nullptr)
+      : store_(store),
+        cells_(store),
+        evaluator_(files, clock, sharing),
+        batches_(files, clock, sharing) {}
 
   // Does what the task asks and marks it done.
   void Run(SegmentTask* task);

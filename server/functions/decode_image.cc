@@ -45,8 +45,8 @@ class DecodeImage final : public RowKernel {
       }
       return DecodeContents<GifDecoder>(contents, GifOptions{.first_frame_only = true}, out);
     }
-    return absl::DataLossError(absl::StrCat("no JPEG, PNG, BMP or GIF image by its first bytes: ",
-                                            contents.bytes, " bytes"));
+    return absl::DataLossError(absl::StrCat(
+        "no JPEG, PNG, BMP or GIF image by its first bytes: ", contents.bytes, " bytes"));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/engine/counted_order.h"
 #include "server/engine/list_files.h"
 #include "server/engine/op_registry.h"
@@ -67,6 +68,11 @@ class WholeFileLoader final : public Loader {
 
   const Signature& output() const override { return output_; }
   bool is_dict() const override { return true; }
+
+  // A class's number depends on which others there are.
+  std::string ContentKey() const override {
+    return absl::StrCat("files ", absl::StrJoin(classes_.names, "/"));
+  }
 
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override {

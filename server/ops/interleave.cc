@@ -25,9 +25,9 @@ const OpRegistration<v1::Interleave> kInterleave(
             return ElementTurns(nested, width, turns.cycle_length, turns.block_length);
           });
       if (!status.ok() || !is_too_long) return status;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "cycle_length: expected 1 to ", kMaxElementCycleLength,
-          " for datasets of an element's values, found ", turns.cycle_length));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cycle_length: expected 1 to ", kMaxElementCycleLength,
+                       " for datasets of an element's values, found ", turns.cycle_length));
     });
 
 }  // namespace

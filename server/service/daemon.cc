@@ -17,12 +17,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "ring/descriptor.h"
-#include "server/base/processors.h"
+#include "ring/memory_limit.h"
 #include "server/base/disk.h"
 #include "server/base/file.h"
 #include "server/base/local_file.h"
 #include "server/base/monotonic_clock.h"
+#include "server/base/processors.h"
 #include "server/base/rooted_file_system.h"
+#include "server/engine/shared_prefixes.h"
 #include "server/service/access.h"
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
@@ -78,6 +80,17 @@ std::unique_ptr<Disk> OpenCacheRoots(const v1::DaemonConfig& config) {
 absl::StatusOr<std::unique_ptr<FileSystem>> OpenFiles(const v1::DaemonConfig& config, Disk* disk) {
   if (config.data_roots().empty()) return MakeLocalFileSystem(*disk);
   return MakeRootedFileSystem({config.data_roots().begin(), config.data_roots().end()}, disk);
+}
+
+// Null where nothing is to be shared.
+std::shared_ptr<SharedPrefixes> MakePrefixes(const v1::SharedPrefixOptions& options) {
+  constexpr uint64_t kBytesMax = uint64_t{256} << 20;
+  SharedPrefixOptions made;
+  made.bytes_max = options.has_max_bytes()
+                       ? static_cast<uint64_t>(options.max_bytes())
+                       : std::min(kBytesMax, ring::ReadMemoryAtHand().bytes / 8);
+  made.element_ns_min = uint64_t{1000} * static_cast<uint64_t>(options.min_element_us());
+  return made.bytes_max == 0 ? nullptr : SharedPrefixes::Create(made);
 }
 
 // SIGHUP: takes the configuration that its file holds now, or leaves all as it is.
@@ -229,6 +242,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!journal.ok()) return journal.status();
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
   table.SetMemoryLimits(options.config.memory());
+  table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -118,6 +118,8 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   v1::MemoryLimits* memory = config->mutable_memory();
   if (!memory->has_idle_ms()) memory->set_idle_ms(600'000);
   if (!config->has_rejoin_ms()) config->set_rejoin_ms(10'000);
+  v1::SharedPrefixOptions* prefix = config->mutable_shared_prefix();
+  if (!prefix->has_min_element_us()) prefix->set_min_element_us(20);
 
   absl::Status status = CheckSocket(config->socket());
   status.Update(CheckRange("worker_defaults.workers", workers->workers(), 0, 1024));
@@ -157,6 +159,8 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(CheckRange("memory.max_user_bytes", memory->max_user_bytes(), 0, INT64_MAX));
   status.Update(CheckRange("memory.max_process_bytes", memory->max_process_bytes(), 0, INT64_MAX));
   status.Update(CheckRange("memory.idle_ms", memory->idle_ms(), 0, INT32_MAX));
+  status.Update(CheckRange("shared_prefix.max_bytes", prefix->max_bytes(), 0, int64_t{1} << 46));
+  status.Update(CheckRange("shared_prefix.min_element_us", prefix->min_element_us(), 0, 1'000'000));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;

@@ -204,6 +204,21 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines,
       }
     }
   }
+  const auto each_shared = [&](Family family, auto value) {
+    for (const v1::PipelineStats& stats : pipelines) {
+      for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
+        family.Add({{"pipeline", stats.name()}, {"stage", prefix.stage()}}, value(prefix));
+    }
+  };
+  each_shared(counter("penstock_shared_prefix_hits_total",
+                      "Elements of common work that were taken from another pipeline."),
+              [](const auto& prefix) { return prefix.hits(); });
+  each_shared(counter("penstock_shared_prefix_misses_total",
+                      "Elements of common work that were computed here."),
+              [](const auto& prefix) { return prefix.misses(); });
+  each_shared(gauge("penstock_shared_prefix_bytes",
+                    "Bytes of common work that wait for a pipeline, of all that share it."),
+              [](const auto& prefix) { return prefix.bytes(); });
   const auto each_group = [&](Family family, auto value) {
     for (const v1::PipelineStats& stats : pipelines) {
       for (const auto& [name, group] : GroupsOf(stats))

@@ -75,6 +75,7 @@ void Monitor::Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Kno
     }
     known->skipped = stats.skipped();
   }
+  TellOfSharing(stats, known);
   if (stats.state() == known->state) return;
   known->state = stats.state();
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) {
@@ -86,6 +87,22 @@ void Monitor::Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Kno
     *event.mutable_error() = stats.error();
     table_.events().Publish(std::move(event));
   }
+}
+
+// Who hears of this pipeline may not know the others: it is told how many they are.
+void Monitor::TellOfSharing(const v1::PipelineStats& stats, Known* known) {
+  std::string shared;
+  for (const v1::SharedPrefixStats& prefix : stats.shared_prefix()) {
+    if (prefix.state() != "sharing") continue;
+    absl::StrAppend(&shared, shared.empty() ? "" : "; ", "the work up to stage ", prefix.stage(),
+                    " is shared with ", prefix.with_size(),
+                    prefix.with_size() == 1 ? " other pipeline" : " other pipelines");
+  }
+  if (shared == known->shared) return;
+  known->shared = shared;
+  table_.events().Publish(
+      MakeEvent(stats.name(), v1::EVENT_KIND_SHARED,
+                shared.empty() ? "nothing is shared with other pipelines any more" : shared));
 }
 
 void Monitor::Add(const Look& look, int processors, Known* known) {

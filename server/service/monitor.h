@@ -63,13 +63,15 @@ class Monitor {
     // What was told to those who listen to events.
     v1::PipelineState state = v1::PIPELINE_STATE_UNSPECIFIED;
     uint64_t skipped = 0;
+    std::string shared;
     bool current = false;
   };
 
   void Arm();
   static void Add(const Look& look, int processors, Known* known);
-  // Tells of an end, a failure, and damaged places that were skipped.
+  // Tells of an end, a failure, damaged places that were skipped, and work that is done for several.
   void Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Known* known);
+  void TellOfSharing(const v1::PipelineStats& stats, Known* known);
 
   EventLoop& loop_;
   const PipelineTable& table_;

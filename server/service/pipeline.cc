@@ -187,7 +187,8 @@ absl::StatusOr<ring::ConsumerPosition> Pipeline::Complete(
 
 absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& cursor,
                                                              uint32_t slots,
-                                                             const MemoryOwner& owner) {
+                                                             const MemoryOwner& owner,
+                                                             bool for_all) {
   StreamOptions options;
   absl::StatusOr<ResumePoint> start = Read(cursor);
   if (!start.ok()) return start.status();
@@ -198,6 +199,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
   options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
+  if (for_all) options.prefixes = options_.prefixes;
   options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -322,7 +324,7 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   }
   absl::StatusOr<std::shared_ptr<Stream>> stream =
       MakeStream(newcomer.position.cursor, std::min(slots(), kReplaySlots),
-                 {name_, newcomer.uid, newcomer.pid});
+                 {name_, newcomer.uid, newcomer.pid}, /*for_all=*/false);
   if (!stream.ok()) return stream.status();
   // Of its own ring it is the only reader; a rank's place in the shared one waits for it meanwhile.
   Newcomer alone = newcomer;

@@ -90,6 +90,8 @@ struct PipelineOptions {
   // Whose it is, and what its memory is taken from; null: there is no limit.
   MemoryOwner owner = {};
   std::shared_ptr<MemoryBudget> memory = nullptr;
+  // Where it finds work that other pipelines do too; null: nowhere.
+  std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   // Of the request that made it; "": it had none.
   std::string request_id;
 };
@@ -256,8 +258,9 @@ class Pipeline {
   absl::StatusOr<ResumePoint> Read(const std::string& cursor) const;
   // Fills in the step of a position that only has a cursor, and checks one that has both.
   absl::StatusOr<ring::ConsumerPosition> Complete(const ring::ConsumerPosition& position) const;
+  // A stream for one consumer alone, which is behind, finds nothing that others wait for.
   absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots,
-                                                     const MemoryOwner& owner);
+                                                     const MemoryOwner& owner, bool for_all = true);
   // Whether nobody loses anything when the stream goes elsewhere: no consumer, and no split group of before
   // a restart, of which some steps are done and others are not.
   bool MayMove(const ring::Writer& writer) const;

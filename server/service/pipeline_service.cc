@@ -163,6 +163,7 @@ grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext* context,
   const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   *response->mutable_stats() = monitor_.Stats(**pipeline);
+  HideOthers(VisibleTo(context), response->mutable_stats());
   return grpc::Status::OK;
 }
 

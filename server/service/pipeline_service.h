@@ -117,6 +117,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   // The pipeline that the caller has the right to; NotFound names those that it may see.
   absl::StatusOr<std::shared_ptr<Pipeline>> Get(const grpc::ServerContext* context, v1::Right right,
                                                 const std::string& name) const;
+  // Leaves out the names of other pipelines that the caller may not see.
+  static void HideOthers(const PipelineTable::Visible& visible, v1::PipelineStats* stats);
   PipelineTable::Visible VisibleTo(const grpc::ServerContext* context) const;
 
   PipelineTable& table_;

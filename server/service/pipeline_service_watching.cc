@@ -48,6 +48,16 @@ grpc::Status Stopping() {
 
 }  // namespace
 
+void PipelineServiceImpl::HideOthers(const PipelineTable::Visible& visible,
+                                     v1::PipelineStats* stats) {
+  if (visible == nullptr) return;
+  for (v1::SharedPrefixStats& prefix : *stats->mutable_shared_prefix()) {
+    const auto with = prefix.with();
+    prefix.clear_with();
+    for (const std::string& name : with) prefix.add_with(visible(name) ? name : "(another)");
+  }
+}
+
 grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
                                              const v1::WatchStatsRequest* request,
                                              grpc::ServerWriter<v1::WatchStatsResponse>* writer) {
@@ -77,6 +87,7 @@ grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
       if (!pipeline.ok()) return ToGrpc(WithReason(pipeline.status(), "PIPELINE_NOT_FOUND"), name);
       v1::WatchStatsResponse response;
       *response.mutable_stats() = monitor_.Stats(**pipeline);
+      HideOthers(visible, response.mutable_stats());
       if (!writer->Write(response)) break;
       // Without a burst after a caller that did not take them for a while.
       next = std::max(next + absl::Milliseconds(interval_ms), absl::Now());

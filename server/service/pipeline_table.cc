@@ -85,6 +85,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     pipelines_[spec.name()] = nullptr;
   }
   options.memory = memory_;
+  options.prefixes = prefixes_;
   options.owner.pipeline = spec.name();
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
   if (is_kept) {

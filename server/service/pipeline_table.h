@@ -46,6 +46,9 @@ class PipelineTable {
   // For what is taken from now on.
   void SetMemoryLimits(const v1::MemoryLimits& limits) { memory_->SetLimits(limits); }
 
+  // Where pipelines that are created from now on find work that others do too.
+  void SetPrefixes(std::shared_ptr<SharedPrefixes> prefixes) { prefixes_ = std::move(prefixes); }
+
   // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
   // then that one. Of `options`, where to begin, whose it is, and the history and id of the request.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
@@ -85,6 +88,7 @@ class PipelineTable {
   FileSystem& files_;
   PipelineJournal* const journal_;
   const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
+  std::shared_ptr<SharedPrefixes> prefixes_;  // constant once there are pipelines
   mutable EventLog events_;
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;  // under mutex_

@@ -149,6 +149,16 @@ v1::PipelineStats Pipeline::Stats() const {
     kept->set_bytes(stage.kept.bytes);
     kept->set_hits(stage.kept.hits);
   }
+  for (const SharedStats& shared : stats.shared) {
+    v1::SharedPrefixStats* out = result.add_shared_prefix();
+    out->set_stage(shared.stage);
+    for (const std::string& name : shared.with) out->add_with(name);
+    out->set_state(shared.state);
+    out->set_hits(shared.hits);
+    out->set_misses(shared.misses);
+    out->set_elements(shared.elements);
+    out->set_bytes(shared.bytes);
+  }
   return result;
 }
 

@@ -24,6 +24,8 @@ std::string FixedDifference(const v1::DaemonConfig& now, const v1::DaemonConfig&
     if (now.data_roots(i) != next.data_roots(i)) return "data_roots";
   }
   if (!MessageDifferencer::Equals(now.cache(), next.cache())) return "cache";
+  if (!MessageDifferencer::Equals(now.shared_prefix(), next.shared_prefix()))
+    return "shared_prefix";
   const v1::ConnectionLimits& limits = now.connection_limits();
   if (limits.max_message_bytes() != next.connection_limits().max_message_bytes())
     return "connection_limits.max_message_bytes";

@@ -72,6 +72,7 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"sentence", analysis.sentence()},
               {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},
               {"stages", json::array()},
+              {"shared_prefix", json::array()},
               {"consumers", json::array()}};
   for (int i = 0; i < stats.stages_size(); ++i) {
     out["stages"].push_back(
@@ -79,6 +80,16 @@ json StatsOf(const v1::PipelineStats& stats) {
          {"elements", stats.stages(i).elements()},
          {"queue", stats.stages(i).queue()},
          {"busy", i < analysis.stage_busy_size() ? analysis.stage_busy(i) : 0}});
+  }
+  for (const v1::SharedPrefixStats& prefix : stats.shared_prefix()) {
+    out["shared_prefix"].push_back(
+        {{"stage", prefix.stage()},
+         {"with", std::vector<std::string>(prefix.with().begin(), prefix.with().end())},
+         {"state", prefix.state()},
+         {"hits", prefix.hits()},
+         {"misses", prefix.misses()},
+         {"elements", prefix.elements()},
+         {"bytes", prefix.bytes()}});
   }
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
     out["consumers"].push_back({{"id", consumer.id()},

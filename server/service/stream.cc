@@ -46,6 +46,13 @@ ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
       stage.read_ns += other.read_ns;
     }
   }
+  for (SharedStats& shared : now.shared) {
+    for (const SharedStats& other : before.shared) {
+      if (other.stage != shared.stage) continue;
+      shared.hits += other.hits;
+      shared.misses += other.misses;
+    }
+  }
   return now;
 }
 
@@ -123,6 +130,8 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
   options.read_ahead = read_ahead_;
   options.workers = workers_;
   options.worker_nice = worker_nice_;
+  options.prefixes = prefixes_;
+  options.pipeline = name_;
   options.notice = [name = name_](const std::string& text) {
     spdlog::warn("pipeline {}: {}", name, text);
   };

@@ -48,7 +48,8 @@ struct StreamOptions {
   std::string start_cursor;                   // of that position, if it is known
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
-  std::map<std::string, int64_t> read_ahead;  // as ExecutorOptions::read_ahead
+  std::shared_ptr<SharedPrefixes> prefixes = nullptr;  // as ExecutorOptions has it
+  std::map<std::string, int64_t> read_ahead;           // as ExecutorOptions::read_ahead
   // Told at which step the epoch of the phase that waits for it begins, before a step of that is made. From a thread of the stream's
   // own, which Stop() waits for; may be null.
   std::function<void(uint64_t step)> epoch_begins;
@@ -107,6 +108,7 @@ class Stream {
         worker_nice_(options.worker_nice),
         split_log_(options.split_log),
         memory_(options.memory),
+        prefixes_(options.prefixes),
         sink_(std::move(sink)),
         workers_(options.workers),
         holds_(options.holds),
@@ -132,6 +134,7 @@ class Stream {
   const int worker_nice_;
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
+  const std::shared_ptr<SharedPrefixes> prefixes_;
   const std::unique_ptr<RingSink> sink_;
   std::unique_ptr<DeviceRingSink>
       device_sink_;  // after Create(): constant; it reads the ring's slots
@@ -140,13 +143,13 @@ class Stream {
   std::mutex change_mutex_;
 
   mutable std::mutex mutex_;
-  std::unique_ptr<Executor> executor_;        // under mutex_; null after Stop()
-  bool started_ = false;                      // under mutex_
-  bool stopped_ = false;                      // under mutex_
-  int workers_;                               // under mutex_
-  int holds_;                                 // under mutex_
-  std::vector<Phase> phases_;                 // under mutex_; the first is the present one
-  ExecutorStats before_;                      // under mutex_: of the executors before this one
+  std::unique_ptr<Executor> executor_;         // under mutex_; null after Stop()
+  bool started_ = false;                       // under mutex_
+  bool stopped_ = false;                       // under mutex_
+  int workers_;                                // under mutex_
+  int holds_;                                  // under mutex_
+  std::vector<Phase> phases_;                  // under mutex_; the first is the present one
+  ExecutorStats before_;                       // under mutex_: of the executors before this one
   std::vector<SkippedRecord> skipped_before_;  // under mutex_
   std::map<std::string, int64_t> read_ahead_;  // under mutex_
 

@@ -52,12 +52,13 @@ TEST_CASE("gif: every cut of a file") {
     if (!pixels.ok()) {
       CHECK(pixels.status().code() == absl::StatusCode::kDataLoss);
       CHECK_THAT(std::string(pixels.status().message()),
-                 Catch::StartsWith(size < 4 ? "no GIF image by its first bytes" : "GIF data is damaged: "));
+                 Catch::StartsWith(size < 4 ? "no GIF image by its first bytes"
+                                            : "GIF data is damaged: "));
       continue;
     }
     CHECK(shape.frames == (has_two ? 2 : 1));
-    CHECK(*pixels == (has_two ? std::vector<uint8_t>{0, 0, 0, 255, 255, 255}
-                              : std::vector<uint8_t>{0, 0, 0}));
+    CHECK(*pixels ==
+          (has_two ? std::vector<uint8_t>{0, 0, 0, 255, 255, 255} : std::vector<uint8_t>{0, 0, 0}));
   }
 }
 

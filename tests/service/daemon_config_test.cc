@@ -41,6 +41,8 @@ TEST_CASE("a bad configuration is refused with its place") {
       {"sokcet: 'x'", "c:1:7: unknown field \"sokcet\" in DaemonConfig, did you mean \"socket\"?"},
       {"worker_defaults { workers: 1025 }",
        "c:1:19: worker_defaults.workers out of range: 1025 is not in [0, 1024]"},
+      {"shared_prefix { max_bytes: -1 }",
+       "c:1:17: shared_prefix.max_bytes out of range: -1 is not in [0, 70368744177664]"},
       {"worker_defaults { worker_nice: -1 }",
        "c:1:19: worker_defaults.worker_nice out of range: -1 is not in [0, 19]"},
       {"connection_limits { max_message_bytes: 1 }",

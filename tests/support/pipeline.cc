@@ -156,10 +156,20 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_tex
   return MakePlan(spec, files);
 }
 
-absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {
+namespace {
+
+// A run that goes on.
+struct Running {
+  std::unique_ptr<VectorSink> sink;
+  std::unique_ptr<Executor> executor;
+};
+
+absl::StatusOr<Running> Begin(std::shared_ptr<const Plan> plan, const RunOptions& options) {
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*plan);
   if (!fingerprint.ok()) return fingerprint.status();
   ExecutorOptions executor_options;
+  executor_options.prefixes = options.prefixes;
+  executor_options.pipeline = options.pipeline;
   executor_options.fingerprint = *fingerprint;
   executor_options.workers = options.workers;
   executor_options.worker_nice = 0;
@@ -170,14 +180,48 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const Run
     if (!start.ok()) return start.status();
     executor_options.start = *std::move(start);
   }
-  VectorSink sink(*plan, options);
+  Running running;
+  running.sink = std::make_unique<VectorSink>(*plan, options);
   absl::StatusOr<std::unique_ptr<Executor>> executor =
-      Executor::Create(plan, sink, executor_options);
+      Executor::Create(plan, *running.sink, executor_options);
   if (!executor.ok()) return executor.status();
-  if (absl::Status status = (*executor)->Start(); !status.ok()) return status;
-  absl::StatusOr<RunResult> result = sink.Wait();
-  (*executor)->Stop();
+  running.executor = *std::move(executor);
+  return running;
+}
+
+}  // namespace
+
+absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {
+  absl::StatusOr<Running> running = Begin(std::move(plan), options);
+  if (!running.ok()) return running.status();
+  if (absl::Status status = running->executor->Start(); !status.ok()) return status;
+  absl::StatusOr<RunResult> result = running->sink->Wait();
+  running->executor->Stop();
+  if (result.ok()) result->stats = running->executor->Snapshot();
   return result;
+}
+
+std::vector<RunResult> RunTogether(const std::vector<PlannedRun>& runs) {
+  std::vector<Running> all;
+  for (const PlannedRun& run : runs) {
+    absl::StatusOr<Running> running = Begin(run.plan, run.options);
+    INFO(running.status().ToString());
+    REQUIRE(running.ok());
+    all.push_back(*std::move(running));
+  }
+  for (Running& running : all) REQUIRE(running.executor->Start().ok());
+  std::vector<RunResult> results;
+  for (Running& running : all) {
+    absl::StatusOr<RunResult> result = running.sink->Wait();
+    INFO(result.status().ToString());
+    REQUIRE(result.ok());
+    results.push_back(*std::move(result));
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    results[i].stats = all[i].executor->Snapshot();
+    all[i].executor->Stop();
+  }
+  return results;
 }
 
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {

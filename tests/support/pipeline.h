@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/file.h"
 #include "server/engine/batch_sink.h"
+#include "server/engine/executor.h"
 #include "server/engine/plan.h"
 
 namespace penstock::test {
@@ -43,12 +44,16 @@ struct RunOptions {
   uint64_t max_steps = 1000;  // the run is stopped behind them
   std::string cursor = {};    // to go on from; "": from the beginning
   bool allow_changed_work = false;
+  // As ExecutorOptions has them.
+  std::shared_ptr<SharedPrefixes> prefixes = nullptr;
+  std::string pipeline = {};
 };
 
 struct RunResult {
   std::vector<Batch> batches;
-  bool finished = false;  // the stream ended by itself
-  absl::Status status;    // how
+  bool finished = false;     // the stream ended by itself
+  absl::Status status;       // how
+  ExecutorStats stats = {};  // at the end
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text,
@@ -58,6 +63,12 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan,
                                      const RunOptions& options = {});
 // REQUIREs that the cursor is accepted.
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options = {});
+// All of them at once; each goes on until it has ended or has made its steps, and is there until all have.
+struct PlannedRun {
+  std::shared_ptr<const Plan> plan;
+  RunOptions options;
+};
+std::vector<RunResult> RunTogether(const std::vector<PlannedRun>& runs);
 // REQUIREs that the spec is accepted.
 RunResult RunText(const std::string& spec_text, const RunOptions& options = {});
 
