@@ -208,7 +208,9 @@ def test_fault_57_half_open_handshakes_are_ended_and_a_peer_has_its_share(serve,
 
 
 def test_handshakes_that_fail_do_not_fill_the_log(serve):
-    served = serve(more="log_lines_per_cause: 3")
+    served = serve(more="log_lines_per_cause: 3\n")
+    operator = served.authority.sign("operator")
+    eventually(lambda: served.ask(*operator, "list").code == 0)
     for _ in range(40):
         with socket.create_connection(("127.0.0.1", served.port), timeout=60) as plain:
             plain.sendall(b"GET / HTTP/1.1\r\nHost: somebody\r\n\r\n")
