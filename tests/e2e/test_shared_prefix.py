@@ -122,6 +122,11 @@ def test_it_is_told_as_an_event_that_names_nobody(photos):
     try:
         for name, rest in (("train", TRAIN), ("other", OTHER)):
             assert command("create", write_spec(photos, name, rest, more="stage { repeat {} }")).code == 0
+        # Rows are measured first, beyond those that lie ready in the rings.
+        for name in ("train", "other"):
+            loader = attach(daemon, name)
+            for _ in range(10):
+                next(loader)
         text = "the work up to stage map is shared with 1 other pipeline"
         for name in ("train", "other"):
             eventually(lambda: text in command("events", name).out)
