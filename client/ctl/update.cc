@@ -132,11 +132,10 @@ absl::Status Update(const std::string& socket, const UpdateArguments& arguments)
   const auto answer = daemon->Update(request);
   if (!answer.ok()) return answer.status();
   const bool waits = answer->change().has_epoch() && answer->change().step() == 0;
-  std::printf("updated %s from %s %llu on (etag %s)\n", arguments.name.c_str(),
-              waits ? "epoch" : "step",
-              static_cast<unsigned long long>(waits ? answer->change().epoch()
-                                                    : answer->change().step()),
-              answer->etag().c_str());
+  std::printf(
+      "updated %s from %s %llu on (etag %s)\n", arguments.name.c_str(), waits ? "epoch" : "step",
+      static_cast<unsigned long long>(waits ? answer->change().epoch() : answer->change().step()),
+      answer->etag().c_str());
   return absl::OkStatus();
 }
 

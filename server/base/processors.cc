@@ -33,9 +33,7 @@ double ProcessorsOfQuota(std::string_view cpu_max) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-int ThreadsFor(double processors) {
-  return std::max(1, static_cast<int>(processors + 0.5));
-}
+int ThreadsFor(double processors) { return std::max(1, static_cast<int>(processors + 0.5)); }
 
 double UsableProcessors(const std::string& cgroup_root, const std::string& own_cgroup) {
   cpu_set_t set;

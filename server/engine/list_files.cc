@@ -72,15 +72,4 @@ absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std:
   return manifest;
 }
 
-absl::StatusOr<Manifest> FilesAsGiven(const google::protobuf::RepeatedPtrField<std::string>& paths,
-                                      FileSystem& files) {
-  if (absl::Status status = CheckNamesAny(paths); !status.ok()) return status;
-  Manifest manifest;
-  EntryReader reader(files);
-  for (const std::string& path : paths) {
-    if (absl::Status status = reader.Add(path, &manifest); !status.ok()) return status;
-  }
-  return manifest;
-}
-
 }  // namespace penstock

@@ -18,10 +18,6 @@ namespace penstock {
 absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                                    FileSystem& files);
 
-// Those files themselves, in the order given, each as often as it is named. An error when there is none.
-absl::StatusOr<Manifest> FilesAsGiven(const google::protobuf::RepeatedPtrField<std::string>& paths,
-                                      FileSystem& files);
-
 // The entry of an open file.
 FileEntry EntryOf(const RandomAccessFile& file);
 

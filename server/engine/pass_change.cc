@@ -64,7 +64,8 @@ absl::StatusOr<std::optional<uint64_t>> PassesOf(const Plan& plan) {
                                    [](const v1::Stage& stage) { return stage.has_repeat(); });
   if (repeat == stages.end()) {
     return absl::FailedPreconditionError(
-        "no epoch follows: the pipeline has no `repeat`, which would have to be its last op that decides the "
+        "no epoch follows: the pipeline has no `repeat`, which would have to be its last op that "
+        "decides the "
         "order");
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -85,10 +86,9 @@ absl::Status CheckPassChange(const Plan& first, const Plan& from, const Plan& to
     if (const auto passes = PassesOf(*plan); !passes.ok()) return passes.status();
   }
   if (to.variable_bytes() > first.variable_bytes()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("consumers would get another element: its slots need ", to.variable_bytes(),
-                     " bytes for what has no fixed size, those of the beginning have ",
-                     first.variable_bytes()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "consumers would get another element: its slots need ", to.variable_bytes(),
+        " bytes for what has no fixed size, those of the beginning have ", first.variable_bytes()));
   }
   return CheckSameElement(first, to);
 }

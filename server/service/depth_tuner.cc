@@ -48,8 +48,9 @@ uint32_t DepthTuner::Look(const v1::PipelineStats& stats, uint32_t slots, uint32
     return slots;
   }
   if (now.blocked() < kHadTime) {
-    reason_ = absl::StrCat("consumers wait ", Percent(wait),
-                           " of their time, but the ring is hardly ever full: more slots would stay empty");
+    reason_ = absl::StrCat(
+        "consumers wait ", Percent(wait),
+        " of their time, but the ring is hardly ever full: more slots would stay empty");
     return slots;
   }
   if (slots >= most) {

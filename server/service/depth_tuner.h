@@ -27,11 +27,11 @@ class DepthTuner {
  private:
   std::string reason_ = "nothing was measured yet";
   uint64_t changes_ = 0;
-  int settling_ = 5;     // looks until the beginning, or what was changed last, is out of sight
-  bool tried_ = false;   // whether that helped is not known yet
-  double waited_ = 0;    // before it
-  int resting_ = 0;      // looks until it is tried again, as it has not helped
-  int patience_ = 30;    // how long it rests the next time
+  int settling_ = 5;    // looks until the beginning, or what was changed last, is out of sight
+  bool tried_ = false;  // whether that helped is not known yet
+  double waited_ = 0;   // before it
+  int resting_ = 0;     // looks until it is tried again, as it has not helped
+  int patience_ = 30;   // how long it rests the next time
 };
 
 }  // namespace penstock

@@ -47,10 +47,10 @@ class MemoryBudget {
 
  private:
   mutable std::mutex mutex_;
-  v1::MemoryLimits limits_;                    // all under mutex_
+  v1::MemoryLimits limits_;                     // all under mutex_
   std::map<std::string, uint64_t> own_limits_;  // of pipelines that have one
-  uint64_t taken_ = 0;                         // in all
-  std::map<std::string, uint64_t> pipelines_;  // only those that have taken something
+  uint64_t taken_ = 0;                          // in all
+  std::map<std::string, uint64_t> pipelines_;   // only those that have taken something
   std::map<uid_t, uint64_t> users_;
   std::map<pid_t, uint64_t> processes_;
 };

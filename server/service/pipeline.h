@@ -315,8 +315,8 @@ class Pipeline {
   bool read_ahead_is_chosen_;
   std::map<std::string, int64_t> read_ahead_;  // under mutex_: as ExecutorOptions::read_ahead
   uint64_t memory_bytes_ = 0;                  // under mutex_: its own limit; 0: none
-  v1::Autotune autotune_;  // under mutex_
-  bool paused_;            // under mutex_
+  v1::Autotune autotune_;                      // under mutex_
+  bool paused_;                                // under mutex_
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   // Under mutex_; the sessions own them.

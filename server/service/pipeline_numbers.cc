@@ -38,9 +38,9 @@ uint64_t Pipeline::SlotCost() const {
 absl::Status Pipeline::CheckNumbers(const v1::Change& change) const {
   if (change.has_slots() && change.slots() != 0 &&
       (change.slots() < kMinSlots || change.slots() > kMaxSlots)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ring.slots out of range: ", change.slots(),
-                     " is not 0 (automatic) or in [", kMinSlots, ", ", kMaxSlots, "]"));
+    return absl::InvalidArgumentError(absl::StrCat("ring.slots out of range: ", change.slots(),
+                                                   " is not 0 (automatic) or in [", kMinSlots, ", ",
+                                                   kMaxSlots, "]"));
   }
   if (change.has_workers() && change.workers() < 0) {
     return absl::InvalidArgumentError(
@@ -52,9 +52,9 @@ absl::Status Pipeline::CheckNumbers(const v1::Change& change) const {
   if (bytes == 0) return absl::OkStatus();
   const uint64_t least = kMinSlots * SlotCost();
   if (bytes < 0 || static_cast<uint64_t>(bytes) < least) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "memory_bytes: expected 0 (no limit of its own) or at least ", least, ", which ", kMinSlots,
-        " slots of this pipeline take, found ", bytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory_bytes: expected 0 (no limit of its own) or at least ", least,
+                     ", which ", kMinSlots, " slots of this pipeline take, found ", bytes));
   }
   if (checked_.plan->spec().ring().has_device()) {
     return absl::FailedPreconditionError(
@@ -92,7 +92,8 @@ int Pipeline::DefaultWorkers() const {
 
 uint32_t Pipeline::SlotsWithin(uint64_t memory_bytes) const {
   if (memory_bytes == 0) return kMaxSlots;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(memory_bytes / SlotCost(), kMinSlots, kMaxSlots));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(memory_bytes / SlotCost(), kMinSlots, kMaxSlots));
 }
 
 // Those of the change as they are to be applied: given back ones by what the daemon begins with.
@@ -102,14 +103,14 @@ absl::Status Pipeline::ApplyNumbers(const v1::Change& change,
   uint64_t memory_bytes;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    memory_bytes = change.has_memory_bytes() ? static_cast<uint64_t>(change.memory_bytes())
-                                             : memory_bytes_;
+    memory_bytes =
+        change.has_memory_bytes() ? static_cast<uint64_t>(change.memory_bytes()) : memory_bytes_;
   }
   const uint32_t most = SlotsWithin(memory_bytes);
   if (change.slots() > static_cast<int>(most)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("ring.slots: memory_bytes of the pipeline, ", memory_bytes, ", is enough for ",
-                     most, ", found ", change.slots()));
+    return absl::ResourceExhaustedError(absl::StrCat("ring.slots: memory_bytes of the pipeline, ",
+                                                     memory_bytes, ", is enough for ", most,
+                                                     ", found ", change.slots()));
   }
   // Small rings of those who catch up stay small.
   const uint32_t slots = change.slots() > 0 ? static_cast<uint32_t>(change.slots()) : most;
@@ -149,8 +150,8 @@ uint32_t Pipeline::MostSlots() const {
   uint64_t left = ring::ReadMemoryAtHand().bytes / kPartForSlots;
   if (options_.memory != nullptr) left = std::min(left, options_.memory->Left(options_.owner));
   const uint64_t more = std::min<uint64_t>(left / SlotCost(), kMaxSlots);
-  return std::min({stream->writer().slots() + static_cast<uint32_t>(more), SlotsWithin(memory_bytes),
-                   static_cast<uint32_t>(kMaxSlots)});
+  return std::min({stream->writer().slots() + static_cast<uint32_t>(more),
+                   SlotsWithin(memory_bytes), static_cast<uint32_t>(kMaxSlots)});
 }
 
 absl::Status Pipeline::Tune(const Tuning& wanted, v1::Autotune report) {

@@ -294,10 +294,11 @@ absl::Status Pipeline::Place(const RequestedChange& requested, const Timeline& t
     }
     std::optional<uint64_t> pass = held.streams().front()->pass();
     if (!pass) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "step ", timeline.last_step(),
-          ", of the change before this one, has not been begun yet, so that its epoch is not known: "
-          "try again when it has been made"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("step ", timeline.last_step(),
+                       ", of the change before this one, has not been begun yet, so that its epoch "
+                       "is not known: "
+                       "try again when it has been made"));
     }
     // Those who catch up may be ahead.
     for (const auto& stream : held.streams()) pass = std::max(*pass, stream->pass().value_or(0));

@@ -39,11 +39,11 @@ class ReadAheadTuner {
   std::deque<Sample> samples_;  // since the last change, kLooksBack + 1 at most
   std::string reason_ = "nothing was measured yet";
   uint64_t changes_ = 0;
-  bool tried_ = false;   // whether the last change helped is not known yet
-  int64_t before_ = 0;   // what it was before
-  double speed_ = 0;     // of reading, before
-  int resting_ = 0;      // looks until it is tried again, as it has not helped
-  int patience_ = 60;    // how long it rests the next time
+  bool tried_ = false;  // whether the last change helped is not known yet
+  int64_t before_ = 0;  // what it was before
+  double speed_ = 0;    // of reading, before
+  int resting_ = 0;     // looks until it is tried again, as it has not helped
+  int patience_ = 60;   // how long it rests the next time
 };
 
 }  // namespace penstock

@@ -89,8 +89,8 @@ std::optional<BadString> FindBadString(const Message& message, const ParseInfoTr
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
         const Message& inner = is_list ? reflection.GetRepeatedMessage(message, field, i)
                                        : reflection.GetMessage(message, field);
-        auto found = FindBadString(
-            inner, tree == nullptr ? nullptr : tree->GetTreeForNested(field, index));
+        auto found =
+            FindBadString(inner, tree == nullptr ? nullptr : tree->GetTreeForNested(field, index));
         if (found) return found;
       } else if (field->type() == FieldDescriptor::TYPE_STRING) {
         const std::string value = is_list ? reflection.GetRepeatedString(message, field, i)
@@ -135,9 +135,9 @@ absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
   if (parser.Parse(&stream, message)) {
     const std::optional<BadString> bad = FindBadString(*message, &places->tree_);
     if (!bad) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(file_name, ":", bad->line + 1, ":", bad->column + 1, ": ", bad->field->name(),
-                     ": expected text in UTF-8, found other bytes"));
+    return absl::InvalidArgumentError(absl::StrCat(file_name, ":", bad->line + 1, ":",
+                                                   bad->column + 1, ": ", bad->field->name(),
+                                                   ": expected text in UTF-8, found other bytes"));
   }
   std::string what = "not a message in Protobuf's text format";
   if (error.found) {

@@ -40,7 +40,8 @@ absl::Status CheckEpochChange(const v1::Change& change) {
   if (!change.stage().empty() && change.skip_steps() == 0 && !change.has_seek_cursor())
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "a change that holds from an epoch on names all stages, and neither leaves steps out nor seeks");
+      "a change that holds from an epoch on names all stages, and neither leaves steps out nor "
+      "seeks");
 }
 
 }  // namespace
@@ -158,8 +159,8 @@ absl::Status Timeline::NameFiles(const NextPlan& next, v1::Change* change) {
   if (bytes > kMaxNamedBytes) {
     if (HaveSameFiles(last().fingerprint, next.fingerprint)) return absl::OkStatus();
     return absl::ResourceExhaustedError(absl::StrCat(
-        "other files, which the history has to name one by one, are too many for it: ", bytes, " > ",
-        kMaxNamedBytes, " bytes of stages; create a pipeline for them"));
+        "other files, which the history has to name one by one, are too many for it: ", bytes,
+        " > ", kMaxNamedBytes, " bytes of stages; create a pipeline for them"));
   }
   *change->mutable_stage() = named.stage();
   for (const v1::Change& one : history_) {

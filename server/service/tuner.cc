@@ -19,8 +19,8 @@ constexpr char kSlots[] = "ring.slots";
 constexpr uint64_t kPartForReadAhead = 256;
 
 int64_t MostReadAhead() {
-  return static_cast<int64_t>(std::clamp<uint64_t>(ring::ReadMemoryAtHand().bytes / kPartForReadAhead,
-                                                   ReadAheadTuner::kLeast, kMaxReadAhead));
+  return static_cast<int64_t>(std::clamp<uint64_t>(
+      ring::ReadMemoryAtHand().bytes / kPartForReadAhead, ReadAheadTuner::kLeast, kMaxReadAhead));
 }
 
 v1::TunedNumber* AddNumber(const std::string& name, int64_t value, int64_t least, int64_t most,
@@ -150,8 +150,7 @@ void Tuner::LookAtSources(const v1::PipelineStats& stats,
     if (source.read_ahead_bytes() == 0) continue;
     ReadAheadTuner& tuner = (*tuners)[source.name()];
     const int64_t bytes = tuner.Look(stats, i, source.read_ahead_bytes(), most);
-    v1::TunedNumber* number =
-        AddNumber(source.name(), bytes, ReadAheadTuner::kLeast, most, report);
+    v1::TunedNumber* number = AddNumber(source.name(), bytes, ReadAheadTuner::kLeast, most, report);
     number->set_reason(tuner.reason());
     number->set_changes(tuner.changes());
     number->set_on(true);

@@ -79,7 +79,12 @@ TEST_CASE("a change that waits for its epoch stays behind all others and is no p
   REQUIRE(timeline.From(52).size() == 1);
   CHECK(timeline.From(52)[0].pass == 4);
   // A later step of the same plan is in the middle of a pass.
-  REQUIRE(Add(timeline, [&skip] { skip.set_step(60); return skip; }()).ok());
+  REQUIRE(Add(timeline,
+              [&skip] {
+                skip.set_step(60);
+                return skip;
+              }())
+              .ok());
   CHECK(!timeline.last().pass);
   CHECK(timeline.last().skip_steps == 1);
 }

@@ -28,10 +28,10 @@ struct ClockedOptions {
   std::vector<ClockedStage> stages;
   int workers = 1;
   int slots = 4;
-  int blocks = 8;         // of a step
-  double spread = 0.3;    // a cost is drawn between 1 - spread and 1 + spread of what is declared
-  double trainer_us = 0;  // that the trainer works on a step
-  int heavy_every = 0;    // every so many steps one is heavier than others; 0: none
+  int blocks = 8;           // of a step
+  double spread = 0.3;      // a cost is drawn between 1 - spread and 1 + spread of what is declared
+  double trainer_us = 0;    // that the trainer works on a step
+  int heavy_every = 0;      // every so many steps one is heavier than others; 0: none
   double heavy_factor = 1;  // by how much
   uint64_t seed = 1;
 };

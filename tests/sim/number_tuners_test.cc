@@ -172,7 +172,8 @@ TEST_CASE("a source reads as far ahead as the disk's latency needs") {
   CHECK(Read({0.050, 1e9}, 500e6, 16 << 20, 4 << 20, 120).ahead == 4 << 20);
 }
 
-TEST_CASE("a source goes back where the disk gives what it can, and one that nobody waits for stays") {
+TEST_CASE(
+    "a source goes back where the disk gives what it can, and one that nobody waits for stays") {
   constexpr int64_t kMost = int64_t{64} << 20;
   const Reading worn = Read({0.0001, 50e6}, 400e6, 1 << 20, kMost, 60);
   CHECK(worn.ahead == 1 << 20);

@@ -25,7 +25,7 @@ TEST_CASE("image_shape is the shape of the decoded image, without decoding it") 
     const std::string bytes = ReadGolden("images/" + file);
     CollectedOutput shape, image;
     REQUIRE(Run("image_shape", bytes, {}, shape).ok());
-    REQUIRE(Run("decode_image", bytes, {int64_t{0}}, image).ok());
+    REQUIRE(Run("decode_image", bytes, {int64_t{0}, true}, image).ok());
     REQUIRE(shape.bytes().size() == 12);
     int32_t sizes[3];
     std::memcpy(sizes, shape.bytes().data(), sizeof(sizes));
