@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -37,7 +38,10 @@ int ThreadsFor(double processors) { return std::max(1, static_cast<int>(processo
 
 double UsableProcessors(const std::string& cgroup_root, const std::string& own_cgroup) {
   cpu_set_t set;
-  double processors = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+  // Who may not ask for its affinity (a seccomp filter) has what the system tells anybody.
+  double processors = sched_getaffinity(0, sizeof(set), &set) == 0
+                          ? CPU_COUNT(&set)
+                          : std::max(1u, std::thread::hardware_concurrency());
   // Version 2's line is "0::/PATH".
   std::string path =
       FirstLine(own_cgroup, [](const std::string& line) { return line.starts_with("0::/"); });

@@ -195,5 +195,7 @@ def test_a_window_of_a_few_photographs_and_a_config_that_shares_nothing(photos):
                 assert found == []
             else:
                 assert int(found[0]["bytes"]) <= bytes_max
+            for name in ("train", "other"):  # the next daemon would have them from the state folder
+                assert command("delete", name).code == 0
         finally:
             daemon.stop()
