@@ -4,7 +4,6 @@ Records are found ahead, by their lengths alone; no checksum is verified.
 """
 
 import argparse
-import glob
 import io
 import random
 
@@ -13,44 +12,12 @@ import torch
 from PIL import Image
 
 import window
+from example_records import places, single_values, varint
 
 WORKERS = 2
 MEAN, STD = np.array([123.675, 116.28, 103.53], np.float32), np.array([58.395, 57.12, 57.375], np.float32)
 COLOURS = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0], [0, 0, 128], [128, 0, 128], [0, 128, 128], [128, 128, 128],
                     [64, 0, 0], [192, 0, 0], [64, 128, 0], [192, 128, 0]], np.int32)
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def fields(data):
-    """(number, value) of each field of a message that has numbers and bytes only."""
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        value, at = varint(data, at)
-        if tag & 7 == 2:
-            value, at = data[at:at + value], at + value
-        yield tag >> 3, value
-
-
-def features(example):
-    """The features of a tf.train.Example with one value each: bytes, or the bytes of a packed number."""
-    (_, map_entries), = fields(example)
-    result = {}
-    for _, entry in fields(map_entries):
-        (_, key), (_, feature) = fields(entry)
-        (_, list_), = fields(feature)
-        (_, result[bytes(key).decode()]), = fields(list_)
-    return result
 
 
 def flowers(example):
@@ -92,13 +59,7 @@ CASES = {"flowers": (flowers, 40), "imagenet": (imagenet, 64), "segmentation": (
 class Records(torch.utils.data.Dataset):
     def __init__(self, pattern, transform):
         self.transform = transform
-        self.places = []
-        for path in sorted(glob.glob(pattern)):
-            with open(path, "rb") as shard:
-                while header := shard.read(12):
-                    length = int.from_bytes(header[:8], "little")
-                    self.places.append((path, shard.tell(), length))
-                    shard.seek(length + 4, 1)
+        self.places = places(pattern)
 
     def __len__(self):
         return len(self.places)
@@ -107,7 +68,7 @@ class Records(torch.utils.data.Dataset):
         path, offset, length = self.places[index]
         with open(path, "rb") as shard:
             shard.seek(offset)
-            return self.transform(features(shard.read(length)))
+            return self.transform(single_values(shard.read(length)))
 
 
 def endless(loader):
