@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "server/base/release.h"
 #include "server/service/daemon.h"
 #include "server/service/daemon_config.h"
 #include "server/service/grpc_log.h"
@@ -109,6 +110,8 @@ int main(int argc, char** argv) {
                  "How long consumers and ranks that were lost are waited for; over the "
                  "configuration")
       ->check(CLI::Range(0.0, 3600.0));
+  app.set_version_flag("--version", std::string("penstockd ") + penstock::kRelease,
+                       "Print the release and exit");
   app.add_flag("--supervise", flags.supervise,
                "Run the daemon in a child process, and start it again when it dies");
   try {

@@ -9,6 +9,7 @@ import gzip
 import pathlib
 import struct
 import sys
+import tempfile
 import zlib
 
 import numpy
@@ -83,6 +84,15 @@ def cache_memory(t, tuned, folder):
     return (dataset.cache() if tuned or not t.is_tensorflow else dataset).repeat().batch(BATCH)
 
 
+def cache_file(t, tuned, folder):
+    """The same in a file of its own for each run; the pass that fills it is measured too."""
+    source, decode = _images(t, folder)
+    dataset = source.map(decode, **_parallel(t, tuned))
+    if tuned or not t.is_tensorflow:
+        dataset = dataset.cache(str(pathlib.Path(tempfile.mkdtemp(dir=folder)) / "cache"))
+    return dataset.repeat().batch(BATCH)
+
+
 def cache_shuffled(t, tuned, folder):
     """Large elements that are ready: what remains is a copy of each from a random place of 350 MB."""
 
@@ -141,6 +151,7 @@ CASES = {
         parallel_interleave,
         parallel_map,
         cache_memory,
+        cache_file,
         cache_shuffled,
         vectorised_map,
         augmentation_after_cache,

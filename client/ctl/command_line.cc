@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "server/base/release.h"
+
 namespace penstock::ctl {
 namespace {
 
@@ -86,6 +88,7 @@ void Command::Runs(std::function<int()> run) {
 CommandLine::CommandLine(const std::string& program, const std::string& help)
     : app_(std::make_unique<CLI::App>(help, program)) {
   app_->fallthrough();
+  app_->set_version_flag("--version", program + " " + kRelease, "Print the release and exit");
 }
 
 CommandLine::~CommandLine() = default;

@@ -68,13 +68,13 @@ class Command {
 
 class CommandLine {
  public:
-  // The line's options may stand behind a command's name too.
+  // The line's options may stand behind a command's name too. One of them is --version.
   CommandLine(const std::string& program, const std::string& help);
   ~CommandLine();
 
   Command root();
 
-  // Runs the command that is asked for and returns its exit code; 0 for --help, 2 with a message on
+  // Runs the command that is asked for and returns its exit code; 0 for --help and --version, 2 with a message on
   // stderr for a line that fits no command.
   int Run(int argc, char** argv);
 

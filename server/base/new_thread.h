@@ -12,7 +12,8 @@
 
 namespace penstock {
 
-// `what` is told when it fails: ResourceExhausted, with what can be done.
+// `what` is the thread's name in `top -H` and profilers, of which Linux keeps 15 bytes, and is told when it fails: ResourceExhausted,
+// with what can be done.
 absl::StatusOr<std::thread> NewThread(absl::string_view what, std::function<void()> run);
 
 }  // namespace penstock

@@ -97,7 +97,7 @@ absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanatio
 SpecRequests::SpecRequests(EventLoop& loop, PipelineTable& table, Access& access)
     : loop_(loop), table_(table), access_(access) {
   for (int i = 0; i < kThreads; ++i) {
-    absl::StatusOr<std::thread> thread = NewThread("the control plane", [this] { Work(); });
+    absl::StatusOr<std::thread> thread = NewThread("control plane", [this] { Work(); });
     if (thread.ok()) {
       threads_.push_back(*std::move(thread));
     } else if (threads_.empty()) {

@@ -161,7 +161,7 @@ absl::Status Stream::Start() {
     if (executor_ == nullptr || started_) return absl::OkStatus();
     started_ = true;
     absl::StatusOr<std::thread> advancing =
-        NewThread("what changes a pipeline", [this] { Advance(); });
+        NewThread("pipeline change", [this] { Advance(); });
     status = advancing.status();
     if (advancing.ok()) {
       advancing_ = *std::move(advancing);

@@ -26,7 +26,7 @@ class TaskPool {
 
   explicit TaskPool(int threads) {
     for (int i = 0; i < threads; ++i) {
-      absl::StatusOr<std::thread> thread = NewThread("the control plane", [this] { Work(); });
+      absl::StatusOr<std::thread> thread = NewThread("control plane", [this] { Work(); });
       if (thread.ok()) {
         threads_.push_back(*std::move(thread));
       } else if (threads_.empty()) {

@@ -1,10 +1,14 @@
 """The `penstock` command: what it prints, writes and returns."""
 
+import pathlib
 import re
+import subprocess
+import tomllib
 
 import numpy
 import pytest
 
+from programs import program
 from tfrecord_files import crc32c
 
 
@@ -146,3 +150,10 @@ def test_help_is_no_error(penstock_command):
         result = penstock_command(*words)
         assert result.code == 0
         assert "Usage:" in result.out
+
+
+@pytest.mark.parametrize("name", ["penstock", "penstockd"])
+def test_the_release_of_both_programs_is_the_packages(name):
+    project = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    done = subprocess.run([program(name), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{name} {project['version']}\n"

@@ -1,6 +1,7 @@
 """penstockd from its start to its end."""
 
 import os
+import pathlib
 import resource
 import signal
 import socket
@@ -71,6 +72,12 @@ def test_config_is_checked(tmp_path):
     assert run_daemon("--config", tmp_path / "none")[0] == 78
     assert run_daemon("--no-such-flag")[0] == 2
     assert run_daemon("--socket", "/" + "x" * 200)[0] == 78
+
+
+def test_its_threads_have_names(daemon, remote, counter):
+    assert remote("create", counter(more="stage { repeat {} }"), "--workers", "2").code == 0
+    names = {thread.joinpath("comm").read_text().strip() for thread in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir()}
+    assert {"worker 1 of 2", "worker 2 of 2", "control plane"} <= names, names
 
 
 def test_the_owners_end_stops_it(tmp_path):
