@@ -33,28 +33,37 @@ template <class F, class Condition, typename T, bool kReversed, bool kStored>
 void ChoiceCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   constexpr size_t kLanes = kLanesOf<decltype(d)>;
-  const T* HWY_RESTRICT p = Operand<const T>(ip);
+  const T* p = Operand<const T>(ip);
   const BoundInstruction* const values = ip++;
-#define PENSTOCK_CHOOSE(k, SECOND, THIRD)                                       \
-  {                                                                             \
-    const auto chosen = Condition::Apply(hn::LoadU(d, p + k * kLanes), SECOND); \
-    const auto value = Shrink(d, v##k);                                         \
-    v##k = Grow(d, kReversed ? hn::IfThenElse(chosen, THIRD, value)             \
-                             : hn::IfThenElse(chosen, value, THIRD));           \
+#define PENSTOCK_CHOOSE(k, FIRST, SECOND, THIRD)                      \
+  {                                                                   \
+    const auto first = FIRST;                                         \
+    const auto chosen = Condition::Apply(first, SECOND);              \
+    const auto value = Shrink(d, v##k);                               \
+    v##k = Grow(d, kReversed ? hn::IfThenElse(chosen, THIRD, value)   \
+                             : hn::IfThenElse(chosen, value, THIRD)); \
   }
+#define PENSTOCK_FIRST(k) hn::LoadU(d, p + k * kLanes)
 #define PENSTOCK_SECOND(k) hn::LoadU(d, q + k * kLanes)
 #define PENSTOCK_THIRD(k) hn::LoadU(d, r + k * kLanes)
   if (ip->vector_step == 0) {
     const auto second = hn::LoadU(d, Broadcast<T>(ip));
     if (values->vector_step2 == 0) {
       const auto third = hn::LoadU(d, Broadcast2<T>(values));
-#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, second, third)
+#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, PENSTOCK_FIRST(k), second, third)
       PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHOICE)
 #undef PENSTOCK_CHOICE
       PENSTOCK_END(F, T, kStored);
     }
-    const T* HWY_RESTRICT r = Operand2<const T>(values);
-#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, second, PENSTOCK_THIRD(k))
+    const T* r = Operand2<const T>(values);
+    // where(x > 0, x, …) reads x once.
+    if (r == p) {
+#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, PENSTOCK_FIRST(k), second, first)
+      PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHOICE)
+#undef PENSTOCK_CHOICE
+      PENSTOCK_END(F, T, kStored);
+    }
+#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, PENSTOCK_FIRST(k), second, PENSTOCK_THIRD(k))
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHOICE)
 #undef PENSTOCK_CHOICE
     PENSTOCK_END(F, T, kStored);
@@ -62,15 +71,17 @@ void ChoiceCode(PENSTOCK_CODE_PARAMETERS) {
   const T* HWY_RESTRICT q = Operand<const T>(ip);
   if (values->vector_step2 == 0) {
     const auto third = hn::LoadU(d, Broadcast2<T>(values));
-#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, PENSTOCK_SECOND(k), third)
+#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, PENSTOCK_FIRST(k), PENSTOCK_SECOND(k), third)
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHOICE)
 #undef PENSTOCK_CHOICE
     PENSTOCK_END(F, T, kStored);
   }
   const T* HWY_RESTRICT r = Operand2<const T>(values);
-#define PENSTOCK_CHOICE(k) PENSTOCK_CHOOSE(k, PENSTOCK_SECOND(k), PENSTOCK_THIRD(k))
+#define PENSTOCK_CHOICE(k) \
+  PENSTOCK_CHOOSE(k, PENSTOCK_FIRST(k), PENSTOCK_SECOND(k), PENSTOCK_THIRD(k))
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHOICE)
 #undef PENSTOCK_CHOICE
+#undef PENSTOCK_FIRST
 #undef PENSTOCK_SECOND
 #undef PENSTOCK_THIRD
 #undef PENSTOCK_CHOOSE

@@ -7,6 +7,7 @@
 #include "server/kernels/targets.h"
 
 #include "hwy/highway.h"
+#include "server/kernels/pixel_planes.h"
 
 namespace penstock::kernels {
 namespace {
@@ -59,20 +60,6 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Pixels of three bytes to three planes; gives back how many were done, whole vectors of them.
-size_t SplitThree(const uint8_t* HWY_RESTRICT in, size_t pixels, uint8_t* HWY_RESTRICT out) {
-  const hn::FixedTag<uint8_t, 16> d;
-  size_t i = 0;
-  for (; i + 16 <= pixels; i += 16) {
-    hn::Vec<decltype(d)> first, second, third;
-    hn::LoadInterleaved3(d, in + 3 * i, first, second, third);
-    hn::StoreU(first, d, out + i);
-    hn::StoreU(second, d, out + pixels + i);
-    hn::StoreU(third, d, out + 2 * pixels + i);
-  }
-  return i;
-}
-
 // Four rows of four words.
 HWY_INLINE void TransposeFour(const uint8_t* in, size_t in_bytes, uint8_t* out, size_t out_bytes) {
   const hn::FixedTag<uint32_t, 4> d;
@@ -115,12 +102,7 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::kernels {
 
 void Transpose(const uint8_t* in, size_t rows, size_t columns, size_t element_bytes, uint8_t* out) {
-  if (element_bytes == 1 && columns == 3) {
-    for (size_t i = HWY_NAMESPACE::SplitThree(in, rows, out); i < rows; ++i) {
-      for (size_t c = 0; c < 3; ++c) out[c * rows + i] = in[3 * i + c];
-    }
-    return;
-  }
+  if (element_bytes == 1 && columns == 3) return SplitThreePlanes(in, rows, out);
   switch (element_bytes) {
     case 1:
       return TransposeBlocks<uint8_t>(in, rows, columns, out);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "server/kernels/saturate.h"
 #include "server/kernels/targets.h"
@@ -291,10 +292,11 @@ size_t TargetVectorBytes() { return sizeof(Bytes); }
 void RunTargetSteps(const Instruction* first, LaneState& state, size_t step_elements, size_t steps,
                     const uint32_t* periods, int num_cursors) {
   if (steps == 0) return;
+  // Memory that is not cleared before: of many short runs that would be a good part.
   constexpr size_t kStackInstructions = 32;
-  BoundInstruction stack[kStackInstructions];
+  alignas(BoundInstruction) unsigned char stack[kStackInstructions * sizeof(BoundInstruction)];
   std::unique_ptr<BoundInstruction[]> heap;
-  BoundInstruction* bound = stack;
+  auto* bound = reinterpret_cast<BoundInstruction*>(stack);
   size_t count = 1;
   while (first[count - 1].run != FindFinish()) ++count;
   if (count > kStackInstructions) {
@@ -303,13 +305,13 @@ void RunTargetSteps(const Instruction* first, LaneState& state, size_t step_elem
   }
   for (size_t i = 0; i < count; ++i) {
     const Instruction& from = first[i];
-    bound[i] = {from.run,
-                state.base[from.operand],
-                &state.cursor[from.cursor],
-                state.base[from.operand2],
-                &state.cursor[from.cursor2],
-                from.vector_step,
-                from.vector_step2};
+    new (bound + i) BoundInstruction{from.run,
+                                     state.base[from.operand],
+                                     &state.cursor[from.cursor],
+                                     state.base[from.operand2],
+                                     &state.cursor[from.cursor2],
+                                     from.vector_step,
+                                     from.vector_step2};
   }
   state.first = bound;
   state.step_elements = step_elements;

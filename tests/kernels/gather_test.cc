@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "server/kernels/byte_shuffle.h"
+#include "server/kernels/pixel_planes.h"
 #include "tests/support/catch.h"
 #include "tests/support/guarded_memory.h"
+#include "tests/support/instruction_sets.h"
 
 namespace penstock::kernels {
 namespace {
@@ -35,6 +37,21 @@ TEST_CASE("A transposed matrix has rows for columns, whatever its sides") {
       }
     }
   }
+}
+
+TEST_CASE("Planes of pixels have their bytes, on every instruction set and at every length") {
+  testing::ForEachInstructionSet([](const char* name) {
+    for (size_t pixels = 1; pixels <= 200; ++pixels) {
+      CAPTURE(name, pixels);
+      const GuardedMemory in(3 * pixels), out(3 * pixels);
+      for (size_t i = 0; i < 3 * pixels; ++i) in.data()[i] = ByteAt(i);
+      SplitThreePlanes(in.data(), pixels, out.data());
+      bool same = true;
+      for (size_t i = 0; i < 3 * pixels; ++i)
+        same &= out.data()[i % 3 * pixels + i / 3] == ByteAt(i);
+      REQUIRE(same);
+    }
+  });
 }
 
 TEST_CASE("Shuffled bytes are those of the scalar twin, for every number of windows") {
