@@ -17,26 +17,29 @@ using testing::GuardedMemory;
 uint8_t ByteAt(size_t i) { return static_cast<uint8_t>(i * 167 + i / 256); }
 
 TEST_CASE("A transposed matrix has rows for columns, whatever its sides") {
-  for (const size_t size : {1, 2, 4, 8}) {
-    for (const size_t columns : {2, 3, 4, 7, 16, 17, 65}) {
-      for (size_t rows = 1; rows <= 70; rows += rows < 20 ? 1 : 11) {
-        CAPTURE(size, columns, rows);
-        const size_t bytes = rows * columns * size;
-        const GuardedMemory in(bytes), out(bytes);
-        for (size_t i = 0; i < bytes; ++i) in.data()[i] = ByteAt(i);
-        Transpose(in.data(), rows, columns, size, out.data());
-        bool same = true;
-        for (size_t r = 0; r < rows; ++r) {
-          for (size_t c = 0; c < columns; ++c) {
-            for (size_t b = 0; b < size; ++b) {
-              same &= out.data()[(c * rows + r) * size + b] == ByteAt((r * columns + c) * size + b);
+  testing::ForEachInstructionSet([](const char* name) {
+    for (const size_t size : {1, 2, 4, 8}) {
+      for (const size_t columns : {2, 3, 4, 7, 16, 17, 65}) {
+        for (size_t rows = 1; rows <= 70; rows += rows < 20 ? 1 : 11) {
+          CAPTURE(name, size, columns, rows);
+          const size_t bytes = rows * columns * size;
+          const GuardedMemory in(bytes), out(bytes);
+          for (size_t i = 0; i < bytes; ++i) in.data()[i] = ByteAt(i);
+          Transpose(in.data(), rows, columns, size, out.data());
+          bool same = true;
+          for (size_t r = 0; r < rows; ++r) {
+            for (size_t c = 0; c < columns; ++c) {
+              for (size_t b = 0; b < size; ++b) {
+                same &=
+                    out.data()[(c * rows + r) * size + b] == ByteAt((r * columns + c) * size + b);
+              }
             }
           }
+          REQUIRE(same);
         }
-        REQUIRE(same);
       }
     }
-  }
+  });
 }
 
 TEST_CASE("Planes of pixels have their bytes, on every instruction set and at every length") {
