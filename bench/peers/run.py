@@ -3,6 +3,9 @@
 Every case is run several times, all sides by turns on the same warm files, and printed as one line of JSON a peer: `ours` and
 `theirs` are medians in examples/s, `ratio`, `min` and `max` the median and the extremes of ours / theirs over the turns, `cpu_ratio`
 the median of their CPU seconds an example over ours, all processes of a side counted. Everything else goes to stderr.
+
+`augmentation` has Penstock on both sides: flowers_augmented against flowers on the same files. Its `cpu_ratio` is what flip, crop,
+brightness and contrast make of flowers' CPU seconds.
 """
 
 import argparse
@@ -26,7 +29,7 @@ RATE_CASES = ["chess_float32", "chess_float64", "chess_float32_read", "flowers",
 SHARDS_OF = {"imagenet": "flowers"}
 SPEC_OF = {"segmentation": "segmentation_records"}
 IMAGE_CASES = {"flowers", "imagenet", "segmentation"}
-OTHER_CASES = ["handover_12MiB", "first_batch", "memory"]
+OTHER_CASES = ["augmentation", "handover_12MiB", "first_batch", "memory"]
 MIB = 1 << 20
 
 
@@ -63,7 +66,10 @@ class Bench:
 
     def ours(self, case):
         name = case.removesuffix("_read")
-        name = "chess" if name == "chess_float64" else SPEC_OF.get(name, name)
+        return self.pipeline("chess" if name == "chess_float64" else SPEC_OF.get(name, name), case)
+
+    def pipeline(self, name, case):
+        """The pipeline of a spec of config/pipelines over the files of `case`."""
         with tempfile.TemporaryDirectory() as folder:
             spec = spec_text(name, self.files(self.kind(case)), folder)
             with daemon(folder) as (process, socket):
@@ -143,6 +149,24 @@ class Bench:
                       min=round(min(ratios), 3), max=round(max(ratios), 3),
                       ours_cpu_s_per_million=round(median(ours, "cpu_s_per_million"), 4),
                       theirs_cpu_s_per_million=round(median(theirs, "cpu_s_per_million"), 4))
+
+    def augmentation(self, case):
+        """flowers with augmentation against flowers without."""
+        names = ["flowers_augmented", "flowers"]
+        results = {name: [] for name in names}
+        for run in range(self.runs):
+            # Whoever comes second finds the machine warmer.
+            for name in names if run % 2 == 0 else names[::-1]:
+                results[name].append(self.pipeline(name, "flowers"))
+                log(f"{case} {run + 1}/{self.runs} {name}: {results[name][-1]['examples_per_s']:,.0f}/s, "
+                    f"{results[name][-1]['cpu_s_per_million']:.3f} CPU s per million")
+        ours, plain = results.values()
+        ratios = [a["cpu_s_per_million"] / b["cpu_s_per_million"] for a, b in zip(ours, plain)]
+        self.show(case=case, cpu_ratio=round(statistics.median(ratios), 3), runs=self.runs, min=round(min(ratios), 3),
+                  max=round(max(ratios), 3), examples_per_s=round(median(ours, "examples_per_s")),
+                  plain_examples_per_s=round(median(plain, "examples_per_s")),
+                  cpu_s_per_million=round(median(ours, "cpu_s_per_million"), 4),
+                  plain_cpu_s_per_million=round(median(plain, "cpu_s_per_million"), 4))
 
     def handover(self, case):
         """CPU of both sides for a ready batch of 12 MiB at full rate: the producer publishes slots that are filled already."""
@@ -226,7 +250,7 @@ class Bench:
         print(json.dumps(fields), flush=True)
 
     def run(self, case):
-        methods = {"handover_12MiB": self.handover, "first_batch": self.first_batch, "memory": self.memory}
+        methods = {"augmentation": self.augmentation, "handover_12MiB": self.handover, "first_batch": self.first_batch, "memory": self.memory}
         try:
             methods.get(case, self.rate_case)(case)
         except (RuntimeError, OSError, ValueError, subprocess.SubprocessError, penstock.Error) as error:

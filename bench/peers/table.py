@@ -22,6 +22,8 @@ def table(lines):
                          f"{r['ours_cpu_s_per_million']:.3g} | {r['theirs_cpu_s_per_million']:.3g} |")
         elif r["case"] == "handover_12MiB":
             others.append(f"| handing a ready batch of 12 MiB to a Python consumer, CPU of both sides | {r['cpu_us_per_batch']} µs |")
+        elif r["case"] == "augmentation":
+            others.append(f"| CPU of flowers with flip, crop, brightness and contrast over flowers | {r['cpu_ratio']} |")
         elif r["case"] == "first_batch":
             others.append(f"| from `penstock run` to the first batch of chess, warm files | {r['seconds']} s |")
         elif r["case"] == "memory":

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/expr/part_kernel.h"
+#include "server/expr/tile_kernel.h"
 
 namespace penstock::expr {
 namespace {
@@ -181,25 +182,40 @@ absl::StatusOr<Place> Lowering::MaterializeRegion(const Node* node) {
   return to;
 }
 
-const Node* Lowering::PartOf(const Node& node) {
-  if (!node.row.kernel->takes_parts() || node.arguments.empty()) return nullptr;
+const Node* Lowering::OwnImage(const Node& node) const {
+  if (node.arguments.empty()) return nullptr;
   const Node* const image = node.arguments[0];
-  const bool alone = image->kind == Node::Kind::kRow && readers_[image].size() == 1 &&
-                     !output_columns_.contains(image);
-  return alone && image->row.kernel->NewPartReader() != nullptr ? image : nullptr;
+  const auto readers = readers_.find(image);
+  const bool alone = image->kind == Node::Kind::kRow && readers != readers_.end() &&
+                     readers->second.size() == 1 && !output_columns_.contains(image) &&
+                     !patterns_.contains(image);
+  return alone ? image : nullptr;
+}
+
+Lowering::RowCall Lowering::CallOf(const Node& node) {
+  RowCall call{node.row.kernel, node.arguments};
+  const Node* const image = OwnImage(node);
+  if (image == nullptr) return call;
+  if (call.kernel->takes_parts() && image->row.kernel->NewPartReader() != nullptr) {
+    call.kernel = MakePartKernel(image->row.kernel, image->arguments.size(), call.kernel);
+    call.arguments = image->arguments;
+  } else if (call.kernel->takes_tiles() && image->fixed()) {
+    RowCall maker = CallOf(*image);
+    call.kernel = MakeTileKernel(std::move(maker.kernel), maker.arguments.size(), image->type.shape,
+                                 call.kernel);
+    call.arguments = std::move(maker.arguments);
+  } else {
+    return call;
+  }
+  call.arguments.insert(call.arguments.end(), node.arguments.begin() + 1, node.arguments.end());
+  return call;
 }
 
 absl::StatusOr<Place> Lowering::MaterializeRow(const Node* node, std::unique_ptr<Region> epilogue,
                                                const Node* result) {
-  std::shared_ptr<const RowKernel> kernel = node->row.kernel;
-  std::vector<const Node*> inputs = node->arguments;
-  if (const Node* const image = PartOf(*node)) {
-    kernel = MakePartKernel(image->row.kernel, image->arguments.size(), kernel);
-    inputs = image->arguments;
-    inputs.insert(inputs.end(), node->arguments.begin() + 1, node->arguments.end());
-  }
+  RowCall call = CallOf(*node);
   std::vector<Place> arguments;
-  for (const Node* argument : inputs) {
+  for (const Node* argument : call.arguments) {
     auto place = Materialize(argument);
     if (!place.ok()) return place;
     arguments.push_back(*place);
@@ -207,7 +223,7 @@ absl::StatusOr<Place> Lowering::MaterializeRow(const Node* node, std::unique_ptr
   const Place to = Destination(result);
   const bool to_output = output_columns_.contains(result);
   result_.row_by_row = true;
-  result_.steps.push_back(MakeRowStep(std::move(kernel), node->type, std::move(arguments),
+  result_.steps.push_back(MakeRowStep(std::move(call.kernel), node->type, std::move(arguments),
                                       std::move(epilogue), result->type, to_output, to.column));
   return to;
 }

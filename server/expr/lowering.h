@@ -49,8 +49,14 @@ class Lowering {
   absl::StatusOr<Place> MaterializeRegion(const Node* node);
   absl::StatusOr<Place> MaterializeRow(const Node* node, std::unique_ptr<Region> epilogue,
                                        const Node* result);
-  // The image of which a node takes a part, if it is decoded for that node alone.
-  const Node* PartOf(const Node& node);
+  // What a row function's node runs: its own kernel, or one that makes its image, too.
+  struct RowCall {
+    std::shared_ptr<const RowKernel> kernel;
+    std::vector<const Node*> arguments;
+  };
+  RowCall CallOf(const Node& node);
+  // A node's image, if another row function makes it for that node alone; else null.
+  const Node* OwnImage(const Node& node) const;
   Place AddConstant(const Node* node);
   // The output that the node is, or a new temporary.
   Place Destination(const Node* node);

@@ -444,6 +444,34 @@ absl::Status RegionBuilder::GenerateOperation(const Node* node) {
   return absl::OkStatus();
 }
 
+std::vector<RegionBuilder::Step> RegionBuilder::ChoiceSteps(const Node* condition, Step step) {
+  if (condition->kind != Node::Kind::kElementwise || IsLeaf(condition) || uses_[condition] > 1 ||
+      condition->function->operation.lookup != kernels::FindComparison) {
+    return {};
+  }
+  const Node* const a = Skip(condition->arguments[0]);
+  const Node* const b = Skip(condition->arguments[1]);
+  if (LaneOf(a->type.dtype) != step.lane || LaneOf(b->type.dtype) != step.lane) return {};
+  std::optional<Operand> first = Direct(a), second = Direct(b);
+  if (!first || !second) return {};
+  const kernels::Operation& comparison = condition->function->operation;
+  int code = comparison.code;
+  if (first->step == 0) {
+    std::swap(first, second);
+    code = comparison.reversed;
+  }
+  if (first->step == 0 || code < 0) return {};
+  step.reversed = step.kind == Step::Kind::kReversed;
+  step.kind = Step::Kind::kChoice;
+  step.comparison = static_cast<kernels::Comparison>(code);
+  step.first = *first;
+  if (FindOperation(step, Form{Span::kShort, has_64bit_}) == nullptr) return {};
+  Step operand;
+  operand.kind = Step::Kind::kOperand;
+  operand.first = *second;
+  return {step, operand};
+}
+
 absl::Status RegionBuilder::GenerateTernary(const Node* node) {
   const kernels::Operation& operation = node->function->operation;
   const bool select = node->function->rule == TypeRule::kSelect;
@@ -476,6 +504,14 @@ absl::Status RegionBuilder::GenerateTernary(const Node* node) {
   };
   if (auto status = in_memory(third, step.second); !status.ok()) return status;
   const int code = step.kind == Step::Kind::kReversed ? operation.reversed : operation.code;
+  std::vector<Step> choice;
+  if (select && !Direct(second)) choice = ChoiceSteps(second, step);
+  if (!choice.empty()) {
+    if (auto status = Generate(accumulated); !status.ok()) return status;
+    steps_.insert(steps_.end(), choice.begin(), choice.end());
+    for (const Operand& tile : tiles) Release(tile);
+    return absl::OkStatus();
+  }
   if (!Direct(second) && MayLieAside(operation.lookup, code, step.lane) &&
       !NeedsAside(accumulated)) {
     if (auto status = Generate(second); !status.ok()) return status;
@@ -572,7 +608,12 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
         break;
       case Step::Kind::kOperation:
       case Step::Kind::kReversed:
+      case Step::Kind::kChoice:
         instruction.run = FindOperation(step, form);
+        break;
+      case Step::Kind::kOperand:
+        // Never run, but not null either.
+        instruction.run = code.back().run;
         break;
     }
     if (instruction.run == nullptr) {
@@ -597,6 +638,9 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
 }
 
 kernels::Handler RegionBuilder::FindOperation(const Step& step, Form form) const {
+  if (step.kind == Step::Kind::kChoice) {
+    return kernels::FindChoice(step.comparison, step.reversed, step.lane, form);
+  }
   return step.kind == Step::Kind::kReversed ? step.operation->FindReversed(step.lane, form)
                                             : step.operation->Find(step.lane, form);
 }
@@ -629,6 +673,15 @@ void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) con
         steps = stored ? 3 : 2;
         break;
       }
+    } else if (step.kind == Step::Kind::kChoice) {
+      steps = 2;
+      Form fused = form;
+      fused.aside = false;
+      fused.stored = true;
+      const kernels::Handler handler = is_result(i + 2) ? FindOperation(step, fused) : nullptr;
+      if (handler == nullptr) continue;
+      code[i].run = handler;
+      steps = 3;
     } else if (is_operation(i) && is_result(i + 1)) {
       Form fused = form;
       fused.aside = step.aside;

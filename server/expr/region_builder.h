@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "server/expr/region.h"
+#include "server/kernels/choice.h"
 
 namespace penstock::expr {
 
@@ -42,7 +43,9 @@ class RegionBuilder {
       kConvert,
       kWrap,
       kOperation,
-      kReversed
+      kReversed,
+      kChoice,   // kernels::FindChoice()
+      kOperand,  // says where an operand of the step before it lies
     };
     Kind kind = Kind::kLoad;
     DType memory = DType::kInvalid;
@@ -52,6 +55,9 @@ class RegionBuilder {
     Operand first;
     Operand second;
     bool aside = false;  // Form::aside
+    // kChoice
+    kernels::Comparison comparison = kernels::Comparison::kEqual;
+    bool reversed = false;
   };
 
   // Node without views of the same order.
@@ -68,6 +74,9 @@ class RegionBuilder {
   absl::Status GenerateOperation(const Node* node);
   absl::Status GenerateCast(const Node* node);
   absl::Status GenerateTernary(const Node* node);
+  // A choice whose condition compares two operands in memory as two steps, the second of them kOperand; none if it is not such a
+  // one. `step` has the choice's lane, second operand and order.
+  std::vector<Step> ChoiceSteps(const Node* condition, Step step);
   // Puts aside what the accumulator holds, and brings a node into it. REQUIRES: nothing lies aside.
   absl::Status GenerateBesides(const Node* node);
   // Whether an operation's second operand may lie aside.

@@ -52,6 +52,24 @@ class PartReader {
   // Writes rows [top, top + height) of columns [left, left + width), which lie inside, without gaps: the bytes of Run(). Called once.
   virtual absl::Status Read(int64_t top, int64_t left, int64_t height, int64_t width,
                             uint8_t* pixels) = 0;
+  // The same as the whole of a result, `bytes` in all, instead of Read(): in tiles, where that is cheaper.
+  virtual absl::Status ReadTo(int64_t top, int64_t left, int64_t height, int64_t width,
+                              size_t bytes, Arena& scratch, RowOutput& out) {
+    absl::Status status = Read(top, left, height, width, out.Reserve(bytes));
+    if (status.ok()) out.Commit();
+    return status;
+  }
+};
+
+// Where another kernel writes an image that a kernel changes on its way to the result.
+//
+// Threads: one thread.
+class TileFilter : public RowOutput {
+ public:
+  // The image's type has known sizes.
+  void SetShape(const Shape&) override {}
+  // All of the image has been written.
+  virtual absl::Status Finish() { return absl::OkStatus(); }
 };
 
 // Constant after construction; Run() is safe from any thread.
@@ -67,6 +85,16 @@ class RowKernel {
   virtual absl::Status RunOnPart(PartReader&, const Shape&, absl::Span<const RowValue>, Arena&,
                                  RowOutput&) const {
     return absl::UnimplementedError("");
+  }
+
+  // Whether the first argument may come in tiles, whole values each, while it is made: the program then calls NewTileFilter() instead
+  // of Run(), where nobody else wants the image and its sizes are known. `image` is its shape, `others` the arguments behind it;
+  // all but the shape outlive the filter.
+  virtual bool takes_tiles() const { return false; }
+  virtual std::unique_ptr<TileFilter> NewTileFilter(const Shape& image,
+                                                    absl::Span<const RowValue> others,
+                                                    Arena& scratch, RowOutput& out) const {
+    return nullptr;
   }
 
   // `scratch` lives until the row is done. An error is the row's own ("not a JPEG"); the engine

@@ -7,6 +7,7 @@
 #include "server/base/row_shape.h"
 #include "server/expr/part_kernel.h"
 #include "server/expr/step.h"
+#include "server/expr/tile_kernel.h"
 
 namespace penstock::expr {
 namespace {
@@ -227,6 +228,8 @@ class RowStep : public Step {
       } else {
         const size_t bytes = elements_ * DTypeSize(type_.dtype);
         uint8_t* data = frame.columns[to_].data + r * bytes;
+        // What the row needed is free, and warm, for the next one: nothing but the result is left of it.
+        const Arena::Mark mark = frame.arena->GetMark();
         if (epilogue_ != nullptr) {
           EpilogueOutput out(*epilogue_, elements_, DTypeSize(kernel_type_.dtype),
                              DTypeSize(type_.dtype), data, *frame.arena);
@@ -241,6 +244,7 @@ class RowStep : public Step {
           status = kernel_->Run(values, *frame.arena, out);
           complete = out.complete();
         }
+        frame.arena->Rewind(mark);
       }
       if (!status.ok()) return {status, r};
       if (!complete) {
@@ -253,15 +257,26 @@ class RowStep : public Step {
   }
 
   std::string DebugString() const override {
-    return absl::StrCat(
-        "rows ", TypeToString(kernel_type_), IsPartKernel(*kernel_) ? " of a part of an image" : "",
-        epilogue_ == nullptr ? ""
-                             : absl::StrCat(", each tile then to ", TypeToString(type_), ": ",
-                                            epilogue_->DebugString()));
+    return absl::StrCat("rows ", TypeToString(kernel_type_), FormOf(*kernel_),
+                        epilogue_ == nullptr
+                            ? ""
+                            : absl::StrCat(", each tile then to ", TypeToString(type_), ": ",
+                                           epilogue_->DebugString()));
   }
 
  private:
   static constexpr size_t kElsewhere = SIZE_MAX;
+
+  static std::string FormOf(const RowKernel& kernel) {
+    int filters = 0;
+    const RowKernel* innermost = &kernel;
+    while (const RowKernel* maker = TileMaker(*innermost)) {
+      innermost = maker;
+      ++filters;
+    }
+    return absl::StrCat(IsPartKernel(*innermost) ? " of a part of an image" : "",
+                        filters == 0 ? "" : absl::StrCat(", through ", filters, " filters"));
+  }
 
   static void SetSizes(const Frame& frame, const Place& place, int r, RowValue& value) {
     value.bytes = frame.columns[place.column].row_size(r);

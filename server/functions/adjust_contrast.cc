@@ -18,6 +18,12 @@ class AdjustContrast final : public RowKernel {
     return absl::OkStatus();
   }
 
+  bool takes_tiles() const override { return true; }
+  std::unique_ptr<TileFilter> NewTileFilter(const Shape& image, absl::Span<const RowValue>,
+                                            Arena& scratch, RowOutput& out) const override {
+    return NewContrastFilter(factor_, dtype_, image, scratch, out);
+  }
+
  private:
   const DType dtype_;
   const bool sets_shape_;

@@ -16,13 +16,19 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (lower < 0) return WrongArgument("lower", "a constant of at least 0");
   if (upper <= lower) return WrongArgument("upper", "a constant above lower");
   const DType dtype = arguments[0].type.dtype;
+  const auto draw = [lower, upper](Draws& draws) {
+    const double factor = draws.Between(lower, upper);
+    draws.Note("factor", factor);
+    return static_cast<float>(factor);
+  };
   return BindDrawn(
       arguments[0].type, arguments[3],
-      [lower, upper, dtype](Draws& draws, const RowValue& image, Arena& scratch, RowOutput& out) {
-        const double factor = draws.Between(lower, upper);
-        draws.Note("factor", factor);
-        RunContrast(static_cast<float>(factor), dtype, image, scratch, out);
+      [draw, dtype](Draws& draws, const RowValue& image, Arena& scratch, RowOutput& out) {
+        RunContrast(draw(draws), dtype, image, scratch, out);
         return absl::OkStatus();
+      },
+      [draw, dtype](Draws& draws, const Shape& image, Arena& scratch, RowOutput& out) {
+        return NewContrastFilter(draw(draws), dtype, image, scratch, out);
       });
 }
 

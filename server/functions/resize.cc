@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,73 @@ struct Size {
     return {static_cast<int64_t>(std::nearbyint(scale * rows)),
             static_cast<int64_t>(std::nearbyint(scale * columns))};
   }
+
+  // What an image of this shape becomes.
+  Size For(const Shape& image, bool fits) const {
+    return fits && image[0] > 0 && image[1] > 0 ? Within(image[0], image[1]) : *this;
+  }
+};
+
+// A bilinear resizing that is cropped computes that part alone.
+class PartOfResize final : public PartReader {
+ public:
+  PartOfResize(DType dtype, const Size& size, bool fits)
+      : dtype_(dtype), size_(size), fits_(fits) {}
+
+  absl::StatusOr<Shape> Start(absl::Span<const RowValue> arguments) override {
+    image_ = &arguments[0];
+    size_ = size_.For(image_->shape, fits_);
+    if (const absl::Status status = CheckResize(image_->shape, size_.height, size_.width);
+        !status.ok()) {
+      return status;
+    }
+    return Shape{size_.height, size_.width, image_->shape[2]};
+  }
+
+  absl::Status Read(int64_t top, int64_t left, int64_t height, int64_t width,
+                    uint8_t* pixels) override {
+    Arena scratch;
+    Block block(scratch, pixels);
+    return ReadTo(top, left, height, width, 0, scratch, block);
+  }
+
+  absl::Status ReadTo(int64_t top, int64_t left, int64_t height, int64_t width, size_t,
+                      Arena& scratch, RowOutput& out) override {
+    if (height > 0 && width > 0) {
+      ResizeBilinearWindow(dtype_, *image_, size_.height, size_.width, {top, left, height, width},
+                           scratch, out);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Memory that no byte behind it belongs to: tiles are copied there.
+  class Block final : public RowOutput {
+   public:
+    Block(Arena& scratch, uint8_t* to) : scratch_(scratch), to_(to) {}
+    void SetShape(const Shape&) override {}
+    uint8_t* Reserve(size_t bytes) override {
+      if (bytes > capacity_) tile_ = scratch_.Allocate(capacity_ = bytes);
+      reserved_ = bytes;
+      return tile_;
+    }
+    void Commit() override {
+      std::memcpy(to_, tile_, reserved_);
+      to_ += reserved_;
+    }
+
+   private:
+    Arena& scratch_;
+    uint8_t* to_;
+    uint8_t* tile_ = nullptr;
+    size_t capacity_ = 0;
+    size_t reserved_ = 0;
+  };
+
+  const DType dtype_;
+  Size size_;
+  const bool fits_;
+  const RowValue* image_ = nullptr;
 };
 
 class Resize final : public RowKernel {
@@ -35,10 +103,7 @@ class Resize final : public RowKernel {
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& image = arguments[0];
-    Size size = size_;
-    if (fits_ && image.shape[0] > 0 && image.shape[1] > 0) {
-      size = size_.Within(image.shape[0], image.shape[1]);
-    }
+    const Size size = size_.For(image.shape, fits_);
     if (const absl::Status status = CheckResize(image.shape, size.height, size.width);
         !status.ok()) {
       return status;
@@ -46,6 +111,12 @@ class Resize final : public RowKernel {
     if (sets_shape_) out.SetShape({size.height, size.width, image.shape[2]});
     RunResize(method_, dtype_, image, size.height, size.width, scratch, out);
     return absl::OkStatus();
+  }
+
+  std::unique_ptr<PartReader> NewPartReader() const override {
+    const bool has_parts =
+        method_.run == ResizeBilinear && (dtype_ == DType::kUint8 || dtype_ == DType::kFloat32);
+    return has_parts ? std::make_unique<PartOfResize>(dtype_, size_, fits_) : nullptr;
   }
 
  private:

@@ -2,23 +2,26 @@
 #include <algorithm>
 
 #include "server/image/adjust.h"
+#include "server/kernels/image_arithmetic.h"
 #include "server/kernels/power.h"
 
 namespace penstock::expr {
 
 PixelMap BrightnessMap(float delta) {
-  return {.apply = [delta](const float* in, int64_t num_pixels, int64_t channels, float* out) {
-    for (int64_t i = 0; i < num_pixels * channels; ++i) out[i] = in[i] + delta;
-  }};
+  return {
+      .apply = [delta](const float* in, int64_t num_pixels, int64_t channels,
+                       float* out) { kernels::AddToAll(in, num_pixels * channels, delta, out); },
+      .by_value = true};
 }
 
 PixelMap GammaMap(float gamma, float gain) {
-  return {
-      .apply = [gamma, gain](const float* in, int64_t num_pixels, int64_t channels, float* out) {
-        for (int64_t i = 0; i < num_pixels * channels; ++i) {
-          out[i] = gain * kernels::ScalarPower::Apply(in[i], gamma);
-        }
-      }};
+  return {.apply =
+              [gamma, gain](const float* in, int64_t num_pixels, int64_t channels, float* out) {
+                for (int64_t i = 0; i < num_pixels * channels; ++i) {
+                  out[i] = gain * kernels::ScalarPower::Apply(in[i], gamma);
+                }
+              },
+          .by_value = true};
 }
 
 ByteTable TableOf(const PixelMap& map) {

@@ -16,7 +16,13 @@ namespace penstock::expr {
 using DrawnFunction = std::function<absl::Status(Draws& draws, const RowValue& image,
                                                  Arena& scratch, RowOutput& out)>;
 
-BoundRowFunction BindDrawn(const TensorType& image, const Argument& seed, DrawnFunction run);
+// The same of an image that comes in tiles.
+using DrawnFilter = std::function<std::unique_ptr<TileFilter>(Draws& draws, const Shape& image,
+                                                              Arena& scratch, RowOutput& out)>;
+
+// `filter` may be null.
+BoundRowFunction BindDrawn(const TensorType& image, const Argument& seed, DrawnFunction run,
+                           DrawnFilter filter = nullptr);
 
 // The same of a map of pixels that is drawn.
 BoundRowFunction BindDrawnPixels(const TensorType& image, const Argument& seed, int64_t channels,

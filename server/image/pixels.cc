@@ -37,6 +37,45 @@ void FromFloat(const float* in, size_t count, uint8_t* bytes) {
   }
 }
 
+// Changes each tile where it lies.
+class ValueFilter final : public TileFilter {
+ public:
+  ValueFilter(PixelMap map, DType dtype, Arena& scratch, RowOutput& out)
+      : map_(std::move(map)), dtype_(dtype), out_(out) {
+    if (dtype != DType::kFloat32) values_ = scratch.AllocateArray<float>(kTileValues);
+  }
+
+  uint8_t* Reserve(size_t bytes) override {
+    count_ = static_cast<int64_t>(bytes / DTypeSize(dtype_));
+    tile_ = out_.Reserve(bytes);
+    return tile_;
+  }
+
+  void Commit() override {
+    if (dtype_ == DType::kFloat32) {
+      auto* const values = reinterpret_cast<float*>(tile_);
+      map_.apply(values, count_, 1, values);
+    } else {
+      for (int64_t start = 0; start < count_; start += kTileValues) {
+        const int64_t count = std::min(kTileValues, count_ - start);
+        uint8_t* const part = tile_ + static_cast<size_t>(start) * DTypeSize(dtype_);
+        PixelsToFloat(dtype_, part, static_cast<size_t>(count), values_);
+        map_.apply(values_, count, 1, values_);
+        FloatToPixels(dtype_, values_, static_cast<size_t>(count), part);
+      }
+    }
+    out_.Commit();
+  }
+
+ private:
+  const PixelMap map_;
+  const DType dtype_;
+  RowOutput& out_;
+  float* values_ = nullptr;
+  uint8_t* tile_ = nullptr;
+  int64_t count_ = 0;
+};
+
 class MapPixels final : public RowKernel {
  public:
   MapPixels(DType dtype, bool sets_shape, PixelMap map)
@@ -53,6 +92,12 @@ class MapPixels final : public RowKernel {
     if (sets_shape_) out.SetShape(shape);
     RunPixels(map_, dtype_, image, scratch, out);
     return absl::OkStatus();
+  }
+
+  bool takes_tiles() const override { return map_.by_value; }
+  std::unique_ptr<TileFilter> NewTileFilter(const Shape&, absl::Span<const RowValue>,
+                                            Arena& scratch, RowOutput& out) const override {
+    return NewValueFilter(map_, dtype_, scratch, out);
   }
 
  private:
@@ -126,6 +171,12 @@ void RunPixels(const PixelMap& map, DType dtype, const RowValue& image, Arena& s
   for (int64_t start = 0; start < num_pixels; start += tile_pixels) {
     const int64_t count = std::min(tile_pixels, num_pixels - start);
     const auto values_out = static_cast<size_t>(count * channels_out);
+    if (dtype == DType::kFloat32) {
+      auto* const to = reinterpret_cast<float*>(out.Reserve(values_out * element_bytes));
+      map.apply(reinterpret_cast<const float*>(image.data) + start * channels, count, channels, to);
+      out.Commit();
+      continue;
+    }
     PixelsToFloat(dtype, image.data + static_cast<size_t>(start * channels) * element_bytes,
                   static_cast<size_t>(count * channels), values);
     map.apply(values, count, channels, values);
@@ -133,6 +184,11 @@ void RunPixels(const PixelMap& map, DType dtype, const RowValue& image, Arena& s
     FloatToPixels(dtype, values, values_out, to);
     out.Commit();
   }
+}
+
+std::unique_ptr<TileFilter> NewValueFilter(PixelMap map, DType dtype, Arena& scratch,
+                                           RowOutput& out) {
+  return std::make_unique<ValueFilter>(std::move(map), dtype, scratch, out);
 }
 
 BoundRowFunction BindPixels(const TensorType& image, PixelMap map) {

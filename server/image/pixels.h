@@ -31,11 +31,16 @@ struct PixelMap {
   PixelFunction apply;
   int64_t channels_in = 0;   // 0: any
   int64_t channels_out = 0;  // 0: as many as it is given
+  bool by_value = false;     // looks at one value at a time
 };
 
 // Writes what `map` makes of one image of `dtype`, whose shape has been set.
 void RunPixels(const PixelMap& map, DType dtype, const RowValue& image, Arena& scratch,
                RowOutput& out);
+
+// The same of an image that comes in tiles. REQUIRES: `map` is by_value.
+std::unique_ptr<TileFilter> NewValueFilter(PixelMap map, DType dtype, Arena& scratch,
+                                           RowOutput& out);
 
 // The call of a function whose result has the image's dtype.
 BoundRowFunction BindPixels(const TensorType& image, PixelMap map);

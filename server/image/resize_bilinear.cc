@@ -55,14 +55,17 @@ class RowPair {
   int32_t bottom_index_ = -1;
 };
 
+// Writes the window of what is resized to `full_height` x `full_width` pixels. It has pixels and lies inside.
 template <typename T>
-void RunTyped(const T* image, const Shape& shape, int64_t height, int64_t width, Arena& scratch,
-              RowOutput& out) {
+void RunTyped(const T* image, const Shape& shape, int64_t full_height, int64_t full_width,
+              const Window& window, Arena& scratch, RowOutput& out) {
+  const int64_t height = window.height, width = window.width;
   const int channels = static_cast<int>(shape[2]);
-  const kernels::BilinearRow row = kernels::MakeBilinearRow(
-      shape[1], width, channels, scratch.Allocate(kernels::BilinearRowBytes(width, channels)));
+  const kernels::BilinearRow row =
+      kernels::MakeBilinearRowPart(shape[1], full_width, window.left, width, channels,
+                                   scratch.Allocate(kernels::BilinearRowBytes(width, channels)));
   auto* const taps = scratch.AllocateArray<kernels::BilinearTap>(height);
-  kernels::MakeBilinearTaps(shape[0], height, taps);
+  kernels::MakeBilinearTaps(shape[0], full_height, window.top, height, taps);
   const size_t row_values = width * channels;
   // ResizeRow() writes whole blocks beyond the row.
   const size_t buffer_values = row_values + kernels::kBilinearPadding / sizeof(float);
@@ -97,13 +100,19 @@ void RunTyped(const T* image, const Shape& shape, int64_t height, int64_t width,
 
 }  // namespace
 
+void ResizeBilinearWindow(DType dtype, const RowValue& image, int64_t height, int64_t width,
+                          const Window& window, Arena& scratch, RowOutput& out) {
+  if (dtype == DType::kUint8) {
+    RunTyped(image.data, image.shape, height, width, window, scratch, out);
+  } else {
+    RunTyped(reinterpret_cast<const float*>(image.data), image.shape, height, width, window,
+             scratch, out);
+  }
+}
+
 void ResizeBilinear(DType dtype, const RowValue& image, int64_t height, int64_t width,
                     Arena& scratch, RowOutput& out) {
-  if (dtype == DType::kUint8) {
-    RunTyped(image.data, image.shape, height, width, scratch, out);
-  } else {
-    RunTyped(reinterpret_cast<const float*>(image.data), image.shape, height, width, scratch, out);
-  }
+  ResizeBilinearWindow(dtype, image, height, width, {0, 0, height, width}, scratch, out);
 }
 
 }  // namespace penstock::expr

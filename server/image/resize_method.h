@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/expr/function.h"
+#include "server/image/window.h"
 
 namespace penstock::expr {
 
@@ -41,6 +42,9 @@ absl::Status CheckResize(const Shape& image, int64_t height, int64_t width);
 void RunResize(const ResizeMethod& method, DType dtype, const RowValue& image, int64_t height,
                int64_t width, Arena& scratch, RowOutput& out);
 
+// A part of what ResizeBilinear() writes, of one pixel at least. `window` lies inside.
+void ResizeBilinearWindow(DType dtype, const RowValue& image, int64_t height, int64_t width,
+                          const Window& window, Arena& scratch, RowOutput& out);
 void ResizeBilinear(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
 void ResizeNearest(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);
 void ResizeBicubic(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 
+#include "server/kernels/mirror.h"
+
 namespace penstock::expr {
 namespace {
 
@@ -49,6 +51,12 @@ class TurnPixels final : public RowKernel {
     return absl::OkStatus();
   }
 
+  bool takes_tiles() const override { return KeepsRows(turn_); }
+  std::unique_ptr<TileFilter> NewTileFilter(const Shape& image, absl::Span<const RowValue>,
+                                            Arena& scratch, RowOutput& out) const override {
+    return NewTurnFilter(turn_, dtype_, image, scratch, out);
+  }
+
  private:
   const DType dtype_;
   const bool sets_shape_;
@@ -84,6 +92,9 @@ void RunTurn(const Turn& turn, DType dtype, const RowValue& image, RowOutput& ou
       const uint8_t* const from = first + y * row_step;
       if (column_step == pixel_bytes) {
         std::memcpy(to, from, static_cast<size_t>(row_bytes));
+      } else if (column_step == -pixel_bytes) {
+        kernels::MirrorPixels(from - (row_bytes - pixel_bytes), static_cast<size_t>(width),
+                              static_cast<size_t>(pixel_bytes), to);
       } else {
         copy(from, column_step, width, static_cast<size_t>(pixel_bytes), to);
       }

@@ -92,13 +92,12 @@ absl::Status RunWindowOnPart(const Window& window, DType dtype, PartReader& read
   part.bytes = static_cast<size_t>(*NumElements(part.shape)) * DTypeSize(dtype);
   // The window's own memory, where all of it is covered.
   const bool covered = bottom - top == window.height && right - left == window.width;
-  uint8_t* const pixels = covered ? out.Reserve(part.bytes) : scratch.Allocate(part.bytes);
+  if (covered) {
+    return reader.ReadTo(top, left, bottom - top, right - left, part.bytes, scratch, out);
+  }
+  uint8_t* const pixels = scratch.Allocate(part.bytes);
   const absl::Status status = reader.Read(top, left, bottom - top, right - left, pixels);
   if (!status.ok()) return status;
-  if (covered) {
-    out.Commit();
-    return status;
-  }
   part.data = pixels;
   RunWindow({window.top - top, window.left - left, window.height, window.width}, dtype, part, out);
   return status;

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-// Before highway's own headers.
-#include "server/kernels/targets.h"
-
-#include "hwy/highway.h"
+#include "server/kernels/pixel_planes.h"
+#include "server/kernels/transpose_words.h"
 
 namespace penstock::kernels {
 namespace {
@@ -51,83 +49,16 @@ void TransposeBlocks(const uint8_t* in, size_t rows, size_t columns, uint8_t* ou
 }
 
 }  // namespace
-}  // namespace penstock::kernels
-
-HWY_BEFORE_NAMESPACE();
-namespace penstock::kernels {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Pixels of three bytes to three planes; gives back how many were done, whole vectors of them.
-size_t SplitThree(const uint8_t* HWY_RESTRICT in, size_t pixels, uint8_t* HWY_RESTRICT out) {
-  const hn::FixedTag<uint8_t, 16> d;
-  size_t i = 0;
-  for (; i + 16 <= pixels; i += 16) {
-    hn::Vec<decltype(d)> first, second, third;
-    hn::LoadInterleaved3(d, in + 3 * i, first, second, third);
-    hn::StoreU(first, d, out + i);
-    hn::StoreU(second, d, out + pixels + i);
-    hn::StoreU(third, d, out + 2 * pixels + i);
-  }
-  return i;
-}
-
-// Four rows of four words.
-HWY_INLINE void TransposeFour(const uint8_t* in, size_t in_bytes, uint8_t* out, size_t out_bytes) {
-  const hn::FixedTag<uint32_t, 4> d;
-  const hn::Repartition<uint64_t, decltype(d)> wide;
-  const auto load = [&](size_t row) {
-    return hn::BitCast(d, hn::LoadU(hn::FixedTag<uint8_t, 16>(), in + row * in_bytes));
-  };
-  const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
-  const auto low01 = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1));
-  const auto low23 = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
-  const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1));
-  const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
-  const auto store = [&](size_t row, hn::Vec<decltype(wide)> words) {
-    const hn::FixedTag<uint8_t, 16> bytes;
-    hn::StoreU(hn::BitCast(bytes, words), bytes, out + row * out_bytes);
-  };
-  store(0, hn::InterleaveLower(wide, low01, low23));
-  store(1, hn::InterleaveUpper(wide, low01, low23));
-  store(2, hn::InterleaveLower(wide, high01, high23));
-  store(3, hn::InterleaveUpper(wide, high01, high23));
-}
-
-void TransposeWords(const uint8_t* in, size_t rows, size_t columns, uint8_t* out) {
-  ForEachBlock(16, rows, columns, [&](size_t top, size_t bottom, size_t left, size_t right) {
-    const size_t down = top + (bottom - top) / 4 * 4, across = left + (right - left) / 4 * 4;
-    for (size_t c = left; c < across; c += 4) {
-      for (size_t r = top; r < down; r += 4) {
-        TransposeFour(in + (r * columns + c) * 4, columns * 4, out + (c * rows + r) * 4, rows * 4);
-      }
-    }
-    TransposePart<uint32_t>(in, rows, columns, down, bottom, left, right, out);
-    TransposePart<uint32_t>(in, rows, columns, top, down, across, right, out);
-  });
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace penstock::kernels
-HWY_AFTER_NAMESPACE();
-
-namespace penstock::kernels {
 
 void Transpose(const uint8_t* in, size_t rows, size_t columns, size_t element_bytes, uint8_t* out) {
-  if (element_bytes == 1 && columns == 3) {
-    for (size_t i = HWY_NAMESPACE::SplitThree(in, rows, out); i < rows; ++i) {
-      for (size_t c = 0; c < 3; ++c) out[c * rows + i] = in[3 * i + c];
-    }
-    return;
-  }
+  if (element_bytes == 1 && columns == 3) return SplitThreePlanes(in, rows, out);
   switch (element_bytes) {
     case 1:
       return TransposeBlocks<uint8_t>(in, rows, columns, out);
     case 2:
       return TransposeBlocks<uint16_t>(in, rows, columns, out);
     case 4:
-      return HWY_NAMESPACE::TransposeWords(in, rows, columns, out);
+      return TransposeWords(in, rows, columns, out);
     default:
       return TransposeBlocks<uint64_t>(in, rows, columns, out);
   }

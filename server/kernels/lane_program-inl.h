@@ -26,8 +26,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // The accumulator's vectors as they are passed, whatever type they hold.
 using Bytes = hn::Vec<hn::ScalableTag<uint8_t>>;
-using Code = void (*)(const Instruction*, const LaneState*, Bytes, Bytes, Bytes, Bytes, Bytes,
-                      Bytes, Bytes, Bytes);
+using Code = void (*)(const BoundInstruction*, LaneState*, Bytes, Bytes, Bytes, Bytes, Bytes, Bytes,
+                      Bytes, Bytes);
 
 template <bool kHas64, int kNumVectors, bool kScalar>
 struct FormTag {
@@ -82,12 +82,21 @@ HWY_INLINE Bytes Grow(D, V v) {
 }
 
 template <typename T>
-HWY_INLINE T* Operand(const Instruction* ip, const LaneState* s) {
-  return reinterpret_cast<T*>(s->base[ip->operand]) + s->cursor[ip->cursor];
+HWY_INLINE T* Operand(const BoundInstruction* ip) {
+  return reinterpret_cast<T*>(ip->base) + *ip->cursor;
 }
 template <typename T>
-HWY_INLINE T* Operand2(const Instruction* ip, const LaneState* s) {
-  return reinterpret_cast<T*>(s->base[ip->operand2]) + s->cursor[ip->cursor2];
+HWY_INLINE T* Operand2(const BoundInstruction* ip) {
+  return reinterpret_cast<T*>(ip->base2) + *ip->cursor2;
+}
+// Of an operand that is the same vector for all, which has no cursor.
+template <typename T>
+HWY_INLINE const T* Broadcast(const BoundInstruction* ip) {
+  return reinterpret_cast<const T*>(ip->base);
+}
+template <typename T>
+HWY_INLINE const T* Broadcast2(const BoundInstruction* ip) {
+  return reinterpret_cast<const T*>(ip->base2);
 }
 
 // One vector of `To` from memory of type `From`.
@@ -156,8 +165,8 @@ HWY_INLINE V CanonicalNan(D d, V v) {
     STATEMENT(2, 6)                      \
     STATEMENT(3, 7)                      \
   }
-#define PENSTOCK_CODE_PARAMETERS                                                               \
-  const Instruction *ip, const LaneState *s, Bytes v0, Bytes v1, Bytes v2, Bytes v3, Bytes v4, \
+#define PENSTOCK_CODE_PARAMETERS                                                              \
+  const BoundInstruction *ip, LaneState *s, Bytes v0, Bytes v1, Bytes v2, Bytes v3, Bytes v4, \
       Bytes v5, Bytes v6, Bytes v7
 // A sibling call: the vectors stay where they are, and the stack does not grow.
 #define PENSTOCK_NEXT_BUT(n) \
@@ -182,7 +191,7 @@ void UnaryCode(PENSTOCK_CODE_PARAMETERS) {
   {                                                      \
     const typename F::template D<T> result;              \
     constexpr size_t kStep = kLanesOf<decltype(result)>; \
-    T* HWY_RESTRICT out = Operand<T>(instruction, s);    \
+    T* HWY_RESTRICT out = Operand<T>(instruction);       \
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE_VECTOR)       \
   }
 #define PENSTOCK_STORE_VECTOR(k) \
@@ -191,34 +200,34 @@ void UnaryCode(PENSTOCK_CODE_PARAMETERS) {
 #define PENSTOCK_END(F, T, kStored)     \
   if constexpr (kStored) {              \
     PENSTOCK_STORE_RESULT(F, T, ip + 1) \
-    return;                             \
+    PENSTOCK_NEXT_BUT(2);               \
   } else {                              \
     PENSTOCK_NEXT();                    \
   }
 
-// accumulator = Op(accumulator, memory).
-template <class F, class Op, typename T, typename To = T>
+// accumulator = Op(accumulator, memory); or result = the same, and the end of the step.
+template <class F, class Op, typename T, typename To = T, bool kStored = false>
 void BinaryCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<To> to;
-  const T* HWY_RESTRICT p = Operand<const T>(ip, s);
   // A broadcast operand is loaded once; any other lies at constant distances, which addresses take for nothing.
   if (ip->vector_step == 0) {
-    const auto b = hn::LoadU(d, p);
+    const auto b = hn::LoadU(d, Broadcast<T>(ip));
 #define PENSTOCK_BINARY(k) v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), b));
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
 #undef PENSTOCK_BINARY
-    PENSTOCK_NEXT();
+    PENSTOCK_END(F, To, kStored);
   }
+  const T* HWY_RESTRICT p = Operand<const T>(ip);
 #define PENSTOCK_BINARY(k) \
   v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d, p + k * kLanesOf<decltype(d)>)));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
 #undef PENSTOCK_BINARY
-  PENSTOCK_NEXT();
+  PENSTOCK_END(F, To, kStored);
 }
 
-// accumulator = Op(accumulator, aside).
-template <class F, class Op, typename T, typename To = T>
+// accumulator = Op(accumulator, aside); or result = the same, and the end of the step.
+template <class F, class Op, typename T, typename To = T, bool kStored = false>
 void BinaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<To> to;
@@ -226,37 +235,7 @@ void BinaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
   v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), Shrink(d, v##aside)));
   PENSTOCK_EACH_PAIR(F, PENSTOCK_BINARY)
 #undef PENSTOCK_BINARY
-  PENSTOCK_NEXT();
-}
-
-// result = Op(accumulator, memory), and the end of the step.
-template <class F, class Op, typename T>
-void BinaryStoredCode(PENSTOCK_CODE_PARAMETERS) {
-  const typename F::template D<T> d;
-  const T* HWY_RESTRICT p = Operand<const T>(ip, s);
-  if (ip->vector_step == 0) {
-    const auto b = hn::LoadU(d, p);
-#define PENSTOCK_BINARY(k) v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), b));
-    PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
-#undef PENSTOCK_BINARY
-  } else {
-#define PENSTOCK_BINARY(k) \
-  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), hn::LoadU(d, p + k * kLanesOf<decltype(d)>)));
-    PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
-#undef PENSTOCK_BINARY
-  }
-  PENSTOCK_STORE_RESULT(F, T, ip + 1)
-}
-
-// result = Op(accumulator, aside), and the end of the step.
-template <class F, class Op, typename T>
-void BinaryAsideStoredCode(PENSTOCK_CODE_PARAMETERS) {
-  const typename F::template D<T> d;
-#define PENSTOCK_BINARY(k, aside) \
-  v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d, v##aside)));
-  PENSTOCK_EACH_PAIR(F, PENSTOCK_BINARY)
-#undef PENSTOCK_BINARY
-  PENSTOCK_STORE_RESULT(F, T, ip + 1)
+  PENSTOCK_END(F, To, kStored);
 }
 
 // accumulator = Op(memory of type `From`, memory): the work of two instructions, or, with the store of the result, of three.
@@ -268,14 +247,14 @@ void LoadedBinaryCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<To> to;
   constexpr size_t kLanes = kLanesOf<decltype(d)>;
-  const From* HWY_RESTRICT a = Operand<const From>(ip, s);
-  const T* HWY_RESTRICT b = Operand<const T>(ip + 1, s);
+  const From* HWY_RESTRICT a = Operand<const From>(ip);
   if (ip[1].vector_step == 0) {
-    const auto second = hn::LoadU(d, b);
+    const auto second = hn::LoadU(d, Broadcast<T>(ip + 1));
 #define PENSTOCK_BINARY(k) v##k = Grow(to, Op::Apply(d, LoadAs<From>(d, a + k * kLanes), second));
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
 #undef PENSTOCK_BINARY
   } else {
+    const T* HWY_RESTRICT b = Operand<const T>(ip + 1);
 #define PENSTOCK_BINARY(k) \
   v##k = Grow(to, Op::Apply(d, LoadAs<From>(d, a + k * kLanes), hn::LoadU(d, b + k * kLanes)));
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_BINARY)
@@ -283,6 +262,7 @@ void LoadedBinaryCode(PENSTOCK_CODE_PARAMETERS) {
   }
   if constexpr (kStored) {
     PENSTOCK_STORE_RESULT(F, To, ip + 2)
+    PENSTOCK_NEXT_BUT(3);
   } else {
     PENSTOCK_NEXT_BUT(2);
   }
@@ -293,33 +273,34 @@ template <class F, class Op, typename T, typename Second = T, bool kStored = fal
 void TernaryCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<Second> d2;
-  const Second* HWY_RESTRICT p = Operand<const Second>(ip, s);
-  const T* HWY_RESTRICT q = Operand2<const T>(ip, s);
 #define PENSTOCK_SECOND(k) hn::LoadU(d2, p + k * kLanesOf<decltype(d2)>)
 #define PENSTOCK_THIRD(k) hn::LoadU(d, q + k * kLanesOf<decltype(d)>)
   if (ip->vector_step == 0) {
-    const auto second = hn::LoadU(d2, p);
+    const auto second = hn::LoadU(d2, Broadcast<Second>(ip));
     if (ip->vector_step2 == 0) {
-      const auto third = hn::LoadU(d, q);
+      const auto third = hn::LoadU(d, Broadcast2<T>(ip));
 #define PENSTOCK_TERNARY(k) v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), second, third));
       PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
       PENSTOCK_END(F, T, kStored);
     }
+    const T* HWY_RESTRICT q = Operand2<const T>(ip);
 #define PENSTOCK_TERNARY(k) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), second, PENSTOCK_THIRD(k)));
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
     PENSTOCK_END(F, T, kStored);
   }
+  const Second* HWY_RESTRICT p = Operand<const Second>(ip);
   if (ip->vector_step2 == 0) {
-    const auto third = hn::LoadU(d, q);
+    const auto third = hn::LoadU(d, Broadcast2<T>(ip));
 #define PENSTOCK_TERNARY(k) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), PENSTOCK_SECOND(k), third));
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
     PENSTOCK_END(F, T, kStored);
   }
+  const T* HWY_RESTRICT q = Operand2<const T>(ip);
 #define PENSTOCK_TERNARY(k) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), PENSTOCK_SECOND(k), PENSTOCK_THIRD(k)));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_TERNARY)
@@ -333,15 +314,15 @@ template <class F, class Op, typename T, typename Second = T, bool kStored = fal
 void TernaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<Second> d2;
-  const T* HWY_RESTRICT q = Operand2<const T>(ip, s);
   if (ip->vector_step2 == 0) {
-    const auto third = hn::LoadU(d, q);
+    const auto third = hn::LoadU(d, Broadcast2<T>(ip));
 #define PENSTOCK_TERNARY(k, aside) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d2, v##aside), third));
     PENSTOCK_EACH_PAIR(F, PENSTOCK_TERNARY)
 #undef PENSTOCK_TERNARY
     PENSTOCK_END(F, T, kStored);
   }
+  const T* HWY_RESTRICT q = Operand2<const T>(ip);
 #define PENSTOCK_TERNARY(k, aside) \
   v##k = Grow(d, Op::Apply(d, Shrink(d, v##k), Shrink(d2, v##aside), PENSTOCK_THIRD(k)));
   PENSTOCK_EACH_PAIR(F, PENSTOCK_TERNARY)
@@ -454,9 +435,9 @@ Handler FusedBinary(Form form) {
     }
     if constexpr (std::is_same_v<T, To>) {
       if (form.aside && wide) return nullptr;
-      if (form.aside) return PENSTOCK_HANDLER(BinaryAsideStoredCode<FusedTag<T, 4>, Op, T>);
-      if (wide) return PENSTOCK_HANDLER(BinaryStoredCode<FusedTag<T, 8>, Op, T>);
-      return PENSTOCK_HANDLER(BinaryStoredCode<FusedTag<T, 4>, Op, T>);
+      if (form.aside) return PENSTOCK_HANDLER(BinaryAsideCode<FusedTag<T, 4>, Op, T, T, true>);
+      if (wide) return PENSTOCK_HANDLER(BinaryCode<FusedTag<T, 8>, Op, T, T, true>);
+      return PENSTOCK_HANDLER(BinaryCode<FusedTag<T, 4>, Op, T, T, true>);
     }
   }
   return nullptr;

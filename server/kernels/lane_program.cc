@@ -2,6 +2,10 @@
 // steps.
 #include "server/kernels/lane_program.h"
 
+#include <algorithm>
+#include <memory>
+#include <new>
+
 #include "server/kernels/saturate.h"
 #include "server/kernels/targets.h"
 
@@ -15,16 +19,26 @@ HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
 namespace HWY_NAMESPACE {
 
-void FinishCode(PENSTOCK_CODE_PARAMETERS) {}
+// Goes on with the next step, as far as there is one: a call for each would cost more than this.
+void FinishCode(PENSTOCK_CODE_PARAMETERS) {
+  s->cursor[1] += s->step_elements;
+  for (int i = 2; i < s->num_cursors; ++i) {
+    const size_t next = s->cursor[i] + s->step_elements % s->periods[i];
+    s->cursor[i] = next >= s->periods[i] ? next - s->periods[i] : next;
+  }
+  if (--s->steps_left == 0) return;
+  ip = s->first;
+  PENSTOCK_NEXT_BUT(0);
+}
 
 template <class F, typename From, typename To>
 void LoadCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<To> d;
-  const From* HWY_RESTRICT p = Operand<const From>(ip, s);
   if (ip->vector_step == 0) {
-    v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = Grow(d, LoadAs<From>(d, p));
+    v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = Grow(d, LoadAs<From>(d, Broadcast<From>(ip)));
     PENSTOCK_NEXT();
   }
+  const From* HWY_RESTRICT p = Operand<const From>(ip);
 #define PENSTOCK_LOAD(k) v##k = Grow(d, LoadAs<From>(d, p + k * kLanesOf<decltype(d)>));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
 #undef PENSTOCK_LOAD
@@ -36,14 +50,14 @@ template <class F, typename From, typename To>
 void LoadAsideCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_EACH_PAIR(F, PENSTOCK_PUSH)
   const typename F::template D<To> d;
-  const From* HWY_RESTRICT p = Operand<const From>(ip, s);
   if (ip->vector_step == 0) {
-    const Bytes same = Grow(d, LoadAs<From>(d, p));
+    const Bytes same = Grow(d, LoadAs<From>(d, Broadcast<From>(ip)));
 #define PENSTOCK_LOAD(k) v##k = same;
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
 #undef PENSTOCK_LOAD
     PENSTOCK_NEXT();
   }
+  const From* HWY_RESTRICT p = Operand<const From>(ip);
 #define PENSTOCK_LOAD(k) v##k = Grow(d, LoadAs<From>(d, p + k * kLanesOf<decltype(d)>));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
 #undef PENSTOCK_LOAD
@@ -54,7 +68,7 @@ void LoadAsideCode(PENSTOCK_CODE_PARAMETERS) {
 template <class F, typename T>
 void StoreResultCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
-  T* HWY_RESTRICT p = Operand<T>(ip, s);
+  T* HWY_RESTRICT p = Operand<T>(ip);
   constexpr size_t kStep = kLanesOf<decltype(d)>;
 #define PENSTOCK_STORE(k) hn::StoreU(CanonicalNan(d, Shrink(d, v##k)), d, p + k * kStep);
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE)
@@ -66,7 +80,7 @@ template <class F, typename T, typename To>
 void StoreCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const hn::Rebind<To, decltype(d)> to;
-  To* HWY_RESTRICT p = Operand<To>(ip, s);
+  To* HWY_RESTRICT p = Operand<To>(ip);
   constexpr size_t kStep = kLanesOf<decltype(d)>;
 #define PENSTOCK_STORE(k)                                             \
   if constexpr (std::is_same_v<T, To>) {                              \
@@ -277,15 +291,39 @@ size_t TargetVectorBytes() { return sizeof(Bytes); }
 
 void RunTargetSteps(const Instruction* first, LaneState& state, size_t step_elements, size_t steps,
                     const uint32_t* periods, int num_cursors) {
-  const auto code = reinterpret_cast<Code>(first->run);
+  if (steps == 0) return;
+  // Memory that is not cleared before: of many short runs that would be a good part.
+  constexpr size_t kStackInstructions = 32;
+  alignas(BoundInstruction) unsigned char stack[kStackInstructions * sizeof(BoundInstruction)];
+  std::unique_ptr<BoundInstruction[]> heap;
+  auto* bound = reinterpret_cast<BoundInstruction*>(stack);
+  size_t count = 1;
+  while (first[count - 1].run != FindFinish()) ++count;
+  if (count > kStackInstructions) {
+    heap = std::make_unique<BoundInstruction[]>(count);
+    bound = heap.get();
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Instruction& from = first[i];
+    new (bound + i) BoundInstruction{from.run,
+                                     state.base[from.operand],
+                                     &state.cursor[from.cursor],
+                                     state.base[from.operand2],
+                                     &state.cursor[from.cursor2],
+                                     from.vector_step,
+                                     from.vector_step2};
+  }
+  state.first = bound;
+  state.step_elements = step_elements;
+  state.periods = periods;
+  state.num_cursors = num_cursors;
+  // Where a compiler makes calls of the sibling calls, they end after so many steps.
+  constexpr size_t kStepsAtOnce = 16;
   const Bytes zero = hn::Zero(hn::ScalableTag<uint8_t>());
-  for (size_t step = 0; step < steps; ++step) {
-    code(first, &state, zero, zero, zero, zero, zero, zero, zero, zero);
-    state.cursor[1] += step_elements;
-    for (int i = 2; i < num_cursors; ++i) {
-      const size_t next = state.cursor[i] + step_elements % periods[i];
-      state.cursor[i] = next >= periods[i] ? next - periods[i] : next;
-    }
+  for (size_t done = 0; done < steps; done += kStepsAtOnce) {
+    state.steps_left = std::min(steps - done, kStepsAtOnce);
+    reinterpret_cast<Code>(bound->run)(bound, &state, zero, zero, zero, zero, zero, zero, zero,
+                                       zero);
   }
 }
 

@@ -76,12 +76,31 @@ struct Instruction {
 inline constexpr int kMaxOperands = 4096;
 inline constexpr int kMaxCursors = 8;
 
+// An instruction whose operands have been found for one run: what its code is given. Looking them up at each step would cost as much
+// as the arithmetic of a cheap operation.
+struct BoundInstruction {
+  Handler run = nullptr;
+  uint8_t* base = nullptr;
+  const size_t* cursor = nullptr;
+  uint8_t* base2 = nullptr;
+  const size_t* cursor2 = nullptr;
+  uint32_t vector_step = 0;
+  uint32_t vector_step2 = 0;
+};
+
 struct LaneState {
   // The start of each operand, in bytes.
   uint8_t* const* base = nullptr;
   // Elements from the start to this step's first: 0 is always 0, 1 runs through the columns, the
   // others through periodic constants.
   size_t cursor[kMaxCursors] = {};
+
+  // Set by the loop over steps.
+  const BoundInstruction* first = nullptr;
+  size_t steps_left = 0;
+  size_t step_elements = 0;
+  const uint32_t* periods = nullptr;
+  int num_cursors = 0;
 };
 
 // One operation for the current instruction set (highway's dynamic dispatch); null when it does not
@@ -105,7 +124,7 @@ size_t StepElements(Form form);
 // Bytes of a vector register.
 size_t VectorBytes();
 
-// Runs `steps` steps of `step_elements` elements each. Cursor 1 advances by the step; each further
+// Runs `steps` steps of `step_elements` elements each, up to the first Finish(). Cursor 1 advances by the step; each further
 // one does so modulo its period. A program keeps the loop of the instruction set that it was built
 // for.
 using StepLoop = void (*)(const Instruction* first, LaneState& state, size_t step_elements,

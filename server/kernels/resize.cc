@@ -144,10 +144,10 @@ bool MakeWindows(const BilinearRow& row, int32_t* offsets, uint8_t* shuffles, fl
 
 }  // namespace
 
-void MakeBilinearTaps(int64_t in, int64_t out, BilinearTap* taps) {
+void MakeBilinearTaps(int64_t in, int64_t out, int64_t first, int64_t count, BilinearTap* taps) {
   const float scale = static_cast<float>(in) / static_cast<float>(out);
-  for (int64_t i = 0; i < out; ++i) {
-    const float position = (static_cast<float>(i) + 0.5f) * scale - 0.5f;
+  for (int64_t i = 0; i < count; ++i) {
+    const float position = (static_cast<float>(first + i) + 0.5f) * scale - 0.5f;
     const float floor = std::floor(position);
     const int64_t lower = static_cast<int64_t>(floor);
     const int64_t upper = static_cast<int64_t>(std::ceil(position));
@@ -164,19 +164,24 @@ size_t BilinearRowBytes(int64_t width_out, int channels) {
 }
 
 BilinearRow MakeBilinearRow(int64_t width_in, int64_t width_out, int channels, uint8_t* memory) {
+  return MakeBilinearRowPart(width_in, width_out, 0, width_out, channels, memory);
+}
+
+BilinearRow MakeBilinearRowPart(int64_t width_in, int64_t width_out, int64_t first, int64_t count,
+                                int channels, uint8_t* memory) {
   BilinearRow row;
   row.channels = channels;
   row.width_in = width_in;
-  row.width_out = width_out;
-  row.num_blocks = NumBlocks(width_out, channels);
+  row.width_out = count;
+  row.num_blocks = NumBlocks(count, channels);
   auto* const taps = reinterpret_cast<BilinearTap*>(memory);
-  memory += RoundUp(width_out * sizeof(BilinearTap));
+  memory += RoundUp(count * sizeof(BilinearTap));
   auto* const offsets = reinterpret_cast<int32_t*>(memory);
   memory += RoundUp(row.num_blocks * sizeof(int32_t));
   uint8_t* const shuffles = memory;
   memory += RoundUp(row.num_blocks * kWindowBytes);
   auto* const lerps = reinterpret_cast<float*>(memory);
-  MakeBilinearTaps(width_in, width_out, taps);
+  MakeBilinearTaps(width_in, width_out, first, count, taps);
   row.taps = taps;
   if (MakeWindows(row, offsets, shuffles, lerps)) {
     row.offsets = offsets;

@@ -195,6 +195,21 @@ struct LogOp {
   template <class D, class V>
   static HWY_INLINE V Apply(D d, V x) {
     using T = hn::TFromD<D>;
+    const V least = hn::Set(d, std::numeric_limits<T>::min());
+    const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+    // Nearly all values are positive, normal and finite, and need no care.
+    if (HWY_LIKELY(hn::AllTrue(d, hn::And(hn::Ge(x, least), hn::Lt(x, infinity))))) {
+      V k;
+      const V m = SplitExponent(d, x, k);
+      return LogReduced(d, hn::Sub(m, hn::Set(d, T(1))), k, hn::Zero(d));
+    }
+    return OfAny(d, x);
+  }
+
+ private:
+  template <class D, class V>
+  static HWY_NOINLINE V OfAny(D d, V x) {
+    using T = hn::TFromD<D>;
     using C = MathConstants<T>;
     const auto subnormal = hn::Lt(x, hn::Set(d, std::numeric_limits<T>::min()));
     constexpr T kScale = static_cast<T>(uint64_t{1} << C::kMantissaBits);

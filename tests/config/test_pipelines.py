@@ -14,6 +14,7 @@ ELEMENTS = {
     "config/pipelines/chess.textproto": {name: ("float64", shape) for name, shape in CHESS.items()},
     "config/pipelines/chess_float32.textproto": {name: ("float32", shape) for name, shape in CHESS.items()},
     "config/pipelines/flowers.textproto": {"image": ("float32", "(?, 192, 192, 3)"), "label": ("int64", "(?,)")},
+    "config/pipelines/flowers_augmented.textproto": {"image": ("float32", "(?, 192, 192, 3)"), "label": ("int64", "(?,)")},
     "config/pipelines/folders.textproto": {"image": ("float32", "(?, 160, 160, 3)"), "label": ("int64", "(?,)")},
     "config/pipelines/imagenet.textproto": {"image": ("float32", "(?, 224, 224, 3)"), "label": ("int64", "(?,)")},
     "config/pipelines/segmentation.textproto": {"image": ("float32", "(?, 512, 512, 3)"), "label": ("float32", "(?, 512, 512, 12)")},

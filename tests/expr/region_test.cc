@@ -1,5 +1,6 @@
 // Element-wise programs at all tail lengths, with pages behind inputs and output that nobody may touch, on every instruction set.
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "server/expr/compile.h"
@@ -41,6 +42,11 @@ constexpr const char* kTexts[] = {
     "maximum(x * y, sqrt(y))",
     "y / (x * x + s)",
     "where(y >= x, y, x)",
+    "where(x != y, x, y * 2)",
+    "where(s <= x, s, x * y)",
+    "where(x == 0, y - 1, x)",
+    "where(3 > x, x + 1, x * y) * y - 1",
+    "x * where(x < y, 0.5, s) + where(x > 1, y, 2)",
     "isnan(x / y) | logical_and(x, y)",
 };
 
@@ -86,6 +92,50 @@ TEST_CASE("A program reads and writes its columns and nothing else, at every len
         REQUIRE((*program)->Run(1, columns, outs, arena).ok());
         if (reference.empty()) reference.assign(out.data(), out.data() + bytes);
         REQUIRE(std::memcmp(reference.data(), out.data(), bytes) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("A choice by a comparison chooses what the same choice by flags does") {
+  constexpr int64_t kCount = 300;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const float values[] = {-1, -0.0f, 0, 1, 2, kNan, std::numeric_limits<float>::infinity()};
+  const Signature inputs = {{"x", {DType::kFloat32, {kCount}}}, {"y", {DType::kFloat32, {kCount}}}};
+  std::vector<float> x(kCount + 16), y(kCount + 16);
+  for (int64_t i = 0; i < kCount; ++i) {
+    x[i] = values[i % 7];
+    y[i] = values[i / 7 % 7];
+  }
+  const Column columns[] = {{reinterpret_cast<uint8_t*>(x.data()), kCount * 4, nullptr},
+                            {reinterpret_cast<uint8_t*>(y.data()), kCount * 4, nullptr}};
+  for (const InstructionSet& set : InstructionSets()) {
+    const ScopedInstructionSet scoped(set);
+    for (const std::string order : {"==", "!=", "<", "<=", ">", ">="}) {
+      for (const std::string chosen : {"x, x * 2 + 3", "x * 2 + 3, x", "y + 5, x * 2 + 3"}) {
+        for (const std::string second : {"y", "1"}) {
+          const std::string condition = "x " + order + " " + second;
+          // In programs of their own: what two outputs share would be a column of flags.
+          const auto run = [&](const std::string& text) {
+            MapSource map;
+            map.stage = "map";
+            map.outs = {"z = where(" + text + ", " + chosen + ")"};
+            CAPTURE(set.name, map.outs);
+            const auto program = CompileFor(inputs, {map}, set.lanes);
+            INFO(program.status().ToString());
+            REQUIRE(program.ok());
+            std::vector<float> out(kCount + 16);
+            uint8_t* const outs[] = {reinterpret_cast<uint8_t*>(out.data())};
+            Arena arena;
+            REQUIRE((*program)->Run(1, columns, outs, arena).ok());
+            return out;
+          };
+          const std::vector<float> direct = run(condition);
+          const std::vector<float> flags =
+              run("logical_and(" + condition + ", x == x) | (" + condition + ")");
+          CAPTURE(set.name, condition, chosen);
+          REQUIRE(std::memcmp(direct.data(), flags.data(), kCount * 4) == 0);
+        }
       }
     }
   }

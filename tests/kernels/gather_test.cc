@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "server/kernels/byte_shuffle.h"
+#include "server/kernels/pixel_planes.h"
 #include "tests/support/catch.h"
 #include "tests/support/guarded_memory.h"
+#include "tests/support/instruction_sets.h"
 
 namespace penstock::kernels {
 namespace {
@@ -15,26 +17,44 @@ using testing::GuardedMemory;
 uint8_t ByteAt(size_t i) { return static_cast<uint8_t>(i * 167 + i / 256); }
 
 TEST_CASE("A transposed matrix has rows for columns, whatever its sides") {
-  for (const size_t size : {1, 2, 4, 8}) {
-    for (const size_t columns : {2, 3, 4, 7, 16, 17, 65}) {
-      for (size_t rows = 1; rows <= 70; rows += rows < 20 ? 1 : 11) {
-        CAPTURE(size, columns, rows);
-        const size_t bytes = rows * columns * size;
-        const GuardedMemory in(bytes), out(bytes);
-        for (size_t i = 0; i < bytes; ++i) in.data()[i] = ByteAt(i);
-        Transpose(in.data(), rows, columns, size, out.data());
-        bool same = true;
-        for (size_t r = 0; r < rows; ++r) {
-          for (size_t c = 0; c < columns; ++c) {
-            for (size_t b = 0; b < size; ++b) {
-              same &= out.data()[(c * rows + r) * size + b] == ByteAt((r * columns + c) * size + b);
+  testing::ForEachInstructionSet([](const char* name) {
+    for (const size_t size : {1, 2, 4, 8}) {
+      for (const size_t columns : {2, 3, 4, 7, 16, 17, 65}) {
+        for (size_t rows = 1; rows <= 70; rows += rows < 20 ? 1 : 11) {
+          CAPTURE(name, size, columns, rows);
+          const size_t bytes = rows * columns * size;
+          const GuardedMemory in(bytes), out(bytes);
+          for (size_t i = 0; i < bytes; ++i) in.data()[i] = ByteAt(i);
+          Transpose(in.data(), rows, columns, size, out.data());
+          bool same = true;
+          for (size_t r = 0; r < rows; ++r) {
+            for (size_t c = 0; c < columns; ++c) {
+              for (size_t b = 0; b < size; ++b) {
+                same &=
+                    out.data()[(c * rows + r) * size + b] == ByteAt((r * columns + c) * size + b);
+              }
             }
           }
+          REQUIRE(same);
         }
-        REQUIRE(same);
       }
     }
-  }
+  });
+}
+
+TEST_CASE("Planes of pixels have their bytes, on every instruction set and at every length") {
+  testing::ForEachInstructionSet([](const char* name) {
+    for (size_t pixels = 1; pixels <= 200; ++pixels) {
+      CAPTURE(name, pixels);
+      const GuardedMemory in(3 * pixels), out(3 * pixels);
+      for (size_t i = 0; i < 3 * pixels; ++i) in.data()[i] = ByteAt(i);
+      SplitThreePlanes(in.data(), pixels, out.data());
+      bool same = true;
+      for (size_t i = 0; i < 3 * pixels; ++i)
+        same &= out.data()[i % 3 * pixels + i / 3] == ByteAt(i);
+      REQUIRE(same);
+    }
+  });
 }
 
 TEST_CASE("Shuffled bytes are those of the scalar twin, for every number of windows") {
