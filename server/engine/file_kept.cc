@@ -213,6 +213,7 @@ class FileKept final : public KeptElements {
     looked_at_ = 0;
     sound_ = UINT64_MAX;
     failure_ = absl::OkStatus();
+    block_bytes_ = kFirstBlockBytes;
     return true;
   }
 

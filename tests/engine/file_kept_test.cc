@@ -150,7 +150,7 @@ TEST_CASE("fault 30: the disk of a cache is full: what it took stays, and the da
     INFO(room);
     ScratchFolder folder;
     RecordedDisk disk;
-    disk.SetRoom(room);
+    disk.SetDiskBytes(room);
     const std::string spec = Spec(CacheIn(folder.path()));
     CHECK((RunOn(disk, spec) == Reference()));
     kept.push_back(KeptElementsIn(folder.path()));
@@ -357,6 +357,32 @@ TEST_CASE("fault 30: a cache does not go on for little, nor try in each pass whe
   CHECK(KeptElementsIn(folder.path()) == kept);
 }
 
+TEST_CASE("fault 30: what comes to less than a sixteenth is given up, and what is there stays") {
+  ScratchFolder folder;
+  std::string lines;
+  // Forty elements that take little, and then some that are larger than all of those together.
+  for (int i = 0; i < 40; ++i) absl::StrAppend(&lines, "line ", i, "\n");
+  for (int i = 0; i < 10; ++i) absl::StrAppend(&lines, std::string(12'000, 'a' + i), "\n");
+  WriteAll(folder / "lines.txt", lines);
+  const std::string kept = folder / "cache";
+  const std::string lined =
+      Stages(absl::StrCat("text_line { files: '", folder / "lines.txt", "' } | ", CacheIn(kept),
+                          " | repeat { count: 2 } | batch { batch_size: 10 }"));
+  RecordedDisk disk;
+  disk.SetFolderBytesMax(6'000);
+  RunOn(disk, lined);
+  CHECK(KeptElementsIn(kept) == 40);
+  // Room for one of ten.
+  disk.SetFolderBytesMax(20'000);
+  RunOn(disk, lined);
+  CHECK(KeptElementsIn(kept) == 40);
+  CHECK(Entries(kept).size() == 1);
+  // For six.
+  disk.SetFolderBytesMax(80'000);
+  RunOn(disk, lined);
+  CHECK(KeptElementsIn(kept) == 46);
+}
+
 TEST_CASE("faults 31 and 68: a crash at any write while a cache goes on leaves what it had") {
   ScratchFolder folder;
   RecordedDisk disk;
@@ -457,6 +483,28 @@ TEST_CASE("fault 32: who goes on while another one does computes, and takes what
   for (const std::vector<Batch>& result : results) CHECK((result == Reference()));
   CHECK(HoldsAll(folder.path()));
   CHECK(Entries(folder.path()).size() == files.size() + 1);
+}
+
+TEST_CASE("fault 32: a file that another one ends while the lock is waited for is taken") {
+  ScratchFolder folder;
+  const std::string spec = Spec(CacheIn(folder / "mine"));
+  RecordedDisk disk;
+  disk.SetDiskBytes(30'000);
+  RunOn(disk, spec);
+  REQUIRE(!Entries(folder / "mine").empty());
+  std::filesystem::copy(folder / "mine", folder / "theirs");
+  RunOn(LocalFileSystem(), Spec(CacheIn(folder / "theirs")));
+  REQUIRE(HoldsAll(folder / "theirs"));
+  RecordedDisk later;
+  later.OnCreate([&](const std::string&) {
+    std::filesystem::copy(
+        folder / "theirs", folder / "mine",
+        std::filesystem::copy_options::recursive | std::filesystem::copy_options::skip_existing);
+  });
+  CHECK((RunOn(later, spec) == Reference()));
+  CHECK(HoldsAll(folder / "mine"));
+  for (const auto& change : later.changes())
+    CHECK(change.kind != RecordedDisk::Change::Kind::kPublish);
 }
 
 // Counts what is read of the files, but for their ends.

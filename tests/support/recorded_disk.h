@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,9 @@ class RecordedDisk final : public Disk {
   }
   void SetFolderBytesMax(uint64_t bytes) { folder_bytes_max_ = bytes; }
 
+  // Called before a file is made, with its path: what another process does at that moment.
+  void OnCreate(std::function<void(const std::string&)> call) { on_create_ = std::move(call); }
+
   uint64_t calls() const { return calls_; }
   const std::vector<Change>& changes() const { return changes_; }
 
@@ -58,6 +62,7 @@ class RecordedDisk final : public Disk {
   }
   absl::StatusOr<std::unique_ptr<WrittenFile>> Create(const std::string& path) override {
     if (absl::Status status = Note({Change::Kind::kCreate, path}); !status.ok()) return status;
+    if (on_create_) on_create_(path);
     auto file = LocalDisk().Create(path);
     if (!file.ok()) return file.status();
     return std::make_unique<File>(*this, path, *std::move(file));
@@ -146,6 +151,7 @@ class RecordedDisk final : public Disk {
   }
 
   std::mutex mutex_;
+  std::function<void(const std::string&)> on_create_;
   uint64_t fail_from_ = UINT64_MAX;
   absl::Status error_;
   uint64_t room_ = UINT64_MAX;
