@@ -332,6 +332,32 @@ _JSON = {
 CASES.update({f"decode_json_example, {name}": (lambda t, texts=texts: _json_examples(t, *texts)) for name, texts in _JSON.items()})
 
 
+def _ragged_rows(t, **options):
+    features = {"r": t.io.RaggedFeature(t.int64, "ints", [t.io.RaggedFeature.RowLengths("lengths")], **options)}
+    return _records(t).map(lambda r: t.io.parse_single_example(r, features))
+
+
+def _list_feature(t):
+    return {"ints": t.io.RaggedFeature(t.int64)}
+
+
+# The type of row splits, which RaggedFeature and ragged_batch say, wherever ragged tensors go.
+CASES.update({
+    "row_splits, int64": lambda t: _ragged_rows(t, row_splits_dtype=t.int64).batch(4),
+    "row_splits, handed on": lambda t: _ragged_rows(t).map(lambda x: {"other": x["r"]}).take(9).batch(2),
+    "row_splits, numbered": lambda t: _ragged_rows(t).enumerate().batch(3),
+    "row_splits, zipped": lambda t: t.Dataset.zip((_ragged_rows(t, row_splits_dtype=t.int64), _ragged_rows(t))).batch(3),
+    "row_splits, list then ragged_batch": lambda t: _records(t).map(
+        lambda r: t.io.parse_single_example(r, _list_feature(t))
+    ).ragged_batch(3),
+    "row_splits, list then ragged_batch int32": lambda t: _records(t).map(
+        lambda r: t.io.parse_single_example(r, _list_feature(t))
+    ).ragged_batch(3, row_splits_dtype=t.int32),
+    "row_splits, ragged then ragged_batch": lambda t: _ragged_rows(t).ragged_batch(3),
+    "row_splits, lists of batches": lambda t: _records(t).batch(3).map(lambda r: t.io.parse_example(r, _list_feature(t))),
+})
+
+
 def _rows(t, rows):
     """Elements that are tensors of strings."""
     return t.Dataset.from_tensor_slices(np.array(rows, object))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
-from penstock import _cardinality, _dtypes, _textproto
+from penstock import _cardinality, _dataset, _dtypes, _structure, _textproto
 from penstock._arguments import integer, optional
 
 if TYPE_CHECKING:
@@ -73,12 +73,23 @@ class Batching:
         *,
         remainder: Optional[str] = None,
     ) -> Dataset:
-        """Joins elements whose shapes may differ: such tensors become penstock.RaggedTensor."""
-        if _dtypes.as_dtype(row_splits_dtype) != np.int64:
-            raise ValueError(f"row splits are int64, not {row_splits_dtype}")
+        """Joins elements whose shapes may differ: such tensors become penstock.RaggedTensor.
+
+        Args:
+          row_splits_dtype: np.int64 or np.int32, of those that become ragged here.
+        """
+        dtype = _dtypes.as_dtype(row_splits_dtype)
+        if dtype not in (np.int32, np.int64):
+            raise ValueError(f"row splits are int32 or int64, not {row_splits_dtype}")
         fields = _batch_fields(batch_size, drop_remainder, remainder)
         count = _batched(self._count, batch_size, drop_remainder, remainder)
-        return self._then("ragged_batch", fields, cardinality=count, name=name)
+        batched = self._then("ragged_batch", fields, cardinality=count, name=name)
+        if dtype == np.int64 and not self._narrow:
+            return batched
+        # What is ragged already keeps its row splits.
+        ragged = {spec.name for spec in _dataset._specs(self._describe()) if spec.kind == "ragged"}
+        made = set() if dtype == np.int64 else set(_structure.paths(self._structure)) - ragged
+        return batched._with_narrow(made | (self._narrow & ragged))
 
     def sparse_batch(self, batch_size: int, row_shape: Any, name: Optional[str] = None) -> Dataset:
         """Joins elements, each a lone dense tensor, to penstock.SparseTensors that hold all their values.

@@ -46,7 +46,8 @@ def sample(datasets, weights, seed, rerandomize, stop_on_empty):
         count = _cardinality.of_concatenate(count, other)
     if stop_on_empty and set(drawn) != {INFINITE}:
         count = UNKNOWN
-    return Dataset([Stage("sample_from_datasets", fields)], datasets[0]._structure, count, _merged_options(datasets))
+    stages = [Stage("sample_from_datasets", fields)]
+    return Dataset(stages, datasets[0]._structure, count, _merged_options(datasets), narrow=datasets[0]._narrow)
 
 
 def _sample_by(datasets, weights, numbers, stop_on_empty):
@@ -79,4 +80,5 @@ def choose(datasets, choices, stop_on_empty):
         ("stop_on_empty_dataset", None if stop_on_empty else False),
     ]
     stages = (*choices._stages, Stage("choose_from_datasets", fields))
-    return Dataset(stages, datasets[0]._structure, UNKNOWN, _merged_options([choices, *datasets]))
+    options = _merged_options([choices, *datasets])
+    return Dataset(stages, datasets[0]._structure, UNKNOWN, options, narrow=datasets[0]._narrow)
