@@ -49,9 +49,15 @@ int List(const std::string& folder) {
       code = 1;
       continue;
     }
-    std::printf("%s%llu elements  %s\n", (*file)->whole() ? "" : "the first ",
-                static_cast<Number>((*file)->size()),
-                SignatureToString((*file)->schema().signature).c_str());
+    const uint64_t first = (*file)->first();
+    if (first == 0) {
+      std::printf("%s%llu elements", (*file)->whole() ? "" : "the first ",
+                  static_cast<Number>((*file)->size()));
+    } else {
+      std::printf("%llu more behind the first %llu%s", static_cast<Number>((*file)->size()),
+                  static_cast<Number>(first), (*file)->whole() ? ", to the last" : "");
+    }
+    std::printf("  %s\n", SignatureToString((*file)->schema().signature).c_str());
   }
   return code;
 }

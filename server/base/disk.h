@@ -46,6 +46,8 @@ class Disk {
   virtual absl::Status Remove(const std::string& path) = 0;
   // The regular files of a folder; none where there is no such folder.
   virtual absl::StatusOr<std::vector<FolderEntry>> List(const std::string& folder) = 0;
+  // Bytes that files in this folder could still get; UINT64_MAX where nobody knows. A quota may allow less.
+  virtual uint64_t FreeBytes(const std::string& folder) = 0;
   // Bytes that all that is kept in a folder may have together.
   virtual uint64_t folder_bytes_max() const { return UINT64_MAX; }
 };

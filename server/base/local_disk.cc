@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -158,6 +159,16 @@ class LocalDiskImpl final : public Disk {
     std::sort(entries.begin(), entries.end(),
               [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
     return entries;
+  }
+
+  uint64_t FreeBytes(const std::string& folder) override {
+    struct statvfs disk;
+    if (statvfs(folder.c_str(), &disk) != 0) return UINT64_MAX;
+    uint64_t bytes = 0;
+    if (__builtin_mul_overflow(static_cast<uint64_t>(disk.f_bavail),
+                               static_cast<uint64_t>(disk.f_frsize), &bytes))
+      return UINT64_MAX;
+    return bytes;
   }
 
   uint64_t folder_bytes_max() const override { return folder_bytes_max_; }

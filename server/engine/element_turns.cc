@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/engine/anchored_input.h"
+#include "server/engine/cycle_turn.h"
 #include "server/engine/window_dataset.h"
 
 namespace penstock {
@@ -18,16 +19,16 @@ class ElementTurnsOp final : public OrderOp {
       : context_(context),
         nested_(nested),
         width_(width),
-        block_length_(block_length),
         input_(context, std::move(input)),
-        places_(cycle_length) {}
+        places_(cycle_length),
+        turn_(cycle_length, block_length) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     if (!status_.ok()) return Pulled::kFailed;
     while (*pulled < count) {
       // Datasets may come to nothing for ever.
       if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
-      Place& place = places_[turn_];
+      Place& place = places_[turn_.place()];
       if (!place.taken_by_element) {
         while (num_known_ <= num_opened_ && !is_over_) {
           const Pulled known = KnowNext();
@@ -35,27 +36,26 @@ class ElementTurnsOp final : public OrderOp {
         }
         if (num_known_ <= num_opened_) {
           if (!IsAnyTaken()) return Pulled::kEnd;
-          Advance();
+          turn_.PassOn();
           continue;
         }
         place.taken_by_element = true;
         place.element = num_opened_++;
       }
       if (const Pulled result = Open(place); result != Pulled::kSome) return result;
-      const uint64_t wanted = std::min(count - *pulled, block_length_ - taken_of_block_);
       uint64_t arrived = 0;
-      const Pulled result = place.dataset->Pull(wanted, out, &arrived);
+      const Pulled result = place.dataset->Pull(turn_.Share(count - *pulled), out, &arrived);
       *pulled += arrived;
       place.taken += arrived;
-      taken_of_block_ += arrived;
+      turn_.Take(arrived);
       if (result == Pulled::kBlocked) return result;
       if (result == Pulled::kFailed) return Fail(place.dataset->status());
       if (result == Pulled::kEnd) {
         Close(place);
         DropFinished();
-        Advance();
-      } else if (taken_of_block_ == block_length_) {
-        Advance();
+        turn_.PassOn();
+      } else if (turn_.is_over()) {
+        turn_.PassOn();
       }
     }
     return Pulled::kSome;
@@ -70,8 +70,7 @@ class ElementTurnsOp final : public OrderOp {
     input_.Restart(epoch);
     epoch_ = epoch;
     first_ = num_opened_ = num_known_ = 0;
-    turn_ = 0;
-    taken_of_block_ = 0;
+    turn_.Set(0, 0);
     is_over_ = false;
     status_ = absl::OkStatus();
   }
@@ -80,8 +79,8 @@ class ElementTurnsOp final : public OrderOp {
     position.Add(epoch_);
     position.Add(first_);
     position.Add(num_opened_ - first_);
-    position.Add(turn_);
-    position.Add(taken_of_block_);
+    position.Add(turn_.place());
+    position.Add(turn_.taken());
     for (const Place& place : places_) {
       position.Add(place.taken_by_element ? place.element - first_ + 1 : 0);
       if (place.taken_by_element) position.Add(place.taken + place.to_skip);
@@ -93,9 +92,8 @@ class ElementTurnsOp final : public OrderOp {
     epoch_ = position.Take();
     first_ = num_known_ = position.Take();
     num_opened_ = first_ + position.Take();
-    turn_ = position.Take();
-    taken_of_block_ = position.Take();
-    bool valid = turn_ < places_.size() && taken_of_block_ < block_length_;
+    const uint64_t turn = position.Take();
+    bool valid = turn_.Set(turn, position.Take());
     for (Place& place : places_) {
       const uint64_t number = position.Take();
       if (number == 0) continue;
@@ -187,11 +185,6 @@ class ElementTurnsOp final : public OrderOp {
                        [](const Place& place) { return place.taken_by_element; });
   }
 
-  void Advance() {
-    turn_ = turn_ + 1 == places_.size() ? 0 : turn_ + 1;
-    taken_of_block_ = 0;
-  }
-
   Pulled Fail(absl::Status status) {
     status_ = std::move(status);
     return Pulled::kFailed;
@@ -200,16 +193,14 @@ class ElementTurnsOp final : public OrderOp {
   FrontContext& context_;
   const OrderNode& nested_;
   const uint32_t width_;
-  const uint64_t block_length_;
   AnchoredInput input_;  // from element number first_ on
   std::vector<Place> places_;
+  CycleTurn turn_;
   uint64_t epoch_ = 0;
   uint64_t first_ = 0;
   uint64_t num_opened_ = 0;  // elements that have got a place
   uint64_t num_known_ = 0;   // elements that wait or have been dropped
-  size_t turn_ = 0;          // in places_
-  uint64_t taken_of_block_ = 0;
-  bool is_over_ = false;  // the input has no more elements
+  bool is_over_ = false;     // the input has no more elements
   absl::Status status_;
 };
 

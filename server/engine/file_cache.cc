@@ -7,7 +7,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/base/random.h"
 #include "server/base/release.h"
 #include "server/engine/deterministic_bytes.h"
@@ -101,23 +103,31 @@ absl::StatusOr<ElementKey> FileCache::MakeKey() const {
   return hash.value();
 }
 
-absl::StatusOr<std::string> FileCache::Path() const {
-  if (!name_.empty()) return absl::StrCat(folder_, "/", name_, kElementFileSuffix);
+absl::StatusOr<std::string> FileCache::Stem() const {
+  if (!name_.empty()) return name_;
   const absl::StatusOr<ElementKey> key = Key();
   if (!key.ok()) return key.status();
-  const std::string name = absl::BytesToHexString(
+  return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(key->data()), key->size()));
-  return absl::StrCat(folder_, "/", name, kElementFileSuffix);
 }
 
-absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open() const {
-  const absl::StatusOr<std::string> path = Path();
+absl::StatusOr<std::string> FileCache::Path(uint64_t first) const {
+  const absl::StatusOr<std::string> stem = Stem();
+  if (!stem.ok()) return stem.status();
+  if (first == 0) return absl::StrCat(folder_, "/", *stem, kElementFileSuffix);
+  return absl::StrCat(folder_, "/", *stem, "-", first, kElementFileSuffix);
+}
+
+absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open(uint64_t first) const {
+  const absl::StatusOr<std::string> path = Path(first);
   if (!path.ok()) return path.status();
   absl::StatusOr<std::shared_ptr<const ElementFile>> file = ElementFile::Map(*path);
   if (!file.ok() && !absl::IsDataLoss(file.status())) return file;
   const absl::StatusOr<ElementKey> key = Key();
   if (!key.ok()) return key.status();
-  const bool fits = file.ok() && (*file)->key() == *key &&
+  // Without an element and an end it says nothing, and what goes on behind it would be itself.
+  const bool fits = file.ok() && (*file)->key() == *key && (*file)->first() == first &&
+                    ((*file)->size() > 0 || (*file)->whole()) &&
                     (*file)->schema().signature == schema_.signature &&
                     (*file)->schema().structure == schema_.structure;
   if (fits) return file;
@@ -127,33 +137,53 @@ absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open() const {
   return absl::DataLossError(absl::StrCat("the file of elements is another one's: ", *path));
 }
 
-absl::StatusOr<std::unique_ptr<ElementFileWriter>> FileCache::Write() const {
-  const absl::StatusOr<std::string> path = Path();
+absl::StatusOr<std::unique_ptr<ElementFileWriter>> FileCache::Write(uint64_t first,
+                                                                    uint64_t earlier_bytes) const {
+  const absl::StatusOr<std::string> path = Path(first);
   if (!path.ok()) return path.status();
   const absl::StatusOr<ElementKey> key = Key();
   if (!key.ok()) return key.status();
   if (absl::Status status = disk_.MakeFolder(folder_); !status.ok()) return status;
-  if (Room(0) == 0) return absl::ResourceExhaustedError("there is no room for it");
-  return ElementFileWriter::Create(disk_, *path, *key, schema_);
+  if (Room(earlier_bytes, 0) == 0) return absl::ResourceExhaustedError("there is no room for it");
+  return ElementFileWriter::Create(disk_, *path, *key, schema_, first);
+}
+
+void FileCache::RemoveBehind(uint64_t first) const {
+  const absl::StatusOr<std::string> stem = Stem();
+  const auto entries = disk_.List(folder_);
+  if (!stem.ok() || !entries.ok()) return;
+  for (const FolderEntry& entry : *entries) {
+    absl::string_view name = entry.name;
+    uint64_t other = 0;
+    if (absl::ConsumePrefix(&name, *stem) && absl::ConsumePrefix(&name, "-") &&
+        absl::ConsumeSuffix(&name, kElementFileSuffix) && absl::SimpleAtoi(name, &other) &&
+        other > first)
+      disk_.Remove(absl::StrCat(folder_, "/", entry.name)).IgnoreError();
+  }
 }
 
 void FileCache::Remove(const ElementFile& file) const {
-  const absl::StatusOr<std::string> path = Path();
+  const absl::StatusOr<std::string> path = Path(file.first());
   if (!path.ok()) return;
   const absl::StatusOr<std::unique_ptr<MappedFile>> now = MappedFile::Map(*path);
   if (now.ok() && (*now)->identity().inode == file.identity().inode)
     disk_.Remove(*path).IgnoreError();
 }
 
-uint64_t FileCache::Room(uint64_t own_bytes) const {
+uint64_t FileCache::Room(uint64_t earlier_bytes, uint64_t own_bytes) const {
+  uint64_t room = bytes_max_ - std::min(bytes_max_, earlier_bytes);
+  if (earlier_bytes > 0) {
+    const uint64_t free_bytes = disk_.FreeBytes(folder_);
+    room = std::min(room, free_bytes + std::min(own_bytes, UINT64_MAX - free_bytes));
+  }
   const uint64_t folder_max = disk_.folder_bytes_max();
-  if (folder_max == UINT64_MAX) return bytes_max_;
+  if (folder_max == UINT64_MAX) return room;
   uint64_t others = 0;
   if (const auto entries = disk_.List(folder_); entries.ok()) {
     for (const FolderEntry& entry : *entries) others += entry.bytes;
   }
   others -= std::min(others, own_bytes);
-  return std::min(bytes_max_, folder_max - std::min(folder_max, others));
+  return std::min(room, folder_max - std::min(folder_max, others));
 }
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// What a pipeline keeps of one stage in a file (io/element_file.h): where, under which name, and how much.
+// What a pipeline keeps of one stage in files (io/element_file.h): where, under which names, and how much. There is one, and where it ran out of
+// room and went on later, others that go on behind each other, called by the number of their first element.
 //
 // Threads:  constant after construction but for the key, which is computed once; safe from any thread.
 // Owns:     nothing open.
@@ -28,15 +29,21 @@ class FileCache {
                                                                  uint64_t bytes_max,
                                                                  PlanBuilder& plan);
 
-  // The file, if there is one and it is whole; one that is not is removed. NotFound when there is none.
-  absl::StatusOr<std::shared_ptr<const ElementFile>> Open() const;
-  // Unavailable while another one writes it, ResourceExhausted where there is no room.
-  absl::StatusOr<std::unique_ptr<ElementFileWriter>> Write() const;
+  // The file whose first element has this number, if there is one and it is sound; one that is not is removed. NotFound when there is
+  // none.
+  absl::StatusOr<std::shared_ptr<const ElementFile>> Open(uint64_t first) const;
+  // Unavailable while another one writes it, ResourceExhausted where there is no room. `earlier_bytes`: of the files before it.
+  absl::StatusOr<std::unique_ptr<ElementFileWriter>> Write(uint64_t first,
+                                                           uint64_t earlier_bytes) const;
+  // Takes away what would go on behind the file that is written: it has been left by files that are there no more. REQUIRES: that writer's
+  // lock, and that there is no file of that number.
+  void RemoveBehind(uint64_t first) const;
   // Takes a file away that turned out to be damaged, unless another one has taken its place.
   void Remove(const ElementFile& file) const;
 
-  // How many bytes a file may have that has so many already: others may have grown beside it.
-  uint64_t Room(uint64_t own_bytes) const;
+  // How many bytes a file may have that has so many already and goes on behind others of `earlier_bytes`. Where there are such, the disk
+  // has been full before, and what it has left is a limit too.
+  uint64_t Room(uint64_t earlier_bytes, uint64_t own_bytes) const;
 
   const std::string& folder() const { return folder_; }
   // The first file of the sources before the stage: elements are kept with their records' files counted from there.
@@ -48,7 +55,9 @@ class FileCache {
   FileCache(Disk& disk, FileSystem& files) : disk_(disk), files_(files) {}
   absl::StatusOr<ElementKey> Key() const;
   absl::StatusOr<ElementKey> MakeKey() const;
-  absl::StatusOr<std::string> Path() const;
+  // Of the file without its suffix and, if it goes on behind others, its first element's number.
+  absl::StatusOr<std::string> Stem() const;
+  absl::StatusOr<std::string> Path(uint64_t first) const;
 
   Disk& disk_;
   FileSystem& files_;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/kept_gauge.h"
+#include "server/engine/kept_parts.h"
 #include "server/engine/segment.h"
 
 namespace penstock {
@@ -19,6 +20,10 @@ constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
 constexpr size_t kBlockElements = 4096;
 // How often a folder's size is looked at, as others write there too.
 constexpr uint64_t kLookBytes = uint64_t{64} << 20;
+// A file that goes on behind others has at least this part of their elements, so that there are never many.
+constexpr uint64_t kWorthwhile = 16;
+// Passes between two attempts to write where there was no room, at most.
+constexpr uint64_t kMaxPatience = 64;
 // An element's epoch and whether its record was found, in one number.
 constexpr uint64_t kResolved = uint64_t{1} << 62;
 
@@ -45,20 +50,17 @@ class FileKept final : public KeptElements {
            int stage, Unwritten unwritten)
       : context_(context),
         cache_(std::move(cache)),
-        cells_(cells),
         stage_(stage),
-        unwritten_(unwritten) {}
+        unwritten_(unwritten),
+        parts_(*cache_, cells) {}
 
   void BeginPass() override {
     tried_ = false;
-    if (entry_ != nullptr || writer_ != nullptr) return;
-    if (!cache_->reads()) return;
-    absl::StatusOr<std::shared_ptr<const ElementFile>> file = cache_->Open();
-    if (file.ok()) {
-      Take(*std::move(file), /*trusted=*/false);
-    } else {
-      Show(given_up_ ? KeptState::kFailed : KeptState::kComputing);
-    }
+    if (writer_ != nullptr || !cache_->reads() || parts_.whole()) return;
+    if (passes_to_wait_ > 0) --passes_to_wait_;
+    parts_.TakeWhatIsThere();
+    has_room_ = passes_to_wait_ == 0 && (parts_.size() == 0 || HasRoomToGrow());
+    ShowParts();
   }
 
   bool IsReady() override {
@@ -66,20 +68,17 @@ class FileKept final : public KeptElements {
     return ending_ == nullptr && in_flight_.size() < kBlocksInFlight;
   }
 
-  bool Has(uint64_t ordinal) const override {
-    return entry_ != nullptr && ordinal < entry_->size();
-  }
+  bool Has(uint64_t ordinal) const override { return ordinal < parts_.size(); }
 
   bool Deal(uint64_t ordinal, RecordList& out) override {
-    const ElementFile::Element element = entry_->element(ordinal);
-    const uint8_t* const data = entry_->data() + element.at;
-    if (!trusted_ && !verified_[ordinal]) {
-      if (!ElementHolds(data - kElementFrameBytes, data, element.length) ||
-          !cells_.IsCell(data, element.length)) {
-        Reject();
-        return false;
-      }
-      verified_[ordinal] = true;
+    ElementFile::Element element;
+    const uint8_t* data = nullptr;
+    if (!parts_.Find(ordinal, &element, &data)) {
+      // What goes on behind a file that is no more there has no use either.
+      if (writer_ != nullptr) Fill();
+      has_room_ = true;
+      ShowParts();
+      return false;
     }
     RecordRef& reference = out.emplace_back();
     reference.data = data;
@@ -94,23 +93,21 @@ class FileKept final : public KeptElements {
   }
 
   bool Wants(uint64_t ordinal) const override {
-    if (entry_ != nullptr || full_ || done_) return false;
-    return writer_ != nullptr ? ordinal == writer_->elements() : ordinal == 0 && MayBegin();
+    if (parts_.whole() || full_ || done_ || ordinal != next()) return false;
+    return writer_ != nullptr || MayBegin();
   }
 
   void Keep(uint64_t ordinal, const RecordRef& element) override {
-    if (entry_ != nullptr || full_ || done_) return;
-    if (writer_ == nullptr && (ordinal != 0 || !MayBegin() || !Begin())) return;
-    if (ordinal != writer_->elements()) return;
+    if (parts_.whole() || full_ || done_ || ordinal != next()) return;
+    if (writer_ == nullptr && (!MayBegin() || !Begin())) return;
     if (!HasRoom(element.length)) {
-      full_ = true;
-      Flush();
+      Fill();
       return;
     }
     context_.store.Share({&element, 1});
     if (block_ == nullptr) {
       block_ = std::make_unique<Block>();
-      block_->first = ordinal;
+      block_->first = writer_->elements();
     }
     ElementFile::Element place;
     place.offset = element.offset;
@@ -122,14 +119,14 @@ class FileKept final : public KeptElements {
     block_->data.push_back(element.data);
     block_->bytes += element.length;
     if (block_->bytes >= block_bytes_ || block_->records.size() == kBlockElements) Flush();
-    if (KeptGauge* const gauge = Gauge())
-      gauge->Set(KeptState::kFilling, writer_->elements(), writer_->bytes());
+    Show(KeptState::kFilling, next(), parts_.bytes() + writer_->bytes());
   }
 
   Pulled End(uint64_t length) override {
-    // There is no element to begin with.
-    if (length == 0 && entry_ == nullptr && writer_ == nullptr && !done_ && MayBegin()) Begin();
-    if (writer_ != nullptr && !full_ && writer_->elements() == length) {
+    // There is no element to begin with, or the last one is there and nobody knew that it is the last.
+    if (writer_ == nullptr && length == parts_.size() && !parts_.whole() && !done_ && MayBegin())
+      Begin();
+    if (writer_ != nullptr && !full_ && next() == length) {
       Flush();
       ended_ = true;
     }
@@ -140,8 +137,8 @@ class FileKept final : public KeptElements {
   }
 
   std::optional<uint64_t> Count() const override {
-    if (entry_ == nullptr || !entry_->whole()) return std::nullopt;
-    return entry_->size();
+    if (!parts_.whole()) return std::nullopt;
+    return parts_.size();
   }
 
   void GiveBack() override {
@@ -158,55 +155,80 @@ class FileKept final : public KeptElements {
   KeptGauge* Gauge() const {
     return context_.gauges == nullptr ? nullptr : &context_.gauges[stage_];
   }
-  void Show(KeptState state, uint64_t elements = 0, uint64_t bytes = 0) const {
+  void Show(KeptState state, uint64_t elements, uint64_t bytes) const {
     if (KeptGauge* const gauge = Gauge()) gauge->Set(state, elements, bytes);
   }
-
-  void Take(std::shared_ptr<const ElementFile> file, bool trusted) {
-    entry_ = std::move(file);
-    trusted_ = trusted;
-    if (!trusted_) verified_.assign(entry_->size(), false);
-    Show(entry_->whole() ? KeptState::kWhole
-         : disk_is_full_ ? KeptState::kDiskFull
-                         : KeptState::kFull,
-         entry_->size(), entry_->file_bytes());
+  // What is there while nothing is written.
+  void ShowParts() const {
+    KeptState state = KeptState::kComputing;
+    if (parts_.whole()) {
+      state = KeptState::kWhole;
+    } else if (disk_is_full_) {
+      state = KeptState::kDiskFull;
+    } else if (parts_.size() > 0) {
+      state = KeptState::kFull;
+    } else if (given_up_) {
+      state = KeptState::kFailed;
+    }
+    Show(state, parts_.size(), parts_.bytes());
   }
 
-  // Elements of it are still on their way, so that the map stays.
-  void Reject() {
-    cache_->Remove(*entry_);
-    rejected_.push_back(std::move(entry_));
-    entry_ = nullptr;
-    Show(KeptState::kComputing);
+  // The number of the element that is written next.
+  uint64_t next() const {
+    return writer_ == nullptr ? parts_.size() : writer_->first() + writer_->elements();
+  }
+
+  // Whether it may be worth the work to go on behind what is there.
+  bool HasRoomToGrow() const {
+    if (parts_.full()) return false;
+    return cache_->Room(parts_.bytes(), 0) > parts_.bytes() / kWorthwhile;
   }
 
   // A front that only looks for a place (OrderWalk) has no gauges, and writes nothing.
-  bool MayBegin() const { return context_.gauges != nullptr && !tried_ && !given_up_ && !done_; }
+  bool MayBegin() const {
+    return context_.gauges != nullptr && !tried_ && !given_up_ && !done_ && has_room_;
+  }
 
   bool Begin() {
     tried_ = true;
-    absl::StatusOr<std::unique_ptr<ElementFileWriter>> writer = cache_->Write();
+    const uint64_t first = parts_.size();
+    absl::StatusOr<std::unique_ptr<ElementFileWriter>> writer =
+        cache_->Write(first, parts_.bytes());
     if (!writer.ok()) {
       // Another writer's file may be there in the next pass.
       if (!absl::IsUnavailable(writer.status()) || unwritten_ == Unwritten::kFails)
         GiveUp(writer.status());
       return false;
     }
-    // Whoever had the lock before may have finished in the meantime. What this pass goes on with is no matter then.
-    if (cache_->reads() && cache_->Open().ok()) return false;
+    if (cache_->reads()) {
+      // Whoever had the lock before may have finished in the meantime. What this pass goes on with is no matter then.
+      if (parts_.TakeWhatIsThere()) {
+        ShowParts();
+        return false;
+      }
+      cache_->RemoveBehind(first);
+    }
     writer_ = *std::move(writer);
-    room_ = cache_->Room(0);
+    room_ = cache_->Room(parts_.bytes(), 0);
     looked_at_ = 0;
     sound_ = UINT64_MAX;
+    failure_ = absl::OkStatus();
+    block_bytes_ = kFirstBlockBytes;
     return true;
   }
 
   bool HasRoom(uint32_t length) {
     if (writer_->bytes() - looked_at_ >= kLookBytes) {
       looked_at_ = writer_->bytes();
-      room_ = cache_->Room(looked_at_);
+      room_ = cache_->Room(parts_.bytes(), looked_at_);
     }
     return writer_->BytesWith(length) <= room_;
+  }
+
+  // The file takes no more.
+  void Fill() {
+    full_ = true;
+    Flush();
   }
 
   void Flush() {
@@ -230,26 +252,24 @@ class FileKept final : public KeptElements {
       if (!block.status.ok() && block.first < sound_) {
         sound_ = block.first;
         failure_ = block.status;
-        full_ = true;
-        Flush();
+        Fill();
       }
       in_flight_.pop_front();
     }
     if (ending_ != nullptr && ending_->task.done.load(std::memory_order_acquire)) TakeEnding();
     if (writer_ == nullptr || ending_ != nullptr || !in_flight_.empty() || !(full_ || ended_))
       return;
-    if (!failure_.ok()) {
-      disk_is_full_ = absl::IsResourceExhausted(failure_);
-      if (!disk_is_full_ || unwritten_ == Unwritten::kFails || sound_ == 0) {
-        writer_.reset();
-        GiveUp(failure_);
-        return;
-      }
-    } else if (full_ && (writer_->elements() == 0 || unwritten_ == Unwritten::kFails)) {
-      const absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
-          "more elements than there is room for: ", room_, " bytes (", cache_->folder(), ")"));
-      writer_.reset();
-      GiveUp(status);
+    if (!failure_.ok() &&
+        (!absl::IsResourceExhausted(failure_) || unwritten_ == Unwritten::kFails)) {
+      GiveUp(failure_);
+      return;
+    }
+    if (full_ && (unwritten_ == Unwritten::kFails ||
+                  std::min(sound_, writer_->elements()) <= parts_.size() / kWorthwhile)) {
+      GiveUp(!failure_.ok() ? failure_
+                            : absl::ResourceExhaustedError(
+                                  absl::StrCat("more elements than there is room for: ", room_,
+                                               " bytes (", cache_->folder(), ")")));
       return;
     }
     ending_ = std::make_unique<Ending>();
@@ -267,61 +287,76 @@ class FileKept final : public KeptElements {
   }
 
   void TakeEnding() {
+    const bool disk_was_full = !failure_.ok();
     const bool fell_short = full_;
-    writer_.reset();
-    full_ = ended_ = false;
     std::unique_ptr<Ending> ending = std::move(ending_);
     if (!ending->file.ok()) {
       GiveUp(ending->file.status());
       return;
     }
+    writer_.reset();
+    full_ = ended_ = false;
     std::shared_ptr<const ElementFile> file = *std::move(ending->file);
     if (unwritten_ == Unwritten::kFails && !file->whole()) {
       GiveUp(absl::ResourceExhaustedError(absl::StrCat(
           "the disk is full: ", file->size(), " elements were written (", cache_->folder(), ")")));
       return;
     }
-    disk_is_full_ = disk_is_full_ || (!fell_short && !file->whole());
+    disk_is_full_ = !file->whole() && (disk_is_full_ || disk_was_full || !fell_short);
+    patience_ = 0;
+    has_room_ = false;
     if (!cache_->reads()) {
       done_ = true;
       Show(KeptState::kWhole, file->size(), file->file_bytes());
       return;
     }
-    Take(std::move(file), /*trusted=*/true);
+    parts_.Take(std::move(file));
+    ShowParts();
   }
 
+  // What is being written is of no use; what is there stays. A place that is full may have room again, and is tried in vain after 1, 2, 4, …
+  // passes.
   void GiveUp(const absl::Status& status) {
-    given_up_ = true;
-    Show(absl::IsResourceExhausted(status) ? KeptState::kDiskFull : KeptState::kFailed);
+    writer_.reset();
+    full_ = ended_ = false;
     if (unwritten_ == Unwritten::kFails) status_ = status;
+    disk_is_full_ = absl::IsResourceExhausted(status);
+    if (disk_is_full_ && unwritten_ == Unwritten::kComputed) {
+      patience_ = std::clamp<uint64_t>(2 * patience_, 1, kMaxPatience);
+      passes_to_wait_ = patience_;
+      has_room_ = false;
+    } else {
+      given_up_ = true;
+    }
+    ShowParts();
   }
 
   FrontContext& context_;
   const std::shared_ptr<const FileCache> cache_;
-  const ElementCells& cells_;
   const int stage_;
   const Unwritten unwritten_;
 
-  std::shared_ptr<const ElementFile> entry_;
-  bool trusted_ = false;        // this op has written it
-  std::vector<bool> verified_;  // else, by ordinal
-  std::vector<std::shared_ptr<const ElementFile>> rejected_;
+  KeptParts parts_;
 
   std::shared_ptr<ElementFileWriter> writer_;
   std::unique_ptr<Block> block_;  // is being filled
   uint64_t block_bytes_ = kFirstBlockBytes;
   std::deque<std::unique_ptr<Block>> in_flight_;
   std::unique_ptr<Ending> ending_;
-  uint64_t room_ = 0;            // bytes that the file may have
-  uint64_t looked_at_ = 0;       // its bytes when that was found
-  uint64_t sound_ = UINT64_MAX;  // elements in front of the first that could not be written
-  absl::Status failure_;         // of that one
+  uint64_t room_ = 0;       // bytes that the file may have
+  uint64_t looked_at_ = 0;  // its bytes when that was found
+  uint64_t sound_ =
+      UINT64_MAX;         // of its elements, those in front of the first that could not be written
+  absl::Status failure_;  // of that one
   bool disk_is_full_ = false;
   bool full_ = false;      // takes no more elements
   bool ended_ = false;     // has all of them
   bool done_ = false;      // has written, and keeps nothing any more
   bool tried_ = false;     // in this pass
   bool given_up_ = false;  // for good
+  bool has_room_ = true;   // as far as is known when a pass begins
+  uint64_t patience_ = 0;  // passes between two attempts that were in vain
+  uint64_t passes_to_wait_ = 0;
   absl::Status status_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/engine/cycle_turn.h"
 #include "server/engine/interleave_state.h"
 
 namespace penstock {
@@ -24,7 +25,8 @@ class InterleaveOp final : public ChainedOrderOp {
         nested_(nested),
         width_(width),
         block_length_(block_length),
-        cycle_(cycle_length) {}
+        cycle_(cycle_length),
+        turn_(cycle_length, block_length) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
@@ -54,8 +56,7 @@ class InterleaveOp final : public ChainedOrderOp {
     epoch_ = epoch;
     num_open_ = 0;
     num_elements_ = 0;
-    position_ = 0;
-    taken_of_block_ = 0;
+    turn_.Set(0, 0);
     taken_ = 0;
     resume_at_ = 0;
     seeks_for_skip_ = false;
@@ -99,17 +100,17 @@ class InterleaveOp final : public ChainedOrderOp {
 
   Pulled TakeElements(uint64_t count, RecordList& out, uint64_t* pulled) {
     while (*pulled < count) {
-      std::unique_ptr<Nested>& nested = cycle_[position_];
+      std::unique_ptr<Nested>& nested = cycle_[turn_.place()];
       if (!nested) {
         const Pulled opened = OpenNext(&nested);
         if (opened == Pulled::kEnd && num_open_ == 0) return Pulled::kEnd;
         if (opened == Pulled::kEnd) {
-          Advance();
+          turn_.PassOn();
           continue;
         }
         if (opened != Pulled::kSome) return opened;
       }
-      const uint64_t wanted = std::min(count - *pulled, block_length_ - taken_of_block_);
+      const uint64_t wanted = turn_.Share(count - *pulled);
       uint64_t arrived = 0;
       const size_t before = out.size();
       Pulled result = SkipFirst(*nested);
@@ -118,15 +119,15 @@ class InterleaveOp final : public ChainedOrderOp {
       for (size_t i = before; i < out.size(); ++i) out[i].epoch = epoch_;
       *pulled += arrived;
       taken_ += arrived;
-      taken_of_block_ += arrived;
+      turn_.Take(arrived);
       switch (result) {
         case Pulled::kSome:
-          if (taken_of_block_ == block_length_) Advance();
+          if (turn_.is_over()) turn_.PassOn();
           break;
         case Pulled::kEnd:
           Close(std::move(nested));
           --num_open_;
-          Advance();
+          turn_.PassOn();
           break;
         case Pulled::kBlocked:
           return Pulled::kBlocked;
@@ -144,11 +145,6 @@ class InterleaveOp final : public ChainedOrderOp {
     const Pulled result = nested.op->Skip(nested.to_skip, &skipped);
     nested.to_skip -= skipped;
     return result;
-  }
-
-  void Advance() {
-    position_ = position_ + 1 == cycle_.size() ? 0 : position_ + 1;
-    taken_of_block_ = 0;
   }
 
   // The next element of the input: those that wait from a seek first.
@@ -247,8 +243,7 @@ class InterleaveOp final : public ChainedOrderOp {
       ++num_open_;
     }
     EndSeek(state.next_file);
-    position_ = state.position;
-    taken_of_block_ = state.taken_of_block;
+    turn_.Set(state.position, state.taken_of_block);
     taken_ = state.taken;
     resume_at_ = 0;
   }
@@ -291,13 +286,12 @@ class InterleaveOp final : public ChainedOrderOp {
   const uint32_t width_;
   const uint64_t block_length_;
   std::vector<std::unique_ptr<Nested>> cycle_;
+  CycleTurn turn_;
   std::deque<std::unique_ptr<Nested>> idle_;
   std::deque<RecordRef> waiting_;  // elements of the input that were looked at
   uint64_t epoch_ = 0;
   uint64_t num_elements_ = 0;  // of the input that have been opened
   size_t num_open_ = 0;
-  size_t position_ = 0;  // in cycle_
-  uint64_t taken_of_block_ = 0;
   uint64_t taken_ = 0;      // in this pass
   uint64_t resume_at_ = 0;  // elements to leave out before the next one
   bool seeks_for_skip_ = false;

@@ -139,12 +139,18 @@ class RaggedOutput : public RowOutput {
   size_t reserved_ = 0;
 };
 
-// Takes a string of whatever length.
+// Takes a string of whatever length, or the strings of a tensor in the form of a column's row.
 class StringOutput : public RowOutput {
  public:
-  explicit StringOutput(Arena& arena) : arena_(arena) {}
+  // `dims`: where the sizes of the tensor's axes go.
+  StringOutput(const TensorType& type, int64_t* dims, Arena& arena)
+      : type_(type), dims_(dims), arena_(arena) {
+    std::copy(type.shape.begin(), type.shape.end(), dims);
+  }
 
-  void SetShape(const Shape&) override {}
+  void SetShape(const Shape& shape) override {
+    if (FitsShape(type_.shape, shape)) std::copy(shape.begin(), shape.end(), dims_);
+  }
 
   // In one piece: what was written before is the string's beginning.
   uint8_t* Reserve(size_t bytes) override {
@@ -161,10 +167,15 @@ class StringOutput : public RowOutput {
     complete_ = true;
   }
 
-  bool complete() const { return complete_; }
+  bool complete() const {
+    return complete_ && std::none_of(dims_, dims_ + type_.shape.size(),
+                                     [](int64_t size) { return size == kUnknownSize; });
+  }
   RowBytes row() const { return row_; }
 
  private:
+  const TensorType& type_;
+  int64_t* const dims_;
   Arena& arena_;
   RowBytes row_{};
   size_t reserved_ = 0;
@@ -216,7 +227,7 @@ class RowStep : public Step {
       absl::Status status;
       bool complete;
       if (string_) {
-        StringOutput out(*frame.arena);
+        StringOutput out(type_, dims + r * axes, *frame.arena);
         status = kernel_->Run(values, *frame.arena, out);
         complete = out.complete();
         rows[r] = out.row();

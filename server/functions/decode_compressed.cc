@@ -1,10 +1,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/codec/inflate.h"
 #include "server/expr/arguments.h"
+#include "server/expr/each_string.h"
 
 namespace penstock::expr {
 namespace {
@@ -35,11 +37,7 @@ class DecodeCompressed final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& input = arguments[0].type;
-  if (input != TensorType{DType::kString, {}} || arguments[0].literal) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("bytes: expected a string scalar, found ", TypeToString(input)));
-  }
+  if (absl::Status status = ReadStrings(arguments[0], "bytes"); !status.ok()) return status;
   std::string name;
   if (absl::Status status = ReadConstant(arguments[1], "compression_type", &name); !status.ok())
     return status;
@@ -55,7 +53,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   bound.type = {DType::kString, {}};
   bound.kernel = std::make_shared<DecodeCompressed>(wrapping);
   bound.tensor_arguments = {0};
-  return bound;
+  return ForEachString(arguments[0].type.shape, std::move(bound));
 }
 
 const RowFunctionRegistration kDecodeCompressed({
@@ -63,10 +61,11 @@ const RowFunctionRegistration kDecodeCompressed({
     .signature = "decode_compressed(bytes, compression_type=\"\")",
     .doc = "What a compressed string holds, as tf.io.decode_compressed does.\n"
            "\n"
-           "bytes: a string scalar.\n"
+           "bytes: a string, or a tensor of strings.\n"
            "compression_type: \"GZIP\", \"ZLIB\", or \"\": the string as it is; a constant.\n"
            "\n"
-           "A string scalar. Data that is cut or malformed, of another checksum, or of more than "
+           "Strings, of the shape of bytes. Data that is cut or malformed, of another checksum, or "
+           "of more than "
            "256 MiB is an error of its record.",
     .bind = Bind,
 });

@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/codec/csv_field.h"
 #include "server/codec/number_text.h"
 #include "server/expr/arguments.h"
+#include "server/expr/each_string.h"
 
 namespace penstock::expr {
 namespace {
@@ -36,6 +39,11 @@ class DecodeCsv final : public RowKernel {
     absl::string_view text;
     size_t at = 0;
     int64_t columns = 0;
+    // Without a byte there is no field, and not an empty one: TensorFlow's verdict.
+    if (record.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("expected ", std::max<int64_t>(format_.num_columns, 1), " fields, found 0"));
+    }
     for (;; ++columns, ++at) {
       absl::string_view field;
       absl::Status status =
@@ -76,11 +84,7 @@ class DecodeCsv final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& input = arguments[0].type;
-  if (input != TensorType{DType::kString, {}} || arguments[0].literal) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("record: expected a string scalar, found ", TypeToString(input)));
-  }
+  if (absl::Status status = ReadStrings(arguments[0], "record"); !status.ok()) return status;
   Format format;
   std::string dtype, delim = ",";
   absl::Status status =
@@ -113,7 +117,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   bound.type = {*type, {}};
   bound.kernel = std::make_shared<DecodeCsv>(std::move(format));
   bound.tensor_arguments = {0};
-  return bound;
+  return ForEachString(arguments[0].type.shape, std::move(bound));
 }
 
 const RowFunctionRegistration kDecodeCsv({
@@ -123,7 +127,7 @@ const RowFunctionRegistration kDecodeCsv({
         "use_quote_delim=True, na_value=\"\")",
     .doc = "One field of a CSV record, as tf.io.decode_csv reads it.\n"
            "\n"
-           "record: a string scalar.\n"
+           "record: a string, or a tensor of strings that are records each.\n"
            "num_columns: how many fields the record must have, a constant; 0: any number.\n"
            "column: which of them, from 0 on, a constant.\n"
            "out_type: \"string\", \"float32\", \"float64\", \"int32\" or \"int64\", a constant.\n"
@@ -133,7 +137,7 @@ const RowFunctionRegistration kDecodeCsv({
            "use_quote_delim: whether quotation marks may enclose a field, a constant.\n"
            "na_value: a text that counts as an empty field, a constant.\n"
            "\n"
-           "A scalar. What cannot be read is an error of its record.",
+           "Of the shape of record. What cannot be read is an error of its record.",
     .bind = Bind,
 });
 

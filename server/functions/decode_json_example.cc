@@ -1,10 +1,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/codec/json_example.h"
 #include "server/expr/arguments.h"
+#include "server/expr/each_string.h"
 
 namespace penstock::expr {
 namespace {
@@ -24,16 +26,12 @@ class DecodeJsonExample final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& json = arguments[0].type;
-  if (json != TensorType{DType::kString, {}} || arguments[0].literal) {
-    return WrongArgument("json_examples",
-                         absl::StrCat("a string scalar, found ", TypeToString(json)));
-  }
+  if (absl::Status status = ReadStrings(arguments[0], "json_examples"); !status.ok()) return status;
   BoundRowFunction bound;
   bound.type = {DType::kString, {}};
   bound.kernel = std::make_shared<DecodeJsonExample>();
   bound.tensor_arguments = {0};
-  return bound;
+  return ForEachString(arguments[0].type.shape, std::move(bound));
 }
 
 const RowFunctionRegistration kDecodeJsonExample({
@@ -42,10 +40,12 @@ const RowFunctionRegistration kDecodeJsonExample({
     .doc = "The serialized tf.train.Example that a string holds as JSON, as "
            "tf.io.decode_json_example does: what parse_example takes.\n"
            "\n"
-           "json_examples: a string scalar, as protobuf writes an Example: {\"features\": "
+           "json_examples: a string, or a tensor of strings, as protobuf writes an Example: "
+           "{\"features\": "
            "{\"feature\": {\"id\": {\"int64List\": {\"value\": [\"7\"]}}}}}; bytes in base64.\n"
            "\n"
-           "A string scalar. What is no JSON of an Example is an error of its record. The protobuf "
+           "Strings, of the shape of json_examples. What is no JSON of an Example is an error of "
+           "its record. The protobuf "
            "library reads it, some microseconds a value:\n"
            "records that are read more than once are better written as TFRecords first (penstock "
            "write --jsonl).",

@@ -2,9 +2,11 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
+#include "server/expr/each_string.h"
 
 namespace penstock::expr {
 namespace {
@@ -51,11 +53,7 @@ class DecodeRaw final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& input = arguments[0].type;
-  if (input != TensorType{DType::kString, {}} || arguments[0].literal) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input_bytes: expected a string scalar, found ", TypeToString(input)));
-  }
+  if (absl::Status status = ReadStrings(arguments[0], "input_bytes"); !status.ok()) return status;
   std::string name;
   bool little_endian = true;
   int64_t length = 0;
@@ -77,7 +75,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   bound.kernel = std::make_shared<DecodeRaw>(*dtype, !little_endian && element > 1,
                                              static_cast<size_t>(length));
   bound.tensor_arguments = {0};
-  return bound;
+  return ForEachString(arguments[0].type.shape, std::move(bound));
 }
 
 const RowFunctionRegistration kDecodeRaw({
@@ -86,14 +84,15 @@ const RowFunctionRegistration kDecodeRaw({
     .doc =
         "The bytes of a string as numbers, as tf.io.decode_raw does.\n"
         "\n"
-        "input_bytes: a string scalar.\n"
+        "input_bytes: a string, or a tensor of strings.\n"
         "out_type: the name of their type, a constant; \"bool\" takes every byte but 0 for True.\n"
         "little_endian: the order of each number's bytes, a constant.\n"
         "fixed_length: bytes, a constant multiple of the type's: longer strings are cut, shorter "
         "ones filled "
         "up with zeros.\n"
         "\n"
-        "Shape (n,), known where fixed_length is given. Otherwise a length that is no multiple of "
+        "Shape (n,) behind that of input_bytes; n is known where fixed_length is given. Otherwise "
+        "strings of one tensor have one length, and a length that is no multiple of "
         "the type's is an "
         "error of its record.",
     .bind = Bind,

@@ -1,10 +1,12 @@
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/codec/number_text.h"
 #include "server/expr/arguments.h"
+#include "server/expr/each_string.h"
 
 namespace penstock::expr {
 namespace {
@@ -32,11 +34,7 @@ class StringToNumber final : public RowKernel {
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const TensorType& input = arguments[0].type;
-  if (input != TensorType{DType::kString, {}} || arguments[0].literal) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input: expected a string scalar, found ", TypeToString(input)));
-  }
+  if (absl::Status status = ReadStrings(arguments[0], "input"); !status.ok()) return status;
   std::string name = "float32";
   if (absl::Status status = ReadConstant(arguments[1], "out_type", &name); !status.ok())
     return status;
@@ -50,7 +48,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   bound.type = {*dtype, {}};
   bound.kernel = std::make_shared<StringToNumber>(*dtype);
   bound.tensor_arguments = {0};
-  return bound;
+  return ForEachString(arguments[0].type.shape, std::move(bound));
 }
 
 const RowFunctionRegistration kStringToNumber({
@@ -58,7 +56,7 @@ const RowFunctionRegistration kStringToNumber({
     .signature = "string_to_number(input, out_type=\"float32\")",
     .doc = "The number that a text is, as tf.strings.to_number reads it.\n"
            "\n"
-           "input: a string scalar; spaces around the number are left out.\n"
+           "input: a string, or a tensor of strings; spaces around the number are left out.\n"
            "out_type: \"float32\", \"float64\", \"int32\", \"int64\", \"uint32\" or \"uint64\", a "
            "constant.\n"
            "\n"

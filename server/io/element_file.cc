@@ -139,6 +139,8 @@ absl::Status ElementFile::Check(RandomAccessFile* file, const std::string& path)
     return Reject(path, "its header and its footer are of different files");
   std::memcpy(key_.data(), footer + 32, key_.size());
   whole_ = (LoadU32(footer + 48) & kElementsWhole) != 0;
+  first_ = LoadU64(header + 32);
+  if (first_ > UINT64_MAX - size) return Reject(path, "its elements' numbers wrap");
 
   std::string text(schema_bytes, 0);
   const auto text_bytes = absl::MakeSpan(reinterpret_cast<uint8_t*>(text.data()), text.size());
@@ -165,8 +167,8 @@ absl::Status ElementFile::Check(RandomAccessFile* file, const std::string& path)
   return absl::OkStatus();
 }
 
-ElementFile::Element ElementFile::element(uint64_t ordinal) const {
-  const uint8_t* const entry = index_.get() + ordinal * kElementIndexBytes;
+ElementFile::Element ElementFile::element(uint64_t index) const {
+  const uint8_t* const entry = index_.get() + index * kElementIndexBytes;
   return {LoadU64(entry), LoadU64(entry + 8), LoadU64(entry + 16), LoadU32(entry + 24),
           LoadU32(entry + 28)};
 }

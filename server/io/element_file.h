@@ -1,12 +1,13 @@
 // A file of computed elements, as `cache`, `snapshot` and `save` write it: reading.
 //
-//   0        header, 64 bytes:  "PENSTEL\n"  version u32  0 u32  key (16 bytes)  0 …  crc u32 of the 60 bytes before it
+//   0        header, 64 bytes:  "PENSTEL\n"  version u32  0 u32  key (16 bytes)  first u64  0 …  crc u32 of the 60 bytes before it
 //   64 …     elements: for each a frame of 16 bytes and, behind it, its bytes at a multiple of 16 (of 64 from 1,024 bytes on)
 //              frame:  length u32  crc u32  ordinal u64; the crc is that of the bytes, then the length, then the ordinal
+//              The first element's ordinal is what the header says: more than 0 in a file that goes on behind others.
 //   schema   how the elements look, as text (ElementSchema)
 //   index    32 bytes an element:  offset of its bytes u64  its record's offset u64  its epoch u64  length u32  its record's file u32
 //   footer   64 bytes, the file's last:  index offset u64  elements u64  schema offset u64  schema bytes u32  crc u32 of schema and index
-//              key (16 bytes)  flags u32 (1: all elements of the dataset)  0 u32  "LETSNEP\n" without its last 4 bytes  crc u32
+//              key (16 bytes)  flags u32 (1: the dataset ends with it)  0 u32  "LETSNEP\n" without its last 4 bytes  crc u32
 //
 // All numbers are little-endian; a crc is a CRC-32C in TFRecord's masked form. A file is whole when its last bytes are a footer that holds:
 // it gets its name only then.
@@ -72,13 +73,16 @@ class ElementFile {
   // The same for a file that can only be read: data() is null.
   static absl::StatusOr<std::shared_ptr<const ElementFile>> Read(RandomAccessFile& file);
 
+  // Elements of the dataset that are in front of these.
+  uint64_t first() const { return first_; }
   uint64_t size() const { return size_; }
   uint64_t file_bytes() const { return file_bytes_; }
   const ElementKey& key() const { return key_; }
-  // Whether it has all elements of its dataset, and not only the first ones.
+  // Whether the dataset ends with its last element.
   bool whole() const { return whole_; }
   const ElementSchema& schema() const { return schema_; }
-  Element element(uint64_t ordinal) const;
+  // `index`: counted from the file's first.
+  Element element(uint64_t index) const;
 
   // The map; null where there is none.
   const uint8_t* data() const { return map_ == nullptr ? nullptr : map_->bytes(); }
@@ -92,6 +96,7 @@ class ElementFile {
 
   std::unique_ptr<MappedFile> map_;
   MemoryBlock index_;
+  uint64_t first_ = 0;
   uint64_t size_ = 0;
   uint64_t file_bytes_ = 0;
   ElementKey key_{};

@@ -22,19 +22,22 @@ uint64_t PlaceBehind(uint64_t end, uint32_t length) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ElementFileWriter>> ElementFileWriter::Create(
-    Disk& disk, const std::string& path, const ElementKey& key, const ElementSchema& schema) {
+    Disk& disk, const std::string& path, const ElementKey& key, const ElementSchema& schema,
+    uint64_t first) {
   absl::StatusOr<std::unique_ptr<WrittenFile>> file = disk.Create(path + ".partial");
   if (!file.ok()) return file.status();
   return std::unique_ptr<ElementFileWriter>(
-      new ElementFileWriter(disk, path, key, SchemaToText(schema), *std::move(file)));
+      new ElementFileWriter(disk, path, key, SchemaToText(schema), first, *std::move(file)));
 }
 
 ElementFileWriter::ElementFileWriter(Disk& disk, std::string path, const ElementKey& key,
-                                     std::string schema, std::unique_ptr<WrittenFile> file)
+                                     std::string schema, uint64_t first,
+                                     std::unique_ptr<WrittenFile> file)
     : disk_(disk),
       path_(std::move(path)),
       key_(key),
       schema_(std::move(schema)),
+      first_(first),
       file_(std::move(file)) {}
 
 ElementFileWriter::~ElementFileWriter() {
@@ -57,7 +60,7 @@ ElementFile::Element ElementFileWriter::Add(ElementFile::Element element) {
   return element;
 }
 
-absl::Status ElementFileWriter::Write(uint64_t first, absl::Span<const ElementFile::Element> places,
+absl::Status ElementFileWriter::Write(uint64_t begin, absl::Span<const ElementFile::Element> places,
                                       absl::Span<const uint8_t* const> data) {
   std::string piece;
   uint64_t piece_at = 0;
@@ -71,11 +74,12 @@ absl::Status ElementFileWriter::Write(uint64_t first, absl::Span<const ElementFi
     const ElementFile::Element& place = places[i];
     uint8_t frame[kElementFrameBytes];
     StoreU32(frame, place.length);
-    StoreU32(frame + 4, ElementCrc(data[i], place.length, first + i));
-    StoreU64(frame + 8, first + i);
-    const uint64_t begin = place.at - kElementFrameBytes;
-    if (piece.empty()) piece_at = begin;
-    piece.resize(begin - piece_at);
+    const uint64_t ordinal = first_ + begin + i;
+    StoreU32(frame + 4, ElementCrc(data[i], place.length, ordinal));
+    StoreU64(frame + 8, ordinal);
+    const uint64_t frame_at = place.at - kElementFrameBytes;
+    if (piece.empty()) piece_at = frame_at;
+    piece.resize(frame_at - piece_at);
     piece.append(reinterpret_cast<const char*>(frame), sizeof(frame));
     if (place.length <= kCopiedBytes) {
       piece.append(reinterpret_cast<const char*>(data[i]), place.length);
@@ -143,6 +147,7 @@ absl::Status ElementFileWriter::WriteEnd(uint64_t elements, bool whole) {
   std::memcpy(header, kElementMagic, sizeof(kElementMagic));
   StoreU32(header + 8, kElementFileVersion);
   std::memcpy(header + 16, key_.data(), key_.size());
+  StoreU64(header + 32, first_);
   StoreU32(header + 60, MaskCrc32c(Crc32c(header, 60)));
 
   if (absl::Status status = file_->Truncate(schema_at); !status.ok()) return status;

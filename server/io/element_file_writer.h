@@ -22,11 +22,12 @@ namespace penstock {
 
 class ElementFileWriter {
  public:
-  // Unavailable while another writer has the same file. `disk` must outlive it.
+  // Unavailable while another writer has the same file. `disk` must outlive it. `first`: the first element's number in its dataset.
   static absl::StatusOr<std::unique_ptr<ElementFileWriter>> Create(Disk& disk,
                                                                    const std::string& path,
                                                                    const ElementKey& key,
-                                                                   const ElementSchema& schema);
+                                                                   const ElementSchema& schema,
+                                                                   uint64_t first = 0);
   ~ElementFileWriter();
   ElementFileWriter(const ElementFileWriter&) = delete;
   ElementFileWriter& operator=(const ElementFileWriter&) = delete;
@@ -34,13 +35,14 @@ class ElementFileWriter {
   // What the file would have with one more element, if it ended behind it.
   uint64_t BytesWith(uint32_t length) const;
   uint64_t bytes() const;
+  uint64_t first() const { return first_; }
   uint64_t elements() const { return index_.size(); }
   // Gives the next element its place: returns it with `at` filled in.
   ElementFile::Element Add(ElementFile::Element element);
 
-  // Writes elements that follow each other, from number `first` on, at the places that they have got. (Those are given, since Add() may go
+  // Writes elements that follow each other, from the file's number `begin` on, at the places that they have got. (Those are given, since Add() may go
   // on meanwhile.)
-  absl::Status Write(uint64_t first, absl::Span<const ElementFile::Element> places,
+  absl::Status Write(uint64_t begin, absl::Span<const ElementFile::Element> places,
                      absl::Span<const uint8_t* const> data);
 
   // Ends the file behind `elements` of its elements, or earlier where the disk is full, and gives it its name. Any error but that of a full
@@ -51,7 +53,7 @@ class ElementFileWriter {
 
  private:
   ElementFileWriter(Disk& disk, std::string path, const ElementKey& key, std::string schema,
-                    std::unique_ptr<WrittenFile> file);
+                    uint64_t first, std::unique_ptr<WrittenFile> file);
   absl::Status WriteEnd(uint64_t elements, bool whole);
   std::string partial_path() const { return path_ + ".partial"; }
 
@@ -59,6 +61,7 @@ class ElementFileWriter {
   const std::string path_;
   const ElementKey key_;
   const std::string schema_;
+  const uint64_t first_;
   std::unique_ptr<WrittenFile> file_;
   std::vector<ElementFile::Element> index_;
   uint64_t end_ = kElementHeaderBytes;  // of the elements

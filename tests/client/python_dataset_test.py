@@ -665,8 +665,43 @@ def test_a_cache_in_a_file_is_for_later_runs(tmp_path, monkeypatch):
     assert list(limited) == list(range(40)) and not list((tmp_path / "limited").iterdir())
     with pytest.raises(penstock.UnimplementedError, match="compressed snapshot"):
         penstock.Dataset.range(3).snapshot("folder", compression="GZIP")
-    with pytest.raises(penstock.UnimplementedError, match="reader_func"):
-        penstock.Dataset.range(3).snapshot("folder", reader_func=lambda d: d)
+    with pytest.raises(penstock.UnimplementedError, match="shard_func"):
+        penstock.Dataset.range(3).snapshot("folder", shard_func=lambda x: x)
+
+
+def test_a_reader_func_makes_a_dataset_of_the_only_shard(tmp_path):
+    penstock.Dataset.range(5).save(tmp_path / "saved")
+    readers = {
+        "in turns": (lambda d: d.shuffle(9).interleave(lambda x: x, num_parallel_calls=4), [0, 1, 2, 3, 4]),
+        "flat": (lambda d: d.prefetch(1).flat_map(lambda x: x.take(2).repeat(2)), [0, 1, 0, 1]),
+        "mapped": (lambda d: d.map(lambda x: x.skip(3)).flat_map(lambda x: x), [3, 4]),
+    }
+    for name, (reader, expected) in readers.items():
+        assert list(penstock.Dataset.load(tmp_path / "saved", reader_func=reader)) == expected, name
+        assert list(penstock.Dataset.range(5).snapshot(tmp_path / "shot", reader_func=reader)) == expected, name
+    with pytest.raises(TypeError, match="reader_func returns a Dataset, not Shards"):
+        penstock.Dataset.load(tmp_path / "saved", reader_func=lambda d: d.shuffle(2))
+    with pytest.raises(TypeError, match="interleave or flat_map returns a Dataset, not int"):
+        penstock.Dataset.load(tmp_path / "saved", reader_func=lambda d: d.interleave(lambda x: 3))
+    with pytest.raises(AttributeError, match="shards have no 'batch'"):
+        penstock.Dataset.load(tmp_path / "saved", reader_func=lambda d: d.batch(2))
+
+
+def test_weights_of_samples_may_be_a_dataset():
+    parts = [penstock.Dataset.from_tensors(np.int64(i)).repeat() for i in range(3)]
+    weights = penstock.Dataset.from_tensors(np.array([1.0, 0.0, 3.0])).repeat(4000)
+    drawn = np.concatenate(list(penstock.Dataset.sample_from_datasets(parts, weights, seed=7).batch(1000)))
+    counts = np.bincount(drawn, minlength=3)
+    # 4,000 draws with a chance of 1/4 have a standard deviation of 27.
+    assert counts[1] == 0 and abs(counts[0] - 1000) < 150 and counts.sum() == 4000
+    again = penstock.Dataset.sample_from_datasets(parts, weights, seed=7)
+    assert np.concatenate(list(again.batch(1000))).tolist() == drawn.tolist()
+    other = penstock.Dataset.sample_from_datasets(parts, weights, seed=8)
+    assert np.concatenate(list(other.batch(1000))).tolist() != drawn.tolist()
+    with pytest.raises(ValueError, match="one for each dataset"):
+        penstock.Dataset.sample_from_datasets(parts, penstock.Dataset.from_tensors(np.ones(2)))
+    with pytest.raises(TypeError, match="one tensor each"):
+        penstock.Dataset.sample_from_datasets(parts, penstock.Dataset.from_tensors({"w": np.ones(3)}))
 
 
 def test_a_dataset_is_saved_and_loaded(tmp_path):

@@ -64,6 +64,7 @@ def compare(found, expected, where):
     elif "ragged" in expected:
         assert type(found) is penstock.RaggedTensor, where
         assert [splits.tolist() for splits in found.nested_row_splits] == expected["ragged"]["splits"], where
+        assert {splits.dtype.name for splits in found.nested_row_splits} == {expected["ragged"]["dtype"]}, where
         same_values(found.flat_values, expected["ragged"]["values"], where)
     else:
         same_values(np.asarray(found), expected, where)
@@ -85,6 +86,7 @@ def fits(spec, found):
     found = found if type(found) in kinds else np.asarray(found)
     kind = kinds.get(type(found), "string" if found.dtype == object else "dense")
     assert spec.kind == kind
+    assert spec.row_splits_dtype == (found.row_splits.dtype if kind == "ragged" else None)
     assert len(spec.shape) == len(found.shape)
     assert all(size in (None, own) for size, own in zip(spec.shape, found.shape) if own is not None)
 

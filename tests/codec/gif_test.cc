@@ -2,6 +2,7 @@
 // tests/client/python_parsing_test.py.
 #include "server/codec/gif.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,11 @@ absl::StatusOr<std::vector<uint8_t>> Decode(const std::string& file, const GifOp
   const absl::StatusOr<GifShape> started = decoder.Start(bytes.data(), bytes.size(), options);
   if (!started.ok()) return started.status();
   *shape = *started;
-  std::vector<uint8_t> pixels(shape->bytes(), 0x77);
+  // What lies behind the pixels stays as it is.
+  std::vector<uint8_t> pixels(shape->bytes() + 256, 0x77);
   if (absl::Status status = decoder.Decode(pixels.data()); !status.ok()) return status;
+  CHECK(std::count(pixels.end() - 256, pixels.end(), 0x77) == 256);
+  pixels.resize(shape->bytes());
   return pixels;
 }
 
@@ -92,6 +96,17 @@ TEST_CASE("gif: sizes are checked before anything is allocated") {
     CHECK(pixels.status().code() == absl::StatusCode::kDataLoss);
     CHECK(pixels.status().message() == c.message);
     CHECK(shape.bytes() == 0);
+  }
+}
+
+TEST_CASE("gif: rows and columns of a frame that lie outside of the canvas are left out") {
+  for (const size_t place : {size_t{1}, size_t{3}}) {
+    std::string outside = Frame(1, 1, kWhite);
+    outside[place] = 1;
+    GifShape shape;
+    const auto pixels = Decode(kHead + Frame(1, 1, kBlack) + outside + ";", {}, &shape);
+    REQUIRE(pixels.ok());
+    CHECK(*pixels == std::vector<uint8_t>(6, 0));
   }
 }
 

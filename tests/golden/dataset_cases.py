@@ -227,6 +227,15 @@ CASES.update({
     "choose": lambda t: t.Dataset.choose_from_datasets(three(t), number(t, 3).repeat()),
     "choose_on": lambda t: t.Dataset.choose_from_datasets(three(t), number(t, 3).repeat(9), stop_on_empty_dataset=False).batch(4),
     "sample_of_one_kind": lambda t: t.Dataset.sample_from_datasets([number(t, 1).repeat(3), number(t, 1).repeat(2)], [0.5, 0.5]),
+    "sample_by_weights": lambda t: t.Dataset.sample_from_datasets(
+        three(t), t.Dataset.from_tensor_slices(numpy.array([[0, 2, 0], [1, 0, 0], [0, 0, 0.5], [3, 0, 0]], numpy.float32)).repeat(2)
+    ),
+    "sample_by_weights_stop": lambda t: t.Dataset.sample_from_datasets(
+        three(t), t.Dataset.from_tensors(numpy.array([0, 1, 0], numpy.float32)).repeat(), stop_on_empty_dataset=True
+    ),
+    "sample_by_weights_of_one": lambda t: t.Dataset.sample_from_datasets(
+        three(t)[:1], t.Dataset.from_tensors(numpy.ones(1, numpy.float32)).repeat()
+    ),
     "sample_of_one": lambda t: t.Dataset.sample_from_datasets(three(t), weights=[0.0, 1.0, 0.0]),
     "window_flat": lambda t: number(t, 7).window(3, shift=2).flat_map(lambda w: w),
     "window_batch": lambda t: number(t, 10).window(4, shift=1, stride=2, drop_remainder=True).flat_map(lambda w: w.batch(4)),

@@ -26,7 +26,7 @@ def tensor(value):
 
 
 def write(element):
-    """An element as JSON: dicts and lists of dense, sparse and ragged tensors. Row splits are written without their type."""
+    """An element as JSON: dicts and lists of dense, sparse and ragged tensors."""
     if isinstance(element, dict):
         return {"dict": {key: write(value) for key, value in element.items()}}
     if isinstance(element, tf.SparseTensor):
@@ -35,7 +35,8 @@ def write(element):
         return {"sparse": {"indices": indices.tolist(), "values": tensor(values), "dense_shape": dense_shape.tolist()}}
     if isinstance(element, tf.RaggedTensor):
         splits = [splits.numpy().tolist() for splits in element.nested_row_splits]
-        return {"ragged": {"splits": splits, "values": tensor(element.flat_values.numpy())}}
+        dtype = element.row_splits.dtype.name
+        return {"ragged": {"dtype": dtype, "splits": splits, "values": tensor(element.flat_values.numpy())}}
     if isinstance(element, tuple):
         return {"tuple": [write(value) for value in element]}
     return tensor(element.numpy())

@@ -12,6 +12,8 @@ import struct
 import sys
 import zlib
 
+import numpy as np
+
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
 import tfrecord_files  # noqa: E402
 
@@ -295,12 +297,13 @@ CASES.update(
 )
 
 
+def _json_features(t):
+    return {"i": t.io.VarLenFeature(t.int64), "f": t.io.VarLenFeature(t.float32), "b": t.io.VarLenFeature(t.string)}
+
+
 def _json_examples(t, *texts):
-    features = {
-        "i": t.io.VarLenFeature(t.int64), "f": t.io.VarLenFeature(t.float32), "b": t.io.VarLenFeature(t.string),
-    }  # fmt: skip
     examples = _strings(t, *(text.encode() for text in texts)).map(lambda x: t.io.decode_json_example(x))
-    return examples.map(lambda x: t.io.parse_single_example(x, features))
+    return examples.map(lambda x: t.io.parse_single_example(x, _json_features(t)))
 
 
 def _json(**lists):
@@ -327,6 +330,93 @@ _JSON = {
     "nothing": [""],
 }
 CASES.update({f"decode_json_example, {name}": (lambda t, texts=texts: _json_examples(t, *texts)) for name, texts in _JSON.items()})
+
+
+def _ragged_rows(t, **options):
+    features = {"r": t.io.RaggedFeature(t.int64, "ints", [t.io.RaggedFeature.RowLengths("lengths")], **options)}
+    return _records(t).map(lambda r: t.io.parse_single_example(r, features))
+
+
+def _list_feature(t):
+    return {"ints": t.io.RaggedFeature(t.int64)}
+
+
+# The type of row splits, which RaggedFeature and ragged_batch say, wherever ragged tensors go.
+CASES.update({
+    "row_splits, int64": lambda t: _ragged_rows(t, row_splits_dtype=t.int64).batch(4),
+    "row_splits, handed on": lambda t: _ragged_rows(t).map(lambda x: {"other": x["r"]}).take(9).batch(2),
+    "row_splits, numbered": lambda t: _ragged_rows(t).enumerate().batch(3),
+    "row_splits, zipped": lambda t: t.Dataset.zip((_ragged_rows(t, row_splits_dtype=t.int64), _ragged_rows(t))).batch(3),
+    "row_splits, list then ragged_batch": lambda t: _records(t).map(
+        lambda r: t.io.parse_single_example(r, _list_feature(t))
+    ).ragged_batch(3),
+    "row_splits, list then ragged_batch int32": lambda t: _records(t).map(
+        lambda r: t.io.parse_single_example(r, _list_feature(t))
+    ).ragged_batch(3, row_splits_dtype=t.int32),
+    "row_splits, ragged then ragged_batch": lambda t: _ragged_rows(t).ragged_batch(3),
+    "row_splits, lists of batches": lambda t: _records(t).batch(3).map(lambda r: t.io.parse_example(r, _list_feature(t))),
+})
+
+
+def _rows(t, rows):
+    """Elements that are tensors of strings."""
+    return t.Dataset.from_tensor_slices(np.array(rows, object))
+
+
+def _texts(t):
+    """The same, of lengths that only the data tells."""
+    features = {"texts": t.io.FixedLenSequenceFeature([], t.string, allow_missing=True)}
+    return _records(t).map(lambda r: t.io.parse_single_example(r, features)["texts"])
+
+
+# Functions of a string that take several at once, each with elements for it: of one shape, in a matrix, batched, and where one of them is bad.
+_OF_STRINGS = {
+    "decode_raw": (lambda t, x: t.io.decode_raw(x, t.int16), [[b"abcd", b"efgh"], [b"ijkl", b"mnop"]], [b"", b"xyz"]),
+    "decode_raw_fixed": (
+        lambda t, x: t.io.decode_raw(x, t.uint8, fixed_length=5), [[b"abcd", b""], [b"abcdefg", b"x\0"]], None,
+    ),
+    "decode_csv": (
+        lambda t, x: tuple(t.io.decode_csv(x, [[1], [2.5], ["none"]])),
+        [[b'1,0.5,"a, b"', b",,"], [b"3,,c", b"-4,1e3,"]], [b"1,2,x", b"x,2,3"],
+    ),
+    "decode_compressed": (
+        lambda t, x: t.io.decode_compressed(x, "ZLIB"),
+        [[zlib.compress(b"some text" * 50), zlib.compress(b"")], [zlib.compress(b"a"), zlib.compress(bytes(300))]],
+        [zlib.compress(b"a"), b"as it is"],
+    ),
+    "to_number": (lambda t, x: t.to_number(x, t.int32), [[b"1", b"-2"], [b" 3", b"2147483647"]], [b"1", b"x"]),
+}  # fmt: skip
+_JSON_ROWS = [
+    [_json(i=("int64List", [7])).encode(), b"{}"],
+    [_json(f=("floatList", [1.5]), b=("bytesList", ["YWI="])).encode(), _json(i=("int64List", [1, 2])).encode()],
+]
+for _name, (_function, _good, _bad) in _OF_STRINGS.items():
+    _whole = lambda t, function=_function, rows=_good: _rows(t, rows).map(lambda x: function(t, x))  # noqa: E731
+    CASES[f"{_name}, of strings"] = _whole
+    CASES[f"{_name}, of strings, batched"] = lambda t, whole=_whole: whole(t).batch(2)
+    CASES[f"{_name}, of a matrix"] = lambda t, function=_function, rows=_good: _rows(t, [rows, rows]).map(lambda x: function(t, x))
+    CASES[f"{_name}, of a batch"] = lambda t, function=_function, rows=_good: _rows(t, rows[0] + rows[1]).batch(3).map(
+        lambda x: function(t, x)
+    )
+    if _bad is not None:
+        CASES[f"{_name}, of strings, one bad"] = lambda t, function=_function, bad=_bad: _rows(t, [bad]).map(lambda x: function(t, x))
+CASES.update({
+    "decode_raw, of strings, lengths": lambda t: _rows(t, [[b"ab", b"abcd"]]).map(lambda x: t.io.decode_raw(x, t.int16)),
+    "decode_raw, of lists": lambda t: _texts(t).map(lambda x: t.io.decode_raw(x, t.uint8, fixed_length=3)),
+    "decode_raw, of lists, batched": lambda t: _texts(t).map(lambda x: t.io.decode_raw(x, t.uint8, fixed_length=3)).padded_batch(4),
+    "decode_csv, nothing": lambda t: _csv(t, b"", [["-"]]),
+    "decode_csv, nothing selected": lambda t: _csv(t, b"", [["-"]], select_cols=[0]),
+    "decode_compressed, of lists": lambda t: _texts(t).map(lambda x: t.io.decode_compressed(x)),
+    "decode_compressed, of lists, batched": lambda t: _texts(t).map(lambda x: t.io.decode_compressed(x)).padded_batch(4),
+    "decode_csv, of lists": lambda t: _texts(t).map(lambda x: tuple(t.io.decode_csv(x, [["-"]]))),
+    "decode_csv, of lists, batched": lambda t: _texts(t).map(lambda x: t.io.decode_csv(x, [["-"]])[0]).padded_batch(4),
+    "decode_json_example, of strings": lambda t: _rows(t, _JSON_ROWS).map(lambda x: t.io.decode_json_example(x)).unbatch().map(
+        lambda x: t.io.parse_single_example(x, _json_features(t))
+    ),
+    "decode_json_example, of a batch": lambda t: _rows(t, _JSON_ROWS[0] + _JSON_ROWS[1]).batch(3).map(
+        lambda x: t.io.parse_example(t.io.decode_json_example(x), _json_features(t))
+    ),
+})
 
 
 def _bmp(width, height, bits, header=54, letters=b"BM", cut=0):

@@ -4,8 +4,11 @@
 // Threads:  safe from any thread.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,7 +39,17 @@ class RecordedDisk final : public Disk {
   }
   // A file may have so many bytes.
   void SetRoom(uint64_t bytes) { room_ = bytes; }
+  // All files that are made from now on may have so many bytes together, and so many more each time that somebody asks how many are
+  // free.
+  void SetDiskBytes(uint64_t bytes, uint64_t more = 0) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    disk_bytes_ = bytes;
+    more_bytes_ = more;
+  }
   void SetFolderBytesMax(uint64_t bytes) { folder_bytes_max_ = bytes; }
+
+  // Called before a file is made, with its path: what another process does at that moment.
+  void OnCreate(std::function<void(const std::string&)> call) { on_create_ = std::move(call); }
 
   uint64_t calls() const { return calls_; }
   const std::vector<Change>& changes() const { return changes_; }
@@ -49,17 +62,31 @@ class RecordedDisk final : public Disk {
   }
   absl::StatusOr<std::unique_ptr<WrittenFile>> Create(const std::string& path) override {
     if (absl::Status status = Note({Change::Kind::kCreate, path}); !status.ok()) return status;
+    if (on_create_) on_create_(path);
     auto file = LocalDisk().Create(path);
     if (!file.ok()) return file.status();
     return std::make_unique<File>(*this, path, *std::move(file));
   }
   absl::Status Publish(const std::string& path, const std::string& name) override {
     absl::Status status = Note({Change::Kind::kPublish, path, name});
-    return status.ok() ? LocalDisk().Publish(path, name) : status;
+    if (!status.ok()) return status;
+    std::lock_guard<std::mutex> lock(mutex_);
+    sizes_[name] = sizes_[path];
+    sizes_.erase(path);
+    return LocalDisk().Publish(path, name);
   }
   absl::Status Remove(const std::string& path) override {
     absl::Status status = Note({Change::Kind::kRemove, path});
-    return status.ok() ? LocalDisk().Remove(path) : status;
+    if (!status.ok()) return status;
+    std::lock_guard<std::mutex> lock(mutex_);
+    sizes_.erase(path);
+    return LocalDisk().Remove(path);
+  }
+  uint64_t FreeBytes(const std::string&) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (disk_bytes_ == UINT64_MAX) return UINT64_MAX;
+    disk_bytes_ += more_bytes_;
+    return disk_bytes_ - std::min(disk_bytes_, UsedBytes());
   }
   absl::StatusOr<std::vector<FolderEntry>> List(const std::string& folder) override {
     return LocalDisk().List(folder);
@@ -72,7 +99,8 @@ class RecordedDisk final : public Disk {
     File(RecordedDisk& disk, std::string path, std::unique_ptr<WrittenFile> file)
         : disk_(disk), path_(std::move(path)), file_(std::move(file)) {}
     absl::Status WriteAt(uint64_t offset, absl::Span<const uint8_t> bytes) override {
-      if (offset + bytes.size() > disk_.room_) {
+      if (offset + bytes.size() > disk_.room_ ||
+          !disk_.Resize(path_, offset + bytes.size(), false)) {
         return absl::ResourceExhaustedError("the disk is full");
       }
       absl::Status status =
@@ -85,6 +113,7 @@ class RecordedDisk final : public Disk {
     }
     absl::Status Truncate(uint64_t bytes) override {
       absl::Status status = disk_.Note({Change::Kind::kTruncate, path_, "", bytes});
+      if (status.ok()) disk_.Resize(path_, bytes, true);
       return status.ok() ? file_->Truncate(bytes) : status;
     }
     absl::Status Sync() override {
@@ -98,6 +127,22 @@ class RecordedDisk final : public Disk {
     const std::unique_ptr<WrittenFile> file_;
   };
 
+  // Under mutex_.
+  uint64_t UsedBytes() const {
+    uint64_t sum = 0;
+    for (const auto& [path, bytes] : sizes_) sum += bytes;
+    return sum;
+  }
+  // A file gets this size, or at least this; false where the disk has no room for that.
+  bool Resize(const std::string& path, uint64_t bytes, bool shrinks) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    uint64_t& size = sizes_[path];
+    const uint64_t before = std::exchange(size, shrinks ? bytes : std::max(size, bytes));
+    if (size <= before || UsedBytes() <= disk_bytes_) return true;
+    size = before;
+    return false;
+  }
+
   absl::Status Note(Change change) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (calls_++ >= fail_from_) return error_;
@@ -106,9 +151,13 @@ class RecordedDisk final : public Disk {
   }
 
   std::mutex mutex_;
+  std::function<void(const std::string&)> on_create_;
   uint64_t fail_from_ = UINT64_MAX;
   absl::Status error_;
   uint64_t room_ = UINT64_MAX;
+  uint64_t disk_bytes_ = UINT64_MAX;       // under mutex_
+  uint64_t more_bytes_ = 0;                // under mutex_
+  std::map<std::string, uint64_t> sizes_;  // of the files; under mutex_
   uint64_t folder_bytes_max_ = UINT64_MAX;
   uint64_t calls_ = 0;           // under mutex_
   std::vector<Change> changes_;  // under mutex_

@@ -19,7 +19,8 @@ from penstock._core import Loader, abi_version, default_socket, version
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._daemon import stop_private_daemon
-from penstock._dataset import AUTOTUNE, Dataset
+from penstock._arguments import AUTOTUNE
+from penstock._dataset import Dataset
 from penstock._dtypes import string
 from penstock._errors import (
     AbortedError,

@@ -5,6 +5,7 @@ import numpy as np
 from penstock import _cardinality
 from penstock._cardinality import INFINITE, UNKNOWN
 from penstock._dataset import Dataset, _merged_options, _shown
+from penstock._sources import draws
 from penstock._stage import Nested, Stage
 
 
@@ -23,10 +24,10 @@ def _check(datasets):
     return datasets
 
 
-def sample(datasets, weights, draws, stop_on_empty):
+def sample(datasets, weights, seed, rerandomize, stop_on_empty):
     datasets = _check(datasets)
     if isinstance(weights, Dataset):
-        raise TypeError("weights are numbers; a dataset of weights is not built")
+        return _sample_by(datasets, weights, Dataset.random(seed, rerandomize), stop_on_empty)
     if weights is not None:
         weights = [float(weight) for weight in np.asarray(weights).ravel()]
         if len(weights) != len(datasets):
@@ -37,7 +38,7 @@ def sample(datasets, weights, draws, stop_on_empty):
         ("input", [Nested(dataset._stages) for dataset in datasets]),
         ("weight", weights),
         ("stop_on_empty_dataset", True if stop_on_empty else None),
-        *draws,
+        *draws(seed, rerandomize),
     ]
     drawn = [dataset._count for i, dataset in enumerate(datasets) if weights is None or weights[i] > 0]
     count = 0 if not drawn else drawn[0]
@@ -45,7 +46,27 @@ def sample(datasets, weights, draws, stop_on_empty):
         count = _cardinality.of_concatenate(count, other)
     if stop_on_empty and set(drawn) != {INFINITE}:
         count = UNKNOWN
-    return Dataset([Stage("sample_from_datasets", fields)], datasets[0]._structure, count, _merged_options(datasets))
+    stages = [Stage("sample_from_datasets", fields)]
+    return Dataset(stages, datasets[0]._structure, count, _merged_options(datasets), narrow=datasets[0]._narrow)
+
+
+def _sample_by(datasets, weights, numbers, stop_on_empty):
+    """Each element of `weights` is the weights of one draw."""
+    if weights._structure is not None:
+        raise TypeError(f"weights are one tensor each, with a number for each dataset, not {_shown(weights._structure)}")
+    shape = weights.element_spec.shape
+    if shape not in ((len(datasets),), (None,)):
+        raise ValueError(f"weights are one for each dataset: shape {shape} for {len(datasets)}")
+    if len(datasets) == 1:
+        return datasets[0]
+
+    def drawn(weight, number):
+        # A number of 32 bits is a place below the sum of all weights; behind how many of the sums of the first ones it lies is the choice.
+        ends = np.cumsum(weight.astype(np.float64))
+        place = number.astype(np.float64) / 2.0**32 * ends[len(datasets) - 1]
+        return np.sum(ends <= place).astype(np.int64)
+
+    return choose(datasets, Dataset.zip(weights, numbers).map(drawn), stop_on_empty)
 
 
 def choose(datasets, choices, stop_on_empty):
@@ -59,4 +80,5 @@ def choose(datasets, choices, stop_on_empty):
         ("stop_on_empty_dataset", None if stop_on_empty else False),
     ]
     stages = (*choices._stages, Stage("choose_from_datasets", fields))
-    return Dataset(stages, datasets[0]._structure, UNKNOWN, _merged_options([choices, *datasets]))
+    options = _merged_options([choices, *datasets])
+    return Dataset(stages, datasets[0]._structure, UNKNOWN, options, narrow=datasets[0]._narrow)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from penstock import _padding, _program, _trace, _windows
-from penstock._dataset import Dataset, _integer
+from penstock._arguments import integer
+from penstock._dataset import Dataset
 from penstock._stage import Stage, user_line
 
 
@@ -11,8 +12,8 @@ def bucket(
     dataset, element_length_func, boundaries, batch_sizes, padded_shapes, padding_values, to_boundary, no_padding, drop, name
 ):
     line = user_line()
-    boundaries = [_integer(value, "a bucket boundary") for value in np.asarray(boundaries).tolist()]
-    batch_sizes = [_integer(value, "a bucket batch size") for value in np.asarray(batch_sizes).tolist()]
+    boundaries = [integer(value, "a bucket boundary") for value in np.asarray(boundaries).tolist()]
+    batch_sizes = [integer(value, "a bucket batch size") for value in np.asarray(batch_sizes).tolist()]
     if len(batch_sizes) != len(boundaries) + 1:
         raise ValueError(f"bucket_batch_sizes are one more than bucket_boundaries: {len(batch_sizes)} and {len(boundaries)}")
     trace, result = dataset._call(element_length_func)
@@ -37,7 +38,7 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
     line = user_line()
     trace, result = dataset._call(key_func)
     if window_size is not None:
-        size = ("window_size", _integer(window_size, "window_size"))
+        size = ("window_size", integer(window_size, "window_size"))
         if size[1] < 1:
             raise ValueError(f"window_size is at least 1: {window_size}")
     else:

@@ -48,15 +48,17 @@ class TensorSpec:
       dtype: a NumPy dtype, penstock.string, or "bfloat16".
       name: its path in the element.
       kind: "dense", "string", "ragged" or "sparse".
+      row_splits_dtype: of a ragged one, np.int64 or np.int32; else None.
     """
 
-    __slots__ = ("shape", "dtype", "name", "kind")
+    __slots__ = ("shape", "dtype", "name", "kind", "row_splits_dtype")
 
-    def __init__(self, shape, dtype, name=None, kind="dense"):
+    def __init__(self, shape, dtype, name=None, kind="dense", row_splits_dtype=None):
         self.shape = tuple(shape)
         self.dtype = dtype
         self.name = name
         self.kind = kind
+        self.row_splits_dtype = row_splits_dtype
 
     def __eq__(self, other):
         if not isinstance(other, TensorSpec):

@@ -14,7 +14,7 @@ class RaggedTensor:
     Attributes:
       values: all rows, one after another; an array of shape (row_splits[-1], ...), or a
         RaggedTensor of as many rows.
-      row_splits: int64 array of shape (rows + 1,); begins with 0 and never falls.
+      row_splits: int64 or int32 array of shape (rows + 1,); begins with 0 and never falls.
 
     Raises:
       ValueError: row_splits do not begin with 0, or do not end with the length of values.
@@ -76,8 +76,19 @@ class RaggedTensor:
         values = self.values
         return (len(self), None) + tuple(values.shape[1:])
 
+    def with_row_splits_dtype(self, dtype):
+        """The same with row splits of int32 or int64, as tf.RaggedTensor.with_row_splits_dtype."""
+        dtype = np.dtype(dtype)
+        if dtype not in (np.int32, np.int64):
+            raise ValueError(f"row splits are int32 or int64, not {dtype}")
+        if self.row_splits[-1] > np.iinfo(dtype).max:
+            raise ValueError(f"more values than {dtype} counts: {self.row_splits[-1]}")
+        is_ragged = isinstance(self.values, RaggedTensor)
+        values = self.values.with_row_splits_dtype(dtype) if is_ragged else self.values
+        return RaggedTensor(values, self.row_splits.astype(dtype, copy=False))
+
     def row_lengths(self):
-        """The length of each row: int64 of shape (rows,)."""
+        """The length of each row: of row_splits' type, shape (rows,)."""
         return np.diff(self.row_splits)
 
     def to_list(self):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
-from penstock._dataset import Dataset, _integer, _optional
+from penstock._arguments import integer, optional
+from penstock._dataset import Dataset
 from penstock._stage import Nested, Stage
 from penstock._trace import Tensor, TraceError
 
@@ -35,7 +36,7 @@ def _compression(compression_type):
 
 
 def _cycle_length(num_parallel_reads):
-    count = _optional(num_parallel_reads, "num_parallel_reads")
+    count = optional(num_parallel_reads, "num_parallel_reads")
     # AUTOTUNE: nothing in the order depends on the machine.
     return None if count is None or count == -1 else count
 
@@ -93,7 +94,7 @@ class TFRecordDataset(_Reader):
             damage = _textproto.Message(
                 # Enum values stand without quotes.
                 ("on_damage", _textproto.Bare(on_damage.upper())),
-                ("max_skipped", _optional(max_skipped, "max_skipped")),
+                ("max_skipped", optional(max_skipped, "max_skipped")),
                 ("max_skipped_fraction", None if max_skipped_fraction is None else float(max_skipped_fraction)),
             )
         fields = [("compression", _compression(compression_type)), ("damage", damage)]
@@ -139,9 +140,9 @@ class FixedLengthRecordDataset(_Reader):
         name: Optional[str] = None,
     ) -> None:
         fields = [
-            ("record_bytes", _integer(record_bytes, "record_bytes")),
-            ("header_bytes", _optional(header_bytes, "header_bytes")),
-            ("footer_bytes", _optional(footer_bytes, "footer_bytes")),
+            ("record_bytes", integer(record_bytes, "record_bytes")),
+            ("header_bytes", optional(header_bytes, "header_bytes")),
+            ("footer_bytes", optional(footer_bytes, "footer_bytes")),
             ("compression", _compression(compression_type)),
         ]
         self._read("fixed_length_record", fields, filenames, num_parallel_reads, name)
@@ -196,10 +197,10 @@ class CsvDataset(_Reader):
         if select_cols is not None and exclude_cols is not None:
             raise ValueError("select_cols and exclude_cols are not given together")
         if exclude_cols is not None:
-            excluded = {_integer(column, "a column of exclude_cols") for column in exclude_cols}
+            excluded = {integer(column, "a column of exclude_cols") for column in exclude_cols}
             total = len(columns) + len(excluded)
             select_cols = [column for column in range(total) if column not in excluded]
-        selected = None if select_cols is None else [_integer(column, "a column of select_cols") for column in select_cols]
+        selected = None if select_cols is None else [integer(column, "a column of select_cols") for column in select_cols]
         fields = [
             ("column", columns),
             ("header", True if header else None),

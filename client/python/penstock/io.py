@@ -149,12 +149,13 @@ class RaggedFeature(
 ):
     """Any number of values, cut into rows by other features of the same Example, as tf.io.RaggedFeature.
 
-    A penstock.RaggedTensor, or an array where all partitions are uniform and nothing is batched. Row splits are int64
-    and always checked, whatever row_splits_dtype and validate say.
+    A penstock.RaggedTensor, or an array where all partitions are uniform and nothing is batched. Partitions are always checked,
+    whatever validate says.
 
     Attributes:
       dtype: of the values.
       value_key: their key; by default that of the feature.
+      row_splits_dtype: np.int32 or np.int64, of the row splits.
       partitions: RaggedFeature.RowSplits(key), RowLengths(key), RowStarts(key), RowLimits(key), ValueRowIds(key) or
         UniformRowLength(length), the outermost first.
     """
@@ -214,6 +215,19 @@ def _parsed_features(features, what="features"):
     return parsed
 
 
+def narrow(features, prefix=""):
+    """The paths of the features whose row splits are int32."""
+    paths = set()
+    for key, feature in (features or {}).items():
+        if type(feature).__name__ == "RaggedFeature":
+            dtype = np.dtype(getattr(feature.row_splits_dtype, "as_numpy_dtype", feature.row_splits_dtype))
+            if dtype not in (np.int32, np.int64):
+                raise ValueError(f"feature {key!r}: row splits are int32 or int64, not {dtype}")
+            if dtype == np.int32:
+                paths.add(prefix + key)
+    return frozenset(paths)
+
+
 def example_stage(features, name=None, line=None):
     """A parse_example stage for a dict of features."""
     if not isinstance(features, dict) or not features:
@@ -238,7 +252,7 @@ def parse_single_example(serialized, features, example_names=None, name=None):
             "call it inside a function given to map, or use Dataset.parse_example",
         )
     stage = example_stage(features, name, user_line())
-    return serialized._trace.parse(serialized, stage, dict.fromkeys(features))
+    return serialized._trace.parse(serialized, stage, dict.fromkeys(features), narrow(features))
 
 
 parse_example = parse_single_example
@@ -260,11 +274,12 @@ def _parse_sequences(serialized, context_features, sequence_features, name, batc
         )
     stage = sequence_example_stage(context_features, sequence_features, name, user_line())
     context, sequence = dict.fromkeys(context_features or {}), dict.fromkeys(sequence_features or {})
+    narrowed = narrow(context_features, "0/") | narrow(sequence_features, "1/")
     if not batched:
-        return serialized._trace.parse(serialized, stage, (context, sequence))
+        return serialized._trace.parse(serialized, stage, (context, sequence), narrowed)
     dense = ("FixedLenSequenceFeature",)
     lengths = {key: None for key in sequence if type(sequence_features[key]).__name__ in dense}
-    return serialized._trace.parse(serialized, stage, (context, sequence, lengths))
+    return serialized._trace.parse(serialized, stage, (context, sequence, lengths), narrowed)
 
 
 def parse_single_sequence_example(

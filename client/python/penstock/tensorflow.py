@@ -32,7 +32,7 @@ def _map(function, element):
 def _declared_spec(spec):
     dtype = tf.string if spec.kind == "string" or spec.dtype == penstock.string else tf.as_dtype(spec.dtype)
     if spec.kind == "ragged":
-        return tf.RaggedTensorSpec(shape=spec.shape, dtype=dtype)
+        return tf.RaggedTensorSpec(shape=spec.shape, dtype=dtype, row_splits_dtype=tf.as_dtype(spec.row_splits_dtype))
     if spec.kind == "sparse":
         return tf.SparseTensorSpec(shape=spec.shape, dtype=dtype)
     return tf.TensorSpec(shape=spec.shape, dtype=dtype)
@@ -44,7 +44,8 @@ def _seen_spec(tensor):
         ragged = tensor.nested_row_splits
         values = tensor.flat_values
         shape = [None] * (len(ragged) + 1) + list(values.shape[1:])
-        return tf.RaggedTensorSpec(shape=shape, dtype=_dtype(values), ragged_rank=len(ragged))
+        splits_dtype = tf.as_dtype(tensor.row_splits.dtype)
+        return tf.RaggedTensorSpec(shape=shape, dtype=_dtype(values), ragged_rank=len(ragged), row_splits_dtype=splits_dtype)
     if isinstance(tensor, SparseTensor):
         return tf.SparseTensorSpec(shape=[None] * len(tensor.dense_shape), dtype=_dtype(tensor.values))
     return tf.TensorSpec(shape=[None, *tensor.shape[1:]] if tensor.ndim else [], dtype=_dtype(tensor))

@@ -1,0 +1,16 @@
+// A stage of a spec by protobuf's reflection: which op it holds, and the texts of its expressions.
+//
+// Threads: functions without state.
+#pragma once
+
+#include "penstock/v1/pipeline.pb.h"
+
+namespace penstock {
+
+// The field of Stage that is set, or null.
+const google::protobuf::FieldDescriptor* OpField(const v1::Stage& stage);
+
+// Random functions without a seed get one, in every expression of an op: the texts beside its `let`.
+void GiveSeeds(google::protobuf::Message* op);
+
+}  // namespace penstock
