@@ -160,8 +160,8 @@ def test_a_change_that_waits_is_withdrawn(remote, specs, tmp_path):
     assert "withdrawn_unix_ms: " in ok(remote("history", "p"))
     assert f"that from epoch {epoch} on was withdrawn" in ok(remote("events", "p"))
     # A step far ahead, twice; and one that stays.
-    for step in (3500, 3600):
-        ok(remote("update", "p", "--set", "K=3", "--at-step", step))
+    for k, step in ((3, 3500), (4, 3600)):
+        ok(remote("update", "p", "--set", f"K={k}", "--at-step", step))
     assert f"step {3600}" in ok(remote("update", "p", "--withdraw"))
     assert f"step {3500}" in ok(remote("update", "p", "--withdraw"))
     ok(remote("update", "p", "--set", "K=5", "--at-step", "3900"))
