@@ -6,7 +6,7 @@ handover_12MiB  a ready batch of 12 MiB to a Python `for` loop: `batches_per_s` 
                 memcpy of as many bytes, and torch's DataLoader with one worker that hands over a tensor that is ready.
 torch_views     the same to a loop over torch tensors: `read` views that nobody writes to, `write` one write into each, `copy` copies.
 own_size        ready batches of 6,144 rows, 12 MiB, to a Python consumer whose batches are as large (`whole`), a quarter (`views`), three quarters
-                (every third or so is a view, the others are copied together) and half as large again (all are copied): `cpu_us_per_12MiB`,
+                (two of four are views, the others are copied together) and half as large again (all are copied): `cpu_us_per_12MiB`,
                 both sides together.
 handover_spin   C++, both sides spinning: `p50_ns` from before the publishing until the consumer has it.
 wake            C++: until a consumer that sleeps has it, and `ratio` of that to a bare futex wake-up.

@@ -175,8 +175,7 @@ uint64_t PaddedBytes(uint64_t bytes) {
 
 }  // namespace
 
-penstock_batch* Copy(penstock_loader* loader, Source* source, const Lease& lease,
-                     RowRange range) {
+penstock_batch* Copy(penstock_loader* loader, Source* source, const Lease& lease, RowRange range) {
   auto copy = std::unique_ptr<penstock_batch>(new (std::nothrow) penstock_batch);
   if (copy == nullptr) return nullptr;
   copy->is_copy = true;

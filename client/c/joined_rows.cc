@@ -101,8 +101,7 @@ bool JoinedRows::Append(const penstock_batch& piece, RowRange wanted, uint32_t c
   if (kept > 0 && kept_first_ + kept != first) Clear();
   if (kept_rows_ == 0) kept_first_ = first;
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (!AppendTensor(piece.tensors[i], kept_rows_, loader_.entries[i], &tensors_[i]))
-      return false;
+    if (!AppendTensor(piece.tensors[i], kept_rows_, loader_.entries[i], &tensors_[i])) return false;
   }
   kept_rows_ += wanted.count;
   return true;

@@ -77,8 +77,8 @@ class JoinedRows {
     std::vector<int64_t> shape;  // of sparse ones: the largest of all pieces
   };
 
-  bool AppendTensor(const penstock_tensor& from, int64_t first_row, const penstock::ring::TensorEntry& entry,
-                    Tensor* to);
+  bool AppendTensor(const penstock_tensor& from, int64_t first_row,
+                    const penstock::ring::TensorEntry& entry, Tensor* to);
   // Gives a tensor of which nothing was kept what an empty one has.
   static bool Complete(const penstock_tensor& tensor, Tensor* of);
   void Clear();

@@ -90,9 +90,10 @@ struct penstock_loader {
   std::string pipeline;
   penstock::ring::ConsumerSpec spec;
   uint64_t reconnect_ns = 0;
-  uint32_t batch_rows = 0;        // the rows of its batches; 0: those of the pipeline's
-  uint32_t step_rows = 0;         // of a full step, where batch_rows is not 0
-  std::string unjoinable;         // why its batches cannot cross from one step into the next; "" where they can
+  uint32_t batch_rows = 0;  // the rows of its batches; 0: those of the pipeline's
+  uint32_t step_rows = 0;   // of a full step, where batch_rows is not 0
+  std::string
+      unjoinable;  // why its batches cannot cross from one step into the next; "" where they can
   uint64_t watch = 0;             // its number in hang_up_watch.h; 0: it is not watched
   penstock_cuda* cuda = nullptr;  // where batches are taken from the device's memory
   std::string structure;

@@ -245,12 +245,11 @@ Status CheckOwnBatches(penstock_loader* loader) {
                 std::to_string(full) + named};
   }
   if (loader->own.part_rows % loader->batch_rows != 0) {
-    return {Code::kFailedPrecondition,
-            "the cursor points into a batch, behind rows that are no multiple of batch_rows: " +
-                std::to_string(loader->own.part_rows) + " and " +
-                std::to_string(loader->batch_rows) +
-                "; and batches of this pipeline cannot be joined, since " + loader->unjoinable +
-                named};
+    return {
+        Code::kFailedPrecondition,
+        "the cursor points into a batch, behind rows that are no multiple of batch_rows: " +
+            std::to_string(loader->own.part_rows) + " and " + std::to_string(loader->batch_rows) +
+            "; and batches of this pipeline cannot be joined, since " + loader->unjoinable + named};
   }
   return {};
 }
@@ -322,8 +321,8 @@ Made MakeBatch(penstock_loader* loader, penstock_batch** out) {
   const uint32_t fills = open.lease.rows - open.valid;
   // The step's own last rows, if some are missing then.
   RowRange whole = {rows.first, std::min(missing, open.lease.rows - rows.first)};
-  const bool is_view = have == 0 && ends &&
-                       (whole.count == missing || fills == 0 || !loader->unjoinable.empty());
+  const bool is_view =
+      have == 0 && ends && (whole.count == missing || fills == 0 || !loader->unjoinable.empty());
   if (!is_view && !Join(loader, rows)) return Made::kFailed;
   while (!is_view && ends && fills > 0 && own.joining->joined->rows() < loader->batch_rows) {
     const uint32_t left = loader->batch_rows - own.joining->joined->rows();

@@ -2,7 +2,7 @@
 //
 //   steps of 8 rows      │ 0 1 2 3 4 5 6 7 │ 0 1 2 3 4 5 6 7 │ 0 1 2 3 4 5 6 7 │
 //   batch_rows 4         │ view   │ view   │ view   │ view   │ …                    nothing is copied
-//   batch_rows 6         │ view       │ joined      │       view │ …                every third or so is copied
+//   batch_rows 6         │ view        │ joined     │ joined      │       view │ …   two of four are copied
 //   batch_rows 12        │ joined                   │ joined                   │   all are
 //
 // A batch whose rows lie in one slot is a view of it; one that crosses into the next is copied together (joined_rows.h). The daemon sees a

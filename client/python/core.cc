@@ -347,7 +347,8 @@ NB_MODULE(_core, m) {
            nb::arg("batch_size").none() = nb::none())
       .def("stats", &Loader::Stats,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
-           "ring), joined (batches of rows from several of the pipeline's), waits, wait_seconds, leases and more.")
+           "ring), joined (batches of rows from several of the pipeline's), waits, wait_seconds, "
+           "leases and more.")
       .def("state_dict", &Loader::StateDict,
            "The position behind the batch taken last, for a checkpoint: {\"cursor\": bytes, "
            "\"step\": int}. Before the first batch the cursor is empty, and the step is the one "

@@ -49,19 +49,16 @@ void WorkTrace::Add(int worker, WorkKind kind, uint64_t begin, uint64_t detail) 
   if (begin == 0) return;
   Lane& lane = lanes_[static_cast<size_t>(worker) % kLanes];
   std::lock_guard<std::mutex> lock(lane.mutex);
-  AddSpan(lane,
-          {.begin = begin, .end = Ticks(), .detail = detail, .worker = worker, .kind = kind});
+  AddSpan(lane, {.begin = begin, .end = Ticks(), .detail = detail, .worker = worker, .kind = kind});
 }
 
 void WorkTrace::AddBlock(int worker, const StageClock& clock, uint64_t begin, uint64_t step,
                          const std::vector<uint64_t>& before) {
   Lane& lane = lanes_[static_cast<size_t>(worker) % kLanes];
   std::lock_guard<std::mutex> lock(lane.mutex);
-  AddSpan(lane, {.begin = begin,
-                 .end = Ticks(),
-                 .detail = step,
-                 .worker = worker,
-                 .kind = WorkKind::kBlock});
+  AddSpan(
+      lane,
+      {.begin = begin, .end = Ticks(), .detail = step, .worker = worker, .kind = WorkKind::kBlock});
   for (size_t stage = 0; stage < before.size(); ++stage) {
     const uint64_t ticks = clock.ticks(static_cast<int>(stage)) - before[stage];
     if (ticks == 0) continue;

@@ -193,8 +193,8 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     request = &resolved;
   }
   requested.withdraw = request->withdraw();
-  absl::Status status = requested.withdraw ? CheckWithdraws(*request)
-                                           : ReadMask(*request, now, &requested.change);
+  absl::Status status =
+      requested.withdraw ? CheckWithdraws(*request) : ReadMask(*request, now, &requested.change);
   if (!status.ok()) return ToGrpc(status, request->name());
   if (request->has_step()) requested.step = request->step();
   requested.at_next_epoch = request->at_next_epoch();

@@ -129,7 +129,8 @@ TEST_CASE("a wait may end in the middle of a batch that is being joined") {
   Loader loader = AttachTo(server, 20);
   penstock_batch* batch = nullptr;
   CHECK(penstock_ready(loader.get()) == 0);
-  for (int i = 0; i < 3; ++i) CHECK(penstock_next(loader.get(), 1'000'000, &batch) == PENSTOCK_TIMEOUT);
+  for (int i = 0; i < 3; ++i)
+    CHECK(penstock_next(loader.get(), 1'000'000, &batch) == PENSTOCK_TIMEOUT);
   CHECK(penstock_ready(loader.get()) == 0);
   server.Go();
   CheckRows(*loader.Next(), 0, 20);
@@ -176,8 +177,7 @@ TEST_CASE("what cannot be joined can be divided") {
       FAIL("attached with a size that has to be joined");
     } catch (const penstock::Error& error) {
       CHECK(error.code() == PENSTOCK_FAILED_PRECONDITION);
-      CHECK_THAT(error.what(),
-                 Catch::Contains("there is one of tensor \"id\" for a whole batch"));
+      CHECK_THAT(error.what(), Catch::Contains("there is one of tensor \"id\" for a whole batch"));
     }
   }
   Loader loader = AttachTo(server, 2);

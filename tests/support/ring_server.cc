@@ -106,8 +106,7 @@ int main(int argc, char** argv) {
   segment.tensors = {{"x", Code8(TensorDType::kFloat32), true, {rows, 4}},
                      {"y", Code8(TensorDType::kInt64), true, {rows}},
                      {"flag", Code8(TensorDType::kBool), true, {rows}}};
-  if (options.with_id)
-    segment.tensors.push_back({"id", Code8(TensorDType::kUint64), false, {}});
+  if (options.with_id) segment.tensors.push_back({"id", Code8(TensorDType::kUint64), false, {}});
   if (const uint64_t wide = number("--wide", 0); wide != 0) {
     segment.tensors.push_back(
         {"wide", Code8(TensorDType::kFloat32), true, {rows, static_cast<int64_t>(wide)}});
