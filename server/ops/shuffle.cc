@@ -15,6 +15,7 @@ constexpr int64_t kMaxBufferSize = int64_t{1} << 31;
 // Elements taken at a time while the buffer is put together again, and how many are rather pulled for nothing than left out.
 constexpr uint64_t kPulledAtOnce = 1024;
 constexpr uint64_t kSmallGap = 2048;
+constexpr size_t kDrawnAtOnce = 32;
 
 // A buffer of waiting elements. Draw number i of an epoch picks the place whose element goes out
 // i-th; the next input takes that place, and once the input is over the last place does. So the
@@ -45,10 +46,7 @@ class ShuffleOp final : public ChainedOrderOp {
           buffer_.insert(buffer_.end(), incoming_.begin(), incoming_.end());
           places_ += arrived;
         } else if (width() == 1) {
-          for (const RecordRef& record : incoming_) {
-            RecordRef& place = buffer_[draws_.Below(num_draws_++, places_)];
-            out.push_back(std::exchange(place, record));
-          }
+          ExchangeRecords(out);
           *pulled += arrived;
         } else {
           for (uint64_t i = 0; i < arrived; ++i) {
@@ -132,6 +130,22 @@ class ShuffleOp final : public ChainedOrderOp {
   };
 
   RecordRef* Place(uint64_t place) { return &buffer_[place * width()]; }
+
+  // Each of incoming_ takes the place of one that goes out. Batches that are written meanwhile push the buffer out of the nearer
+  // caches, so the places are known, and on their way, before they are needed.
+  void ExchangeRecords(RecordList& out) {
+    uint64_t places[kDrawnAtOnce];
+    for (size_t first = 0; first < incoming_.size(); first += kDrawnAtOnce) {
+      const size_t count = std::min(kDrawnAtOnce, incoming_.size() - first);
+      for (size_t i = 0; i < count; ++i) {
+        places[i] = draws_.Below(num_draws_ + i, places_);
+        __builtin_prefetch(&buffer_[places[i]], /*rw=*/1);
+      }
+      num_draws_ += count;
+      for (size_t i = 0; i < count; ++i)
+        out.push_back(std::exchange(buffer_[places[i]], incoming_[first + i]));
+    }
+  }
 
   Pulled GoToPosition() {
     if (resume_at_ == 0 && !rebuild_) return Pulled::kSome;
