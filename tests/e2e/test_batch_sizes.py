@@ -131,6 +131,28 @@ def test_who_comes_late_has_the_same_batches(create):
     assert seen.get(late.step, rows) == rows
 
 
+@pytest.mark.parametrize("size", [5, 18])
+def test_who_misses_batches_goes_on_with_a_whole_one(create, size):
+    server = create(stop=12000, batch=12)
+    own, whole = attach(server, group="own", batch_size=size, slow="skip"), attach(server)
+    seen = []
+    for _ in range(3):
+        for _ in range(30):
+            next(whole)
+        while (own.step + 2) * size <= (whole.step + 1) * 12:
+            rows = values(next(own))
+            first = size * own.step
+            # Rows that were there in front of the gap are a short batch.
+            assert rows == list(range(first, first + len(rows))) and len(rows) <= size
+            seen.append((own.step, len(rows)))
+    steps = [step for step, _ in seen]
+    assert steps == sorted(set(steps)) and own.stats()["skipped"] > 60
+    assert sum(length != size for _, length in seen) <= 3
+    # What lies behind it can be gone on from.
+    again = attach(server, group="again", batch_size=size, cursor=own.state_dict()["cursor"])
+    assert values(next(again)) == list(range(size * (own.step + 1), size * (own.step + 2)))
+
+
 @pytest.mark.parametrize("size", [4, 5, 18])
 def test_memory_comes_back_with_the_last_rows(create, size):
     server = create(stop=10000, batch=12)
