@@ -86,6 +86,9 @@ class RingWriter : public Writer {
   std::vector<ConsumerStats> Consumers() const override;
   uint64_t published() const override { return header().published.load(std::memory_order_acquire); }
   uint64_t segment_bytes() const override { return segment_->bytes(); }
+  uint64_t memory_bytes() const override {
+    return header().slots.load(std::memory_order_relaxed) * segment_->plan().slot_stride;
+  }
   uint32_t slots() const override {
     std::lock_guard<std::mutex> lock(mutex_);
     return slots_.limit();

@@ -160,7 +160,8 @@ class Writer {
   virtual void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) = 0;
   // How many slots are in use at most, but never fewer than one for each consumer and one more. More
   // than there are: kResourceExhausted when the memory is not there. The memory of those that are no
-  // longer used is kept.
+  // longer used is kept: what seals it against clients keeps the daemon from punching it, too
+  // (docs/decisions/0075).
   virtual Status SetSlots(uint32_t slots) = 0;
 
   // A split group that an earlier daemon had. Before anything is published.
@@ -184,6 +185,8 @@ class Writer {
   virtual std::vector<ConsumerStats> Consumers() const = 0;
   virtual uint64_t published() const = 0;
   virtual uint64_t segment_bytes() const = 0;
+  // That slots have taken from the system, those that are no longer used as well.
+  virtual uint64_t memory_bytes() const = 0;
   // In use at most.
   virtual uint32_t slots() const = 0;
 };

@@ -5,6 +5,9 @@ One line of JSON a figure; everything else goes to stderr.
 handover_12MiB  a ready batch of 12 MiB to a Python `for` loop: `batches_per_s` and `cpu_us_per_batch`, both sides together. As a peer one
                 memcpy of as many bytes, and torch's DataLoader with one worker that hands over a tensor that is ready.
 torch_views     the same to a loop over torch tensors: `read` views that nobody writes to, `write` one write into each, `copy` copies.
+own_size        ready batches of 6,144 rows, 12 MiB, to a Python consumer whose batches are as large (`whole`), a quarter (`views`), three quarters
+                (two of four are views, the others are copied together) and half as large again (all are copied): `cpu_us_per_12MiB`,
+                both sides together.
 handover_spin   C++, both sides spinning: `p50_ns` from before the publishing until the consumer has it.
 wake            C++: until a consumer that sleeps has it, and `ratio` of that to a bare futex wake-up.
 futex_calls     system calls for batches that nobody waited for.
@@ -41,7 +44,7 @@ from window import process_cpu_seconds
 
 HERE = pathlib.Path(__file__).parent
 BATCH_BYTES = 12 << 20
-CASES = ["handover_12MiB", "torch_views", "cpp", "broadcast_8", "shared_prefix", "attach", "return", "step_time"]
+CASES = ["handover_12MiB", "torch_views", "own_size", "cpp", "broadcast_8", "shared_prefix", "attach", "return", "step_time"]
 
 PREFIX = """
 stage { tfrecord { files: "%s" cycle_length: 8 } }
@@ -145,6 +148,22 @@ class Bench:
                 ratios = [ours / rate for ours, rate in zip(rates, other)]
                 show(case=case, peer=peer, **figures, theirs_per_s=round(statistics.median(other)), ratio=median_of(ratios, 1),
                      min=round(min(ratios), 1), max=round(max(ratios), 1))
+
+    def own_size(self, case):
+        sizes = {"whole": None, "views": 1536, "three_quarters": 4608, "one_and_a_half": 9216}
+        found = {name: [] for name in sizes}
+        for _ in range(self.runs):
+            for name, size in sizes.items():
+                with tempfile.TemporaryDirectory() as folder, ready_batches(folder) as (producer, socket):
+                    loader = penstock.attach("handover", socket=socket, batch_size=size)
+                    rate, cost = take_for(self.seconds, loader, producer.pid)
+                    stats = loader.stats()
+                    rows = size or 6144
+                    found[name].append((cost * 6144 / rows, rate * rows * 2048 / (1 << 30), stats["joined"]))
+                    loader.close()
+        for name, runs in found.items():
+            show(case=case, size=name, cpu_us_per_12MiB=median_of([run[0] for run in runs], 2), gib_per_s=median_of([run[1] for run in runs], 2),
+                 joins=runs[-1][2] > 0, runs=len(runs))
 
     def memcpy(self):
         source, target = np.ones(BATCH_BYTES, np.uint8), np.zeros(BATCH_BYTES, np.uint8)
@@ -371,7 +390,7 @@ class Bench:
                      runs=self.runs)
 
     def run(self, case):
-        methods = {"handover_12MiB": self.handover, "torch_views": self.torch_views, "cpp": self.cpp, "broadcast_8": self.broadcast, "shared_prefix": self.shared_prefix,
+        methods = {"handover_12MiB": self.handover, "torch_views": self.torch_views, "own_size": self.own_size, "cpp": self.cpp, "broadcast_8": self.broadcast, "shared_prefix": self.shared_prefix,
                    "attach": self.attach, "return": self.coming_back, "step_time": self.step_time}
         try:
             methods[case](case)

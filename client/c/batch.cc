@@ -25,23 +25,14 @@ uint64_t TensorBytes(const penstock_tensor& tensor) {
   return bytes;
 }
 
-// This consumer's rows of a step of `rows` rows: a rank's, or those of a part.
-struct RowRange {
-  uint32_t first = 0;
-  uint32_t count = 0;
-};
-RowRange RowsOf(const penstock_loader& loader, uint32_t part, uint32_t rows) {
-  if (loader.batch_rows > 0) {
-    const uint32_t first = std::min(part * loader.batch_rows, rows);
-    return {first, std::min(loader.batch_rows, rows - first)};
-  }
-  const penstock::ring::ConsumerSpec& spec = loader.spec;
-  const uint64_t first = uint64_t{spec.rank} * rows / spec.world_size;
-  const uint64_t end = (uint64_t{spec.rank} + 1) * rows / spec.world_size;
-  return {static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)};
-}
-
 }  // namespace
+
+RowRange RankRows(const penstock_loader& loader, uint32_t first, uint32_t count) {
+  const penstock::ring::ConsumerSpec& spec = loader.spec;
+  const uint64_t begin = uint64_t{spec.rank} * count / spec.world_size;
+  const uint64_t end = (uint64_t{spec.rank} + 1) * count / spec.world_size;
+  return {first + static_cast<uint32_t>(begin), static_cast<uint32_t>(end - begin)};
+}
 
 void Describe(const Reader& reader, penstock_loader* loader) {
   loader->structure = reader.structure();
@@ -69,7 +60,8 @@ void Describe(const Reader& reader, penstock_loader* loader) {
     std::copy(entry.shape, entry.shape + entry.ndim, shape);
     tensor.shape = shape;
     if (tensor.batched && shape[0] >= 0) {
-      shape[0] = RowsOf(*loader, 0, static_cast<uint32_t>(shape[0])).count;
+      const auto rows = static_cast<uint32_t>(std::min<int64_t>(shape[0], UINT32_MAX));
+      shape[0] = RankRows(*loader, 0, loader->batch_rows > 0 ? loader->batch_rows : rows).count;
     }
     if (penstock::ring::IsFixed(entry)) {
       tensor.bytes = TensorBytes(tensor);
@@ -83,7 +75,7 @@ void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch
   batch->loader = loader;
   batch->tensors = loader->tensors;
   batch->shapes = loader->shapes;
-  batch->shaped_rows = UINT32_MAX;
+  batch->first_row = batch->rows = UINT32_MAX;
   for (size_t i = 0; i < batch->tensors.size(); ++i) {
     const TensorEntry& entry = loader->entries[i];
     if (penstock::ring::IsFixed(entry)) batch->tensors[i].data = data + entry.offset;
@@ -93,13 +85,10 @@ void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch
 
 namespace {
 
-// Shows the rows of this consumer in a step of `rows` rows, and where they lie: the same as the last
-// time but in a short batch.
-void ShowRows(uint32_t rows, const uint8_t* data, penstock_batch* batch) {
-  if (batch->shaped_rows == rows) return;
-  batch->shaped_rows = rows;
+// Shows rows of a step, and where they lie: mostly the same as the last time.
+void ShowRows(RowRange range, const uint8_t* data, penstock_batch* batch) {
+  if (range == RowRange{batch->first_row, batch->rows}) return;
   const penstock_loader& loader = *batch->loader;
-  const RowRange range = RowsOf(loader, batch->part, rows);
   batch->first_row = range.first;
   batch->rows = range.count;
   for (size_t i = 0; i < batch->tensors.size(); ++i) {
@@ -117,9 +106,9 @@ void ShowRows(uint32_t rows, const uint8_t* data, penstock_batch* batch) {
 
 }  // namespace
 
-bool Show(const Lease& lease, penstock_batch* batch) {
+bool Show(const Lease& lease, RowRange range, penstock_batch* batch) {
   batch->lease = lease;
-  ShowRows(lease.rows, lease.data, batch);
+  ShowRows(range, lease.data, batch);
   batch->valid_rows =
       std::min(lease.valid_rows - std::min(lease.valid_rows, batch->first_row), batch->rows);
   batch->counted_anew.clear();
@@ -186,14 +175,13 @@ uint64_t PaddedBytes(uint64_t bytes) {
 
 }  // namespace
 
-penstock_batch* Copy(penstock_loader* loader, Source* source, const Lease& lease, uint32_t part) {
+penstock_batch* Copy(penstock_loader* loader, Source* source, const Lease& lease, RowRange range) {
   auto copy = std::unique_ptr<penstock_batch>(new (std::nothrow) penstock_batch);
   if (copy == nullptr) return nullptr;
   copy->is_copy = true;
   copy->source = source;
-  copy->part = part;
   Prepare(loader, lease.data, copy.get());
-  if (!Show(lease, copy.get())) return nullptr;
+  if (!Show(lease, range, copy.get())) return nullptr;
   uint64_t bytes = PaddedBytes(lease.cursor_bytes);
   const auto add = [&bytes](const void* from, uint64_t part) {
     bytes += PaddedBytes(part);

@@ -13,9 +13,12 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "client/c/joined_rows.h"
 #include "client/c/penstock.h"
 #include "client/c/source.h"
 #include "ring/attach.h"
@@ -26,14 +29,12 @@ struct penstock_batch {
   penstock_loader* loader = nullptr;
   penstock_client::Source* source = nullptr;
   penstock::ring::Lease lease;
-  // The rows of the step that this consumer sees, from first_row on.
+  // The rows that this consumer sees, of the step or of those that were joined, from first_row on.
   uint32_t first_row = 0;
   uint32_t rows = 0;
   uint32_t valid_rows = 0;
-  // The rows of the step that the shapes show now.
-  uint32_t shaped_rows = 0;
-  uint32_t part = 0;        // of the step, where the consumer takes batches of fewer rows
-  std::string part_cursor;  // in place of the lease's, where the batch ends inside of its step
+  uint64_t number = 0;     // of a batch of the consumer's own size
+  std::string own_cursor;  // in place of the lease's
   bool is_copy = false;
   bool was_written = false;  // or may have been, in the source's private view
   std::vector<penstock_tensor> tensors;
@@ -45,19 +46,40 @@ struct penstock_batch {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<uint8_t, Free> memory;  // of a copy
+  // Of rows of several steps, and those of them that the daemon counts as held until the batch is released.
+  std::unique_ptr<penstock_client::JoinedRows> joined;
+  std::vector<std::pair<penstock_client::Source*, penstock::ring::Lease>> held;
 };
 
 namespace penstock_client {
 
-// A step of which not all parts were taken (step_parts.h).
+// A step of which not all rows were taken (own_batches.h).
 struct OpenStep {
   Source* source = nullptr;  // null: there is none
   penstock::ring::Lease lease;
-  uint32_t next = 0;
-  uint32_t parts = 0;
+  uint32_t next = 0;       // row
+  uint32_t valid = 0;      // rows that are elements
+  uint32_t views = 0;      // batches that were made of it in place
+  bool is_short = false;   // a batch of the consumer ends with it
+  bool after_gap = false;  // steps in front of it were missed
   bool copies = false;
   bool has_before = false;
   std::string before;  // the cursor in front of the step
+};
+
+// Where a consumer stands that takes batches of a size of its own.
+struct OwnPosition {
+  OpenStep open;
+  std::unique_ptr<penstock_batch> joining;  // of which rows are still missing
+  penstock_batch* ready = nullptr;          // complete, and not asked for yet
+  // Of the next batch; not known before the first step, unless a cursor tells it.
+  std::optional<uint64_t> number;
+  bool aligns = false;                // begins with a batch whose number is the same for everybody
+  uint64_t rows_to_skip = 0;          // for that
+  std::optional<uint64_t> next_step;  // that is due
+  // Of the cursor that it begins with: rows of this step that were taken already.
+  uint64_t part_step = 0;
+  uint32_t part_rows = 0;
 };
 
 }  // namespace penstock_client
@@ -68,8 +90,10 @@ struct penstock_loader {
   std::string pipeline;
   penstock::ring::ConsumerSpec spec;
   uint64_t reconnect_ns = 0;
-  uint32_t batch_rows = 0;        // the rows of its batches; 0: those of the pipeline's
-  uint32_t parts = 1;             // of a full step
+  uint32_t batch_rows = 0;  // the rows of its batches; 0: those of the pipeline's
+  uint32_t step_rows = 0;   // of a full step, where batch_rows is not 0
+  std::string
+      unjoinable;  // why its batches cannot cross from one step into the next; "" where they can
   uint64_t watch = 0;             // its number in hang_up_watch.h; 0: it is not watched
   penstock_cuda* cuda = nullptr;  // where batches are taken from the device's memory
   std::string structure;
@@ -83,16 +107,13 @@ struct penstock_loader {
 
   std::atomic<uint64_t> references{1};
   // Of a consumer with batch_rows: its next step, counted in its own batches. Written under `next_mutex`.
-  std::atomic<uint64_t> part_position{0};
+  std::atomic<uint64_t> own_position{0};
 
   std::mutex next_mutex;
 
   // Under `next_mutex`.
   penstock_client::Reattachment reattachment;
-  penstock_client::OpenStep open;
-  // Of the cursor that it begins with: rows of this step that were taken already.
-  uint64_t part_step = 0;
-  uint32_t part_rows = 0;
+  penstock_client::OwnPosition own;
 
   // `source` changes under both mutexes; under `mutex` the rest too.
   std::mutex mutex;
@@ -106,4 +127,5 @@ struct penstock_loader {
   // Written under `next_mutex`, read by any thread.
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> copies{0};
+  std::atomic<uint64_t> joined{0};
 };

@@ -15,10 +15,10 @@
 #include "client/c/error.h"
 #include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
+#include "client/c/own_batches.h"
 #include "client/c/penstock_cuda.h"
 #include "client/c/source.h"
 #include "client/c/spec_request.h"
-#include "client/c/step_parts.h"
 #include "ring/attach.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
@@ -59,7 +59,8 @@ void Unreference(penstock_loader* loader) {
 
 int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) {
   Source* source = loader->source;
-  *out = penstock_client::Copy(loader, source, lease);
+  *out = penstock_client::Copy(loader, source, lease,
+                               penstock_client::RankRows(*loader, 0, lease.rows));
   penstock_client::ReleaseLease(loader, source, lease);
   if (*out == nullptr) {
     if (!source->reader->error().ok()) return Fail(source->reader->error());
@@ -71,23 +72,6 @@ int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) 
 
 uint64_t ToNs(double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(std::min(seconds, 1e9) * 1e9) : 0;
-}
-
-// Notes how many rows of its step a position has behind it, and takes that from the cursor.
-Status TakePosition(penstock_loader* loader, ConsumerPosition* position) {
-  uint32_t rows = 0;
-  if (Status status = penstock_client::ReadPartCursor(position, &rows); !status.ok()) return status;
-  if (rows > 0 && (loader->batch_rows == 0 || rows % loader->batch_rows != 0)) {
-    return {Code::kFailedPrecondition,
-            "the cursor lies inside of a batch of the pipeline, " + std::to_string(rows) +
-                " rows behind its beginning: go on with batches whose rows divide that, and not " +
-                std::to_string(loader->batch_rows) + " (batch_rows; batch_size in Python)"};
-  }
-  if (position->cursor.size() > penstock::ring::kMaxCursorBytes)
-    return {Code::kInvalidArgument, "a cursor has at most 1024 bytes"};
-  loader->part_rows = rows;
-  loader->part_step = position->step;
-  return {};
 }
 
 // What the options say of the consumer and its position.
@@ -111,7 +95,7 @@ Status ReadOptions(const penstock_attach_options& options, penstock_loader* load
                 " and " + std::to_string(spec.name.size())};
   }
   if (spec.group.empty()) spec.group = "default";
-  if (options.cursor_bytes > penstock::ring::kMaxCursorBytes + penstock_client::kPartCursorBytes) {
+  if (options.cursor_bytes > penstock::ring::kMaxCursorBytes + penstock_client::kCursorHeadBytes) {
     return {Code::kInvalidArgument,
             "a cursor has at most 1024 bytes: " + std::to_string(options.cursor_bytes)};
   }
@@ -135,13 +119,12 @@ Status ReadOptions(const penstock_attach_options& options, penstock_loader* load
     position->cursor.assign(static_cast<const char*>(options.cursor), options.cursor_bytes);
   }
   loader->batch_rows = options.batch_rows;
-  if (loader->batch_rows > 0 &&
-      (spec.mode != penstock::ring::GroupMode::kBroadcast || loader->cuda != nullptr)) {
+  if (loader->batch_rows > 0 && loader->cuda != nullptr) {
     return {Code::kInvalidArgument,
-            "batch_rows is for broadcast groups in shared memory: ranks divide a batch already, "
-            "a split group hands out whole ones, and so does a device"};
+            "batch_rows is for batches in shared memory: a device's ring gives whole ones"};
   }
-  if (Status status = TakePosition(loader, position); !status.ok()) return status;
+  if (Status status = penstock_client::TakeCursorHead(loader, position); !status.ok())
+    return status;
   return penstock::ring::CheckSpec(spec);
 }
 
@@ -234,31 +217,57 @@ void CountBatch(penstock_loader* loader, const penstock_batch& batch) {
   loader->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-int TakePart(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
-  if (loader->open.source == nullptr) {
+// A step whose rows are to be given: PENSTOCK_OK when one is open.
+int OpenStep(penstock_loader* loader, uint64_t until_ns) {
+  using penstock_client::Opened;
+  Opened opened = Opened::kPassedOver;
+  while (opened == Opened::kPassedOver) {
     ConsumerPosition before = penstock_client::WhereNow(loader);
     Lease lease;
     bool share_full = false;
     if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK)
       return code;
-    if (!penstock_client::OpenLease(loader, lease, share_full, std::move(before))) {
+    opened = penstock_client::OpenLease(loader, lease, share_full, std::move(before));
+    if (opened == Opened::kBeyond) {
       return Fail(
           {Code::kOutOfRange,
            "the cursor points behind the rows of its batch: it is of another stream (step " +
                std::to_string(lease.step) + ")"});
     }
   }
-  Source* source = loader->open.source;
-  // The step may be closed with its last part, and its source with it.
-  source->references.fetch_add(1, std::memory_order_relaxed);
-  *out = penstock_client::NextPart(loader);
-  const Status torn = *out == nullptr ? source->reader->error() : Status();
-  penstock_client::Unreference(source);
-  if (*out == nullptr) {
+  return PENSTOCK_OK;
+}
+
+// The next batch of the consumer's own size.
+int MakeOwn(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
+  using penstock_client::Made;
+  Made made = Made::kNeedsStep;
+  while (made == Made::kNeedsStep) {
+    int code = PENSTOCK_OK;
+    if (loader->own.open.source == nullptr) code = OpenStep(loader, until_ns);
+    const bool is_last = code == PENSTOCK_END && loader->own.joining != nullptr;
+    if (code != PENSTOCK_OK && !is_last) return code;
+    Source* source = is_last ? loader->source : loader->own.open.source;
+    // The step may be closed with its last rows, and its source with it.
+    source->references.fetch_add(1, std::memory_order_relaxed);
+    made = is_last ? penstock_client::MakeLastBatch(loader, out)
+                   : penstock_client::MakeBatch(loader, out);
+    const Status torn = made == Made::kFailed ? source->reader->error() : Status();
+    penstock_client::Unreference(source);
+    if (made != Made::kFailed) continue;
     if (!torn.ok()) return Fail(torn);
     return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
   }
   CountBatch(loader, **out);
+  return PENSTOCK_OK;
+}
+
+int TakeOwn(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
+  *out = std::exchange(loader->own.ready, nullptr);
+  if (*out == nullptr) {
+    if (const int code = MakeOwn(loader, until_ns, out); code != PENSTOCK_OK) return code;
+  }
+  loader->own_position.store(*loader->own.number, std::memory_order_relaxed);
   return PENSTOCK_OK;
 }
 
@@ -314,15 +323,17 @@ int penstock_attach_with(const penstock_attach_options* given, penstock_loader**
 
 int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
   LastError().clear();
-  if (bytes > penstock::ring::kMaxCursorBytes + penstock_client::kPartCursorBytes ||
+  if (bytes > penstock::ring::kMaxCursorBytes + penstock_client::kCursorHeadBytes ||
       cursor == nullptr) {
     return Fail({Code::kInvalidArgument, "a cursor has 1 to 1024 bytes: " + std::to_string(bytes)});
   }
   std::lock_guard<std::mutex> lock(loader->next_mutex);
   ConsumerPosition position;
   position.cursor.assign(static_cast<const char*>(cursor), bytes);
-  if (const Status status = TakePosition(loader, &position); !status.ok()) return Fail(status);
-  penstock_client::CloseStep(loader);
+  const Status taken = penstock_client::TakeCursorHead(loader, &position);
+  if (!taken.ok()) return Fail(taken);
+  penstock_batch_release(std::exchange(loader->own.ready, nullptr));
+  penstock_client::DropOwn(loader);
   loader->source->reader->Leave();
   penstock_client::NoteProgress(&loader->reattachment);
   penstock_client::StartReattaching(loader, position, "");
@@ -345,7 +356,7 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
   if (loader->cuda != nullptr) {
     if (const int code = WaitForShare(loader, until_ns); code != PENSTOCK_OK) return code;
   }
-  if (loader->batch_rows > 0) return TakePart(loader, until_ns, out);
+  if (loader->batch_rows > 0) return TakeOwn(loader, until_ns, out);
   Lease lease;
   bool share_full = false;
   if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK) {
@@ -361,7 +372,7 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
       batch.source = source;
       penstock_client::Prepare(loader, lease.data, &batch);
     }
-    if (!penstock_client::Show(lease, &batch)) {
+    if (!penstock_client::Show(lease, penstock_client::RankRows(*loader, 0, lease.rows), &batch)) {
       penstock_client::ReleaseLease(loader, source, lease);
       return Fail(source->reader->error());
     }
@@ -374,14 +385,21 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
 
 int penstock_ready(penstock_loader* loader) {
   std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);
-  return lock.owns_lock() && (loader->open.source != nullptr ||
-                              (!loader->reattachment.active && loader->source->reader->Ready()));
+  if (!lock.owns_lock()) return 0;
+  if (loader->batch_rows == 0)
+    return !loader->reattachment.active && loader->source->reader->Ready();
+  // Whether there is a whole one turns out by making it.
+  while (loader->own.ready == nullptr && !loader->reattachment.active) {
+    if (MakeOwn(loader, 0, &loader->own.ready) != PENSTOCK_OK) break;
+  }
+  return loader->own.ready != nullptr;
 }
 
 void penstock_batch_release(penstock_batch* batch) {
   if (batch == nullptr) return;
   penstock_loader* loader = batch->loader;
   if (batch->is_copy) {
+    penstock_client::ReleaseHeld(loader, batch);
     delete batch;
   } else {
     // A copy of the lease: the slot's batch may be handed out again as soon as it is released.
@@ -390,8 +408,8 @@ void penstock_batch_release(penstock_batch* batch) {
     const bool was_written = std::exchange(batch->was_written, false);
     if (loader->batch_rows > 0) {
       if (was_written)
-        source->part_leases[lease.slot].was_written.store(true, std::memory_order_relaxed);
-      penstock_client::ReleaseParts(loader, source, lease, 1);
+        source->shared_leases[lease.slot].was_written.store(true, std::memory_order_relaxed);
+      penstock_client::ReleaseShare(loader, source, lease);
     } else {
       if (was_written) source->view.Drop(lease.data, source->reader->slot_stride());
       penstock_client::ReleaseLease(loader, source, lease);
@@ -424,12 +442,15 @@ void* penstock_batch_writable(penstock_batch* batch, const void* data) {
 void penstock_detach(penstock_loader* loader) {
   if (loader == nullptr) return;
   penstock_client::Unwatch(loader);
+  penstock_batch* ready = nullptr;
   {
     std::lock_guard<std::mutex> lock(loader->next_mutex);
     loader->reattachment.socket = {};
-    penstock_client::CloseStep(loader);
+    penstock_client::DropOwn(loader);
     loader->source->reader->Leave();
+    ready = std::exchange(loader->own.ready, nullptr);
   }
+  penstock_batch_release(ready);
   Unreference(loader);
 }
 
@@ -458,21 +479,22 @@ int penstock_num_steps(const penstock_loader* loader, uint64_t* steps) {
 }
 
 uint64_t penstock_batch_step(const penstock_batch* batch) {
-  return batch->lease.step * batch->loader->parts + batch->part;
+  return batch->loader->batch_rows > 0 ? batch->number : batch->lease.step;
 }
 uint64_t penstock_batch_epoch(const penstock_batch* batch) { return batch->lease.epoch; }
 uint32_t penstock_batch_rows(const penstock_batch* batch) { return batch->rows; }
 uint32_t penstock_batch_valid(const penstock_batch* batch) { return batch->valid_rows; }
 const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes) {
-  if (!batch->part_cursor.empty()) {
-    *bytes = static_cast<uint32_t>(batch->part_cursor.size());
-    return batch->part_cursor.data();
+  if (!batch->own_cursor.empty()) {
+    *bytes = static_cast<uint32_t>(batch->own_cursor.size());
+    return batch->own_cursor.data();
   }
   *bytes = batch->lease.cursor_bytes;
   return batch->lease.cursor;
 }
 int penstock_batch_redelivered(const penstock_batch* batch) { return batch->lease.redelivered; }
 int penstock_batch_is_copy(const penstock_batch* batch) { return batch->is_copy; }
+int penstock_batch_is_joined(const penstock_batch* batch) { return batch->joined != nullptr; }
 uint32_t penstock_batch_num_tensors(const penstock_batch* batch) {
   return static_cast<uint32_t>(batch->tensors.size());
 }
@@ -498,9 +520,11 @@ void penstock_get_stats(penstock_loader* loader, penstock_stats* stats) {
   stats->waits = earlier.waits + seen.waits;
   stats->sleeps = earlier.sleeps + seen.sleeps;
   stats->wait_ns = earlier.wait_ns + seen.wait_ns;
-  stats->position = loader->batch_rows > 0 ? loader->part_position.load(std::memory_order_relaxed)
+  stats->position = loader->batch_rows > 0 ? loader->own_position.load(std::memory_order_relaxed)
                                            : reader.next_step();
-  stats->published = reader.published() * loader->parts;
+  stats->published = loader->batch_rows > 0
+                         ? penstock_client::OwnBatches(*loader, reader.published())
+                         : reader.published();
   stats->leases = reader.leases();
   stats->lease_share = reader.lease_share();
   stats->consumer = reader.consumer();
@@ -511,6 +535,8 @@ uint64_t penstock_skipped(penstock_loader* loader) {
   std::lock_guard<std::mutex> lock(loader->mutex);
   return loader->earlier_stats.skipped + loader->source->reader->stats().skipped;
 }
+
+uint64_t penstock_joined(penstock_loader* loader) { return loader->joined; }
 
 namespace {
 

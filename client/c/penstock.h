@@ -180,10 +180,12 @@ typedef struct penstock_attach_options {
   uint32_t at_most_once; /* of PENSTOCK_SPLIT: what a dead consumer held is lost, not given again */
   uint32_t slow;         /* PENSTOCK_BLOCK */
   uint32_t take_over;    /* 1: a consumer of the same name or rank is detached */
-  /* Of PENSTOCK_BROADCAST: rows of this consumer's batches, which divide those of the pipeline's; 0: the same. Each batch
-   * of the pipeline is seen as several, in place: nothing is copied or made twice. A short batch at the end of a pass
-   * ends with a short one. Steps are counted as if all batches of the pipeline were full, so that a short one leaves
-   * numbers out. A cursor may lie inside of a batch of the pipeline: it is for attaching with batch_rows only. */
+  /* Rows of this consumer's batches (of a rank group's, of which each rank sees its part); 0: those of the pipeline's. What lies in one batch of the
+   * pipeline is seen in place; rows of several are copied together (penstock_batch_is_joined). A short batch at the end of a pass ends a batch, and what fills
+   * it up fills up that one too. Steps are counted as if all batches of the pipeline were full, so that a short one may leave
+   * numbers out: batch n begins with row n * batch_rows of the stream, and so does the first one of who comes late without a cursor. In
+   * PENSTOCK_SPLIT a consumer's batches are made of those of the pipeline that it is given, one after another. A cursor may lie inside of
+   * a batch of the pipeline: it is for attaching with batch_rows only. */
   uint32_t batch_rows;
   double lag_seconds; /* 60 */
   double
@@ -253,6 +255,8 @@ PENSTOCK_API const void* penstock_batch_cursor(const penstock_batch* batch, uint
 /* 1: another consumer of a split group held it when it died; it may have been worked on. */
 PENSTOCK_API int penstock_batch_redelivered(const penstock_batch* batch);
 PENSTOCK_API int penstock_batch_is_copy(const penstock_batch* batch);
+/* 1: its rows lay in several batches of the pipeline and were copied together; it is a copy too, but none that counts as such. */
+PENSTOCK_API int penstock_batch_is_joined(const penstock_batch* batch);
 PENSTOCK_API uint32_t penstock_batch_num_tensors(const penstock_batch* batch);
 PENSTOCK_API const penstock_tensor* penstock_batch_tensor(const penstock_batch* batch,
                                                           uint32_t index);
@@ -279,6 +283,9 @@ PENSTOCK_API void penstock_get_stats(penstock_loader* loader, penstock_stats* st
 
 /* Batches that it missed by PENSTOCK_SKIP. */
 PENSTOCK_API uint64_t penstock_skipped(penstock_loader* loader);
+
+/* Batches that were joined. */
+PENSTOCK_API uint64_t penstock_joined(penstock_loader* loader);
 
 /* The calling thread's last error, as a sentence; "" when there was none. */
 PENSTOCK_API const char* penstock_last_error(void);

@@ -10,7 +10,7 @@
 #include "client/c/cuda.h"
 #include "client/c/hang_up_watch.h"
 #include "client/c/loader.h"
-#include "client/c/step_parts.h"
+#include "client/c/own_batches.h"
 #include "ring/futex.h"
 
 namespace penstock_client {
@@ -65,16 +65,18 @@ Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
   }
   if (loader->entries.empty()) {
     loader->entries = source->reader->tensors();
-    if (Status status = CountParts(loader); !status.ok()) return status;
+    if (Status status = CheckOwnBatches(loader); !status.ok()) return status;
     Describe(*source->reader, loader);
   } else if (!AreEqual(loader->entries, source->reader->tensors())) {
     return {Code::kFailedPrecondition,
             "the pipeline that runs now makes other batches; attach anew (pipeline " +
                 loader->pipeline + ")"};
   }
-  source->slots = std::vector<penstock_batch>(size_t{source->reader->slots_max()} * loader->parts);
-  if (loader->batch_rows > 0)
-    source->part_leases = std::make_unique<PartLease[]>(source->reader->slots_max());
+  if (loader->batch_rows > 0) {
+    source->shared_leases = std::make_unique<SharedLease[]>(source->reader->slots_max());
+  } else {
+    source->slots = std::vector<penstock_batch>(source->reader->slots_max());
+  }
   Source* before;
   {
     std::lock_guard<std::mutex> lock(loader->mutex);

@@ -25,16 +25,18 @@
 
 namespace penstock_client {
 
-// The parts of a slot's step that somebody still holds or will take.
-struct PartLease {
-  std::atomic<uint32_t> left{0};
+// A slot whose step is given in several batches: who still holds or will take some of its rows.
+struct SharedLease {
+  std::atomic<uint32_t> holders{0};
   std::atomic<bool> was_written{false};
+  std::unique_ptr<penstock_batch[]> views;  // made when the slot is first seen
 };
 
 struct Source {
   std::unique_ptr<penstock::ring::Reader> reader;
-  std::vector<penstock_batch> slots;         // one for each slot, or for each part of one
-  std::unique_ptr<PartLease[]> part_leases;  // one for each slot; null: steps are taken whole
+  // One for each slot; only the first has any where steps are taken whole, only the second where they are not.
+  std::vector<penstock_batch> slots;
+  std::unique_ptr<SharedLease[]> shared_leases;
   PrivateView view;  // mapped under the loader's mutex, when it is first asked for
   // Both end before the reader unmaps the ring.
   PinnedSlots pinned;

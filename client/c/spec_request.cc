@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,26 +37,18 @@ Status Gone(const std::string& path) {
               path + " list"};
 }
 
+// How long a daemon may take to accept a connection.
+constexpr uint64_t kConnectNs = 10'000'000'000;
+
+// A connection whose reads wait.
 Status Connect(const std::string& path, Descriptor* out) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return {Code::kInvalidArgument,
-            "a socket's path has 1 to " + std::to_string(sizeof address.sun_path - 1) +
-                " bytes: " + std::to_string(path.size()) + " (" + path + ")"};
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!made ||
-      connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    const int error = errno;
-    const bool refused = error == EACCES || error == EPERM;
-    return {refused ? Code::kPermissionDenied : Code::kUnavailable,
-            refused ? "no permission to connect to " + path
-                    : "no penstockd at " + path + ": " + std::strerror(error) +
-                          "; start one: penstockd --socket " + path};
-  }
-  *out = std::move(made);
+  int made = -1;
+  Status status = penstock::ring::ConnectToDaemon(path, kConnectNs, &made);
+  if (!status.ok()) return status;
+  *out = Descriptor(made);
+  const int flags = fcntl(made, F_GETFL);
+  if (flags < 0 || fcntl(made, F_SETFL, flags & ~O_NONBLOCK) != 0)
+    return {Code::kInternal, std::string("a connection cannot wait: ") + std::strerror(errno)};
   return {};
 }
 

@@ -190,6 +190,8 @@ class Batch {
   // Whether another consumer of a split group held it when it died.
   bool redelivered() const { return penstock_batch_redelivered(batch_) != 0; }
   bool is_copy() const { return penstock_batch_is_copy(batch_) != 0; }
+  // Whether its rows were copied together out of several batches of the pipeline (options.batch_rows).
+  bool is_joined() const { return penstock_batch_is_joined(batch_) != 0; }
   // The position behind this batch.
   std::string_view cursor() const {
     uint32_t bytes = 0;
@@ -263,6 +265,11 @@ class Loader {
 
   // Batches that it missed by PENSTOCK_SKIP.
   uint64_t skipped() const { return penstock_skipped(loader_); }
+  // Batches whose rows were copied together (options.batch_rows).
+  uint64_t joined() const { return penstock_joined(loader_); }
+
+  // For functions of the C interface; the loader stays this object's.
+  penstock_loader* get() const { return loader_; }
 
   // How the tensors make up an element, as JSON; empty for a flat dict. See penstock_structure.
   std::string_view structure() const { return penstock_structure(loader_); }

@@ -33,6 +33,7 @@ struct UpdateArguments {
   uint64_t skip = 0;
   std::optional<uint64_t> step;
   std::string etag;
+  bool withdraw = false;
 };
 
 // The options of the stage's op; null when there is no such stage.
@@ -115,6 +116,7 @@ absl::Status Update(const std::string& socket, const UpdateArguments& arguments)
   request.set_skip_steps(arguments.skip);
   if (arguments.step) request.set_step(*arguments.step);
   if (absl::Status status = ReadStages(*daemon, arguments, &request); !status.ok()) return status;
+  request.set_withdraw(arguments.withdraw);
   request.set_at_next_epoch(arguments.at_next_epoch || (request.has_source() && !arguments.step));
   if (arguments.workers) {
     request.mutable_spec()->set_workers(static_cast<int32_t>(*arguments.workers));
@@ -133,7 +135,9 @@ absl::Status Update(const std::string& socket, const UpdateArguments& arguments)
   if (!answer.ok()) return answer.status();
   const bool waits = answer->change().has_epoch() && answer->change().step() == 0;
   std::printf(
-      "updated %s from %s %llu on (etag %s)\n", arguments.name.c_str(), waits ? "epoch" : "step",
+      arguments.withdraw ? "withdrawn: the change of %s from %s %llu on (etag %s)\n"
+                         : "updated %s from %s %llu on (etag %s)\n",
+      arguments.name.c_str(), waits ? "epoch" : "step",
       static_cast<unsigned long long>(waits ? answer->change().epoch() : answer->change().step()),
       answer->etag().c_str());
   return absl::OkStatus();
@@ -172,6 +176,8 @@ void AddUpdate(Command root, const std::string& socket) {
   command.Add("--skip", &arguments->skip, "Steps to leave out").Positive();
   command.Add("--at-step", &arguments->step,
               "The first step that it holds for; without it the earliest possible");
+  command.AddFlag("--withdraw", &arguments->withdraw,
+                  "The last change is taken back, as long as its step or epoch has not begun");
   command.Add("--etag", &arguments->etag, "Only if nobody has changed the pipeline meanwhile");
   command.Runs([&socket, arguments] { return Report("update", Update(socket, *arguments)); });
 }

@@ -82,6 +82,7 @@ class Loader {
     options.take_over = take_over;
     if (batch_size.has_value()) {
       options.batch_rows = count("batch_size", *batch_size);
+      has_own_size_ = true;
       if (*batch_size == 0) ThrowError(PENSTOCK_INVALID_ARGUMENT, "batch_size is at least 1");
     }
     options.lag_seconds = lag;
@@ -119,8 +120,8 @@ class Loader {
     }
     penstock_batch* batch = nullptr;
     int code = PENSTOCK_TIMEOUT;
-    // A ready batch is not worth giving up the GIL.
-    if (penstock_ready(loader_)) code = penstock_next(loader_, 0, &batch);
+    // A ready batch is not worth giving up the GIL, but one that may have to be copied together is.
+    if (!has_own_size_ && penstock_ready(loader_)) code = penstock_next(loader_, 0, &batch);
     if (code == PENSTOCK_TIMEOUT && !Wait(&code, &batch)) return nullptr;
     if (code == PENSTOCK_END) return nullptr;
     if (code != PENSTOCK_OK) {
@@ -135,7 +136,8 @@ class Loader {
     uint32_t cursor_bytes = 0;
     const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
     cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
-    if (penstock_batch_is_copy(batch) && !warned_ && !WarnOfCopies()) {
+    if (penstock_batch_is_copy(batch) && !penstock_batch_is_joined(batch) && !warned_ &&
+        !WarnOfCopies()) {
       penstock_batch_release(batch);
       return nullptr;
     }
@@ -175,6 +177,7 @@ class Loader {
     out["consumer"] = stats.consumer;
     out["reconnects"] = stats.reconnects;
     out["skipped"] = penstock_skipped(loader_);
+    out["joined"] = penstock_joined(loader_);
     return out;
   }
 
@@ -293,6 +296,7 @@ class Loader {
   uint32_t valid_ = 0;
   bool redelivered_ = false;
   bool warned_ = false;
+  bool has_own_size_ = false;
 };
 
 PyObject* LoaderIter(PyObject* self) { return Py_NewRef(self); }
@@ -343,7 +347,8 @@ NB_MODULE(_core, m) {
            nb::arg("batch_size").none() = nb::none())
       .def("stats", &Loader::Stats,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
-           "ring), waits, wait_seconds, leases and more.")
+           "ring), joined (batches of rows from several of the pipeline's), waits, wait_seconds, "
+           "leases and more.")
       .def("state_dict", &Loader::StateDict,
            "The position behind the batch taken last, for a checkpoint: {\"cursor\": bytes, "
            "\"step\": int}. Before the first batch the cursor is empty, and the step is the one "

@@ -186,6 +186,7 @@ class ExecutorImpl final : public SteppedExecutor {
     bool asleep = false;
     bool waits_for_slot = false;
     int worker = 0;
+    std::vector<uint64_t> ticks_before = {};  // of the stages, in front of a block that is traced
   };
 
   // What the reads of a source have brought, and the time that they took.
@@ -521,13 +522,12 @@ bool ExecutorImpl::RunTask(WorkerTools& tools) {
     return true;
   }
   const uint64_t begin = trace_.Now();
-  const std::vector<uint64_t> before =
-      begin != 0 ? tools.clock.AllTicks() : std::vector<uint64_t>();
+  if (begin != 0) tools.clock.CopyTicks(&tools.ticks_before);
   FillBlock(tools.runner, task);
   FinishBlock(tools.runner, task);
   if (begin != 0)
     trace_.AddBlock(tools.worker, tools.clock, begin, first_step_ + number / blocks_per_step_,
-                    before);
+                    tools.ticks_before);
   return true;
 }
 

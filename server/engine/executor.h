@@ -105,14 +105,14 @@ class Executor {
   // first step that nothing has been done for.
   virtual uint64_t Hold() = 0;
   virtual void Release() = 0;
-  // The first step that it does not make. REQUIRES: at least what Hold() has returned; held.
+  // The first step that it does not make; UINT64_MAX: there is none. REQUIRES: at least what Hold() has returned; held.
   virtual void SetLimit(uint64_t step) = 0;
   // The limit is where this pass of the outermost `repeat` would begin, which must be the plan's last order op. REQUIRES: more than
-  // pass(); held.
+  // pass(), or UINT64_MAX for none; held.
   virtual void SetPassLimit(uint64_t pass) = 0;
   // The pass of that `repeat` that has been begun. REQUIRES: held.
   virtual uint64_t pass() const = 0;
-  // The step of the limit. REQUIRES: at_limit was called.
+  // The step of the limit; UINT64_MAX while none is known.
   virtual uint64_t limit() const = 0;
   // Whether it knows the last step of the stream, so that nothing can go on behind it.
   virtual bool KnowsEnd() const = 0;

@@ -32,8 +32,13 @@ class StageClock {
   // Of each stage.
   std::vector<uint64_t> AllTicks() const {
     std::vector<uint64_t> all;
-    for (const Stage& stage : stages_) all.push_back(stage.ticks.load(std::memory_order_relaxed));
+    CopyTicks(&all);
     return all;
+  }
+  // The same into a vector that has been used before, which costs no memory.
+  void CopyTicks(std::vector<uint64_t>* all) const {
+    all->clear();
+    for (const Stage& stage : stages_) all->push_back(stage.ticks.load(std::memory_order_relaxed));
   }
   uint64_t elements(int stage) const {
     return stages_[stage].elements.load(std::memory_order_relaxed);

@@ -1,15 +1,17 @@
 // What workers do, span by span, while somebody asks for it.
 //
 // Threads:  Now(), Add() and AddBlock() by any worker; Begin() and End() by one thread at a time.
-// Owns:     the spans between Begin() and End().
+// Owns:     the spans between Begin() and End(), those of a worker in a lane of its own.
 // Limits:   kMaxSpans; those beyond are counted.
 // Cost:     one reading of an atomic for each thing that a worker does; while it is on, two clock
-//           readings and a lock for each.
+//           readings and a lock that nobody else wants for each, and 40 bytes for each span. Spans never move.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -49,10 +51,9 @@ class WorkTrace {
 
   // False when it is on already.
   bool Begin() {
-    std::lock_guard<std::mutex> lock(mutex_);
     if (on()) return false;
-    begin_ = Ticks();
-    on_.store(true, std::memory_order_relaxed);
+    begin_.store(Ticks(), std::memory_order_relaxed);
+    on_.store(true, std::memory_order_release);
     return true;
   }
   // The spans, with nanoseconds since Begin().
@@ -69,12 +70,25 @@ class WorkTrace {
                 const std::vector<uint64_t>& before);
 
  private:
-  void AddSpan(WorkSpan span);
+  static constexpr size_t kLanes = 64;
+  static constexpr size_t kChunkSpans = 1024;
+  using Chunk = std::array<WorkSpan, kChunkSpans>;
 
-  std::atomic<bool> on_{false};  // written under mutex_
-  std::mutex mutex_;
-  uint64_t begin_ = 0;  // under mutex_
-  WorkSpans all_;       // under mutex_
+  // Workers beyond kLanes share one with another.
+  struct alignas(64) Lane {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Chunk>> chunks;  // under mutex
+    size_t spans = 0;                            // under mutex
+    uint64_t dropped = 0;                        // under mutex
+  };
+
+  // Under the lane's mutex.
+  void AddSpan(Lane& lane, WorkSpan span);
+
+  std::atomic<bool> on_{false};
+  std::atomic<uint64_t> begin_{0};
+  std::atomic<size_t> chunks_{0};  // of all lanes
+  std::array<Lane, kLanes> lanes_;
 };
 
 }  // namespace penstock

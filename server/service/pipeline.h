@@ -102,6 +102,7 @@ struct RequestedChange {
   std::optional<uint64_t> step;  // absent: the earliest possible one
   bool at_next_epoch = false;    // `change.stage` is all stages
   std::string etag;              // "": whatever it is
+  bool withdraw = false;         // the one that waits is taken back; `change` is its time only
 };
 
 // Where a drained pipeline stands.
@@ -232,6 +233,8 @@ class Pipeline {
   // A step, or for `at_next_epoch` the epoch, at which the change may hold. REQUIRES: the streams of `held` are held.
   absl::Status Place(const RequestedChange& requested, const Timeline& timeline, const Held& held,
                      v1::Change* change) const;
+  // Takes the change back that waits. Under update_mutex_.
+  absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);
   // Writes a timeline down and takes it. Aborted: it is not made of the one with that etag.
   absl::Status Keep(const std::string& etag, Timeline timeline, const v1::Change& change);
   // The change that waits for its epoch begins at that step. From a stream's own thread.

@@ -1,5 +1,7 @@
 // The calls that change a running pipeline, and those that look closely at one.
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -102,6 +104,18 @@ absl::Status ReadMask(const v1::UpdatePipelineRequest& request, const v1::Pipeli
   return TakeStages(request, stages, now, change);
 }
 
+absl::Status CheckWithdraws(const v1::UpdatePipelineRequest& request) {
+  v1::UpdatePipelineRequest only;
+  only.set_name(request.name());
+  only.set_etag(request.etag());
+  only.set_withdraw(true);
+  if (google::protobuf::util::MessageDifferencer::Equals(only, request)) return absl::OkStatus();
+  return WithField(
+      absl::InvalidArgumentError(
+          "withdraw: nothing but the name and the etag goes with it; change again afterwards"),
+      "withdraw");
+}
+
 absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested) {
   requested.change.set_time_unix_ms(absl::ToUnixMillis(absl::Now()));
   absl::StatusOr<v1::Change> change = pipeline.Update(requested);
@@ -178,7 +192,9 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     resolved.mutable_update_mask()->add_paths("stage");
     request = &resolved;
   }
-  absl::Status status = ReadMask(*request, now, &requested.change);
+  requested.withdraw = request->withdraw();
+  absl::Status status =
+      requested.withdraw ? CheckWithdraws(*request) : ReadMask(*request, now, &requested.change);
   if (!status.ok()) return ToGrpc(status, request->name());
   if (request->has_step()) requested.step = request->step();
   requested.at_next_epoch = request->at_next_epoch();

@@ -195,6 +195,7 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
     return absl::AbortedError(absl::StrCat("the pipeline was changed meanwhile: etag expected ",
                                            etag, ", found ", requested.etag));
   }
+  if (requested.withdraw) return Withdraw(requested, std::move(timeline));
   v1::Change change = requested.change;
   absl::Status status = CheckNumbers(change);
   if (!status.ok()) return status;
@@ -256,6 +257,32 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   spdlog::info("pipeline {} changed from {} on: {}", name_, from,
                change.ShortDebugString().substr(0, kMostLogged));
   Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
+  return change;
+}
+
+absl::StatusOr<v1::Change> Pipeline::Withdraw(const RequestedChange& requested, Timeline timeline) {
+  const std::string etag = timeline.Etag();
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  if (absl::Status status = EndRest(); !status.ok()) return status;
+  if (shared() == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
+  const Held held(AllStreams());
+  for (const auto& stream : held.streams()) {
+    if (timeline.is_waiting() && stream->HasFoundPass()) {
+      return absl::FailedPreconditionError(
+          "no change waits: the epoch that the last one waited for is just being begun");
+    }
+  }
+  absl::StatusOr<v1::Change> change =
+      timeline.Withdraw(held.next(), requested.change.time_unix_ms());
+  if (!change.ok()) return change;
+  // Before any step can be seen that it would have made.
+  if (absl::Status status = Keep(etag, timeline, v1::Change()); !status.ok()) return status;
+  for (const auto& stream : held.streams()) stream->DropLastPhase();
+  const std::string from = change->step() == 0 && change->has_epoch()
+                               ? absl::StrCat("epoch ", change->epoch())
+                               : absl::StrCat("step ", change->step());
+  spdlog::info("pipeline {}: the change from {} on was withdrawn", name_, from);
+  Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("that from ", from, " on was withdrawn"), &*change);
   return change;
 }
 

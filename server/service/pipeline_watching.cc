@@ -109,7 +109,7 @@ v1::PipelineStats Pipeline::Stats() const {
     }
   }
   result.set_slots(stream->writer().slots());
-  result.set_ring_bytes(result.slots() * checked_.plan->slot_bytes());
+  result.set_ring_bytes(stream->writer().memory_bytes());
 
   if (tunes().any()) {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -321,6 +321,22 @@ void Stream::AddPhase(Phase phase) {
   if (phases_.size() == 2) LimitIt();
 }
 
+bool Stream::HasFoundPass() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  // Behind another phase it is not looked for yet.
+  return executor_ != nullptr && phases_.size() == 2 && phases_[1].pass &&
+         executor_->limit() != kUnknownStep;
+}
+
+void Stream::DropLastPhase() {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  phases_.pop_back();
+  if (phases_.size() != 1 || executor_ == nullptr) return;
+  executor_->SetPassLimit(kUnknownStep);
+  executor_->SetLimit(kUnknownStep);
+}
+
 std::optional<ExecutorStats> Stream::Snapshot() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (executor_ == nullptr) return std::nullopt;

@@ -88,6 +88,11 @@ class Stream {
   // Another phase behind the last one. REQUIRES: held, and its first step is at least what Hold()
   // returned, or unknown and its pass more than pass().
   void AddPhase(Phase phase);
+  // Whether it has met the beginning of the pass that its last phase waits for, told or not. REQUIRES: held.
+  bool HasFoundPass() const;
+  // The opposite of AddPhase(). REQUIRES: held, and the last phase has not been begun: its first step is more than what Hold() returned,
+  // or unknown and HasFoundPass() false.
+  void DropLastPhase();
 
   ring::Writer& writer() const { return sink_->writer(); }
   // The part of the ring that lies on a device; null where none does.

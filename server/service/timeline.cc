@@ -36,6 +36,13 @@ bool ChangesBytes(const v1::Change& change) {
   return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
 }
 
+bool ChangesNumbers(const v1::Change& change) {
+  return change.has_workers() || change.has_slots() || change.has_read_ahead_bytes() ||
+         change.has_memory_bytes();
+}
+
+bool IsWithdrawn(const v1::Change& change) { return change.has_withdrawn_unix_ms(); }
+
 absl::Status CheckEpochChange(const v1::Change& change) {
   if (!change.stage().empty() && change.skip_steps() == 0 && !change.has_seek_cursor())
     return absl::OkStatus();
@@ -53,6 +60,7 @@ Timeline::Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint
 absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
                                                      FileSystem& files) const {
   NextPlan next;
+  if (change.has_withdrawn_unix_ms()) return next;
   if (change.has_epoch()) {
     if (absl::Status status = CheckEpochChange(change); !status.ok()) return status;
   }
@@ -89,6 +97,10 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next) {
   if (history_.size() >= kMaxChanges) {
     return absl::ResourceExhaustedError(
         absl::StrCat("too many changes of one pipeline: limit ", kMaxChanges));
+  }
+  if (change.has_withdrawn_unix_ms()) {
+    history_.push_back(change);
+    return absl::OkStatus();
   }
   if (IsOfTheBeginning(change)) {
     if (!history_.empty() || next.plan == nullptr) {
@@ -144,6 +156,42 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<v1::Change> Timeline::Withdraw(uint64_t next, int64_t time_unix_ms) {
+  if (!is_steered()) {
+    return absl::FailedPreconditionError(
+        "no change waits: nothing was changed that has an effect on the batches");
+  }
+  if (!is_waiting() && last().first_step <= next) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no change waits: the last one holds from step ", last().first_step,
+        " on, which has been begun; the next step that nothing has been done for is ", next));
+  }
+  size_t index = history_.size() - 1;
+  while (IsWithdrawn(history_[index]) || !ChangesBytes(history_[index])) --index;
+  v1::Change numbers = history_[index];
+  v1::Change& withdrawn = history_[index];
+  withdrawn.set_withdrawn_unix_ms(time_unix_ms);
+  withdrawn.clear_workers();
+  withdrawn.clear_slots();
+  withdrawn.clear_read_ahead_bytes();
+  withdrawn.clear_memory_bytes();
+  const v1::Change result = withdrawn;
+  phases_.pop_back();
+  // What came behind it without an effect on the batches need not wait for its step.
+  const uint64_t step = std::max(next, last_step_before(index));
+  for (size_t i = index + 1; i < history_.size(); ++i) {
+    if (!IsWithdrawn(history_[i])) history_[i].set_step(std::min(history_[i].step(), step));
+  }
+  if (!ChangesNumbers(numbers)) return result;
+  numbers.clear_stage();
+  numbers.clear_skip_steps();
+  numbers.clear_seek_cursor();
+  numbers.clear_epoch();
+  numbers.set_step(step);
+  history_.insert(history_.begin() + static_cast<std::ptrdiff_t>(index), std::move(numbers));
+  return result;
+}
+
 void Timeline::BeginWaiting(uint64_t step) {
   phases_.back().first_step = step;
   history_.back().set_step(step);
@@ -176,8 +224,12 @@ absl::Status Timeline::NameFiles(const NextPlan& next, v1::Change* change) {
 }
 
 uint64_t Timeline::last_step() const {
-  const size_t known = history_.size() - (is_waiting() ? 1 : 0);
-  return known == 0 ? 0 : history_[known - 1].step();
+  return last_step_before(history_.size() - (is_waiting() ? 1 : 0));
+}
+
+uint64_t Timeline::last_step_before(size_t index) const {
+  while (index > 0 && IsWithdrawn(history_[index - 1])) --index;
+  return index == 0 ? 0 : history_[index - 1].step();
 }
 
 std::string Timeline::Etag() const {

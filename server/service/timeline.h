@@ -58,6 +58,10 @@ class Timeline {
   // change. REQUIRES: `next` is what Prepare() has made of the change.
   absl::Status Add(const v1::Change& change, NextPlan next);
 
+  // Takes the last change of bytes back, and leaves it in the history as withdrawn; numbers that came with it stay, as a change of their own. Returns it.
+  // FailedPrecondition where nothing changes bytes from a step behind `next` on, the first that has not been begun.
+  absl::StatusOr<v1::Change> Withdraw(uint64_t next, int64_t time_unix_ms);
+
   // Has a change that is to hold from an epoch on name its files one by one, since globs may match others when it is made again; and,
   // where it is the first of its kind, puts those of the beginning into the history. ResourceExhausted where they are too many for a
   // history, unless the files are those of before. REQUIRES: `next` is what Prepare() has made of the change.
@@ -86,6 +90,9 @@ class Timeline {
   std::vector<Phase> From(uint64_t step) const;
 
  private:
+  // That of the last change in front of the history's `index`-th that was not withdrawn; 0 without any.
+  uint64_t last_step_before(size_t index) const;
+
   std::vector<Phase> phases_;
   std::vector<v1::Change> history_;
 };

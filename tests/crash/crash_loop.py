@@ -2,11 +2,11 @@
 
     crash_loop.py --kills 300 [--seed S]
 
-Real processes: `penstockd --supervise`, two trainers of a broadcast, one that takes its batches in halves, two ranks
-of a group, three workers of a split group. At each moment the daemon, a trainer, or both are killed with SIGKILL; a trainer is started again and goes on
+Real processes: `penstockd --supervise`, two trainers of a broadcast, one that takes its batches in halves, one by fives, two ranks
+of a group, two of a group with batches of 12, three workers of a split group. At each moment the daemon, a trainer, or both are killed with SIGKILL; a trainer is started again and goes on
 behind its checkpoint. In the end:
 
-  broadcast, halves, rank
+  broadcast, sizes of their own, rank
                     each trainer's log has every step in order with the bytes of the clean run; a step stands there
                     twice only where the trainer was killed between its log and its checkpoint
   split             every step was given out, and without a mark not more than once
@@ -30,12 +30,14 @@ import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
 import tfrecord_files  # noqa: E402
+from own_sizes import own_batches  # noqa: E402
 
 import penstock  # noqa: E402
 
 RECORDS = 500
-STREAMS = ["broadcast-0", "broadcast-1", "rank-0", "rank-1", "halves"]
-BATCH = 8  # so that each pass ends with a short batch, which is one half
+BATCH = 8  # so that each pass ends with a short batch
+OWN = {"halves": 4, "fives": 5, "twelves-0": 12, "twelves-1": 12}
+STREAMS = ["broadcast-0", "broadcast-1", "rank-0", "rank-1", *OWN]
 
 SPEC = """
 name: "records"
@@ -152,13 +154,20 @@ def rows_of(batch, r, n):
     return batch[8 * (r * count // n):8 * ((r + 1) * count // n)]
 
 
-def halves_of(clean):
-    """(step, bytes) of each half, counted as if all batches were whole."""
+def last_of(size, steps):
+    """The batch of that size with which a trainer ends."""
+    return steps * BATCH // size - 1
+
+
+def sized(clean, size, steps, r=0, n=1):
+    """(number, bytes) of each batch of that size behind the first step of the clean run, of rank r of n."""
+    rows = [[batch[at:at + 8] for at in range(0, len(batch), 8)] for batch in clean[1:]]
     found = []
-    for step, batch in enumerate(clean):
-        half = 8 * BATCH // 2
-        found += [(2 * step + at // half, batch[at:at + half]) for at in range(0, len(batch), half)]
-    return found
+    for number, batch in own_batches(rows, BATCH, size, first_step=1):
+        found.append((number, rows_of(b"".join(batch), r, n)))
+        if number >= last_of(size, steps):
+            return found
+    raise SystemExit("the clean run is too short")
 
 
 def check_stream(trainer, clean, begin=1):
@@ -231,9 +240,10 @@ def crash_loop(kills, seed, folder):
             (run.folder / f"{name}.cursor").write_bytes(first)
         trainers = [Trainer(run, f"broadcast-{i}", group="trainers") for i in range(2)]
         trainers += [Trainer(run, f"rank-{i}", group="ranks", mode="rank", rank=i, world_size=2) for i in range(2)]
-        halves = Trainer(run, "halves", group="halves", batch_size=BATCH // 2)
+        own = [Trainer(run, name, group=name, batch_size=OWN[name]) for name in ("halves", "fives")]
+        own += [Trainer(run, f"twelves-{i}", group="twelves", mode="rank", rank=i, world_size=2, batch_size=12) for i in range(2)]
         workers = [Trainer(run, f"worker-{i}", group="workers", mode="split") for i in range(3)]
-        everybody = [*trainers, halves, *workers]
+        everybody = [*trainers, *own, *workers]
         done = {"daemon": 0, "trainer": 0, "both": 0}
         while sum(done.values()) < kills:
             time.sleep(dice.uniform(0.05, 1.2))
@@ -246,13 +256,12 @@ def crash_loop(kills, seed, folder):
             done[what] += 1
         seconds = time.monotonic() - started
         steps = max(trainer.position() for trainer in trainers) + 100
-        # Not behind a short batch, after which the halves' numbers leave one out.
-        steps += (steps - 1) % (RECORDS // BATCH + 1) == RECORDS // BATCH
-        (run.folder / "stop-halves.new").write_text(str(2 * steps))
-        (run.folder / "stop-halves.new").rename(run.folder / "stop-halves")
+        for size in set(OWN.values()):
+            (run.folder / f"stop-{size}.new").write_text(str(last_of(size, steps) + 1))
+            (run.folder / f"stop-{size}.new").rename(run.folder / f"stop-{size}")
         (run.folder / "stop.new").write_text(str(steps))
         (run.folder / "stop.new").rename(run.folder / "stop")
-        wait_for([*trainers, halves], 300)
+        wait_for([*trainers, *own], 300)
         (run.folder / "stop-workers").touch()
         # They may wait for steps that the ring has no slot for: another one takes them along.
         rest = take_the_rest(run, workers)
@@ -263,14 +272,17 @@ def crash_loop(kills, seed, folder):
             trainer.process.kill()
             trainer.process.wait()
         run.stop()
-    clean = clean_run(folder / "clean", steps)
+    longer = clean_run(folder / "clean", steps + 20)
+    clean = longer[:steps]
     for i in range(2):
         check_stream(trainers[i], list(enumerate(clean)))
         check_stream(trainers[2 + i], list(enumerate(rows_of(batch, i, 2) for batch in clean)))
-    check_stream(halves, halves_of(clean), begin=2)
+    for i, trainer in enumerate(own):
+        rank = (i % 2, 2) if trainer.name.startswith("twelves") else (0, 1)
+        check_stream(trainer, sized(longer, OWN[trainer.name], steps, *rank), begin=0)
     divided, marked = check_split(workers, rest, clean)
     print(f"{sum(done.values())} kills in {seconds:.0f} s ({done['daemon']} of the daemon, {done['trainer']} of trainers, "
-          f"{done['both']} of both): {steps} steps for each of 5 trainers, {divided} divided among 3 workers, "
+          f"{done['both']} of both): {steps} steps for each of {len(STREAMS)} trainers, {divided} divided among 3 workers, "
           f"{marked} redelivered; seed {seed}")
 
 

@@ -5,7 +5,7 @@
 FOLDER/NAME.log has a line for each batch that was worked on: step, whether it was redelivered, and the CRC of its
 bytes. FOLDER/NAME.cursor is the checkpoint, replaced as a whole while the batch is still held. A trainer that is killed
 is started again with the same words, and goes on behind its checkpoint. It ends in front of the step that FOLDER/stop
-names, or FOLDER/stop-halves if it has a batch size of its own; a worker of a split group, which has no position of its own and no checkpoint, when there is FOLDER/stop-workers.
+names, or FOLDER/stop-SIZE if it has a batch size of its own; a worker of a split group, which has no position of its own and no checkpoint, when there is FOLDER/stop-workers.
 """
 
 import json
@@ -33,7 +33,8 @@ def main():
     socket, pipeline, folder, name, options = sys.argv[1:]
     options = json.loads(options)
     is_split = options.get("mode") == "split"
-    stop = os.path.join(folder, "stop-workers" if is_split else "stop-halves" if "batch_size" in options else "stop")
+    size = options.get("batch_size")
+    stop = os.path.join(folder, "stop-workers" if is_split else f"stop-{size}" if size else "stop")
     checkpoint = os.path.join(folder, name + ".cursor")
     cursor = None
     if not is_split and os.path.exists(checkpoint):

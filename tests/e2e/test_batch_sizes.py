@@ -1,95 +1,173 @@
-"""Consumers that take batches of fewer rows than the pipeline's, over one stream."""
+"""Consumers that take batches of another size than the pipeline's, over one stream."""
+
+import itertools
+import threading
 
 import pytest
 
+import tfrecord_files
+from own_sizes import own_batches
 from programs import Penstock
-from test_groups import attach, create, supervised, values  # noqa: F401
+from test_groups import attach, create, kill, rank, split, start_holder, supervised, values  # noqa: F401
 
 penstock = pytest.importorskip("penstock")
 
-
-def parts(loader):
-    return [values(batch) for batch in loader]
+SIZES = [1, 4, 5, 12, 18]
 
 
-def expected(stop, batch, size):
-    """Rows of each batch: those of a pipeline's batch, cut."""
-    return [list(range(first, min(first + size, begin + batch, stop)))
-            for begin in range(0, stop, batch) for first in range(begin, min(begin + batch, stop), size)]
+def steps_of(stop, batch, passes=1):
+    return [list(range(first, min(first + batch, stop))) for first in range(0, stop, batch)] * passes
 
 
-@pytest.mark.parametrize("size", [1, 3, 4, 6, 12])
+def expected(stop, batch, size, passes=1):
+    """Rows of each batch."""
+    return [rows for _, rows in own_batches(steps_of(stop, batch, passes), batch, size)]
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_each_consumer_has_its_own_batch_size(tmp_path, create, size):
     server = create(stop=100, batch=12)
-    whole, part = attach(server), attach(server, group="parts", batch_size=size)
+    whole, own = attach(server), attach(server, group="own", batch_size=size)
     # 100 rows: eight batches of 12, and one of 4.
+    want = own_batches(steps_of(100, 12), 12, size)
     taken = []
-    for batch in whole:
-        rows = values(batch)
-        assert rows == list(range(12 * whole.step, min(12 * whole.step + 12, 100)))
-        while len(taken) < len(expected(rows[-1] + 1, 12, size)):
-            taken.append(values(next(part)))
-            first = taken[-1][0]
-            assert part.step == first // 12 * (12 // size) + first % 12 // size
-    assert taken == expected(100, 12, size)
+    for step in range(9):
+        rows = values(next(whole))
+        assert rows == list(range(12 * step, min(12 * step + 12, 100))) and whole.step == step
+        # Those that these rows complete.
+        while len(taken) < len(want) and want[len(taken)][1][-1] <= rows[-1] and (step == 8 or len(want[len(taken)][1]) == size):
+            rows_of_own = values(next(own))
+            taken.append((own.step, rows_of_own))
+            assert own.rows == own.valid == len(rows_of_own)
+    assert taken == want
     with pytest.raises(StopIteration):
-        next(part)
-    assert part.stats()["copies"] == 0
-    stats = Penstock(tmp_path, server.socket)("stats", "ranges").out
-    assert "steps       9 " in stats and "rows        100 " in stats
+        next(own)
+    with pytest.raises(StopIteration):
+        next(whole)
+    stats = own.stats()
+    # Only what crosses from one batch of the pipeline into the next is copied.
+    crossing = sum(rows[0] // 12 != rows[-1] // 12 for _, rows in want)
+    assert (stats["copies"], stats["joined"]) == (0, crossing)
+    seen = Penstock(tmp_path, server.socket)("stats", "ranges").out
+    assert "steps       9 " in seen and "rows        100 " in seen
 
 
-def test_any_batch_is_a_place_to_go_on_from(create):
-    server = create(stop=40, batch=12)
-    all_parts = expected(40, 12, 4)
-    loader = attach(server, batch_size=4)
+@pytest.mark.parametrize("size", [4, 5, 18, 30, 1000])
+def test_passes_with_a_short_end(create, size):
+    server = create(stop=40, batch=12, more="stage { repeat { count: 4 } }")
+    loader = attach(server, batch_size=size)
+    taken = [(values(batch), loader.step) for batch in loader]
+    assert [(step, rows) for rows, step in taken] == own_batches(steps_of(40, 12, 4), 12, size)
+
+
+@pytest.mark.parametrize("size", [4, 5, 8, 18, 30])
+def test_rows_that_fill_up(create, size):
+    """41 rows, by 12 with 7 that fill up: those of the last batch are not elements."""
+    server = create(stop=41, batch="12 remainder: PAD")
+    loader = attach(server, batch_size=size)
+    taken = [(values(batch), loader.valid) for batch in loader]
+    assert [rows[:valid] for rows, valid in taken] == expected(41, 12, size)
+    assert all(len(rows) == size and not any(rows[valid:]) for rows, valid in taken)
+
+
+@pytest.mark.parametrize("size", [4, 5, 18])
+def test_any_batch_is_a_place_to_go_on_from(create, size):
+    server = create(stop=40, batch=12, more="stage { repeat { count: 2 } }")
+    want = own_batches(steps_of(40, 12, 2), 12, size)
+    loader = attach(server, batch_size=size)
     states = [loader.state_dict()]
     seen = []
     for batch in loader:
-        seen.append(values(batch))
+        seen.append((loader.step, values(batch)))
         states.append(loader.state_dict())
-    assert seen == all_parts
+    assert seen == want
     # Alone, the stream goes there; beside others, it is replayed.
     for busy in [False, True]:
         other = attach(server, group="other") if busy else None
         for taken, state in enumerate(states):
             if taken == 0:
                 continue
-            again = attach(server, batch_size=4, cursor=state["cursor"])
-            # Behind the short batch numbers are left out.
-            assert again.state_dict()["step"] == (11 if taken == len(all_parts) else state["step"])
-            assert parts(again) == all_parts[taken:], taken
+            again = attach(server, batch_size=size, cursor=state["cursor"])
+            # Behind a short batch numbers are left out.
+            if taken < len(want):
+                assert again.state_dict()["step"] == want[taken][0] - 1
+            assert [(again.step, values(batch)) for batch in again] == want[taken:], taken
             again.close()
         del other
     # load_state_dict goes back and forth, in the middle of a batch too.
-    for taken in [5, 2, 9, 4]:
+    for taken in [4, 1, 3, 2]:
         loader.load_state_dict(states[taken])
-        assert values(next(loader)) == all_parts[taken]
+        assert (values(next(loader)), loader.step) == (want[taken][1], want[taken][0])
         assert loader.stats()["leases"] <= 1
 
 
-def test_a_cursor_inside_of_a_batch_fits_sizes_that_divide_what_was_taken(create):
+def test_a_cursor_inside_of_a_batch_is_for_any_size(create):
     server = create(stop=40, batch=12)
     loader = attach(server, batch_size=4)
     next(loader)
     cursor = loader.state_dict()["cursor"]
+    for _ in range(2):
+        next(loader)
+    # Here it lies between two batches of the pipeline.
+    between = loader.state_dict()["cursor"]
     loader.close()
-    assert values(next(attach(server, batch_size=2, cursor=cursor))) == [4, 5]
-    for options in [{}, {"batch_size": 3}, {"batch_size": 12}]:
-        with pytest.raises(penstock.FailedPreconditionError, match="inside of a batch"):
-            attach(server, cursor=cursor, **options)
+    for size in [2, 3, 5, 12, 50]:
+        rows = [values(batch) for batch in attach(server, batch_size=size, cursor=cursor)]
+        assert list(itertools.chain(*rows)) == list(range(4, 40))
+        assert [len(row) for row in rows[:-1]] == [size] * (len(rows) - 1)
+    with pytest.raises(penstock.FailedPreconditionError, match="inside of a batch"):
+        attach(server, cursor=cursor)
+    assert values(next(attach(server, cursor=between))) == list(range(12, 24))
+    assert values(next(attach(server, batch_size=7, cursor=between))) == list(range(12, 19))
 
 
-def test_memory_comes_back_with_the_last_part(create):
+def test_who_comes_late_has_the_same_batches(create):
     server = create(stop=10000, batch=12)
-    loader = attach(server, batch_size=4)
+    first = attach(server, batch_size=18)
+    seen = {first.step: values(batch) for batch in itertools.islice(first, 20)}
+    # At steps of which only every third begins with a row of such a batch.
+    for number in range(4):
+        late = attach(server, group=f"late-{number}", batch_size=18)
+        rows = values(next(late))
+        assert late.step > 0 and rows == list(range(18 * late.step, 18 * late.step + 18))
+        assert seen.get(late.step, rows) == rows
+        late.close()
+        next(first)
+
+
+@pytest.mark.parametrize("size", [5, 18])
+def test_who_misses_batches_goes_on_with_a_whole_one(create, size):
+    server = create(stop=12000, batch=12)
+    own, whole = attach(server, group="own", batch_size=size, slow="skip"), attach(server)
+    seen = []
+    for _ in range(3):
+        for _ in range(30):
+            next(whole)
+        while (own.step + 2) * size <= (whole.step + 1) * 12:
+            rows = values(next(own))
+            first = size * own.step
+            # Rows that were there in front of the gap are a short batch.
+            assert rows == list(range(first, first + len(rows))) and len(rows) <= size
+            seen.append((own.step, len(rows)))
+    steps = [step for step, _ in seen]
+    assert steps == sorted(set(steps)) and own.stats()["skipped"] > 60
+    assert sum(length != size for _, length in seen) <= 3
+    # What lies behind it can be gone on from.
+    again = attach(server, group="again", batch_size=size, cursor=own.state_dict()["cursor"])
+    assert values(next(again)) == list(range(size * (own.step + 1), size * (own.step + 2)))
+
+
+@pytest.mark.parametrize("size", [4, 5, 18])
+def test_memory_comes_back_with_the_last_rows(create, size):
+    server = create(stop=10000, batch=12)
+    loader = attach(server, batch_size=size)
     held = [next(loader) for _ in range(200)]  # far more than the ring has
-    assert [values(batch) for batch in held] == expected(800, 12, 4)[:200]
-    assert loader.stats()["copies"] > 0
+    assert [values(batch) for batch in held] == expected(10000, 12, size)[:200]
+    assert loader.stats()["copies"] > 0 or size == 18
     held.clear()
     first = next(loader)
     second = next(loader)
-    assert loader.stats()["leases"] >= 1
+    assert loader.stats()["leases"] >= (size < 12)
     del first, second
     for _ in range(100):
         next(loader)
@@ -100,48 +178,186 @@ def test_memory_comes_back_with_the_last_part(create):
         next(other)
 
 
-def test_a_killed_daemon_in_the_middle_of_a_batch(create):
+@pytest.mark.parametrize("size", [4, 5, 30])
+def test_a_killed_daemon_in_the_middle_of_a_batch(create, size):
     server = create(stop=200, batch=12, more="stage { repeat {} }")
-    loader = attach(server, batch_size=4)
-    one_pass = expected(200, 12, 4)
+    loader = attach(server, batch_size=size)
+    want = own_batches(steps_of(200, 12, 40), 12, size)
     for number in range(120):
         if number % 20 == 10:
             server.kill()
-        assert values(next(loader)) == one_pass[number % len(one_pass)]
+        assert (values(next(loader)), loader.step) == (want[number][1], want[number][0])
 
 
-def test_what_is_refused(create):
+@pytest.mark.parametrize("size, world", [(4, 2), (7, 3), (30, 5)])
+def test_ranks_of_a_size_of_their_own(create, size, world):
+    server = create(stop=100, batch=12, more="stage { repeat { count: 2 } }")
+    loaders = [rank(server, r, world, batch_size=size) for r in range(world)]
+    for number, rows in own_batches(steps_of(100, 12, 2), 12, size):
+        for r, loader in enumerate(loaders):
+            mine = values(next(loader))
+            count = len(rows)
+            assert mine == rows[r * count // world:(r + 1) * count // world]
+            assert (loader.step, loader.rows, loader.valid) == (number, len(mine), len(mine))
+        if number in (3, 4, 20):
+            server.kill()
+    for loader in loaders:
+        with pytest.raises(StopIteration):
+            next(loader)
+
+
+@pytest.mark.parametrize("size", [4, 5, 18])
+def test_a_split_group_of_a_size_of_its_own(create, size):
+    server = create(stop=600, batch=12)
+    workers = [split(server, batch_size=size) for _ in range(3)]
+    taken = []
+
+    def take(worker):
+        for batch in worker:
+            taken.append(values(batch))
+            assert worker.step == taken[-1][0] // size and not worker.redelivered
+
+    # One alone would wait for what the others may have to give back.
+    threads = [threading.Thread(target=take, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(itertools.chain(*taken)) == list(range(600))
+    # What is left at the end is short.
+    assert sum(len(rows) != size for rows in taken) <= 3
+
+
+def test_what_a_dead_worker_held_of_a_joined_batch_comes_back(create):
+    server = create(stop=240, batch=12)
+    # Two batches of 18: rows of three of the pipeline's, of which the last is open.
+    holder, _ = start_holder(server, 2, group="workers", mode="split", batch_size=18)
+    other = split(server, batch_size=18)
+    taken = [values(next(other))]
+    kill(holder)
+    marked = set()
+    for batch in other:
+        taken.append(values(batch))
+        if other.redelivered:
+            marked.update(taken[-1])
+        del batch
+    rows = sorted(itertools.chain(*taken))
+    assert rows == list(range(240))
+    assert len(marked) >= 36
+
+
+def test_what_is_refused(tmp_path, create):
     server = create(stop=40, batch=12)
-    for size in [5, 24]:
-        with pytest.raises(penstock.FailedPreconditionError, match=f"{size} does not divide 12"):
-            attach(server, batch_size=size)
     for size in [0, -1]:
         with pytest.raises(penstock.InvalidArgumentError, match="batch_size"):
             attach(server, batch_size=size)
-    with pytest.raises(penstock.InvalidArgumentError, match="broadcast"):
-        attach(server, group="s", mode="split", batch_size=4)
-    with pytest.raises(penstock.InvalidArgumentError, match="broadcast"):
-        attach(server, group="r", mode="rank", rank=0, world_size=2, batch_size=4)
     with pytest.raises(TypeError):
         len(attach(server, batch_size=4))
+    # The client does not know what rows of other widths are padded with.
+    tfrecord_files.write(tmp_path / "words.tfrecord", [tfrecord_files.example(words=[b"w"] * (n % 5 + 1)) for n in range(40)])
+    spec = tmp_path / "padded.textproto"
+    spec.write_text("""
+        name: "padded"
+        stage { tfrecord { files: "words.tfrecord" } }
+        stage { parse_example { feature { key: "words" bytes { variable_length: true } } } }
+        stage { padded_batch { batch_size: 12 } }
+    """)
+    assert Penstock(tmp_path, server.socket)("create", spec).code == 0
+    with pytest.raises(penstock.FailedPreconditionError, match='divided, but not joined, since axis 1 of tensor "words"'):
+        penstock.attach("padded", socket=server.socket, batch_size=5)
+    assert penstock.attach("padded", socket=server.socket, batch_size=4).stats()["joined"] == 0
 
 
 def test_writing_into_one_part_leaves_the_others(create):
     from penstock import _core
 
     server = create(stop=4000, batch=12)
-    loader = attach(server, batch_size=4)
+    loader = attach(server, batch_size=5)
     other = attach(server, group="other")
     written = []
     for number in range(90):
         batch = next(loader)
-        assert values(batch) == list(range(4 * number, 4 * number + 4))
+        assert values(batch) == list(range(5 * number, 5 * number + 5))
         mine = _core.writable(batch)
-        mine += 1_000_000
-        # Both the one before and this one keep what was written, until they are let go of.
-        written = [*written, mine][-2:]
-        for back, array in enumerate(reversed(written)):
-            first = 4 * (number - back) + 1_000_000
-            assert array.tolist() == list(range(first, first + 4))
-        if number % 3 == 2:
-            assert values(next(other)) == list(range(4 * number - 8, 4 * number + 4))
+        # A joined one is the trainer's own anyhow.
+        mine = batch if mine is None else mine
+        if mine.flags.writeable:
+            mine += 1_000_000
+            # Both the one before and this one keep what was written, until they are let go of.
+            written = [*written, (number, mine)][-2:]
+        for earlier, array in written:
+            assert array.tolist() == list(range(5 * earlier + 1_000_000, 5 * earlier + 1_000_005))
+        if number % 5 == 4:
+            first = (5 * number + 5) // 12 - 1
+            while other.step < first:
+                rows = values(next(other))
+                assert rows == list(range(12 * other.step, 12 * other.step + 12))
+
+
+def records(n):
+    """Of each kind, as a batch of one record shows it."""
+    return {
+        "n": n,
+        "pair": [n, -n],
+        "name": b"%d" % n * (n % 3),
+        "words": [b"w%d" % i for i in range(n % 4)],
+        "ids": list(range(n, n + n % 5)),
+        "bag": [b"b%d" % i for i in range(n % 3)],
+        "weights": [float(n)] * (n % 2 + 1),
+    }
+
+
+KINDS = """
+name: "kinds"
+ring {{ slot_bytes: 1000000 }}
+stage {{ tfrecord {{ files: "kinds.tfrecord" }} }}
+stage {{ parse_example {{
+  feature {{ key: "n" int64 {{}} }} feature {{ key: "pair" int64 {{ shape: 2 }} }}
+  feature {{ key: "name" bytes {{}} }} feature {{ key: "words" bytes {{ variable_length: true }} }}
+  feature {{ key: "ids" ragged {{ dtype: "int64" }} }}
+}} }}
+stage {{ ragged_batch {{ batch_size: 8 }} }}
+"""
+
+SPARSE = """
+name: "kinds"
+ring {{ slot_bytes: 1000000 }}
+stage {{ tfrecord {{ files: "kinds.tfrecord" }} }}
+stage {{ batch {{ batch_size: 8 }} }}
+stage {{ parse_example {{
+  feature {{ key: "n" int64 {{}} }} feature {{ key: "bag" sparse {{ dtype: "string" }} }} feature {{ key: "weights" sparse {{ dtype: "float32" }} }}
+}} }}
+"""
+
+
+def rows_of(tensor):
+    if isinstance(tensor, penstock.RaggedTensor):
+        return tensor.to_list()
+    if not isinstance(tensor, penstock.SparseTensor):
+        return tensor.tolist()
+    rows = [[] for _ in range(int(tensor.dense_shape[0]))]
+    for (row, column), value in zip(tensor.indices.tolist(), tensor.values.tolist()):
+        assert column == len(rows[row])
+        rows[row].append(value)
+    assert int(tensor.dense_shape[1]) >= max(map(len, rows), default=0)
+    return rows
+
+
+@pytest.mark.parametrize("spec", ["ragged", "sparse"])
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("size", [4, 5, 20])
+def test_tensors_of_every_kind(tmp_path, supervised, spec, ranks, size):
+    names = ["n", "pair", "name", "words", "ids"] if spec == "ragged" else ["n", "bag", "weights"]
+    written = [{key: value for key, value in records(n).items() if value != []} for n in range(60)]
+    tfrecord_files.write(tmp_path / "kinds.tfrecord", [tfrecord_files.example(**record) for record in written])
+    (tmp_path / "kinds.textproto").write_text((KINDS if spec == "ragged" else SPARSE).format())
+    assert Penstock(tmp_path, supervised.socket)("create", tmp_path / "kinds.textproto").code == 0
+    options = [{"group": "r", "mode": "rank", "rank": r, "world_size": ranks} for r in range(ranks)] if ranks > 1 else [{}]
+    loaders = [penstock.attach("kinds", socket=supervised.socket, batch_size=size, **one) for one in options]
+    for number, rows in own_batches(steps_of(60, 8), 8, size):
+        for r, loader in enumerate(loaders):
+            batch = next(loader)
+            mine = rows[r * len(rows) // ranks:(r + 1) * len(rows) // ranks]
+            assert loader.step == number and sorted(batch) == sorted(names)
+            for name in names:
+                assert rows_of(batch[name]) == [records(n)[name] for n in mine], (name, number, r)

@@ -145,6 +145,60 @@ def test_a_daemon_that_is_killed_in_front_of_the_epoch_and_behind_it(tmp_path, s
         daemon.stop()
 
 
+def test_a_change_that_waits_is_withdrawn(remote, specs, tmp_path):
+    old, new = specs
+    plain = ok(remote("run", old, "--steps", STEPS, "--name", "old"))
+    refused = remote("update", "p", "--withdraw")
+    assert refused.code == 1 and 'no pipeline "p"' in refused.err
+    running = Running(remote, old, STEPS)
+    refused = remote("update", "p", "--withdraw")
+    assert refused.code == 1 and "no change waits" in refused.err
+    epoch = epoch_in(ok(remote("update", "p", "--spec", new)))
+    refused = remote("update", "p", "--withdraw", "--workers", "2")
+    assert refused.code == 1 and "nothing but the name and the etag goes with it" in refused.err
+    assert epoch_in(ok(remote("update", "p", "--withdraw"))) == epoch
+    assert "withdrawn_unix_ms: " in ok(remote("history", "p"))
+    assert f"that from epoch {epoch} on was withdrawn" in ok(remote("events", "p"))
+    # A step far ahead, twice; and one that stays.
+    for k, step in ((3, 3500), (4, 3600)):
+        ok(remote("update", "p", "--set", f"K={k}", "--at-step", step))
+    assert f"step {3600}" in ok(remote("update", "p", "--withdraw"))
+    assert f"step {3500}" in ok(remote("update", "p", "--withdraw"))
+    ok(remote("update", "p", "--set", "K=5", "--at-step", "3900"))
+    running.read(STEPS_AN_EPOCH * (epoch + 2))
+    history = write(tmp_path / "history", ok(remote("history", "p")))
+    assert history.read_text().count("withdrawn_unix_ms") == 3
+    steered = running.rest()
+    assert steps_of(steered) == list(range(STEPS))
+    assert first_difference(steered, plain) == 3900
+    assert ok(remote("run", old, "--steps", STEPS, "--name", "again", "--history", history)) == steered
+
+
+def test_a_daemon_that_is_killed_in_front_of_a_withdrawal_and_behind_it(tmp_path, specs):
+    old, new = specs
+    daemon = Daemon(tmp_path / "penstock.sock")
+    try:
+        remote = Penstock(tmp_path, daemon.socket)
+        plain = ok(remote("run", old, "--steps", STEPS, "--name", "old"))
+        running = Running(remote, old, STEPS)
+        for withdrawn in (False, True, True):
+            if not withdrawn:
+                epoch_in(ok(remote("update", "p", "--spec", new)))
+            elif "withdrawn" not in ok(remote("history", "p")):
+                ok(remote("update", "p", "--withdraw"))
+            kept = ok(remote("history", "p"))
+            assert ("withdrawn_unix_ms" in kept) == withdrawn
+            daemon.kill()
+            daemon = Daemon(tmp_path / "penstock.sock")
+            eventually(lambda: remote("history", "p").code == 0)
+            assert ok(remote("history", "p")) == kept
+        refused = remote("update", "p", "--withdraw")
+        assert refused.code == 1 and "no change waits" in refused.err
+        assert running.rest() == plain
+    finally:
+        daemon.stop()
+
+
 FILES = """
 name: "p"
 stage { tfrecord { files: "data/*.tfrecord" cycle_length: 2 } }

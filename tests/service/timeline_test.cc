@@ -102,6 +102,79 @@ TEST_CASE("a history is taken as it was told, whether a change of it waits or ha
   }
 }
 
+v1::Change SkipAt(uint64_t step) {
+  v1::Change change;
+  change.set_step(step);
+  change.set_skip_steps(2);
+  return change;
+}
+
+// A history that is told again makes the same timeline.
+void CheckTold(const Timeline& timeline) {
+  Timeline again = Made();
+  for (const v1::Change& change : timeline.history()) REQUIRE(Add(again, change).ok());
+  CHECK(again.Etag() == timeline.Etag());
+  CHECK(again.last_step() == timeline.last_step());
+  CHECK(again.is_steered() == timeline.is_steered());
+  CHECK(again.is_waiting() == timeline.is_waiting());
+}
+
+TEST_CASE("a change that waits for its epoch is withdrawn, and stays in the history") {
+  Timeline timeline = Made();
+  CHECK(absl::IsFailedPrecondition(timeline.Withdraw(0, 1).status()));
+  REQUIRE(Add(timeline, Workers(3, 2)).ok());
+  CHECK(absl::IsFailedPrecondition(timeline.Withdraw(0, 1).status()));
+  v1::Change change = AtEpoch(4, 0);
+  change.set_slots(7);
+  REQUIRE(Add(timeline, change).ok());
+  REQUIRE(Add(timeline, Workers(5, 1)).ok());
+  const std::string etag = timeline.Etag();
+  const absl::StatusOr<v1::Change> withdrawn = timeline.Withdraw(9, 77);
+  REQUIRE(withdrawn.ok());
+  CHECK(withdrawn->epoch() == 4);
+  CHECK(withdrawn->withdrawn_unix_ms() == 77);
+  CHECK(timeline.Etag() != etag);
+  CHECK(!timeline.is_waiting());
+  CHECK(!timeline.is_steered());
+  // The number that came with it has held since then.
+  REQUIRE(timeline.history().size() == 4);
+  CHECK(timeline.history()[2].slots() == 7);
+  CHECK(timeline.history()[2].stage().empty());
+  CHECK(!timeline.history()[2].has_withdrawn_unix_ms());
+  CHECK(timeline.history()[3].withdrawn_unix_ms() == 77);
+  CHECK(!timeline.history()[3].has_slots());
+  CHECK(timeline.last_step() == 9);
+  CheckTold(timeline);
+  CHECK(absl::IsFailedPrecondition(timeline.Withdraw(9, 78).status()));
+  // What was refused while it waited may be asked for.
+  REQUIRE(Add(timeline, SkipAt(12)).ok());
+  REQUIRE(Add(timeline, AtEpoch(5, 0)).ok());
+  CHECK(timeline.is_waiting());
+  CheckTold(timeline);
+  timeline.BeginWaiting(60);
+  CHECK(timeline.last_step() == 60);
+  CHECK(absl::IsFailedPrecondition(timeline.Withdraw(60, 79).status()));
+  CheckTold(timeline);
+}
+
+TEST_CASE("a change of a step that has not been begun is withdrawn") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, SkipAt(20)).ok());
+  REQUIRE(Add(timeline, SkipAt(50)).ok());
+  REQUIRE(Add(timeline, Workers(50, 2)).ok());
+  CHECK(absl::IsFailedPrecondition(timeline.Withdraw(50, 1).status()));
+  REQUIRE(timeline.Withdraw(49, 1).ok());
+  // Numbers that had to stand behind it do not keep others from an earlier step.
+  CHECK(timeline.last_step() == 49);
+  CHECK(timeline.last().first_step == 20);
+  CheckTold(timeline);
+  CHECK(absl::IsFailedPrecondition(timeline.Withdraw(30, 2).status()));
+  REQUIRE(timeline.Withdraw(10, 3).ok());
+  CHECK(!timeline.is_steered());
+  CHECK(timeline.last_step() == 10);
+  CheckTold(timeline);
+}
+
 TEST_CASE("what no history can have is refused") {
   Timeline timeline = Made();
   // The files of the beginning, behind another change.

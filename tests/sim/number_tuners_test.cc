@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <string>
 
 #include "server/service/analysis.h"
 #include "server/service/depth_tuner.h"
 #include "server/service/read_ahead_tuner.h"
 #include "tests/sim/clocked_pipeline.h"
+#include "tests/sim/recent_looks.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {
@@ -17,14 +17,9 @@ namespace {
 // Minutes of a tuner that looks once a second; returns the slots at the end.
 uint32_t Tune(ClockedPipeline& pipeline, DepthTuner& tuner, uint32_t slots, uint32_t most,
               int seconds) {
-  std::deque<Look> looks = {pipeline.TakeLook()};
+  RecentLooks looks(pipeline);
   for (int second = 0; second < seconds; ++second) {
-    pipeline.RunFor(1);
-    looks.push_back(pipeline.TakeLook());
-    if (looks.size() > 6) looks.pop_front();
-    v1::PipelineStats stats = looks.back().stats;
-    *stats.mutable_analysis() = Analyse(looks.front(), looks.back(), 64);
-    slots = tuner.Look(stats, slots, most);
+    slots = tuner.Look(looks.NextSecond(), slots, most);
     pipeline.SetSlots(slots);
   }
   return slots;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <string>
 
 #include "server/service/analysis.h"
 #include "server/service/autotune.h"
 #include "tests/sim/clocked_pipeline.h"
+#include "tests/sim/recent_looks.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {
@@ -93,14 +93,9 @@ int Fewest(double decode_us, double trainer_us, int most) {
 // A minute after minute of a tuner that looks once a second.
 int Tune(ClockedPipeline& pipeline, Autotuner& tuner, int workers, int seconds,
          std::string* reason) {
-  std::deque<Look> looks = {pipeline.TakeLook()};
+  RecentLooks looks(pipeline);
   for (int second = 0; second < seconds; ++second) {
-    pipeline.RunFor(1);
-    looks.push_back(pipeline.TakeLook());
-    if (looks.size() > 6) looks.pop_front();
-    v1::PipelineStats stats = looks.back().stats;
-    *stats.mutable_analysis() = Analyse(looks.front(), looks.back(), 64);
-    const int wanted = tuner.Look(stats, workers);
+    const int wanted = tuner.Look(looks.NextSecond(), workers);
     CHECK(wanted >= 1);
     CHECK(wanted <= tuner.most());
     workers = wanted;

@@ -3,10 +3,10 @@
 //
 //   ring_server SOCKET [--name NAME] [--steps N] [--rows N] [--last-rows N] [--slots N]
 //   [--slots-max N]
-//               [--end-code N] [--end-message TEXT] [--hold-at N] [--wide FLOATS]
+//               [--end-code N] [--end-message TEXT] [--hold-at N] [--wide FLOATS] [--id 0]
 //
 // A batch of step s: "x" float32 (rows, 4) = 1000 s + 10 row + column, "y" int64 (rows,) = 100 s +
-// row, "flag" bool (rows,) = (s + row) odd, "id" uint64 () = s; with --wide also "wide" float32
+// row, "flag" bool (rows,) = (s + row) odd, "id" uint64 () = s, but with --id 0; with --wide also "wide" float32
 // (rows, FLOATS), left at zero.
 //
 // It prints "ready" when it listens, stops producing at step --hold-at until a line comes on its
@@ -38,16 +38,16 @@ struct Options {
   uint32_t rows = 8;
   uint32_t last_rows = 0;  // of the last step; 0: as the others
   int end_code = 0;
+  bool with_id = true;
   std::string end_message;
 };
 
 uint8_t Code8(TensorDType dtype) { return static_cast<uint8_t>(dtype); }
 
-void Fill(Writer* writer, int slot, uint64_t step, uint32_t rows) {
+void Fill(Writer* writer, int slot, uint64_t step, uint32_t rows, bool with_id) {
   auto* x = reinterpret_cast<float*>(writer->tensor(slot, 0));
   auto* y = reinterpret_cast<int64_t*>(writer->tensor(slot, 1));
   uint8_t* flag = writer->tensor(slot, 2);
-  auto* id = reinterpret_cast<uint64_t*>(writer->tensor(slot, 3));
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t column = 0; column < 4; ++column) {
       x[row * 4 + column] = static_cast<float>(1000 * step + 10 * row + column);
@@ -55,7 +55,7 @@ void Fill(Writer* writer, int slot, uint64_t step, uint32_t rows) {
     y[row] = static_cast<int64_t>(100 * step + row);
     flag[row] = (step + row) % 2;
   }
-  *id = step;
+  if (with_id) *reinterpret_cast<uint64_t*>(writer->tensor(slot, 3)) = step;
 }
 
 void Produce(Writer* writer, const Options& options, const std::atomic<bool>& go,
@@ -69,7 +69,7 @@ void Produce(Writer* writer, const Options& options, const std::atomic<bool>& go
     }
     const bool last = step + 1 == options.steps && options.last_rows != 0;
     const uint32_t rows = last ? options.last_rows : options.rows;
-    Fill(writer, slot, step, rows);
+    Fill(writer, slot, step, rows, options.with_id);
     const std::string cursor = "cursor-" + std::to_string(step);
     writer->Publish(slot, {step, step / 10, rows, cursor});
   }
@@ -94,6 +94,7 @@ int main(int argc, char** argv) {
   options.hold_at = number("--hold-at", UINT64_MAX);
   options.rows = static_cast<uint32_t>(number("--rows", 8));
   options.last_rows = static_cast<uint32_t>(number("--last-rows", 0));
+  options.with_id = number("--id", 1) != 0;
   options.end_code = static_cast<int>(number("--end-code", 0));
   options.end_message = given["--end-message"];
 
@@ -104,8 +105,8 @@ int main(int argc, char** argv) {
   segment.slots_max = static_cast<uint32_t>(number("--slots-max", 9));
   segment.tensors = {{"x", Code8(TensorDType::kFloat32), true, {rows, 4}},
                      {"y", Code8(TensorDType::kInt64), true, {rows}},
-                     {"flag", Code8(TensorDType::kBool), true, {rows}},
-                     {"id", Code8(TensorDType::kUint64), false, {}}};
+                     {"flag", Code8(TensorDType::kBool), true, {rows}}};
+  if (options.with_id) segment.tensors.push_back({"id", Code8(TensorDType::kUint64), false, {}});
   if (const uint64_t wide = number("--wide", 0); wide != 0) {
     segment.tensors.push_back(
         {"wide", Code8(TensorDType::kFloat32), true, {rows, static_cast<int64_t>(wide)}});

@@ -177,8 +177,9 @@ def attach(
       cuda: of a pipeline whose ring is on a device (`ring { device: 0 }`), that device
         (penstock.cuda.open): tensors of fixed size are DeviceArrays in the ring's memory there.
       stream: with `cuda`, the CUDA stream that reads them, as a number; 0 is the legacy default one.
-      batch_size: of mode "broadcast", the rows of this consumer's batches, which divide those of the pipeline's. Each of the
-        pipeline's batches is seen as several, without a copy; others read it whole or in parts of their own.
+      batch_size: the rows of this consumer's batches; of mode "rank" those of the group's, of which each rank sees its part. What
+        lies in one batch of the pipeline is seen without a copy, rows of several are copied together (stats()["joined"]); others read the
+        pipeline's batches whole or by sizes of their own. Step n begins with row n * batch_size of the stream.
 
     Returns:
       A Loader, which is its own iterator and a context manager.
