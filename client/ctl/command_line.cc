@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "server/base/release.h"
+#include "client/c/penstock.h"
 
 namespace penstock::ctl {
 namespace {
@@ -88,7 +88,8 @@ void Command::Runs(std::function<int()> run) {
 CommandLine::CommandLine(const std::string& program, const std::string& help)
     : app_(std::make_unique<CLI::App>(help, program)) {
   app_->fallthrough();
-  app_->set_version_flag("--version", program + " " + kRelease, "Print the release and exit");
+  app_->set_version_flag("--version", program + " " + penstock_version(),
+                         "Print the release and exit");
 }
 
 CommandLine::~CommandLine() = default;

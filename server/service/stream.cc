@@ -160,8 +160,7 @@ absl::Status Stream::Start() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (executor_ == nullptr || started_) return absl::OkStatus();
     started_ = true;
-    absl::StatusOr<std::thread> advancing =
-        NewThread("pipeline change", [this] { Advance(); });
+    absl::StatusOr<std::thread> advancing = NewThread("pipeline change", [this] { Advance(); });
     status = advancing.status();
     if (advancing.ok()) {
       advancing_ = *std::move(advancing);
