@@ -3,8 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "client/c/penstock.h"
-
 namespace penstock::ctl {
 namespace {
 
@@ -88,8 +86,7 @@ void Command::Runs(std::function<int()> run) {
 CommandLine::CommandLine(const std::string& program, const std::string& help)
     : app_(std::make_unique<CLI::App>(help, program)) {
   app_->fallthrough();
-  app_->set_version_flag("--version", program + " " + penstock_version(),
-                         "Print the release and exit");
+  app_->set_version_flag("--version", program + " " PENSTOCK_RELEASE, "Print the release and exit");
 }
 
 CommandLine::~CommandLine() = default;
