@@ -2,43 +2,26 @@
 
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/column.h"
 #include "server/base/row_shape.h"
 #include "server/expr/arguments.h"
+#include "server/expr/one_piece_output.h"
 
 namespace penstock::expr {
 namespace {
 
 // One string's result, in the scratch memory.
-class OneResult final : public RowOutput {
+class OneResult final : public OnePieceOutput {
  public:
-  explicit OneResult(Arena& arena) : arena_(arena) {}
-
+  using OnePieceOutput::OnePieceOutput;
   void SetShape(const Shape& shape) override { shape_ = shape; }
-
-  // In one piece: what was written before is its beginning.
-  uint8_t* Reserve(size_t bytes) override {
-    uint8_t* const all = arena_.Allocate(bytes_.size + bytes);
-    if (bytes_.size > 0) std::memcpy(all, bytes_.data, bytes_.size);
-    bytes_.data = all;
-    reserved_ = bytes;
-    return all + bytes_.size;
-  }
-
-  void Commit() override { bytes_.size += std::exchange(reserved_, 0); }
-
   const Shape& shape() const { return shape_; }
-  RowBytes bytes() const { return bytes_; }
 
  private:
-  Arena& arena_;
   Shape shape_;
-  RowBytes bytes_;
-  size_t reserved_ = 0;
 };
 
 class EachString final : public RowKernel {
@@ -78,7 +61,7 @@ class EachString final : public RowKernel {
                            TypeToString({one_type_.dtype, result.shape()}), " of number ", i));
         }
       }
-      results[i] = result.bytes();
+      results[i] = result.row();
       total += results[i].size;
       if (total > kEachStringBytesMax) {
         return absl::ResourceExhaustedError(absl::StrCat("results larger than the limit: ", total,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/expr/one_piece_output.h"
 #include "server/expr/part_kernel.h"
 #include "server/expr/step.h"
 #include "server/expr/tile_kernel.h"
@@ -140,11 +141,11 @@ class RaggedOutput : public RowOutput {
 };
 
 // Takes a string of whatever length, or the strings of a tensor in the form of a column's row.
-class StringOutput : public RowOutput {
+class StringOutput : public OnePieceOutput {
  public:
   // `dims`: where the sizes of the tensor's axes go.
   StringOutput(const TensorType& type, int64_t* dims, Arena& arena)
-      : type_(type), dims_(dims), arena_(arena) {
+      : OnePieceOutput(arena), type_(type), dims_(dims) {
     std::copy(type.shape.begin(), type.shape.end(), dims);
   }
 
@@ -152,34 +153,14 @@ class StringOutput : public RowOutput {
     if (FitsShape(type_.shape, shape)) std::copy(shape.begin(), shape.end(), dims_);
   }
 
-  // In one piece: what was written before is the string's beginning.
-  uint8_t* Reserve(size_t bytes) override {
-    uint8_t* const all = arena_.Allocate(row_.size + bytes);
-    if (row_.size > 0) std::memcpy(all, row_.data, row_.size);
-    row_.data = all;
-    reserved_ = bytes;
-    return all + row_.size;
-  }
-
-  void Commit() override {
-    row_.size += reserved_;
-    reserved_ = 0;
-    complete_ = true;
-  }
-
   bool complete() const {
-    return complete_ && std::none_of(dims_, dims_ + type_.shape.size(),
-                                     [](int64_t size) { return size == kUnknownSize; });
+    return is_committed() && std::none_of(dims_, dims_ + type_.shape.size(),
+                                          [](int64_t size) { return size == kUnknownSize; });
   }
-  RowBytes row() const { return row_; }
 
  private:
   const TensorType& type_;
   int64_t* const dims_;
-  Arena& arena_;
-  RowBytes row_{};
-  size_t reserved_ = 0;
-  bool complete_ = false;
 };
 
 class RowStep : public Step {

@@ -103,6 +103,23 @@ const std::vector<Batch>& Reference() {
   return batches;
 }
 
+// Four pipelines of this spec that begin together; each makes the reference.
+void RunTogether(const std::string& spec) {
+  std::vector<std::vector<Batch>> results(4);
+  std::vector<std::thread> threads;
+  // Nothing of Catch's in a thread: it is made for one.
+  for (std::vector<Batch>& result : results) {
+    threads.emplace_back([&spec, &result] {
+      auto plan = PlanText(spec);
+      if (!plan.ok()) return;
+      auto run = TryRunPlan(*plan, {.workers = 1});
+      if (run.ok()) result = std::move(run->batches);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<Batch>& result : results) CHECK((result == Reference()));
+}
+
 TEST_CASE("cache in a file: written once, and then taken from there") {
   ScratchFolder folder;
   const std::string spec = Spec(CacheIn(folder / "a/b"));
@@ -279,19 +296,7 @@ TEST_CASE("fault 32: while another one writes the file, elements are computed") 
 TEST_CASE("fault 32: pipelines that begin together write one file") {
   ScratchFolder folder;
   const std::string spec = Spec(CacheIn(folder.path()));
-  std::vector<std::vector<Batch>> results(4);
-  std::vector<std::thread> threads;
-  // Nothing of Catch's in a thread: it is made for one.
-  for (std::vector<Batch>& result : results) {
-    threads.emplace_back([&spec, &result] {
-      auto plan = PlanText(spec);
-      if (!plan.ok()) return;
-      auto run = TryRunPlan(*plan, {.workers = 1});
-      if (run.ok()) result = std::move(run->batches);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::vector<Batch>& result : results) CHECK((result == Reference()));
+  RunTogether(spec);
   CHECK(Entries(folder.path()).size() == 1);
   CHECK(KeptElementsIn(folder.path()) == 20);
 }
@@ -469,18 +474,7 @@ TEST_CASE("fault 32: who goes on while another one does computes, and takes what
     CHECK((RunOn(LocalFileSystem(), spec) == Reference()));
     CHECK(KeptElementsIn(folder.path()) == kept);
   }
-  std::vector<std::vector<Batch>> results(4);
-  std::vector<std::thread> threads;
-  for (std::vector<Batch>& result : results) {
-    threads.emplace_back([&spec, &result] {
-      auto plan = PlanText(spec);
-      if (!plan.ok()) return;
-      auto run = TryRunPlan(*plan, {.workers = 1});
-      if (run.ok()) result = std::move(run->batches);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::vector<Batch>& result : results) CHECK((result == Reference()));
+  RunTogether(spec);
   CHECK(HoldsAll(folder.path()));
   CHECK(Entries(folder.path()).size() == files.size() + 1);
 }
