@@ -130,6 +130,19 @@ bool BitPattern::Repeats(size_t period, size_t element_bytes) const {
          std::memcmp(zero_.data(), zero_.data() + shift_bytes, zero_.size() - shift_bytes) == 0;
 }
 
+// Only short periods help the kernel.
+size_t BitPattern::ConstantPeriod(size_t element_bytes) const {
+  const size_t longest = std::min(one_.size() / element_bytes, 3 * kernels::kMaxBitChunk);
+  for (size_t period = 1; period <= longest; ++period) {
+    const size_t shift = period * element_bytes;
+    if (std::memcmp(one_.data(), one_.data() + shift, one_.size() - shift) == 0 &&
+        std::memcmp(zero_.data(), zero_.data() + shift, zero_.size() - shift) == 0) {
+      return period;
+    }
+  }
+  return 0;
+}
+
 BitPattern::Layout BitPattern::LayoutFor(size_t chunk, size_t element_bytes) const {
   const size_t elements = index_.size();
   Layout layout;
@@ -200,6 +213,7 @@ void BitPattern::BuildTables(size_t element_bytes) {
   table_.mask = Aligned(mask);
   table_.one = Aligned(one_);
   table_.zero = all_zero ? nullptr : Aligned(zero_);
+  table_.constant_period = ConstantPeriod(element_bytes);
   kernel_ = kernels::FindBitSelect();
 }
 

@@ -11,7 +11,8 @@
 // Threads:  constant after construction.
 // Owns:     nothing; the tables must outlive the calls.
 // Limits:   rows are read in windows, up to 15 bytes beyond the last byte used.
-// Cost:     about the stores: 1 to 2 ns for 64 bytes of output that stays in cache.
+// Cost:     about the stores: 1 to 2 ns for 64 bytes of output that stays in cache. Short periods without `zero` are kept in
+//           registers.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +37,7 @@ struct BitSelectTable {
   const uint8_t* mask = nullptr;     // [period_chunks * chunk]
   const uint8_t* one = nullptr;      // [period_chunks * chunk * element_bytes]
   const uint8_t* zero = nullptr;     // the same; null: all bytes zero
+  size_t constant_period = 0;        // elements after which `one` and `zero` repeat; 0: not known
 };
 
 // Writes `rows` rows one after another. Rows are written in order, each may run over the next one's start, none over the last one's

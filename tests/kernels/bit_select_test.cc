@@ -89,6 +89,85 @@ TEST_CASE("A table of several windows chooses as the definition says") {
   CHECK(sets > 0);
 }
 
+TEST_CASE(
+    "Rows of a short period, whose tables stay in registers, are chosen as the definition says") {
+  hwy::SetSupportedTargetsForTest(0);
+  const int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
+  std::mt19937 random(12);
+  int sets = 0;
+  for (const int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
+    if ((supported & target) == 0) continue;
+    ++sets;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    const size_t wide = BitSelectVectorBytes();
+    for (const size_t chunk : {kMinBitChunk, wide}) {
+      for (const size_t element_bytes : {1, 2, 4, 8}) {
+        const size_t lanes = std::min(chunk, wide / element_bytes);
+        for (const size_t period_chunks : {1, 2, 3}) {
+          // The last of each does not go into the registers' vectors: the general loop has to be taken.
+          for (const size_t constants :
+               {size_t{1}, lanes, 3 * lanes / 2, 3 * lanes, 3 * lanes + 1}) {
+            for (const size_t periods : {1, 5}) {
+              const size_t period = period_chunks * chunk, elements = periods * period;
+              constexpr size_t kPeriodBytes = 9;
+              std::vector<int32_t> index(elements), offset;
+              std::vector<uint8_t> shuffle(period), mask(period);
+              for (size_t c = 0; c < period_chunks; ++c)
+                offset.push_back(static_cast<int32_t>(c % 2));
+              for (size_t i = 0; i < period; ++i) {
+                const auto byte = static_cast<size_t>(random() % 8), bit = size_t{random() % 8};
+                shuffle[i] = static_cast<uint8_t>(byte);
+                mask[i] = static_cast<uint8_t>(0x80 >> bit);
+                for (size_t n = 0; n < periods; ++n) {
+                  index[n * period + i] = static_cast<int32_t>(
+                      8 * (byte + static_cast<size_t>(offset[i / chunk]) + n * kPeriodBytes) + bit);
+                }
+              }
+              std::vector<uint8_t> value(constants * element_bytes), one(period * element_bytes),
+                  all(elements * element_bytes);
+              for (uint8_t& b : value) b = static_cast<uint8_t>(random());
+              for (size_t b = 0; b < one.size(); ++b) one[b] = value[b % value.size()];
+              for (size_t b = 0; b < all.size(); ++b) all[b] = one[b % one.size()];
+              BitSelectTable table;
+              table.element_bytes = element_bytes;
+              table.elements = elements;
+              table.chunk = chunk;
+              table.period_chunks = period_chunks;
+              table.period_bytes = kPeriodBytes;
+              table.offset = offset.data();
+              table.shuffle = shuffle.data();
+              table.mask = mask.data();
+              table.one = one.data();
+              table.constant_period = constants;
+
+              constexpr size_t kRows = 3;
+              const size_t row_bytes = periods * kPeriodBytes;
+              const size_t in_bytes = kRows * row_bytes + 16;
+              const testing::GuardedMemory data(in_bytes);
+              for (size_t b = 0; b < in_bytes; ++b) data.data()[b] = static_cast<uint8_t>(random());
+              const Column in{data.data(), row_bytes, nullptr};
+              const size_t bytes = kRows * elements * element_bytes;
+              const testing::GuardedMemory guarded(bytes);
+              std::vector<uint8_t> want(bytes);
+              FindBitSelect()(table, in, kRows, guarded.data());
+              BitSelectScalar(index.data(), all.data(), nullptr, elements, element_bytes, in, kRows,
+                              want.data());
+              const bool same = std::equal(want.begin(), want.end(), guarded.data());
+              CAPTURE(hwy::TargetName(target), chunk, element_bytes, period_chunks, constants,
+                      periods);
+              REQUIRE(same);
+            }
+          }
+        }
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  CHECK(sets > 0);
+}
+
 TEST_CASE("A gather takes the elements it is told") {
   std::vector<uint8_t> in(64 * 8);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 37);
