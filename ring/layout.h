@@ -101,6 +101,7 @@ inline constexpr uint32_t kMaxCursorBytes = 1024;
 inline constexpr uint32_t kMaxMessageBytes = 1024;
 inline constexpr uint32_t kMaxStructureBytes = 64 << 10;
 inline constexpr uint32_t kMaxUncountedBytes = 256;
+inline constexpr uint32_t kMaxPaddingBytes = 20;
 inline constexpr uint32_t kMaxVerdictBytes = 512;
 inline constexpr uint32_t kMaxParts = 4;
 inline constexpr uint32_t kMaxRaggedRank = 3;
@@ -129,6 +130,8 @@ enum class TensorKind : uint8_t { kDense = 0, kRagged = 1, kString = 2, kSparse 
 
 // TensorEntry::flags
 inline constexpr uint16_t kTensorBatched = 1;  // the first axis counts rows
+inline constexpr uint16_t kTensorPadded =
+    2;  // smaller rows are filled up with TensorEntry::padding
 
 // No step: a slot that is free or being filled.
 inline constexpr uint64_t kNoStep = UINT64_MAX;
@@ -159,7 +162,7 @@ inline constexpr uint64_t kRedelivered = uint64_t{1} << 63;
 //   512   end_message
 //   1536  variable_offset, variable_bytes │ structure_offset, structure_bytes
 //   1568  num_steps_plus_1 │ uncounted_bytes │ zeros │ uncounted[256]
-//   1840  zeros
+//   1840  pass_steps │ pass_last_rows │ zeros
 struct SegmentHeader {
   uint64_t magic;
   uint32_t abi_version;
@@ -226,13 +229,18 @@ struct SegmentHeader {
   uint32_t uncounted_bytes;
   uint32_t reserved_6;
   char uncounted[kMaxUncountedBytes];
-  uint8_t reserved_5[kPageBytes - 1840];
+  // Which of those steps are full: all but the last of every `pass_steps`, from step 0 on, of which
+  // `pass_last_rows` rows are elements. 0 where that is not known, or num_steps_plus_1 is 0.
+  uint64_t pass_steps;
+  uint32_t pass_last_rows;
+  uint32_t reserved_7;
+  uint8_t reserved_5[kPageBytes - 1856];
 };
 
 // One tensor of every batch.
 //
 //   0    name_bytes │ dtype, kind, flags │ offset │ capacity_bytes │ row_bytes
-//   32   ndim │ ragged_rank │ zeros
+//   32   ndim │ ragged_rank │ padding_bytes │ padding[20]
 //   64   shape[16]
 //   192  name[128]
 struct TensorEntry {
@@ -245,7 +253,10 @@ struct TensorEntry {
   uint64_t row_bytes;       // fixed and batched: bytes of one row; else 0
   uint32_t ndim;
   uint32_t ragged_rank;
-  uint64_t reserved[3];
+  // Where PADDED: one element, with which rows are filled up to the largest of their batch. No bytes are a
+  // zero or an empty string. A peer that does not know these fields reads and writes zeros.
+  uint32_t padding_bytes;
+  uint8_t padding[kMaxPaddingBytes];
   int64_t shape[kMaxDims];  // of a full batch; -1 for an axis that only the data tells
   char name[kMaxNameBytes];
 };
@@ -410,7 +421,9 @@ static_assert(offsetof(SegmentHeader, structure_bytes) == 1560);
 static_assert(offsetof(SegmentHeader, num_steps_plus_1) == 1568);
 static_assert(offsetof(SegmentHeader, uncounted_bytes) == 1576);
 static_assert(offsetof(SegmentHeader, uncounted) == 1584);
-static_assert(offsetof(SegmentHeader, reserved_5) == 1840);
+static_assert(offsetof(SegmentHeader, pass_steps) == 1840);
+static_assert(offsetof(SegmentHeader, pass_last_rows) == 1848);
+static_assert(offsetof(SegmentHeader, reserved_5) == 1856);
 
 static_assert(sizeof(TensorEntry) == 320);
 static_assert(offsetof(TensorEntry, name_bytes) == 0);
@@ -422,6 +435,8 @@ static_assert(offsetof(TensorEntry, capacity_bytes) == 16);
 static_assert(offsetof(TensorEntry, row_bytes) == 24);
 static_assert(offsetof(TensorEntry, ndim) == 32);
 static_assert(offsetof(TensorEntry, ragged_rank) == 36);
+static_assert(offsetof(TensorEntry, padding_bytes) == 40);
+static_assert(offsetof(TensorEntry, padding) == 44);
 static_assert(offsetof(TensorEntry, shape) == 64);
 static_assert(offsetof(TensorEntry, name) == 192);
 

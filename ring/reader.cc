@@ -54,11 +54,13 @@ Status Malformed(const std::string& what) {
 
 Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
                     const WaitTimes& times, const Mapped& mapped) {
+  Descriptor socket(attachment.socket), segment_fd(attachment.segment_fd);
+  Descriptor control_fd(attachment.control_fd), bell_fd(attachment.bell_fd);
   std::unique_ptr<Reader> reader(new Reader);
-  reader->socket_ = Descriptor(attachment.socket);
-  reader->segment_fd_ = Descriptor(attachment.segment_fd);
-  reader->control_fd_ = Descriptor(attachment.control_fd);
-  reader->bell_fd_ = Descriptor(attachment.bell_fd);
+  reader->socket_ = std::move(socket);
+  reader->segment_fd_ = std::move(segment_fd);
+  reader->control_fd_ = std::move(control_fd);
+  reader->bell_fd_ = std::move(bell_fd);
   reader->consumer_ = attachment.consumer;
   reader->times_ = times;
   CountForks();
@@ -103,6 +105,9 @@ Status Reader::Map(const Mapped& mapped) {
   }
   index_ = page_->index;
   takes_grants_ = page_->takes_grants != 0;
+  // So that a lease is noted, and let go of, whether there is memory then or not.
+  held_.reserve(kMaxSlots);
+  returned_.reserve(kMaxReportedLeases + 1);
   next_step_.store(page_->start_step, std::memory_order_relaxed);
   position_.store(takes_grants_ ? 0 : page_->start_step, std::memory_order_relaxed);
   cursor_bytes_ = std::min(page_->start_cursor_bytes, kMaxCursorBytes);
@@ -119,6 +124,8 @@ Status Reader::Map(const Mapped& mapped) {
                     head.structure_bytes);
   if (head.num_steps_plus_1 > 0) {
     num_steps_ = head.num_steps_plus_1 - 1;
+    pass_steps_ = head.pass_steps;
+    pass_last_rows_ = head.pass_last_rows;
   } else if (head.uncounted_bytes > 0) {
     uncounted_.assign(head.uncounted, head.uncounted_bytes);
   } else {

@@ -132,6 +132,9 @@ class Reader {
   // `uncounted` says why.
   std::optional<uint64_t> num_steps() const { return num_steps_; }
   const std::string& uncounted() const { return uncounted_; }
+  // Which of them are full: see SegmentHeader. 0 where the daemon does not tell.
+  uint64_t pass_steps() const { return pass_steps_; }
+  uint32_t pass_last_rows() const { return pass_last_rows_; }
   uint32_t slots_max() const { return slots_max_; }
   // The next step; of a split group, the number of steps that it took.
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
@@ -200,6 +203,8 @@ class Reader {
   std::string structure_;
   std::optional<uint64_t> num_steps_;
   std::string uncounted_;
+  uint64_t pass_steps_ = 0;
+  uint32_t pass_last_rows_ = 0;
   std::vector<TensorEntry> tensors_;
   uint32_t consumer_ = 0;
   uint32_t index_ = 0;

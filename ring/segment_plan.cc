@@ -94,6 +94,15 @@ Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
     entry->row_bytes = spec.batched ? row_bytes : 0;
   }
   std::memcpy(entry->name, spec.name.data(), spec.name.size());
+  if (!spec.padding) return {};
+  if (element_bytes > 0 && !spec.padding->empty() && spec.padding->size() != element_bytes) {
+    return Invalid(
+        "padding of another size than an element: " + std::to_string(spec.padding->size()) + named);
+  }
+  if (spec.padding->size() > kMaxPaddingBytes) return {};
+  entry->flags |= kTensorPadded;
+  entry->padding_bytes = static_cast<uint32_t>(spec.padding->size());
+  std::memcpy(entry->padding, spec.padding->data(), spec.padding->size());
   return {};
 }
 

@@ -139,6 +139,10 @@ const char* CheckEntry(const TensorEntry& entry, uint64_t slot_bytes) {
   for (uint32_t axis = 0; axis < entry.ndim; ++axis) {
     if (entry.shape[axis] < -1) return "a tensor's shape is below zero";
   }
+  const bool fits = entry.padding_bytes == 0 || IsString(entry) ||
+                    entry.padding_bytes == ElementBytes(entry.dtype);
+  if (entry.padding_bytes > kMaxPaddingBytes || !fits)
+    return "a tensor's padding is no element of it";
   if (!IsFixed(entry)) return nullptr;
   uint64_t elements, bytes;
   if (!Product(entry.shape, 0, entry.ndim, &elements) ||

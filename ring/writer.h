@@ -34,6 +34,9 @@ struct TensorSpec {
   std::vector<int64_t> shape;
   TensorKind kind = TensorKind::kDense;
   uint32_t ragged_rank = 0;  // ragged: axes 1 … ragged_rank
+  // One element, with which rows are filled up to the largest of their batch ("" is zero, or the empty string); nothing where
+  // they are not. Readers are told where it has kMaxPaddingBytes at most.
+  std::optional<std::string> padding = std::nullopt;
 };
 
 struct SegmentOptions {
@@ -50,6 +53,9 @@ struct SegmentOptions {
   // kept.
   std::optional<uint64_t> num_steps = std::nullopt;
   std::string uncounted = "";
+  // Where the steps are known, which of them are full: see SegmentHeader. 0: not known.
+  uint64_t pass_steps = 0;
+  uint32_t pass_last_rows = 0;
   // Asked before slots of so many bytes are taken from the system; may be null.
   std::function<Status(uint64_t bytes)> reserve = nullptr;
   // The memory of its split groups; may be null, else it must outlive the writer.

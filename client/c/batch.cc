@@ -38,6 +38,8 @@ void Describe(const Reader& reader, penstock_loader* loader) {
   loader->structure = reader.structure();
   loader->num_steps = reader.num_steps();
   loader->uncounted = reader.uncounted();
+  loader->pass_steps = reader.pass_steps();
+  loader->pass_last_rows = reader.pass_last_rows();
   const std::vector<TensorEntry>& entries = loader->entries;
   loader->tensors.resize(entries.size());
   loader->shapes.resize(entries.size() * kMaxDims);
@@ -72,7 +74,6 @@ void Describe(const Reader& reader, penstock_loader* loader) {
 }
 
 void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch) {
-  batch->loader = loader;
   batch->tensors = loader->tensors;
   batch->shapes = loader->shapes;
   batch->first_row = batch->rows = UINT32_MAX;
@@ -81,6 +82,8 @@ void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch
     if (penstock::ring::IsFixed(entry)) batch->tensors[i].data = data + entry.offset;
     batch->tensors[i].shape = &batch->shapes[i * kMaxDims];
   }
+  // Last: it says that all of this is done.
+  batch->loader = loader;
 }
 
 namespace {

@@ -22,6 +22,7 @@ using penstock::ring::Code;
 using penstock::ring::MonotonicNs;
 using penstock::ring::Status;
 using penstock_client::Fail;
+using penstock_client::Guarded;
 using penstock_client::Source;
 
 // Large enough that a copy's start does not matter, and small enough that the next one is filled meanwhile.
@@ -66,6 +67,8 @@ Status CallDone(penstock_cuda* cuda, uint64_t* pending) {
   Status status;
   {
     std::lock_guard<std::mutex> lock(cuda->mutex);
+    // So that what is taken out is called, whether there is memory or not.
+    done.reserve(cuda->pending.size());
     status = TakeDone(cuda, &done);
     *pending = cuda->pending.size();
   }
@@ -169,18 +172,22 @@ extern "C" {
 int penstock_cuda_open(int32_t device, penstock_cuda** cuda) {
   penstock_client::LastError().clear();
   *cuda = nullptr;
-  auto made = std::make_unique<penstock_cuda>();
-  const Status status = Device::Open(penstock::cuda::DriverLibrary(), device, &made->device);
-  if (!status.ok()) return Fail(status);
-  *cuda = made.release();
-  return PENSTOCK_OK;
+  return Guarded([&] {
+    auto made = std::make_unique<penstock_cuda>();
+    const Status status = Device::Open(penstock::cuda::DriverLibrary(), device, &made->device);
+    if (!status.ok()) return Fail(status);
+    *cuda = made.release();
+    return static_cast<int>(PENSTOCK_OK);
+  });
 }
 
 void penstock_cuda_close(penstock_cuda* cuda) {
   if (cuda == nullptr) return;
   const uint64_t end_ns = MonotonicNs() + kCloseWaitNs;
-  uint64_t pending = 0;
-  while (CallDone(cuda, &pending).ok() && pending > 0 && MonotonicNs() < end_ns) Doze();
+  // Not known to be none, where there is no memory to look.
+  uint64_t pending = 1;
+  while (penstock_cuda_poll(cuda, &pending) == PENSTOCK_OK && pending > 0 && MonotonicNs() < end_ns)
+    Doze();
   // The device may still read what is pending: its memory must not be given back, ever.
   if (pending > 0) return;
   {
@@ -194,11 +201,13 @@ void penstock_cuda_close(penstock_cuda* cuda) {
 }
 
 int penstock_cuda_allocate(penstock_cuda* cuda, uint64_t bytes, void* stream, uint64_t* address) {
-  const Entered entered(*cuda->device);
-  *address = 0;
-  return Fail(cuda->device->Check(
-      cuda->device->driver().MemAllocAsync(address, std::max<uint64_t>(bytes, 1), stream),
-      "no memory on the device"));
+  return Guarded([&]() -> int {
+    const Entered entered(*cuda->device);
+    *address = 0;
+    return Fail(cuda->device->Check(
+        cuda->device->driver().MemAllocAsync(address, std::max<uint64_t>(bytes, 1), stream),
+        "no memory on the device"));
+  });
 }
 
 void penstock_cuda_free(penstock_cuda* cuda, uint64_t address, void* stream) {
@@ -209,49 +218,59 @@ void penstock_cuda_free(penstock_cuda* cuda, uint64_t address, void* stream) {
 
 int penstock_cuda_copy(penstock_cuda* cuda, penstock_batch* batch, const void* from, uint64_t bytes,
                        uint64_t to, void* stream) {
-  if (bytes == 0) return PENSTOCK_OK;
-  if (!IsPinned(cuda, batch, from, bytes)) {
-    return Fail(CopyStaged(cuda, from, bytes, to, stream));
-  }
-  {
-    const Entered entered(*cuda->device);
-    const Status status =
-        cuda->device->Check(cuda->device->driver().MemcpyHtoDAsync(to, from, bytes, stream),
-                            "the copy to the device failed");
-    if (!status.ok()) return Fail(status);
-  }
-  std::lock_guard<std::mutex> lock(cuda->mutex);
-  ++cuda->stats.copies;
-  cuda->stats.copied_bytes += bytes;
-  return PENSTOCK_OK;
+  return Guarded([&]() -> int {
+    if (bytes == 0) return PENSTOCK_OK;
+    if (!IsPinned(cuda, batch, from, bytes)) {
+      return Fail(CopyStaged(cuda, from, bytes, to, stream));
+    }
+    {
+      const Entered entered(*cuda->device);
+      const Status status =
+          cuda->device->Check(cuda->device->driver().MemcpyHtoDAsync(to, from, bytes, stream),
+                              "the copy to the device failed");
+      if (!status.ok()) return Fail(status);
+    }
+    std::lock_guard<std::mutex> lock(cuda->mutex);
+    ++cuda->stats.copies;
+    cuda->stats.copied_bytes += bytes;
+    return PENSTOCK_OK;
+  });
 }
 
 int penstock_cuda_read(penstock_cuda* cuda, uint64_t from, uint64_t bytes, void* to, void* stream) {
-  if (bytes == 0) return PENSTOCK_OK;
-  const Entered entered(*cuda->device);
-  const penstock::cuda::Driver& driver = cuda->device->driver();
-  Status status = cuda->device->Check(driver.MemcpyDtoHAsync(to, from, bytes, stream),
-                                      "the copy from the device failed");
-  if (status.ok()) {
-    status = cuda->device->Check(driver.StreamSynchronize(stream), "the device has failed");
-  }
-  return Fail(status);
+  return Guarded([&]() -> int {
+    if (bytes == 0) return PENSTOCK_OK;
+    const Entered entered(*cuda->device);
+    const penstock::cuda::Driver& driver = cuda->device->driver();
+    Status status = cuda->device->Check(driver.MemcpyDtoHAsync(to, from, bytes, stream),
+                                        "the copy from the device failed");
+    if (status.ok()) {
+      status = cuda->device->Check(driver.StreamSynchronize(stream), "the device has failed");
+    }
+    return Fail(status);
+  });
 }
 
 int penstock_cuda_order(penstock_cuda* cuda, void* first, void* second) {
-  std::unique_ptr<Event> event;
-  Status status = Event::Create(cuda->device, 0, &event);
-  if (status.ok()) status = event->Record(first);
-  if (status.ok()) status = event->HoldBack(second);
-  return Fail(status);
+  return Guarded([&]() -> int {
+    std::unique_ptr<Event> event;
+    Status status = Event::Create(cuda->device, 0, &event);
+    if (status.ok()) status = event->Record(first);
+    if (status.ok()) status = event->HoldBack(second);
+    return Fail(status);
+  });
 }
 
 int penstock_cuda_after(penstock_cuda* cuda, void* stream, void (*done)(void*), void* argument) {
-  uint64_t pending = 0;
-  Status status = CallDone(cuda, &pending);
-  penstock_cuda::Pending one = {nullptr, done, argument};
-  if (status.ok()) {
+  bool is_kept = false;
+  const int code = Guarded([&]() -> int {
+    uint64_t pending = 0;
+    Status status = CallDone(cuda, &pending);
+    if (!status.ok()) return Fail(status);
     std::lock_guard<std::mutex> lock(cuda->mutex);
+    penstock_cuda::Pending& one = cuda->pending.emplace_back();
+    one.done = done;
+    one.argument = argument;
     if (cuda->spare_events.empty()) {
       status = Event::Create(cuda->device, 0, &one.event);
     } else {
@@ -259,14 +278,18 @@ int penstock_cuda_after(penstock_cuda* cuda, void* stream, void (*done)(void*), 
       cuda->spare_events.pop_back();
     }
     if (status.ok()) status = one.event->Record(stream);
-    if (status.ok()) {
-      cuda->pending.push_back(std::move(one));
-      return PENSTOCK_OK;
-    }
+    if (!status.ok()) cuda->pending.pop_back();
+    is_kept = status.ok();
+    return Fail(status);
+  });
+  if (is_kept) return code;
+  // A lost device reads nothing any more; another one is waited for.
+  if (code == PENSTOCK_RESOURCE_EXHAUSTED) {
+    const Entered entered(*cuda->device);
+    cuda->device->driver().StreamSynchronize(stream);
   }
-  // A lost device reads nothing any more.
   done(argument);
-  return Fail(status);
+  return code;
 }
 
 int penstock_cuda_release(penstock_cuda* cuda, penstock_batch* batch, void* stream) {
@@ -274,42 +297,46 @@ int penstock_cuda_release(penstock_cuda* cuda, penstock_batch* batch, void* stre
 }
 
 int penstock_cuda_poll(penstock_cuda* cuda, uint64_t* pending) {
-  uint64_t count = 0;
-  const Status status = CallDone(cuda, &count);
-  if (pending != nullptr) *pending = count;
-  return Fail(status);
+  return Guarded([&]() -> int {
+    uint64_t count = 0;
+    const Status status = CallDone(cuda, &count);
+    if (pending != nullptr) *pending = count;
+    return Fail(status);
+  });
 }
 
 int penstock_batch_on_device(penstock_batch* batch, uint32_t index, void* stream,
                              penstock_device_tensor* tensor) {
-  const penstock_client::DeviceSlots* slots =
-      batch->source == nullptr ? nullptr : batch->source->device_slots.get();
-  if (slots == nullptr) {
-    return Fail({Code::kFailedPrecondition,
-                 "the batch is not on a device: give a penstock_cuda to penstock_attach_with"});
-  }
-  if (index >= batch->tensors.size()) {
-    return Fail({Code::kOutOfRange, "there is no such tensor: " + std::to_string(index)});
-  }
-  const penstock::ring::DeviceTensor& from = slots->tensor(index);
-  if (from.on_device == 0) {
-    return Fail({Code::kFailedPrecondition,
-                 "the tensor is in shared memory only, since its size is not fixed (tensor " +
-                     std::string(batch->tensors[index].name) + ")"});
-  }
-  *tensor = {};
-  tensor->address = slots->Find(batch->lease.slot, index);
-  tensor->bytes = from.bytes;
-  tensor->ndim = from.ndim;
-  tensor->dtype = from.dtype;
-  std::copy(from.shape, from.shape + from.ndim, tensor->shape);
-  if (batch->tensors[index].batched != 0 && from.ndim > 0) {
-    // A rank's rows, or those of a short batch.
-    tensor->address += batch->first_row * from.row_bytes;
-    tensor->shape[0] = std::min<int64_t>(batch->rows, from.shape[0]);
-    tensor->bytes = static_cast<uint64_t>(tensor->shape[0]) * from.row_bytes;
-  }
-  return Fail(slots->HoldBack(batch->lease.slot, stream));
+  return Guarded([&]() -> int {
+    const penstock_client::DeviceSlots* slots =
+        batch->source == nullptr ? nullptr : batch->source->device_slots.get();
+    if (slots == nullptr) {
+      return Fail({Code::kFailedPrecondition,
+                   "the batch is not on a device: give a penstock_cuda to penstock_attach_with"});
+    }
+    if (index >= batch->tensors.size()) {
+      return Fail({Code::kOutOfRange, "there is no such tensor: " + std::to_string(index)});
+    }
+    const penstock::ring::DeviceTensor& from = slots->tensor(index);
+    if (from.on_device == 0) {
+      return Fail({Code::kFailedPrecondition,
+                   "the tensor is in shared memory only, since its size is not fixed (tensor " +
+                       std::string(batch->tensors[index].name) + ")"});
+    }
+    *tensor = {};
+    tensor->address = slots->Find(batch->lease.slot, index);
+    tensor->bytes = from.bytes;
+    tensor->ndim = from.ndim;
+    tensor->dtype = from.dtype;
+    std::copy(from.shape, from.shape + from.ndim, tensor->shape);
+    if (batch->tensors[index].batched != 0 && from.ndim > 0) {
+      // A rank's rows, or those of a short batch.
+      tensor->address += batch->first_row * from.row_bytes;
+      tensor->shape[0] = std::min<int64_t>(batch->rows, from.shape[0]);
+      tensor->bytes = static_cast<uint64_t>(tensor->shape[0]) * from.row_bytes;
+    }
+    return Fail(slots->HoldBack(batch->lease.slot, stream));
+  });
 }
 
 void penstock_cuda_get_stats(penstock_cuda* cuda, penstock_cuda_stats* stats) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 
 #include "client/c/loader.h"
@@ -103,11 +104,15 @@ class HangUpWatch {
       epoll_event events[16];
       const int count = epoll_wait(epoll_.get(), events, 16, timeout_ms);
       std::lock_guard<std::mutex> lock(mutex_);
-      for (int i = 0; i < count; ++i) {
-        if (loaders_.contains(events[i].data.u64)) hung_up_.insert(events[i].data.u64);
-      }
       if (count > 0) attempts = 0;
-      std::erase_if(hung_up_, [this](uint64_t number) { return Attend(loaders_.at(number)); });
+      try {
+        for (int i = 0; i < count; ++i) {
+          if (loaders_.contains(events[i].data.u64)) hung_up_.insert(events[i].data.u64);
+        }
+        std::erase_if(hung_up_, [this](uint64_t number) { return Attend(loaders_.at(number)); });
+      } catch (const std::bad_alloc&) {
+        // Those that are known are looked at again; the others' next call notices it.
+      }
       ++attempts;
       timeout_ms = hung_up_.empty() ? -1 : attempts < kSoonAttempts ? kSoonMs : kLaterMs;
     }
@@ -148,13 +153,18 @@ HangUpWatch* Find() {
 void Watch(penstock_loader* loader) {
   static const int registered = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
   (void)registered;
-  HangUpWatch* watch;
-  {
-    std::lock_guard<std::mutex> lock(the_mutex);
-    if (the_watch == nullptr) the_watch = HangUpWatch::Make();
-    watch = the_watch;
+  try {
+    HangUpWatch* watch;
+    {
+      std::lock_guard<std::mutex> lock(the_mutex);
+      if (the_watch == nullptr) the_watch = HangUpWatch::Make();
+      watch = the_watch;
+    }
+    if (watch != nullptr) watch->Add(loader);
+  } catch (const std::bad_alloc&) {
+    // As where there are no threads: the loader comes back in its next call.
+    loader->watch = 0;
   }
-  if (watch != nullptr) watch->Add(loader);
 }
 
 void WatchSource(const penstock_loader& loader) {

@@ -12,8 +12,6 @@ namespace penstock_client {
 namespace {
 
 using penstock::ring::kMaxDims;
-using penstock::ring::kTensorAlignment;
-using penstock::ring::kTensorPadding;
 using penstock::ring::TensorEntry;
 
 // Appends numbers that go on counting where the ones before end: without the 0 that they begin with, but for the first time.
@@ -31,7 +29,19 @@ bool AppendCounted(const int64_t* numbers, uint64_t count, AlignedBytes* to) {
   return true;
 }
 
+// Whether its rows are of another size in every batch, and padded.
+bool IsPadded(const TensorEntry& entry) {
+  return (entry.flags & penstock::ring::kTensorPadded) != 0 && entry.ragged_rank == 0 &&
+         entry.kind != PENSTOCK_KIND_SPARSE && penstock::ring::HasUnknownAxis(entry);
+}
+
 bool IsSparse(const penstock_tensor& tensor) { return tensor.kind == PENSTOCK_KIND_SPARSE; }
+
+void Widen(const penstock_tensor& piece, std::vector<int64_t>* shape) {
+  shape->resize(piece.ndim);
+  for (uint32_t axis = 1; axis < piece.ndim; ++axis)
+    (*shape)[axis] = std::max((*shape)[axis], piece.shape[axis]);
+}
 
 const int64_t* Numbers(const AlignedBytes& bytes) {
   return reinterpret_cast<const int64_t*>(bytes.data());
@@ -45,38 +55,14 @@ std::string CheckJoinable(const penstock_loader& loader) {
     const std::string name(entry.name, entry.name_bytes);
     if ((entry.flags & penstock::ring::kTensorBatched) == 0 || entry.ndim == 0)
       return "there is one of tensor \"" + name + "\" for a whole batch of the pipeline";
-    if (entry.ragged_rank > 0 || entry.kind == PENSTOCK_KIND_SPARSE) continue;
+    if (entry.ragged_rank > 0 || entry.kind == PENSTOCK_KIND_SPARSE || IsPadded(entry)) continue;
     for (uint32_t axis = 1; axis < entry.ndim; ++axis) {
       if (entry.shape[axis] < 0)
         return "axis " + std::to_string(axis) + " of tensor \"" + name +
-               "\" has another size in every batch of the pipeline";
+               "\" has another size in every batch of the pipeline, and is not padded";
     }
   }
   return "";
-}
-
-bool AlignedBytes::Reserve(uint64_t bytes) {
-  if (bytes <= capacity_ && memory_ != nullptr) return true;
-  uint64_t padded;
-  if (__builtin_add_overflow(std::max(bytes, 2 * capacity_), kTensorPadding + kTensorAlignment - 1,
-                             &padded))
-    return false;
-  padded &= ~uint64_t{kTensorAlignment - 1};
-  std::unique_ptr<uint8_t, Free> grown(
-      static_cast<uint8_t*>(std::aligned_alloc(kTensorAlignment, padded)));
-  if (grown == nullptr) return false;
-  if (bytes_ > 0) std::memcpy(grown.get(), memory_.get(), bytes_);
-  memory_ = std::move(grown);
-  capacity_ = padded - kTensorPadding;
-  return true;
-}
-
-bool AlignedBytes::Append(const void* from, uint64_t bytes) {
-  uint64_t needed;
-  if (__builtin_add_overflow(bytes_, bytes, &needed) || !Reserve(needed)) return false;
-  if (bytes > 0) std::memcpy(memory_.get() + bytes_, from, bytes);
-  bytes_ = needed;
-  return true;
 }
 
 JoinedRows::JoinedRows(const penstock_loader& loader)
@@ -95,6 +81,9 @@ RowRange JoinedRows::Wanted(uint32_t count) const {
 bool JoinedRows::Append(const penstock_batch& piece, RowRange wanted, uint32_t count) {
   const uint32_t first = rows_ + wanted.first;
   rows_ += count;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (IsPadded(loader_.entries[i])) Widen(piece.tensors[i], &tensors_[i].shape);
+  }
   if (wanted.count == 0) return true;
   // Rows in front of a gap are none that the rank will see.
   const uint32_t kept = kept_rows_;
@@ -117,9 +106,7 @@ bool JoinedRows::AppendTensor(const penstock_tensor& from, int64_t first_row,
       return false;
   }
   if (IsSparse(from)) {
-    if (to->shape.empty()) to->shape.assign(from.ndim, 0);
-    for (uint32_t axis = 1; axis < from.ndim; ++axis)
-      to->shape[axis] = std::max(to->shape[axis], from.shape[axis]);
+    Widen(from, &to->shape);
     const uint64_t before = to->indices.bytes();
     if (!to->indices.Append(from.indices, from.num_values * from.ndim * sizeof(int64_t)))
       return false;
@@ -129,6 +116,7 @@ bool JoinedRows::AppendTensor(const penstock_tensor& from, int64_t first_row,
       row = static_cast<int64_t>(static_cast<uint64_t>(row) + static_cast<uint64_t>(first_row));
     }
   }
+  if (IsPadded(entry)) to->pieces.emplace_back(from.shape, from.shape + from.ndim);
   for (uint32_t axis = 0; axis < from.ragged_rank; ++axis) {
     if (!AppendCounted(from.row_splits[axis], from.num_row_splits[axis], &to->row_splits[axis]))
       return false;
@@ -140,12 +128,14 @@ bool JoinedRows::AppendTensor(const penstock_tensor& from, int64_t first_row,
 
 void JoinedRows::Clear() {
   kept_rows_ = 0;
-  for (Tensor& tensor : tensors_) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor& tensor = tensors_[i];
     tensor.values.Clear();
     tensor.offsets.Clear();
     tensor.indices.Clear();
     for (AlignedBytes& splits : tensor.row_splits) splits.Clear();
-    tensor.shape.clear();
+    tensor.pieces.clear();
+    if (!IsPadded(loader_.entries[i])) tensor.shape.clear();
   }
 }
 
@@ -176,6 +166,15 @@ bool JoinedRows::Lay(penstock_batch* batch, std::optional<uint32_t>* torn) {
     tensor.shape = shape;
     shape[0] = kept_rows_;
     if (!Complete(tensor, &from)) return false;
+    if (IsPadded(entry)) {
+      from.shape.resize(entry.ndim);
+      from.shape[0] = kept_rows_;
+      bool inside = true;
+      if (!PadTo(from.shape, entry, from.pieces, &from.values, &from.offsets, &inside))
+        return false;
+      if (!inside) *torn = static_cast<uint32_t>(i);
+      std::copy(from.shape.begin() + 1, from.shape.end(), shape + 1);
+    }
     // A rank of a batch with fewer rows than ranks may see none of them.
     const uint32_t skipped = seen.count > 0 ? seen.first - kept_first_ : 0;
     if (penstock::ring::IsFixed(entry)) {

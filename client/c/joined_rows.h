@@ -3,22 +3,26 @@
 //   slot of step 7:  … row 48 │ … │ row 63        slot of step 8:  row 0 │ … │ row 31 …
 //                    └──── appended ────┘                          └─── appended ────┘     ► one tensor of 48 rows
 //
-// Offsets, row splits and the rows of sparse indices go on counting. Of a rank's rows only those are kept that it may come to
+// Offsets, row splits and the rows of sparse indices go on counting. Rows that the pipeline has padded to the largest of each of its
+// batches are padded on to the largest of those batches that the joined one has rows of, whatever a rank sees of it. Of a rank's rows only those are kept that it may come to
 // see: which these are is known when the batch is complete, since a short one is divided otherwise.
 //
 // Threads:  one at a time; who reads the tensors that Lay() shows may do so from any.
 // Owns:     its memory, which the shown tensors lie in.
-// Limits:   tensors whose first axis counts rows, and whose other axes are the same in every batch or ragged (CheckJoinable).
-// Cost:     one copy of every byte that is kept, and an allocation for each part of a tensor.
+// Limits:   tensors whose first axis counts rows, and whose other axes are the same in every batch, ragged, or padded with what the
+//           daemon tells (CheckJoinable).
+// Cost:     one copy of every byte that is kept, and an allocation for each part of a tensor; a second copy of padded rows where
+//           their batches were of unlike sizes.
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "client/c/aligned_bytes.h"
+#include "client/c/padded_pieces.h"
 #include "client/c/penstock.h"
 #include "ring/layout.h"
 
@@ -33,25 +37,6 @@ struct RowRange {
 
 // "" where batches of this loader can be joined, else the reason why not, as the end of a sentence.
 std::string CheckJoinable(const penstock_loader& loader);
-
-// Bytes that grow, aligned as a tensor's parts in a slot are, and with as many spare bytes behind them.
-class AlignedBytes {
- public:
-  // False, and nothing has changed, where there is no memory.
-  bool Reserve(uint64_t bytes);
-  bool Append(const void* from, uint64_t bytes);
-  void Clear() { bytes_ = 0; }
-  uint64_t bytes() const { return bytes_; }
-  uint8_t* data() const { return memory_.get(); }
-
- private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<uint8_t, Free> memory_;
-  uint64_t bytes_ = 0;
-  uint64_t capacity_ = 0;
-};
 
 class JoinedRows {
  public:
@@ -74,7 +59,8 @@ class JoinedRows {
   struct Tensor {
     AlignedBytes values, offsets, indices;
     AlignedBytes row_splits[PENSTOCK_MAX_RAGGED_RANK];
-    std::vector<int64_t> shape;  // of sparse ones: the largest of all pieces
+    std::vector<int64_t> shape;       // of sparse and padded ones: the largest of all pieces
+    std::vector<PaddedPiece> pieces;  // of padded ones, as they lie in `values` and `offsets`
   };
 
   bool AppendTensor(const penstock_tensor& from, int64_t first_row,

@@ -71,6 +71,7 @@ struct OpenStep {
 struct OwnPosition {
   OpenStep open;
   std::unique_ptr<penstock_batch> joining;  // of which rows are still missing
+  bool is_beyond_share = false;             // some of its rows are not held, as of a copy
   penstock_batch* ready = nullptr;          // complete, and not asked for yet
   // Of the next batch; not known before the first step, unless a cursor tells it.
   std::optional<uint64_t> number;
@@ -99,6 +100,8 @@ struct penstock_loader {
   std::string structure;
   std::optional<uint64_t> num_steps;
   std::string uncounted;
+  uint64_t pass_steps = 0;  // which of the steps are full: see ring::SegmentHeader
+  uint32_t pass_last_rows = 0;
   std::vector<penstock::ring::TensorEntry> entries;
   std::vector<std::string> names;
   std::vector<penstock_tensor> tensors;  // of a full batch
@@ -112,6 +115,7 @@ struct penstock_loader {
   std::mutex next_mutex;
 
   // Under `next_mutex`.
+  bool lost = false;  // rows were taken that could not be given, for want of memory; until a seek
   penstock_client::Reattachment reattachment;
   penstock_client::OwnPosition own;
 

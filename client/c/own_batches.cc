@@ -55,6 +55,18 @@ void CloseStep(penstock_loader* loader) {
   Unreference(source);
 }
 
+// Lets go of a step whose rows were not all given. One that a split group's consumer was given stays its own until it leaves: the group
+// gives it to another one then.
+void GiveUp(penstock_loader* loader, Source* source, const Lease& lease) {
+  if (!TakesGrants(*loader)) ReleaseShare(loader, source, lease);
+  Unreference(source);
+}
+
+void GiveUpHeld(penstock_loader* loader, penstock_batch* batch) {
+  for (const auto& [source, lease] : batch->held) GiveUp(loader, source, lease);
+  batch->held.clear();
+}
+
 // The number of a batch that begins here.
 uint64_t TakeNumber(penstock_loader* loader) {
   OwnPosition& own = loader->own;
@@ -124,13 +136,14 @@ bool Join(penstock_loader* loader, RowRange rows) {
   OwnPosition& own = loader->own;
   const OpenStep& open = own.open;
   if (own.joining == nullptr) {
-    own.joining.reset(new (std::nothrow) penstock_batch);
-    if (own.joining == nullptr) return false;
-    own.joining->loader = loader;
-    own.joining->is_copy = true;
-    own.joining->lease = open.lease;
-    own.joining->number = TakeNumber(loader);
-    own.joining->joined = std::make_unique<JoinedRows>(*loader);
+    auto batch = std::make_unique<penstock_batch>();
+    batch->loader = loader;
+    batch->is_copy = true;
+    batch->lease = open.lease;
+    batch->joined = std::make_unique<JoinedRows>(*loader);
+    batch->number = TakeNumber(loader);
+    own.joining = std::move(batch);
+    own.is_beyond_share = false;
   }
   penstock_batch& batch = *own.joining;
   const RowRange wanted = batch.joined->Wanted(rows.count);
@@ -139,39 +152,38 @@ bool Join(penstock_loader* loader, RowRange rows) {
   Prepare(loader, open.lease.data, &piece);
   if (!Show(open.lease, {rows.first + wanted.first, wanted.count}, &piece) ||
       !batch.joined->Append(piece, wanted, rows.count)) {
-    ReleaseHeld(loader, &batch);
-    own.joining.reset();
     return false;
   }
   batch.lease.redelivered |= open.lease.redelivered;
   batch.valid_rows += std::min(open.valid - std::min(open.valid, rows.first), rows.count);
-  // Whoever dies with it has not worked on these rows; the others of a group take them again.
+  // Whoever dies with it has not worked on these rows: another one takes them again, or the same rank when it comes back.
   const bool is_held = std::any_of(batch.held.begin(), batch.held.end(), [&open](const auto& held) {
     return held.first == open.source && held.second.step == open.lease.step;
   });
-  if (TakesGrants(*loader) && !open.copies && !is_held) {
-    ShareLease(open);
+  const bool is_shared = loader->spec.mode != penstock::ring::GroupMode::kBroadcast;
+  own.is_beyond_share = own.is_beyond_share || (is_shared && open.copies);
+  if (is_shared && !open.copies && !is_held) {
     batch.held.emplace_back(open.source, open.lease);
+    ShareLease(open);
   }
   return true;
 }
 
 // The batch that was being joined is complete; its cursor is set.
 penstock_batch* FinishJoined(penstock_loader* loader, Source* source) {
-  std::unique_ptr<penstock_batch> batch = std::move(loader->own.joining);
+  penstock_batch* const batch = loader->own.joining.get();
   const uint32_t valid = batch->valid_rows;
   std::optional<uint32_t> torn;
-  if (!batch->joined->Lay(batch.get(), &torn) || torn) {
-    if (torn) {
-      source->reader->FailTorn(batch->lease, *torn,
-                               "an offset or a row split leads out of its tensor");
-    }
-    ReleaseHeld(loader, batch.get());
-    return nullptr;
+  const bool laid = batch->joined->Lay(batch, &torn);
+  if (torn) {
+    source->reader->FailTorn(batch->lease, *torn,
+                             "an offset or a row split leads out of its tensor");
   }
+  if (!laid || torn) return nullptr;
   batch->valid_rows = std::min(valid - std::min(valid, batch->first_row), batch->rows);
   loader->joined.fetch_add(1, std::memory_order_relaxed);
-  return batch.release();
+  if (loader->own.is_beyond_share) loader->copies.fetch_add(1, std::memory_order_relaxed);
+  return loader->own.joining.release();
 }
 
 }  // namespace
@@ -365,11 +377,52 @@ uint64_t OwnBatches(const penstock_loader& loader, uint64_t steps) {
   return static_cast<uint64_t>(RowNumber(loader, steps, 0) / loader.batch_rows);
 }
 
+Status CountOwnBatches(const penstock_loader& loader, uint64_t* batches) {
+  if (TakesGrants(loader)) {
+    return {
+        Code::kFailedPrecondition,
+        "the batches of a split group's consumers depend on who is given which rows; the length "
+        "is known without batch_rows only"};
+  }
+  if (loader.pass_steps == 0 && *loader.num_steps > 0) {
+    return {
+        Code::kFailedPrecondition,
+        "the length of this stream is known in the pipeline's own batches only: what follows its "
+        "`batch` decides which of them are short, and this consumer takes others (batch_rows)"};
+  }
+  const uint64_t pass_steps = std::max<uint64_t>(loader.pass_steps, 1);
+  const uint64_t passes = *loader.num_steps / pass_steps;
+  const Wide left = RowNumber(loader, *loader.num_steps % pass_steps, 0);
+  const uint32_t last_rows = std::min(loader.pass_last_rows, loader.step_rows);
+  const auto count = [&loader](Wide rows) {
+    return (rows + loader.batch_rows - 1) / loader.batch_rows;
+  };
+  // Passes are joined, unless they end with a short step.
+  const Wide found =
+      last_rows == loader.step_rows
+          ? count(RowNumber(loader, *loader.num_steps, 0))
+          : passes * count(RowNumber(loader, pass_steps - 1, last_rows)) + count(left);
+  if (found > UINT64_MAX) return {Code::kOutOfRange, "there are more than 2^64 batches"};
+  *batches = static_cast<uint64_t>(found);
+  return {};
+}
+
 void DropOwn(penstock_loader* loader) {
   OwnPosition& own = loader->own;
-  if (own.joining != nullptr) ReleaseHeld(loader, own.joining.get());
+  if (own.joining != nullptr) GiveUpHeld(loader, own.joining.get());
   own.joining.reset();
-  CloseStep(loader);
+  if (Source* source = std::exchange(own.open.source, nullptr); source != nullptr)
+    GiveUp(loader, source, own.open.lease);
+}
+
+void DropBatch(penstock_loader* loader, penstock_batch* batch) {
+  if (batch == nullptr) return;
+  if (!batch->is_copy) {
+    GiveUp(loader, batch->source, batch->lease);
+    return;
+  }
+  GiveUpHeld(loader, batch);
+  delete batch;
 }
 
 void ReleaseShare(penstock_loader* loader, Source* source, const Lease& lease) {

@@ -61,9 +61,13 @@ Made MakeLastBatch(penstock_loader* loader, penstock_batch** out);
 void NotePosition(penstock_loader* loader);
 // The batches that as many full steps are.
 uint64_t OwnBatches(const penstock_loader& loader, uint64_t steps);
+// The batches of the whole stream, where that is known; else the sentence that says why not.
+penstock::ring::Status CountOwnBatches(const penstock_loader& loader, uint64_t* batches);
 
 // Lets go of all that was not given: of the open step, and of rows that wait for others.
 void DropOwn(penstock_loader* loader);
+// Lets go of a batch that was made and not given.
+void DropBatch(penstock_loader* loader, penstock_batch* batch);
 
 // Lets go of one batch's share in a step; the slot is released with the last.
 void ReleaseShare(penstock_loader* loader, Source* source, const penstock::ring::Lease& lease);

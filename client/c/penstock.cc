@@ -43,6 +43,7 @@ using penstock::ring::Operation;
 using penstock::ring::Reader;
 using penstock::ring::Status;
 using penstock_client::Fail;
+using penstock_client::Guarded;
 using penstock_client::LastError;
 using penstock_client::Source;
 
@@ -57,15 +58,36 @@ void Unreference(penstock_loader* loader) {
   delete loader;
 }
 
+// A lease whose rows have not been given yet: whatever ends the call before that lets go of it.
+class Untaken {
+ public:
+  Untaken(penstock_loader* loader, const Lease& lease) : loader_(loader), lease_(lease) {}
+  Untaken(const Untaken&) = delete;
+  Untaken& operator=(const Untaken&) = delete;
+  ~Untaken() {
+    if (is_given_) return;
+    loader_->lost = true;
+    // A split group gives it to another one when this one leaves.
+    if (loader_->spec.mode != penstock::ring::GroupMode::kSplit)
+      penstock_client::ReleaseLease(loader_, loader_->source, lease_);
+  }
+  void Give() { is_given_ = true; }
+
+ private:
+  penstock_loader* const loader_;
+  const Lease& lease_;
+  bool is_given_ = false;
+};
+
 int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) {
   Source* source = loader->source;
   *out = penstock_client::Copy(loader, source, lease,
                                penstock_client::RankRows(*loader, 0, lease.rows));
-  penstock_client::ReleaseLease(loader, source, lease);
   if (*out == nullptr) {
     if (!source->reader->error().ok()) return Fail(source->reader->error());
     return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
   }
+  penstock_client::ReleaseLease(loader, source, lease);
   loader->copies.fetch_add(1, std::memory_order_relaxed);
   return PENSTOCK_OK;
 }
@@ -222,7 +244,10 @@ int OpenStep(penstock_loader* loader, uint64_t until_ns) {
   using penstock_client::Opened;
   Opened opened = Opened::kPassedOver;
   while (opened == Opened::kPassedOver) {
-    ConsumerPosition before = penstock_client::WhereNow(loader);
+    // Of a split group it says nothing; and WhereNow() is for attaching: it numbers what is still held anew.
+    ConsumerPosition before;
+    if (loader->spec.mode != penstock::ring::GroupMode::kSplit)
+      before = loader->source->reader->Where();
     Lease lease;
     bool share_full = false;
     if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK)
@@ -250,13 +275,20 @@ int MakeOwn(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
     Source* source = is_last ? loader->source : loader->own.open.source;
     // The step may be closed with its last rows, and its source with it.
     source->references.fetch_add(1, std::memory_order_relaxed);
-    made = is_last ? penstock_client::MakeLastBatch(loader, out)
-                   : penstock_client::MakeBatch(loader, out);
-    const Status torn = made == Made::kFailed ? source->reader->error() : Status();
+    code = Guarded([&] {
+      made = is_last ? penstock_client::MakeLastBatch(loader, out)
+                     : penstock_client::MakeBatch(loader, out);
+      if (made != Made::kFailed) return static_cast<int>(PENSTOCK_OK);
+      if (!source->reader->error().ok()) return Fail(source->reader->error());
+      return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
+    });
+    if (code != PENSTOCK_OK) {
+      loader->lost = true;
+      penstock_client::DropBatch(loader, std::exchange(*out, nullptr));
+      penstock_client::DropOwn(loader);
+    }
     penstock_client::Unreference(source);
-    if (made != Made::kFailed) continue;
-    if (!torn.ok()) return Fail(torn);
-    return Fail({Code::kResourceExhausted, "no memory for a copy of a batch"});
+    if (code != PENSTOCK_OK) return code;
   }
   CountBatch(loader, **out);
   return PENSTOCK_OK;
@@ -269,6 +301,124 @@ int TakeOwn(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
   }
   loader->own_position.store(*loader->own.number, std::memory_order_relaxed);
   return PENSTOCK_OK;
+}
+
+int TakeWhole(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
+  Lease lease;
+  bool share_full = false;
+  if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK) {
+    return code;
+  }
+  Source* source = loader->source;
+  Untaken untaken(loader, lease);
+  if (share_full && loader->cuda == nullptr) {
+    if (const int code = TakeCopy(loader, lease, out); code != PENSTOCK_OK) return code;
+  } else {
+    penstock_batch& batch = source->slots[lease.slot];
+    if (batch.loader == nullptr) {
+      batch.source = source;
+      penstock_client::Prepare(loader, lease.data, &batch);
+    }
+    if (!penstock_client::Show(lease, penstock_client::RankRows(*loader, 0, lease.rows), &batch))
+      return Fail(source->reader->error());
+    *out = &batch;
+    source->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  untaken.Give();
+  CountBatch(loader, **out);
+  return PENSTOCK_OK;
+}
+
+int Next(penstock_loader* loader, uint64_t until_ns, penstock_batch** out) {
+  if (loader->lost) {
+    // A failure of the stream stays what it is.
+    const Status& failed = loader->source->reader->error();
+    if (!failed.ok() && failed.code != Code::kUnavailable) return Fail(failed);
+    return Fail(
+        {Code::kResourceExhausted,
+         "a batch was lost for want of memory: go on behind the one before it, by its cursor "
+         "(penstock_seek; load_state_dict in Python), or attach anew"});
+  }
+  if (loader->cuda != nullptr) {
+    if (const int code = WaitForShare(loader, until_ns); code != PENSTOCK_OK) return code;
+  }
+  return loader->batch_rows > 0 ? TakeOwn(loader, until_ns, out) : TakeWhole(loader, until_ns, out);
+}
+
+// Lets go of a batch that was complete before anybody asked for it.
+void DropReady(penstock_loader* loader) {
+  penstock_batch* ready = std::exchange(loader->own.ready, nullptr);
+  if (ready == nullptr) return;
+  penstock_client::DropBatch(loader, ready);
+  Unreference(loader);
+}
+
+// A loader that is given up before anybody has it.
+struct Abandon {
+  void operator()(penstock_loader* loader) const {
+    if (loader->source != nullptr) penstock_client::Unreference(loader->source);
+    delete loader;
+  }
+};
+
+int AttachWith(const penstock_attach_options* given, penstock_loader** loader) {
+  // Of a program that knows fewer fields.
+  penstock_attach_options options;
+  penstock_default_options(&options);
+  if (given->bytes < offsetof(penstock_attach_options, mode) || given->bytes > 4096) {
+    return Fail({Code::kInvalidArgument,
+                 "options have not been through penstock_default_options: they say they are " +
+                     std::to_string(given->bytes) + " bytes long"});
+  }
+  std::memcpy(&options, given, std::min<size_t>(given->bytes, sizeof options));
+  std::unique_ptr<penstock_loader, Abandon> made(new penstock_loader);
+  ConsumerPosition position;
+  Status status = ReadOptions(options, made.get(), &position);
+  if (status.ok()) status = penstock_client::AttachFirst(made.get(), position, kAttachTimeoutNs);
+  if (status.ok()) status = CheckRows(*made);
+  if (!status.ok()) return Fail(status);
+  penstock_client::NotePosition(made.get());
+  *loader = made.release();
+  if ((*loader)->reconnect_ns > 0) penstock_client::Watch(*loader);
+  return PENSTOCK_OK;
+}
+
+int Seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
+  if (bytes > penstock::ring::kMaxCursorBytes + penstock_client::kCursorHeadBytes ||
+      cursor == nullptr) {
+    return Fail({Code::kInvalidArgument, "a cursor has 1 to 1024 bytes: " + std::to_string(bytes)});
+  }
+  ConsumerPosition position;
+  position.cursor.assign(static_cast<const char*>(cursor), bytes);
+  const Status taken = penstock_client::TakeCursorHead(loader, &position);
+  if (!taken.ok()) return Fail(taken);
+  // Until it is asked for at the new position.
+  loader->lost = true;
+  DropReady(loader);
+  penstock_client::DropOwn(loader);
+  loader->source->reader->Leave();
+  penstock_client::NoteProgress(&loader->reattachment);
+  penstock_client::StartReattaching(loader, position, "");
+  loader->lost = false;
+  const int code = penstock_client::Reattach(loader, MonotonicNs() + kAttachTimeoutNs);
+  if (code == PENSTOCK_TIMEOUT) {
+    return Fail(
+        {Code::kUnavailable, "penstockd did not answer: " + loader->reattachment.last.message});
+  }
+  if (code != PENSTOCK_OK) return Fail(loader->reattachment.failed);
+  penstock_client::NotePosition(loader);
+  return code;
+}
+
+int NumSteps(const penstock_loader& loader, uint64_t* steps) {
+  if (!loader.num_steps) {
+    return Fail(
+        {Code::kFailedPrecondition, "the length of this stream is not known: " + loader.uncounted});
+  }
+  *steps = *loader.num_steps;
+  if (loader.batch_rows == 0) return PENSTOCK_OK;
+  const Status status = penstock_client::CountOwnBatches(loader, steps);
+  return status.ok() ? PENSTOCK_OK : Fail(status);
 }
 
 }  // namespace
@@ -297,54 +447,13 @@ int penstock_attach(const char* name, const char* socket, const char* group,
 int penstock_attach_with(const penstock_attach_options* given, penstock_loader** loader) {
   LastError().clear();
   *loader = nullptr;
-  // Of a program that knows fewer fields.
-  penstock_attach_options options;
-  penstock_default_options(&options);
-  if (given->bytes < offsetof(penstock_attach_options, mode) || given->bytes > 4096) {
-    return Fail({Code::kInvalidArgument,
-                 "options have not been through penstock_default_options: they say they are " +
-                     std::to_string(given->bytes) + " bytes long"});
-  }
-  std::memcpy(&options, given, std::min<size_t>(given->bytes, sizeof options));
-  auto made = std::make_unique<penstock_loader>();
-  ConsumerPosition position;
-  Status status = ReadOptions(options, made.get(), &position);
-  if (status.ok()) status = penstock_client::AttachFirst(made.get(), position, kAttachTimeoutNs);
-  if (status.ok()) status = CheckRows(*made);
-  if (!status.ok()) {
-    if (made->source != nullptr) penstock_client::Unreference(made->source);
-    return Fail(status);
-  }
-  penstock_client::NotePosition(made.get());
-  *loader = made.release();
-  if ((*loader)->reconnect_ns > 0) penstock_client::Watch(*loader);
-  return PENSTOCK_OK;
+  return Guarded([&] { return AttachWith(given, loader); });
 }
 
 int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
   LastError().clear();
-  if (bytes > penstock::ring::kMaxCursorBytes + penstock_client::kCursorHeadBytes ||
-      cursor == nullptr) {
-    return Fail({Code::kInvalidArgument, "a cursor has 1 to 1024 bytes: " + std::to_string(bytes)});
-  }
   std::lock_guard<std::mutex> lock(loader->next_mutex);
-  ConsumerPosition position;
-  position.cursor.assign(static_cast<const char*>(cursor), bytes);
-  const Status taken = penstock_client::TakeCursorHead(loader, &position);
-  if (!taken.ok()) return Fail(taken);
-  penstock_batch_release(std::exchange(loader->own.ready, nullptr));
-  penstock_client::DropOwn(loader);
-  loader->source->reader->Leave();
-  penstock_client::NoteProgress(&loader->reattachment);
-  penstock_client::StartReattaching(loader, position, "");
-  const int code = penstock_client::Reattach(loader, MonotonicNs() + kAttachTimeoutNs);
-  if (code == PENSTOCK_TIMEOUT) {
-    return Fail(
-        {Code::kUnavailable, "penstockd did not answer: " + loader->reattachment.last.message});
-  }
-  if (code != PENSTOCK_OK) return Fail(loader->reattachment.failed);
-  penstock_client::NotePosition(loader);
-  return code;
+  return Guarded([&] { return Seek(loader, cursor, bytes); });
 }
 
 int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** out) {
@@ -353,44 +462,18 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
   const uint64_t until_ns = timeout_ns == PENSTOCK_FOREVER ? UINT64_MAX
                             : timeout_ns <= 0              ? 0
                                               : MonotonicNs() + static_cast<uint64_t>(timeout_ns);
-  if (loader->cuda != nullptr) {
-    if (const int code = WaitForShare(loader, until_ns); code != PENSTOCK_OK) return code;
-  }
-  if (loader->batch_rows > 0) return TakeOwn(loader, until_ns, out);
-  Lease lease;
-  bool share_full = false;
-  if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK) {
-    return code;
-  }
-  Source* source = loader->source;
-  if (share_full && loader->cuda == nullptr) {
-    const int code = TakeCopy(loader, lease, out);
-    if (code != PENSTOCK_OK) return code;
-  } else {
-    penstock_batch& batch = source->slots[lease.slot];
-    if (batch.loader == nullptr) {
-      batch.source = source;
-      penstock_client::Prepare(loader, lease.data, &batch);
-    }
-    if (!penstock_client::Show(lease, penstock_client::RankRows(*loader, 0, lease.rows), &batch)) {
-      penstock_client::ReleaseLease(loader, source, lease);
-      return Fail(source->reader->error());
-    }
-    *out = &batch;
-    source->references.fetch_add(1, std::memory_order_relaxed);
-  }
-  CountBatch(loader, **out);
-  return PENSTOCK_OK;
+  return Guarded([&] { return Next(loader, until_ns, out); });
 }
 
 int penstock_ready(penstock_loader* loader) {
   std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return 0;
+  if (!lock.owns_lock() || loader->lost) return 0;
   if (loader->batch_rows == 0)
     return !loader->reattachment.active && loader->source->reader->Ready();
   // Whether there is a whole one turns out by making it.
+  const auto make = [loader] { return MakeOwn(loader, 0, &loader->own.ready); };
   while (loader->own.ready == nullptr && !loader->reattachment.active) {
-    if (MakeOwn(loader, 0, &loader->own.ready) != PENSTOCK_OK) break;
+    if (Guarded(make) != PENSTOCK_OK) break;
   }
   return loader->own.ready != nullptr;
 }
@@ -427,8 +510,10 @@ void* penstock_batch_writable(penstock_batch* batch, const void* data) {
     std::lock_guard<std::mutex> lock(batch->loader->mutex);
     if (!source->view.is_mapped() &&
         !source->view.Map(reader.segment_fd(), reader.segment(), reader.segment_bytes())) {
-      Fail({Code::kResourceExhausted,
-            std::string("cannot map the ring for writing: ") + std::strerror(errno)});
+      Guarded([] {
+        return Fail({Code::kResourceExhausted,
+                     std::string("cannot map the ring for writing: ") + std::strerror(errno)});
+      });
       return nullptr;
     }
   }
@@ -442,15 +527,16 @@ void* penstock_batch_writable(penstock_batch* batch, const void* data) {
 void penstock_detach(penstock_loader* loader) {
   if (loader == nullptr) return;
   penstock_client::Unwatch(loader);
-  penstock_batch* ready = nullptr;
   {
     std::lock_guard<std::mutex> lock(loader->next_mutex);
     loader->reattachment.socket = {};
     penstock_client::DropOwn(loader);
-    loader->source->reader->Leave();
-    ready = std::exchange(loader->own.ready, nullptr);
+    Guarded([loader] {
+      loader->source->reader->Leave();
+      return static_cast<int>(PENSTOCK_OK);
+    });
+    DropReady(loader);
   }
-  penstock_batch_release(ready);
   Unreference(loader);
 }
 
@@ -465,17 +551,7 @@ const char* penstock_structure(const penstock_loader* loader) { return loader->s
 
 int penstock_num_steps(const penstock_loader* loader, uint64_t* steps) {
   LastError().clear();
-  if (loader->batch_rows > 0) {
-    return Fail({Code::kFailedPrecondition,
-                 "the length of this stream is known in the pipeline's own batches only, of which "
-                 "some may be short; this consumer takes others (batch_rows)"});
-  }
-  if (!loader->num_steps) {
-    return Fail({Code::kFailedPrecondition,
-                 "the length of this stream is not known: " + loader->uncounted});
-  }
-  *steps = *loader->num_steps;
-  return PENSTOCK_OK;
+  return Guarded([&] { return NumSteps(*loader, steps); });
 }
 
 uint64_t penstock_batch_step(const penstock_batch* batch) {
@@ -540,9 +616,8 @@ uint64_t penstock_joined(penstock_loader* loader) { return loader->joined; }
 
 namespace {
 
-int Ask(const char* socket, Operation operation, const char* name, const char* spec,
-        char** description) {
-  LastError().clear();
+int AskFor(const char* socket, Operation operation, const char* name, const char* spec,
+           char** description) {
   const std::string path =
       socket != nullptr && *socket != '\0' ? socket : penstock::ring::DefaultSocketPath();
   std::string answer;
@@ -553,6 +628,12 @@ int Ask(const char* socket, Operation operation, const char* name, const char* s
   *description = strdup(answer.c_str());
   if (*description != nullptr) return PENSTOCK_OK;
   return Fail({penstock::ring::Code::kResourceExhausted, "no memory for a description"});
+}
+
+int Ask(const char* socket, Operation operation, const char* name, const char* spec,
+        char** description) {
+  LastError().clear();
+  return Guarded([&] { return AskFor(socket, operation, name, spec, description); });
 }
 
 }  // namespace
@@ -577,7 +658,10 @@ uint32_t penstock_abi_version(void) { return penstock::ring::kAbiVersion; }
 
 const char* penstock_default_socket(void) {
   thread_local std::string path;
-  path = penstock::ring::DefaultSocketPath();
+  Guarded([] {
+    path = penstock::ring::DefaultSocketPath();
+    return static_cast<int>(PENSTOCK_OK);
+  });
   return path.c_str();
 }
 

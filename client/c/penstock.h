@@ -218,7 +218,10 @@ PENSTOCK_API int penstock_seek(penstock_loader* loader, const void* cursor, uint
  *
  * When the daemon dies the loader looks for it for reconnect_seconds, by itself, and goes on with
  * the very next batch; meanwhile a call just waits. PENSTOCK_UNAVAILABLE when none comes back, never
- * the end. Batches that are held stay readable. */
+ * the end. Batches that are held stay readable.
+ *
+ * PENSTOCK_RESOURCE_EXHAUSTED, here as in any call: there is no memory. Where a batch was lost by that, every further
+ * call says so, until penstock_seek goes on behind the batch that was given last. */
 PENSTOCK_API int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** batch);
 
 /* 1 when penstock_next would return a batch without waiting, else 0. */
@@ -239,9 +242,11 @@ PENSTOCK_API const penstock_tensor* penstock_tensor_info(const penstock_loader* 
  * tuple, an object a dict; {"x":null,"y":[null,null]}. "" is a flat dict of all tensors by name. */
 PENSTOCK_API const char* penstock_structure(const penstock_loader* loader);
 
-/* The steps of the whole stream, from step 0 to its end, wherever this loader begins: PENSTOCK_OK,
+/* The steps of the whole stream, from step 0 to its end, wherever this loader begins (with batch_rows: its
+ * batches of as many rows, the short ones at the ends of passes counted): PENSTOCK_OK,
  * or PENSTOCK_FAILED_PRECONDITION where they are not known, and penstock_last_error says why: the
- * stream has no end, its files have no index yet (`penstock index`), or only values decide. */
+ * stream has no end, its files have no index yet (`penstock index`), or only values decide; with batch_rows in a
+ * split group too. */
 PENSTOCK_API int penstock_num_steps(const penstock_loader* loader, uint64_t* steps);
 
 PENSTOCK_API uint64_t penstock_batch_step(const penstock_batch* batch);

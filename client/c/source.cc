@@ -52,9 +52,15 @@ void Remember(const std::vector<uint64_t>& steps, penstock_loader* loader) {
 }
 
 Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
-  auto source = std::make_unique<Source>();
   const penstock::ring::Descriptor device_table(attachment.device_fd);
   const penstock::ring::Descriptor device_memory(attachment.device_memory_fd);
+  std::unique_ptr<Source> source(new (std::nothrow) Source);
+  if (source == nullptr) {
+    for (const int fd :
+         {attachment.socket, attachment.segment_fd, attachment.control_fd, attachment.bell_fd})
+      penstock::ring::Descriptor{fd};
+    return {Code::kResourceExhausted, "out of memory"};
+  }
   if (Status status = Reader::Open(attachment, &source->reader); !status.ok()) return status;
   if (loader->cuda != nullptr) {
     if (!device_table) return {Code::kInternal, "penstockd sent no table of the device's memory"};
@@ -80,6 +86,7 @@ Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
   Source* before;
   {
     std::lock_guard<std::mutex> lock(loader->mutex);
+    if (loader->source != nullptr) Remember(loader->source->reader->Where().returned, loader);
     before = std::exchange(loader->source, source.release());
     if (before != nullptr) {
       const penstock::ring::ReaderStats seen = before->reader->stats();
@@ -89,7 +96,6 @@ Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
       loader->earlier_stats.wait_ns += seen.wait_ns;
       loader->earlier_stats.skipped += seen.skipped;
       ++loader->reconnects;
-      Remember(before->reader->Where().returned, loader);
       // Those that were let go of while the daemon was being told that they are held.
       for (size_t i = 0; i < loader->earlier_leases.size(); ++i) {
         if (loader->earlier_leases[i].returned) {
@@ -258,6 +264,9 @@ void ReleaseLease(penstock_loader* loader, Source* source, const Lease& lease) {
       }
       break;
     }
+    // Under the mutex: who asks in between what is held would be told of this one, and nobody that it was let go of.
+    source->reader->Release(lease);
+    return;
   }
   source->reader->Release(lease);
 }

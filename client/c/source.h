@@ -78,7 +78,8 @@ void StartReattaching(penstock_loader* loader, const penstock::ring::ConsumerPos
 // The same while nobody waits for a batch: false, and nothing has changed, when no daemon accepts a connection now.
 // REQUIRES: the present source is deserted.
 bool StartUnattended(penstock_loader* loader);
-// Where the present source stands, together with what is still held of those before.
+// Where the present source stands, together with what is still held of those before, for a request to attach: what it names there is
+// numbered by that.
 penstock::ring::ConsumerPosition WhereNow(penstock_loader* loader);
 // Goes on with it until `until_ns`: PENSTOCK_OK with a new source, PENSTOCK_TIMEOUT, or the code of
 // `failed`.

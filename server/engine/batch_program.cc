@@ -71,6 +71,7 @@ absl::Status BatchProgram::AddTensor(const Dataset& dataset, size_t index) {
     if (!status.ok()) return status;
   }
   layouts_.push_back(LayoutOf(dataset, index));
+  if (layouts_.back().pads) tensor.padding = layouts_.back().padding;
   const std::optional<int64_t> tensor_bytes = NumBytes(tensor.type);
   if (is_string || has_unknown || is_sparse) {
     element_.push_back(std::move(seen));

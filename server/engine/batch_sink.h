@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ struct BatchTensor {
   bool batched = true;
   TensorKind kind = TensorKind::kDense;
   int ragged_rank = 0;  // ragged axes, from the second one on
+  // One element, with which smaller rows are filled up ("" is zero, or the empty string); nothing where they are not.
+  std::optional<std::string> padding = std::nullopt;
 
   // Whether every full batch has the same size: then its place in a slot is always the same.
   bool fixed() const { return kind == TensorKind::kDense && NumBytes(type).has_value(); }

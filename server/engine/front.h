@@ -51,6 +51,9 @@ class Front {
   // The steps of the stream, or OrderOp::kEndless, where they are known without running it.
   std::optional<uint64_t> Count() { return last_->Count(); }
 
+  // For further ops over what this one reads from.
+  FrontContext& context() { return context_; }
+
   // The step's records are no longer needed.
   void Release(Step* step);
 

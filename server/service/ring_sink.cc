@@ -57,6 +57,7 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
     spec.shape.assign(tensor.type.shape.begin(), tensor.type.shape.end());
     spec.kind = static_cast<ring::TensorKind>(tensor.kind);
     spec.ragged_rank = static_cast<uint32_t>(tensor.ragged_rank);
+    spec.padding = tensor.padding;
     options.tensors.push_back(std::move(spec));
     if (!tensor.fixed()) options.variable_bytes = variable_bytes;
   }
@@ -66,6 +67,8 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
   options.reserve = std::move(reserve);
   options.num_steps = count.steps;
   options.uncounted = count.why_not;
+  options.pass_steps = count.pass_steps;
+  options.pass_last_rows = count.pass_last_rows;
   options.slots = slots;
   options.slots_max = slots_grow ? kMaxSlots : slots;
   options.structure = std::move(structure);

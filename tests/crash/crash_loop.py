@@ -3,13 +3,16 @@
     crash_loop.py --kills 300 [--seed S]
 
 Real processes: `penstockd --supervise`, two trainers of a broadcast, one that takes its batches in halves, one by fives, two ranks
-of a group, two of a group with batches of 12, three workers of a split group. At each moment the daemon, a trainer, or both are killed with SIGKILL; a trainer is started again and goes on
+of a group, two of a group with batches of 12, three workers of a split group; and of a second pipeline
+three workers of a split group whose batches are of 5, 12 and 20 rows. At each moment the daemon, a trainer, or both are killed with SIGKILL; a trainer is started again and goes on
 behind its checkpoint. In the end:
 
   broadcast, sizes of their own, rank
                     each trainer's log has every step in order with the bytes of the clean run; a step stands there
                     twice only where the trainer was killed between its log and its checkpoint
   split             every step was given out, and without a mark not more than once
+  split, sizes of their own
+                    the same of every row
 
 PENSTOCK_BIN is the folder of the programs; the Python package must be on PYTHONPATH.
 """
@@ -48,11 +51,21 @@ stage { batch { batch_size: 8 } }
 stage { repeat {} }
 """
 
+# Who takes 20 rows in a `for` loop holds those of two such batches, which lie in six of 8 at most.
+SIZED = [5, 12, 20]
+NUMBERS = """
+name: "numbers"
+ring { slots: 32 }
+stage { range { stop: 1000000000000 } }
+stage { map { out: "n = value" } }
+stage { batch { batch_size: 8 } }
+"""
+
 
 class Trainer:
-    def __init__(self, run, name, **options):
+    def __init__(self, run, name, pipeline="records", **options):
         self.run, self.name = run, name
-        self.words = [sys.executable, str(pathlib.Path(__file__).parent / "trainer.py"), run.socket, "records",
+        self.words = [sys.executable, str(pathlib.Path(__file__).parent / "trainer.py"), run.socket, pipeline,
                       str(run.folder), name, json.dumps(options)]
         self.kills = 0
         self.start()
@@ -88,6 +101,17 @@ class Trainer:
                 found.append(tuple(map(int, words)))
         return found
 
+    def rows(self):
+        """(rows, redelivered) of each batch that was written down whole."""
+        found = []
+        for line in (self.run.folder / f"{self.name}.log").read_text().split("\n"):
+            words = line.split()
+            if len(words) == 4:
+                rows = [int(row) for row in words[3].split(",") if row]
+                if zlib.crc32(struct.pack(f"<{len(rows)}q", *rows)) == int(words[2]):
+                    found.append((rows, int(words[1])))
+        return found
+
     def position(self):
         steps = [entry[0] for entry in self.entries() if entry]
         return steps[-1] + 1 if steps else 0
@@ -110,12 +134,13 @@ class Run:
         os.close(ready_end)
         assert os.read(ready, 1) == b"\n"
         os.close(ready)
-        (folder / "records.textproto").write_text(SPEC)
-        created = subprocess.run([programs / "penstock", "--socket", self.socket, "create", "records.textproto"],
-                                 cwd=folder, stdout=subprocess.DEVNULL)
-        if created.returncode != 0:
-            self.stop()
-            raise SystemExit("the pipeline could not be created")
+        for name, spec in {"records": SPEC, "numbers": NUMBERS}.items():
+            (folder / f"{name}.textproto").write_text(spec)
+            created = subprocess.run([programs / "penstock", "--socket", self.socket, "create", f"{name}.textproto"],
+                                     cwd=folder, stdout=subprocess.DEVNULL)
+            if created.returncode != 0:
+                self.stop()
+                raise SystemExit(f"the pipeline {name} could not be created")
 
     def daemon(self):
         """The daemon's process, which its supervisor starts again."""
@@ -218,6 +243,35 @@ def take_the_rest(run, workers):
     return taken
 
 
+def rest_of_rows(run, sizes):
+    """(rows, redelivered) of what the group of the sizes still has to give, up to rows that nobody has had."""
+    highest = max(row for worker in sizes for rows, _ in worker.rows() for row in rows)
+    taken = []
+    with penstock.attach("numbers", socket=run.socket, group="sized", mode="split", timeout=120) as loader:
+        while not taken or taken[-1][0][0] <= highest + 40 * BATCH:
+            batch = next(loader)
+            taken.append((batch["n"].tolist(), int(loader.redelivered)))
+            del batch
+    return taken
+
+
+def check_rows(sizes, rest):
+    """Every row was given out, and as often as a batch of it was marked once more at most."""
+    given, marked, last = {}, {}, 0
+    for rows, redelivered in [entry for worker in sizes for entry in worker.rows()] + rest:
+        assert len(set(rows)) == len(rows), f"sizes of their own: a row twice in {rows}"
+        for row in rows:
+            given[row] = given.get(row, 0) + 1
+            marked[row] = marked.get(row, 0) + redelivered
+    for worker in sizes:
+        last = max([last, *(row for rows, _ in worker.rows() for row in rows)])
+    lost = [row for row in range(last) if row not in given]
+    assert not lost, f"sizes of their own: lost {lost}"
+    repeated = [row for row in given if given[row] > marked[row] + 1]
+    assert not repeated, f"sizes of their own: given out twice without a mark: {repeated}"
+    return len(given), sum(count - 1 for count in given.values())
+
+
 def wait_for(trainers, seconds):
     deadline = time.monotonic() + seconds
     while not all([trainer.done for trainer in trainers]):
@@ -243,7 +297,8 @@ def crash_loop(kills, seed, folder):
         own = [Trainer(run, name, group=name, batch_size=OWN[name]) for name in ("halves", "fives")]
         own += [Trainer(run, f"twelves-{i}", group="twelves", mode="rank", rank=i, world_size=2, batch_size=12) for i in range(2)]
         workers = [Trainer(run, f"worker-{i}", group="workers", mode="split") for i in range(3)]
-        everybody = [*trainers, *own, *workers]
+        sizes = [Trainer(run, f"sized-{size}", pipeline="numbers", group="sized", mode="split", batch_size=size) for size in SIZED]
+        everybody = [*trainers, *own, *workers, *sizes]
         done = {"daemon": 0, "trainer": 0, "both": 0}
         while sum(done.values()) < kills:
             time.sleep(dice.uniform(0.05, 1.2))
@@ -267,6 +322,9 @@ def crash_loop(kills, seed, folder):
         rest = take_the_rest(run, workers)
         wait_for(workers, 60)
         rest += take_the_rest(run, workers)
+        rows_left = rest_of_rows(run, sizes)
+        wait_for(sizes, 60)
+        rows_left += rest_of_rows(run, sizes)
     finally:
         for trainer in everybody:
             trainer.process.kill()
@@ -281,9 +339,10 @@ def crash_loop(kills, seed, folder):
         rank = (i % 2, 2) if trainer.name.startswith("twelves") else (0, 1)
         check_stream(trainer, sized(longer, OWN[trainer.name], steps, *rank), begin=0)
     divided, marked = check_split(workers, rest, clean)
+    rows, repeated = check_rows(sizes, rows_left)
     print(f"{sum(done.values())} kills in {seconds:.0f} s ({done['daemon']} of the daemon, {done['trainer']} of trainers, "
           f"{done['both']} of both): {steps} steps for each of {len(STREAMS)} trainers, {divided} divided among 3 workers, "
-          f"{marked} redelivered; seed {seed}")
+          f"{marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
 
 
 def main():

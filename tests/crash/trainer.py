@@ -2,8 +2,8 @@
 
     trainer.py SOCKET PIPELINE FOLDER NAME OPTIONS
 
-FOLDER/NAME.log has a line for each batch that was worked on: step, whether it was redelivered, and the CRC of its
-bytes. FOLDER/NAME.cursor is the checkpoint, replaced as a whole while the batch is still held. A trainer that is killed
+FOLDER/NAME.log has a line for each batch that was worked on: step, whether it was redelivered, the CRC of its bytes, and of a split
+group's consumer with a batch size of its own the rows, with commas. FOLDER/NAME.cursor is the checkpoint, replaced as a whole while the batch is still held. A trainer that is killed
 is started again with the same words, and goes on behind its checkpoint. It ends in front of the step that FOLDER/stop
 names, or FOLDER/stop-SIZE if it has a batch size of its own; a worker of a split group, which has no position of its own and no checkpoint, when there is FOLDER/stop-workers.
 """
@@ -46,7 +46,8 @@ def main():
     loader = attach(pipeline, socket=socket, cursor=cursor, timeout=120, reconnect=120, **options)
     for batch in loader:
         crc = zlib.crc32(batch["n"].tobytes())
-        log.write(f"{loader.step} {int(loader.redelivered)} {crc}\n")
+        rows = " " + ",".join(map(str, batch["n"].tolist())) if is_split and size else ""
+        log.write(f"{loader.step} {int(loader.redelivered)} {crc}{rows}\n")
         if not is_split:
             with open(checkpoint + ".new", "wb") as file:
                 file.write(loader.cursor)

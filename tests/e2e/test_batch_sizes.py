@@ -1,8 +1,11 @@
 """Consumers that take batches of another size than the pipeline's, over one stream."""
 
 import itertools
+import subprocess
+import sys
 import threading
 
+import numpy as np
 import pytest
 
 import tfrecord_files
@@ -246,26 +249,223 @@ def test_what_a_dead_worker_held_of_a_joined_batch_comes_back(create):
     assert len(marked) >= 36
 
 
+@pytest.mark.parametrize("size", [5, 18])
+def test_a_split_group_of_a_size_of_its_own_outlives_the_daemon(create, size):
+    server = create(stop=2400, batch=12)
+    workers = [split(server, batch_size=size) for _ in range(2)]
+    taken, held = [], [None, None]
+    for number in range(40):
+        # What was held when the daemon died is let go of in another order than the new one was told of it.
+        for i, worker in enumerate(workers):
+            held[i] = next(worker)
+            taken += values(held[i])
+            assert not worker.redelivered
+        if number % 5 == 2:
+            server.kill()
+    held.clear()
+    for worker in workers:
+        worker.close()
+    rest = []
+    for batch in split(server):
+        rest += values(batch)
+    assert set(taken) | set(rest) == set(range(2400)) and len(set(taken)) == len(taken)
+    # Only rows of batches that were not worked on to their end come again.
+    assert len(set(taken) & set(rest)) < 4 * 12
+
+
+@pytest.mark.parametrize("size", [4, 5, 17])
+def test_a_worker_that_leaves_gives_back_what_it_had_not_given(create, size):
+    server = create(stop=240, batch=12)
+    leaver = split(server, batch_size=size)
+    for _ in range(2):
+        given = values(next(leaver))
+    leaver.close()
+    other = split(server, batch_size=size)
+    taken, marked = [], set()
+    for batch in other:
+        taken += values(batch)
+        if other.redelivered:
+            marked.update(values(batch))
+        del batch
+    # All but what was given, of which the rows come again that lie in a batch of the pipeline with others.
+    assert set(range(240)) - set(taken) <= set(range(2 * size)) and len(set(taken)) == len(taken)
+    assert marked and min(marked) // 12 <= given[-1] // 12
+
+
+LAST_HOLDER = """
+import sys, time
+import penstock
+loader = penstock.attach("ranges", socket=sys.argv[1], group="ranks", mode="rank", rank=1, world_size=2, batch_size=int(sys.argv[2]))
+next(loader)
+kept = next(loader)
+print(loader.step, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("size", [5, 18])
+def test_a_rank_that_dies_with_a_batch_of_its_own_size_gets_it_again(create, size):
+    server = create(stop=10_000, batch=12)
+    first = rank(server, 0, 2, batch_size=size)
+    process = subprocess.Popen([sys.executable, "-c", LAST_HOLDER, server.socket, str(size)], stdout=subprocess.PIPE, text=True)
+    held = int(process.stdout.readline())
+    assert held == 1
+    kill(process)
+    again = rank(server, 1, 2, batch_size=size)
+    for _ in range(8):
+        rows = values(next(again))
+        number = again.step
+        assert rows == list(range(number * size + size // 2, (number + 1) * size))
+        # In front of those that it had not released may come some that lie in the same batch of the pipeline.
+        assert number <= held
+        if number == held:
+            break
+    assert number == held
+    for number in range(20):
+        assert values(next(first)) == list(range(number * size, number * size + size // 2))
+        next(again)
+
+
 def test_what_is_refused(tmp_path, create):
     server = create(stop=40, batch=12)
     for size in [0, -1]:
         with pytest.raises(penstock.InvalidArgumentError, match="batch_size"):
             attach(server, batch_size=size)
-    with pytest.raises(TypeError):
-        len(attach(server, batch_size=4))
-    # The client does not know what rows of other widths are padded with.
+    # A ring tells paddings of 20 bytes at most, so that the client does not know what to fill up with.
     tfrecord_files.write(tmp_path / "words.tfrecord", [tfrecord_files.example(words=[b"w"] * (n % 5 + 1)) for n in range(40)])
     spec = tmp_path / "padded.textproto"
     spec.write_text("""
         name: "padded"
         stage { tfrecord { files: "words.tfrecord" } }
         stage { parse_example { feature { key: "words" bytes { variable_length: true } } } }
-        stage { padded_batch { batch_size: 12 } }
+        stage { padded_batch { batch_size: 12 padding_value { feature: "words" bytes_value: "a padding of 21 bytes" } } }
     """)
     assert Penstock(tmp_path, server.socket)("create", spec).code == 0
     with pytest.raises(penstock.FailedPreconditionError, match='divided, but not joined, since axis 1 of tensor "words"'):
         penstock.attach("padded", socket=server.socket, batch_size=5)
     assert penstock.attach("padded", socket=server.socket, batch_size=4).stats()["joined"] == 0
+
+
+REPEATED = "stage { repeat { count: 3 } }"
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 12, 18, 1000])
+@pytest.mark.parametrize("stop, batch, more", [
+    (100, "12", ""),
+    (40, "12", REPEATED),
+    (36, "12", REPEATED),
+    (5, "12", REPEATED),
+    (41, "12 remainder: PAD", REPEATED),
+    (41, "12 remainder: WRAP", REPEATED),
+    (41, "12 drop_remainder: true", REPEATED),
+    (5, "12 drop_remainder: true", ""),
+    (40, "12", REPEATED + REPEATED),
+    (40, "12", "stage { repeat {} } stage { take { count: 11 } }"),
+    (40, "12", "stage { take { count: 4 } } stage { take { count: 3 } }"),
+])
+def test_the_length_counts_batches_of_ones_own(create, stop, batch, more, size):
+    server = create(stop=stop, batch=batch, more=more)
+    loader = attach(server, batch_size=size)
+    assert len(loader) == len(list(loader))
+    # Wherever it begins.
+    assert len(attach(server, batch_size=size)) == len(loader)
+    ranks = [rank(server, r, 2, batch_size=size) for r in range(2)]
+    assert [len(one) for one in ranks] == [len(loader)] * 2
+
+
+@pytest.mark.parametrize("batch, more, why", [
+    ("12", "stage { skip { count: 1 } }", "decides which of them are short"),
+    ("12", "stage { take { count: 2 } }" + REPEATED, "decides which of them are short"),
+    ("12", "stage { repeat {} }", "has no end"),
+])
+def test_a_length_that_is_not_known(create, batch, more, why):
+    server = create(stop=40, batch=batch, more=more)
+    with pytest.raises(TypeError, match=why):
+        len(attach(server, batch_size=5))
+
+
+def test_a_worker_of_a_split_group_does_not_know_how_many_it_gets(create):
+    server = create(stop=40, batch=12)
+    worker = split(server, batch_size=5)
+    with pytest.raises(TypeError, match="split group"):
+        len(worker)
+    assert len(split(server)) == 4
+
+
+PADDED = """
+name: "padded"
+ring {{ slot_bytes: 1000000 }}
+stage {{ tfrecord {{ files: "padded.tfrecord" }} }}
+stage {{ parse_example {{
+  feature {{ key: "ids" int64 {{ variable_length: true }} }} feature {{ key: "words" bytes {{ variable_length: true }} }}
+}} }}
+stage {{ map {{ out: "ids = ids" out: "words = words" out: "grid = reshape(float32(ids), [1, -1, 1]) * reshape(float32(ids), [1, 1, -1])" }} }}
+stage {{ padded_batch {{ batch_size: 8 {options}
+  padding_value {{ feature: "ids" int64_value: -7 }} padding_value {{ feature: "words" bytes_value: "nothing" }}
+  padding_value {{ feature: "grid" float_value: 0.5 }} }} }}
+"""
+
+
+def padded(rows, wide, high):
+    """ids, words and grid of some records, padded to so many columns."""
+    ids = np.full((len(rows), wide), -7, np.int64)
+    words = np.full((len(rows), high), b"nothing", object)
+    grid = np.full((len(rows), 1, wide, wide), 0.5, np.float32)
+    for i, n in enumerate(rows):
+        mine = ids_of(n)
+        ids[i, : len(mine)] = mine
+        words[i, : len(words_of(n))] = words_of(n)
+        grid[i, 0, : len(mine), : len(mine)] = np.outer(mine, mine)
+    return {"ids": ids, "words": words, "grid": grid}
+
+
+def ids_of(n):
+    return [n + i for i in range(n * 5 % 11)]
+
+
+def words_of(n):
+    return [b"%d" % n * i for i in range(n * 3 % 7)]
+
+
+@pytest.mark.parametrize("options, stop", [("", 60), ("remainder: PAD", 61)])
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("size", [4, 5, 12, 20])
+def test_padded_rows_are_joined(tmp_path, supervised, options, stop, ranks, size):
+    records = [{key: value for key, value in (("ids", ids_of(n)), ("words", words_of(n))) if value} for n in range(stop)]
+    tfrecord_files.write(tmp_path / "padded.tfrecord", [tfrecord_files.example(**record) for record in records])
+    (tmp_path / "padded.textproto").write_text(PADDED.format(options=options))
+    created = Penstock(tmp_path, supervised.socket)("create", tmp_path / "padded.textproto")
+    assert created.code == 0, created
+    wide = [max(len(ids_of(n)) for n in range(at, min(at + 8, stop))) for at in range(0, stop, 8)]
+    high = [max(len(words_of(n)) for n in range(at, min(at + 8, stop))) for at in range(0, stop, 8)]
+    assert len(set(wide)) > 2 and len(set(high)) > 2
+    modes = [{"group": "r", "mode": "rank", "rank": r, "world_size": ranks} for r in range(ranks)] if ranks > 1 else [{}]
+    loaders = [penstock.attach("padded", socket=supervised.socket, batch_size=size, **one) for one in modes]
+    seen = 0
+    for number, rows in own_batches(steps_of(stop, 8), 8, size):
+        # Of the pipeline's batches that it has rows of, whichever of them a rank sees.
+        parts = range(rows[0] // 8, rows[-1] // 8 + 1)
+        want = padded(rows, max(wide[part] for part in parts), max(high[part] for part in parts))
+        count = len(rows)
+        if options and len(rows) < size:
+            count = size
+            for key, value in (("ids", -7), ("words", b"nothing"), ("grid", 0.5)):
+                more = np.full((size - len(rows), *want[key].shape[1:]), value, want[key].dtype)
+                want[key] = np.concatenate([want[key], more])
+        for r, loader in enumerate(loaders):
+            batch = next(loader)
+            first, end = r * count // ranks, (r + 1) * count // ranks
+            assert loader.step == number and sorted(batch) == sorted(want)
+            assert loader.valid == max(0, min(len(rows), end) - first)
+            for key, expected in want.items():
+                assert batch[key].shape == expected[first:end].shape, (key, number, r)
+                assert batch[key].tolist() == expected[first:end].tolist(), (key, number, r)
+        seen += len(rows)
+    assert seen == stop
+    assert size == 4 or loaders[0].stats()["joined"] > 0
+    for loader in loaders:
+        with pytest.raises(StopIteration):
+            next(loader)
 
 
 def test_writing_into_one_part_leaves_the_others(create):

@@ -126,6 +126,24 @@ def test_a_pipeline_gives_an_epoch_a_loop(served):
     assert epochs[0] != epochs[1] != epochs[2]
 
 
+def test_a_batch_size_of_ones_own(served):
+    loader = penstock.torch.loader("numbers", socket=served(3), batch_size=12)
+    assert len(loader) == 3 * 9
+    epochs = [listed(loader) for _ in range(3)]
+    assert [[len(batch) for batch in epoch] for epoch in epochs] == [[12] * 8 + [4]] * 3
+    assert all(sorted(sum(epoch, [])) == list(range(100)) for epoch in epochs)
+
+
+def test_an_evaluation_counts_each_element_once(served):
+    loader = penstock.torch.loader(penstock.Dataset.range(21).batch(8, remainder="pad"))
+    for _ in range(2):
+        assert sum(([batch.shape[0], batch[: loader.valid].tolist()] for batch in loader), []) == [
+            8, list(range(8)), 8, list(range(8, 16)), 8, list(range(16, 21))]
+    loader = penstock.torch.loader("numbers", socket=served(2))
+    for _ in range(2):
+        assert [loader.valid for _ in loader] == [8] * 12 + [4]
+
+
 @pytest.mark.parametrize("taken", [1, 12, 13, 14])
 def test_a_pipeline_goes_on_from_its_state(served, taken):
     socket = served(2)

@@ -21,6 +21,15 @@ TEST_CASE("a consumer is told the length of its stream, or why nobody knows it")
     CHECK(consumer.reader().num_steps() == steps);
     CHECK(consumer.reader().uncounted().empty());
   }
+  options.num_steps = 7;
+  options.pass_steps = 3;
+  options.pass_last_rows = 1;
+  {
+    const auto writer = MakeWriter(options);
+    TestConsumer consumer(writer.get());
+    CHECK(consumer.reader().pass_steps() == 3);
+    CHECK(consumer.reader().pass_last_rows() == 1);
+  }
   options.num_steps.reset();
   options.uncounted = std::string(1000, 'y');
   const auto writer = MakeWriter(options);
@@ -36,6 +45,7 @@ TEST_CASE("a daemon that does not know of lengths leaves zeros, and that is said
   CHECK(header->uncounted_bytes == 0);
   TestConsumer consumer(writer.get());
   CHECK_FALSE(consumer.reader().num_steps().has_value());
+  CHECK(consumer.reader().pass_steps() == 0);
   CHECK(consumer.reader().uncounted() == "the daemon does not tell");
 }
 

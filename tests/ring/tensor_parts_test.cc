@@ -52,6 +52,8 @@ TEST_CASE("a plan accepts what layout.h draws, and refuses every other kind") {
       {"too many for strings", {"t", kText, true, {4, -1, -1, -1}, ragged, 3}, 0},
       {"a rank without ragged", {"t", kNumber, true, {4, -1}, dense, 1}, 0},
       {"unknown dtype", {"t", 15, true, {4}}, 0},
+      {"padded", {"t", kText, true, {4, -1}, string, 0, "?"}, 3},
+      {"padding of half an element", {"t", kNumber, true, {4, -1}, dense, 0, "?"}, 0},
   };
   for (const Case& row : cases) {
     INFO(row.what);
@@ -274,6 +276,41 @@ uint64_t ReadAll(const TensorParts& parts, uint32_t ragged_rank) {
     }
   }
   return sum;
+}
+
+TEST_CASE("an element that rows are padded with is told, unless it is long") {
+  struct Case {
+    TensorSpec tensor;
+    bool is_told;
+  };
+  const Case cases[] = {
+      {{"t", kNumber, true, {4, -1}}, false},
+      {{"t", kNumber, true, {4, -1}, TensorKind::kDense, 0, ""}, true},
+      {{"t",
+        kNumber,
+        true,
+        {4, -1},
+        TensorKind::kDense,
+        0,
+        std::string(ElementBytes(kNumber), 'x')},
+       true},
+      {{"t", kText, true, {4, -1}, TensorKind::kString, 0, std::string(20, 'x')}, true},
+      {{"t", kText, true, {4, -1}, TensorKind::kString, 0, std::string(21, 'x')}, false},
+  };
+  for (const Case& row : cases) {
+    SegmentOptions options = SmallRing();
+    options.tensors = {row.tensor};
+    options.variable_bytes = 1000;
+    const auto writer = MakeWriter(options);
+    TestConsumer consumer(writer.get());
+    TensorEntry entry = consumer.reader().tensors()[0];
+    CHECK((entry.flags & kTensorPadded) == (row.is_told ? kTensorPadded : 0));
+    const std::string told(reinterpret_cast<const char*>(entry.padding), entry.padding_bytes);
+    CHECK(told == (row.is_told ? row.tensor.padding.value_or("") : ""));
+    CHECK(CheckEntry(entry, 1 << 20) == nullptr);
+    entry.padding_bytes = row.tensor.dtype == kText ? kMaxPaddingBytes + 1 : 1;
+    CHECK(CheckEntry(entry, 1 << 20) != nullptr);
+  }
 }
 
 TEST_CASE("forged tables of a segment never crash a reader") {

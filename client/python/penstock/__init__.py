@@ -179,7 +179,7 @@ def attach(
       stream: with `cuda`, the CUDA stream that reads them, as a number; 0 is the legacy default one.
       batch_size: the rows of this consumer's batches; of mode "rank" those of the group's, of which each rank sees its part. What
         lies in one batch of the pipeline is seen without a copy, rows of several are copied together (stats()["joined"]); others read the
-        pipeline's batches whole or by sizes of their own. Step n begins with row n * batch_size of the stream.
+        pipeline's batches whole or by sizes of their own. Step n begins with row n * batch_size of the stream; len() counts batches of that size, and is not known in mode "split".
 
     Returns:
       A Loader, which is its own iterator and a context manager.

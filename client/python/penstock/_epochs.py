@@ -26,6 +26,7 @@ class EpochLoader:
         self._state = None
         self._resume = None
         self._epoch = None
+        self._valid = 0
         if isinstance(source, str):
             if options.get("rank") is not None or options.get("world_size") is not None:
                 options.setdefault("mode", "rank")
@@ -49,6 +50,12 @@ class EpochLoader:
 
     def __bool__(self):
         return True
+
+    @property
+    def valid(self) -> int:
+        """How many rows of the batch that the loop has, from the first on, are elements: fewer than it has only where the spec fills a
+        last batch up (remainder: PAD), so that an evaluation counts none twice."""
+        return self._valid
 
     def set_epoch(self, epoch: int) -> None:
         """Chooses the order of the next loop over a Dataset: that of its pass number `epoch`, from 0 on.
@@ -105,6 +112,7 @@ class EpochLoader:
         self._loader = iterator
         with iterator:
             for element in iterator:
+                self._valid = iterator.valid
                 yield self._convert(element)
             # The next loop begins anew, and so does whoever goes on from here.
             if self._loader is iterator:
@@ -114,19 +122,19 @@ class EpochLoader:
         epoch = None
         while True:
             if self._next is not None:
-                element, state, of_epoch = self._next
+                element, state, of_epoch, valid = self._next
                 self._next = None
             else:
                 element = next(self._loader, None)
                 if element is None:
                     return
-                state, of_epoch = self._loader.state_dict(), self._loader.epoch
+                state, of_epoch, valid = self._loader.state_dict(), self._loader.epoch, self._loader.valid
             if epoch is None:
                 epoch = of_epoch
             if of_epoch != epoch:
-                self._next = element, state, of_epoch
+                self._next = element, state, of_epoch, valid
                 return
-            self._state = state
+            self._state, self._valid = state, valid
             yield self._convert(element)
 
     def _convert(self, element):
