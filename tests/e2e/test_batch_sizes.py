@@ -1,9 +1,11 @@
 """Consumers that take batches of another size than the pipeline's, over one stream."""
 
 import itertools
+import struct
 import subprocess
 import sys
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -398,25 +400,44 @@ ring {{ slot_bytes: 1000000 }}
 stage {{ tfrecord {{ files: "padded.tfrecord" }} }}
 stage {{ parse_example {{
   feature {{ key: "ids" int64 {{ variable_length: true }} }} feature {{ key: "words" bytes {{ variable_length: true }} }}
+  feature {{ key: "png" bytes {{}} }}
 }} }}
-stage {{ map {{ out: "ids = ids" out: "words = words" out: "grid = reshape(float32(ids), [1, -1, 1]) * reshape(float32(ids), [1, 1, -1])" }} }}
+stage {{ map {{ out: "ids = ids" out: "words = words" out: "grid = decode_png(png, channels=1)" }} }}
 stage {{ padded_batch {{ batch_size: 8 {options}
   padding_value {{ feature: "ids" int64_value: -7 }} padding_value {{ feature: "words" bytes_value: "nothing" }}
-  padding_value {{ feature: "grid" float_value: 0.5 }} }} }}
+  padding_value {{ feature: "grid" int64_value: 201 }} }} }}
 """
 
 
-def padded(rows, wide, high):
-    """ids, words and grid of some records, padded to so many columns."""
-    ids = np.full((len(rows), wide), -7, np.int64)
-    words = np.full((len(rows), high), b"nothing", object)
-    grid = np.full((len(rows), 1, wide, wide), 0.5, np.float32)
+def padded(rows, sizes):
+    """ids, words and grid of some records, padded to the largest of the sizes."""
+    columns, words, high, wide = np.max(sizes, axis=0)
+    found = {"ids": np.full((len(rows), columns), -7, np.int64), "words": np.full((len(rows), words), b"nothing", object),
+             "grid": np.full((len(rows), high, wide, 1), 201, np.uint8)}
     for i, n in enumerate(rows):
-        mine = ids_of(n)
-        ids[i, : len(mine)] = mine
-        words[i, : len(words_of(n))] = words_of(n)
-        grid[i, 0, : len(mine), : len(mine)] = np.outer(mine, mine)
-    return {"ids": ids, "words": words, "grid": grid}
+        for key, value in (("ids", ids_of(n)), ("words", words_of(n))):
+            found[key][i, : len(value)] = value
+        grid = grid_of(n)
+        found["grid"][i, : grid.shape[0], : grid.shape[1], 0] = grid
+    return found
+
+
+def sizes_of(n):
+    return [len(ids_of(n)), len(words_of(n)), *grid_of(n).shape]
+
+
+def grid_of(n):
+    high, wide = n % 5 + 1 + n // 20, n * 3 % 7 + 4 - n // 16
+    return (np.arange(high * wide) + n).astype(np.uint8).reshape(high, wide)
+
+
+def png_of(grid):
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    lines = b"".join(b"\0" + line.tobytes() for line in grid)
+    header = struct.pack(">IIBBBBB", grid.shape[1], grid.shape[0], 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
 
 
 def ids_of(n):
@@ -424,32 +445,32 @@ def ids_of(n):
 
 
 def words_of(n):
-    return [b"%d" % n * i for i in range(n * 3 % 7)]
+    return [b"%d" % n * i for i in range(n * 3 % 7 + n // 24)]
 
 
 @pytest.mark.parametrize("options, stop", [("", 60), ("remainder: PAD", 61)])
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("size", [4, 5, 12, 20])
 def test_padded_rows_are_joined(tmp_path, supervised, options, stop, ranks, size):
-    records = [{key: value for key, value in (("ids", ids_of(n)), ("words", words_of(n))) if value} for n in range(stop)]
+    records = [{"png": png_of(grid_of(n)), **{key: value for key, value in (("ids", ids_of(n)), ("words", words_of(n))) if value}}
+               for n in range(stop)]
     tfrecord_files.write(tmp_path / "padded.tfrecord", [tfrecord_files.example(**record) for record in records])
     (tmp_path / "padded.textproto").write_text(PADDED.format(options=options))
     created = Penstock(tmp_path, supervised.socket)("create", tmp_path / "padded.textproto")
     assert created.code == 0, created
-    wide = [max(len(ids_of(n)) for n in range(at, min(at + 8, stop))) for at in range(0, stop, 8)]
-    high = [max(len(words_of(n)) for n in range(at, min(at + 8, stop))) for at in range(0, stop, 8)]
-    assert len(set(wide)) > 2 and len(set(high)) > 2
+    # Of each batch of the pipeline.
+    sizes = [np.max([sizes_of(n) for n in range(at, min(at + 8, stop))], axis=0) for at in range(0, stop, 8)]
+    assert all(len(set(axis)) > 1 for axis in zip(*sizes))
     modes = [{"group": "r", "mode": "rank", "rank": r, "world_size": ranks} for r in range(ranks)] if ranks > 1 else [{}]
     loaders = [penstock.attach("padded", socket=supervised.socket, batch_size=size, **one) for one in modes]
     seen = 0
     for number, rows in own_batches(steps_of(stop, 8), 8, size):
         # Of the pipeline's batches that it has rows of, whichever of them a rank sees.
-        parts = range(rows[0] // 8, rows[-1] // 8 + 1)
-        want = padded(rows, max(wide[part] for part in parts), max(high[part] for part in parts))
+        want = padded(rows, sizes[rows[0] // 8 : rows[-1] // 8 + 1])
         count = len(rows)
         if options and len(rows) < size:
             count = size
-            for key, value in (("ids", -7), ("words", b"nothing"), ("grid", 0.5)):
+            for key, value in (("ids", -7), ("words", b"nothing"), ("grid", 201)):
                 more = np.full((size - len(rows), *want[key].shape[1:]), value, want[key].dtype)
                 want[key] = np.concatenate([want[key], more])
         for r, loader in enumerate(loaders):
