@@ -19,7 +19,7 @@ import penstock
 
 def attach(*words, **options):
     """The first attachment finds no daemon where that is being started again; whoever launches a trainer tries once more."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300  # it may be killed again before it has answered, and again
     while True:
         try:
             return penstock.attach(*words, **options)
