@@ -251,19 +251,22 @@ def test_what_a_dead_worker_held_of_a_joined_batch_comes_back(create):
     assert len(marked) >= 36
 
 
-@pytest.mark.parametrize("size", [5, 18])
+@pytest.mark.parametrize("size", [5, 18, 30])
 def test_a_split_group_of_a_size_of_its_own_outlives_the_daemon(create, size):
-    server = create(stop=2400, batch=12)
+    server = create(stop=2400, batch=12, more="ring { slots: 24 }")
     workers = [split(server, batch_size=size) for _ in range(2)]
-    taken, held = [], [None, None]
-    for number in range(40):
-        # What was held when the daemon died is let go of in another order than the new one was told of it.
-        for i, worker in enumerate(workers):
-            held[i] = next(worker)
-            taken += values(held[i])
+    taken, held = [], [[], []]
+    for number in range(30):
+        # Of several that are held when the daemon dies, one is let go of after the other, while new ones are taken.
+        for mine, worker in zip(held, workers):
+            batch = next(worker)
+            mine[:] = [*mine, batch][-3:]
+            taken += values(batch)
             assert not worker.redelivered
-        if number % 5 == 2:
+        if number % 5 == 3:
             server.kill()
+    del batch
+    mine.clear()
     held.clear()
     for worker in workers:
         worker.close()
