@@ -97,6 +97,12 @@ class RegionBuilder {
   Operand InputOperand(const Node* node);
   void AddLoad(Step load);
   absl::Status Emit(Region& region, int which, kernels::Form form);
+  // The code of a load and the two operations behind it as one instruction, for the steps from `first` on; null where they are none.
+  kernels::Handler FindChain(size_t first, kernels::Form form) const;
+  static constexpr size_t kChainSteps = 3;
+  kernels::Handler FindCode(const Step& step, kernels::Form form) const;
+  bool IsOperation(size_t step) const;
+  bool IsResult(size_t step) const;
   // Has operations do the work of the loads before them and of the store behind them, where there is code for it.
   void Fuse(std::vector<kernels::Instruction>& code, kernels::Form form) const;
   kernels::Handler FindOperation(const Step& step, kernels::Form form) const;

@@ -73,7 +73,7 @@ void StoreResultCode(PENSTOCK_CODE_PARAMETERS) {
 #define PENSTOCK_STORE(k) hn::StoreU(CanonicalNan(d, Shrink(d, v##k)), d, p + k * kStep);
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE)
 #undef PENSTOCK_STORE
-  PENSTOCK_NEXT();
+  PENSTOCK_END_STEP(1)
 }
 
 template <class F, typename T, typename To>

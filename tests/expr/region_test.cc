@@ -35,6 +35,11 @@ constexpr const char* kTexts[] = {
     "x - s",
     "tanh(x) * (exp(y) + 1)",
     "sin(x) + cos(x * y)",
+    "sin(float64(x)) - cos(float64(y))",
+    "(x * y - 2) * (u + 1) + (3 - x) * y",
+    "2 / (x + 0.5) - (1 - y)",
+    "(x / 3) / (y * 0.25) - (u * 2) / (x + y)",
+    "(y - 1) - (x + 1)",
     // Operations that load and store themselves, of eight vectors and of four.
     "x / y",
     "u - y",
