@@ -616,8 +616,9 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
     kernels::Instruction instruction;
     form.aside = step.aside;
     if (fuses && i >= chained) {
-      instruction.run = FindChain(i, form);
-      if (instruction.run != nullptr) chained = i + kChainSteps;
+      const Chain chain = FindChain(i, form);
+      instruction.run = chain.run;
+      if (chain.run != nullptr) chained = i + chain.steps;
     }
     if (instruction.run == nullptr) {
       // What another instruction does is never run, but not null either.
@@ -663,35 +664,49 @@ bool RegionBuilder::IsResult(size_t step) const {
          DTypeSize(steps_[step].memory) == LaneBytes(steps_[step].lane);
 }
 
-kernels::Handler RegionBuilder::FindChain(size_t first, Form form) const {
-  if (!IsOperation(first + 1) || !IsOperation(first + 2)) return nullptr;
+RegionBuilder::Chain RegionBuilder::FindChain(size_t first, Form form) const {
   const Step& load = steps_[first];
-  const Step& one = steps_[first + 1];
-  const Step& two = steps_[first + 2];
-  if (load.kind != Step::Kind::kLoad && load.kind != Step::Kind::kLoadConverted) return nullptr;
-  if (load.first.step == 0 || one.aside) return nullptr;
-  for (const Step* step : {&load, &one, &two}) {
-    if (step->lane != Lane::kFloat32) return nullptr;
-  }
-  const auto code_of = [](const Step& step) {
-    const kernels::Operation& operation = *step.operation;
+  if (load.kind != Step::Kind::kLoad && load.kind != Step::Kind::kLoadConverted) return {};
+  if (load.lane != Lane::kFloat32 || load.first.step == 0) return {};
+  // The code of a basic operation of float32; none: -1.
+  const auto code_of = [this](size_t step) {
+    if (!IsOperation(step) || steps_[step].lane != Lane::kFloat32) return -1;
+    const kernels::Operation& operation = *steps_[step].operation;
     if (operation.lookup != kernels::FindArithmetic) return -1;
-    return step.kind == Step::Kind::kReversed ? operation.reversed : operation.code;
+    return steps_[step].kind == Step::Kind::kReversed ? operation.reversed : operation.code;
   };
-  if (code_of(one) < 0 || code_of(two) < 0) return nullptr;
-  auto kind = kernels::ChainKind::kBehind;
-  if (two.aside) {
-    // The load's accumulator went aside for the second operation alone.
-    if (!load.aside || one.first.step != 0) return nullptr;
-    kind = kernels::ChainKind::kOnto;
-  } else if (two.first.step != 0) {
-    return nullptr;
-  }
+  const int code1 = code_of(first + 1);
+  const int code2 = code_of(first + 2);
+  if (code1 < 0 || code2 < 0 || steps_[first + 1].aside) return {};
+  const auto one = static_cast<kernels::Arithmetic>(code1);
+  const auto two = static_cast<kernels::Arithmetic>(code2);
+  const bool broadcast1 = steps_[first + 1].first.step == 0;
+  const bool broadcast2 = steps_[first + 2].first.step == 0;
   form.loaded = load.memory;
-  form.pushes = load.aside && !two.aside;
   form.aside = false;
-  return kernels::FindChain(kind, static_cast<kernels::Arithmetic>(code_of(one)),
-                            static_cast<kernels::Arithmetic>(code_of(two)), form);
+  const auto stores_behind = [&](size_t steps) { return form.stored && IsResult(first + steps); };
+  Form chained = form;
+  // What the load puts aside for the last operation alone stays where it is.
+  if (load.aside && steps_[first + 2].aside) {
+    chained.stored = stores_behind(3);
+    return {broadcast1 ? kernels::FindChain(kernels::ChainKind::kOnto, one, two, chained) : nullptr,
+            size_t{3} + chained.stored};
+  }
+  if (steps_[first + 2].aside || !broadcast2) return {};
+  if (const int code3 = code_of(first + 3); load.aside && code3 >= 0 && steps_[first + 3].aside) {
+    chained.stored = stores_behind(4);
+    const auto three = static_cast<kernels::Arithmetic>(code3);
+    const kernels::Handler run = kernels::FindLongChain(one, two, three, chained);
+    if (run != nullptr) return {run, size_t{4} + chained.stored};
+  }
+  chained.pushes = load.aside;
+  for (const bool stored : {stores_behind(3), false}) {
+    chained.stored = stored;
+    const kernels::Handler run =
+        kernels::FindChain(kernels::ChainKind::kBehind, one, two, chained);
+    if (run != nullptr) return {run, size_t{3} + stored};
+  }
+  return {};
 }
 
 void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) const {
@@ -700,13 +715,11 @@ void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) con
     steps = 1;
     const Step& step = steps_[i];
     const bool loads = step.kind == Step::Kind::kLoad || step.kind == Step::Kind::kLoadConverted;
-    Form chained = form;
-    chained.stored = IsResult(i + kChainSteps);
-    kernels::Handler chain = FindChain(i, chained);
-    if (chain == nullptr && std::exchange(chained.stored, false)) chain = FindChain(i, chained);
-    if (chain != nullptr) {
-      code[i].run = chain;
-      steps = kChainSteps + (chained.stored ? 1 : 0);
+    Form stored_form = form;
+    stored_form.stored = true;
+    if (const Chain chain = FindChain(i, stored_form); chain.run != nullptr) {
+      code[i].run = chain.run;
+      steps = chain.steps;
     } else if (loads && step.first.step != 0 && IsOperation(i + 1) && steps_[i + 1].lane == step.lane) {
       Form fused = form;
       fused.aside = steps_[i + 1].aside;

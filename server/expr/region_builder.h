@@ -97,9 +97,12 @@ class RegionBuilder {
   Operand InputOperand(const Node* node);
   void AddLoad(Step load);
   absl::Status Emit(Region& region, int which, kernels::Form form);
-  // The code of a load and the two operations behind it as one instruction, for the steps from `first` on; null where they are none.
-  kernels::Handler FindChain(size_t first, kernels::Form form) const;
-  static constexpr size_t kChainSteps = 3;
+  // A load and the two or three operations behind it as one instruction, and the store of the result, too, if form.stored.
+  struct Chain {
+    kernels::Handler run = nullptr;  // null: the steps are none
+    size_t steps = 0;
+  };
+  Chain FindChain(size_t first, kernels::Form form) const;
   kernels::Handler FindCode(const Step& step, kernels::Form form) const;
   bool IsOperation(size_t step) const;
   bool IsResult(size_t step) const;

@@ -69,6 +69,40 @@ void ChainOnto(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_END(F, float, kStored)
 }
 
+template <class First, class Second, class Third, bool kStored>
+void LongChain(PENSTOCK_CODE_PARAMETERS) {
+  using F = Wide32;
+  const typename F::template D<float> d;
+  constexpr size_t kLanes = kLanesOf<decltype(d)>;
+  const float* HWY_RESTRICT p = Operand<const float>(ip);
+  const auto last = hn::LoadU(d, Broadcast<float>(ip + 2));
+#define PENSTOCK_CHAIN(k, COLUMN, SECOND) \
+  v##k = Grow(d, Third::Apply(Second::Apply(First::Apply(COLUMN, SECOND), last), Shrink(d, v##k)));
+  if (ip[1].vector_step == 0) {
+    const auto operand = hn::LoadU(d, Broadcast<float>(ip + 1));
+#define PENSTOCK_CHAIN_ALL(k) PENSTOCK_CHAIN(k, hn::LoadU(d, p + k * kLanes), operand)
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHAIN_ALL)
+#undef PENSTOCK_CHAIN_ALL
+  } else if (const float* q = Operand<const float>(ip + 1); q == p) {
+    // x * x reads x once.
+#define PENSTOCK_CHAIN_ALL(k)                         \
+  {                                                   \
+    const auto column = hn::LoadU(d, p + k * kLanes); \
+    PENSTOCK_CHAIN(k, column, column)                 \
+  }
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHAIN_ALL)
+#undef PENSTOCK_CHAIN_ALL
+  } else {
+#define PENSTOCK_CHAIN_ALL(k) \
+  PENSTOCK_CHAIN(k, hn::LoadU(d, p + k * kLanes), hn::LoadU(d, q + k * kLanes))
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHAIN_ALL)
+#undef PENSTOCK_CHAIN_ALL
+  }
+#undef PENSTOCK_CHAIN
+  ip += 3;
+  PENSTOCK_END(F, float, kStored)
+}
+
 template <class First, class Second, typename From>
 Handler ChainFrom(ChainKind kind, Form form) {
   const bool wide = form.span == Span::kWide;
@@ -139,6 +173,63 @@ Handler ChainHandler(ChainKind kind, Arithmetic first, Arithmetic second, Form f
   }
 }
 
+template <class First, class Second, class Third>
+Handler LongChainOf(Form form) {
+  if (form.stored) return PENSTOCK_HANDLER(LongChain<First, Second, Third, true>);
+  return PENSTOCK_HANDLER(LongChain<First, Second, Third, false>);
+}
+
+template <class First, class Second>
+Handler LongChainBefore(Arithmetic third, Form form) {
+  switch (third) {
+    case Arithmetic::kAdd:
+      return LongChainOf<First, Second, Sum>(form);
+    case Arithmetic::kSubtract:
+      return LongChainOf<First, Second, Difference>(form);
+    case Arithmetic::kReverseSubtract:
+      return LongChainOf<First, Second, ReverseDifference>(form);
+    case Arithmetic::kMultiply:
+      return LongChainOf<First, Second, Product>(form);
+    case Arithmetic::kDivide:
+      return LongChainOf<First, Second, Quotient>(form);
+    case Arithmetic::kReverseDivide:
+      return LongChainOf<First, Second, ReverseQuotient>(form);
+    default:
+      return nullptr;
+  }
+}
+
+template <class First>
+Handler LongChainAfter(Arithmetic second, Arithmetic third, Form form) {
+  switch (second) {
+    case Arithmetic::kAdd:
+      return LongChainBefore<First, Sum>(third, form);
+    case Arithmetic::kSubtract:
+      return LongChainBefore<First, Difference>(third, form);
+    case Arithmetic::kMultiply:
+      return LongChainBefore<First, Product>(third, form);
+    default:
+      return nullptr;
+  }
+}
+
+Handler LongChainHandler(Arithmetic first, Arithmetic second, Arithmetic third, Form form) {
+  if (form.has_64bit || form.aside || form.span != Span::kWide ||
+      form.loaded != DType::kFloat32) {
+    return nullptr;
+  }
+  switch (first) {
+    case Arithmetic::kAdd:
+      return LongChainAfter<Sum>(second, third, form);
+    case Arithmetic::kSubtract:
+      return LongChainAfter<Difference>(second, third, form);
+    case Arithmetic::kMultiply:
+      return LongChainAfter<Product>(second, third, form);
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace penstock::kernels
 HWY_AFTER_NAMESPACE();
@@ -148,6 +239,10 @@ namespace penstock::kernels {
 HWY_EXPORT(ChainHandler);
 Handler FindChain(ChainKind kind, Arithmetic first, Arithmetic second, Form form) {
   return HWY_DYNAMIC_DISPATCH(ChainHandler)(kind, first, second, form);
+}
+HWY_EXPORT(LongChainHandler);
+Handler FindLongChain(Arithmetic first, Arithmetic second, Arithmetic third, Form form) {
+  return HWY_DYNAMIC_DISPATCH(LongChainHandler)(first, second, third, form);
 }
 }  // namespace penstock::kernels
 #endif  // HWY_ONCE

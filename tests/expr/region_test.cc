@@ -40,6 +40,9 @@ constexpr const char* kTexts[] = {
     "2 / (x + 0.5) - (1 - y)",
     "(x / 3) / (y * 0.25) - (u * 2) / (x + y)",
     "(y - 1) - (x + 1)",
+    "(x + 1) / (x * y - 2)",
+    "(y - 3) * ((x + 2) * 0.25) + (1 - x) * y",
+    "(y / 3) - ((x - 2) - s)",
     // Operations that load and store themselves, of eight vectors and of four.
     "x / y",
     "u - y",
