@@ -655,8 +655,8 @@ kernels::Handler RegionBuilder::FindOperation(const Step& step, Form form) const
 }
 
 bool RegionBuilder::IsOperation(size_t step) const {
-  return step < steps_.size() &&
-         (steps_[step].kind == Step::Kind::kOperation || steps_[step].kind == Step::Kind::kReversed);
+  return step < steps_.size() && (steps_[step].kind == Step::Kind::kOperation ||
+                                  steps_[step].kind == Step::Kind::kReversed);
 }
 
 bool RegionBuilder::IsResult(size_t step) const {
@@ -702,8 +702,7 @@ RegionBuilder::Chain RegionBuilder::FindChain(size_t first, Form form) const {
   chained.pushes = load.aside;
   for (const bool stored : {stores_behind(3), false}) {
     chained.stored = stored;
-    const kernels::Handler run =
-        kernels::FindChain(kernels::ChainKind::kBehind, one, two, chained);
+    const kernels::Handler run = kernels::FindChain(kernels::ChainKind::kBehind, one, two, chained);
     if (run != nullptr) return {run, size_t{3} + stored};
   }
   return {};
@@ -720,7 +719,8 @@ void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) con
     if (const Chain chain = FindChain(i, stored_form); chain.run != nullptr) {
       code[i].run = chain.run;
       steps = chain.steps;
-    } else if (loads && step.first.step != 0 && IsOperation(i + 1) && steps_[i + 1].lane == step.lane) {
+    } else if (loads && step.first.step != 0 && IsOperation(i + 1) &&
+               steps_[i + 1].lane == step.lane) {
       Form fused = form;
       fused.aside = steps_[i + 1].aside;
       fused.loaded = step.memory;

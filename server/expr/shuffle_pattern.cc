@@ -72,7 +72,8 @@ std::unique_ptr<ShufflePattern> ShufflePattern::MakeRepeated(const std::vector<i
   // No vector is read beyond the row.
   const size_t readable = in_elements * element_bytes - repeat.in_first;
   if (readable < kShuffleChunk) return nullptr;
-  repeat.chunks = std::min(source.size() / elements, (readable - kShuffleChunk) / repeat.in_step + 1);
+  repeat.chunks =
+      std::min(source.size() / elements, (readable - kShuffleChunk) / repeat.in_step + 1);
   pattern->elements_ = repeat.chunks * elements;
   return pattern;
 }

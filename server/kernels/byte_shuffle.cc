@@ -57,7 +57,8 @@ void RepeatBytesScalar(const ByteRepeatTable& table, const uint8_t* in, uint8_t*
   for (size_t i = 0; i < table.chunks; ++i) {
     for (size_t byte = 0; byte < table.out_step; ++byte) {
       const uint8_t order = table.shuffle[byte];
-      out[i * table.out_step + byte] = order >= 0x80 ? 0 : in[table.in_first + i * table.in_step + order];
+      out[i * table.out_step + byte] =
+          order >= 0x80 ? 0 : in[table.in_first + i * table.in_step + order];
     }
   }
 }

@@ -12,12 +12,12 @@ HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
 namespace HWY_NAMESPACE {
 
-#define PENSTOCK_LINK(NAME, RESULT)      \
-  struct NAME {                          \
-    template <class V>                   \
+#define PENSTOCK_LINK(NAME, RESULT)       \
+  struct NAME {                           \
+    template <class V>                    \
     static HWY_INLINE V Apply(V a, V b) { \
-      return RESULT;                     \
-    }                                    \
+      return RESULT;                      \
+    }                                     \
   };
 PENSTOCK_LINK(Sum, hn::Add(a, b))
 PENSTOCK_LINK(Difference, hn::Sub(a, b))
@@ -60,9 +60,9 @@ void ChainOnto(PENSTOCK_CODE_PARAMETERS) {
   constexpr size_t kLanes = kLanesOf<decltype(d)>;
   const From* HWY_RESTRICT p = Operand<const From>(ip);
   const auto operand = hn::LoadU(d, Broadcast<float>(ip + 1));
-#define PENSTOCK_CHAIN(k)                                                               \
-  v##k = Grow(d, Second::Apply(First::Apply(LoadAs<From>(d, p + k * kLanes), operand), \
-                               Shrink(d, v##k)));
+#define PENSTOCK_CHAIN(k) \
+  v##k = Grow(            \
+      d, Second::Apply(First::Apply(LoadAs<From>(d, p + k * kLanes), operand), Shrink(d, v##k)));
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHAIN)
 #undef PENSTOCK_CHAIN
   ip += 2;
@@ -214,8 +214,7 @@ Handler LongChainAfter(Arithmetic second, Arithmetic third, Form form) {
 }
 
 Handler LongChainHandler(Arithmetic first, Arithmetic second, Arithmetic third, Form form) {
-  if (form.has_64bit || form.aside || form.span != Span::kWide ||
-      form.loaded != DType::kFloat32) {
+  if (form.has_64bit || form.aside || form.span != Span::kWide || form.loaded != DType::kFloat32) {
     return nullptr;
   }
   switch (first) {

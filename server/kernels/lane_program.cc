@@ -298,7 +298,8 @@ void RunTargetSteps(const Instruction* first, LaneState& state, size_t step_elem
   std::unique_ptr<BoundInstruction[]> heap;
   auto* bound = reinterpret_cast<BoundInstruction*>(stack);
   size_t count = 1;
-  while (first[count - 1].run != FindFinish()) ++count;
+  const Handler finish = FindFinish();
+  while (first[count - 1].run != finish) ++count;
   if (count > kStackInstructions) {
     heap = std::make_unique<BoundInstruction[]>(count);
     bound = heap.get();

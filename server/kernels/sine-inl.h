@@ -88,10 +88,8 @@ HWY_INLINE Twofold<V> SineInPairs(D d, V x, hn::Mask<D>& sure) {
   const V second = hn::Mul(multiple, hn::Set(d, kHalfPi2));
   const V difference = hn::Sub(first, second);
   const V part = hn::Sub(difference, first);
-  const V rounded =
-      hn::Sub(hn::Sub(first, hn::Sub(difference, part)), hn::Add(second, part));
-  const Twofold<V> r =
-      SumOf(difference, hn::NegMulAdd(multiple, hn::Set(d, kHalfPi3), rounded));
+  const V rounded = hn::Sub(hn::Sub(first, hn::Sub(difference, part)), hn::Add(second, part));
+  const Twofold<V> r = SumOf(difference, hn::NegMulAdd(multiple, hn::Set(d, kHalfPi3), rounded));
   // What is left of a third part of pi/2 is 2^-100: too much of a small r. Zeros have signs.
   const auto small = hn::Lt(hn::Abs(r.high), hn::Set(d, 0x1p-30));
   sure = hn::And(hn::Lt(hn::Abs(x), hn::Set(d, double{kReducible})),
@@ -102,13 +100,19 @@ HWY_INLINE Twofold<V> SineInPairs(D d, V x, hn::Mask<D>& sure) {
                                 hn::Set(du, uint64_t{kQuarters}));
   const auto is_cosine = hn::RebindMask(d, hn::TestBit(quadrant, hn::Set(du, uint64_t{1})));
   // Taylor's series. What the first three terms behind the first leave is below 2^-17 of the sum: float64 does for it.
-  constexpr double kSine[] = {-1.0 / 51090942171709440000.0, 1.0 / 121645100408832000.0,
-                              -1.0 / 355687428096000.0,      1.0 / 1307674368000.0,
-                              -1.0 / 6227020800.0,           1.0 / 39916800.0,
+  constexpr double kSine[] = {-1.0 / 51090942171709440000.0,
+                              1.0 / 121645100408832000.0,
+                              -1.0 / 355687428096000.0,
+                              1.0 / 1307674368000.0,
+                              -1.0 / 6227020800.0,
+                              1.0 / 39916800.0,
                               -1.0 / 362880.0};
-  constexpr double kCosine[] = {-1.0 / 2432902008176640000.0, 1.0 / 6402373705728000.0,
-                                -1.0 / 20922789888000.0,      1.0 / 87178291200.0,
-                                -1.0 / 479001600.0,           1.0 / 3628800.0,
+  constexpr double kCosine[] = {-1.0 / 2432902008176640000.0,
+                                1.0 / 6402373705728000.0,
+                                -1.0 / 20922789888000.0,
+                                1.0 / 87178291200.0,
+                                -1.0 / 479001600.0,
+                                1.0 / 3628800.0,
                                 -1.0 / 40320.0};
   // 1/7!, 1/5!, 1/3! and 1/6!, 1/4!, 1/2! as pairs.
   constexpr double kSinePairs[][2] = {{0x1.a01a01a01a01ap-13, 0x1.a01a01a01a01ap-73},

@@ -4,7 +4,7 @@
 // additions: sine-inl.h); where both ends of that interval round to one number, it is the one that extended precision gives. Any other value, and those too large to be reduced this way, are left to the x87: bits are the same everywhere.
 //
 // Threads:  pure.
-// Cost:     some 10 ns a float, by vectors (sine-inl.h) 1 to 2, of float64 3 to 10; the x87 takes 50 to 400.
+// Cost:     some 10 ns a float, by vectors (sine-inl.h) 1 to 2, of float64 some 5; the x87 takes 50 to 400.
 #pragma once
 
 namespace penstock::kernels {

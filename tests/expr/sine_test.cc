@@ -67,10 +67,16 @@ TEST_CASE("Sine and cosine of vectors have the bits of single ones") {
 }
 
 std::vector<double> DoubleAngles() {
-  std::vector<double> angles = {0.0,       -0.0, 524287.9999,
-                                524288.0,  1e22, 6381956970095103.0 * 0x1p797,
-                                1e-300,    0x1p-30,
-                                -0x1p-540, std::numeric_limits<double>::denorm_min(),
+  std::vector<double> angles = {0.0,
+                                -0.0,
+                                524287.9999,
+                                524288.0,
+                                1e22,
+                                6381956970095103.0 * 0x1p797,
+                                1e-300,
+                                0x1p-30,
+                                -0x1p-540,
+                                std::numeric_limits<double>::denorm_min(),
                                 std::numeric_limits<double>::infinity(),
                                 std::numeric_limits<double>::quiet_NaN()};
   uint64_t state = 1;
