@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/kernels/arithmetic.h"
+#include "server/kernels/chain.h"
 #include "server/kernels/saturate.h"
 
 namespace penstock::expr {
@@ -582,39 +583,47 @@ absl::Status RegionBuilder::GenerateCast(const Node* node) {
   return absl::OkStatus();
 }
 
+kernels::Handler RegionBuilder::FindCode(const Step& step, Form form) const {
+  switch (step.kind) {
+    case Step::Kind::kLoad:
+      return kernels::Load(step.memory, step.lane, form);
+    case Step::Kind::kLoadConverted:
+      return kernels::LoadConverted(step.memory, step.lane, form);
+    case Step::Kind::kStore:
+      return kernels::Store(step.memory, step.lane, form);
+    case Step::Kind::kStoreResult:
+      return kernels::StoreResult(step.memory, step.lane, form);
+    case Step::Kind::kConvert:
+      return kernels::Convert(step.lane, step.to, form);
+    case Step::Kind::kWrap:
+      return kernels::WrapInteger(step.memory, form);
+    case Step::Kind::kOperation:
+    case Step::Kind::kReversed:
+    case Step::Kind::kChoice:
+      return FindOperation(step, form);
+    case Step::Kind::kOperand:
+      break;
+  }
+  return nullptr;
+}
+
 absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
   std::vector<kernels::Instruction>& code = region.code_[which];
-  for (const Step& step : steps_) {
+  const bool fuses = form.span == Span::kWide || form.span == Span::kPair;
+  size_t chained = 0;  // steps that the last chain does the work of end here
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     kernels::Instruction instruction;
     form.aside = step.aside;
-    switch (step.kind) {
-      case Step::Kind::kLoad:
-        instruction.run = kernels::Load(step.memory, step.lane, form);
-        break;
-      case Step::Kind::kLoadConverted:
-        instruction.run = kernels::LoadConverted(step.memory, step.lane, form);
-        break;
-      case Step::Kind::kStore:
-        instruction.run = kernels::Store(step.memory, step.lane, form);
-        break;
-      case Step::Kind::kStoreResult:
-        instruction.run = kernels::StoreResult(step.memory, step.lane, form);
-        break;
-      case Step::Kind::kConvert:
-        instruction.run = kernels::Convert(step.lane, step.to, form);
-        break;
-      case Step::Kind::kWrap:
-        instruction.run = kernels::WrapInteger(step.memory, form);
-        break;
-      case Step::Kind::kOperation:
-      case Step::Kind::kReversed:
-      case Step::Kind::kChoice:
-        instruction.run = FindOperation(step, form);
-        break;
-      case Step::Kind::kOperand:
-        // Never run, but not null either.
-        instruction.run = code.back().run;
-        break;
+    if (fuses && i >= chained) {
+      const Chain chain = FindChain(i, form);
+      instruction.run = chain.run;
+      if (chain.run != nullptr) chained = i + chain.steps;
+    }
+    if (instruction.run == nullptr) {
+      // What another instruction does is never run, but not null either.
+      const bool done = i < chained || step.kind == Step::Kind::kOperand;
+      instruction.run = done ? code.back().run : FindCode(step, form);
     }
     if (instruction.run == nullptr) {
       code.clear();
@@ -629,7 +638,7 @@ absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
     instruction.vector_step2 = step.second.step;
     code.push_back(instruction);
   }
-  if (form.span == Span::kWide || form.span == Span::kPair) Fuse(code, form);
+  if (fuses) Fuse(code, form);
   kernels::Instruction finish;
   finish.run = kernels::Finish();
   code.push_back(finish);
@@ -645,28 +654,80 @@ kernels::Handler RegionBuilder::FindOperation(const Step& step, Form form) const
                                             : step.operation->Find(step.lane, form);
 }
 
+bool RegionBuilder::IsOperation(size_t step) const {
+  return step < steps_.size() && (steps_[step].kind == Step::Kind::kOperation ||
+                                  steps_[step].kind == Step::Kind::kReversed);
+}
+
+bool RegionBuilder::IsResult(size_t step) const {
+  return step < steps_.size() && steps_[step].kind == Step::Kind::kStoreResult &&
+         DTypeSize(steps_[step].memory) == LaneBytes(steps_[step].lane);
+}
+
+RegionBuilder::Chain RegionBuilder::FindChain(size_t first, Form form) const {
+  const Step& load = steps_[first];
+  if (load.kind != Step::Kind::kLoad && load.kind != Step::Kind::kLoadConverted) return {};
+  if (load.lane != Lane::kFloat32 || load.first.step == 0) return {};
+  // The code of a basic operation of float32; none: -1.
+  const auto code_of = [this](size_t step) {
+    if (!IsOperation(step) || steps_[step].lane != Lane::kFloat32) return -1;
+    const kernels::Operation& operation = *steps_[step].operation;
+    if (operation.lookup != kernels::FindArithmetic) return -1;
+    return steps_[step].kind == Step::Kind::kReversed ? operation.reversed : operation.code;
+  };
+  const int code1 = code_of(first + 1);
+  const int code2 = code_of(first + 2);
+  if (code1 < 0 || code2 < 0 || steps_[first + 1].aside) return {};
+  const auto one = static_cast<kernels::Arithmetic>(code1);
+  const auto two = static_cast<kernels::Arithmetic>(code2);
+  const bool broadcast1 = steps_[first + 1].first.step == 0;
+  const bool broadcast2 = steps_[first + 2].first.step == 0;
+  form.loaded = load.memory;
+  form.aside = false;
+  const auto stores_behind = [&](size_t steps) { return form.stored && IsResult(first + steps); };
+  Form chained = form;
+  // What the load puts aside for the last operation alone stays where it is.
+  if (load.aside && steps_[first + 2].aside) {
+    chained.stored = stores_behind(3);
+    return {broadcast1 ? kernels::FindChain(kernels::ChainKind::kOnto, one, two, chained) : nullptr,
+            size_t{3} + chained.stored};
+  }
+  if (steps_[first + 2].aside || !broadcast2) return {};
+  if (const int code3 = code_of(first + 3); load.aside && code3 >= 0 && steps_[first + 3].aside) {
+    chained.stored = stores_behind(4);
+    const auto three = static_cast<kernels::Arithmetic>(code3);
+    const kernels::Handler run = kernels::FindLongChain(one, two, three, chained);
+    if (run != nullptr) return {run, size_t{4} + chained.stored};
+  }
+  chained.pushes = load.aside;
+  for (const bool stored : {stores_behind(3), false}) {
+    chained.stored = stored;
+    const kernels::Handler run = kernels::FindChain(kernels::ChainKind::kBehind, one, two, chained);
+    if (run != nullptr) return {run, size_t{3} + stored};
+  }
+  return {};
+}
+
 void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) const {
-  const auto is_operation = [&](size_t i) {
-    return i < steps_.size() &&
-           (steps_[i].kind == Step::Kind::kOperation || steps_[i].kind == Step::Kind::kReversed);
-  };
-  const auto is_result = [&](size_t i) {
-    return i < steps_.size() && steps_[i].kind == Step::Kind::kStoreResult &&
-           DTypeSize(steps_[i].memory) == LaneBytes(steps_[i].lane);
-  };
   size_t steps;  // whose work is done by one
   for (size_t i = 0; i < steps_.size(); i += steps) {
     steps = 1;
     const Step& step = steps_[i];
     const bool loads = step.kind == Step::Kind::kLoad || step.kind == Step::Kind::kLoadConverted;
-    if (loads && step.first.step != 0 && is_operation(i + 1) && steps_[i + 1].lane == step.lane) {
+    Form stored_form = form;
+    stored_form.stored = true;
+    if (const Chain chain = FindChain(i, stored_form); chain.run != nullptr) {
+      code[i].run = chain.run;
+      steps = chain.steps;
+    } else if (loads && step.first.step != 0 && IsOperation(i + 1) &&
+               steps_[i + 1].lane == step.lane) {
       Form fused = form;
       fused.aside = steps_[i + 1].aside;
       fused.loaded = step.memory;
       fused.pushes = step.aside;
       for (const bool stored : {true, false}) {
         fused.stored = stored;
-        if (stored && !is_result(i + 2)) continue;
+        if (stored && !IsResult(i + 2)) continue;
         const kernels::Handler handler = FindOperation(steps_[i + 1], fused);
         if (handler == nullptr) continue;
         code[i].run = handler;
@@ -678,11 +739,11 @@ void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) con
       Form fused = form;
       fused.aside = false;
       fused.stored = true;
-      const kernels::Handler handler = is_result(i + 2) ? FindOperation(step, fused) : nullptr;
+      const kernels::Handler handler = IsResult(i + 2) ? FindOperation(step, fused) : nullptr;
       if (handler == nullptr) continue;
       code[i].run = handler;
       steps = 3;
-    } else if (is_operation(i) && is_result(i + 1)) {
+    } else if (IsOperation(i) && IsResult(i + 1)) {
       Form fused = form;
       fused.aside = step.aside;
       fused.stored = true;
@@ -718,7 +779,10 @@ absl::StatusOr<std::unique_ptr<Region>> RegionBuilder::Build(const Node& root) {
   if (auto status = Emit(*region_, 1, narrow); !status.ok()) return status;
   // Types without wide code make do with short steps.
   if (lanes_ == Lanes::kVector) {
-    (void)Emit(*region_, 0, {aside_used_ ? Span::kPair : Span::kWide, has_64bit_});
+    // Eight vectors at once, if nothing need be put aside.
+    if (!Emit(*region_, 0, {Span::kWide, has_64bit_}).ok() && aside_used_) {
+      (void)Emit(*region_, 0, {Span::kPair, has_64bit_});
+    }
   }
   region_->tile_bytes_ = 8 * kernels::VectorBytes();
   region_->loop_ = kernels::FindStepLoop();

@@ -97,6 +97,15 @@ class RegionBuilder {
   Operand InputOperand(const Node* node);
   void AddLoad(Step load);
   absl::Status Emit(Region& region, int which, kernels::Form form);
+  // A load and the two or three operations behind it as one instruction, and the store of the result, too, if form.stored.
+  struct Chain {
+    kernels::Handler run = nullptr;  // null: the steps are none
+    size_t steps = 0;
+  };
+  Chain FindChain(size_t first, kernels::Form form) const;
+  kernels::Handler FindCode(const Step& step, kernels::Form form) const;
+  bool IsOperation(size_t step) const;
+  bool IsResult(size_t step) const;
   // Has operations do the work of the loads before them and of the store behind them, where there is code for it.
   void Fuse(std::vector<kernels::Instruction>& code, kernels::Form form) const;
   kernels::Handler FindOperation(const Step& step, kernels::Form form) const;

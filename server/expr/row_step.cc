@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/expr/block_kernel.h"
 #include "server/expr/one_piece_output.h"
 #include "server/expr/part_kernel.h"
 #include "server/expr/step.h"
@@ -169,6 +170,7 @@ class RowStep : public Step {
           std::vector<Place> arguments, std::unique_ptr<Region> epilogue, const TensorType& type,
           bool to_output, int to)
       : kernel_(std::move(kernel)),
+        block_kernel_(dynamic_cast<const BlockKernel*>(kernel_.get())),
         kernel_type_(kernel_type),
         arguments_(std::move(arguments)),
         epilogue_(std::move(epilogue)),
@@ -176,6 +178,7 @@ class RowStep : public Step {
         to_output_(to_output),
         to_(to),
         elements_(static_cast<size_t>(NumElements(type.shape).value_or(0))),
+        out_bytes_(elements_ * DTypeSize(type.dtype)),
         string_(type.dtype == DType::kString),
         ragged_(string_ || !NumElements(type.shape).has_value()) {
     for (const Place& place : arguments_) {
@@ -193,6 +196,7 @@ class RowStep : public Step {
       dims = frame.arena->AllocateArray<int64_t>(axes * frame.rows);
       frame.columns[to_] = {nullptr, 0, rows, dims};
     }
+    if (RunTogether(frame)) return {};
     absl::InlinedVector<RowValue, 4> values(arguments_.size());
     // What is the same for all rows is set once: a row of a cheap kernel takes less time than copying a shape.
     for (size_t i = 0; i < arguments_.size(); ++i) {
@@ -218,7 +222,7 @@ class RowStep : public Step {
         complete = out.complete();
         rows[r] = out.row();
       } else {
-        const size_t bytes = elements_ * DTypeSize(type_.dtype);
+        const size_t bytes = out_bytes_;
         uint8_t* data = frame.columns[to_].data + r * bytes;
         // What the row needed is free, and warm, for the next one: nothing but the result is left of it.
         const Arena::Mark mark = frame.arena->GetMark();
@@ -259,6 +263,20 @@ class RowStep : public Step {
  private:
   static constexpr size_t kElsewhere = SIZE_MAX;
 
+  // All rows by one call of the kernel, where it has one for them.
+  bool RunTogether(const Frame& frame) const {
+    if (block_kernel_ == nullptr || ragged_ || epilogue_ != nullptr ||
+        argument_bytes_[0] == kElsewhere) {
+      return false;
+    }
+    const Place& place = arguments_[0];
+    const Column& column = frame.columns[place.column];
+    if (column.rows != nullptr) return false;
+    block_kernel_->RunRows(column.data + place.offset, column.row_bytes, argument_bytes_[0],
+                           frame.rows, frame.columns[to_].data);
+    return true;
+  }
+
   static std::string FormOf(const RowKernel& kernel) {
     int filters = 0;
     const RowKernel* innermost = &kernel;
@@ -276,6 +294,7 @@ class RowStep : public Step {
   }
 
   const std::shared_ptr<const RowKernel> kernel_;
+  const BlockKernel* const block_kernel_;  // the same, or null
   const TensorType kernel_type_;
   const std::vector<Place> arguments_;
   const std::unique_ptr<Region> epilogue_;
@@ -283,6 +302,7 @@ class RowStep : public Step {
   const bool to_output_;
   const int to_;
   const size_t elements_;
+  const size_t out_bytes_;
   const bool string_;
   const bool ragged_;                   // of a size that only the row tells
   std::vector<size_t> argument_bytes_;  // kElsewhere: only the row tells

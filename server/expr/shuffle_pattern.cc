@@ -28,6 +28,56 @@ std::vector<int32_t> WindowsOf(Bytes bytes, int32_t last_start) {
 
 }  // namespace
 
+std::unique_ptr<ShufflePattern> ShufflePattern::MakeRepeated(const std::vector<int32_t>& source,
+                                                             size_t element_bytes,
+                                                             size_t in_elements) {
+  const size_t per_chunk = kShuffleChunk / element_bytes;
+  if (source.size() <= per_chunk) return nullptr;
+  size_t period = 1;
+  int32_t shift = 0;
+  for (; period <= per_chunk; ++period) {
+    shift = source[period] - source[0];
+    bool repeated = shift > 0;
+    for (size_t i = period; repeated && i < source.size(); ++i) {
+      repeated = source[i] == source[i - period] + shift;
+    }
+    if (repeated) break;
+  }
+  if (period > per_chunk) return nullptr;
+  // As many periods as fit a vector on either side.
+  size_t periods = per_chunk / period;
+  int32_t least = 0;
+  for (; periods > 0; --periods) {
+    const auto end = source.begin() + static_cast<ptrdiff_t>(periods * period);
+    const auto [low, high] = std::minmax_element(source.begin(), end);
+    least = *low;
+    if (static_cast<size_t>(*high - *low) < per_chunk) break;
+  }
+  const size_t elements = periods * period;
+  // Vectors of few bytes gain nothing over whole ones of two windows.
+  if (elements * element_bytes * 4 < kShuffleChunk * 3) return nullptr;
+  std::unique_ptr<ShufflePattern> pattern(new ShufflePattern);
+  kernels::ByteRepeatTable& repeat = pattern->repeat_;
+  repeat.in_first = static_cast<size_t>(least) * element_bytes;
+  repeat.in_step = static_cast<size_t>(shift) * periods * element_bytes;
+  repeat.out_step = elements * element_bytes;
+  for (size_t byte = 0; byte < kShuffleChunk; ++byte) {
+    const size_t element = byte / element_bytes;
+    repeat.shuffle[byte] =
+        element < elements
+            ? static_cast<uint8_t>(static_cast<size_t>(source[element] - least) * element_bytes +
+                                   byte % element_bytes)
+            : 0x80;
+  }
+  // No vector is read beyond the row.
+  const size_t readable = in_elements * element_bytes - repeat.in_first;
+  if (readable < kShuffleChunk) return nullptr;
+  repeat.chunks =
+      std::min(source.size() / elements, (readable - kShuffleChunk) / repeat.in_step + 1);
+  pattern->elements_ = repeat.chunks * elements;
+  return pattern;
+}
+
 std::unique_ptr<ShufflePattern> ShufflePattern::Make(const std::vector<int32_t>& source,
                                                      size_t element_bytes, size_t in_elements) {
   const size_t in_bytes = in_elements * element_bytes;
@@ -36,6 +86,8 @@ std::unique_ptr<ShufflePattern> ShufflePattern::Make(const std::vector<int32_t>&
   const size_t windows_max = std::min(per_chunk / 2, kShuffleWindowsMax);
   if (source.size() < per_chunk || in_bytes < kShuffleChunk || windows_max == 0) return nullptr;
   const auto last_start = static_cast<int32_t>(in_bytes - kShuffleChunk);
+  if (auto repeated = MakeRepeated(source, element_bytes, in_elements); repeated != nullptr)
+    return repeated;
 
   std::unique_ptr<ShufflePattern> pattern(new ShufflePattern);
   const size_t chunks = source.size() / per_chunk;

@@ -22,12 +22,20 @@ class ShufflePattern {
 
   // Elements that Run() writes; what is left behind them is less than a vector.
   size_t elements() const { return elements_; }
-  const kernels::ByteShuffleTable& table() const { return table_; }
-  void Run(const uint8_t* in, uint8_t* out) const { kernels::ShuffleBytes(table_, in, out); }
+  // Vectors of the row that each one of the result is put together of.
+  size_t windows() const { return repeat_.chunks > 0 ? 1 : table_.windows; }
+  void Run(const uint8_t* in, uint8_t* out) const {
+    if (repeat_.chunks > 0) return kernels::RepeatBytes(repeat_, in, out);
+    kernels::ShuffleBytes(table_, in, out);
+  }
 
  private:
   ShufflePattern() = default;
+  // A short choice that is repeated all along the row, as of the channels of pixels; null if it is none.
+  static std::unique_ptr<ShufflePattern> MakeRepeated(const std::vector<int32_t>& source,
+                                                      size_t element_bytes, size_t in_elements);
 
+  kernels::ByteRepeatTable repeat_;  // chunks == 0: it is none
   kernels::ByteShuffleTable table_;
   size_t elements_ = 0;
   std::vector<kernels::ShuffleChunk> chunks_;

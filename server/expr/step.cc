@@ -117,7 +117,7 @@ class GatherStep : public Step {
         run_bytes_ > 0 ? absl::StrCat(" in stretches of ", run_bytes_, " bytes") : "",
         pattern_ == nullptr
             ? ""
-            : absl::StrCat(" by vectors, ", pattern_->table().windows, " for one of its own"));
+            : absl::StrCat(" by vectors, ", pattern_->windows(), " for one of its own"));
   }
 
  private:

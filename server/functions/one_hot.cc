@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
+#include "server/expr/block_kernel.h"
 #include "server/expr/number_types.h"
 
 namespace penstock::expr {
@@ -19,7 +20,7 @@ struct ElementBytes {
   uint8_t bytes[kValueBytesMax] = {};
 };
 
-class OneHot final : public RowKernel {
+class OneHot final : public BlockKernel {
  public:
   OneHot(DType indices, DType dtype, int64_t depth, bool sets_shape, const ElementBytes& on,
          const ElementBytes& off)
@@ -42,29 +43,63 @@ class OneHot final : public RowKernel {
       shape.push_back(depth_);
       out.SetShape(shape);
     }
-    VisitNumber(indices_, [&](auto type) { Write<decltype(type)>(in.data, count, out); });
+    VisitNumber(indices_, [&](auto type) {
+      Write<decltype(type)>(in.data, static_cast<size_t>(count), out);
+    });
     return absl::OkStatus();
   }
 
- private:
-  template <typename Index>
-  void Write(const uint8_t* in, int64_t count, RowOutput& out) const {
-    const auto depth = static_cast<size_t>(depth_);
-    const int64_t tile = std::max<int64_t>(4096 / static_cast<int64_t>(depth * bytes_), 1);
-    for (int64_t start = 0; start < count; start += tile) {
-      const int64_t rows = std::min(tile, count - start);
-      const size_t values = static_cast<size_t>(rows) * depth;
-      uint8_t* const to = out.Reserve(values * bytes_);
-      Fill(to, values);
-      for (int64_t i = 0; i < rows; ++i) {
-        Index index;
-        std::memcpy(&index, in + static_cast<size_t>(start + i) * sizeof(Index), sizeof(Index));
-        // One that is not on the axis leaves its row off; a negative one is great without its sign.
-        if (static_cast<uint64_t>(index) >= depth) continue;
-        std::memcpy(to + (static_cast<size_t>(i) * depth + static_cast<size_t>(index)) * bytes_,
-                    on_.bytes, bytes_);
+  void RunRows(const uint8_t* in, size_t in_stride, size_t in_bytes, int rows,
+               uint8_t* out) const override {
+    const size_t count = in_bytes / DTypeSize(indices_);
+    const size_t row_values = count * static_cast<size_t>(depth_);
+    const int tile = static_cast<int>(
+        std::clamp<size_t>(kTileBytes / std::max<size_t>(row_values * bytes_, 1), 1, 1 << 20));
+    VisitNumber(indices_, [&](auto type) {
+      for (int first = 0; first < rows; first += tile) {
+        const int here = std::min(tile, rows - first);
+        Fill(out, static_cast<size_t>(here) * row_values);
+        for (int r = 0; r < here; ++r, in += in_stride, out += row_values * bytes_)
+          PutOn<decltype(type)>(in, count, out);
       }
+    });
+  }
+
+ private:
+  // What is cleared before its values are set, while it is in L1.
+  static constexpr size_t kTileBytes = 16 << 10;
+
+  template <typename Index>
+  void Write(const uint8_t* in, size_t count, RowOutput& out) const {
+    const auto depth = static_cast<size_t>(depth_);
+    const size_t tile = std::max<size_t>(kTileBytes / 4 / (depth * bytes_), 1);
+    for (size_t start = 0; start < count; start += tile) {
+      const size_t rows = std::min(tile, count - start);
+      uint8_t* const to = out.Reserve(rows * depth * bytes_);
+      Fill(to, rows * depth);
+      PutOn<Index>(in + start * sizeof(Index), rows, to);
       out.Commit();
+    }
+  }
+
+  template <typename Index>
+  void PutOn(const uint8_t* in, size_t count, uint8_t* to) const {
+    // Sizes that the compiler knows are single stores.
+    if (bytes_ == 4) return PutOnOf<4, Index>(in, count, to);
+    if (bytes_ == 8) return PutOnOf<8, Index>(in, count, to);
+    if (bytes_ == 2) return PutOnOf<2, Index>(in, count, to);
+    return PutOnOf<1, Index>(in, count, to);
+  }
+
+  template <size_t kBytes, typename Index>
+  void PutOnOf(const uint8_t* in, size_t count, uint8_t* to) const {
+    const auto depth = static_cast<size_t>(depth_);
+    for (size_t i = 0; i < count; ++i, to += depth * kBytes) {
+      Index index;
+      std::memcpy(&index, in + i * sizeof(Index), sizeof(Index));
+      // One that is not on the axis leaves its row off; a negative one is great without its sign.
+      if (static_cast<uint64_t>(index) >= depth) continue;
+      std::memcpy(to + static_cast<size_t>(index) * kBytes, on_.bytes, kBytes);
     }
   }
 

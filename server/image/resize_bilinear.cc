@@ -10,7 +10,7 @@ namespace penstock::expr {
 namespace {
 
 // A tile of the result ought to stay in L1 until the arithmetic behind it has taken it.
-constexpr size_t kTileBytes = 4096;
+constexpr size_t kTileBytes = 8192;
 
 // The two source rows that an output row lies between, interpolated along the row. A row that the
 // next output row needs again is kept.

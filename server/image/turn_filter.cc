@@ -8,7 +8,7 @@
 namespace penstock::expr {
 namespace {
 
-constexpr size_t kTileBytes = 4096;
+constexpr size_t kTileBytes = 8192;
 
 class PassOn final : public TileFilter {
  public:

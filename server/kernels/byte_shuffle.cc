@@ -1,6 +1,7 @@
 #include "server/kernels/byte_shuffle.h"
 
 #include <cstdlib>
+#include <cstring>
 
 // Before highway's own headers.
 #include "server/kernels/targets.h"
@@ -31,7 +32,36 @@ void Shuffle(const ByteShuffleTable& table, const uint8_t* HWY_RESTRICT in,
   }
 }
 
+void Repeat(const ByteRepeatTable& table, const uint8_t* HWY_RESTRICT in,
+            uint8_t* HWY_RESTRICT out) {
+  if (table.chunks == 0) return;
+  const hn::FixedTag<uint8_t, kShuffleChunk> d;
+  const auto order = hn::LoadU(d, table.shuffle);
+  const size_t in_step = table.in_step, out_step = table.out_step;
+  in += table.in_first;
+#pragma GCC unroll 4
+  for (size_t i = table.chunks - 1; i > 0; --i, in += in_step, out += out_step)
+    hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(d, in), order), d, out);
+  HWY_ALIGN uint8_t last[kShuffleChunk];
+  hn::Store(hn::TableLookupBytesOr0(hn::LoadU(d, in), order), d, last);
+  std::memcpy(out, last, out_step);
+}
+
 }  // namespace HWY_NAMESPACE
+
+void RepeatBytes(const ByteRepeatTable& table, const uint8_t* in, uint8_t* out) {
+  HWY_NAMESPACE::Repeat(table, in, out);
+}
+
+void RepeatBytesScalar(const ByteRepeatTable& table, const uint8_t* in, uint8_t* out) {
+  for (size_t i = 0; i < table.chunks; ++i) {
+    for (size_t byte = 0; byte < table.out_step; ++byte) {
+      const uint8_t order = table.shuffle[byte];
+      out[i * table.out_step + byte] =
+          order >= 0x80 ? 0 : in[table.in_first + i * table.in_step + order];
+    }
+  }
+}
 
 void ShuffleBytes(const ByteShuffleTable& table, const uint8_t* in, uint8_t* out) {
   using namespace HWY_NAMESPACE;  // NOLINT: the one set that this file is compiled for

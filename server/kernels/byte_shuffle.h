@@ -34,4 +34,18 @@ void ShuffleBytes(const ByteShuffleTable& table, const uint8_t* in, uint8_t* out
 // The twin: the definition.
 void ShuffleBytesScalar(const ByteShuffleTable& table, const uint8_t* in, uint8_t* out);
 
+// A result whose every stretch of out_step bytes is the same choice of the sixteen bytes that lie in_step bytes behind those of the
+// stretch before.
+struct ByteRepeatTable {
+  size_t chunks = 0;
+  size_t in_first = 0;  // where the first chunk's bytes begin
+  size_t in_step = 0;
+  size_t out_step = 0;                  // half a vector to a whole one
+  uint8_t shuffle[kShuffleChunk] = {};  // of the out_step bytes; the others do not matter
+};
+
+// Writes chunks · out_step bytes, each but the last stretch as a whole vector whose end the next one replaces: a cycle or two.
+void RepeatBytes(const ByteRepeatTable& table, const uint8_t* in, uint8_t* out);
+void RepeatBytesScalar(const ByteRepeatTable& table, const uint8_t* in, uint8_t* out);
+
 }  // namespace penstock::kernels

@@ -23,8 +23,6 @@ namespace HWY_NAMESPACE {
       return static_cast<T>(EXPRESSION);    \
     }                                       \
   };
-PENSTOCK_EXTENDED(Sin, std::sin(x))
-PENSTOCK_EXTENDED(Cos, std::cos(x))
 PENSTOCK_EXTENDED(Tan, std::tan(x))
 PENSTOCK_EXTENDED(Arcsin, std::asin(x))
 PENSTOCK_EXTENDED(Arccos, std::acos(x))
@@ -85,19 +83,20 @@ Handler OfTwo(Lane lane, Form form) {
   return nullptr;
 }
 
-// Of float32 these two are common enough for a way of their own.
-template <int kQuarters, class Scalar>
+// These two are common enough for a way of their own.
+template <int kQuarters>
 Handler OfAngle(Lane lane, Form form) {
   if (lane == Lane::kFloat32) return Unary<SineOp<kQuarters>, float>(form);
-  return OfOne<Scalar>(lane, form);
+  if (lane == Lane::kFloat64) return Unary<DoubleSineOp<kQuarters>, double>(form);
+  return nullptr;
 }
 
 Handler ExtendedHandler(int code, Lane lane, Form form) {
   switch (static_cast<Extended>(code)) {
     case Extended::kSin:
-      return OfAngle<0, Sin>(lane, form);
+      return OfAngle<0>(lane, form);
     case Extended::kCos:
-      return OfAngle<1, Cos>(lane, form);
+      return OfAngle<1>(lane, form);
     case Extended::kTan:
       return OfOne<Tan>(lane, form);
     case Extended::kArcsin:

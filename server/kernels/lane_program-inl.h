@@ -196,11 +196,21 @@ void UnaryCode(PENSTOCK_CODE_PARAMETERS) {
   }
 #define PENSTOCK_STORE_VECTOR(k) \
   hn::StoreU(CanonicalNan(result, Shrink(result, v##k)), result, out + k * kStep);
+// The end of a step whose store was n - 1 instructions ahead: what Finish() does, without another jump, where no constant has a
+// cursor of its own.
+#define PENSTOCK_END_STEP(n)                      \
+  {                                               \
+    if (s->num_cursors > 2) PENSTOCK_NEXT_BUT(n); \
+    s->cursor[1] += s->step_elements;             \
+    if (--s->steps_left == 0) return;             \
+    ip = s->first;                                \
+    PENSTOCK_NEXT_BUT(0);                         \
+  }
 // The end of an instruction that may do the work of the store behind it.
 #define PENSTOCK_END(F, T, kStored)     \
   if constexpr (kStored) {              \
     PENSTOCK_STORE_RESULT(F, T, ip + 1) \
-    PENSTOCK_NEXT_BUT(2);               \
+    PENSTOCK_END_STEP(2)                \
   } else {                              \
     PENSTOCK_NEXT();                    \
   }
@@ -262,7 +272,7 @@ void LoadedBinaryCode(PENSTOCK_CODE_PARAMETERS) {
   }
   if constexpr (kStored) {
     PENSTOCK_STORE_RESULT(F, To, ip + 2)
-    PENSTOCK_NEXT_BUT(3);
+    PENSTOCK_END_STEP(3)
   } else {
     PENSTOCK_NEXT_BUT(2);
   }

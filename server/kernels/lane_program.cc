@@ -73,7 +73,7 @@ void StoreResultCode(PENSTOCK_CODE_PARAMETERS) {
 #define PENSTOCK_STORE(k) hn::StoreU(CanonicalNan(d, Shrink(d, v##k)), d, p + k * kStep);
   PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE)
 #undef PENSTOCK_STORE
-  PENSTOCK_NEXT();
+  PENSTOCK_END_STEP(1)
 }
 
 template <class F, typename T, typename To>
@@ -298,7 +298,8 @@ void RunTargetSteps(const Instruction* first, LaneState& state, size_t step_elem
   std::unique_ptr<BoundInstruction[]> heap;
   auto* bound = reinterpret_cast<BoundInstruction*>(stack);
   size_t count = 1;
-  while (first[count - 1].run != FindFinish()) ++count;
+  const Handler finish = FindFinish();
+  while (first[count - 1].run != finish) ++count;
   if (count > kStackInstructions) {
     heap = std::make_unique<BoundInstruction[]>(count);
     bound = heap.get();

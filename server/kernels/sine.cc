@@ -51,6 +51,9 @@ bool TrySine(float x, int quarters, float* result) {
 float SineByX87(float x) { return static_cast<float>(std::sin(static_cast<long double>(x))); }
 float CosineByX87(float x) { return static_cast<float>(std::cos(static_cast<long double>(x))); }
 
+double SineByX87(double x) { return static_cast<double>(std::sin(static_cast<long double>(x))); }
+double CosineByX87(double x) { return static_cast<double>(std::cos(static_cast<long double>(x))); }
+
 float SineOf(float x) {
   float result;
   // A zero has a sign.

@@ -1,6 +1,7 @@
 // Rearrangements with nothing to read or write behind their rows.
 #include "server/kernels/gather.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "server/kernels/byte_shuffle.h"
@@ -89,6 +90,25 @@ TEST_CASE("Shuffled bytes are those of the scalar twin, for every number of wind
       ShuffleBytesScalar(table, in.data(), twin.data());
       CAPTURE(windows, chunks);
       REQUIRE(std::equal(twin.begin(), twin.end(), out.data()));
+    }
+  }
+}
+
+TEST_CASE("Repeated choices of bytes are those of the scalar twin, and touch nothing else") {
+  for (size_t out_step = kShuffleChunk / 2; out_step <= kShuffleChunk; ++out_step) {
+    for (const size_t in_step : {1, 5, 15, 16, 48}) {
+      for (size_t chunks = 0; chunks <= 9; ++chunks) {
+        CAPTURE(out_step, in_step, chunks);
+        ByteRepeatTable table{chunks, 2, in_step, out_step, {}};
+        for (size_t b = 0; b < kShuffleChunk; ++b)
+          table.shuffle[b] = static_cast<uint8_t>(b % 7 == 6 ? 0x80 : b * 5 % kShuffleChunk);
+        const size_t in_bytes = chunks == 0 ? 1 : 2 + (chunks - 1) * in_step + kShuffleChunk;
+        const GuardedMemory in(in_bytes), out(chunks * out_step), want(chunks * out_step);
+        for (size_t i = 0; i < in_bytes; ++i) in.data()[i] = ByteAt(i);
+        RepeatBytes(table, in.data(), out.data());
+        RepeatBytesScalar(table, in.data(), want.data());
+        REQUIRE(std::equal(out.data(), out.data() + chunks * out_step, want.data()));
+      }
     }
   }
 }
