@@ -58,6 +58,39 @@ def test_a_file_that_is_no_socket_is_not_replaced(tmp_path):
     assert path.read_text() == "data"
 
 
+def plant_link(victim, place):
+    place.symlink_to(victim)
+
+
+def plant_other_name(victim, place):
+    place.hardlink_to(victim)
+
+
+def plant_fifo(_, place):
+    os.mkfifo(place)
+
+
+def plant_file_of_another(_, place):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    place.write_text("1\n")
+    os.chown(place, 54321, 54321)
+
+
+@pytest.mark.parametrize("plant", [plant_link, plant_other_name, plant_fifo, plant_file_of_another])
+@pytest.mark.parametrize("name", ["penstock.sock", "penstock.sock.lock"])
+def test_fault_50_what_others_laid_in_its_place_is_refused(tmp_path, name, plant):
+    victim = tmp_path / "precious"
+    victim.write_text("data")
+    plant(victim, tmp_path / name)
+    before = os.lstat(tmp_path / name)
+    code, _, error = run_daemon("--socket", tmp_path / "penstock.sock")
+    assert code == 1
+    assert str(tmp_path / name) in error
+    assert victim.read_text() == "data"
+    assert os.path.samestat(os.lstat(tmp_path / name), before)
+
+
 def test_config_is_checked(tmp_path):
     config = tmp_path / "penstockd.textproto"
     config.write_text("worker_defaults {\n  wokers: 3\n}\n")
