@@ -138,7 +138,7 @@ COUNT = """mawk '$2 != next_step + 0 { print next_step, $2 > "/gaps" } { next_st
 
 
 def test_a_crash_is_a_pause_for_a_trainer(machine):
-    machine(f"(penstock run /endless.textproto --name trained --steps 1000000000 2>/run.err | {COUNT}) >/dev/null 2>&1 &")
+    machine(f"(penstock --socket /run/penstock/penstock.sock run /endless.textproto --name trained --steps 1000000000 2>/run.err | {COUNT}) >/dev/null 2>&1 &")
 
     def steps():
         return int(machine.run("cat /steps").stdout or 0)
