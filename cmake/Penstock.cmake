@@ -49,6 +49,10 @@ if(PENSTOCK_SANITIZE)
   target_compile_options(penstock_settings INTERFACE -fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(penstock_settings INTERFACE -fsanitize=${PENSTOCK_SANITIZE})
 endif()
+if(PENSTOCK_FUZZ)
+  # Coverage in all libraries: libFuzzer would otherwise be led by the few lines of its targets alone.
+  target_compile_options(penstock_settings INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # penstock_library(NAME [DEPS target...]): a static library of every .cc in the current folder.
 function(penstock_library name)

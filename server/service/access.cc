@@ -89,6 +89,7 @@ absl::Status Access::Admit(const Identity& who, v1::Right right, const std::stri
   absl::Status status = CountRequest(who);
   if (!status.ok()) return status;
   if (Has(who, right, pipeline)) return absl::OkStatus();
+  no_right_.fetch_add(1, std::memory_order_relaxed);
   return absl::PermissionDeniedError(absl::StrCat(
       NameOf(who), " may not ", VerbOf(right), " the pipeline \"", pipeline.substr(0, 128),
       "\": no access_rule of the daemon's configuration gives ", v1::Right_Name(right)));
@@ -97,9 +98,17 @@ absl::Status Access::Admit(const Identity& who, v1::Right right, const std::stri
 absl::Status Access::CountRequest(const Identity& who) {
   const int limit = settings_.Get()->connection_limits().max_requests_per_s();
   if (budget_.Take(BudgetKey(who), limit)) return absl::OkStatus();
+  too_often_.fetch_add(1, std::memory_order_relaxed);
   return absl::ResourceExhaustedError(
       absl::StrCat("too many requests: connection_limits.max_requests_per_s is ", limit,
                    " for each user and certificate, this is ", NameOf(who)));
+}
+
+Refusals Access::Refused() const {
+  return {.no_rule = no_rule_.load(std::memory_order_relaxed),
+          .no_right = no_right_.load(std::memory_order_relaxed),
+          .too_often = too_often_.load(std::memory_order_relaxed),
+          .no_descriptors = no_descriptors_.load(std::memory_order_relaxed)};
 }
 
 Identity IdentityOf(int socket, uid_t uid, gid_t gid) {

@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,14 @@ struct Identity {
   std::vector<std::string> certificate_names = {};
 };
 
+// Connections and calls that were turned away since the start, by reason.
+struct Refusals {
+  uint64_t no_rule = 0;         // connections: no rule gives the user any right
+  uint64_t no_right = 0;        // no rule gives the right, for that pipeline
+  uint64_t too_often = 0;       // beyond max_requests_per_s
+  uint64_t no_descriptors = 0;  // connections for which there was no descriptor
+};
+
 class Access {
  public:
   explicit Access(const Settings& settings);
@@ -44,9 +54,18 @@ class Access {
   // A request that needs no right, such as a connection.
   absl::Status CountRequest(const Identity& who);
 
+  // Connections that the caller turns away. What this class refuses it counts itself.
+  void CountNoRule() { no_rule_.fetch_add(1, std::memory_order_relaxed); }
+  void CountNoDescriptors() { no_descriptors_.fetch_add(1, std::memory_order_relaxed); }
+  Refusals Refused() const;
+
  private:
   const Settings& settings_;
   RequestBudget budget_;
+  std::atomic<uint64_t> no_rule_{0};
+  std::atomic<uint64_t> no_right_{0};
+  std::atomic<uint64_t> too_often_{0};
+  std::atomic<uint64_t> no_descriptors_{0};
 };
 
 // The process at the other end of a Unix socket; with its main group alone where the kernel tells no

@@ -273,7 +273,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!control.ok()) return control.status();
   absl::StatusOr<std::unique_ptr<HttpServer>> http = std::unique_ptr<HttpServer>();
   if (options.config.http().port() != 0)
-    http = HttpServer::Create(options.config.http().port(), table, monitor);
+    http = HttpServer::Create(options.config.http().port(), table, monitor, access);
   if (!http.ok()) return http.status();
   std::unique_ptr<TcpListener> tcp;
   if (const std::string& address = options.config.tcp().address(); !address.empty()) {

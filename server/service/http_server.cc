@@ -57,7 +57,8 @@ struct HttpServer::Server {
 HttpServer::HttpServer(std::unique_ptr<Server> server) : server_(std::move(server)) {}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(int port, const PipelineTable& table,
-                                                               const Monitor& monitor) {
+                                                               const Monitor& monitor,
+                                                               const Access& access) {
   auto server = std::make_unique<Server>();
   httplib::Server& http = server->http;
   http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
@@ -99,7 +100,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(int port, const P
   http.Get("/metrics", [&](const httplib::Request&, httplib::Response& response) {
     std::vector<v1::PipelineStats> stats;
     for (const auto& pipeline : table.List()) stats.push_back(monitor.Stats(*pipeline));
-    response.set_content(MetricsText(stats, ReadProcessFigures()),
+    response.set_content(MetricsText(stats, access.Refused(), ReadProcessFigures()),
                          "text/plain; version=0.0.4; charset=utf-8");
   });
   server->port = port == 0 ? http.bind_to_any_port(kLoopback)

@@ -2,7 +2,7 @@
 // tells: there is no request that changes anything.
 //
 // Threads:  made and destroyed by one thread; it answers on kThreads of its own.
-// Owns:     its port. Table and monitor must outlive it.
+// Owns:     its port. Table, monitor and access must outlive it.
 // Limits:   kThreads requests at a time, 4 KiB each, and 5 seconds for a client to send or take
 //           something. A request whose Host is another name than this machine's is refused, so that a
 //           page of somebody else's in a browser here cannot read it.
@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "server/service/access.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
 
@@ -23,7 +24,8 @@ class HttpServer {
 
   // `port`: of 127.0.0.1; 0 takes a free one. Unavailable when it is taken.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Create(int port, const PipelineTable& table,
-                                                            const Monitor& monitor);
+                                                            const Monitor& monitor,
+                                                            const Access& access);
   ~HttpServer();
 
   int port() const;

@@ -76,6 +76,7 @@ void Listener::Admit(ring::Descriptor socket) {
   Identity who = IdentityOf(socket.get(), peer.uid, peer.gid);
   who.pid = peer.pid;
   if (!access_.MayConnect(who)) {
+    access_.CountNoRule();
     if (CountRefusal()) {
       spdlog::warn(
           "refused a connection of uid {}: neither in allowed_uids nor in an access_rule ({} "
@@ -98,6 +99,7 @@ void Listener::RefuseOne() {
   spare_ = ring::Descriptor();
   ring::Descriptor refused(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
   const bool accepted = static_cast<bool>(refused);
+  access_.CountNoDescriptors();
   if (CountRefusal()) {
     spdlog::warn("refused a connection: no free descriptors ({} refused so far)", refused_);
   }

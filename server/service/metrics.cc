@@ -101,7 +101,7 @@ ProcessFigures ReadProcessFigures() {
   return figures;
 }
 
-std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines,
+std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const Refusals& refusals,
                         const ProcessFigures& process) {
   std::string out;
   const auto gauge = [&](const char* name, const char* help) {
@@ -118,6 +118,14 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines,
   gauge("penstock_build_info", "A 1, and the release in its label.")
       .Add({{"version", kRelease}}, 1);
   gauge("penstock_pipelines", "Pipelines of this daemon.").Add({}, pipelines.size());
+  {
+    Family family =
+        counter("penstock_refusals_total", "Connections and calls that were turned away.");
+    family.Add({{"reason", "no rule"}}, refusals.no_rule);
+    family.Add({{"reason", "no right"}}, refusals.no_right);
+    family.Add({{"reason", "too often"}}, refusals.too_often);
+    family.Add({{"reason", "no descriptors"}}, refusals.no_descriptors);
+  }
 
   {
     Family family = gauge("penstock_pipeline_state", "1 for the state that a pipeline is in.");

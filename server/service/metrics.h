@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "penstock/v1/control.pb.h"
+#include "server/service/access.h"
 
 namespace penstock {
 
@@ -22,7 +23,7 @@ struct ProcessFigures {
 };
 ProcessFigures ReadProcessFigures();
 
-std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines,
+std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const Refusals& refusals,
                         const ProcessFigures& process);
 
 }  // namespace penstock

@@ -47,6 +47,23 @@ bool IsAt(int fd, const std::string& path) {
          open_file.st_ino == named_file.st_ino && open_file.st_dev == named_file.st_dev;
 }
 
+// Whether `lock` may be written to: somebody else's file, or one that has another name too, was laid
+// here by who wants the daemon to overwrite it, or to keep its place.
+absl::Status CheckLock(int lock, const std::string& lock_path) {
+  struct stat file;
+  if (fstat(lock, &file) != 0) return absl::ErrnoToStatus(errno, "cannot look at the lock");
+  if (!S_ISREG(file.st_mode) || file.st_nlink > 1) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "not a lock of penstockd: remove it, or choose another place with --socket PATH: ",
+        lock_path));
+  }
+  if (file.st_uid == geteuid()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("the lock belongs to another user: remove it, or choose another place with "
+                   "--socket PATH; user ",
+                   file.st_uid, ": ", lock_path));
+}
+
 absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path) {
   const std::string lock_path = LockPath(path);
   for (;;) {
@@ -62,6 +79,7 @@ absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path) {
     }
     // A daemon that ended between our open and our lock has removed the file that we hold.
     if (!IsAt(lock.get(), lock_path)) continue;
+    if (absl::Status status = CheckLock(lock.get(), lock_path); !status.ok()) return status;
     const std::string pid = absl::StrCat(getpid(), "\n");
     if (ftruncate(lock.get(), 0) != 0 ||
         pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {

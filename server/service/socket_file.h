@@ -2,7 +2,8 @@
 //
 // Beside the socket `PATH` stands `PATH.lock`, which holds the daemon's process id and is locked
 // (flock) as long as the daemon lives; a socket without a locked file beside it is left over from a
-// crash and is replaced.
+// crash and is replaced. A lock that belongs to somebody else, is a link, or has another name too is
+// refused: nothing is written to what others have laid there.
 //
 // Threads: none.
 // Owns:    the listening descriptor, the lock, and both files until it is destroyed.
@@ -21,7 +22,7 @@ class SocketFile {
  public:
   // Makes the directory (0750) if it is missing, takes the lock, binds (0660) and listens.
   // FailedPrecondition naming the other daemon's process id when the lock is held; AlreadyExists
-  // when something that is no socket stands at `path`.
+  // when something that is no socket stands at `path`; PermissionDenied for a lock of somebody else.
   static absl::StatusOr<std::unique_ptr<SocketFile>> Create(const std::string& path);
 
   // The same for a socket at which the service manager listens already: its file is the service

@@ -3,6 +3,8 @@
 import gzip
 import os
 import pathlib
+import pty
+import re
 import struct
 import subprocess
 
@@ -63,6 +65,20 @@ def test_sound_files_are_verified(tmp_path):
     assert done.stdout.startswith("verified 100 records of 2 files, ")
     assert done.stdout.endswith(": all is well\n")
     assert done.stderr == ""  # no progress bar where there is no terminal
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is_and_goes(tmp_path):
+    make_chess(tmp_path)
+    for words in (("verify", "data/*"), ("index", "data/*")):
+        terminal, end = pty.openpty()
+        done = subprocess.run([PENSTOCK, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=end, text=True)
+        os.close(end)
+        drawn = os.read(terminal, 65536).decode()
+        os.close(terminal)
+        assert done.returncode == 0
+        assert re.search(r"\r\[#*\.*\] +\d+ %  data/chess-0000", drawn), drawn
+        assert drawn.endswith("\r\x1b[K")
+        assert "%" not in done.stdout
 
 
 def test_damage_is_listed_with_its_place(tmp_path):

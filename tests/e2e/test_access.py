@@ -1,4 +1,4 @@
-"""Who may do what: the daemon's rules for users and groups, with real ones (faults 45, 55)."""
+"""Who may do what: the daemon's rules for users and groups, with real ones (faults 45, 55, 56)."""
 
 import os
 import shutil
@@ -142,6 +142,21 @@ def test_fault_55_data_roots(serve, place, counter):
         assert refused.code == 1
     finally:
         daemon.stop()
+
+
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_fault_56_a_shard_that_may_not_be_read_is_named(place, counter, command):
+    """By a private daemon of another user, who may read one of two shards."""
+    spec = counter()
+    shutil.copy(place / "counter.tfrecord", place / "secret.tfrecord")
+    (place / "secret.tfrecord").chmod(0o600)
+    stranger = Stranger(place, None)
+    (place / "tmp").chmod(0o777)
+    assert stranger(command, spec, HOME="/").code == 0
+    refused = stranger(command, spec, "--files", "*.tfrecord", HOME="/")
+    assert refused.code == 1
+    assert "PERMISSION_DENIED" in refused.err and f"{place}/secret.tfrecord" in refused.err
+    assert refused.out == ""
 
 
 def test_too_many_requests_are_refused(serve, place):

@@ -127,6 +127,30 @@ def test_validate_prints_the_signature(penstock_command, counter, tmp_path):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+# What stands behind the source and its parse_example, the class of the cursor, and what validate says that a resume costs.
+CLASSES = {
+    "nothing": ("", "seek", "resumed in the same time at any step"),
+    "values decide, and nothing waits": ('stage { filter { predicate: "n > 3" } }', "seek", "resumed in the same time at any step"),
+    "a buffer": ("stage { shuffle { buffer_size: 10 seed: 1 } }", "replay order", "no record is parsed for it"),
+    "a buffer behind values": ('stage { filter { predicate: "n > 3" } } stage { shuffle { buffer_size: 10 seed: 1 } }', "replay data",
+                               "read and computed again up to the cursor, at most 1260 bytes of files"),
+    "what was seen": ('stage { map { out: "n = n" } } stage { unique {} }', "replay data", "at most 1260 bytes of files"),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_validate_prints_the_class_of_the_cursor(penstock_command, counter, tmp_path, case):
+    behind, name, cost = CLASSES[case]
+    counter()
+    spec = tmp_path / "classes.textproto"
+    spec.write_text('name: "c" stage { tfrecord { files: "counter.tfrecord" } } stage { parse_example { feature { key: "n" int64 {} } } } '
+                    f"{behind} stage {{ batch {{ batch_size: 4 }} }}")
+    result = penstock_command("validate", spec)
+    assert result.code == 0, result
+    last = result.out.splitlines()[-1]
+    assert last.startswith(f"cursor: {name}: about 100 bytes") and last.endswith(cost), last
+
+
 @pytest.mark.parametrize("words", [
     [],
     ["no-such-command"],

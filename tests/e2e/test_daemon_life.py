@@ -32,14 +32,14 @@ def test_modes(daemon, tmp_path):
     assert stat.S_IMODE(os.stat(tmp_path / "run").st_mode) == 0o750
 
 
-def test_a_second_daemon_is_refused_and_the_first_lives_on(daemon, remote):
+def test_fault_47_a_second_daemon_is_refused_and_the_first_lives_on(daemon, remote):
     code, _, error = run_daemon("--socket", daemon.socket)
     assert code == 1
     assert f"another penstockd (process {daemon.pid}) serves {daemon.socket}" in error
     assert remote("list").code == 0
 
 
-def test_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
+def test_fault_50_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
     first = Daemon(tmp_path / "penstock.sock")
     first.kill()
     assert (tmp_path / "penstock.sock").exists()
@@ -49,7 +49,7 @@ def test_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
     assert second.stop() == 0
 
 
-def test_a_file_that_is_no_socket_is_not_replaced(tmp_path):
+def test_fault_50_a_file_that_is_no_socket_is_not_replaced(tmp_path):
     path = tmp_path / "precious"
     path.write_text("data")
     code, _, error = run_daemon("--socket", path)
@@ -58,7 +58,40 @@ def test_a_file_that_is_no_socket_is_not_replaced(tmp_path):
     assert path.read_text() == "data"
 
 
-def test_config_is_checked(tmp_path):
+def plant_link(victim, place):
+    place.symlink_to(victim)
+
+
+def plant_other_name(victim, place):
+    place.hardlink_to(victim)
+
+
+def plant_fifo(_, place):
+    os.mkfifo(place)
+
+
+def plant_file_of_another(_, place):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    place.write_text("1\n")
+    os.chown(place, 54321, 54321)
+
+
+@pytest.mark.parametrize("plant", [plant_link, plant_other_name, plant_fifo, plant_file_of_another])
+@pytest.mark.parametrize("name", ["penstock.sock", "penstock.sock.lock"])
+def test_fault_50_what_others_laid_in_its_place_is_refused(tmp_path, name, plant):
+    victim = tmp_path / "precious"
+    victim.write_text("data")
+    plant(victim, tmp_path / name)
+    before = os.lstat(tmp_path / name)
+    code, _, error = run_daemon("--socket", tmp_path / "penstock.sock")
+    assert code == 1
+    assert str(tmp_path / name) in error
+    assert victim.read_text() == "data"
+    assert os.path.samestat(os.lstat(tmp_path / name), before)
+
+
+def test_fault_54_config_is_checked(tmp_path):
     config = tmp_path / "penstockd.textproto"
     config.write_text("worker_defaults {\n  wokers: 3\n}\n")
     code, _, error = run_daemon("--config", config, "--check-config")
@@ -92,7 +125,7 @@ def test_the_owners_end_stops_it(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_without_descriptors_it_refuses_and_recovers(tmp_path, counter):
+def test_fault_60_without_descriptors_it_refuses_and_recovers(tmp_path, counter):
     def few_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
 

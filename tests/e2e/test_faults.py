@@ -449,12 +449,12 @@ def hanging(tmp_path, preload, monkeypatch):
     """Starts a daemon in which looks at hangs.tfrecord from an offset on hang, and a creation that meets one. Returns the daemon."""
     started = []
 
-    def start(where):
+    def start(where, *options):
         (tmp_path / "hangs.tfrecord").write_bytes(b"".join(large_frames(0)))
         settings = {"LD_PRELOAD": preload, "HANG_FILE": "hangs.tfrecord", "HANG_MARK": tmp_path / "mark", **HANGS[where]}
         for name, value in settings.items():
             monkeypatch.setenv(name, str(value))
-        daemon = Daemon(tmp_path / "penstock.sock")
+        daemon = Daemon(tmp_path / "penstock.sock", *options)
         monkeypatch.delenv("LD_PRELOAD")
         creation = Penstock(tmp_path, daemon.socket).start("create", write_spec(tmp_path, batch=1000))
         started.extend([daemon, creation])
@@ -485,3 +485,18 @@ def test_fault_28_a_read_that_hangs_does_not_hold_up_the_end(hanging, where):
     daemon = hanging(where)
     daemon.process.send_signal(signal.SIGTERM)
     daemon.process.wait(_END_S)
+
+
+def test_faults_51_and_52_a_stop_that_waits_ignores_a_reload_and_ends_at_a_second_signal(hanging, tmp_path):
+    config = tmp_path / "penstockd.textproto"
+    config.write_text("stop_timeout_ms: 600000")
+    daemon = hanging("in a worker", "--config", str(config))
+    daemon.process.send_signal(signal.SIGTERM)
+    # The socket goes as the stop begins, whatever hangs.
+    eventually(lambda: not os.path.exists(daemon.socket))
+    for _ in range(100):
+        daemon.process.send_signal(signal.SIGHUP)
+    assert daemon.process.poll() is None
+    daemon.process.send_signal(signal.SIGINT)
+    assert daemon.process.wait(60) == -signal.SIGINT
+    assert "the configuration" not in daemon.process.stderr.read()

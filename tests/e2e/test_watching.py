@@ -107,6 +107,16 @@ def test_metrics_and_what_is_asked_of_them(watched):
             assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_who_is_turned_away_is_counted(watched):
+    os.chmod(watched.daemon.socket, 0o666)
+    for path in (pathlib.Path(watched.daemon.socket).parent, watched.penstock.folder, *list(watched.penstock.folder.parents)[:2]):
+        path.chmod(0o755)
+    subprocess.run(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", *watched.penstock.command("list")],
+                   cwd="/", capture_output=True, timeout=60)
+    wait_for(lambda: 'penstock_refusals_total{reason="no rule"} 1\n' in watched.get("/metrics")[1])
+
+
 def test_the_page_only_tells_and_only_here(watched):
     headers, page = watched.get("/")
     assert "default-src 'none'" in headers["Content-Security-Policy"]

@@ -25,8 +25,8 @@ class Images:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory):
-    """The mounted image, and its configuration."""
+def images(tmp_path_factory):
+    """Images with a base of Debian, and a way to build those of docker/."""
     folder = tmp_path_factory.mktemp("images")
     images = Images(folder)
     base = images("from", "scratch")
@@ -37,13 +37,24 @@ def image(tmp_path_factory):
     (context / "build" / "package").mkdir(parents=True)
     shutil.copytree(TREE / "docker", context / "docker")
     shutil.copy(given("PENSTOCK_DEB"), context / "build" / "package")
-    images("bud", "--isolation", "chroot", "--pull-never", "--format", "docker", "--build-arg", "BASE=localhost/base",
-           "--build-arg", "PACKAGE=given", "-f", context / "docker" / "Dockerfile", "-t", "localhost/penstock", context)
-    config = json.loads(images("inspect", "--type", "image", "localhost/penstock"))["Docker"]["config"]
-    mounted = images("mount", images("from", "localhost/penstock"))
-    yield mounted, config
+
+    def build(file, name, *options):
+        """The image's configuration, and where it is mounted."""
+        images("bud", "--isolation", "chroot", "--pull-never", "--format", "docker", "--build-arg", "BASE=localhost/base",
+               *options, "-f", context / "docker" / file, "-t", name, context)
+        config = json.loads(images("inspect", "--type", "image", name))["Docker"]["config"]
+        return config, images("mount", images("from", name))
+
+    yield build
     images("umount", "--all")
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def image(images):
+    """The mounted image, and its configuration."""
+    config, mounted = images("Dockerfile", "localhost/penstock", "--build-arg", "PACKAGE=given")
+    return mounted, config
 
 
 class Container:
@@ -93,6 +104,19 @@ def test_what_the_image_says(image):
     assert config["StopSignal"] == "SIGTERM"
     assert config["Healthcheck"]["Test"] == ["CMD", "penstock", "list"]
     assert list(config["Volumes"]) == ["/run/penstock"]
+
+
+def test_the_image_for_cuda_keeps_what_is_in_its_base(images, image):
+    """Over another base, which NVIDIA's is in earnest."""
+    mounted, plain = image
+    images("Dockerfile", "localhost/package", "--build-arg", "PACKAGE=given", "--target", "package")
+    config, over = images("Dockerfile.cuda", "localhost/penstock-cuda", "--build-arg", "PACKAGE=localhost/package")
+    assert {name: config[name] for name in ("User", "StopSignal", "Entrypoint", "Healthcheck", "Volumes")} == \
+        {name: plain[name] for name in ("User", "StopSignal", "Entrypoint", "Healthcheck", "Volumes")}
+    assert set(config["Env"]) - set(plain["Env"]) == {"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}
+    for root in (mounted, over):
+        assert "installed" in check("chroot", root, "dpkg-query", "-W", "-f", "${db:Status-Status}", "penstock")
+        check("chroot", root, "penstockd", "--config", "/etc/penstock/container.textproto", "--check-config")
 
 
 def test_a_daemon_and_a_trainer_share_a_folder_only(image, shared, tmp_path):
@@ -150,7 +174,7 @@ def test_a_killed_trainer_in_a_container_gives_its_batches_back(image, shared, t
         daemon.process.communicate(timeout=60)
 
 
-@pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not packaged by Debian")
+@pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not installed; ./dev test service installs it")
 def test_hadolint():
     for name in ("Dockerfile", "Dockerfile.cuda"):
         check("hadolint", TREE / "docker" / name)

@@ -133,11 +133,26 @@ def test_reload_keeps_the_process_and_refuses_what_is_bad(machine):
     machine("cp /good /etc/penstock/penstockd.textproto; systemctl reset-failed penstockd; systemctl restart penstockd")
 
 
-def test_a_crash_is_followed_by_a_new_one(machine):
+# Counts the steps of `penstock run` in a file, and notes in another one what does not follow on the step before it.
+COUNT = """mawk '$2 != next_step + 0 { print next_step, $2 > "/gaps" } { next_step = $2 + 1; print next_step > "/steps"; close("/steps") }'"""
+
+
+def test_a_crash_is_a_pause_for_a_trainer(machine):
+    machine(f"(penstock --socket /run/penstock/penstock.sock run /endless.textproto --name trained --steps 1000000000 2>/run.err | {COUNT}) >/dev/null 2>&1 &")
+
+    def steps():
+        return int(machine.run("cat /steps").stdout or 0)
+
+    eventually(steps)
     pid = machine.show("MainPID")
     machine(f"kill -KILL {pid}")
     eventually(lambda: machine.show("MainPID") not in ("0", pid))
     machine("penstock list")
+    before = steps()
+    eventually(lambda: steps() > before + 1000)
+    machine("penstock delete trained")
+    eventually(lambda: machine.run("grep NOT_FOUND /run.err").returncode == 0)
+    assert not (machine.root.folder / "gaps").exists(), (machine.root.folder / "gaps").read_text()
 
 
 def test_fault_53_the_watchdog_restarts_a_daemon_that_hangs(machine):

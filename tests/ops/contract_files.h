@@ -14,6 +14,24 @@
 
 namespace penstock::test {
 
+// SequenceExamples n = 0 … count - 1: `n`, and a list `steps` of n % 5 words.
+inline std::vector<std::string> Sequences(int64_t count) {
+  const auto field = [](int number, const std::string& bytes) {
+    // Tag and length are a byte each.
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+  };
+  std::vector<std::string> records;
+  for (int64_t n = 0; n < count; ++n) {
+    std::string steps;
+    for (int64_t i = 0; i < n % 5; ++i)
+      steps += field(1, field(1, field(1, absl::StrCat("word ", n, " ", i))));
+    const std::string lists = field(1, field(1, "steps") + field(2, steps));
+    // The context has the bytes of an Example.
+    records.push_back(MakeRecord(n, 4) + field(2, lists));
+  }
+  return records;
+}
+
 class ContractFiles {
  public:
   ContractFiles() {
@@ -45,6 +63,7 @@ class ContractFiles {
     for (int64_t n = 0; n < 100; ++n)
       mixed.push_back(n % 9 == 4 || n > 97 ? "\xff no message" : MakeRecord(n, 8));
     WriteRecords(folder / "mixed.tfrecord", mixed);
+    WriteRecords(folder / "sequences.tfrecord", Sequences(83));
     std::string lines, pieces;
     for (int i = 0; i < 120; ++i) {
       absl::StrAppend(&lines, "line ", i, std::string(i % 17, 'x'), i % 3 == 0 ? "\r\n" : "\n");
@@ -96,6 +115,10 @@ class ContractFiles {
                    "{ feature { key: 'n' int64 {} } feature { key: 'ints' int64 { "
                    "variable_length: true } } feature { key: 'floats' float { variable_length: "
                    "true } } feature { key: 'words' bytes { variable_length: true } } }"},
+                  {"$SEQUENCES", "tfrecord { files: 'FOLDER/sequences.tfrecord' }"},
+                  {"$STEPS",
+                   "parse_sequence_example { context { key: 'n' int64 {} } sequence { key: 'steps' "
+                   "sequence { dtype: 'string' } } }"},
                   {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
                   {"$PIECES",
                    "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "penstock/v1/ops.pb.h"
 #include "server/engine/cursor.h"
 #include "tests/ops/contract_files.h"
 #include "tests/support/catch.h"
@@ -239,6 +240,20 @@ const char* const kPipelines[] = {
     "seed: 2 } | ragged_batch { batch_size: 40 }",
     "zip { (| $LISTS |) (| $LISTS | shuffle { buffer_size: 9 seed: 1 } |) } | padded_batch { "
     "batch_size: 16 remainder: WRAP }",
+    // Sequences and sparse tensors, parsed in front of a batch and behind it.
+    "$SEQUENCES | $STEPS | padded_batch { batch_size: 7 } | repeat { count: 2 }",
+    "$SEQUENCES | $STEPS | shuffle { buffer_size: 20 seed: 3 } | ragged_batch { batch_size: 9 } | "
+    "repeat {}",
+    "$SEQUENCES | batch { batch_size: 8 } | $STEPS | repeat { count: 2 }",
+    "$SEQUENCES | batch { batch_size: 8 } | parse_sequence_example { context { key: 'n' int64 {} } "
+    "sequence { key: 'steps' sparse { dtype: 'string' } } } | repeat {}",
+    "$LISTS | map { out: 'a = ints' } | sparse_batch { batch_size: 9 row_shape: 8 } | repeat { "
+    "count: "
+    "2 }",
+    "$LISTS | shuffle { buffer_size: 20 seed: 3 } | map { out: 'a = ints * 2' } | sparse_batch { "
+    "batch_size: 9 row_shape: -1 } | repeat {}",
+    "tfrecord { files: 'FOLDER/lists-*.tfrecord' } | batch { batch_size: 10 } | parse_example { "
+    "feature { key: 'ints' sparse { dtype: 'int64' } } feature { key: 'n' int64 {} } } | repeat {}",
     // The last batch.
     "$RANGE | batch { batch_size: 7 remainder: KEEP } | repeat { count: 2 }",
     "$RANGE | batch { batch_size: 7 remainder: DROP } | repeat { count: 2 }",
@@ -371,6 +386,12 @@ const char* const kPipelines[] = {
     "$RANGE |) (| $RANGE | filter { predicate: 'value > 9' } |) } |) } | batch { batch_size: 9 }",
     // Windows.
     "$RANGE | window { size: 5 (| batch { batch_size: 5 } |) } | repeat { count: 2 }",
+    "$RANGE | enumerate {} | window { size: 7 shift: 3 (| zip { (| window_part { component: 0 } | "
+    "skip { count: 1 } |) (| window_part { component: 1 } | shuffle { buffer_size: 4 seed: 2 } |) "
+    "} "
+    "| batch { batch_size: 4 } |) } | repeat { count: 2 }",
+    "$RANGE | enumerate {} | window { size: 6 (| window_part {} | batch { batch_size: 4 } |) } | "
+    "shuffle { buffer_size: 5 seed: 3 } | repeat { count: 2 }",
     "$RANGE | window { size: 9 shift: 2 stride: 3 drop_remainder: true (| batch { batch_size: 9 } "
     "|) "
     "} | repeat { count: 2 }",
@@ -665,6 +686,22 @@ class Contract {
   const std::shared_ptr<const Plan> plan_;
   RunResult reference_;
 };
+
+TEST_CASE("Every op of a spec stands in the contract's table") {
+  KeptFiles files;
+  std::string all;
+  for (const char* const text : kPipelines) all += files.Spec(text);
+  const google::protobuf::OneofDescriptor* const ops =
+      v1::Stage::descriptor()->FindOneofByName("op");
+  REQUIRE(ops != nullptr);
+  for (int i = 0; i < ops->field_count(); ++i) {
+    const std::string name = ops->field(i)->name();
+    // It hands on what it gets; KeptFiles runs it, and the table loads what it wrote.
+    if (name == "save") continue;
+    CAPTURE(name);
+    CHECK(absl::StrContains(all, absl::StrCat(" ", name, " {")));
+  }
+}
 
 TEST_CASE("Every op: the same bytes, whatever the workers and delays") {
   KeptFiles files;

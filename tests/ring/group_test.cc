@@ -97,6 +97,37 @@ TEST_CASE("what a dead consumer of a split group held is given out again, marked
   CHECK(again.redelivered);
 }
 
+TEST_CASE("fault 62: steps beyond 2^32 and up to 2^63 go through a ring in groups of all kinds") {
+  for (const uint64_t first : {(uint64_t{1} << 32) - 6, (uint64_t{1} << 63) - 20}) {
+    CAPTURE(first);
+    SegmentOptions options = SmallRing();
+    options.first_step = first;
+    auto writer = MakeWriter(options);
+    Attached plain(writer.get(), ConsumerSpec{}), rank(writer.get(), Rank(0, 1));
+    Attached one(writer.get(), Split(1)), other(writer.get(), Split(2));
+    for (uint64_t step = first; step < first + 19; ++step) {
+      Produce(writer.get());
+      CAPTURE(step);
+      for (Attached* consumer : {&plain, &rank, step % 3 == 0 ? &one : &other}) {
+        const Lease lease = consumer->Take();
+        CHECK(lease.step == step);
+        consumer->reader().Release(lease);
+      }
+    }
+    uint64_t shared = 0;  // a split group's positions are numbers of grants
+    for (const ConsumerStats& stats : writer->Consumers()) {
+      CAPTURE(stats.group);
+      CHECK(stats.leases == 0);
+      if (stats.mode == GroupMode::kSplit) {
+        shared += stats.position;
+      } else {
+        CHECK(stats.position == first + 19);
+      }
+    }
+    CHECK(shared == 19);
+  }
+}
+
 TEST_CASE("a slot of a split group is free when its one holder has released it") {
   auto writer = MakeWriter();
   Attached first(writer.get(), Split(1)), second(writer.get(), Split(2));

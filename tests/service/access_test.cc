@@ -92,6 +92,22 @@ TEST_CASE("a refusal names the user, the pipeline and the right") {
         "configuration gives RIGHT_ATTACH");
 }
 
+TEST_CASE("what is turned away is counted by its reason") {
+  const Settings settings = MakeSettings(
+      "access_rule { uids: 54321 rights: RIGHT_READ } connection_limits { max_requests_per_s: 4 }");
+  Access access(settings);
+  for (int i = 0; i < 7; ++i) {
+    const absl::Status status = access.Admit({kStranger, {}}, v1::RIGHT_ATTACH, "p");
+    CHECK_FALSE(status.ok());
+  }
+  access.CountNoRule();
+  const Refusals refused = access.Refused();
+  CHECK(refused.no_right == 4);
+  CHECK(refused.too_often == 3);
+  CHECK(refused.no_rule == 1);
+  CHECK(refused.no_descriptors == 0);
+}
+
 TEST_CASE("another configuration holds at once") {
   Settings settings = MakeSettings("");
   const Access access(settings);
