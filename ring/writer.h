@@ -34,6 +34,7 @@ struct TensorSpec {
   std::vector<int64_t> shape;
   TensorKind kind = TensorKind::kDense;
   uint32_t ragged_rank = 0;  // ragged: axes 1 … ragged_rank
+  bool narrow_splits = false;  // ragged: kTensorNarrowSplits
 };
 
 struct SegmentOptions {
