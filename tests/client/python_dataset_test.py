@@ -725,7 +725,7 @@ def test_shards_are_found_in_one_file(tmp_path):
 @pytest.mark.filterwarnings("ignore:this trainer holds")
 def test_what_is_saved_compressed_is_smaller_and_the_same(tmp_path):
     dataset = penstock.Dataset.range(300).map(
-        lambda x: {"x": np.zeros((100, 20), np.float32) + x, "s": x, "none": np.zeros((0,), np.int8)}
+        lambda x: {"x": np.zeros((100, 20), np.float32) + x, "s": x}
     )
     dataset.save(tmp_path / "plain")
     dataset.save(tmp_path / "packed", compression="GZIP")
@@ -752,7 +752,7 @@ def test_what_is_saved_compressed_is_smaller_and_the_same(tmp_path):
     data = bytearray(path.read_bytes())
     data[200] ^= 1
     path.write_bytes(data)
-    with pytest.raises(penstock.DataLossError, match=r"elements.penstock-elements, element 0, offset \d+"):
+    with pytest.raises(penstock.DataLossError, match=r"elements.penstock-elements, element \d+, offset \d+"):
         list(loaded)
 
 
@@ -787,8 +787,8 @@ def test_a_dataset_is_saved_and_loaded(tmp_path):
         [0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     with pytest.raises(penstock.NotFoundError, match="elements.penstock-elements"):
         list(penstock.Dataset.load(tmp_path / "nothing"))
-    with pytest.raises(penstock.UnimplementedError, match="shard_func"):
-        dataset.save(tmp_path / "saved", shard_func=lambda x: 0)
+    with pytest.raises(penstock.UnimplementedError, match="checkpoint_args"):
+        dataset.save(tmp_path / "saved", checkpoint_args={"directory": "here"})
 
 
 @pytest.mark.filterwarnings("ignore:this trainer holds")
