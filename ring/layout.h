@@ -128,8 +128,9 @@ enum class TensorDType : uint8_t {
 enum class TensorKind : uint8_t { kDense = 0, kRagged = 1, kString = 2, kSparse = 3 };
 
 // TensorEntry::flags
-inline constexpr uint16_t kTensorBatched = 1;       // the first axis counts rows
-inline constexpr uint16_t kTensorNarrowSplits = 2;  // ragged: row splits are int32 for trainers, int64 here
+inline constexpr uint16_t kTensorBatched = 1;  // the first axis counts rows
+inline constexpr uint16_t kTensorNarrowSplits =
+    2;  // ragged: row splits are int32 for trainers, int64 here
 
 // No step: a slot that is free or being filled.
 inline constexpr uint64_t kNoStep = UINT64_MAX;

@@ -33,7 +33,7 @@ struct TensorSpec {
   bool batched = true;  // the first axis counts rows, and a shorter batch fills the first ones
   std::vector<int64_t> shape;
   TensorKind kind = TensorKind::kDense;
-  uint32_t ragged_rank = 0;  // ragged: axes 1 … ragged_rank
+  uint32_t ragged_rank = 0;    // ragged: axes 1 … ragged_rank
   bool narrow_splits = false;  // ragged: kTensorNarrowSplits
 };
 

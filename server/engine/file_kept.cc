@@ -117,9 +117,9 @@ class FileKept final : public KeptElements {
     if (cache_->sharded()) {
       const int64_t shard = ElementCells::First(element);
       if (shard < 0 || shard > UINT32_MAX) {
-        failure_ = absl::InvalidArgumentError(
-            absl::StrCat("the number of a shard: expected 0 to ", UINT32_MAX, ", found ", shard,
-                         " (element ", ordinal, ")"));
+        failure_ = absl::InvalidArgumentError(absl::StrCat("the number of a shard: expected 0 to ",
+                                                           UINT32_MAX, ", found ", shard,
+                                                           " (element ", ordinal, ")"));
         Fill();
         return;
       }

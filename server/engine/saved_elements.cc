@@ -19,8 +19,8 @@ namespace {
 struct SavedOrder {
   std::shared_ptr<const ElementFile> elements;
   std::shared_ptr<const std::vector<uint64_t>> chosen;  // their numbers in the file; null: all
-  uint32_t file = 0;                           // in the manifest
-  std::optional<uint64_t> key = std::nullopt;  // of their permutation; none: in order
+  uint32_t file = 0;                                    // in the manifest
+  std::optional<uint64_t> key = std::nullopt;           // of their permutation; none: in order
   bool reshuffle = true;
 
   uint64_t size() const { return chosen == nullptr ? elements->size() : chosen->size(); }
@@ -123,8 +123,8 @@ class SavedLoader final : public Loader {
     if (!whole.ok()) return whole.status();
     const std::string& path = files.manifest()[reference->file].path;
     const auto damaged = [&](absl::string_view what) {
-      return absl::DataLossError(absl::StrCat(what, " (", path, ", element ", reference->offset,
-                                              ", offset ", at, ")"));
+      return absl::DataLossError(
+          absl::StrCat(what, " (", path, ", element ", reference->offset, ", offset ", at, ")"));
     };
     absl::Span<const uint8_t> bytes(cell, reference->length);
     if (!*whole || !ElementHolds(frame, cell, reference->length))

@@ -66,8 +66,8 @@ class EachString final : public RowKernel {
       total += results[i].size;
       if (total > bytes_max_) {
         return absl::ResourceExhaustedError(absl::StrCat("results larger than the limit: ", total,
-                                                         " > ", bytes_max_, " bytes of ",
-                                                         i + 1, " strings"));
+                                                         " > ", bytes_max_, " bytes of ", i + 1,
+                                                         " strings"));
       }
       string.data += bytes;
     }
@@ -109,8 +109,8 @@ BoundRowFunction ForEachString(const Shape& strings, BoundRowFunction one, uint6
   if (strings.empty()) return one;
   TensorType type = {one.type.dtype, strings};
   type.shape.insert(type.shape.end(), one.type.shape.begin(), one.type.shape.end());
-  one.kernel =
-      std::make_shared<EachString>(std::move(one.kernel), one.type, HasUnknownAxes(type.shape), bytes_max);
+  one.kernel = std::make_shared<EachString>(std::move(one.kernel), one.type,
+                                            HasUnknownAxes(type.shape), bytes_max);
   one.type = std::move(type);
   return one;
 }

@@ -375,8 +375,8 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
     batch |= batched_;
   }
   if (function.bind_files != nullptr && files_ == nullptr) {
-    return ErrorAt(syntax.column,
-                   absl::StrCat(Text(function.name), ": no files can be read where this is computed"));
+    return ErrorAt(syntax.column, absl::StrCat(Text(function.name),
+                                               ": no files can be read where this is computed"));
   }
   auto bound = function.bind_files != nullptr ? function.bind_files(arguments, *files_)
                                               : function.bind(arguments);

@@ -39,11 +39,10 @@ std::string SchemaToText(const ElementSchema& schema) {
                                   schema.sharded ? kSharded : "", schema.structure, "\n");
   for (const Feature& feature : schema.signature) {
     const Shape& shape = feature.type.shape;
-    absl::StrAppend(&text, DTypeName(feature.type.dtype),
-                    kForms[static_cast<size_t>(feature.type.form)],
-                    feature.type.narrow_splits ? kNarrowSplits : "", " ",
-                    shape.empty() ? "-" : absl::StrJoin(shape, ","), " ",
-                    absl::CEscape(feature.name), "\n");
+    absl::StrAppend(
+        &text, DTypeName(feature.type.dtype), kForms[static_cast<size_t>(feature.type.form)],
+        feature.type.narrow_splits ? kNarrowSplits : "", " ",
+        shape.empty() ? "-" : absl::StrJoin(shape, ","), " ", absl::CEscape(feature.name), "\n");
   }
   return text;
 }
@@ -66,8 +65,7 @@ absl::StatusOr<ElementSchema> SchemaFromText(std::string_view text) {
     absl::string_view name = parts[0];
     feature.type.narrow_splits = absl::ConsumeSuffix(&name, kNarrowSplits);
     for (size_t form = 1; form < std::size(kForms); ++form) {
-      if (absl::ConsumeSuffix(&name, kForms[form]))
-        feature.type.form = static_cast<RowForm>(form);
+      if (absl::ConsumeSuffix(&name, kForms[form])) feature.type.form = static_cast<RowForm>(form);
     }
     const std::optional<DType> dtype = DTypeFromName(std::string(name));
     if (!dtype || *dtype == DType::kInvalid) return bad();

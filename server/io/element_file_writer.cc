@@ -27,8 +27,7 @@ absl::StatusOr<std::unique_ptr<ElementFileWriter>> ElementFileWriter::Create(
     uint64_t first) {
   absl::StatusOr<std::unique_ptr<WrittenFile>> file = disk.Create(path + ".partial");
   if (!file.ok()) return file.status();
-  return std::unique_ptr<ElementFileWriter>(
-      new ElementFileWriter(
+  return std::unique_ptr<ElementFileWriter>(new ElementFileWriter(
       disk, path, key, SchemaToText(schema), schema.compressed, first, *std::move(file)));
 }
 

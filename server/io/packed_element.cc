@@ -62,8 +62,8 @@ absl::StatusOr<absl::Span<const uint8_t>> UnpackElement(absl::Span<const uint8_t
   state.avail_out = static_cast<uint32_t>(size);
   const int result = isal_inflate_stateless(&state);
   if (result != ISAL_DECOMP_OK || state.total_out != size || state.avail_in != 0) {
-    return absl::DataLossError(absl::StrCat("a packed element is malformed: error ", result,
-                                            ", ", state.total_out, " of ", size, " bytes"));
+    return absl::DataLossError(absl::StrCat("a packed element is malformed: error ", result, ", ",
+                                            state.total_out, " of ", size, " bytes"));
   }
   return absl::MakeConstSpan(bytes, size);
 }

@@ -56,7 +56,9 @@ TEST_CASE("Rows that are ragged themselves are told from other bytes") {
   CHECK_FALSE(IsRow(one, Words({1, 0, 1, 7}, "x")));
 }
 
-TEST_CASE("The rows of an inner axis are the items of the one around it, and sizes that are known count") {
+TEST_CASE(
+    "The rows of an inner axis are the items of the one around it, and sizes that are known "
+    "count") {
   const TensorType two = Ragged(DType::kUint8, {kAny, kAny, kAny});
   CHECK(IsRow(two, Words({2, 0, 1, 3, 3, 0, 1, 1, 2}, "ab")));
   CHECK_FALSE(IsRow(two, Words({2, 0, 1, 2, 3, 0, 1, 1, 2}, "ab")));

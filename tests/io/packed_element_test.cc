@@ -37,7 +37,8 @@ TEST_CASE("A packed element is unpacked to its bytes, whether it shrinks or not"
   }
 }
 
-TEST_CASE("Bytes that are no packed element are refused, each of them, before memory is asked for") {
+TEST_CASE(
+    "Bytes that are no packed element are refused, each of them, before memory is asked for") {
   const std::string packed = PackElement(Drawn(100));
   Arena arena;
   for (size_t size = 0; size < packed.size(); ++size)
