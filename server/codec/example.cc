@@ -44,6 +44,16 @@ bool KeyLess(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+void FetchAhead(const Column& records, int row, int rows) {
+  constexpr int kDistance = 10;
+  constexpr size_t kMaxBytes = 512;
+  constexpr size_t kLineBytes = 64;
+  if (row + kDistance >= rows) return;
+  const uint8_t* const next = records.row(row + kDistance);
+  const size_t bytes = std::min(records.row_size(row + kDistance), kMaxBytes);
+  for (size_t offset = 0; offset < bytes; offset += kLineBytes) __builtin_prefetch(next + offset);
+}
+
 // One record being parsed.
 class ExampleParser::Cursor {
  public:
@@ -342,6 +352,22 @@ absl::Status ExampleParser::Parse(const uint8_t* data, size_t size, ExampleValue
   if (num_outlines_tried_.load(std::memory_order_relaxed) < kMaxOutlines)
     RememberOutline(data, size);
   return verdict;
+}
+
+int ExampleParser::ParseKnown(const Column& records, int first, int rows,
+                              const ExampleRows* places) const {
+  for (int row = first; row < rows; ++row) {
+    FetchAhead(records, row, rows);
+    const uint8_t* const data = records.row(row);
+    const size_t size = records.row_size(row);
+    const ExampleSkeleton* form =
+        forms_[size % kForms].load(std::memory_order_acquire);  // SYNC example-form
+    if (form == nullptr || form->size() != size || form->num_found() != wanted_.size() ||
+        !form->Match(data) || !form->ExtractRow(data, row, places)) {
+      return row;
+    }
+  }
+  return rows;
 }
 
 void ExampleParser::Remember(const uint8_t* data, size_t size) const {

@@ -35,6 +35,7 @@
 
 #include "absl/status/status.h"
 #include "server/base/arena.h"
+#include "server/base/column.h"
 #include "server/base/dtype.h"
 #include "server/codec/example_outline.h"
 #include "server/codec/example_skeleton.h"
@@ -55,6 +56,9 @@ struct ExampleFeature {
   bool gathered = false;
 };
 
+// Calls the record behind the next few nearer: what was fetched for a whole strip may have left the first cache.
+void FetchAhead(const Column& records, int row, int rows);
+
 class ExampleParser {
  public:
   // REQUIRES: keys are distinct; kinds and counts as ExampleFeature says.
@@ -70,6 +74,11 @@ class ExampleParser {
   // expected int64, found bytes`.
   absl::Status Parse(const uint8_t* data, size_t size, ExampleValue* values, void* const* numbers,
                      Arena* arena = nullptr) const;
+
+  // Parses rows `first` to `rows` - 1 of a column of records as far as each has a form that was met before, with all features in it.
+  // places[i] is where feature i goes. Returns the first row that it leaves to Parse(), which may have been written to. REQUIRES: no
+  // feature is gathered.
+  int ParseKnown(const Column& records, int first, int rows, const ExampleRows* places) const;
 
  private:
   class Cursor;

@@ -89,6 +89,7 @@ class ExampleSkeleton::Builder {
     if (wish.position < 0) return true;
     const int64_t count = kind == DType::kString ? 1 : size / sizeof(float);
     if (wish.kind != kind || wish.count != count) return false;
+    ++skeleton_->num_found_;
     skeleton_->runs_.push_back(
         {wish.position, kind == DType::kFloat32, Offset(p), static_cast<uint32_t>(size)});
     return true;
@@ -121,7 +122,9 @@ class ExampleSkeleton::Builder {
       ++index;
       p = last + 1;
     }
-    return wish.position < 0 || wish.count == index;
+    if (wish.position < 0) return true;
+    ++skeleton_->num_found_;
+    return wish.count == index;
   }
 
   // The last word ends with the message, so that nothing behind it is looked at.
@@ -155,6 +158,13 @@ std::unique_ptr<const ExampleSkeleton> ExampleSkeleton::Make(const uint8_t* data
   return skeleton;
 }
 
+inline uint64_t ExampleSkeleton::Number(const uint8_t* data, const Varint& varint) const {
+  const uint64_t low = JoinSevens(Load(data + varint.low_offset) >> varint.low_shift);
+  const uint64_t high =
+      JoinSevens((Load(data + varint.high_offset) >> varint.high_shift) & varint.high_mask);
+  return low | high << 56;
+}
+
 void ExampleSkeleton::Extract(const uint8_t* data, ExampleValue* values,
                               void* const* numbers) const {
   for (const Run& run : runs_) {
@@ -162,12 +172,29 @@ void ExampleSkeleton::Extract(const uint8_t* data, ExampleValue* values,
     if (run.copied) std::memcpy(numbers[run.position], data + run.offset, run.size);
   }
   for (const Varint& varint : varints_) {
-    const uint64_t low = JoinSevens(Load(data + varint.low_offset) >> varint.low_shift);
-    const uint64_t high =
-        JoinSevens((Load(data + varint.high_offset) >> varint.high_shift) & varint.high_mask);
-    static_cast<uint64_t*>(numbers[varint.position])[varint.index] = low | high << 56;
+    static_cast<uint64_t*>(numbers[varint.position])[varint.index] = Number(data, varint);
     values[varint.position].present = true;
   }
+}
+
+bool ExampleSkeleton::ExtractRow(const uint8_t* data, size_t row, const ExampleRows* places) const {
+  for (const Run& run : runs_) {
+    const ExampleRows& place = places[run.position];
+    if (!run.copied && place.expected != ExampleRows::kAnySize && place.expected != run.size)
+      return false;
+    if (place.views != nullptr) {
+      place.views[row] = {data + run.offset, run.size};
+    } else {
+      std::memcpy(place.data + row * place.row_bytes, data + run.offset, run.size);
+    }
+  }
+  for (const Varint& varint : varints_) {
+    const ExampleRows& place = places[varint.position];
+    const uint64_t number = Number(data, varint);
+    std::memcpy(place.data + row * place.row_bytes + varint.index * sizeof(number), &number,
+                sizeof(number));
+  }
+  return true;
 }
 
 }  // namespace penstock

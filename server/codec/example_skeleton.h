@@ -20,10 +20,21 @@
 #include <string_view>
 #include <vector>
 
+#include "server/base/column.h"
 #include "server/base/dtype.h"
 #include "server/codec/example_value.h"
 
 namespace penstock {
+
+// Where a feature of many records goes: row r's value at `data` + r * row_bytes or, of a byte list, as a view in `views`[r].
+struct ExampleRows {
+  static constexpr size_t kAnySize = static_cast<size_t>(-1);
+
+  RowBytes* views = nullptr;
+  uint8_t* data = nullptr;
+  size_t row_bytes = 0;
+  size_t expected = kAnySize;  // bytes of a byte list
+};
 
 class ExampleSkeleton {
  public:
@@ -43,6 +54,8 @@ class ExampleSkeleton {
                                                      const Lookup& lookup);
 
   size_t size() const { return size_; }
+  // The features of the wish list that it has.
+  size_t num_found() const { return num_found_; }
 
   // Whether a message of size() bytes has this form.
   bool Match(const uint8_t* data) const {
@@ -54,6 +67,8 @@ class ExampleSkeleton {
 
   // Fills in the wanted features that are there, as ExampleParser::Parse does. REQUIRES: Match(data).
   void Extract(const uint8_t* data, ExampleValue* values, void* const* numbers) const;
+  // The same to row `row` of each feature's place; false if a byte list is not as long as it should be, and then some may be written.
+  bool ExtractRow(const uint8_t* data, size_t row, const ExampleRows* places) const;
 
  private:
   class Builder;
@@ -87,7 +102,10 @@ class ExampleSkeleton {
     return word;
   }
 
+  uint64_t Number(const uint8_t* data, const Varint& varint) const;
+
   size_t size_ = 0;
+  size_t num_found_ = 0;
   std::vector<Word> words_;
   std::vector<Run> runs_;
   std::vector<Varint> varints_;

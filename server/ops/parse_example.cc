@@ -13,15 +13,12 @@ namespace {
 
 using Kind = ParsedFeaturePlan::Kind;
 
-// How far ahead a record is called nearer once more: what the block runner fetched for a whole strip may have left the first cache.
-constexpr int kFetchedRows = 10;
-constexpr size_t kFetchedBytes = 512;
-
 class ParseExampleOp final : public WorkOp {
  public:
   explicit ParseExampleOp(ParsedFeatures parsed)
       : features_(std::move(parsed.features)),
         num_lists_(parsed.lists.size()),
+        is_plain_(IsPlain(features_, parsed.lists)),
         parser_(std::move(parsed.lists)) {
     for (const ParsedFeaturePlan& feature : features_)
       output_.push_back({feature.name, feature.type});
@@ -33,54 +30,88 @@ class ParseExampleOp final : public WorkOp {
                 Arena& arena) const override {
     const Column& records = in[0];
     const size_t num_features = features_.size();
-    auto* values = arena.AllocateArray<ExampleValue>(num_lists_);
-    auto** numbers = arena.AllocateArray<void*>(num_lists_);
-    auto** places = arena.AllocateArray<RowBytes*>(num_features);
-    auto** dims = arena.AllocateArray<int64_t*>(num_features);
-    std::fill_n(numbers, num_lists_, nullptr);
+    Outputs outputs(num_lists_, num_features, arena);
     for (size_t i = 0; i < num_features; ++i) {
-      places[i] = nullptr;
-      dims[i] = nullptr;
       const ParsedFeaturePlan& feature = features_[i];
       if (feature.kind != Kind::kFixed && !feature.type.packed())
-        out[i].dims = dims[i] = arena.AllocateArray<int64_t>(rows * feature.type.shape.size());
+        out[i].dims = outputs.dims[i] =
+            arena.AllocateArray<int64_t>(rows * feature.type.shape.size());
       if (IsElsewhere(feature)) {
         // Bytes stay where they are in the record, unless the slot itself is filled.
-        if (out[i].data == nullptr) out[i].rows = places[i] = arena.AllocateArray<RowBytes>(rows);
+        if (out[i].data == nullptr)
+          out[i].rows = outputs.places[i] = arena.AllocateArray<RowBytes>(rows);
       } else if (out[i].data == nullptr) {
         out[i].data = arena.Allocate(feature.row_bytes * rows);
       }
       out[i].row_bytes = feature.row_bytes;
+      outputs.known[feature.list] = {outputs.places[i], out[i].data, feature.row_bytes,
+                                     feature.fixed_bytes ? feature.length : ExampleRows::kAnySize};
     }
     for (int row = 0; row < rows; ++row) {
-      if (row + kFetchedRows < rows) {
-        const uint8_t* next = records.row(row + kFetchedRows);
-        const size_t bytes = std::min(records.row_size(row + kFetchedRows), kFetchedBytes);
-        for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(next + offset);
-      }
-      for (size_t i = 0; i < num_features; ++i) {
-        const ParsedFeaturePlan& feature = features_[i];
-        if (!IsElsewhere(feature)) numbers[feature.list] = out[i].data + row * feature.row_bytes;
-      }
-      absl::Status status =
-          parser_.Parse(records.row(row), records.row_size(row), values, numbers, &arena);
-      for (size_t i = 0; status.ok() && i < num_features; ++i) {
-        const ParsedFeaturePlan& feature = features_[i];
-        if (feature.kind == Kind::kFixed) {
-          status = Finish(feature, values[feature.list], places[i] ? places[i] + row : nullptr,
-                          out[i].data + row * feature.row_bytes);
-        } else {
-          status = MakeParsedRow(
-              feature, absl::MakeConstSpan(values, num_lists_), arena, &places[i][row],
-              dims[i] != nullptr ? dims[i] + row * feature.type.shape.size() : nullptr);
-        }
-      }
+      if (is_plain_ && (row = parser_.ParseKnown(records, row, rows, outputs.known)) == rows) break;
+      FetchAhead(records, row, rows);
+      absl::Status status = ParseRow(records, row, outputs, out, arena);
       if (!status.ok()) return {std::move(status), row};
     }
     return {};
   }
 
  private:
+  // Where the values of a block go.
+  struct Outputs {
+    Outputs(size_t num_lists, size_t num_features, Arena& arena)
+        : values(arena.AllocateArray<ExampleValue>(num_lists)),
+          numbers(arena.AllocateArray<void*>(num_lists)),
+          known(arena.AllocateArray<ExampleRows>(num_lists)),
+          places(arena.AllocateArray<RowBytes*>(num_features)),
+          dims(arena.AllocateArray<int64_t*>(num_features)) {
+      std::fill_n(numbers, num_lists, nullptr);
+      std::fill_n(places, num_features, nullptr);
+      std::fill_n(dims, num_features, nullptr);
+    }
+
+    ExampleValue* values;  // of one row, by list
+    void** numbers;        // the same
+    ExampleRows* known;    // by list; of use where is_plain_
+    RowBytes** places;     // by feature; null where the values lie in the column
+    int64_t** dims;
+  };
+
+  // Whether every feature is one list of fixed size, so that records of known form need no further look.
+  static bool IsPlain(const std::vector<ParsedFeaturePlan>& features,
+                      const std::vector<ExampleFeature>& lists) {
+    const auto is_plain = [&](const ParsedFeaturePlan& feature) {
+      return feature.kind == Kind::kFixed && !lists[feature.list].gathered;
+    };
+    return features.size() == lists.size() &&
+           std::all_of(features.begin(), features.end(), is_plain);
+  }
+
+  absl::Status ParseRow(const Column& records, int row, const Outputs& outputs,
+                        absl::Span<Column> out, Arena& arena) const {
+    for (size_t i = 0; i < features_.size(); ++i) {
+      const ParsedFeaturePlan& feature = features_[i];
+      if (!IsElsewhere(feature))
+        outputs.numbers[feature.list] = out[i].data + row * feature.row_bytes;
+    }
+    absl::Status status = parser_.Parse(records.row(row), records.row_size(row), outputs.values,
+                                        outputs.numbers, &arena);
+    for (size_t i = 0; status.ok() && i < features_.size(); ++i) {
+      const ParsedFeaturePlan& feature = features_[i];
+      RowBytes* const place = outputs.places[i] == nullptr ? nullptr : outputs.places[i] + row;
+      if (feature.kind == Kind::kFixed) {
+        status = Finish(feature, outputs.values[feature.list], place,
+                        out[i].data + row * feature.row_bytes);
+      } else {
+        int64_t* const dims = outputs.dims[i];
+        status =
+            MakeParsedRow(feature, absl::MakeConstSpan(outputs.values, num_lists_), arena, place,
+                          dims != nullptr ? dims + row * feature.type.shape.size() : nullptr);
+      }
+    }
+    return status;
+  }
+
   // Whether the parser finds or makes it somewhere else than in its column.
   static bool IsElsewhere(const ParsedFeaturePlan& feature) {
     return feature.fixed_bytes || feature.kind != Kind::kFixed ||
@@ -116,6 +147,7 @@ class ParseExampleOp final : public WorkOp {
 
   const std::vector<ParsedFeaturePlan> features_;
   const size_t num_lists_;
+  const bool is_plain_;
   const ExampleParser parser_;
   Signature output_;
 };

@@ -1,9 +1,13 @@
 #include "server/codec/example_skeleton.h"
 
+#include <algorithm>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "server/base/arena.h"
+#include "server/codec/example.h"
 #include "tests/codec/example_messages.h"
 #include "tests/codec/example_oracle.h"
 #include "tests/support/catch.h"
@@ -62,6 +66,65 @@ TEST_CASE("a parser that knows a record's form finds what protobuf finds") {
       record[random() % record.size()] ^= static_cast<char>(1 << random() % 8);
     }
   }
+}
+
+TEST_CASE("rows of known forms are parsed at once as each by itself") {
+  constexpr int kRows = 500;
+  std::mt19937_64 random(13);
+  const ExampleParser parser(kFeatures);
+  // Few sizes of numbers, so that forms come again; every tenth record lacks a feature, has a byte list that is too long, or is damaged.
+  std::vector<std::string> records;
+  for (int i = 0; i < kRows; ++i) {
+    const auto number = [&random] { return Varint(random() % 100); };
+    const std::string list = number() + number() + number();
+    const int flaw = random() % 30;
+    std::string record =
+        Example(Entry("d", BytesList(std::string(flaw == 0 ? 31 : 30, static_cast<char>(i)))) +
+                (flaw == 1 ? "" : Entry("list", Int64List(list))) +
+                Entry("f", FloatList(std::string(8, static_cast<char>(i)))) +
+                Entry("s", Int64List(Varint(random() % 2 ? 5 : 1000))));
+    if (flaw == 2) record[random() % record.size()] ^= 0x40;
+    record.append(Arena::kPadding, 0);
+    records.push_back(std::move(record));
+  }
+  std::vector<RowBytes> rows;
+  for (const std::string& record : records)
+    rows.push_back(
+        {reinterpret_cast<const uint8_t*>(record.data()), record.size() - Arena::kPadding});
+  const Column column{nullptr, 0, rows.data()};
+
+  std::vector<RowBytes> d(kRows);
+  std::vector<int64_t> s(kRows), list(3 * kRows);
+  std::vector<float> f(2 * kRows);
+  const ExampleRows places[] = {{d.data(), nullptr, 0, 30},
+                                {nullptr, reinterpret_cast<uint8_t*>(s.data()), 8},
+                                {nullptr, reinterpret_cast<uint8_t*>(list.data()), 24},
+                                {nullptr, reinterpret_cast<uint8_t*>(f.data()), 8}};
+  int known = 0;
+  for (int row = 0; row < kRows; ++row) {
+    const int end = parser.ParseKnown(column, row, kRows, places);
+    REQUIRE(end >= row);
+    for (; row < kRows; ++row) {
+      ExampleValue values[4];
+      int64_t own_s = 0, own_list[3] = {};
+      float own_f[2] = {};
+      void* const numbers[] = {nullptr, &own_s, own_list, own_f};
+      const bool sound = parser.Parse(rows[row].data, rows[row].size, values, numbers).ok();
+      if (row == end) break;  // whatever it is
+      ++known;
+      CAPTURE(row);
+      REQUIRE(sound);
+      REQUIRE(d[row].data == values[0].bytes);
+      REQUIRE(d[row].size == 30);
+      REQUIRE(values[0].size == 30);
+      REQUIRE(s[row] == own_s);
+      REQUIRE(std::equal(own_list, own_list + 3, list.begin() + 3 * row));
+      REQUIRE(std::memcmp(own_f, f.data() + 2 * row, sizeof(own_f)) == 0);
+      REQUIRE((values[1].present && values[2].present && values[3].present));
+    }
+  }
+  CHECK(known > kRows / 2);
+  CHECK(known < kRows);
 }
 
 TEST_CASE("a form is its record's own and no other's") {
