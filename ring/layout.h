@@ -132,6 +132,8 @@ enum class TensorKind : uint8_t { kDense = 0, kRagged = 1, kString = 2, kSparse 
 inline constexpr uint16_t kTensorBatched = 1;  // the first axis counts rows
 inline constexpr uint16_t kTensorPadded =
     2;  // smaller rows are filled up with TensorEntry::padding
+inline constexpr uint16_t kTensorNarrowSplits =
+    4;  // ragged: row splits are int32 for trainers, int64 here
 
 // No step: a slot that is free or being filled.
 inline constexpr uint64_t kNoStep = UINT64_MAX;

@@ -85,7 +85,8 @@ Status PlanTensor(const TensorSpec& spec, TensorEntry* entry) {
   entry->name_bytes = static_cast<uint32_t>(spec.name.size());
   entry->dtype = spec.dtype;
   entry->kind = static_cast<uint8_t>(spec.kind);
-  entry->flags = spec.batched ? kTensorBatched : 0;
+  entry->flags = static_cast<uint16_t>((spec.batched ? kTensorBatched : 0) |
+                                       (spec.narrow_splits ? kTensorNarrowSplits : 0));
   entry->ndim = static_cast<uint32_t>(spec.shape.size());
   entry->ragged_rank = spec.ragged_rank;
   for (size_t axis = 0; axis < spec.shape.size(); ++axis) entry->shape[axis] = spec.shape[axis];

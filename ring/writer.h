@@ -33,7 +33,8 @@ struct TensorSpec {
   bool batched = true;  // the first axis counts rows, and a shorter batch fills the first ones
   std::vector<int64_t> shape;
   TensorKind kind = TensorKind::kDense;
-  uint32_t ragged_rank = 0;  // ragged: axes 1 … ragged_rank
+  uint32_t ragged_rank = 0;    // ragged: axes 1 … ragged_rank
+  bool narrow_splits = false;  // ragged: kTensorNarrowSplits
   // One element, with which rows are filled up to the largest of their batch ("" is zero, or the empty string); nothing where
   // they are not. Readers are told where it has kMaxPaddingBytes at most.
   std::optional<std::string> padding = std::nullopt;

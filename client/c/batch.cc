@@ -58,6 +58,7 @@ void Describe(const Reader& reader, penstock_loader* loader) {
     tensor.element_bytes = static_cast<uint32_t>(penstock::ring::ElementBytes(entry.dtype));
     tensor.ndim = entry.ndim;
     tensor.batched = (entry.flags & penstock::ring::kTensorBatched) != 0;
+    tensor.narrow_splits = (entry.flags & penstock::ring::kTensorNarrowSplits) != 0;
     int64_t* shape = &loader->shapes[i * kMaxDims];
     std::copy(entry.shape, entry.shape + entry.ndim, shape);
     tensor.shape = shape;

@@ -121,7 +121,8 @@ typedef struct penstock_tensor {
   uint32_t kind;
   uint32_t ragged_rank;
   uint32_t dynamic; /* 1: dense or strings, and an axis of the shape differs from batch to batch */
-  uint32_t reserved;
+  uint32_t
+      narrow_splits; /* 1: ragged, and whoever made the pipeline wants its row splits shown as int32 */
   const int64_t* offsets; /* strings: num_strings + 1 of them; else NULL */
   uint64_t num_strings;
   const int64_t* row_splits[PENSTOCK_MAX_RAGGED_RANK]; /* the outermost axis first; else NULL */

@@ -429,7 +429,12 @@ PyObject* ArrayFactory::MakeRagged(const penstock_tensor& tensor, PyObject* valu
     values = ragged;
   }
   Py_DECREF(splits_dtype);
-  return values;
+  if (values == nullptr || !tensor.narrow_splits) return values;
+  PyObject* narrow_dtype = reinterpret_cast<PyObject*>(PyArray_DescrFromType(NPY_INT32));
+  PyObject* narrow = PyObject_CallMethod(values, "with_row_splits_dtype", "O", narrow_dtype);
+  Py_DECREF(narrow_dtype);
+  Py_DECREF(values);
+  return narrow;
 }
 
 }  // namespace penstock_python

@@ -34,7 +34,87 @@ void WriteValues(const PackedValues& values, uint8_t* to) {
   WriteBytes(values.bytes, values.size, to);
 }
 
+// What is left of a row's bytes, which may be anything.
+class Rest {
+ public:
+  Rest(const uint8_t* data, size_t size) : at_(data), left_(size) {}
+
+  size_t left() const { return left_; }
+  // As many numbers as may be there.
+  size_t numbers() const { return left_ / sizeof(int64_t); }
+  // REQUIRES: numbers() > 0.
+  int64_t Take() {
+    int64_t value;
+    std::memcpy(&value, at_, sizeof(value));
+    Skip(sizeof(value));
+    return value;
+  }
+  void Skip(size_t bytes) {
+    at_ += bytes;
+    left_ -= bytes;
+  }
+  // Whether the rest is that many values.
+  bool IsValues(DType dtype, uint64_t count) {
+    if (dtype != DType::kString) {
+      const size_t element = DTypeSize(dtype);
+      return left_ % element == 0 && left_ / element == count;
+    }
+    if (count > left_ / sizeof(uint32_t)) return false;
+    uint64_t bytes = count * sizeof(uint32_t);
+    for (uint64_t i = 0; i < count; ++i) {
+      uint32_t size;
+      std::memcpy(&size, at_ + i * sizeof(size), sizeof(size));
+      bytes += size;
+    }
+    return bytes == left_;
+  }
+
+ private:
+  const uint8_t* at_;
+  size_t left_;
+};
+
+bool IsRaggedRow(const TensorType& type, Rest rest) {
+  // The rows of the outermost axis are those of the shape, where it tells them.
+  int64_t items = type.shape[0];
+  for (size_t axis = 0; axis < PackedRaggedRank(type.shape); ++axis) {
+    if (rest.numbers() < 2) return false;
+    const int64_t rows = rest.Take();
+    if (rows < 0 || static_cast<uint64_t>(rows) >= rest.numbers()) return false;
+    if (items != kUnknownSize && rows != items) return false;
+    items = rest.Take();
+    if (items != 0) return false;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t end = rest.Take();
+      if (end < items) return false;
+      items = end;
+    }
+  }
+  for (size_t axis = 1; axis < type.shape.size(); ++axis) {
+    if (type.shape[axis] >= 0 && __builtin_mul_overflow(items, type.shape[axis], &items))
+      return false;
+  }
+  return rest.IsValues(type.dtype, static_cast<uint64_t>(items));
+}
+
+bool IsSparseRow(const TensorType& type, Rest rest) {
+  const size_t axes = type.shape.size();
+  if (rest.numbers() < 1 + axes) return false;
+  const int64_t count = rest.Take();
+  for (size_t axis = 0; axis < axes; ++axis) {
+    if (rest.Take() < 0) return false;
+  }
+  if (count < 0 || static_cast<uint64_t>(count) > rest.numbers() / axes) return false;
+  rest.Skip(static_cast<size_t>(count) * axes * sizeof(int64_t));
+  return rest.IsValues(type.dtype, static_cast<uint64_t>(count));
+}
+
 }  // namespace
+
+bool IsPackedRow(const TensorType& type, const uint8_t* data, size_t size) {
+  return type.form == RowForm::kPackedRagged ? IsRaggedRow(type, {data, size})
+                                             : IsSparseRow(type, {data, size});
+}
 
 size_t PackedRaggedRank(const Shape& shape) {
   return static_cast<size_t>(std::count(shape.begin() + 1, shape.end(), kUnknownSize));

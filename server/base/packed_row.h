@@ -48,6 +48,9 @@ RowBytes PackRagged(absl::Span<const std::vector<int64_t>> splits, const PackedV
 RowBytes PackSparse(absl::Span<const int64_t> sizes, absl::Span<const int64_t> indices,
                     const PackedValues& values, Arena& arena);
 
+// Whether bytes that come from a file make up a row of a packed type.
+bool IsPackedRow(const TensorType& type, const uint8_t* data, size_t size);
+
 struct RaggedRow {
   std::vector<absl::Span<const int64_t>> splits;
   PackedValues values;

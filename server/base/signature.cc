@@ -38,7 +38,8 @@ std::string ShapeToString(const Shape& shape) {
 std::string TypeToString(const TensorType& type) {
   const bool is_ragged = type.form == RowForm::kRagged || type.form == RowForm::kPackedRagged;
   const char* form = type.form == RowForm::kPlain ? "" : is_ragged ? "ragged " : "sparse ";
-  return absl::StrCat(form, DTypeName(type.dtype), " ", ShapeToString(type.shape));
+  return absl::StrCat(form, DTypeName(type.dtype), " ", ShapeToString(type.shape),
+                      type.narrow_splits ? " with row splits of int32" : "");
 }
 
 namespace {

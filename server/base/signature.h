@@ -32,6 +32,8 @@ struct TensorType {
   DType dtype = DType::kInvalid;
   Shape shape;
   RowForm form = RowForm::kPlain;
+  // Ragged: trainers see its row splits as int32, as they asked for; here they are int64.
+  bool narrow_splits = false;
 
   // Whether a row is something else than its values in C order.
   bool packed() const { return form >= RowForm::kPackedRagged; }
@@ -58,7 +60,7 @@ std::optional<int64_t> NumBytes(const TensorType& type);
 // "(8, 8, 24)", "(?, ?, 3)", "()".
 std::string ShapeToString(const Shape& shape);
 
-// "float32 (8, 8, 24)", "sparse int64 (?,)".
+// "float32 (8, 8, 24)", "sparse int64 (?,)", "ragged int64 (?,) with row splits of int32".
 std::string TypeToString(const TensorType& type);
 
 // "image float32 (8, 8, 24), label int64 ()".

@@ -278,6 +278,8 @@ class Planner {
     } else if (batched_) {
       plan->type.form = RowForm::kRagged;
     }
+    plan->narrow_splits = spec.int32_row_splits();
+    plan->type.narrow_splits = plan->narrow_splits && plan->type.form != RowForm::kPlain;
     return absl::OkStatus();
   }
 

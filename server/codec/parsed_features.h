@@ -52,6 +52,7 @@ struct ParsedFeaturePlan {
 
   // kRagged: the outermost first; those that are only sizes of the shape behind the last ragged axis are counted in `group`.
   std::vector<RowPartitionPlan> partitions;
+  bool narrow_splits = false;  // as TensorType has it, once the type is a ragged one
 
   // kIndexed
   std::vector<size_t> index_lists;

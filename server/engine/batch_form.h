@@ -29,6 +29,9 @@ struct BatchForm {
   std::vector<Shape> shapes;
   std::vector<std::string> values;
 
+  // kRagged: of what becomes ragged here (TensorType).
+  bool narrow_splits = false;
+
   // Whether every batch has as many rows in memory.
   bool always_full() const { return remainder != Remainder::kKeep; }
 };

@@ -104,6 +104,8 @@ absl::Status BatchProgram::MakeRagged(BatchTensor* tensor, Feature* seen) const 
   }
   tensor->kind = TensorKind::kRagged;
   tensor->ragged_rank = rank;
+  if (tensor->type.form == RowForm::kPlain)
+    tensor->type.narrow_splits = seen->type.narrow_splits = form_.narrow_splits;
   std::fill_n(shape.begin() + 1, rank, kUnknownSize);
   std::fill_n(seen->type.shape.begin() + 1, rank, kUnknownSize);
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/packed_row.h"
 #include "server/io/element_file.h"
 
 namespace penstock {
@@ -131,6 +132,13 @@ bool ElementCells::IsCell(const uint8_t* cell, uint32_t length) const {
     if (extent.offset < fixed_bytes_ || extent.offset > length ||
         extent.bytes > length - extent.offset)
       return false;
+    if (place.type.packed()) {
+      // Numbers in it are found as they are aligned in memory.
+      if (extent.offset % kAlignment != 0 ||
+          !IsPackedRow(place.type, cell + extent.offset, extent.bytes))
+        return false;
+      continue;
+    }
     Shape shape = place.type.shape;
     for (size_t axis = 0; axis < place.dims; ++axis) {
       std::memcpy(&shape[axis], cell + place.offset + sizeof(extent) + axis * sizeof(int64_t),

@@ -52,6 +52,7 @@ absl::Status AddEnds(FileSystem& files, const FileEntry& entry, KeyHash* hash) {
 absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::string& folder,
                                                                    const std::string& name,
                                                                    uint64_t bytes_max,
+                                                                   bool compressed, bool sharded,
                                                                    PlanBuilder& plan) {
   Disk* const disk = plan.files().disk();
   if (disk == nullptr) {
@@ -74,7 +75,7 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
     const std::string bytes = DeterministicBytes(*stage);
     absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
   }
-  cache->schema_ = {plan.signature(), plan.structure()};
+  cache->schema_ = {plan.signature(), plan.structure(), compressed, sharded};
   return cache;
 }
 

@@ -23,10 +23,11 @@ namespace penstock {
 class FileCache {
  public:
   // Of the elements that reach the stage which is being planned. `bytes_max`: of the file. With `name`, the file has that name whatever its elements
-  // are made of.
+  // are made of. `compressed`, `sharded`: as ElementSchema.
   static absl::StatusOr<std::shared_ptr<const FileCache>> Create(const std::string& folder,
                                                                  const std::string& name,
                                                                  uint64_t bytes_max,
+                                                                 bool compressed, bool sharded,
                                                                  PlanBuilder& plan);
 
   // The file whose first element has this number, if there is one and it is sound; one that is not is removed. NotFound when there is
@@ -50,6 +51,8 @@ class FileCache {
   uint32_t first_file() const { return first_file_; }
   // Whether a file that is there already is taken, and not only written.
   bool reads() const { return name_.empty(); }
+  // Whether the first feature of an element is the number of its shard.
+  bool sharded() const { return schema_.sharded; }
 
  private:
   FileCache(Disk& disk, FileSystem& files) : disk_(disk), files_(files) {}

@@ -114,6 +114,17 @@ class FileKept final : public KeptElements {
     place.epoch = element.epoch | (element.resolved ? kResolved : 0);
     place.length = element.length;
     place.file = element.file - cache_->first_file();
+    if (cache_->sharded()) {
+      const int64_t shard = ElementCells::First(element);
+      if (shard < 0 || shard > UINT32_MAX) {
+        failure_ = absl::InvalidArgumentError(absl::StrCat("the number of a shard: expected 0 to ",
+                                                           UINT32_MAX, ", found ", shard,
+                                                           " (element ", ordinal, ")"));
+        Fill();
+        return;
+      }
+      place.file = static_cast<uint32_t>(shard);
+    }
     block_->places.push_back(writer_->Add(place));
     block_->records.push_back(element);
     block_->data.push_back(element.data);
@@ -235,7 +246,7 @@ class FileKept final : public KeptElements {
     if (block_ == nullptr) return;
     Block* const block = block_.get();
     block->task.errand = [block, writer = writer_, &store = context_.store] {
-      block->status = writer->Write(block->first, block->places, block->data);
+      block->status = writer->Write(block->first, absl::MakeSpan(block->places), block->data);
       store.Release(block->records);
       block->records.clear();
     };
@@ -249,6 +260,7 @@ class FileKept final : public KeptElements {
     while (!in_flight_.empty() &&
            in_flight_.front()->task.done.load(std::memory_order_acquire)) {  // SYNC segment-done
       const Block& block = *in_flight_.front();
+      if (block.status.ok() && writer_ != nullptr) writer_->Place(block.first, block.places);
       if (!block.status.ok() && block.first < sound_) {
         sound_ = block.first;
         failure_ = block.status;

@@ -18,8 +18,8 @@ absl::Status BeginKeeping(PlanBuilder& plan) {
 
 absl::Status KeepInFile(const KeepOptions& options, PlanBuilder& plan) {
   if (absl::Status status = BeginKeeping(plan); !status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<const FileCache>> cache =
-      FileCache::Create(options.folder, options.name, options.bytes_max, plan);
+  absl::StatusOr<std::shared_ptr<const FileCache>> cache = FileCache::Create(
+      options.folder, options.name, options.bytes_max, options.compressed, options.sharded, plan);
   if (!cache.ok()) return cache.status();
   plan.AddOrder(
       [cache = *std::move(cache), cells = plan.cells(), stage = plan.stage_index(),

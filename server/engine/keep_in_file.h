@@ -17,6 +17,8 @@ struct KeepOptions {
   std::string name = {};  // of the file; "": a fingerprint of what its elements are made of
   uint64_t bytes_max = UINT64_MAX;
   Unwritten unwritten = Unwritten::kComputed;
+  bool compressed = false;  // only where it is not read
+  bool sharded = false;     // the first feature is an int64 scalar, the number of a shard
 };
 
 // Puts the elements into cells. InvalidArgument inside of stages that are for another file or window each time.

@@ -49,6 +49,7 @@ absl::StatusOr<expr::MapSource> ReadMapSource(
   expr::MapSource source;
   source.stage = plan.stage();
   source.batched = plan.batched();
+  source.files = &plan.files();
   source.lets.assign(lets.begin(), lets.end());
   for (const v1::Constant& constant : constants) {
     absl::StatusOr<expr::NamedConstant> converted = ToConstant(constant);

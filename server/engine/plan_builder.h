@@ -57,7 +57,7 @@ class PlanBuilder {
   Upstream upstream() const;
   const std::string& stage() const { return stage_names_[stage_]; }
   int stage_index() const { return stage_; }
-  FileSystem& files() { return files_; }
+  FileSystem& files() const { return files_; }
 
   // One element as it leaves the stage before, without the batch axis.
   const Signature& signature() const { return dataset_.signature; }

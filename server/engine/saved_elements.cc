@@ -1,6 +1,7 @@
 #include "server/engine/saved_elements.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "server/base/local_file.h"
 #include "server/base/permutation.h"
 #include "server/engine/element_cells.h"
+#include "server/io/packed_element.h"
 
 namespace penstock {
 namespace {
@@ -16,9 +18,12 @@ namespace {
 // Which elements of a file, and in which order.
 struct SavedOrder {
   std::shared_ptr<const ElementFile> elements;
-  uint32_t file = 0;                           // in the manifest
-  std::optional<uint64_t> key = std::nullopt;  // of their permutation; none: in order
+  std::shared_ptr<const std::vector<uint64_t>> chosen;  // their numbers in the file; null: all
+  uint32_t file = 0;                                    // in the manifest
+  std::optional<uint64_t> key = std::nullopt;           // of their permutation; none: in order
   bool reshuffle = true;
+
+  uint64_t size() const { return chosen == nullptr ? elements->size() : chosen->size(); }
 };
 
 // Its position: the pass, and how many elements of it have been taken. The references: {data in the map, offset = ordinal}.
@@ -29,8 +34,9 @@ class SavedOrderOp final : public OrderOp {
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     const ElementFile& elements = *order_.elements;
     for (; *pulled < count; ++*pulled, ++next_) {
-      if (next_ == elements.size()) return Pulled::kEnd;
-      const uint64_t ordinal = permutation_ ? (*permutation_)(next_) : next_;
+      if (next_ == order_.size()) return Pulled::kEnd;
+      const uint64_t place = permutation_ ? (*permutation_)(next_) : next_;
+      const uint64_t ordinal = order_.chosen == nullptr ? place : (*order_.chosen)[place];
       const ElementFile::Element element = elements.element(ordinal);
       RecordRef& reference = out.emplace_back();
       reference.offset = ordinal;
@@ -44,7 +50,7 @@ class SavedOrderOp final : public OrderOp {
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
-    const uint64_t left_out = std::min(count - *skipped, order_.elements->size() - next_);
+    const uint64_t left_out = std::min(count - *skipped, order_.size() - next_);
     next_ += left_out;
     *skipped += left_out;
     return *skipped == count ? Pulled::kSome : Pulled::kEnd;
@@ -53,8 +59,8 @@ class SavedOrderOp final : public OrderOp {
   void Restart(uint64_t epoch) override {
     epoch_ = epoch;
     next_ = 0;
-    if (order_.key && order_.elements->size() > 0)
-      permutation_.emplace(order_.elements->size(), *order_.key, order_.reshuffle ? epoch : 0);
+    if (order_.key && order_.size() > 0)
+      permutation_.emplace(order_.size(), *order_.key, order_.reshuffle ? epoch : 0);
   }
 
   void Save(Position& position) const override {
@@ -64,11 +70,11 @@ class SavedOrderOp final : public OrderOp {
 
   absl::Status Restore(Position& position) override {
     Restart(position.Take());
-    next_ = std::min(position.Take(), order_.elements->size());
+    next_ = std::min(position.Take(), order_.size());
     return absl::OkStatus();
   }
 
-  std::optional<uint64_t> Count() override { return order_.elements->size(); }
+  std::optional<uint64_t> Count() override { return order_.size(); }
   uint32_t width() const override { return 1; }
   absl::Status status() const override { return absl::OkStatus(); }
 
@@ -92,7 +98,8 @@ class SavedLoader final : public Loader {
 
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override {
-    if (elements_->data() != nullptr) return cells_.Load(rows, files, out, arena);
+    if (elements_->data() != nullptr && !elements_->schema().compressed)
+      return cells_.Load(rows, files, out, arena);
     auto* const own = arena.AllocateArray<RecordRef>(rows.rows);
     for (uint32_t row = 0; row < rows.rows; ++row) {
       own[row] = rows[row];
@@ -106,25 +113,49 @@ class SavedLoader final : public Loader {
   uint64_t Path(const RecordRef& reference) const override { return Loader::Path(reference); }
 
  private:
-  // Of a file that cannot be mapped.
+  // Of a file that cannot be mapped, or whose elements are packed.
   absl::Status Read(FileTable& files, RecordRef* reference, Arena& arena) const {
-    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(reference->file);
-    if (!file.ok()) return file.status();
     const uint64_t at = elements_->element(reference->offset).at;
-    const size_t bytes = kElementFrameBytes + reference->length;
     // Values begin at multiples of the arena's alignment.
     uint8_t* const cell = arena.Allocate(Arena::kAlignment + reference->length) + Arena::kAlignment;
-    absl::StatusOr<size_t> read =
-        (*file)->ReadAt(at - kElementFrameBytes, absl::MakeSpan(cell - kElementFrameBytes, bytes));
-    if (!read.ok()) return read.status();
-    if (*read == bytes && ElementHolds(cell - kElementFrameBytes, cell, reference->length) &&
-        cells_.IsCell(cell, reference->length)) {
-      reference->data = cell;
-      return absl::OkStatus();
+    uint8_t* const frame = cell - kElementFrameBytes;
+    absl::StatusOr<bool> whole = Copy(files, *reference, at, frame);
+    if (!whole.ok()) return whole.status();
+    const std::string& path = files.manifest()[reference->file].path;
+    const auto damaged = [&](absl::string_view what) {
+      return absl::DataLossError(
+          absl::StrCat(what, " (", path, ", element ", reference->offset, ", offset ", at, ")"));
+    };
+    absl::Span<const uint8_t> bytes(cell, reference->length);
+    if (!*whole || !ElementHolds(frame, cell, reference->length))
+      return damaged("the checksum of a saved element does not match");
+    if (elements_->schema().compressed) {
+      absl::StatusOr<absl::Span<const uint8_t>> unpacked = UnpackElement(bytes, arena);
+      if (!unpacked.ok()) return damaged(unpacked.status().message());
+      bytes = *unpacked;
     }
-    return absl::DataLossError(absl::StrCat("the checksum of a saved element does not match (",
-                                            (*file)->path(), ", element ", reference->offset,
-                                            ", offset ", at, ")"));
+    if (!cells_.IsCell(bytes.data(), static_cast<uint32_t>(bytes.size())))
+      return damaged("a saved element is none of its file's schema");
+    reference->data = bytes.data();
+    reference->length = static_cast<uint32_t>(bytes.size());
+    reference->in_map = 0;
+    return absl::OkStatus();
+  }
+
+  // The frame and the bytes of an element; false where the file has become shorter.
+  absl::StatusOr<bool> Copy(FileTable& files, const RecordRef& reference, uint64_t at,
+                            uint8_t* frame) const {
+    const size_t bytes = kElementFrameBytes + reference.length;
+    if (elements_->data() != nullptr) {
+      std::memcpy(frame, elements_->data() + at - kElementFrameBytes, bytes);
+      return true;
+    }
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(reference.file);
+    if (!file.ok()) return file.status();
+    absl::StatusOr<size_t> read =
+        (*file)->ReadAt(at - kElementFrameBytes, absl::MakeSpan(frame, bytes));
+    if (!read.ok()) return read.status();
+    return *read == bytes;
   }
 
   const std::shared_ptr<const ElementFile> elements_;
@@ -133,7 +164,8 @@ class SavedLoader final : public Loader {
 
 }  // namespace
 
-absl::Status LoadSavedElements(const std::string& path, PlanBuilder& plan) {
+absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> shard,
+                               PlanBuilder& plan) {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
   if (!file.ok()) return file.status();
   // Files below data roots are read, not mapped.
@@ -146,12 +178,24 @@ absl::Status LoadSavedElements(const std::string& path, PlanBuilder& plan) {
     return absl::DataLossError(
         absl::StrCat("the file has not all elements of its dataset: ", path));
   }
+  std::shared_ptr<std::vector<uint64_t>> chosen;
+  if (shard) {
+    if (!(*elements)->schema().sharded) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shard: expected none, since the elements were saved without, found ",
+                       *shard, " (", path, ")"));
+    }
+    chosen = std::make_shared<std::vector<uint64_t>>();
+    for (uint64_t i = 0; i < (*elements)->size(); ++i) {
+      if ((*elements)->element(i).file == *shard) chosen->push_back(i);
+    }
+  }
   FileEntry entry;
   entry.path = path;
   entry.size_bytes = (*file)->size();
   entry.identity = (*file)->identity();
   const FileRange files = plan.AddFiles({entry});
-  const SavedOrder order{*elements, files.first};
+  const SavedOrder order{*elements, std::move(chosen), files.first};
   plan.SetSource(std::make_unique<SavedLoader>(*elements), files, MakeSavedOrder(order));
   plan.SetStructure((*elements)->schema().structure);
   plan.SetIndexed({files, OnDamage::kFail, [order](uint64_t key, bool reshuffle) {

@@ -5,6 +5,8 @@
 // Cost:     reads the file's index and checks it; no element is touched.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,7 +15,8 @@
 
 namespace penstock {
 
-// Begins the dataset with those of the file. NotFound where there is none, DataLoss for one that is not whole.
-absl::Status LoadSavedElements(const std::string& path, PlanBuilder& plan);
+// Begins the dataset with those of the file, or of one of its shards. NotFound where there is none, DataLoss for one that is not whole.
+absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> shard,
+                               PlanBuilder& plan);
 
 }  // namespace penstock

@@ -26,8 +26,9 @@ class OneResult final : public OnePieceOutput {
 
 class EachString final : public RowKernel {
  public:
-  EachString(std::shared_ptr<const RowKernel> one, const TensorType& one_type, bool unknown)
-      : one_(std::move(one)), one_type_(one_type), unknown_(unknown) {}
+  EachString(std::shared_ptr<const RowKernel> one, const TensorType& one_type, bool unknown,
+             uint64_t bytes_max)
+      : one_(std::move(one)), one_type_(one_type), unknown_(unknown), bytes_max_(bytes_max) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
@@ -63,10 +64,10 @@ class EachString final : public RowKernel {
       }
       results[i] = result.row();
       total += results[i].size;
-      if (total > kEachStringBytesMax) {
+      if (total > bytes_max_) {
         return absl::ResourceExhaustedError(absl::StrCat("results larger than the limit: ", total,
-                                                         " > ", kEachStringBytesMax, " bytes of ",
-                                                         i + 1, " strings"));
+                                                         " > ", bytes_max_, " bytes of ", i + 1,
+                                                         " strings"));
       }
       string.data += bytes;
     }
@@ -93,6 +94,7 @@ class EachString final : public RowKernel {
   const std::shared_ptr<const RowKernel> one_;
   const TensorType one_type_;
   const bool unknown_;  // of the result, some size
+  const uint64_t bytes_max_;
 };
 
 }  // namespace
@@ -103,12 +105,12 @@ absl::Status ReadStrings(const Argument& argument, std::string_view name) {
       name, absl::StrCat("a string or a tensor of strings, found ", TypeToString(argument.type)));
 }
 
-BoundRowFunction ForEachString(const Shape& strings, BoundRowFunction one) {
+BoundRowFunction ForEachString(const Shape& strings, BoundRowFunction one, uint64_t bytes_max) {
   if (strings.empty()) return one;
   TensorType type = {one.type.dtype, strings};
   type.shape.insert(type.shape.end(), one.type.shape.begin(), one.type.shape.end());
-  one.kernel =
-      std::make_shared<EachString>(std::move(one.kernel), one.type, HasUnknownAxes(type.shape));
+  one.kernel = std::make_shared<EachString>(std::move(one.kernel), one.type,
+                                            HasUnknownAxes(type.shape), bytes_max);
   one.type = std::move(type);
   return one;
 }

@@ -18,7 +18,9 @@ inline constexpr uint64_t kEachStringBytesMax = uint64_t{1} << 30;
 // Refuses what is no string and no tensor of strings.
 absl::Status ReadStrings(const Argument& argument, std::string_view name);
 
-// `one`: bound for a string scalar as its only tensor argument. As it is where `strings` is a scalar's shape.
-BoundRowFunction ForEachString(const Shape& strings, BoundRowFunction one);
+// `one`: bound for a string scalar as its only tensor argument. As it is where `strings` is a scalar's shape. `bytes_max`: of a row's
+// results.
+BoundRowFunction ForEachString(const Shape& strings, BoundRowFunction one,
+                               uint64_t bytes_max = kEachStringBytesMax);
 
 }  // namespace penstock::expr

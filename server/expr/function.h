@@ -19,6 +19,10 @@
 #include "server/expr/row_kernel.h"
 #include "server/kernels/lane_program.h"
 
+namespace penstock {
+class FileSystem;
+}
+
 namespace penstock::expr {
 
 // An argument given as a constant in the text: a number, a name in quotes, a flag, or a list of
@@ -64,6 +68,9 @@ struct RowFunction {
   // Has an argument "seed" and binds a kernel that draws. Two calls of it are never one, unless both are given the same seed: then
   // they draw the same numbers, so that an image and its mask can be moved alike.
   bool random = false;
+  // In the place of `bind`, of a function that reads files: those that the spec may name, which outlive the kernel.
+  absl::StatusOr<BoundRowFunction> (*bind_files)(absl::Span<const Argument> arguments,
+                                                 FileSystem& files) = nullptr;
 };
 
 // How the type of an element-wise function follows from its arguments (docs/expressions.md,

@@ -156,7 +156,7 @@ absl::StatusOr<std::vector<NamedValue>> TypeMap(Graph& graph, const MapSource& m
                                                 std::vector<NamedValue> features) {
   // A value is behind a batch, or not, for all of a map.
   for (NamedValue& feature : features) feature.value.batch_axis = map.batched;
-  Typer typer(graph, features, map.stage, map.batched);
+  Typer typer(graph, features, map.stage, map.batched, map.files);
   const auto in_stage = [&](const absl::Status& status) {
     return absl::Status(status.code(),
                         absl::StrCat("stage \"", map.stage, "\": ", std::string(status.message())));
@@ -209,6 +209,7 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
     TensorType type = inputs[i].type;
     if (type.packed()) type = {DType::kString, {}};
     type.form = RowForm::kPlain;
+    type.narrow_splits = false;
     auto node = graph.Input(static_cast<int>(i), type);
     if (!node.ok()) return node.status();
     values.push_back({inputs[i].name, {*node, false, {}}});

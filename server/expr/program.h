@@ -18,6 +18,10 @@
 #include "server/base/column.h"
 #include "server/base/signature.h"
 
+namespace penstock {
+class FileSystem;
+}
+
 namespace penstock::expr {
 
 // A named constant of a spec. Values are kept as given; `dtype` kInvalid marks a weak scalar.
@@ -40,6 +44,8 @@ struct MapSource {
   // expression must then treat rows independently, so that a block of rows can be computed alone;
   // one that does not is refused by name.
   bool batched = false;
+  // Those that functions may read, which outlive the program; null: none.
+  FileSystem* files = nullptr;
 };
 
 class Program {

@@ -44,8 +44,8 @@ absl::Status At(const Syntax& syntax, const absl::Status& status) {
 }
 
 Typer::Typer(Graph& graph, const std::vector<NamedValue>& features, std::string_view stage,
-             bool batched)
-    : graph_(graph), features_(features), stage_(stage), batched_(batched) {}
+             bool batched, FileSystem* files)
+    : graph_(graph), features_(features), stage_(stage), batched_(batched), files_(files) {}
 
 absl::Status Typer::AddConstant(const NamedConstant& constant) {
   auto node = MakeConstant(graph_, constant);
@@ -374,7 +374,12 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
     // Every row has its own.
     batch |= batched_;
   }
-  auto bound = function.bind(arguments);
+  if (function.bind_files != nullptr && files_ == nullptr) {
+    return ErrorAt(syntax.column, absl::StrCat(Text(function.name),
+                                               ": no files can be read where this is computed"));
+  }
+  auto bound = function.bind_files != nullptr ? function.bind_files(arguments, *files_)
+                                              : function.bind(arguments);
   if (!bound.ok()) {
     return ErrorAt(syntax.column,
                    absl::StrCat(Text(function.name), ": ", std::string(bound.status().message())));

@@ -34,9 +34,9 @@ struct NamedValue {
 
 class Typer {
  public:
-  // `features` must outlive it.
-  Typer(Graph& graph, const std::vector<NamedValue>& features, std::string_view stage,
-        bool batched);
+  // `features` must outlive it. `files`: of functions that read them; null: none.
+  Typer(Graph& graph, const std::vector<NamedValue>& features, std::string_view stage, bool batched,
+        FileSystem* files);
 
   absl::Status AddConstant(const NamedConstant& constant);
   // `let` and `out`. Errors begin with "column C: ".
@@ -75,6 +75,7 @@ class Typer {
   const std::vector<NamedValue>& features_;
   const std::string stage_;
   const bool batched_;
+  FileSystem* const files_;
   int calls_without_seed_ = 0;
   std::string assigned_;  // the name that the expression being typed is given
   std::map<std::string, Value, std::less<>> constants_;

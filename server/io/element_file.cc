@@ -1,6 +1,8 @@
 #include "server/io/element_file.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "server/io/crc32c.h"
 #include "server/io/element_bytes.h"
 #include "server/io/tfrecord_frame.h"
@@ -17,20 +20,29 @@ namespace {
 
 constexpr uint32_t kSchemaBytesMax = 1 << 20;
 
+// By RowForm.
+constexpr const char* kForms[] = {"", "/ragged", "/sparse", "/packed_ragged", "/packed_sparse"};
+constexpr char kNarrowSplits[] = "/int32";
+// In front of the structure.
+constexpr char kCompressed[] = "compressed ";
+constexpr char kSharded[] = "sharded ";
+
 absl::Status Reject(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat("not a whole file of elements: ", why, " (", path, ")"));
 }
 
 }  // namespace
 
-// A line for the structure, then one for each feature: dtype, sizes separated by commas or "-" for a scalar, name.
+// A line for the structure, then one for each feature: dtype with the row's form, sizes separated by commas or "-" for a scalar, name.
 std::string SchemaToText(const ElementSchema& schema) {
-  std::string text = schema.structure + "\n";
+  std::string text = absl::StrCat(schema.compressed ? kCompressed : "",
+                                  schema.sharded ? kSharded : "", schema.structure, "\n");
   for (const Feature& feature : schema.signature) {
     const Shape& shape = feature.type.shape;
-    absl::StrAppend(&text, DTypeName(feature.type.dtype), " ",
-                    shape.empty() ? "-" : absl::StrJoin(shape, ","), " ",
-                    absl::CEscape(feature.name), "\n");
+    absl::StrAppend(
+        &text, DTypeName(feature.type.dtype), kForms[static_cast<size_t>(feature.type.form)],
+        feature.type.narrow_splits ? kNarrowSplits : "", " ",
+        shape.empty() ? "-" : absl::StrJoin(shape, ","), " ", absl::CEscape(feature.name), "\n");
   }
   return text;
 }
@@ -41,13 +53,21 @@ absl::StatusOr<ElementSchema> SchemaFromText(std::string_view text) {
       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n');
   if (lines.size() < 2 || !lines.back().empty()) return bad();
   ElementSchema schema;
-  schema.structure = lines.front();
+  absl::string_view first = lines.front();
+  schema.compressed = absl::ConsumePrefix(&first, kCompressed);
+  schema.sharded = absl::ConsumePrefix(&first, kSharded);
+  schema.structure = std::string(first);
   for (size_t i = 1; i + 1 < lines.size(); ++i) {
     const std::vector<std::string> parts = absl::StrSplit(lines[i], absl::MaxSplits(' ', 2));
     if (parts.size() != 3) return bad();
     Feature feature;
     if (!absl::CUnescape(parts[2], &feature.name)) return bad();
-    const std::optional<DType> dtype = DTypeFromName(parts[0]);
+    absl::string_view name = parts[0];
+    feature.type.narrow_splits = absl::ConsumeSuffix(&name, kNarrowSplits);
+    for (size_t form = 1; form < std::size(kForms); ++form) {
+      if (absl::ConsumeSuffix(&name, kForms[form])) feature.type.form = static_cast<RowForm>(form);
+    }
+    const std::optional<DType> dtype = DTypeFromName(std::string(name));
     if (!dtype || *dtype == DType::kInvalid) return bad();
     feature.type.dtype = *dtype;
     if (parts[1] != "-") {
@@ -57,6 +77,12 @@ absl::StatusOr<ElementSchema> SchemaFromText(std::string_view text) {
         feature.type.shape.push_back(value);
       }
     }
+    // A packed row has an axis, and a ragged one begins with one that only the data tells.
+    const Shape& shape = feature.type.shape;
+    if (feature.type.packed() && shape.empty()) return bad();
+    if (feature.type.form == RowForm::kPackedRagged &&
+        std::find(shape.begin() + 1, shape.end(), kUnknownSize) == shape.end())
+      return bad();
     schema.signature.push_back(std::move(feature));
   }
   return schema;

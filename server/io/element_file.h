@@ -49,7 +49,9 @@ using ElementKey = std::array<uint8_t, 16>;
 // What the elements of a file are.
 struct ElementSchema {
   Signature signature;
-  std::string structure;  // ring/layout.h
+  std::string structure;    // ring/layout.h
+  bool compressed = false;  // elements are packed (packed_element.h)
+  bool sharded = false;     // Element::file is the number of the shard
 };
 std::string SchemaToText(const ElementSchema& schema);
 absl::StatusOr<ElementSchema> SchemaFromText(std::string_view text);
@@ -65,7 +67,7 @@ class ElementFile {
     uint64_t offset = 0;  // of the record that it was made of
     uint64_t epoch = 0;
     uint32_t length = 0;
-    uint32_t file = 0;  // of that record, among those of its pipeline
+    uint32_t file = 0;  // of that record, among those of its pipeline; or the number of its shard
   };
 
   // Maps the file of this name. DataLoss, with what is wrong, for one that is not whole or is of another version.

@@ -6,6 +6,7 @@
 
 #include "server/io/crc32c.h"
 #include "server/io/element_bytes.h"
+#include "server/io/packed_element.h"
 
 namespace penstock {
 namespace {
@@ -26,17 +27,18 @@ absl::StatusOr<std::unique_ptr<ElementFileWriter>> ElementFileWriter::Create(
     uint64_t first) {
   absl::StatusOr<std::unique_ptr<WrittenFile>> file = disk.Create(path + ".partial");
   if (!file.ok()) return file.status();
-  return std::unique_ptr<ElementFileWriter>(
-      new ElementFileWriter(disk, path, key, SchemaToText(schema), first, *std::move(file)));
+  return std::unique_ptr<ElementFileWriter>(new ElementFileWriter(
+      disk, path, key, SchemaToText(schema), schema.compressed, first, *std::move(file)));
 }
 
 ElementFileWriter::ElementFileWriter(Disk& disk, std::string path, const ElementKey& key,
-                                     std::string schema, uint64_t first,
+                                     std::string schema, bool compressed, uint64_t first,
                                      std::unique_ptr<WrittenFile> file)
     : disk_(disk),
       path_(std::move(path)),
       key_(key),
       schema_(std::move(schema)),
+      compressed_(compressed),
       first_(first),
       file_(std::move(file)) {}
 
@@ -46,7 +48,8 @@ ElementFileWriter::~ElementFileWriter() {
 }
 
 uint64_t ElementFileWriter::BytesWith(uint32_t length) const {
-  return bytes() - end_ + PlaceBehind(end_, length) + length + kElementIndexBytes;
+  const uint64_t end = end_;
+  return bytes() - end + PlaceBehind(end, length) + length + kElementIndexBytes;
 }
 
 uint64_t ElementFileWriter::bytes() const {
@@ -54,14 +57,45 @@ uint64_t ElementFileWriter::bytes() const {
 }
 
 ElementFile::Element ElementFileWriter::Add(ElementFile::Element element) {
-  element.at = PlaceBehind(end_, element.length);
-  end_ = element.at + element.length;
+  if (!compressed_) {
+    element.at = PlaceBehind(end_, element.length);
+    end_ = element.at + element.length;
+  }
   index_.push_back(element);
   return element;
 }
 
-absl::Status ElementFileWriter::Write(uint64_t begin, absl::Span<const ElementFile::Element> places,
+absl::Status ElementFileWriter::Write(uint64_t begin, absl::Span<ElementFile::Element> places,
                                       absl::Span<const uint8_t* const> data) {
+  if (!compressed_) return WriteAtPlaces(begin, places, data);
+  std::vector<std::string> packed;
+  std::vector<const uint8_t*> bytes;
+  for (size_t i = 0; i < places.size(); ++i) {
+    packed.push_back(PackElement({data[i], places[i].length}));
+    if (packed.back().size() > UINT32_MAX)
+      return absl::ResourceExhaustedError("an element is larger than it may be once it is packed");
+    places[i].length = static_cast<uint32_t>(packed.back().size());
+    bytes.push_back(reinterpret_cast<const uint8_t*>(packed.back().data()));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    uint64_t end = end_;
+    for (ElementFile::Element& place : places) {
+      place.at = PlaceBehind(end, place.length);
+      end = place.at + place.length;
+    }
+    end_ = end;
+  }
+  return WriteAtPlaces(begin, places, bytes);
+}
+
+void ElementFileWriter::Place(uint64_t begin, absl::Span<const ElementFile::Element> places) {
+  if (compressed_) std::copy(places.begin(), places.end(), index_.begin() + begin);
+}
+
+absl::Status ElementFileWriter::WriteAtPlaces(uint64_t begin,
+                                              absl::Span<const ElementFile::Element> places,
+                                              absl::Span<const uint8_t* const> data) {
   std::string piece;
   uint64_t piece_at = 0;
   const auto flush = [&] {
@@ -117,8 +151,10 @@ absl::Status ElementFileWriter::Finish(uint64_t elements, bool whole) {
 }
 
 absl::Status ElementFileWriter::WriteEnd(uint64_t elements, bool whole) {
-  const uint64_t schema_at =
-      elements == 0 ? kElementHeaderBytes : index_[elements - 1].at + index_[elements - 1].length;
+  // The last one need not be the one that lies last.
+  uint64_t schema_at = kElementHeaderBytes;
+  for (uint64_t i = 0; i < elements; ++i)
+    schema_at = std::max(schema_at, index_[i].at + index_[i].length);
   std::string tail = schema_;
   tail.resize(schema_.size() + elements * kElementIndexBytes);
   auto* const index = reinterpret_cast<uint8_t*>(tail.data()) + schema_.size();

@@ -3,13 +3,17 @@
 // Elements get their places in order, by one thread; their bytes are then written in any order and by any threads, and the rest at the end.
 // Until that is durable the file has another name, which nobody reads; when the writer goes before that, or dies, nothing is left but that.
 //
-// Threads:  Add(), elements() and bytes() by one; Write() by any; Finish() by one, behind all of them.
+// In a compressed file the places follow when the bytes are known: Write() gives them, and they are told to Place().
+//
+// Threads:  Add(), Place(), elements() and bytes() by one; Write() by any; Finish() by one, behind all of them.
 // Owns:     the file and its lock; the index, 32 bytes an element.
 // Cost:     Write() copies elements below 256 KiB once, to write few large pieces.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,13 +41,15 @@ class ElementFileWriter {
   uint64_t bytes() const;
   uint64_t first() const { return first_; }
   uint64_t elements() const { return index_.size(); }
-  // Gives the next element its place: returns it with `at` filled in.
+  // Gives the next element its place: returns it with `at` filled in, unless the file is compressed.
   ElementFile::Element Add(ElementFile::Element element);
 
   // Writes elements that follow each other, from the file's number `begin` on, at the places that they have got. (Those are given, since Add() may go
-  // on meanwhile.)
-  absl::Status Write(uint64_t begin, absl::Span<const ElementFile::Element> places,
+  // on meanwhile.) Of a compressed file it fills them in.
+  absl::Status Write(uint64_t begin, absl::Span<ElementFile::Element> places,
                      absl::Span<const uint8_t* const> data);
+  // The places that Write() has given, of the elements from number `begin` on.
+  void Place(uint64_t begin, absl::Span<const ElementFile::Element> places);
 
   // Ends the file behind `elements` of its elements, or earlier where the disk is full, and gives it its name. Any error but that of a full
   // disk gives it up.
@@ -53,7 +59,9 @@ class ElementFileWriter {
 
  private:
   ElementFileWriter(Disk& disk, std::string path, const ElementKey& key, std::string schema,
-                    uint64_t first, std::unique_ptr<WrittenFile> file);
+                    bool compressed, uint64_t first, std::unique_ptr<WrittenFile> file);
+  absl::Status WriteAtPlaces(uint64_t begin, absl::Span<const ElementFile::Element> places,
+                             absl::Span<const uint8_t* const> data);
   absl::Status WriteEnd(uint64_t elements, bool whole);
   std::string partial_path() const { return path_ + ".partial"; }
 
@@ -61,10 +69,13 @@ class ElementFileWriter {
   const std::string path_;
   const ElementKey key_;
   const std::string schema_;
+  const bool compressed_;
   const uint64_t first_;
   std::unique_ptr<WrittenFile> file_;
   std::vector<ElementFile::Element> index_;
-  uint64_t end_ = kElementHeaderBytes;  // of the elements
+  // Of the elements. Written under the mutex, read by Add() and its like only where no Write() changes it, or where a smaller one does no harm.
+  std::atomic<uint64_t> end_{kElementHeaderBytes};
+  std::mutex mutex_;
   bool published_ = false;
 };
 

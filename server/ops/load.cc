@@ -15,7 +15,8 @@ const OpRegistration<v1::Load> kLoad(
             "expected to stand outside of nested stages, which are for another file each time");
       }
       return LoadSavedElements(
-          absl::StrCat(options.path(), "/", kSavedElementsName, kElementFileSuffix), plan);
+          absl::StrCat(options.path(), "/", kSavedElementsName, kElementFileSuffix),
+          options.has_shard() ? std::optional<int64_t>(options.shard()) : std::nullopt, plan);
     },
     OpPlace::kSource);
 

@@ -193,6 +193,7 @@ const OpRegistration<v1::ParseSequenceExample> kParseSequenceExample(
         if (feature.kind == Kind::kRagged) {
           shape.insert(shape.begin(), kUnknownSize);
           feature.type.form = RowForm::kPackedRagged;
+          feature.type.narrow_splits = feature.narrow_splits;
           continue;
         }
         if (feature.kind != Kind::kList) {

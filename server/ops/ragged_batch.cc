@@ -9,6 +9,7 @@ const OpRegistration<v1::RaggedBatch> kRaggedBatch(
       absl::StatusOr<BatchForm> form = ReadBatchOptions(options, plan);
       if (!form.ok()) return form.status();
       form->kind = BatchForm::Kind::kRagged;
+      form->narrow_splits = options.int32_row_splits();
       AddBatch(plan, options.batch_size(), *std::move(form));
       return absl::OkStatus();
     });

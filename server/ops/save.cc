@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "server/engine/keep_in_file.h"
 #include "server/engine/op_registry.h"
 
@@ -8,9 +9,23 @@ const OpRegistration<v1::Save> kSave(
     "save", [](const v1::Save& options, PlanBuilder& plan) -> absl::Status {
       if (options.path().empty())
         return absl::InvalidArgumentError("path: expected that of a folder, found none");
-      return KeepInFile(
-          {.folder = options.path(), .name = kSavedElementsName, .unwritten = Unwritten::kFails},
-          plan);
+      if (!options.compression().empty() && options.compression() != "GZIP") {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "compression: expected \"\" or \"GZIP\", found \"", options.compression(), "\""));
+      }
+      if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
+      const Signature& elements = plan.signature();
+      if (options.sharded() && elements.front().type != TensorType{DType::kInt64, {}}) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("sharded: expected an int64 scalar as the first feature, found \"",
+                         elements.front().name, "\" ", TypeToString(elements.front().type)));
+      }
+      return KeepInFile({.folder = options.path(),
+                         .name = kSavedElementsName,
+                         .unwritten = Unwritten::kFails,
+                         .compressed = !options.compression().empty(),
+                         .sharded = options.sharded()},
+                        plan);
     });
 
 }  // namespace

@@ -112,6 +112,8 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
                      : kind == TensorKind::kRagged ? v1::TENSOR_KIND_RAGGED
                      : kind == TensorKind::kSparse ? v1::TENSOR_KIND_SPARSE
                                                    : v1::TENSOR_KIND_DENSE);
+    const BatchTensor& made = plan.tensors()[result.element_size() - 1];
+    tensor->set_int32_row_splits(kind == TensorKind::kRagged && made.type.narrow_splits);
   }
   result.set_batch_rows(plan.batch_rows());
   result.set_cursor(plan.DescribeCursor());

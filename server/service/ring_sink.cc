@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
     spec.name = tensor.name;
     spec.dtype = static_cast<uint8_t>(tensor.type.dtype);
     spec.batched = tensor.batched;
+    spec.narrow_splits = tensor.type.narrow_splits;
     spec.shape.assign(tensor.type.shape.begin(), tensor.type.shape.end());
     spec.kind = static_cast<ring::TensorKind>(tensor.kind);
     spec.ragged_rank = static_cast<uint32_t>(tensor.ragged_rank);

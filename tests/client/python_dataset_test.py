@@ -687,6 +687,75 @@ def test_a_reader_func_makes_a_dataset_of_the_only_shard(tmp_path):
         penstock.Dataset.load(tmp_path / "saved", reader_func=lambda d: d.batch(2))
 
 
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_shards_are_found_in_one_file(tmp_path):
+    numbers = penstock.Dataset.range(100)
+    numbers.save(tmp_path / "s", shard_func=lambda x: (x % 10) ** 2)
+    load = penstock.Dataset.load
+    # As they were saved, whatever their shards.
+    assert [int(x) for x in load(tmp_path / "s")] == list(range(100)) and len(load(tmp_path / "s")) == 100
+    seen = []
+    whole = load(tmp_path / "s", reader_func=lambda shards: seen.append(shards.cardinality()) or shards.flat_map(lambda x: x))
+    assert [int(x) for x in whole] == sorted(range(100), key=lambda x: (x % 10, x)) and seen == [10]
+    assert len(whole) == 100
+    shuffled = load(tmp_path / "s", reader_func=lambda shards: shards.shuffle(10, seed=1).flat_map(lambda x: x.shuffle(10, seed=2)))
+    found = [int(x) for x in shuffled]
+    assert sorted(found) == list(range(100)) and [x % 10 for x in found[::10]] != list(range(10))
+    assert all(len({x % 10 for x in found[i : i + 10]}) == 1 for i in range(0, 100, 10))
+    # Turns in blocks need lengths.
+    turns = load(tmp_path / "s", reader_func=lambda s: s.interleave(lambda x: x.take(3), cycle_length=4, block_length=2))
+    assert [int(x) for x in turns][:8] == [0, 10, 1, 11, 2, 12, 3, 13]
+    with pytest.raises(ValueError, match="lengths are known"):
+        load(tmp_path / "s", reader_func=lambda s: s.interleave(lambda x: x.filter(lambda y: y > 3), cycle_length=4))
+    filtered = load(tmp_path / "s", reader_func=lambda s: s.interleave(lambda x: x.filter(lambda y: y > 89), cycle_length=10))
+    assert [int(x) for x in filtered] == list(range(90, 100))
+    # What one saves without shards has none, and the other way round.
+    numbers.save(tmp_path / "s", compression="GZIP")
+    assert [int(x) for x in load(tmp_path / "s", reader_func=lambda s: s.interleave(lambda x: x))] == list(range(100))
+    for shard in (-1, 1 << 32):
+        with pytest.raises(penstock.InvalidArgumentError, match=f"number of a shard: expected 0 to 4294967295, found {shard}"):
+            numbers.save(tmp_path / "s", shard_func=lambda x, shard=shard: np.where(x < 50, x, shard))
+    assert [int(x) for x in load(tmp_path / "s")] == list(range(100))
+    numbers.take(0).save(tmp_path / "s", shard_func=lambda x: x)
+    assert list(load(tmp_path / "s", reader_func=lambda s: s.flat_map(lambda x: x))) == []
+    with pytest.raises(penstock.InvalidArgumentError, match="int64 scalar"):
+        numbers.save(tmp_path / "s", shard_func=lambda x: x.astype(np.float32))
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_what_is_saved_compressed_is_smaller_and_the_same(tmp_path):
+    dataset = penstock.Dataset.range(300).map(
+        lambda x: {"x": np.zeros((100, 20), np.float32) + x, "s": x}
+    )
+    dataset.save(tmp_path / "plain")
+    dataset.save(tmp_path / "packed", compression="GZIP")
+    sizes = [os.path.getsize(tmp_path / name / "elements.penstock-elements") for name in ("plain", "packed")]
+    assert sizes[1] < sizes[0] / 20
+    loaded = penstock.Dataset.load(tmp_path / "packed")
+    assert loaded.element_spec == dataset.element_spec and len(loaded) == 300
+    for found, wanted in zip(loaded.batch(7), dataset.batch(7)):
+        for key in wanted:
+            np.testing.assert_array_equal(found[key], wanted[key])
+    permuted = [int(element["s"]) for element in loaded.global_shuffle(seed=3)]
+    assert sorted(permuted) == list(range(300)) != permuted
+    iterator = iter(loaded.batch(10))
+    next(iterator)
+    again = iter(loaded.batch(10))
+    again.load_state_dict(iterator.state_dict())
+    assert next(again)["s"].tolist() == list(range(10, 20))
+    with pytest.raises(penstock.UnimplementedError, match="SNAPPY"):
+        dataset.save(tmp_path / "packed", compression="SNAPPY")
+    with pytest.raises(penstock.UnimplementedError, match="SNAPPY"):
+        penstock.Dataset.load(tmp_path / "packed", compression="SNAPPY")
+    # Damage has an address.
+    path = tmp_path / "packed" / "elements.penstock-elements"
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(penstock.DataLossError, match=r"elements.penstock-elements, element \d+, offset \d+"):
+        list(loaded)
+
+
 def test_weights_of_samples_may_be_a_dataset():
     parts = [penstock.Dataset.from_tensors(np.int64(i)).repeat() for i in range(3)]
     weights = penstock.Dataset.from_tensors(np.array([1.0, 0.0, 3.0])).repeat(4000)
@@ -718,8 +787,8 @@ def test_a_dataset_is_saved_and_loaded(tmp_path):
         [0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     with pytest.raises(penstock.NotFoundError, match="elements.penstock-elements"):
         list(penstock.Dataset.load(tmp_path / "nothing"))
-    with pytest.raises(penstock.UnimplementedError, match="shard_func"):
-        dataset.save(tmp_path / "saved", shard_func=lambda x: 0)
+    with pytest.raises(penstock.UnimplementedError, match="checkpoint_args"):
+        dataset.save(tmp_path / "saved", checkpoint_args={"directory": "here"})
 
 
 @pytest.mark.filterwarnings("ignore:this trainer holds")

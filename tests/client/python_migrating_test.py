@@ -26,6 +26,8 @@ def folder(tmp_path, monkeypatch):
     for name in ("cat", "dog"):
         (data / "photos" / name).mkdir(parents=True)
         (data / "photos" / name / "1.bin").write_bytes(name.encode())
+    for name in ("ant", "cat", "dog"):
+        (data / "photos" / f"{name}.jpg").write_bytes((ROOT / "tests/golden/images/rgb_420.jpg").read_bytes())
     monkeypatch.chdir(tmp_path)
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import penstock
+from penstock import _daemon
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import parsing_cases  # noqa: E402
+import tfrecord_files  # noqa: E402
 
 RESULTS = json.loads((GOLDEN / "parsing.json").read_text())["cases"]
 
@@ -110,3 +112,85 @@ def test_what_is_parsed_is_what_tf_data_makes(namespace, name):
     for i, (element, wanted) in enumerate(zip(found, expected)):
         compare(element, wanted, f"{name}, element {i}")
     fits(dataset.element_spec, found[0])
+
+
+RAGGED = {
+    "rows": penstock.io.RaggedFeature(penstock.int64, partitions=[penstock.io.RaggedFeature.RowLengths("lengths")]),
+    "long": penstock.io.RaggedFeature(
+        penstock.string, value_key="words", partitions=[penstock.io.RaggedFeature.RowLengths("lengths")], row_splits_dtype=np.int64
+    ),
+    "places": penstock.io.SparseFeature("rows", "rows", penstock.int64, 9),
+}
+
+
+def ragged_examples(tmp_path):
+    examples = [
+        tfrecord_files.example(rows=list(range(i)), words=[b"w%d" % j for j in range(i)], lengths=[i // 2, i - i // 2])
+        for i in range(1, 7)
+    ]
+    tfrecord_files.write(tmp_path / "ragged.tfrecord", examples)
+    return penstock.TFRecordDataset(tmp_path / "ragged.tfrecord").parse_example(RAGGED)
+
+
+def plain(element):
+    parts = {key: element[key].nested_row_splits for key in ("rows", "long")}
+    assert {key: {splits.dtype.name for splits in value} for key, value in parts.items()} == {"rows": {"int32"}, "long": {"int64"}}
+    return [
+        [[splits.tolist() for splits in value] for value in parts.values()],
+        [element[key].flat_values.tolist() for key in parts],
+        [part.tolist() for part in element["places"]],
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_row_splits_of_int32_travel_with_the_signature(tmp_path):
+    rows = ragged_examples(tmp_path)
+    batches = rows.batch(2)
+    wanted = [plain(element) for element in batches]
+    singles = [plain(element) for element in rows]
+    assert rows.element_spec["rows"].row_splits_dtype == batches.element_spec["rows"].row_splits_dtype == np.int32
+    through = {
+        "window": rows.window(2).flat_map(lambda w: penstock.Dataset.zip({key: w[key] for key in w})).batch(2),
+        "map": rows.map(lambda e: dict(e)).batch(2),
+        "shuffle": rows.shuffle(1).batch(2),
+        "repeat": rows.repeat(1).batch(2),
+        "choose": penstock.Dataset.choose_from_datasets([rows], penstock.Dataset.range(1).repeat()).batch(2),
+        "cache": rows.cache().batch(2),
+        "zip": penstock.Dataset.zip((rows, rows)).map(lambda a, b: b).batch(2),
+        "skip nothing": rows.skip(0).batch(2),
+    }
+    for name, dataset in through.items():
+        assert [plain(element) for element in dataset] == wanted, name
+        spec = dataset.element_spec
+        assert (spec["rows"].row_splits_dtype, spec["long"].row_splits_dtype) == (np.int32, np.int64), name
+    # Those who only know the pipeline's name.
+    with batches.loader(_daemon.private_socket(), name="ragged") as owner:
+        assert plain(next(owner)) == wanted[0]
+        with penstock.attach("ragged", _daemon.private_socket()) as loader:
+            found = [plain(batch) for batch in loader]
+            assert found and found == wanted[-len(found) :]
+    # Files keep such rows, compressed or not, and a cache finds them again.
+    for compression in (None, "GZIP"):
+        rows.save(tmp_path / "saved", compression=compression)
+        loaded = penstock.Dataset.load(tmp_path / "saved")
+        assert loaded.element_spec == rows.element_spec
+        assert [plain(element) for element in loaded] == singles
+        assert [plain(element) for element in loaded.batch(2)] == wanted
+    for _ in range(2):
+        assert [plain(element) for element in rows.cache(tmp_path / "kept").batch(2)] == wanted
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_datasets_of_other_row_splits_are_not_joined(tmp_path):
+    rows = ragged_examples(tmp_path)
+    wide = rows.map(lambda e: {"r": e["long"]})
+    narrow = rows.map(lambda e: {"r": e["rows"]})
+    assert wide.concatenate(wide).element_spec["r"].row_splits_dtype == np.int64
+    lists = penstock.Dataset.from_tensor_slices(np.arange(4)).map(lambda x: {"r": x}).batch(2)
+    with pytest.raises(penstock.InvalidArgumentError, match="row splits of int32"):
+        narrow.concatenate(lists).element_spec
+    same = rows.concatenate(rows)
+    assert [spec.row_splits_dtype for spec in (same.element_spec["rows"], same.element_spec["long"])] == [np.int32, np.int64]
+    with pytest.raises(ValueError, match="row splits are int32 or int64, not float32"):
+        rows.parse_example({"x": penstock.io.RaggedFeature(penstock.int64, row_splits_dtype=np.float32)})

@@ -1,17 +1,23 @@
 """Sources and conditions of penstock.Dataset beyond what the goldens hold, and the manual's examples."""
 
+import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 
 import penstock
+from penstock import _daemon
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
+import dataset_cases  # noqa: E402
 import tfrecord_files  # noqa: E402
 
 
@@ -114,6 +120,111 @@ def test_errors_are_ignored_on_demand(tmp_path):
     assert [int(e["n"]) for e in parsed.ignore_errors()] == [0, 1, 3, 5]
     with pytest.raises(penstock.Error, match="max_skipped|than the limit|more than"):
         list(parsed.ignore_errors(max_skipped=1))
+
+
+def contents(dataset):
+    return [element.item() for element in dataset.map(lambda path: penstock.io.read_file(path))]
+
+
+def test_read_file_in_the_commonest_pipeline(tmp_path):
+    """As in dataset_cases.py, whose elements are TensorFlow's, with a shuffle that shuffles."""
+    t = types.SimpleNamespace(**{name: getattr(penstock, name) for name in penstock.__all__}, folder=str(tmp_path))
+    dataset_cases.write_files(tmp_path)
+    results = json.loads((ROOT / "tests/golden/dataset.json").read_text())["cases"]["read_file_decoded"]
+    wanted = {
+        label["values"][0]: np.array(image["values"], np.uint8).reshape(image["shape"])
+        for image, label in (element["tuple"] for element in results)
+    }
+    assert len({image.shape for image in wanted.values()}) > 1
+    dataset = dataset_cases.photos(t).shuffle(4, seed=5).map(lambda path, label: dataset_cases.decoded(t, path, label))
+    orders = []
+    for _ in range(2):
+        found = [(np.array(image), int(label)) for image, label in dataset.repeat(3)]
+        assert len(found) == 12
+        for image, label in found:
+            np.testing.assert_array_equal(image, wanted[label])
+        orders.append([label for _, label in found])
+    passes = [orders[0][i : i + 4] for i in (0, 4, 8)]
+    assert all(sorted(one) == [0, 1, 2, 3] for one in passes) and len({tuple(one) for one in passes}) > 1
+    # A resume reads what is left.
+    iterator = iter(dataset.repeat(3))
+    for _ in range(5):
+        next(iterator)
+    again = iter(dataset.repeat(3))
+    again.load_state_dict(iterator.state_dict())
+    assert [int(label) for _, label in again] == [int(label) for _, label in iterator]
+
+
+def test_read_file_reads_anew_in_each_pass(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"first")
+    dataset = penstock.Dataset.from_tensor_slices([str(path)])
+    assert contents(dataset) == [b"first"]
+    path.write_bytes(b"")
+    assert contents(dataset) == [b""]
+    path.write_bytes(bytes(range(256)) * 10_000)
+    assert contents(dataset) == [bytes(range(256)) * 10_000]
+    # A tensor of paths, and of none.
+    (tmp_path / "other").write_bytes(b"another")
+    path.write_bytes(b"one")
+    pair = penstock.Dataset.from_tensors(np.array([[str(path), str(tmp_path / "other")]], object))
+    (found,) = pair.map(penstock.io.read_file)
+    assert found.tolist() == [[b"one", b"another"]]
+    batches = penstock.Dataset.from_tensor_slices([str(path), str(tmp_path / "other"), str(path)]).batch(2).map(penstock.io.read_file)
+    assert [batch.tolist() for batch in batches] == [[b"one", b"another"], [b"one"]]
+
+
+def test_read_file_names_the_file_that_it_cannot_read(tmp_path):
+    good = tmp_path / "good"
+    good.write_bytes(b"good")
+    os.mkfifo(tmp_path / "fifo")
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate((256 << 20) + 1)
+    cases = [
+        (f"{tmp_path}/missing", penstock.NotFoundError, "missing"),
+        (str(tmp_path), penstock.Error, str(tmp_path)),
+        (f"{tmp_path}/fifo", penstock.PermissionDeniedError, "fifo"),
+        ("/proc/self/environ", penstock.PermissionDeniedError, "/proc/self/environ"),
+        (f"{tmp_path}/large", penstock.Error, r"longer than a record may be: 268435457 > 268435456 bytes \(.*large\)"),
+        (f"{good}\0.jpg", penstock.Error, f"zero byte at {len(str(good))} of {len(str(good)) + 5}"),
+        ("", penstock.Error, "the empty string"),
+    ]
+    for name, kind, message in cases:
+        paths = penstock.Dataset.from_tensor_slices([str(good), name, str(good)])
+        with pytest.raises(kind, match=message) as caught:
+            contents(paths)
+        assert 'stage "map"' in str(caught.value) and "python_sources_test.py" in str(caught.value), name
+        # It is no damaged record: nothing hides it.
+        with pytest.raises(kind, match=message):
+            list(paths.map(lambda path: penstock.io.read_file(path)).ignore_errors())
+
+
+def test_read_file_keeps_to_the_data_roots(tmp_path):
+    roots = tmp_path / "roots"
+    roots.mkdir()
+    (roots / "file").write_bytes(b"inside")
+    (tmp_path / "other").write_bytes(b"outside")
+    (roots / "link").symlink_to(tmp_path / "other")
+    (tmp_path / "config").write_text(f'data_roots: "{roots}"\n')
+    socket = str(tmp_path / "socket")
+    ready, end = os.pipe()
+    command = [_daemon.find_program(), "--socket", socket, "--config", str(tmp_path / "config"), "--ready-fd", str(end)]
+    daemon = subprocess.Popen(command, pass_fds=(end,), stderr=subprocess.DEVNULL)
+    os.close(end)
+    try:
+        assert os.read(ready, 1) == b"\n"
+        for number, path in enumerate([roots / "file", tmp_path / "other", f"{roots}/../other", roots / "link", "/proc/self/environ"]):
+            dataset = penstock.Dataset.from_tensor_slices([str(path)]).map(lambda path: penstock.io.read_file(path))
+            with dataset.loader(socket, name=f"reads-{number}") as loader:
+                if number == 0:
+                    assert next(loader).item() == b"inside"
+                    continue
+                with pytest.raises(penstock.PermissionDeniedError, match=re.escape(str(path))):
+                    next(loader)
+    finally:
+        daemon.terminate()
+        daemon.wait()
+        os.close(ready)
 
 
 def test_lists_of_files(tmp_path):

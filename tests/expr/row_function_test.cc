@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "server/base/row_shape.h"
+#include "server/expr/each_string.h"
 #include "server/expr/function.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
@@ -80,6 +81,16 @@ const RowFunctionRegistration kPairs({"test_pairs", "test_pairs(text)",
 const RowFunctionRegistration kSummary({"test_summary", "test_summary(x, times=1)",
                                         "Only for this test: a summary.", BindSummary});
 
+// The same of each string of a tensor, whose results have at most 12 bytes together.
+absl::StatusOr<BoundRowFunction> BindLimited(absl::Span<const Argument> arguments) {
+  if (absl::Status status = ReadStrings(arguments[0], "texts"); !status.ok()) return status;
+  return ForEachString(
+      arguments[0].type.shape,
+      BoundRowFunction{{DType::kUint8, {kUnknownSize, 2}}, std::make_shared<Pairs>(), {0}}, 12);
+}
+const RowFunctionRegistration kLimited({"test_limited", "test_limited(texts)",
+                                        "Only for this test: limited.", BindLimited});
+
 struct Rows {
   explicit Rows(std::vector<std::string> values) : texts(std::move(values)) {
     for (std::string& text : texts) {
@@ -133,6 +144,53 @@ TEST_CASE("Values of unknown size pass between functions and through arithmetic 
         std::vector<float>{97, 2, 6, 98, 2, 2, 99, 2, 12});
   CHECK(Run("test_summary(float32(test_pairs(text)) / 2 + 0.5)", rows, 3) ==
         std::vector<float>{49, 2, 6, 49.5, 2, 2, 50, 2, 12});
+}
+
+// A row of strings of shape (n,) as a column has it.
+std::string Strings(const std::vector<std::string>& strings) {
+  std::string row;
+  for (const std::string& string : strings) {
+    const auto size = static_cast<uint32_t>(string.size());
+    row.append(reinterpret_cast<const char*>(&size), sizeof(size));
+  }
+  for (const std::string& string : strings) row += string;
+  return row;
+}
+
+TEST_CASE("The results of a row's strings have a limit together, at which the row still passes") {
+  struct Case {
+    std::vector<std::string> strings;
+    std::string message;
+  };
+  const std::vector<Case> kCases = {
+      {{"abc", "def"}, ""},
+      {{"abcdef"}, ""},
+      {{"abcdefg"}, "results larger than the limit: 14 > 12 bytes of 1 strings"},
+      {{"ab", "cd", "ef", "gh", "ij"}, "results larger than the limit: 16 > 12 bytes of 4 strings"},
+      {{"ab", "Xd"}, "string 1 of 2: not a pair"},
+      {{"ab", "c"},
+       "expected results of one shape, found uint8 (2, 2) of the first string and uint8 (1, 2) of "
+       "number 1"},
+  };
+  for (const Case& c : kCases) {
+    MapSource map;
+    map.stage = "map";
+    map.outs = {"y = test_limited(texts)"};
+    auto program = Compile({{"texts", {DType::kString, {kUnknownSize}}}}, {map});
+    INFO(program.status().ToString());
+    REQUIRE(program.ok());
+    const Rows rows({Strings(c.strings)});
+    int64_t count = static_cast<int64_t>(c.strings.size());
+    Column in{nullptr, 0, rows.rows.data()};
+    in.dims = &count;
+    Column out;
+    Arena arena;
+    const RowStatus status = (*program)->Run(1, {&in, 1}, {&out, 1}, arena);
+    CHECK(std::string(status.status.message()) == c.message);
+    if (!c.message.empty()) continue;
+    REQUIRE(status.ok());
+    CHECK(out.row_size(0) == 12);
+  }
 }
 
 TEST_CASE("Arithmetic behind a function takes its tiles") {

@@ -13,6 +13,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
 import tfrecord_files  # noqa: E402
 
 
+# In an order that is none of their names.
+PHOTOS = {"photo-m.jpg": "rgb_tiny.jpg", "photo-z.jpg": "grey.jpg", "photo-a.jpg": "rgb_420_odd.jpg", "photo-b.jpg": "rgb_progressive.jpg"}
+
+
 def write_files(folder):
     for shard in range(3):
         examples = [
@@ -28,6 +32,8 @@ def write_files(folder):
         tfrecord_files.write(folder / f"part-{shard}.tfrecord", examples)
     (folder / "lines.txt").write_bytes(b"first\nsecond\r\n\nlast")
     (folder / "fixed.bin").write_bytes(b"HEADaabbccddFT")
+    for name, image in PHOTOS.items():
+        (folder / name).write_bytes((pathlib.Path(__file__).parent / "images" / image).read_bytes())
 
 
 array = numpy.array
@@ -48,6 +54,22 @@ def records(t, **arguments):
 
 def listed(t):
     return t.Dataset.list_files(f"{t.folder}/part-*.tfrecord", shuffle=False)
+
+
+def photos(t):
+    """Pairs of a path and its number."""
+    return t.Dataset.from_tensor_slices(([f"{t.folder}/{name}" for name in PHOTOS], array(range(len(PHOTOS)), "int64")))
+
+
+def decoded(t, path, label):
+    return t.io.decode_jpeg(t.io.read_file(path), channels=3, dct_method="INTEGER_ACCURATE"), label
+
+
+def saved(t, name, dataset, compression=None, shard_func=None, **arguments):
+    """What is loaded again of a dataset that has been saved."""
+    folder = f"{t.folder}/saved-{name}"
+    dataset.save(folder, compression=compression, shard_func=shard_func)
+    return t.Dataset.load(folder, compression=compression, **arguments)
 
 
 def lists(t):
@@ -219,6 +241,54 @@ def length(t, values):
 def three(t):
     return [number(t, 10, 13), number(t, 20, 22), number(t, 30, 36)]
 
+
+# Files that elements name.
+CASES.update({
+    "read_file": lambda t: photos(t).map(lambda path, label: t.io.read_file(path)),
+    "read_file_again": lambda t: t.Dataset.from_tensor_slices([f"{t.folder}/{name}" for name in ("lines.txt", "fixed.bin", "lines.txt")]).map(
+        lambda path: (t.io.read_file(path), t.io.read_file(filename=path))
+    ),
+    "read_file_of_listed": lambda t: t.Dataset.list_files(f"{t.folder}/photo-*.jpg", shuffle=False).map(t.io.read_file),
+    "read_file_decoded": lambda t: photos(t).map(lambda path, label: decoded(t, path, label)),
+    "read_file_shuffled": lambda t: photos(t).shuffle(1).map(
+        lambda path, label: decoded(t, path, label), num_parallel_calls=t.AUTOTUNE
+    ).map(lambda image, label: (t.image.resize(image, [6, 5]), label)).batch(3).prefetch(t.AUTOTUNE),
+    "read_file_interleaved": lambda t: photos(t).interleave(
+        lambda path, label: t.Dataset.from_tensors((t.io.read_file(path), label)).repeat(2), cycle_length=2
+    ),
+    "read_file_filtered": lambda t: t.Dataset.from_tensor_slices([f"{t.folder}/{name}" for name in ("lines.txt", "fixed.bin")]).filter(
+        lambda path: t.io.decode_raw(t.io.read_file(path), "uint8", fixed_length=4)[0] == ord("H")
+    ),
+})
+
+# What is saved and loaded, in shards.
+CASES.update({
+    "save_gzip": lambda t: saved(t, "gzip", records(t), "GZIP", reader_func=lambda d: d.flat_map(lambda x: x)),
+    "save_shards": lambda t: saved(
+        t, "shards", number(t, 11), shard_func=lambda x: x % 3, reader_func=lambda d: d.flat_map(lambda x: x)
+    ),
+    "save_shards_of_pairs": lambda t: saved(
+        t, "pairs", number(t, 9).enumerate(5), shard_func=lambda i, x: (x // 2) % 2, reader_func=lambda d: d.flat_map(lambda x: x)
+    ),
+    "save_shards_in_turns": lambda t: saved(
+        t, "turns", number(t, 11), shard_func=lambda x: x % 4, reader_func=lambda d: d.interleave(lambda x: x, cycle_length=4)
+    ),
+    "save_shards_in_few_turns": lambda t: saved(
+        t, "few", number(t, 14), shard_func=lambda x: t.np.minimum(x % 5, 3),
+        reader_func=lambda d: d.interleave(lambda x: x, cycle_length=2, block_length=2),
+    ),
+    "save_shards_in_blocks": lambda t: saved(
+        t, "blocks", number(t, 13), shard_func=lambda x: x % 3,
+        reader_func=lambda d: d.interleave(lambda x: x.take(3), cycle_length=3, block_length=3),
+    ),
+    "save_shards_gzip": lambda t: saved(
+        t, "shards-gzip", number(t, 20).map(lambda x: {"x": x, "y": x * 0.5}), "GZIP", lambda e: e["x"] % 2,
+        reader_func=lambda d: d.interleave(lambda x: x.skip(3), cycle_length=2),
+    ),
+    "save_shards_of_one": lambda t: saved(
+        t, "one", number(t, 4), shard_func=lambda x: numpy.int64(0), reader_func=lambda d: d.flat_map(lambda x: x)
+    ),
+})
 
 # Ops that choose among datasets, gather elements, or carry a state.
 CASES.update({

@@ -81,15 +81,12 @@ class Batching:
         dtype = _dtypes.as_dtype(row_splits_dtype)
         if dtype not in (np.int32, np.int64):
             raise ValueError(f"row splits are int32 or int64, not {row_splits_dtype}")
-        fields = _batch_fields(batch_size, drop_remainder, remainder)
+        fields = [
+            *_batch_fields(batch_size, drop_remainder, remainder),
+            ("int32_row_splits", True if dtype == np.int32 else None),
+        ]
         count = _batched(self._count, batch_size, drop_remainder, remainder)
-        batched = self._then("ragged_batch", fields, cardinality=count, name=name)
-        if dtype == np.int64 and not self._narrow:
-            return batched
-        # What is ragged already keeps its row splits.
-        ragged = {spec.name for spec in _dataset._specs(self._describe()) if spec.kind == "ragged"}
-        made = set() if dtype == np.int64 else set(_structure.paths(self._structure)) - ragged
-        return batched._with_narrow(made | (self._narrow & ragged))
+        return self._then("ragged_batch", fields, cardinality=count, name=name)
 
     def sparse_batch(self, batch_size: int, row_shape: Any, name: Optional[str] = None) -> Dataset:
         """Joins elements, each a lone dense tensor, to penstock.SparseTensors that hold all their values.

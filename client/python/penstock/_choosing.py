@@ -47,7 +47,7 @@ def sample(datasets, weights, seed, rerandomize, stop_on_empty):
     if stop_on_empty and set(drawn) != {INFINITE}:
         count = UNKNOWN
     stages = [Stage("sample_from_datasets", fields)]
-    return Dataset(stages, datasets[0]._structure, count, _merged_options(datasets), narrow=datasets[0]._narrow)
+    return Dataset(stages, datasets[0]._structure, count, _merged_options(datasets))
 
 
 def _sample_by(datasets, weights, numbers, stop_on_empty):
@@ -81,4 +81,4 @@ def choose(datasets, choices, stop_on_empty):
     ]
     stages = (*choices._stages, Stage("choose_from_datasets", fields))
     options = _merged_options([choices, *datasets])
-    return Dataset(stages, datasets[0]._structure, UNKNOWN, options, narrow=datasets[0]._narrow)
+    return Dataset(stages, datasets[0]._structure, UNKNOWN, options)

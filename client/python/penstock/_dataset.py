@@ -47,15 +47,13 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
     element_spec and by whatever else asks for types.
     """
 
-    def __init__(self, stages, structure, cardinality=UNKNOWN, options=None, window=None, narrow=frozenset()):
+    def __init__(self, stages, structure, cardinality=UNKNOWN, options=None, window=None):
         self._stages = tuple(stages)
         # A function that makes a pipeline's stages of those of a window's elements: for a dataset inside of window.
         self._window = window
         self._known_structure = structure
         self._count = cardinality
         self._options = options or Options()
-        # The paths of tensors whose row splits are int32, wherever they are ragged: the daemon's are int64.
-        self._narrow = narrow
         self._described = None
 
     def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None):
@@ -71,12 +69,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
 
     def _like(self, stages, structure, cardinality=UNKNOWN):
         """Those stages, where this dataset's are."""
-        narrow = self._narrow if structure == self._known_structure else frozenset()
-        return Dataset(stages, structure, cardinality, self._options, self._window, narrow)
-
-    def _with_narrow(self, paths):
-        self._narrow = frozenset(paths)
-        return self
+        return Dataset(stages, structure, cardinality, self._options, self._window)
 
     def _whole(self, stages):
         """The stages of a pipeline."""
@@ -136,7 +129,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         if not isinstance(options, Options):
             options = Options()
         merged = self._options.merge(options)
-        return Dataset(self._stages, self._known_structure, self._count, merged, self._window, self._narrow)
+        return Dataset(self._stages, self._known_structure, self._count, merged, self._window)
 
     def cardinality(self) -> int:
         """The number of elements, or penstock.INFINITE_CARDINALITY, or penstock.UNKNOWN_CARDINALITY."""
@@ -156,7 +149,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
     def element_spec(self) -> Any:
         """The element's structure with a TensorSpec for each tensor. Asks the daemon."""
         pipeline = self._describe()
-        return _structure.fill(_structure.from_json(pipeline["structure"]), iter(_specs(pipeline, self._narrow)))
+        return _structure.fill(_structure.from_json(pipeline["structure"]), iter(_specs(pipeline)))
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self)
@@ -253,10 +246,10 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
             known = inside._known_structure
             flattened = _nested.flattened(op, inside._stages, name)
             if flattened is not None:
-                return dataset._like((*dataset._stages, *flattened), known)._with_narrow(inside._narrow)
+                return dataset._like((*dataset._stages, *flattened), known)
             stages = _nested.as_paths(dataset._stages) if _nested.reads_path(inside._stages) else dataset._stages
             nested = _nested.stage(op, inside._stages, fields, name, line)
-            return dataset._like((*stages, nested), known)._with_narrow(inside._narrow)
+            return dataset._like((*stages, nested), known)
 
         return self._traced(function, use, _nested.call)
 
@@ -315,7 +308,7 @@ def _validate(spec):
         raise type(error)(spec.explain(str(error))) from None
 
 
-def _specs(pipeline, narrow=frozenset()):
+def _specs(pipeline):
     """A TensorSpec for each tensor, in order."""
     return [
         TensorSpec(
@@ -323,7 +316,7 @@ def _specs(pipeline, narrow=frozenset()):
             _dtypes.from_control(tensor["dtype"]),
             tensor["name"],
             tensor["kind"][len("TENSOR_KIND_") :].lower(),
-            None if tensor["kind"] != "TENSOR_KIND_RAGGED" else np.int32 if tensor["name"] in narrow else np.int64,
+            None if tensor["kind"] != "TENSOR_KIND_RAGGED" else np.int32 if tensor.get("int32_row_splits") else np.int64,
         )
         for tensor in pipeline["element"]
     ]

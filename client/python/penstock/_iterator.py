@@ -9,22 +9,9 @@ from typing import Any, Dict
 import numpy as np
 
 from penstock import _control, _core, _daemon, _errors
-from penstock._ragged import RaggedTensor
 from penstock._stage import Spec
 
 _numbers = itertools.count(1)
-
-
-def _narrowed(element, narrow, path=""):
-    """The element with row splits of int32 at these paths."""
-    if isinstance(element, RaggedTensor):
-        return element.with_row_splits_dtype(np.int32) if (path or "value") in narrow else element
-    if type(element) is dict:
-        return {key: _narrowed(inner, narrow, f"{path}/{key}" if path else key) for key, inner in element.items()}
-    # A SparseTensor is another tuple.
-    if type(element) is tuple:
-        return tuple(_narrowed(inner, narrow, f"{path}/{i}" if path else str(i)) for i, inner in enumerate(element))
-    return element
 
 
 class DatasetIterator:
@@ -58,10 +45,9 @@ class DatasetIterator:
         if loader is None or self._process != os.getpid():
             loader = self._start()
         try:
-            element = next(loader)
+            return next(loader)
         except _errors.Error as error:
             raise type(error)(self._spec.explain(str(error))) from None
-        return _narrowed(element, self._dataset._narrow) if self._dataset._narrow else element
 
     def get_next(self) -> Any:
         """The next element, as next() gives it: StopIteration is raised behind the last one, where TensorFlow has OutOfRangeError."""

@@ -103,7 +103,7 @@ class Order:
             structure=(None, self._structure),
             cardinality=self._count,
             name=name,
-        )._with_narrow(_structure.below("1", self._narrow))
+        )
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: Optional[str] = None) -> Dataset:
@@ -127,7 +127,6 @@ class Order:
             _cardinality.of_zip([dataset._count for dataset in inputs]),
             _dataset._merged_options(inputs),
             next((dataset._window for dataset in inputs if dataset._window), None),
-            frozenset().union(*(_structure.below(str(i), dataset._narrow) for i, dataset in enumerate(inputs))),
         )
         if structure == (None,) * len(inputs):
             return zipped

@@ -167,16 +167,6 @@ def build(trace, result, structure_before, name, line):
     return stages, structure
 
 
-def narrow(trace, result, narrow_before):
-    """The paths of what a function hands on of the tensors whose row splits are int32."""
-    before = narrow_before if trace.parse_stage is None else trace.parsed_narrow
-    if not before:
-        return before
-    structure, values = _structure.flatten(result, _is_tensor, "the result of the function given to map")
-    nodes = [to_node(trace, value) for value in values]
-    return [path for path, node in zip(_structure.paths(structure), nodes) if node.kind == "feature" and node.value in before]
-
-
 def condition_stage(op, trace, result, name, line, field="predicate", what="bool", more=()):
     """A stage of an op that takes a condition or another lone value, for what a function has returned.
 

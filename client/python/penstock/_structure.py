@@ -60,11 +60,6 @@ def _flatten(node, path, is_tensor, what, tensors):
     raise TypeError(f"{what}{path} is of type {type(node).__name__}, not a tensor, a dict or a tuple{hint}")
 
 
-def below(key, inner):
-    """The paths of a nest's tensors where it is the part `key` of another one."""
-    return frozenset(key if path == "value" else f"{key}/{path}" for path in inner)
-
-
 def to_json(structure):
     import json
 

@@ -75,7 +75,6 @@ class Trace:
         self.before = None
         self.parse_stage = None
         self.parsed_structure = None
-        self.parsed_narrow = frozenset()
         self._around = None
         self._adopted = {}
 
@@ -103,14 +102,13 @@ class Trace:
         nodes = [Tensor(self, Node(self, "feature", name)) for name in self.features]
         return _structure.fill(structure, iter(nodes))
 
-    def parse(self, serialized, make_stage, structure, narrow=frozenset()):
+    def parse(self, serialized, make_stage, structure):
         """The element becomes that of a stage which parses `serialized`."""
         if self.parse_stage is not None:
             raise TraceError("a function can parse its element once", "put the second one into a map of its own")
         self.before = (serialized._node, self.features)
         self.parse_stage = make_stage
         self.parsed_structure = structure
-        self.parsed_narrow = narrow
         return self.tensors_of(structure)
 
     def stale(self, node):

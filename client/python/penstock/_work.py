@@ -43,8 +43,7 @@ class Work:
 
         def use(dataset, trace, result):
             stages, structure = _program.build(trace, result, dataset._structure, name, line)
-            made = dataset._like((*dataset._stages, *stages), structure, dataset._count)
-            return made._with_narrow(_program.narrow(trace, result, dataset._narrow))
+            return dataset._like((*dataset._stages, *stages), structure, dataset._count)
 
         return self._traced(map_func, use)
 
@@ -65,7 +64,7 @@ class Work:
 
         stage = io.example_stage(features, name)
         structure = {key: None for key in features}
-        return self._like((*self._stages, stage), structure, self._count)._with_narrow(io.narrow(features))
+        return self._like((*self._stages, stage), structure, self._count)
 
     # --- datasets of elements ---
 

@@ -180,7 +180,11 @@ class RaggedFeature(
             value = partition.length if kind == "UniformRowLength" else partition.key
             partitions.append(_textproto.Message((_PARTITIONS[kind], value)))
         fields = [("dtype", _list_dtype(key, _dtypes.as_dtype(self.dtype))), ("value_key", self.value_key)]
-        return [("ragged", _textproto.Message(*fields, ("partition", partitions)))]
+        splits = np.dtype(getattr(self.row_splits_dtype, "as_numpy_dtype", self.row_splits_dtype))
+        if splits not in (np.int32, np.int64):
+            raise ValueError(f"feature {key!r}: row splits are int32 or int64, not {splits}")
+        narrow = ("int32_row_splits", True if splits == np.int32 else None)
+        return [("ragged", _textproto.Message(*fields, ("partition", partitions), narrow))]
 
 
 _PARTITIONS = {
@@ -215,19 +219,6 @@ def _parsed_features(features, what="features"):
     return parsed
 
 
-def narrow(features, prefix=""):
-    """The paths of the features whose row splits are int32."""
-    paths = set()
-    for key, feature in (features or {}).items():
-        if type(feature).__name__ == "RaggedFeature":
-            dtype = np.dtype(getattr(feature.row_splits_dtype, "as_numpy_dtype", feature.row_splits_dtype))
-            if dtype not in (np.int32, np.int64):
-                raise ValueError(f"feature {key!r}: row splits are int32 or int64, not {dtype}")
-            if dtype == np.int32:
-                paths.add(prefix + key)
-    return frozenset(paths)
-
-
 def example_stage(features, name=None, line=None):
     """A parse_example stage for a dict of features."""
     if not isinstance(features, dict) or not features:
@@ -252,7 +243,7 @@ def parse_single_example(serialized, features, example_names=None, name=None):
             "call it inside a function given to map, or use Dataset.parse_example",
         )
     stage = example_stage(features, name, user_line())
-    return serialized._trace.parse(serialized, stage, dict.fromkeys(features), narrow(features))
+    return serialized._trace.parse(serialized, stage, dict.fromkeys(features))
 
 
 parse_example = parse_single_example
@@ -274,12 +265,11 @@ def _parse_sequences(serialized, context_features, sequence_features, name, batc
         )
     stage = sequence_example_stage(context_features, sequence_features, name, user_line())
     context, sequence = dict.fromkeys(context_features or {}), dict.fromkeys(sequence_features or {})
-    narrowed = narrow(context_features, "0/") | narrow(sequence_features, "1/")
     if not batched:
-        return serialized._trace.parse(serialized, stage, (context, sequence), narrowed)
+        return serialized._trace.parse(serialized, stage, (context, sequence))
     dense = ("FixedLenSequenceFeature",)
     lengths = {key: None for key in sequence if type(sequence_features[key]).__name__ in dense}
-    return serialized._trace.parse(serialized, stage, (context, sequence, lengths), narrowed)
+    return serialized._trace.parse(serialized, stage, (context, sequence, lengths))
 
 
 def parse_single_sequence_example(
@@ -322,6 +312,15 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
 def decode_compressed(bytes, compression_type="", name=None):
     """What a traced string holds that is compressed by "GZIP" or "ZLIB", as tf.io.decode_compressed."""
     return _trace.call("decode_compressed", (bytes, compression_type or ""), {}, "penstock.io.decode_compressed")
+
+
+def read_file(filename, name=None):
+    """The bytes of the file that a traced string names, as tf.io.read_file.
+
+    A relative path counts from the folder in which the daemon was started: of a private one that of this process when its first dataset
+    began. Files are read when their element is computed, each time anew.
+    """
+    return _trace.call("read_file", (filename,), {}, "penstock.io.read_file")
 
 
 def parse_tensor(serialized, out_type, name=None, *, shape=()):
