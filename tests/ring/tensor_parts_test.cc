@@ -52,8 +52,8 @@ TEST_CASE("a plan accepts what layout.h draws, and refuses every other kind") {
       {"too many for strings", {"t", kText, true, {4, -1, -1, -1}, ragged, 3}, 0},
       {"a rank without ragged", {"t", kNumber, true, {4, -1}, dense, 1}, 0},
       {"unknown dtype", {"t", 15, true, {4}}, 0},
-      {"padded", {"t", kText, true, {4, -1}, string, 0, "?"}, 3},
-      {"padding of half an element", {"t", kNumber, true, {4, -1}, dense, 0, "?"}, 0},
+      {"padded", {"t", kText, true, {4, -1}, string, 0, false, "?"}, 3},
+      {"padding of half an element", {"t", kNumber, true, {4, -1}, dense, 0, false, "?"}, 0},
   };
   for (const Case& row : cases) {
     INFO(row.what);
@@ -285,17 +285,18 @@ TEST_CASE("an element that rows are padded with is told, unless it is long") {
   };
   const Case cases[] = {
       {{"t", kNumber, true, {4, -1}}, false},
-      {{"t", kNumber, true, {4, -1}, TensorKind::kDense, 0, ""}, true},
+      {{"t", kNumber, true, {4, -1}, TensorKind::kDense, 0, false, ""}, true},
       {{"t",
         kNumber,
         true,
         {4, -1},
         TensorKind::kDense,
         0,
+        false,
         std::string(ElementBytes(kNumber), 'x')},
        true},
-      {{"t", kText, true, {4, -1}, TensorKind::kString, 0, std::string(20, 'x')}, true},
-      {{"t", kText, true, {4, -1}, TensorKind::kString, 0, std::string(21, 'x')}, false},
+      {{"t", kText, true, {4, -1}, TensorKind::kString, 0, false, std::string(20, 'x')}, true},
+      {{"t", kText, true, {4, -1}, TensorKind::kString, 0, false, std::string(21, 'x')}, false},
   };
   for (const Case& row : cases) {
     SegmentOptions options = SmallRing();
