@@ -310,7 +310,8 @@ def crash_loop(kills, seed, folder):
                 victim.kill()
             done[what] += 1
         seconds = time.monotonic() - started
-        steps = max(trainer.position() for trainer in trainers) + 100
+        # Who comes back with a cursor has a stream of its own until it meets the others, and may be far ahead of them by then.
+        steps = max(trainer.position() * OWN.get(trainer.name, BATCH) // BATCH for trainer in [*trainers, *own]) + 500
         for size in set(OWN.values()):
             (run.folder / f"stop-{size}.new").write_text(str(last_of(size, steps) + 1))
             (run.folder / f"stop-{size}.new").rename(run.folder / f"stop-{size}")
