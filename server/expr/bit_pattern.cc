@@ -125,20 +125,20 @@ bool BitPattern::Repeats(size_t period, size_t element_bytes) const {
   for (size_t i = period; i < index_.size(); ++i) {
     if (index_[i] - index_[i - period] != shift) return false;
   }
-  const size_t shift_bytes = period * element_bytes;
-  return std::memcmp(one_.data(), one_.data() + shift_bytes, one_.size() - shift_bytes) == 0 &&
-         std::memcmp(zero_.data(), zero_.data() + shift_bytes, zero_.size() - shift_bytes) == 0;
+  return ConstantsRepeat(period, element_bytes);
+}
+
+bool BitPattern::ConstantsRepeat(size_t period, size_t element_bytes) const {
+  const size_t shift = period * element_bytes;
+  return std::memcmp(one_.data(), one_.data() + shift, one_.size() - shift) == 0 &&
+         std::memcmp(zero_.data(), zero_.data() + shift, zero_.size() - shift) == 0;
 }
 
 // Only short periods help the kernel.
 size_t BitPattern::ConstantPeriod(size_t element_bytes) const {
   const size_t longest = std::min(one_.size() / element_bytes, 3 * kernels::kMaxBitChunk);
   for (size_t period = 1; period <= longest; ++period) {
-    const size_t shift = period * element_bytes;
-    if (std::memcmp(one_.data(), one_.data() + shift, one_.size() - shift) == 0 &&
-        std::memcmp(zero_.data(), zero_.data() + shift, zero_.size() - shift) == 0) {
-      return period;
-    }
+    if (ConstantsRepeat(period, element_bytes)) return period;
   }
   return 0;
 }

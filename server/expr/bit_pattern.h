@@ -39,6 +39,7 @@ class BitPattern {
   Layout LayoutFor(size_t chunk, size_t element_bytes) const;
   void BuildTables(size_t element_bytes);
   bool Repeats(size_t period, size_t element_bytes) const;
+  bool ConstantsRepeat(size_t period, size_t element_bytes) const;
   size_t ConstantPeriod(size_t element_bytes) const;
 
   // Where a kernel loads whole vectors: a load across two cache lines costs twice.

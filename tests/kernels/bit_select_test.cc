@@ -5,29 +5,19 @@
 #include <random>
 #include <vector>
 
-// Before highway's own headers.
-#include "server/kernels/targets.h"
-
-#include "hwy/targets.h"
 #include "server/kernels/gather.h"
 #include "tests/support/catch.h"
 #include "tests/support/guarded_memory.h"
+#include "tests/support/instruction_sets.h"
 
 namespace penstock::kernels {
 namespace {
 
 TEST_CASE("A table of several windows chooses as the definition says") {
-  hwy::SetSupportedTargetsForTest(0);
-  const int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
   std::mt19937 random(11);
-  int sets = 0;
-  for (const int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
-    if ((supported & target) == 0) continue;
-    ++sets;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  testing::ForEachInstructionSet([&](const char* set) {
     const size_t wide = BitSelectVectorBytes();
-    REQUIRE(wide == (target == HWY_AVX3 ? 64u : target == HWY_AVX2 ? 32u : 16u));
+    REQUIRE((wide == 16 || wide == 32 || wide == 64));
     for (const size_t chunk : {kMinBitChunk, wide}) {
       for (const size_t element_bytes : {1, 2, 4, 8}) {
         for (size_t elements = 1; elements <= 2 * chunk + 1; ++elements) {
@@ -77,29 +67,19 @@ TEST_CASE("A table of several windows chooses as the definition says") {
             BitSelectScalar(index.data(), one.data(), table.zero, elements, element_bytes, in,
                             kRows, want.data());
             const bool same = std::equal(want.begin(), want.end(), guarded.data());
-            CAPTURE(hwy::TargetName(target), chunk, element_bytes, elements, zeros);
+            CAPTURE(set, chunk, element_bytes, elements, zeros);
             REQUIRE(same);
           }
         }
       }
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  CHECK(sets > 0);
+  });
 }
 
 TEST_CASE(
     "Rows of a short period, whose tables stay in registers, are chosen as the definition says") {
-  hwy::SetSupportedTargetsForTest(0);
-  const int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
   std::mt19937 random(12);
-  int sets = 0;
-  for (const int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
-    if ((supported & target) == 0) continue;
-    ++sets;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  testing::ForEachInstructionSet([&](const char* set) {
     const size_t wide = BitSelectVectorBytes();
     for (const size_t chunk : {kMinBitChunk, wide}) {
       for (const size_t element_bytes : {1, 2, 4, 8}) {
@@ -154,18 +134,14 @@ TEST_CASE(
               BitSelectScalar(index.data(), all.data(), nullptr, elements, element_bytes, in, kRows,
                               want.data());
               const bool same = std::equal(want.begin(), want.end(), guarded.data());
-              CAPTURE(hwy::TargetName(target), chunk, element_bytes, period_chunks, constants,
-                      periods);
+              CAPTURE(set, chunk, element_bytes, period_chunks, constants, periods);
               REQUIRE(same);
             }
           }
         }
       }
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  CHECK(sets > 0);
+  });
 }
 
 TEST_CASE("A gather takes the elements it is told") {
