@@ -48,8 +48,12 @@ class ParseExampleOp final : public WorkOp {
                                      feature.fixed_bytes ? feature.length : ExampleRows::kAnySize};
     }
     for (int row = 0; row < rows; ++row) {
-      if (is_plain_ && (row = parser_.ParseKnown(records, row, rows, outputs.known)) == rows) break;
-      FetchAhead(records, row, rows);
+      if (is_plain_) {
+        row = parser_.ParseKnown(records, row, rows, outputs.known);
+        if (row == rows) break;
+      } else {
+        FetchAhead(records, row, rows);
+      }
       absl::Status status = ParseRow(records, row, outputs, out, arena);
       if (!status.ok()) return {std::move(status), row};
     }

@@ -31,25 +31,32 @@ std::vector<float> Angles() {
   return angles;
 }
 
-TEST_CASE("Sine and cosine of vectors have the bits of single ones") {
-  std::vector<float> angles = Angles();
-  const auto count = static_cast<int64_t>(angles.size());
-  const Signature inputs = {{"x", {DType::kFloat32, {count}}}};
+// Both functions of all angles, by the program of this instruction set.
+template <typename T>
+void Compute(const InstructionSet& set, std::vector<T>& angles, std::vector<T>& sines,
+             std::vector<T>& cosines) {
+  const DType dtype = sizeof(T) == sizeof(float) ? DType::kFloat32 : DType::kFloat64;
+  const Signature inputs = {{"x", {dtype, {static_cast<int64_t>(angles.size())}}}};
   MapSource map;
   map.stage = "map";
   map.outs = {"a = sin(x)", "b = cos(x)"};
+  const auto program = CompileFor(inputs, {map}, set.lanes);
+  INFO(program.status().ToString());
+  REQUIRE(program.ok());
+  uint8_t* const outs[] = {reinterpret_cast<uint8_t*>(sines.data()),
+                           reinterpret_cast<uint8_t*>(cosines.data())};
+  const Column columns[] = {
+      {reinterpret_cast<uint8_t*>(angles.data()), angles.size() * sizeof(T), nullptr}};
+  Arena arena;
+  REQUIRE((*program)->Run(1, columns, outs, arena).ok());
+}
+
+TEST_CASE("Sine and cosine of vectors have the bits of single ones") {
+  std::vector<float> angles = Angles();
   for (const InstructionSet& set : InstructionSets()) {
     const ScopedInstructionSet scoped(set);
-    const auto program = CompileFor(inputs, {map}, set.lanes);
-    INFO(program.status().ToString());
-    REQUIRE(program.ok());
     std::vector<float> sines(angles.size()), cosines(angles.size());
-    uint8_t* const outs[] = {reinterpret_cast<uint8_t*>(sines.data()),
-                             reinterpret_cast<uint8_t*>(cosines.data())};
-    const Column columns[] = {
-        {reinterpret_cast<uint8_t*>(angles.data()), angles.size() * sizeof(float), nullptr}};
-    Arena arena;
-    REQUIRE((*program)->Run(1, columns, outs, arena).ok());
+    Compute(set, angles, sines, cosines);
     int wrong = 0;
     for (size_t i = 0; i < angles.size(); ++i) {
       const float sine = kernels::SineOf(angles[i]), cosine = kernels::CosineOf(angles[i]);
@@ -113,22 +120,10 @@ TEST_CASE("Sine and cosine of float64 have the bits of extended precision") {
     want_sines.push_back(kernels::SineByX87(x));
     want_cosines.push_back(kernels::CosineByX87(x));
   }
-  const Signature inputs = {{"x", {DType::kFloat64, {static_cast<int64_t>(angles.size())}}}};
-  MapSource map;
-  map.stage = "map";
-  map.outs = {"a = sin(x)", "b = cos(x)"};
   for (const InstructionSet& set : InstructionSets()) {
     const ScopedInstructionSet scoped(set);
-    const auto program = CompileFor(inputs, {map}, set.lanes);
-    INFO(program.status().ToString());
-    REQUIRE(program.ok());
     std::vector<double> sines(angles.size()), cosines(angles.size());
-    uint8_t* const outs[] = {reinterpret_cast<uint8_t*>(sines.data()),
-                             reinterpret_cast<uint8_t*>(cosines.data())};
-    const Column columns[] = {
-        {reinterpret_cast<uint8_t*>(angles.data()), angles.size() * sizeof(double), nullptr}};
-    Arena arena;
-    REQUIRE((*program)->Run(1, columns, outs, arena).ok());
+    Compute(set, angles, sines, cosines);
     int wrong = 0;
     for (size_t i = 0; i < angles.size(); ++i) {
       const bool same =
