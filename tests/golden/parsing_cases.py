@@ -354,6 +354,15 @@ CASES.update({
         lambda r: t.io.parse_single_example(r, _list_feature(t))
     ).ragged_batch(3, row_splits_dtype=t.int32),
     "row_splits, ragged then ragged_batch": lambda t: _ragged_rows(t).ragged_batch(3),
+    "row_splits, list then dense_to_ragged_batch": lambda t: _records(t).map(
+        lambda r: t.io.parse_single_example(r, _list_feature(t))
+    ).apply(t.experimental.dense_to_ragged_batch(3, drop_remainder=True)),
+    "sparse_batch, experimental": lambda t: t.Dataset.range(7).map(lambda x: x + t.np.arange(3)).apply(
+        t.experimental.dense_to_sparse_batch(3, [4])
+    ),
+    "parse_example_dataset": lambda t: _records(t).batch(4).apply(
+        t.experimental.parse_example_dataset({"label": t.io.FixedLenFeature([], t.int64), "floats": t.io.VarLenFeature(t.float32)})
+    ),
     "row_splits, lists of batches": lambda t: _records(t).batch(3).map(lambda r: t.io.parse_example(r, _list_feature(t))),
 })
 
