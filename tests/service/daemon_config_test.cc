@@ -33,7 +33,7 @@ TEST_CASE("worker_nice of 0 is not the default") {
   CHECK(config->worker_defaults().worker_nice() == 0);
 }
 
-TEST_CASE("a bad configuration is refused with its place") {
+TEST_CASE("fault 54: a bad configuration is refused with its place") {
   const struct {
     std::string text;
     std::string message;

@@ -41,7 +41,7 @@ class EpochLoader:
         return self._source
 
     def __len__(self) -> int:
-        """Batches of an epoch of a Dataset, or of the whole stream of a pipeline.
+        """Batches of an epoch of a Dataset; or of the whole stream of a pipeline, in the size that this loader takes (`batch_size`).
 
         Raises:
           TypeError: it has no end, or nobody knows how many there are.
