@@ -361,15 +361,12 @@ NB_MODULE(_core, m) {
       .def(
           "__exit__", [](Loader& self, nb::handle, nb::handle, nb::handle) { self.Close(); },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
-      .def(
-          "__len__", &Loader::Length,
-          "The batches of the whole stream, from step 0 to its end, wherever this loader begins: "
-          "its "
-          "steps or, with a `batch_size` of attach(), the batches of that size, a shorter one at "
-          "the "
-          "end of each pass with a short step among them. TypeError where they are not known, with "
-          "the reason: the stream has no end, its files have no index (`penstock index`), only "
-          "reading tells, or a split group with a `batch_size` of its own.")
+      .def("__len__", &Loader::Length,
+           "The batches of the whole stream, from step 0 to its end, wherever this loader begins: "
+           "its steps or, with a `batch_size` of attach(), batches of that size, of which the last "
+           "of a pass may be shorter. TypeError where they are not known, with the reason: the "
+           "stream has no end, its files have no index (`penstock index`), or only reading tells; "
+           "and in a split group with a `batch_size`.")
       // An object with a length is false when that is zero.
       .def("__bool__", [](Loader&) { return true; })
       .def_prop_ro("step", &Loader::step, "The step of the batch taken last; see state_dict.")

@@ -143,12 +143,13 @@ def test_workers_are_bound_and_as_many_as_the_node_has_processors(tmp_path, coun
 def test_the_daemons_node_holds_where_a_spec_names_none(tmp_path, counter, start):
     daemon = start("--log-level", "error", config="worker_defaults { numa_node: 0 }")
     command = Penstock(tmp_path, daemon.socket)
-    for name, node in [("plain", None), ("none", -1), ("absent", 9)]:
+    for name, node, options in [("plain", None, []), ("none", -1, []), ("absent", 9, []), ("given", 9, ["--numa-node", 0])]:
         spec = endless(counter, node)
-        assert command("create", spec, "--name", name).code == 0
+        assert command("create", spec, "--name", name, *options).code == 0
     assert stats(command, "plain")["numa"]["node"] == 0
     assert stats(command, "none").get("numa") is None
     assert stats(command, "absent")["numa"]["node"] == 9
+    assert stats(command, "given")["numa"]["node"] == 0
 
 
 def test_a_node_has_no_effect_on_cursors(tmp_path, counter, start):
