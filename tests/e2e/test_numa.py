@@ -156,9 +156,9 @@ def test_a_node_has_no_effect_on_cursors(tmp_path, counter, start):
     daemon = start("--log-level", "error")
     command = Penstock(tmp_path, daemon.socket)
     assert command("create", endless(counter, 0)).code == 0
-    cursor = take(daemon, 7).state_dict()["cursor"]
+    (tmp_path / "cursor").write_bytes(take(daemon, 7).state_dict()["cursor"])
     assert command("delete", "counter").code == 0
-    assert command("create", endless(counter), "--resume", cursor).code == 0
+    assert command("create", endless(counter), "--resume", tmp_path / "cursor").code == 0
     loader = penstock.attach("counter", daemon.socket, timeout=30)
     assert rows(next(loader)) == expected(7)
 
@@ -227,8 +227,11 @@ def test_fault_37_what_is_missing_is_told_once_however_often_the_ring_is_made(tm
     daemon = start(config="memory { idle_ms: 1 }")
     command = Penstock(tmp_path, daemon.socket)
     assert command("create", endless(counter, 7)).code == 0
-    for _ in range(2):
+    for step in range(2):
         eventually(lambda: stats(command)["resting"])
-        take(daemon, 1).close()
-    take(daemon, 1)
+        with penstock.attach("counter", daemon.socket, timeout=30) as loader:
+            assert rows(next(loader)) == expected(step)
+    eventually(lambda: stats(command)["resting"])
+    loader = penstock.attach("counter", daemon.socket, timeout=30)
+    assert rows(next(loader)) == expected(2)
     told(daemon, command, "no NUMA node 7")
