@@ -3,11 +3,13 @@
 Each case (cases.py) is run by turns in Penstock as it comes ("defaults"), in Penstock tuned by hand, in tf.data as it comes and in
 tf.data tuned, on the same warm files, and printed as a line of JSON a peer: `ours` (defaults) and `theirs` are medians in examples/s,
 `ratio`, `min` and `max` the median and the extremes of ours / theirs over the turns. Then how long a dataset over 10,000 files takes
-to say its len, element_spec and repr. Everything else goes to stderr.
+to say its len, element_spec and repr, and what `import penstock` takes beyond the import of NumPy, each in milliseconds beside the
+limit (`limit_ms`) that it keeps to. Everything else goes to stderr.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -78,11 +80,32 @@ def described(arguments, folder):
             begin = time.perf_counter()
             ask(dataset)
             times.append(1e3 * (time.perf_counter() - begin))
-        show(case=f"{name}_10000_files", ms=round(statistics.median(times), 2), runs=len(times), min=round(min(times), 2), max=round(max(times), 2))
+        show_times(f"{name}_10000_files", times, 50)
+
+
+def show_times(case, times, limit_ms, **fields):
+    middle = statistics.median(times)
+    show(case=case, ms=round(middle, 2), limit_ms=limit_ms, ratio=round(middle / limit_ms, 3), runs=len(times), min=round(min(times), 2), max=round(max(times), 2), **fields)
+
+
+def imported(arguments, folder):
+    """Milliseconds of processor time that `import penstock` takes where NumPy is imported, by turns with NumPy's own, each in a new process."""
+    measure = "import time; begin = time.process_time(); import numpy; middle = time.process_time(); import penstock; end = time.process_time()"
+    measure += "; print(1e3 * (middle - begin), 1e3 * (end - middle))"
+    # As where packages are installed: compiled once.
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(pathlib.Path(folder, "compiled"))}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    pairs = []
+    for _ in range(max(arguments.runs, 5) + 1):
+        done = subprocess.run([sys.executable, "-c", measure], env=environment, check=True, capture_output=True, text=True, timeout=60)
+        pairs.append(tuple(map(float, done.stdout.split())))
+    numpy_ms, ours_ms = zip(*pairs[1:])
+    show_times("import_beyond_numpy", ours_ms, 30, numpy_ms=round(statistics.median(numpy_ms), 2))
 
 
 def main():
-    known = [*cases.CASES, "described"]
+    alone = {"described": described, "import": imported}
+    known = [*cases.CASES, *alone]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tf-python", required=True, help="a Python with TensorFlow")
     parser.add_argument("--cases", type=lambda text: text.split(","), default=known)
@@ -100,7 +123,7 @@ def main():
         cases.write_files(folder, 1 if arguments.quick else 4)
         for case in arguments.cases:
             try:
-                described(arguments, folder) if case == "described" else rate_case(case, arguments, folder)
+                alone[case](arguments, folder) if case in alone else rate_case(case, arguments, folder)
             except (RuntimeError, OSError, ValueError, subprocess.SubprocessError, penstock.Error) as error:
                 log(f"FAILED: {case}: {error}")
                 failed = True

@@ -56,7 +56,7 @@ class EachString final : public RowKernel {
       if (HasUnknownAxes(one_type_.shape)) {
         if (i == 0) shape = result.shape();
         if (result.shape() != shape) {
-          return absl::InvalidArgumentError(
+          return absl::DataLossError(
               absl::StrCat("expected results of one shape, found ",
                            TypeToString({one_type_.dtype, shape}), " of the first string and ",
                            TypeToString({one_type_.dtype, result.shape()}), " of number ", i));

@@ -7,6 +7,7 @@
 #include "server/codec/gif.h"
 #include "server/codec/jpeg.h"
 #include "server/codec/png.h"
+#include "server/codec/webp.h"
 #include "server/expr/arguments.h"
 #include "server/image/image_contents.h"
 
@@ -38,18 +39,28 @@ class DecodeImage final : public RowKernel {
         return absl::DataLossError(
             absl::StrCat("GIF image cannot be decoded to ", channels_, " channels"));
       }
-      if (expand_animations_) {
-        return absl::DataLossError(
-            "GIF image has an axis of frames, which the other formats have not: "
-            "expand_animations=False gives its first frame, decode_gif all");
-      }
+      if (expand_animations_) return HasFrames("GIF", "gif");
       return DecodeContents<GifDecoder>(contents, GifOptions{.first_frame_only = true}, out);
     }
+    if (IsWebp(contents.data, contents.bytes)) {
+      if (channels_ == 1) return absl::DataLossError("WebP image cannot be decoded to 1 channel");
+      if (expand_animations_) return HasFrames("WebP", "webp");
+      return DecodeContents<WebpDecoder>(
+          contents, WebpOptions{.channels = channels_, .first_frame_only = true}, out);
+    }
     return absl::DataLossError(absl::StrCat(
-        "no JPEG, PNG, BMP or GIF image by its first bytes: ", contents.bytes, " bytes"));
+        "no JPEG, PNG, BMP, GIF or WebP image by its first bytes: ", contents.bytes, " bytes"));
   }
 
  private:
+  static absl::Status HasFrames(const char* format, const char* name) {
+    return absl::DataLossError(absl::StrCat(
+        format,
+        " image has an axis of frames, which other formats have not: expand_animations=False gives "
+        "its first frame, decode_",
+        name, " all"));
+  }
+
   const int channels_;
   const bool expand_animations_;
 };
@@ -80,18 +91,20 @@ const RowFunctionRegistration kRegistration({
     .name = "decode_image",
     .signature = "decode_image(contents, channels=0, expand_animations=True)",
     .doc =
-        "Decodes a JPEG, PNG, BMP or GIF image, as its first bytes tell, to uint8 of shape "
-        "(height, width, channels), as tf.io.decode_image\n"
-        "does.\n"
+        "Decodes a JPEG, PNG, BMP, GIF or WebP image, as its first bytes tell, to uint8 of shape "
+        "(height, width, channels), as\n"
+        "tf.io.decode_image does.\n"
         "\n"
         "contents: a string scalar, the bytes of the file.\n"
-        "channels: 1 (not of BMP and GIF), 3, 4 (not of JPEG and GIF), or 0: as many as the image "
-        "has.\n"
-        "expand_animations: a constant. False: the first frame of a GIF image. True: GIF images "
+        "channels: 1 (not of BMP, GIF and WebP), 3, 4 (not of JPEG and GIF), or 0: as many as the "
+        "image has. WebP images are of as many as\n"
+        "asked for, or refused.\n"
+        "expand_animations: a constant. False: the first frame of a GIF or WebP image. True: these "
         "are refused, since they have an axis more.\n"
         "\n"
-        "The bytes of decode_jpeg, decode_png, decode_bmp and decode_gif, which are TensorFlow's. "
-        "What those refuse is an error of its record.",
+        "The bytes of decode_jpeg, decode_png, decode_bmp, decode_gif and decode_webp, which are "
+        "TensorFlow's. What those refuse is an error of\n"
+        "its record.",
     .bind = Bind,
 });
 

@@ -25,7 +25,7 @@ class DecodeRaw final : public RowKernel {
     size_t bytes = in.bytes;
     if (fixed_bytes_ == 0) {
       if (bytes % element != 0) {
-        return absl::InvalidArgumentError(
+        return absl::DataLossError(
             absl::StrCat("expected a multiple of ", element, " bytes, found ", bytes));
       }
       out.SetShape({static_cast<int64_t>(bytes / element)});

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/codec/jpeg.h"
 #include "server/codec/png.h"
+#include "server/codec/webp.h"
 #include "server/expr/arguments.h"
 
 namespace penstock::expr {
@@ -15,9 +16,9 @@ absl::Status ReadShape(const RowValue& contents, const Options& options, int32_t
   Decoder decoder;
   const auto shape = decoder.Start(contents.data, contents.bytes, options);
   if (!shape.ok()) return shape.status();
-  sizes[0] = shape->height;
-  sizes[1] = shape->width;
-  sizes[2] = shape->channels;
+  sizes[0] = static_cast<int32_t>(shape->height);
+  sizes[1] = static_cast<int32_t>(shape->width);
+  sizes[2] = static_cast<int32_t>(shape->channels);
   return absl::OkStatus();
 }
 
@@ -32,9 +33,11 @@ class ImageShape final : public RowKernel {
     } else if (contents.bytes >= 3 && contents.data[0] == 0x89 && contents.data[1] == 'P' &&
                contents.data[2] == 'N') {
       status = ReadShape<PngDecoder>(contents, PngOptions{}, sizes);
+    } else if (IsWebp(contents.data, contents.bytes)) {
+      status = ReadShape<WebpDecoder>(contents, WebpOptions{.first_frame_only = true}, sizes);
     } else {
       status = absl::DataLossError(absl::StrCat(
-          "neither a JPEG nor a PNG image by its first bytes: ", contents.bytes, " bytes"));
+          "no JPEG, PNG or WebP image by its first bytes: ", contents.bytes, " bytes"));
     }
     if (!status.ok()) return status;
     std::memcpy(out.Reserve(sizeof(sizes)), sizes, sizeof(sizes));
@@ -59,13 +62,14 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 const RowFunctionRegistration kRegistration({
     .name = "image_shape",
     .signature = "image_shape(contents)",
-    .doc = "The shape that decode_image gives a JPEG or PNG file, from its header alone: int32 "
-           "[height, width, channels], as\n"
-           "tf.io.extract_jpeg_shape does.\n"
-           "\n"
-           "contents: a string scalar, the bytes of the file. What has no sound header, or is "
-           "larger than the decoders' limits, is an error of\n"
-           "its record.",
+    .doc =
+        "The shape that decode_image gives a JPEG, PNG or WebP file, from its header alone: int32 "
+        "[height, width, channels], as\n"
+        "tf.io.extract_jpeg_shape does.\n"
+        "\n"
+        "contents: a string scalar, the bytes of the file. What has no sound header, or is "
+        "larger than the decoders' limits, is an error of\n"
+        "its record.",
     .bind = Bind,
 });
 

@@ -18,7 +18,7 @@ class ParseTensor final : public RowKernel {
     absl::StatusOr<ParsedTensor> tensor = ParseTensorProto(arguments[0].data, arguments[0].bytes);
     if (!tensor.ok()) return tensor.status();
     if (tensor->type.dtype != type_.dtype || !FitsShape(type_.shape, tensor->type.shape)) {
-      return absl::InvalidArgumentError(
+      return absl::DataLossError(
           absl::StrCat("expected ", TypeToString(type_), ", found ", TypeToString(tensor->type)));
     }
     if (HasUnknownAxes(type_.shape)) out.SetShape(tensor->type.shape);

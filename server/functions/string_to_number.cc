@@ -21,9 +21,9 @@ class StringToNumber final : public RowKernel {
     const absl::string_view text(reinterpret_cast<const char*>(arguments[0].data),
                                  arguments[0].bytes);
     if (!ReadNumber(text, dtype_, out.Reserve(DTypeSize(dtype_)))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("expected a number of type ", DTypeName(dtype_), ", found \"",
-                       absl::CHexEscape(text.substr(0, kShownBytes)), "\""));
+      return absl::DataLossError(absl::StrCat("expected a number of type ", DTypeName(dtype_),
+                                              ", found \"",
+                                              absl::CHexEscape(text.substr(0, kShownBytes)), "\""));
     }
     out.Commit();
     return absl::OkStatus();

@@ -21,7 +21,8 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import dataset_cases  # noqa: E402
 
-RESULTS = json.loads((GOLDEN / "dataset.json").read_text())["cases"]
+GOLDENS = json.loads((GOLDEN / "dataset.json").read_text())
+RESULTS = GOLDENS["cases"]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def namespace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cases")
     dataset_cases.write_files(folder)
     names = {name: getattr(penstock, name) for name in penstock.__all__}
-    return types.SimpleNamespace(**names, np=np, folder=str(folder), length_of=lambda values: np.shape(values)[0])
+    return types.SimpleNamespace(**names, np=np, folder=str(folder), length_of=lambda values: np.shape(values)[0], to_number=penstock.io.string_to_number)
 
 
 @pytest.fixture
@@ -90,8 +91,60 @@ def check_spec(spec, element):
         assert spec.dtype == (penstock.string if array.dtype == object else array.dtype)
 
 
+# Where TensorFlow knows how many elements there are, and Penstock does not before it has read something; and the other way round.
+NOT_COUNTED = (
+    "list_files", "read_file_of_listed", "save_shards_in_turns", "save_shards_in_few_turns", "save_shards_in_blocks", "save_shards_gzip",
+    "window_map_value",
+)  # fmt: skip
+COUNTED = ("sample_of_one_kind", "sample_by_weights_of_one")
+
+
+def plain_spec(spec):
+    """As make_dataset_goldens.py writes it."""
+    if isinstance(spec, dict):
+        return {"dict": {key: plain_spec(part) for key, part in spec.items()}}
+    if isinstance(spec, tuple):
+        return {"tuple": [plain_spec(part) for part in spec]}
+    return ["string" if spec.dtype is penstock.string else np.dtype(spec.dtype).name, list(spec.shape)]
+
+
+@pytest.mark.parametrize("name", dataset_cases.CASES)
+def test_what_is_known_beforehand_is_what_tf_data_knows(namespace, name):
+    dataset = dataset_cases.CASES[name](namespace)
+    expected = GOLDENS["specs"][name]
+    assert plain_spec(dataset.element_spec) == expected["spec"]
+    if name in NOT_COUNTED:
+        assert dataset.cardinality() == penstock.UNKNOWN_CARDINALITY
+    elif name in COUNTED:
+        assert expected["cardinality"] == penstock.UNKNOWN_CARDINALITY and dataset.cardinality() >= 0
+    else:
+        assert dataset.cardinality() == expected["cardinality"]
+
+
+# What TensorFlow's errors are here: ValueError and TypeError of arguments that Python sees, TraceError of functions, InvalidArgumentError of
+# what the daemon sees, and DataLossError where the data is to blame.
+KINDS = {
+    "InvalidArgumentError": (ValueError, penstock.InvalidArgumentError, penstock.DataLossError, penstock.TraceError),
+    "InternalError": penstock.InvalidArgumentError,
+    "ValueError": (ValueError, TypeError, penstock.InvalidArgumentError, penstock.TraceError),
+    "TypeError": (TypeError, penstock.InvalidArgumentError, penstock.TraceError),
+    "AttributeError": penstock.TraceError,
+    "NotFoundError": penstock.NotFoundError,
+    "DataLossError": penstock.DataLossError,
+    "FailedPreconditionError": penstock.FailedPreconditionError,
+}
+
+
+@pytest.mark.parametrize("name", dataset_cases.MISTAKES)
+def test_mistakes_are_errors_as_in_tf_data(namespace, name):
+    kinds = penstock.NotFoundError if name == "list_files, none" else KINDS[GOLDENS["mistakes"][name]]
+    with pytest.raises(kinds):
+        list(itertools.islice(iter(dataset_cases.MISTAKES[name](namespace)), 100))
+
+
 def test_every_case_has_a_golden():
-    assert set(RESULTS) == set(dataset_cases.CASES)
+    assert set(RESULTS) == set(GOLDENS["specs"]) == set(dataset_cases.CASES)
+    assert set(GOLDENS["mistakes"]) == set(dataset_cases.MISTAKES)
 
 
 # --- passes and orders ---

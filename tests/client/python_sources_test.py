@@ -199,6 +199,22 @@ def test_read_file_names_the_file_that_it_cannot_read(tmp_path):
             list(paths.map(lambda path: penstock.io.read_file(path)).ignore_errors())
 
 
+def test_relative_paths_are_those_of_the_folder_that_the_process_is_in(tmp_path):
+    (tmp_path / "paths.txt").write_text("data.bin\n")
+    (tmp_path / "data.bin").write_bytes(b"some bytes")
+    program = """
+import penstock
+
+paths = penstock.TextLineDataset("paths.txt")
+for dataset in (paths, penstock.Dataset.list_files("*.bin", shuffle=False), penstock.Dataset.from_tensor_slices(["data.bin"])):
+    print([element.item() for element in dataset.map(penstock.io.read_file)])
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(pathlib.Path(penstock.__file__).parents[1]), os.environ.get("PYTHONPATH")]))}
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[b'some bytes']"] * 3
+
+
 def test_read_file_keeps_to_the_data_roots(tmp_path):
     roots = tmp_path / "roots"
     roots.mkdir()

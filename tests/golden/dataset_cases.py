@@ -32,6 +32,11 @@ def write_files(folder):
         tfrecord_files.write(folder / f"part-{shard}.tfrecord", examples)
     (folder / "lines.txt").write_bytes(b"first\nsecond\r\n\nlast")
     (folder / "fixed.bin").write_bytes(b"HEADaabbccddFT")
+    (folder / "table.csv").write_bytes(b'number,text,value\n1,a,0.5\n2,"b, c",\n,,-1e3\n')
+    framed = bytearray((folder / "part-0.tfrecord").read_bytes())
+    framed[len(framed) // 2] ^= 1
+    (folder / "damaged.tfrecord").write_bytes(framed)
+    (folder / "cut.tfrecord").write_bytes(framed[:20])
     for name, image in PHOTOS.items():
         (folder / name).write_bytes((pathlib.Path(__file__).parent / "images" / image).read_bytes())
 
@@ -355,3 +360,139 @@ CASES.update({
     ),
     "single_element": lambda t: t.Dataset.from_tensors(number(t, 5).batch(5).get_single_element()),
 })  # fmt: skip
+
+
+def _parsed(t, *texts):
+    """Numbers of texts, of which some are none."""
+    return t.Dataset.from_tensor_slices(list(texts)).map(lambda x: t.to_number(x, t.int64))
+
+
+def _some_records(t):
+    """An Example, what is none, and an Example."""
+    good = tfrecord_files.example(label=5)
+    kinds = {"label": t.io.FixedLenFeature([], t.int64)}
+    records = t.Dataset.from_tensor_slices([good, b"no record", good, b""])
+    return records.map(lambda r: t.io.parse_single_example(r, kinds))
+
+
+CASES.update({
+    "cache": lambda t: number(t, 5).cache().repeat(2),
+    "cache_file": lambda t: number(t, 5).map(lambda x: (x, x + 1)).cache(f"{t.folder}/cached").repeat(2),
+    "snapshot": lambda t: number(t, 5).snapshot(f"{t.folder}/snapshot").repeat(2),
+    "shuffle_of_one": lambda t: number(t, 5).shuffle(1, seed=3, reshuffle_each_iteration=False).repeat(2),
+    "with_options": lambda t: number(t, 5).with_options(t.Options()),
+    "csv": lambda t: t.experimental.CsvDataset(f"{t.folder}/table.csv", [t.int64, t.string, t.float32], header=True).take(1),
+    "csv_defaults": lambda t: t.experimental.CsvDataset(f"{t.folder}/table.csv", [[7], [0.25]], header=True, select_cols=[0, 2]),
+    "ignore_errors_of_numbers": lambda t: _parsed(t, b"1", b"x", b"3", b"").ignore_errors(),
+    "ignore_errors_of_examples": lambda t: _some_records(t).ignore_errors().batch(3),
+    "ignore_errors_then_repeat": lambda t: _parsed(t, b"1", b"x", b"3").ignore_errors().repeat(2),
+    "assert_cardinality": lambda t: number(t, 9).filter(lambda x: x % 2 == 0).apply(t.experimental.assert_cardinality(5)),
+    "pad_to_cardinality": lambda t: number(t, 3).map(lambda x: {"x": x}).apply(t.experimental.pad_to_cardinality(5)),
+    "experimental_counter": lambda t: t.experimental.Counter(5, 2).take(3),
+    "experimental_enumerate": lambda t: number(t, 3).apply(t.experimental.enumerate_dataset(4)),
+    "experimental_from_list": lambda t: t.experimental.from_list([(numpy.float32(1.5), numpy.int64(2)), (numpy.float32(3.5), numpy.int64(4))]),
+    "experimental_map_and_batch": lambda t: number(t, 7).apply(t.experimental.map_and_batch(lambda x: x * 2, 3)),
+    "experimental_map_and_batch_drop": lambda t: number(t, 7).apply(t.experimental.map_and_batch(lambda x: x * 2, 3, drop_remainder=True)),
+    "experimental_parallel_interleave": lambda t: listed(t).apply(t.experimental.parallel_interleave(t.TFRecordDataset, 2, 2)),
+    "experimental_shuffle_and_repeat": lambda t: number(t, 4).apply(t.experimental.shuffle_and_repeat(1, 2)),
+    "experimental_take_while": lambda t: number(t, 9).apply(t.experimental.take_while(lambda x: x < 4)),
+    "experimental_unbatch": lambda t: number(t, 5).batch(2).apply(t.experimental.unbatch()),
+    "experimental_unique": lambda t: number(t, 9).map(lambda x: x % 3).apply(t.experimental.unique()),
+    "experimental_scan": lambda t: number(t, 5).apply(t.experimental.scan(array(0, "int64"), lambda state, x: (state + x, state * x))),
+    "experimental_group_by_window": lambda t: number(t, 9).apply(
+        t.experimental.group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), window_size=3)
+    ),
+    "experimental_choose": lambda t: t.experimental.choose_from_datasets([number(t, 3), number(t, 10, 13)], number(t, 6).map(lambda x: x % 2)),
+    "experimental_ignore_errors": lambda t: _parsed(t, b"1", b"x", b"3").apply(t.experimental.ignore_errors()),
+})  # fmt: skip
+
+
+def _pairs(t):
+    return t.Dataset.zip((number(t, 4), number(t, 4)))
+
+
+# What each makes is an error: of the arguments, or of the data when it is read.
+MISTAKES = {
+    "batch(0)": lambda t: number(t, 4).batch(0),
+    "batch(-1)": lambda t: number(t, 4).batch(-1),
+    "batch of a fraction": lambda t: number(t, 4).batch(2.5),
+    "take of a text": lambda t: number(t, 4).take("x"),
+    "shard behind the last": lambda t: number(t, 4).shard(3, 3),
+    "shard of none": lambda t: number(t, 4).shard(0, 0),
+    "shard before the first": lambda t: number(t, 4).shard(3, -1),
+    "window(0)": lambda t: number(t, 4).window(0).flat_map(lambda w: w),
+    "window, shift 0": lambda t: number(t, 4).window(2, 0).flat_map(lambda w: w),
+    "window, stride 0": lambda t: number(t, 4).window(2, 1, 0).flat_map(lambda w: w),
+    "rebatch of scalars": lambda t: number(t, 4).rebatch(2),
+    "shuffle(0)": lambda t: number(t, 4).shuffle(0),
+    "prefetch(-2)": lambda t: number(t, 4).prefetch(-2),
+    "range, no step": lambda t: number(t, 1, 5, 0),
+    "range of nothing": lambda t: t.Dataset.range(),
+    "zip of a number": lambda t: t.Dataset.zip((number(t, 4), 3)),
+    "concatenate, another structure": lambda t: number(t, 4).concatenate(_pairs(t)),
+    "concatenate, another type": lambda t: number(t, 4).concatenate(number(t, 4).map(lambda x: x / 2)),
+    "unbatch of scalars": lambda t: number(t, 4).unbatch(),
+    "batch of unlike lists": lambda t: lists(t).batch(2),
+    "padded_batch, too long": lambda t: lists(t).padded_batch(4, padded_shapes={"label": [], "many": [2]}),
+    "padded_batch, another structure": lambda t: lists(t).padded_batch(4, padded_shapes={"label": []}),
+    "padded_batch, another type": lambda t: number(t, 4).padded_batch(2, padding_values="x"),
+    "filter by a number": lambda t: number(t, 4).filter(lambda x: x + 1),
+    "filter by a list": lambda t: number(t, 4).filter(lambda x: t.np.stack([x > 1, x > 2])),
+    "take_while by a number": lambda t: number(t, 4).take_while(lambda x: x + 1),
+    "interleave, no datasets at a time": lambda t: listed(t).interleave(t.TFRecordDataset, cycle_length=0),
+    "interleave, no elements in turn": lambda t: listed(t).interleave(t.TFRecordDataset, cycle_length=2, block_length=0),
+    "interleave to no dataset": lambda t: listed(t).interleave(lambda path: path),
+    "flat_map to no dataset": lambda t: number(t, 4).flat_map(lambda x: x),
+    "apply to no dataset": lambda t: number(t, 4).apply(lambda d: 3),
+    "slices of unlike tensors": lambda t: t.Dataset.from_tensor_slices((array([1, 2, 3]), array([1, 2]))),
+    "slices of a scalar": lambda t: t.Dataset.from_tensor_slices(array(5)),
+    "choose behind the last": lambda t: t.Dataset.choose_from_datasets([number(t, 3), number(t, 3)], number(t, 5)),
+    "choose by floats": lambda t: t.Dataset.choose_from_datasets([number(t, 3), number(t, 3)], number(t, 2).map(lambda x: x / 2)),
+    "choose from none": lambda t: t.Dataset.choose_from_datasets([], number(t, 2)),
+    "choose from unlike datasets": lambda t: t.Dataset.choose_from_datasets([number(t, 3), _pairs(t)], number(t, 2)),
+    "sample from none": lambda t: t.Dataset.sample_from_datasets([]),
+    "sample, another number of weights": lambda t: t.Dataset.sample_from_datasets([number(t, 3), number(t, 3)], weights=[1.0]),
+    "sample, unlike datasets": lambda t: t.Dataset.sample_from_datasets([number(t, 3), _pairs(t)]),
+    "bucket, another number of sizes": lambda t: lists(t).map(lambda x: x["many"]).bucket_by_sequence_length(t.length_of, [2], [1]),
+    "bucket, longer than the last boundary": lambda t: lists(t).map(lambda x: x["many"]).bucket_by_sequence_length(
+        t.length_of, [2], [2, 2], pad_to_bucket_boundary=True
+    ),
+    "group_by_window, no size": lambda t: number(t, 4).group_by_window(lambda x: x % 2, lambda key, window: window.batch(2)),
+    "group_by_window, two sizes": lambda t: number(t, 4).group_by_window(
+        lambda x: x % 2, lambda key, window: window.batch(2), window_size=2, window_size_func=lambda key: key + 1
+    ),
+    "group_by_window, a size of 0": lambda t: number(t, 4).group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), window_size=0),
+    "group_by_window, a float for a key": lambda t: number(t, 4).group_by_window(lambda x: x / 2, lambda key, window: window.batch(2), window_size=2),
+    "group_by_window to no dataset": lambda t: number(t, 4).group_by_window(lambda x: x % 2, lambda key, window: 3, window_size=2),
+    "unique of pairs": lambda t: _pairs(t).unique(),
+    "single element of none": lambda t: [number(t, 0).get_single_element()],
+    "single element of two": lambda t: [number(t, 2).get_single_element()],
+    "reduce to another type": lambda t: [number(t, 4).reduce(array(0, "int64"), lambda state, x: (state, x))],
+    "reduce of nothing said": lambda t: [number(t, 4).reduce(array(0, "int64"), lambda state, x: None)],
+    "scan to another structure": lambda t: number(t, 4).scan(array(0, "int64"), lambda state, x: state),
+    "scan to another type": lambda t: number(t, 4).scan(array(0, "int64"), lambda state, x: (state / 2, x)),
+    "assert_cardinality, fewer": lambda t: number(t, 4).filter(lambda x: x > 0).apply(t.experimental.assert_cardinality(4)),
+    "assert_cardinality, more": lambda t: number(t, 4).filter(lambda x: x >= 0).apply(t.experimental.assert_cardinality(3)),
+    "pad_to_cardinality, more": lambda t: number(t, 4).map(lambda x: {"x": x}).apply(t.experimental.pad_to_cardinality(3)),
+    "pad_to_cardinality of no dict": lambda t: number(t, 4).apply(t.experimental.pad_to_cardinality(5)),
+    "records of no file": lambda t: t.TFRecordDataset(f"{t.folder}/none.tfrecord"),
+    "lines of no file": lambda t: t.TextLineDataset(f"{t.folder}/none.txt"),
+    "fixed records of no file": lambda t: t.FixedLengthRecordDataset(f"{t.folder}/none.bin", 2),
+    "csv of no file": lambda t: t.experimental.CsvDataset(f"{t.folder}/none.csv", [t.int64]),
+    "records of 0 bytes": lambda t: t.FixedLengthRecordDataset(f"{t.folder}/fixed.bin", 0),
+    "records that are not whole": lambda t: t.FixedLengthRecordDataset(f"{t.folder}/fixed.bin", 3),
+    "records of a header and a footer": lambda t: t.FixedLengthRecordDataset(f"{t.folder}/fixed.bin", 2, header_bytes=-1),
+    "a damaged record": lambda t: t.TFRecordDataset(f"{t.folder}/damaged.tfrecord"),
+    "records that are cut": lambda t: t.TFRecordDataset(f"{t.folder}/cut.tfrecord"),
+    "plain records as gzip": lambda t: t.TFRecordDataset(f"{t.folder}/part-0.tfrecord", compression_type="GZIP"),
+    "lines as records": lambda t: t.TFRecordDataset(f"{t.folder}/lines.txt"),
+    "list_files, none": lambda t: t.Dataset.list_files(f"{t.folder}/none-*"),
+    "load of no folder": lambda t: t.Dataset.load(f"{t.folder}/none"),
+    "read_file of none": lambda t: t.Dataset.from_tensor_slices([f"{t.folder}/none"]).map(t.io.read_file),
+    "a text that is no number": lambda t: _parsed(t, b"1", b"x"),
+    "a record that is none": lambda t: _some_records(t),
+    "an image that is none": lambda t: t.Dataset.from_tensor_slices([b"no image"]).map(lambda x: t.io.decode_jpeg(x)),
+    "csv, a field too few": lambda t: t.experimental.CsvDataset(f"{t.folder}/table.csv", [t.int64, t.string], header=True),
+    "csv, a required field": lambda t: t.experimental.CsvDataset(f"{t.folder}/table.csv", [t.int64, t.string, t.float32], header=True),
+    "csv, no number": lambda t: t.experimental.CsvDataset(f"{t.folder}/table.csv", [t.int64, t.int64, [0.5]], header=True),
+}  # fmt: skip

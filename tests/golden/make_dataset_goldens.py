@@ -3,6 +3,7 @@
 Run by hand, with a Python that has TensorFlow:  python tests/golden/make_dataset_goldens.py
 """
 
+import itertools
 import json
 import pathlib
 import tempfile
@@ -32,20 +33,44 @@ def write(element, folder):
     return {"dtype": array.dtype.name, "shape": array.shape, "values": array.ravel().tolist()}
 
 
+def spec_of(spec):
+    """An element_spec: dtypes and shapes, with null for sizes that are not known."""
+    if isinstance(spec, dict):
+        return {"dict": {key: spec_of(part) for key, part in spec.items()}}
+    if isinstance(spec, tuple):
+        return {"tuple": [spec_of(part) for part in spec]}
+    return [spec.dtype.name, None if spec.shape.rank is None else spec.shape.as_list()]
+
+
+def error_of(case, namespace):
+    try:
+        list(itertools.islice(iter(case(namespace)), 100))
+        return None
+    except (tf.errors.OpError, ValueError, TypeError, AttributeError) as error:
+        return type(error).__name__
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         dataset_cases.write_files(pathlib.Path(folder))
         namespace = types.SimpleNamespace(
             Dataset=tf.data.Dataset, TFRecordDataset=tf.data.TFRecordDataset, TextLineDataset=tf.data.TextLineDataset,
             FixedLengthRecordDataset=tf.data.FixedLengthRecordDataset, io=tf.io, image=tf.image, np=tnp,
-            AUTOTUNE=tf.data.AUTOTUNE, int32=tf.int32, int64=tf.int64, float32=tf.float32, string=tf.string, folder=folder,
+            AUTOTUNE=tf.data.AUTOTUNE, Options=tf.data.Options, experimental=tf.data.experimental, to_number=tf.strings.to_number, int32=tf.int32, int64=tf.int64, float32=tf.float32, string=tf.string, folder=folder,
             length_of=lambda values: tf.shape(values)[0],
         )  # fmt: skip
-        results = {}
+        results, specs = {}, {}
         for name, case in dataset_cases.CASES.items():
-            results[name] = [write(element, folder) for element in case(namespace).as_numpy_iterator()]
-    rows = ",\n".join(f'"{name}":{json.dumps(result, separators=(",", ":"))}' for name, result in results.items())
-    (HERE / "dataset.json").write_text(f'{{"tensorflow":"{tf.__version__}","cases":{{\n{rows}\n}}}}\n')
+            dataset = case(namespace)
+            specs[name] = {"spec": spec_of(dataset.element_spec), "cardinality": int(dataset.cardinality())}
+            results[name] = [write(element, folder) for element in dataset.as_numpy_iterator()]
+        mistakes = {name: error_of(case, namespace) for name, case in dataset_cases.MISTAKES.items()}
+    parts = {"cases": results, "specs": specs, "mistakes": mistakes}
+    text = ",\n".join(
+        f'"{part}":{{\n' + ",\n".join(f'"{name}":{json.dumps(row, separators=(",", ":"))}' for name, row in rows.items()) + "\n}"
+        for part, rows in parts.items()
+    )
+    (HERE / "dataset.json").write_text(f'{{"tensorflow":"{tf.__version__}",{text}}}\n')
 
 
 if __name__ == "__main__":

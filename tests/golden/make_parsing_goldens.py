@@ -53,7 +53,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         parsing_cases.write_files(pathlib.Path(folder))
         namespace = types.SimpleNamespace(
-            Dataset=tf.data.Dataset, TFRecordDataset=tf.data.TFRecordDataset, io=tf.io, np=tnp,
+            Dataset=tf.data.Dataset, TFRecordDataset=tf.data.TFRecordDataset, io=tf.io, np=tnp, experimental=tf.data.experimental,
             **{name: getattr(tf, name) for name in parsing_cases.DTYPES}, folder=folder,
             make_csv_dataset=tf.data.experimental.make_csv_dataset,
             make_batched_features_dataset=lambda *args, **kwargs: tf.data.experimental.make_batched_features_dataset(

@@ -354,6 +354,15 @@ CASES.update({
         lambda r: t.io.parse_single_example(r, _list_feature(t))
     ).ragged_batch(3, row_splits_dtype=t.int32),
     "row_splits, ragged then ragged_batch": lambda t: _ragged_rows(t).ragged_batch(3),
+    "row_splits, list then dense_to_ragged_batch": lambda t: _records(t).map(
+        lambda r: t.io.parse_single_example(r, _list_feature(t))
+    ).apply(t.experimental.dense_to_ragged_batch(3, drop_remainder=True)),
+    "sparse_batch, experimental": lambda t: t.Dataset.range(7).map(lambda x: x + t.np.arange(3)).apply(
+        t.experimental.dense_to_sparse_batch(3, [4])
+    ),
+    "parse_example_dataset": lambda t: _records(t).batch(4).apply(
+        t.experimental.parse_example_dataset({"label": t.io.FixedLenFeature([], t.int64), "floats": t.io.VarLenFeature(t.float32)})
+    ),
     "row_splits, lists of batches": lambda t: _records(t).batch(3).map(lambda r: t.io.parse_example(r, _list_feature(t))),
 })
 
@@ -555,6 +564,126 @@ CASES.update(
         for channels in ((0, 1, 3, 4) if name == "small_first" else (0,))
     }
 )
+
+
+_WEBPS = {file.stem: file.read_bytes() for file in sorted((pathlib.Path(__file__).parent / "images").glob("*.webp"))}
+
+
+def _riff_chunk(name, data):
+    return name + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
+
+
+def _riff_chunks(file):
+    """The chunks of a WebP file, by name."""
+    chunks, at = {}, 12
+    while at < len(file):
+        size = struct.unpack_from("<I", file, at + 4)[0]
+        chunks[file[at : at + 4]] = file[at + 8 : at + 8 + size]
+        at += 8 + size + size % 2
+    return chunks
+
+
+def _webp(*chunks, end=b""):
+    data = b"WEBP" + b"".join(chunks)
+    return b"RIFF" + struct.pack("<I", len(data)) + data + end
+
+
+def _u24(value):
+    return struct.pack("<I", value)[:3]
+
+
+def _webp_head(width=9, height=8, flags=0x12):
+    """A VP8X chunk; 0x10 is alpha and 0x02 animation, and TensorFlow writes past its tensor where an animation has no alpha."""
+    return _riff_chunk(b"VP8X", struct.pack("<I", flags) + _u24(width - 1) + _u24(height - 1))
+
+
+def _webp_turns(background=0, loops=0):
+    return _riff_chunk(b"ANIM", struct.pack("<IH", background, loops))
+
+
+def _webp_frame(name, left=0, top=0, width=9, height=8, flags=0, extra=b""):
+    """A frame of a stored image; flag 2 leaves what is below out of it, 1 clears its place behind it."""
+    place = _u24(left // 2) + _u24(top // 2) + _u24(width - 1) + _u24(height - 1) + _u24(40) + bytes([flags])
+    chunks = _riff_chunks(_WEBPS[name])
+    data = b"".join(_riff_chunk(key, chunks[key]) for key in (b"ALPH", b"VP8 ", b"VP8L") if key in chunks)
+    return _riff_chunk(b"ANMF", place + data + extra)
+
+
+def _flipped(file, at, bit):
+    return file[:at] + bytes([file[at] ^ 1 << bit]) + file[at + 1 :]
+
+
+_PLAIN_CHUNKS, _ALPHA_CHUNKS = _riff_chunks(_WEBPS["lossy"]), _riff_chunks(_WEBPS["lossy_alpha"])
+_WEBP_OF = {
+    **{f"{name} file": file for name, file in _WEBPS.items()},
+    "junk behind": _WEBPS["lossless"] + b"junk",
+    "riff too long": b"RIFF" + struct.pack("<I", 10**6) + _WEBPS["lossless"][8:],
+    "riff too short": b"RIFF" + struct.pack("<I", 60) + _WEBPS["lossy"][8:],
+    "riff odd": b"RIFF" + struct.pack("<I", len(_WEBPS["lossy"]) - 9) + _WEBPS["lossy"][8:],
+    "only bits": _WEBPS["lossy"][20:],
+    "only chunk": _WEBPS["lossy"][12:],
+    "another letter": b"RIFF" + _WEBPS["lossy"][4:8] + b"WEBR" + _WEBPS["lossy"][12:],
+    "head": _WEBPS["lossy"][:12],
+    "nothing": b"",
+    "chunk before": _webp(_riff_chunk(b"note", b"abc"), _riff_chunk(b"VP8 ", _PLAIN_CHUNKS[b"VP8 "])),
+    "canvas": _webp(_webp_head(flags=0), _riff_chunk(b"VP8 ", _PLAIN_CHUNKS[b"VP8 "])),
+    "canvas, another size": _webp(_webp_head(width=10, flags=0), _riff_chunk(b"VP8 ", _PLAIN_CHUNKS[b"VP8 "])),
+    "canvas, no image": _webp(_webp_head(flags=0)),
+    "alpha without flag": _webp(_webp_head(flags=0), *(_riff_chunk(key, _ALPHA_CHUNKS[key]) for key in (b"ALPH", b"VP8 "))),
+    "flag without alpha": _webp(_webp_head(flags=0x10), _riff_chunk(b"VP8 ", _PLAIN_CHUNKS[b"VP8 "])),
+    "two alphas": _webp(_webp_head(flags=0x10), *(_riff_chunk(key, _ALPHA_CHUNKS[key]) for key in (b"ALPH", b"ALPH", b"VP8 "))),
+    "alpha cut": _webp(
+        _webp_head(flags=0x10), _riff_chunk(b"ALPH", _ALPHA_CHUNKS[b"ALPH"][:-6]), _riff_chunk(b"VP8 ", _ALPHA_CHUNKS[b"VP8 "])
+    ),
+    "frames": _webp(_webp_head(), _webp_turns(), _webp_frame("lossless_alpha"), _webp_frame("lossy_alpha"), _webp_frame("lossy")),
+    "frames left out": _webp(
+        _webp_head(), _webp_turns(), _webp_frame("lossy", flags=2), _webp_frame("lossy_alpha", flags=2), _webp_frame("lossless_alpha", flags=3),
+        _webp_frame("lossy_alpha"), _webp_frame("lossless_alpha", flags=1), _webp_frame("lossless_alpha"),
+    ),
+    "frames in places": _webp(
+        _webp_head(15, 12), _webp_turns(0xFF4080C0), _webp_frame("lossless_alpha", 2, 2, flags=1), _webp_frame("lossy_alpha", 6, 4),
+        _webp_frame("lossless", 0, 0, flags=3), _webp_frame("lossy_alpha", 4, 0), _webp_frame("lossy_alpha", 4, 4),
+    ),
+    "frames by a background": _webp(_webp_head(), _webp_turns(0x80FF2010), _webp_frame("lossy_alpha", flags=1), _webp_frame("lossless_alpha")),
+    "frames larger": _webp(
+        _webp_head(61, 47), _webp_turns(), _webp_frame("lossy_alpha_large", width=61, height=47), _webp_frame("lossy_alpha", 50, 36)
+    ),
+    "one frame": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy")),
+    "no frame": _webp(_webp_head(), _webp_turns()),
+    "no turns": _webp(_webp_head(), _webp_frame("lossy")),
+    "frames outside": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy", left=2)),
+    "frames outside, the second": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy"), _webp_frame("lossy", top=2)),
+    "frames of another size": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy", width=8)),
+    "frames of nothing": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy"), _riff_chunk(b"ANMF", bytes(16))),
+    "frames between": _webp(
+        _webp_head(), _webp_turns(), _webp_frame("lossy"), _riff_chunk(b"note", b"abc"), _webp_frame("lossless", extra=_riff_chunk(b"more", b"x"))
+    ),
+    "frames cut": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy"), _webp_frame("lossless_alpha"))[:-7],
+    "frames behind": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy"), end=_webp_frame("lossless_alpha")),
+    "frames damaged": _webp(
+        _webp_head(), _webp_turns(), _webp_frame("lossy"), _webp_frame("lossless")[:60] + bytes(40) + _webp_frame("lossless")[100:]
+    ),
+    "image beside frames": _webp(_webp_head(), _webp_turns(), _webp_frame("lossy"), _riff_chunk(b"VP8 ", _PLAIN_CHUNKS[b"VP8 "])),
+}  # fmt: skip
+for _name, _first in (("lossy", 30), ("lossless", 25), ("lossy_alpha", 46), ("lossless_alpha", 25)):
+    _size = len(_WEBPS[_name])
+    for _at in sorted({1, 11, 12, 13, 19, 21, 24, 25, 30, _size // 2, _size - 9, _size - 2, _size - 1}):
+        _WEBP_OF[f"{_name} cut at {_at}"] = _WEBPS[_name][:_at]
+    _dice = random.Random(_name)
+    for _i in range(16):
+        _at = _dice.randrange(_first, _size)
+        _WEBP_OF[f"{_name} with another bit at {_at}, {_i % 8}"] = _flipped(_WEBPS[_name], _at, _i % 8)
+for _name, _file in _WEBP_OF.items():
+    for _channels in (0, 3, 4) if _name.split()[-1] in ("file", "frames") else (0,):
+        CASES[f"decode_webp, {_name}, {_channels}"] = lambda t, file=_file, channels=_channels: _strings(t, file).map(
+            lambda x: t.io.decode_webp(x, channels)
+        )
+    if "bit" in _name or _name.endswith(("large file", "coarse file")):
+        continue
+    for _channels in (0, 1, 3, 4) if _name in ("lossy file", "lossy_alpha file", "frames") else (0,):
+        CASES[f"decode_image, webp {_name}, {_channels}"] = lambda t, file=_file, channels=_channels: _strings(t, file).map(
+            lambda x: t.io.decode_image(x, channels, expand_animations=False)
+        )
 
 
 def _tensor_proto(code, dims, content=b"", lists=b""):

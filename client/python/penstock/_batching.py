@@ -101,6 +101,8 @@ class Batching:
     def prefetch(self, buffer_size: int, name: Optional[str] = None) -> Dataset:
         """At the end: the number of elements that are held ready. Elsewhere, and with AUTOTUNE, no effect."""
         size = integer(buffer_size, "buffer_size")
+        if size < -1:
+            raise ValueError(f"buffer_size is at least 0, or AUTOTUNE: {size}")
         if size < 1:
             return self
         return self._then("prefetch", [("buffer_size", size)], cardinality=self._count, name=name)

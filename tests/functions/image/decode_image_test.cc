@@ -58,8 +58,8 @@ TEST_CASE("decode_image: PNG as decode_png") {
 TEST_CASE("decode_image: what is none of them, and what JPEG has not") {
   CollectedOutput out;
   const std::pair<const char*, const char*> cases[] = {
-      {"", "no JPEG, PNG, BMP or GIF image"},
-      {"\xff\xd8", "no JPEG, PNG, BMP or GIF image"},
+      {"", "no JPEG, PNG, BMP, GIF or WebP image"},
+      {"\xff\xd8", "no JPEG, PNG, BMP, GIF or WebP image"},
       {"BM", "BMP image without its header"},
       {"GIF89a", "GIF data is damaged"},
   };
@@ -71,6 +71,12 @@ TEST_CASE("decode_image: what is none of them, and what JPEG has not") {
   }
   CHECK_THAT(std::string(Decode("decode_image", "GIF89a", {{}, {}}, out).message()),
              Catch::StartsWith("GIF image has an axis of frames"));
+  const std::string webp = ReadGolden("images/lossless_alpha.webp");
+  CHECK(Decode("decode_image", webp, {{}, {}}, out).message() ==
+        "WebP image has an axis of frames, which other formats have not: expand_animations=False "
+        "gives its first frame, decode_webp all");
+  CHECK(Decode("decode_image", webp, {int64_t{3}, false}, out).message() ==
+        "WebP image has 4 channels, not 3");
   CHECK(Decode("decode_image", ReadGolden("images/grey.jpg"), {int64_t{4}, {}}, out).message() ==
         "JPEG image cannot be decoded to 4 channels");
   CHECK(Bind("decode_image", {DType::kString, {}}, {int64_t{2}, {}}).status().message() ==

@@ -1,0 +1,75 @@
+// Decodes WebP images through libwebp, with the pixels of tf.io.decode_webp: still images, and every frame of an animation as it stands on
+// the whole canvas.
+//
+// Threads:  one thread at a time.
+// Owns:     libwebp's state; never the data.
+// Limits:   kWebpSideMax pixels a side and kWebpPixelsMax pixels of all frames together, checked before anything of the image's size is
+//           allocated; kWebpFramesMax frames, since libwebp looks for each from the first one on. An animation takes 8 bytes for each
+//           pixel of its canvas beside the result.
+// Cost:     libwebp's own, and for animations a copy of each frame.
+//
+// Errors are DataLoss: "WebP data is damaged: ...". Whatever follows the RIFF chunk is not looked at, as in TensorFlow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+struct WebPAnimDecoder;
+
+namespace penstock {
+
+inline constexpr int kWebpSideMax = 16384;
+inline constexpr int64_t kWebpFramesMax = 16384;
+inline constexpr int64_t kWebpPixelsMax = int64_t{64} << 20;
+
+// Whether these are the first bytes of a WebP file, as TensorFlow looks at them.
+bool IsWebp(const uint8_t* data, size_t size);
+
+struct WebpOptions {
+  int channels =
+      0;  // 3: RGB, 4: RGB and alpha, 0: as in the image. What the image has not is refused.
+  bool first_frame_only = false;  // of an animation
+};
+
+struct WebpShape {
+  int64_t frames = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 0;
+
+  size_t bytes() const { return static_cast<size_t>(frames * height * width * channels); }
+};
+
+class WebpDecoder {
+ public:
+  WebpDecoder();
+  ~WebpDecoder();
+  WebpDecoder(const WebpDecoder&) = delete;
+  WebpDecoder& operator=(const WebpDecoder&) = delete;
+
+  // Reads the header, and of an animation that of each frame. `data` must stay until Decode(). REQUIRES: called once.
+  absl::StatusOr<WebpShape> Start(const uint8_t* data, size_t size, const WebpOptions& options);
+
+  // Writes shape.bytes() bytes: frames, rows from the top, red, green, blue, and alpha if the image has it, by which the colors are not
+  // multiplied. On failure the pixels are undefined. REQUIRES: Start() succeeded; called once.
+  absl::Status Decode(uint8_t* pixels);
+
+ private:
+  struct Delete {
+    void operator()(WebPAnimDecoder* animation) const;
+  };
+
+  absl::Status DecodeStill(uint8_t* pixels) const;
+  absl::Status DecodeFrames(uint8_t* pixels);
+
+  const uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+  WebpShape shape_;
+  std::unique_ptr<WebPAnimDecoder, Delete> animation_;  // null for a still image
+};
+
+}  // namespace penstock
