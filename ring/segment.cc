@@ -9,6 +9,7 @@
 
 #include "ring/memory_file.h"
 #include "ring/memory_limit.h"
+#include "ring/numa_memory.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -62,6 +63,11 @@ Status Segment::Create(const SegmentOptions& options, std::unique_ptr<Segment>* 
   }
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), std::move(region), std::move(plan)));
   segment->reserve_ = options.reserve;
+  // Before a page of it is touched. It holds for the slots of later, too, and for whoever maps them.
+  if (options.numa_node >= 0) {
+    segment->numa_error_ = PreferNumaNode(segment->region_.get_address(),
+                                          segment->region_.get_size(), options.numa_node);
+  }
   segment->FillIn(options);
   if (Status status = segment->Populate(0, options.slots); !status.ok()) return status;
   *out = std::move(segment);

@@ -34,6 +34,9 @@ class Segment {
   // False when the kernel gave none although there was place for one.
   bool has_huge_pages() const { return has_huge_pages_.load(std::memory_order_relaxed); }
 
+  // As that of Writer.
+  int numa_error() const { return numa_error_; }
+
   int fd() const { return fd_.get(); }
   uint64_t bytes() const { return plan_.segment_bytes; }
   const SegmentPlan& plan() const { return plan_; }
@@ -72,6 +75,7 @@ class Segment {
   SegmentPlan plan_;
   std::function<Status(uint64_t bytes)> reserve_;
   std::atomic<bool> has_huge_pages_{true};
+  int numa_error_ = 0;  // of Create()
 };
 
 }  // namespace penstock::ring

@@ -12,6 +12,7 @@
 #include "ring/doorbell.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+#include "ring/numa_memory.h"
 #include "ring/recent_cursors.h"
 #include "ring/segment.h"
 #include "ring/slot_table.h"
@@ -37,6 +38,7 @@ class RingWriter : public Writer {
       : segment_(std::move(segment)),
         variable_tensors_(VariableTensors(segment_->plan())),
         split_log_(options.split_log),
+        numa_node_(options.numa_node),
         slots_(segment_->header().slots.load(), segment_->header().published.load()),
         cursors_(options.first_step, options.first_cursor) {}
 
@@ -82,6 +84,11 @@ class RingWriter : public Writer {
     return consumers_.size() == 0 && consumers_.ranks().empty() && consumers_.splits().empty();
   }
   bool has_huge_pages() const override { return segment_->has_huge_pages(); }
+  int numa_error() const override { return segment_->numa_error(); }
+  std::optional<uint64_t> bytes_on_numa_node() const override {
+    if (numa_node_ < 0) return std::nullopt;
+    return BytesOnNumaNode(segment_->slot_data(0), memory_bytes(), numa_node_);
+  }
 
   std::vector<ConsumerStats> Consumers() const override;
   uint64_t published() const override { return header().published.load(std::memory_order_acquire); }
@@ -146,6 +153,7 @@ class RingWriter : public Writer {
   const std::unique_ptr<Segment> segment_;
   const std::vector<uint32_t> variable_tensors_;
   SplitLog* const split_log_;
+  const int numa_node_;
 
   // Own synchronisation.
   Doorbell doorbell_;

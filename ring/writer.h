@@ -59,6 +59,8 @@ struct SegmentOptions {
   uint32_t pass_last_rows = 0;
   // Asked before slots of so many bytes are taken from the system; may be null.
   std::function<Status(uint64_t bytes)> reserve = nullptr;
+  // The NUMA node whose memory it is to have, as far as that has any; below 0: the kernel decides.
+  int numa_node = -1;
   // The memory of its split groups; may be null, else it must outlive the writer.
   SplitLog* split_log = nullptr;
 };
@@ -189,6 +191,10 @@ class Writer {
   virtual bool IsDeserted() const = 0;
   // False when the kernel gave none although the slots are large enough.
   virtual bool has_huge_pages() const = 0;
+  // Why the memory could not be asked for from SegmentOptions::numa_node (PreferNumaNode()); 0: it was, or there is no such node.
+  virtual int numa_error() const = 0;
+  // What of memory_bytes() lies on that node; nullopt without a node, or where the system does not tell. Cost: as BytesOnNumaNode().
+  virtual std::optional<uint64_t> bytes_on_numa_node() const = 0;
   virtual std::vector<ConsumerStats> Consumers() const = 0;
   virtual uint64_t published() const = 0;
   virtual uint64_t segment_bytes() const = 0;

@@ -67,6 +67,7 @@ template Option Command::Add(const std::string&, int64_t*, const std::string&);
 template Option Command::Add(const std::string&, uint32_t*, const std::string&);
 template Option Command::Add(const std::string&, uint64_t*, const std::string&);
 template Option Command::Add(const std::string&, double*, const std::string&);
+template Option Command::Add(const std::string&, std::optional<int>*, const std::string&);
 template Option Command::Add(const std::string&, std::optional<uint64_t>*, const std::string&);
 
 Option Command::AddFlag(const std::string& name, bool* value, const std::string& help) {

@@ -60,6 +60,24 @@ std::string DescribeShared(const v1::SharedPrefixStats& prefix) {
   return line;
 }
 
+std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& prefix) {
+  const v1::NumaPlacement& numa = stats.numa();
+  std::string text = absl::StrCat(prefix, "node ", numa.node(), ": ");
+  if (numa.processors() > 0) {
+    absl::StrAppend(&text, "workers on its ", numa.processors(), " processors");
+  } else {
+    absl::StrAppend(&text, "workers on any processors");
+  }
+  if (numa.has_ring_bytes()) {
+    absl::StrAppend(&text, ", ", ByteCount(numa.ring_bytes()), " of the ring there");
+  } else {
+    absl::StrAppend(&text, numa.ring() ? ", ring asked for there" : ", ring on any");
+  }
+  text += "\n";
+  for (const std::string& notice : numa.notice()) absl::StrAppend(&text, prefix, notice, "\n");
+  return text;
+}
+
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out) {
   for (const v1::SkippedPlace& place : skipped.places()) {
     const std::string length =

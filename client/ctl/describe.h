@@ -42,6 +42,9 @@ std::string DescribeRow(const v1::ShowRowResponse& row);
 // What a pipeline has in common with others: one line.
 std::string DescribeShared(const v1::SharedPrefixStats& prefix);
 
+// Where it is of the NUMA node that it was to have, and a line for each thing that could not be had; each begins with `prefix`.
+std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& prefix);
+
 // A line for each damaged place that was skipped, and one for those beyond the list.
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out);
 

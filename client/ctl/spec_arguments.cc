@@ -83,6 +83,8 @@ void SpecArguments::Add(Command command, SpecArguments* arguments) {
       .OneByOne()
       .Checked(CheckConstant);
   command.Add("--workers", &arguments->workers, "Worker threads").InRange(1, 1024);
+  command.Add("--numa-node", &arguments->numa_node, "The NUMA node to be on; -1: none")
+      .InRange(-1, 1023);
   command.Add("--name", &arguments->name, "The pipeline's name, over the spec's");
 }
 
@@ -104,6 +106,7 @@ absl::Status SpecArguments::AddOverrides(v1::SpecSource* source) const {
   v1::SpecOverrides* overrides = source->mutable_overrides();
   overrides->set_name(name);
   overrides->set_workers(workers);
+  if (numa_node) overrides->set_numa_node(*numa_node);
   for (const std::string& file : files) *overrides->add_files() = ParseFiles(file);
   for (const std::string& constant : constants) {
     *overrides->add_constants() = ParseConstant(constant);

@@ -1,8 +1,9 @@
-// `SPEC`, `--files`, `--set`, `--workers` and `--name`, which several commands take.
+// `SPEC`, `--files`, `--set`, `--workers`, `--numa-node` and `--name`, which several commands take.
 //
 // Threads: one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct SpecArguments {
   std::vector<std::string> constants;
   std::string name;
   int workers = 0;
+  std::optional<int> numa_node;
 
   // `arguments` outlives the parsing. Malformed ones are usage errors.
   static void Add(Command command, SpecArguments* arguments);

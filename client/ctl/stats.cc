@@ -43,6 +43,7 @@ void PrintTotals(const Interval& interval) {
               ByteCount(stats.ring_bytes()).c_str(),
               stats.small_pages() ? ", without huge pages" : "",
               stats.resting() ? "; it rests: nobody reads it" : "");
+  if (stats.has_numa()) std::printf("%s", DescribeNuma(stats, "NUMA        ").c_str());
   std::printf("slot wait   %.1f %% of the time\n",
               interval.Share(stats.slot_wait_ns() - interval.from.slot_wait_ns()));
 }

@@ -299,7 +299,11 @@ class Loader {
   bool has_own_size_ = false;
 };
 
-PyObject* LoaderIter(PyObject* self) { return Py_NewRef(self); }
+// Python 3.9 has no Py_NewRef.
+PyObject* LoaderIter(PyObject* self) {
+  Py_INCREF(self);
+  return self;
+}
 PyObject* LoaderNext(PyObject* self) { return nb::inst_ptr<Loader>(self)->Next(); }
 
 PyType_Slot loader_slots[] = {{Py_tp_iter, reinterpret_cast<void*>(&LoaderIter)},
@@ -362,9 +366,11 @@ NB_MODULE(_core, m) {
           "__exit__", [](Loader& self, nb::handle, nb::handle, nb::handle) { self.Close(); },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
       .def("__len__", &Loader::Length,
-           "The steps of the whole stream, from step 0 to its end, wherever this loader begins. "
-           "TypeError where they are not known, with the reason: the stream has no end, its files "
-           "have no index (`penstock index`), or only reading tells.")
+           "The batches of the whole stream, from step 0 to its end, wherever this loader begins: "
+           "its steps or, with a `batch_size` of attach(), batches of that size, of which the last "
+           "of a pass may be shorter. TypeError where they are not known, with the reason: the "
+           "stream has no end, its files have no index (`penstock index`), or only reading tells; "
+           "and in a split group with a `batch_size`.")
       // An object with a length is false when that is zero.
       .def("__bool__", [](Loader&) { return true; })
       .def_prop_ro("step", &Loader::step, "The step of the batch taken last; see state_dict.")

@@ -15,7 +15,7 @@ def read(path):
         sections = re.split(r"^## (\w+)\n\n`(.*)`\n\n", file.read(), flags=re.MULTILINE)[1:]
     functions = {
         name: (signature, doc.strip())
-        for name, signature, doc in zip(sections[::3], sections[1::3], sections[2::3], strict=True)
+        for name, signature, doc in zip(sections[::3], sections[1::3], sections[2::3])
     }
     if not functions:
         raise SystemExit(f"{path} lists no functions")

@@ -14,6 +14,8 @@ namespace {
 // Rows that go through all ops before the next ones are looked at. While a strip is computed, whose
 // stores keep the memory busy, the records of the next one come nearer.
 constexpr uint32_t kStripRows = 32;
+// A batch above this is in no cache any more when its last row is written: half of the last-level cache that is assumed of a machine.
+constexpr uint64_t kCachedBatchBytes = 16 << 20;
 
 // Copies a column that was left elsewhere to where it belongs.
 void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
@@ -34,6 +36,8 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
       out[i].data = step->slot.tensors[i] + first * program_->row_bytes()[i];
   }
   const uint32_t width = program_->width();
+  evaluator_.set_past_caches(program_->fixed_bytes() > kCachedBatchBytes ? &program_->work()
+                                                                         : nullptr);
   RowStatus status = evaluator_.Evaluate(
       program_->work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
   if (status.ok()) return PutRows(step, first, rows, out);

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <limits>
@@ -13,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/new_thread.h"
+#include "server/base/numa_node.h"
 #include "server/base/processors.h"
 #include "server/engine/block_runner.h"
 #include "server/engine/event.h"
@@ -59,6 +61,10 @@ int Processors() {
   return processors;
 }
 
+int DefaultWorkers(const std::vector<int>& on) {
+  return on.empty() ? Processors() : std::min(Processors(), static_cast<int>(on.size()));
+}
+
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
 // committed (commit) >= recycled (front). Workers deal themselves tasks by two more: task t is
 // a block of step first_step + t / blocks_per_step, the first or the last one that is left there.
@@ -69,7 +75,9 @@ class ExecutorImpl final : public SteppedExecutor {
       : plan_(std::move(plan)),
         sink_(sink),
         nice_(options.worker_nice),
-        num_workers_(options.workers > 0 ? options.workers : Processors()),
+        processors_(options.processors),
+        not_bound_(options.not_bound),
+        num_workers_(options.workers > 0 ? options.workers : DefaultWorkers(options.processors)),
         max_workers_(
             std::max({options.workers, kWorkersAlways, kWorkersPerProcessor * Processors()})),
         skip_steps_(options.skip_steps),
@@ -196,6 +204,7 @@ class ExecutorImpl final : public SteppedExecutor {
   };
 
   void Work(int worker);
+  void Bind();
   absl::Status AddThreads();  // REQUIRES: threads_mutex_
   // Waits for the last ones, whom their number or stop_ has told to end. REQUIRES: threads_mutex_
   void RemoveThreads(size_t left);
@@ -231,6 +240,9 @@ class ExecutorImpl final : public SteppedExecutor {
   const std::shared_ptr<const PlanImpl> plan_;
   BatchSink& sink_;
   const int nice_;
+  const std::vector<int> processors_;
+  const std::function<void(const absl::Status&)> not_bound_;
+  std::atomic<bool> told_not_bound_{false};
   std::atomic<int> num_workers_;  // written under threads_mutex_
   const int max_workers_;
   const uint64_t skip_steps_;
@@ -296,6 +308,7 @@ class ExecutorImpl final : public SteppedExecutor {
 
 void ExecutorImpl::Work(int worker) {
   setpriority(PRIO_PROCESS, 0, nice_);  // of this thread alone, on Linux
+  Bind();
   StageClock& clock = worker_gauges_.clock(worker);
   WorkerTools tools{clock, BlockRunner(files_, clock, sharing_.get()), ChunkReader(store_),
                     SegmentRunner(store_, files_, clock, sharing_.get())};
@@ -331,6 +344,13 @@ void ExecutorImpl::Work(int worker) {
       trace_.Add(tools.worker, WorkKind::kSleep, begin);
     }
   }
+}
+
+// Of this thread alone. What it touches first is then near it, too: records, cells, columns.
+void ExecutorImpl::Bind() {
+  if (processors_.empty()) return;
+  const absl::Status status = RunOn(processors_);
+  if (!status.ok() && !told_not_bound_.exchange(true) && not_bound_ != nullptr) not_bound_(status);
 }
 
 absl::Status ExecutorImpl::AddThreads() {

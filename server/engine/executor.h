@@ -28,8 +28,12 @@ struct ExecutorOptions {
   // What its cursors belong to (FingerprintOf), and where it begins.
   v1::Fingerprint fingerprint;
   ResumePoint start;
-  int workers = 0;       // 0: one for each processor this process may use
+  int workers = 0;       // 0: one for each processor this process may use, or of `processors`
   int worker_nice = 10;  // so that a trainer on the same processors goes first
+  // On which workers run; empty: on any. `not_bound` is told once, by a worker, when the system refuses; it may be null, and must not call
+  // back.
+  std::vector<int> processors = {};
+  std::function<void(const absl::Status&)> not_bound = nullptr;
   // What is no error and no damage, but should be known: one sentence. From any worker; may be empty.
   std::function<void(const std::string&)> notice;
   // Steps that are left out in front of the first one.

@@ -53,7 +53,12 @@ RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
   failed_stage_ = node.stages.back();
   failed_loading_ = false;
   StageClock::Scope scope(clock_, failed_stage_);
-  status = node.op->Run(static_cast<int>(rows.rows), in, out, arena_);
+  const bool past_caches = &node == past_caches_ &&
+                           std::all_of(out.begin(), out.end(),
+                                       [](const Column& column) { return column.data != nullptr; });
+  const int count = static_cast<int>(rows.rows);
+  status = past_caches ? node.op->RunPastCaches(count, in, out, arena_)
+                       : node.op->Run(count, in, out, arena_);
   if (status.ok()) clock_.Count(failed_stage_, rows.rows);
   return status;
 }

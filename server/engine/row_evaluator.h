@@ -46,6 +46,9 @@ class RowEvaluator {
   // What is drawn from now on is told to `log`, until it is null.
   void set_draw_log(DrawLog* log) { draw_log_ = log; }
 
+  // The node whose columns are rows of a batch that is larger than the caches; null: none.
+  void set_past_caches(const WorkNode* node) { past_caches_ = node; }
+
   // The stage that was at work when Evaluate() failed.
   int failed_stage() const { return failed_stage_; }
   // Whether that was a source, whose bytes could not be had.
@@ -63,6 +66,7 @@ class RowEvaluator {
   Arena arena_;
   SharedRows shared_;
   DrawLog* draw_log_ = nullptr;
+  const WorkNode* past_caches_ = nullptr;
   int failed_stage_ = 0;
   bool failed_loading_ = false;
 };

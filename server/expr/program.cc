@@ -11,6 +11,7 @@
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
 #include "server/expr/typer.h"
+#include "server/kernels/lane_program.h"
 
 namespace penstock::expr {
 namespace {
@@ -41,8 +42,8 @@ class StepProgram : public Program {
   bool draws() const override { return draws_; }
 
   using Program::Run;
-  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
-                Arena& arena) const override {
+  RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena,
+                bool past_caches) const override {
     if (in.size() != steps_.num_inputs) std::abort();  // a caller that forgot the identities
     absl::InlinedVector<Scattered, 4> scattered;
     for (size_t i = 0; i < out.size() && any_elsewhere_; ++i) {
@@ -62,6 +63,7 @@ class StepProgram : public Program {
     const size_t num_constants = steps_.constants.size();
     frame.columns = columns.data() + num_constants;
     frame.arena = &arena;
+    frame.past_caches = past_caches;
     for (size_t i = 0; i < num_constants; ++i) {
       columns[num_constants - 1 - i] = {const_cast<uint8_t*>(steps_.constants[i].data()), 0,
                                         nullptr};
@@ -110,6 +112,7 @@ class StepProgram : public Program {
       // What was made of unknown size is still to be read.
       if (frame.more_rows && !any_elsewhere_) arena.Rewind(mark);
     }
+    if (past_caches) kernels::FinishStores();
     return {};
   }
 

@@ -22,12 +22,13 @@ absl::StatusOr<std::unique_ptr<Region>> Region::Build(const Node& root,
   return RegionBuilder(leaves, lanes).Build(root);
 }
 
-void Region::Run(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out) const {
-  if (run_elements_ == 0) return RunPiece(first, elements, inputs, out);
+void Region::Run(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out,
+                 bool past_caches) const {
+  if (run_elements_ == 0) return RunPiece(first, elements, inputs, out, past_caches);
   absl::InlinedVector<const uint8_t*, 8> piece(inputs, inputs + inputs_.size());
   while (elements > 0) {
     const size_t count = std::min(run_elements_ - first % run_elements_, elements);
-    RunPiece(first, count, piece.data(), out);
+    RunPiece(first, count, piece.data(), out, past_caches);
     for (size_t i = 0; i < piece.size(); ++i) piece[i] += count * columns_[i].element_bytes;
     out += count * columns_.back().element_bytes;
     first += count;
@@ -35,8 +36,8 @@ void Region::Run(size_t first, size_t elements, const uint8_t* const* inputs, ui
   }
 }
 
-void Region::RunPiece(size_t first, size_t elements, const uint8_t* const* inputs,
-                      uint8_t* out) const {
+void Region::RunPiece(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out,
+                      bool past_caches) const {
   uint8_t* stack_base[kStackOperands];
   alignas(64) uint8_t stack_tiles[kStackTileBytes];
   std::unique_ptr<uint8_t*[]> heap_base;
@@ -63,6 +64,7 @@ void Region::RunPiece(size_t first, size_t elements, const uint8_t* const* input
 
   kernels::LaneState state;
   state.base = base;
+  state.past_caches = past_caches;
   for (size_t i = 2; i < periods_.size(); ++i) state.cursor[i] = first % periods_[i];
   for (int which = 0; which < 2; ++which) {
     if (code_[which].empty()) continue;

@@ -41,8 +41,9 @@ class Region {
   static constexpr size_t kSplatBytes = 64;  // the widest vector
 
   // Input i has `elements` values of the type of inputs()[i], and `out` room for as many of the
-  // root's, at any alignment. Periodic constants begin at element `first`.
-  void Run(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out) const;
+  // root's, at any alignment. Periodic constants begin at element `first`. `past_caches`: as kernels::LaneState has it.
+  void Run(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out,
+           bool past_caches = false) const;
 
   // Operations, for DebugString().
   std::string DebugString() const;
@@ -64,7 +65,8 @@ class Region {
   };
 
   // Elements of one run, or all.
-  void RunPiece(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out) const;
+  void RunPiece(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out,
+                bool past_caches) const;
   void RunTail(size_t elements, uint8_t** base, kernels::LaneState& state) const;
 
   std::vector<const Node*> inputs_;

@@ -692,8 +692,9 @@ RegionBuilder::Chain RegionBuilder::FindChain(size_t first, Form form) const {
     return {broadcast1 ? kernels::FindChain(kernels::ChainKind::kOnto, one, two, chained) : nullptr,
             size_t{3} + chained.stored};
   }
-  if (steps_[first + 2].aside || !broadcast2) return {};
-  if (const int code3 = code_of(first + 3); load.aside && code3 >= 0 && steps_[first + 3].aside) {
+  if (steps_[first + 2].aside || (!broadcast2 && broadcast1)) return {};
+  if (const int code3 = code_of(first + 3);
+      broadcast2 && load.aside && code3 >= 0 && steps_[first + 3].aside) {
     chained.stored = stores_behind(4);
     const auto three = static_cast<kernels::Arithmetic>(code3);
     const kernels::Handler run = kernels::FindLongChain(one, two, three, chained);

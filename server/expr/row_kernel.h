@@ -39,6 +39,10 @@ class RowOutput {
 
   // The reserved bytes are written.
   virtual void Commit() = 0;
+
+  // A kernel that can as well write the rows of an image from right to left may ask, before its first Reserve(), whether that is what
+  // becomes of them; it must then do so.
+  virtual bool TakeMirrored() { return false; }
 };
 
 // One image that a kernel can give in parts, for less than the whole.

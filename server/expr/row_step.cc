@@ -56,12 +56,13 @@ class DirectOutput : public RowOutput {
 class EpilogueOutput : public RowOutput {
  public:
   EpilogueOutput(const Region& region, size_t elements, size_t in_element_bytes,
-                 size_t out_element_bytes, uint8_t* out, Arena& arena)
+                 size_t out_element_bytes, uint8_t* out, bool past_caches, Arena& arena)
       : region_(region),
         elements_(elements),
         in_element_bytes_(in_element_bytes),
         out_element_bytes_(out_element_bytes),
         out_(out),
+        past_caches_(past_caches),
         arena_(arena) {}
 
   void SetShape(const Shape&) override {}
@@ -79,7 +80,7 @@ class EpilogueOutput : public RowOutput {
     const size_t count = reserved_ / in_element_bytes_;
     if (done_ + count <= elements_) {
       const uint8_t* in = tile_;
-      region_.Run(done_, count, &in, out_ + done_ * out_element_bytes_);
+      region_.Run(done_, count, &in, out_ + done_ * out_element_bytes_, past_caches_);
     }
     done_ += count;
     reserved_ = 0;
@@ -93,6 +94,7 @@ class EpilogueOutput : public RowOutput {
   const size_t in_element_bytes_;
   const size_t out_element_bytes_;
   uint8_t* const out_;
+  const bool past_caches_;
   Arena& arena_;
   uint8_t* tile_ = nullptr;
   size_t tile_bytes_ = 0;
@@ -228,7 +230,8 @@ class RowStep : public Step {
         const Arena::Mark mark = frame.arena->GetMark();
         if (epilogue_ != nullptr) {
           EpilogueOutput out(*epilogue_, elements_, DTypeSize(kernel_type_.dtype),
-                             DTypeSize(type_.dtype), data, *frame.arena);
+                             DTypeSize(type_.dtype), data, to_output_ && frame.past_caches,
+                             *frame.arena);
           status = kernel_->Run(values, *frame.arena, out);
           complete = out.complete();
         } else {

@@ -23,6 +23,8 @@ struct Frame {
   int rows = 0;
   // Whether memory right behind the outputs' rows belongs to rows that are written later by the same call.
   bool more_rows = false;
+  // Whether what is written to outputs had better go past the caches (kernels::LaneState).
+  bool past_caches = false;
   Column* columns = nullptr;
   Arena* arena = nullptr;
 };

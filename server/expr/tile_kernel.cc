@@ -14,6 +14,7 @@ class LateFilter final : public TileFilter {
 
   uint8_t* Reserve(size_t bytes) override { return filter().Reserve(bytes); }
   void Commit() override { filter().Commit(); }
+  bool TakeMirrored() override { return filter().TakeMirrored(); }
   absl::Status Finish() override { return filter().Finish(); }
 
  private:

@@ -61,9 +61,9 @@ void RunTyped(const T* image, const Shape& shape, int64_t full_height, int64_t f
               const Window& window, Arena& scratch, RowOutput& out) {
   const int64_t height = window.height, width = window.width;
   const int channels = static_cast<int>(shape[2]);
-  const kernels::BilinearRow row =
-      kernels::MakeBilinearRowPart(shape[1], full_width, window.left, width, channels,
-                                   scratch.Allocate(kernels::BilinearRowBytes(width, channels)));
+  const kernels::BilinearRow row = kernels::MakeBilinearRowPart(
+      shape[1], full_width, window.left, width, channels, out.TakeMirrored(),
+      scratch.Allocate(kernels::BilinearRowBytes(width, channels)));
   auto* const taps = scratch.AllocateArray<kernels::BilinearTap>(height);
   kernels::MakeBilinearTaps(shape[0], full_height, window.top, height, taps);
   const size_t row_values = width * channels;

@@ -29,7 +29,10 @@ class MirrorRows final : public TileFilter {
         scratch_(scratch),
         out_(out) {}
 
+  bool TakeMirrored() override { return maker_mirrors_ = true; }
+
   uint8_t* Reserve(size_t bytes) override {
+    if (maker_mirrors_) return out_.Reserve(bytes);
     reserved_ = bytes;
     if (kept_ + bytes > capacity_) {
       uint8_t* const more = scratch_.Allocate(kept_ + bytes);
@@ -41,6 +44,7 @@ class MirrorRows final : public TileFilter {
   }
 
   void Commit() override {
+    if (maker_mirrors_) return out_.Commit();
     kept_ += reserved_;
     reserved_ = 0;
     if (row_bytes_ == 0) return;
@@ -70,6 +74,7 @@ class MirrorRows final : public TileFilter {
   size_t capacity_ = 0;
   size_t kept_ = 0;
   size_t reserved_ = 0;
+  bool maker_mirrors_ = false;  // the rows come as they are wanted
 };
 
 }  // namespace

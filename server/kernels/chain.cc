@@ -35,17 +35,27 @@ void ChainBehind(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<float> d;
   constexpr size_t kLanes = kLanesOf<decltype(d)>;
   const From* HWY_RESTRICT p = Operand<const From>(ip);
+#define PENSTOCK_CHAIN(k, SECOND, LAST) \
+  v##k = Grow(d, Second::Apply(First::Apply(LoadAs<From>(d, p + k * kLanes), SECOND), LAST));
+  if (ip[2].vector_step != 0) {
+    const float* HWY_RESTRICT q = Operand<const float>(ip + 1);
+    const float* HWY_RESTRICT r = Operand<const float>(ip + 2);
+#define PENSTOCK_CHAIN_ALL(k) \
+  PENSTOCK_CHAIN(k, hn::LoadU(d, q + k * kLanes), hn::LoadU(d, r + k * kLanes))
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHAIN_ALL)
+#undef PENSTOCK_CHAIN_ALL
+    ip += 2;
+    PENSTOCK_END(F, float, kStored)
+  }
   const auto last = hn::LoadU(d, Broadcast<float>(ip + 2));
-#define PENSTOCK_CHAIN(k, SECOND) \
-  v##k = Grow(d, Second::Apply(First::Apply(LoadAs<From>(d, p + k * kLanes), SECOND), last));
   if (ip[1].vector_step == 0) {
     const auto operand = hn::LoadU(d, Broadcast<float>(ip + 1));
-#define PENSTOCK_CHAIN_ALL(k) PENSTOCK_CHAIN(k, operand)
+#define PENSTOCK_CHAIN_ALL(k) PENSTOCK_CHAIN(k, operand, last)
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHAIN_ALL)
 #undef PENSTOCK_CHAIN_ALL
   } else {
     const float* HWY_RESTRICT q = Operand<const float>(ip + 1);
-#define PENSTOCK_CHAIN_ALL(k) PENSTOCK_CHAIN(k, hn::LoadU(d, q + k * kLanes))
+#define PENSTOCK_CHAIN_ALL(k) PENSTOCK_CHAIN(k, hn::LoadU(d, q + k * kLanes), last)
     PENSTOCK_EACH_VECTOR(F, PENSTOCK_CHAIN_ALL)
 #undef PENSTOCK_CHAIN_ALL
   }

@@ -12,13 +12,13 @@
 namespace penstock::kernels {
 
 enum class ChainKind : uint8_t {
-  kBehind,  // accumulator = second(first(column, memory), broadcast)
+  kBehind,  // accumulator = second(first(column, memory), broadcast or memory)
   kOnto,    // accumulator = second(first(column, broadcast), accumulator)
 };
 
 // The instruction's operands are those of the load, of the first operation and of the second one, which stand behind one another;
 // it does the work of all three, and of the store behind them if form.stored. `form` has the memory's type as `loaded`; with kBehind
-// it may push. Null for all but kWide and kPair without 64-bit types, and for operations that make no chain.
+// it may push. The second one's operand is memory only where the first one's is. Null for all but kWide and kPair without 64-bit types, and for operations that make no chain.
 Handler FindChain(ChainKind kind, Arithmetic first, Arithmetic second, Form form);
 
 // accumulator = third(second(first(column, memory), broadcast), accumulator), of four instructions in the same way. Of float32 columns

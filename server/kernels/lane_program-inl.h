@@ -186,16 +186,27 @@ void UnaryCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_NEXT();
 }
 
+// Whether results of a form and a type may go past the caches, which stores of whole vectors alone can.
+template <class F, typename T>
+inline constexpr bool kMayGoPastCaches = F::kVectors == 8 && !F::k64 && std::is_same_v<T, float>;
+
 // Where the accumulator goes as the result of the step: memory of type `T` at the instruction's operand. Every NaN becomes the same.
-#define PENSTOCK_STORE_RESULT(F, T, instruction)         \
-  {                                                      \
-    const typename F::template D<T> result;              \
-    constexpr size_t kStep = kLanesOf<decltype(result)>; \
-    T* HWY_RESTRICT out = Operand<T>(instruction);       \
-    PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE_VECTOR)       \
+#define PENSTOCK_STORE_RESULT(F, T, instruction)                       \
+  {                                                                    \
+    const typename F::template D<T> result;                            \
+    constexpr size_t kStep = kLanesOf<decltype(result)>;               \
+    T* HWY_RESTRICT out = Operand<T>(instruction);                     \
+    if (kMayGoPastCaches<F, T> && s->past_caches &&                    \
+        reinterpret_cast<uintptr_t>(out) % (kStep * sizeof(T)) == 0) { \
+      PENSTOCK_EACH_VECTOR(F, PENSTOCK_STREAM_VECTOR)                  \
+    } else {                                                           \
+      PENSTOCK_EACH_VECTOR(F, PENSTOCK_STORE_VECTOR)                   \
+    }                                                                  \
   }
 #define PENSTOCK_STORE_VECTOR(k) \
   hn::StoreU(CanonicalNan(result, Shrink(result, v##k)), result, out + k * kStep);
+#define PENSTOCK_STREAM_VECTOR(k) \
+  hn::Stream(CanonicalNan(result, Shrink(result, v##k)), result, out + k * kStep);
 // The end of a step whose store was n - 1 instructions ahead: what Finish() does, without another jump, where no constant has a
 // cursor of its own.
 #define PENSTOCK_END_STEP(n)                      \

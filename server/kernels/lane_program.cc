@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "hwy/cache_control.h"
 #include "server/kernels/saturate.h"
 #include "server/kernels/targets.h"
 
@@ -376,6 +377,8 @@ size_t StepElements(Form form) {
 size_t VectorElements(Form form) {
   return form.span == Span::kOne ? 1 : VectorBytes() / (form.has_64bit ? 8 : 4);
 }
+
+void FinishStores() { hwy::FlushStream(); }
 
 StepLoop FindStepLoop() { return HWY_DYNAMIC_DISPATCH(RunTargetSteps); }
 

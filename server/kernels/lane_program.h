@@ -94,6 +94,9 @@ struct LaneState {
   // Elements from the start to this step's first: 0 is always 0, 1 runs through the columns, the
   // others through periodic constants.
   size_t cursor[kMaxCursors] = {};
+  // The result is stored past the caches, where the form and its address allow it: nobody reads it before they have been used for
+  // other things. Who hands it on to another thread calls FinishStores() in between.
+  bool past_caches = false;
 
   // Set by the loop over steps.
   const BoundInstruction* first = nullptr;
@@ -130,6 +133,8 @@ size_t VectorBytes();
 using StepLoop = void (*)(const Instruction* first, LaneState& state, size_t step_elements,
                           size_t steps, const uint32_t* periods, int num_cursors);
 StepLoop FindStepLoop();
+// What was stored past the caches is seen before all that this thread stores later.
+void FinishStores();
 
 // Instructions that every program needs. Null where the combination does not exist.
 

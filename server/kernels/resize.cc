@@ -111,10 +111,12 @@ bool MakeWindows(const BilinearRow& row, int32_t* offsets, uint8_t* shuffles, fl
   int64_t x = 0;
   int channel = 0;
   for (int64_t block = 0; block < row.num_blocks; ++block) {
+    // It begins at the leftmost pixel of its results, the last one's of a mirrored row.
+    const int64_t last =
+        std::min(x + (channel + kBlockResults - 1) / row.channels, row.width_out - 1);
+    const int64_t pixel = x < row.width_out ? std::min(row.taps[x].lower, row.taps[last].lower) : 0;
     // A window is moved to the left rather than reach beyond the row.
-    const int64_t start =
-        std::min<int64_t>(x < row.width_out ? int64_t{row.taps[x].lower} * row.channels : 0,
-                          row_bytes - kWindowBytes);
+    const int64_t start = std::min<int64_t>(pixel * row.channels, row_bytes - kWindowBytes);
     offsets[block] = static_cast<int32_t>(start);
     for (int64_t i = 0; i < kBlockResults; ++i) {
       uint8_t* const lane = shuffles + kWindowBytes * block + 4 * i;
@@ -164,11 +166,12 @@ size_t BilinearRowBytes(int64_t width_out, int channels) {
 }
 
 BilinearRow MakeBilinearRow(int64_t width_in, int64_t width_out, int channels, uint8_t* memory) {
-  return MakeBilinearRowPart(width_in, width_out, 0, width_out, channels, memory);
+  return MakeBilinearRowPart(width_in, width_out, 0, width_out, channels, /*mirrored=*/false,
+                             memory);
 }
 
 BilinearRow MakeBilinearRowPart(int64_t width_in, int64_t width_out, int64_t first, int64_t count,
-                                int channels, uint8_t* memory) {
+                                int channels, bool mirrored, uint8_t* memory) {
   BilinearRow row;
   row.channels = channels;
   row.width_in = width_in;
@@ -182,6 +185,7 @@ BilinearRow MakeBilinearRowPart(int64_t width_in, int64_t width_out, int64_t fir
   memory += RoundUp(row.num_blocks * kWindowBytes);
   auto* const lerps = reinterpret_cast<float*>(memory);
   MakeBilinearTaps(width_in, width_out, first, count, taps);
+  if (mirrored) std::reverse(taps, taps + count);
   row.taps = taps;
   if (MakeWindows(row, offsets, shuffles, lerps)) {
     row.offsets = offsets;

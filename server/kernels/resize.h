@@ -59,10 +59,10 @@ size_t BilinearRowBytes(int64_t width_out, int channels);
 
 // `memory` is aligned to 64 bytes and must live as long as the result is used.
 BilinearRow MakeBilinearRow(int64_t width_in, int64_t width_out, int channels, uint8_t* memory);
-// The same of `count` columns from `first` on of a row of `width_out` columns: the result's width_out is `count`, as is that which
-// `memory` has been asked for.
+// The same of `count` columns from `first` on of a row of `width_out` columns, from right to left if `mirrored`: the result's width_out
+// is `count`, as is that which `memory` has been asked for.
 BilinearRow MakeBilinearRowPart(int64_t width_in, int64_t width_out, int64_t first, int64_t count,
-                                int channels, uint8_t* memory);
+                                int channels, bool mirrored, uint8_t* memory);
 
 // Interpolates along one row: width_in * channels values to width_out * channels floats.
 void ResizeRow(const BilinearRow& row, const uint8_t* in, float* out);

@@ -25,12 +25,11 @@ class MapOp final : public WorkOp {
 
   RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
                 Arena& arena) const override {
-    for (size_t i = 0; i < out.size(); ++i) {
-      out[i].row_bytes = row_bytes_[i];
-      if (out[i].data == nullptr && row_bytes_[i] > 0)
-        out[i].data = arena.Allocate(row_bytes_[i] * rows);
-    }
-    return program_->Run(rows, in, out, arena);
+    return RunProgram(rows, in, out, arena, /*past_caches=*/false);
+  }
+  RowStatus RunPastCaches(int rows, absl::Span<const Column> in, absl::Span<Column> out,
+                          Arena& arena) const override {
+    return RunProgram(rows, in, out, arena, /*past_caches=*/true);
   }
 
   bool draws() const override { return program_->draws(); }
@@ -52,6 +51,16 @@ class MapOp final : public WorkOp {
       : input_(std::move(input)), sources_(std::move(sources)), program_(std::move(program)) {
     for (const Feature& feature : program_->output())
       row_bytes_.push_back(NumBytes(feature.type).value_or(0));
+  }
+
+  RowStatus RunProgram(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena,
+                       bool past_caches) const {
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i].row_bytes = row_bytes_[i];
+      if (out[i].data == nullptr && row_bytes_[i] > 0)
+        out[i].data = arena.Allocate(row_bytes_[i] * rows);
+    }
+    return program_->Run(rows, in, out, arena, past_caches);
   }
 
   const Signature input_;

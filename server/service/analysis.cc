@@ -84,6 +84,8 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   const double ns = static_cast<double>(to.at_ns - from.at_ns);
   if (ns <= 0) return analysis;
   const v1::PipelineStats& stats = to.stats;
+  if (const int of_node = static_cast<int>(stats.numa().processors()); of_node > 0)
+    processors = std::min(processors, of_node);
   const double seconds = ns / kNsPerSecond;
   const int workers = std::max<int>(stats.workers(), 1);
   analysis.set_seconds(seconds);

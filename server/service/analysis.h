@@ -24,7 +24,7 @@ struct Look {
   std::vector<WaitLooks> waits = {};
 };
 
-// `processors`: those that workers may use.
+// `processors`: those that workers may use; those of a NUMA node they use only, if they are fewer.
 v1::Analysis Analyse(const Look& from, const Look& to, int processors);
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
+#include "server/base/numa_node.h"
 #include "server/service/tcp_address.h"
 #include "server/service/text_proto.h"
 
@@ -101,6 +102,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   if (config->socket().empty()) config->set_socket(ring::DefaultSocketPath());
   v1::WorkerDefaults* workers = config->mutable_worker_defaults();
   if (!workers->has_worker_nice()) workers->set_worker_nice(10);
+  if (!workers->has_numa_node()) workers->set_numa_node(kNoNumaNode);
   v1::ConnectionLimits* limits = config->mutable_connection_limits();
   if (limits->max_control_connections() == 0) limits->set_max_control_connections(64);
   if (limits->max_consumers() == 0) limits->set_max_consumers(1024);
@@ -124,6 +126,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   absl::Status status = CheckSocket(config->socket());
   status.Update(CheckRange("worker_defaults.workers", workers->workers(), 0, 1024));
   status.Update(CheckRange("worker_defaults.worker_nice", workers->worker_nice(), 0, 19));
+  status.Update(CheckNumaNode("worker_defaults.numa_node", workers->numa_node()));
   status.Update(CheckRange("connection_limits.max_control_connections",
                            limits->max_control_connections(), 1, 4096));
   status.Update(CheckRange("connection_limits.max_consumers", limits->max_consumers(), 1, 4096));

@@ -65,7 +65,11 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
     default:
       break;
   }
-  if (!stats.has_analysis()) return {"it has run for too short a time to tell"};
+  for (const std::string& notice : stats.numa().notice()) out.push_back(notice);
+  if (!stats.has_analysis()) {
+    out.push_back("it has run for too short a time to tell");
+    return out;
+  }
   if (now.bottleneck() == "consumer") {
     ExplainFullRing(stats, &out);
     return out;

@@ -280,6 +280,7 @@ absl::Status ApplyOverrides(const v1::SpecOverrides& overrides, v1::PipelineSpec
   }
   if (!overrides.name().empty()) spec->set_name(overrides.name());
   if (overrides.workers() > 0) spec->set_workers(overrides.workers());
+  if (overrides.has_numa_node()) spec->set_numa_node(overrides.numa_node());
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/numa_node.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/cursor.h"
 #include "spdlog/spdlog.h"
@@ -45,6 +46,10 @@ absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
   }
   if (!spec.ring().has_device() && spec.ring().expand_size() > 0) {
     return absl::InvalidArgumentError("ring.expand needs ring.device: a device has to do it");
+  }
+  if (spec.has_numa_node()) {
+    absl::Status status = CheckNumaNode("numa_node", spec.numa_node());
+    if (!status.ok()) return status;
   }
   return CheckReadAhead(spec.read_ahead_bytes());
 }
@@ -85,6 +90,8 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
     if (!readable.ok()) return FromRing(readable);
   }
   checked.workers = spec.workers() > 0 ? spec.workers() : defaults.workers();
+  if (defaults.has_numa_node()) checked.numa_node = defaults.numa_node();
+  if (spec.has_numa_node()) checked.numa_node = spec.numa_node();
   checked.plan = *std::move(plan);
   checked.slots = slots > 0 ? static_cast<uint32_t>(slots) : DefaultSlotsOf(checked);
   return checked;
@@ -101,6 +108,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
   result.set_name(plan.spec().name());
   *result.mutable_spec() = plan.spec();
   result.mutable_spec()->set_workers(checked.workers);
+  if (checked.numa_node != kNoNumaNode) result.mutable_spec()->set_numa_node(checked.numa_node);
   result.mutable_spec()->mutable_ring()->set_slots(checked.slots);
   for (const Feature& feature : plan.element()) {
     v1::TensorSignature* tensor = result.add_element();
@@ -197,6 +205,8 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.name = name_;
   options.slots = slots;
   options.worker_nice = options_.defaults.worker_nice();
+  options.numa_node = checked_.numa_node;
+  options.misplaced = [this](const std::string& notice) { TellMisplaced(notice); };
   options.start = *std::move(start);
   options.start_cursor = cursor;
   options.split_log = options_.split_files;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,7 +49,8 @@ absl::Status CheckPipelineName(absl::string_view name);
 struct CheckedPipeline {
   std::shared_ptr<const Plan> plan;
   uint32_t slots = 0;
-  int workers = 0;  // 0: one for each processor
+  int workers = 0;     // 0: one for each processor
+  int numa_node = -1;  // -1: none
 };
 absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
                                               const v1::WorkerDefaults& defaults,
@@ -177,6 +179,10 @@ class Pipeline {
   v1::ListGroupsResponse Groups() const;
   // Which of its numbers are the daemon's to choose (worker_defaults.autotune).
   Tunes tunes() const;
+  // The workers of the daemon's configuration, or one for each processor that they may use.
+  int DefaultWorkers() const;
+  // The usable processors of its NUMA node; nullopt where its workers run on any.
+  std::optional<int> NodeProcessors() const;
   // Slots that its ring may have within all budgets; 0 while it has none.
   uint32_t MostSlots() const;
   // Takes them, without a change of the history; `report` is told by Stats().
@@ -224,8 +230,6 @@ class Pipeline {
   // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
   absl::Status ApplyNumbers(const v1::Change& change,
                             const std::vector<std::shared_ptr<Stream>>& streams);
-  // What the daemon's configuration says, or the machine.
-  int DefaultWorkers() const;
   // What a slot takes at the most.
   uint64_t SlotCost() const;
   uint32_t SlotsWithin(uint64_t memory_bytes) const;
@@ -252,6 +256,8 @@ class Pipeline {
   // REQUIRES: attach_mutex_.
   void WriteState();
   void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
+  // What of its NUMA node it has not. Once, however many streams it has one after the other.
+  void TellMisplaced(const std::string& notice);
   void SetState(v1::PipelineState* state, v1::PipelineError* error) const;
   std::shared_ptr<Stream> shared() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -302,6 +308,9 @@ class Pipeline {
 
   // One attachment after the other, since it may make the shared stream anew.
   std::mutex attach_mutex_;
+
+  std::mutex misplaced_mutex_;
+  std::set<std::string> misplaced_;  // under misplaced_mutex_: what was told
 
   mutable std::mutex mutex_;
   std::shared_ptr<Stream>

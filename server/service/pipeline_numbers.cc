@@ -2,10 +2,13 @@
 // of memory. By hand, or by the daemon where nobody has named them.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ring/memory_limit.h"
+#include "server/base/numa_node.h"
 #include "server/base/processors.h"
 #include "server/engine/file_table.h"
 #include "server/service/event_log.h"
@@ -86,8 +89,16 @@ void Pipeline::TakeNumbers(const v1::Change& change) {
 }
 
 int Pipeline::DefaultWorkers() const {
-  return options_.defaults.workers() > 0 ? options_.defaults.workers()
-                                         : ThreadsFor(UsableProcessors());
+  if (options_.defaults.workers() > 0) return options_.defaults.workers();
+  const int processors = ThreadsFor(UsableProcessors());
+  return std::min(processors, NodeProcessors().value_or(processors));
+}
+
+std::optional<int> Pipeline::NodeProcessors() const {
+  if (checked_.numa_node == kNoNumaNode) return std::nullopt;
+  const absl::StatusOr<std::vector<int>> processors = ProcessorsOfNode(checked_.numa_node);
+  if (!processors.ok()) return std::nullopt;
+  return static_cast<int>(processors->size());
 }
 
 uint32_t Pipeline::SlotsWithin(uint64_t memory_bytes) const {

@@ -150,6 +150,15 @@ void Pipeline::Tell(v1::EventKind kind, std::string text, const v1::Change* chan
   options_.on_event(std::move(event));
 }
 
+void Pipeline::TellMisplaced(const std::string& notice) {
+  {
+    std::lock_guard<std::mutex> lock(misplaced_mutex_);
+    if (!misplaced_.insert(notice).second) return;
+  }
+  spdlog::warn("pipeline {}: {}", name_, notice);
+  Tell(v1::EVENT_KIND_MISPLACED, notice);
+}
+
 absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
   Pause(true);
   const absl::Time deadline = absl::Now() + timeout;

@@ -94,6 +94,7 @@ v1::PipelineStats Pipeline::Stats() const {
   }
   if (stream == nullptr) return result;
   result.set_small_pages(!stream->writer().has_huge_pages());
+  stream->placement().Describe(stream->writer(), &result);
   for (const auto& one : AllStreams()) {
     for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
       v1::ConsumerStats* out = result.add_consumers();

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
     const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
     std::string structure, uint64_t variable_bytes, uint64_t first_step, const StepCount& count,
     std::string_view first_cursor, ring::SplitLog* split_log, bool slots_grow,
-    std::function<ring::Status(uint64_t bytes)> reserve) {
+    std::function<ring::Status(uint64_t bytes)> reserve, int numa_node) {
   ring::SegmentOptions options;
   options.pipeline = pipeline;
   for (const BatchTensor& tensor : tensors) {
@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
   options.first_cursor = first_cursor;
   options.split_log = split_log;
   options.reserve = std::move(reserve);
+  options.numa_node = numa_node;
   options.num_steps = count.steps;
   options.uncounted = count.why_not;
   options.pass_steps = count.pass_steps;

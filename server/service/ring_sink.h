@@ -39,14 +39,14 @@ class RingSink : public BatchSink {
   // `first_step`: the number of the first step that will be published. `count`: what consumers are
   // told of the stream's length. `first_cursor`: that of the first step's position, if it is known.
   // `split_log` may be null, else it outlives the sink. `slots_grow`: whether more slots come as consumers do.
-  // `reserve`: as that of ring::SegmentOptions.
+  // `reserve`, `numa_node`: as those of ring::SegmentOptions.
   // ResourceExhausted, with the figures, when the memory is not there.
   static absl::StatusOr<std::unique_ptr<RingSink>> Create(
       const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
       std::string structure = "", uint64_t variable_bytes = kDefaultVariableBytes,
       uint64_t first_step = 0, const StepCount& count = {}, std::string_view first_cursor = {},
       ring::SplitLog* split_log = nullptr, bool slots_grow = true,
-      std::function<ring::Status(uint64_t bytes)> reserve = nullptr);
+      std::function<ring::Status(uint64_t bytes)> reserve = nullptr, int numa_node = -1);
 
   bool TryClaim(ClaimedSlot* slot) override;
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override;

@@ -64,13 +64,15 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
   if (options.memory != nullptr) {
     reserve = [memory = options.memory](uint64_t bytes) { return ToRing(memory->Take(bytes)); };
   }
-  absl::StatusOr<std::unique_ptr<RingSink>> sink =
-      RingSink::Create(options.name, first.tensors(), options.slots, first.structure(),
-                       first.variable_bytes(), options.start.step, CountOf(first, options.phases),
-                       options.start_cursor, options.split_log.get(),
-                       /*slots_grow=*/!first.spec().ring().has_device(), std::move(reserve));
+  auto placement = std::make_unique<Placement>(options.numa_node, options.misplaced);
+  absl::StatusOr<std::unique_ptr<RingSink>> sink = RingSink::Create(
+      options.name, first.tensors(), options.slots, first.structure(), first.variable_bytes(),
+      options.start.step, CountOf(first, options.phases), options.start_cursor,
+      options.split_log.get(),
+      /*slots_grow=*/!first.spec().ring().has_device(), std::move(reserve), placement->ring_node());
   if (!sink.ok()) return sink.status();
-  std::shared_ptr<Stream> stream(new Stream(*std::move(sink), options));
+  placement->LookAtRing((*sink)->writer());
+  std::shared_ptr<Stream> stream(new Stream(*std::move(sink), std::move(placement), options));
   if (!stream->writer().has_huge_pages()) TellOfSmallPages(options.name);
   if (first.spec().ring().has_device()) {
     const absl::Status status = stream->AddDevice(first);
@@ -130,6 +132,10 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
   options.read_ahead = read_ahead_;
   options.workers = workers_;
   options.worker_nice = worker_nice_;
+  options.processors = placement_->processors();
+  options.not_bound = [placement = placement_.get()](const absl::Status& refusal) {
+    placement->DropProcessors(refusal);
+  };
   options.prefixes = prefixes_;
   options.pipeline = name_;
   options.notice = [name = name_](const std::string& text) {

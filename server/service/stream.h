@@ -32,6 +32,7 @@
 #include "server/engine/plan.h"
 #include "server/service/device_ring_sink.h"
 #include "server/service/memory_budget.h"
+#include "server/service/placement.h"
 #include "server/service/ring_sink.h"
 #include "server/service/timeline.h"
 
@@ -50,6 +51,9 @@ struct StreamOptions {
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;  // as ExecutorOptions has it
   std::map<std::string, int64_t> read_ahead;           // as ExecutorOptions::read_ahead
+  int numa_node = -1;                                  // as PipelineSpec::numa_node; -1: none
+  // Told what of it could not be had. From Create() and from workers; it must not call back, and may be null.
+  std::function<void(const std::string& notice)> misplaced = nullptr;
   // Told at which step the epoch of the phase that waits for it begins, before a step of that is made. From a thread of the stream's
   // own, which Stop() waits for; may be null.
   std::function<void(uint64_t step)> epoch_begins;
@@ -95,6 +99,7 @@ class Stream {
   void DropLastPhase();
 
   ring::Writer& writer() const { return sink_->writer(); }
+  const Placement& placement() const { return *placement_; }
   // The part of the ring that lies on a device; null where none does.
   const DeviceRing* device() const {
     return device_sink_ == nullptr ? nullptr : &device_sink_->device();
@@ -108,13 +113,15 @@ class Stream {
   std::vector<WorkerPulse> Pulses() const;
 
  private:
-  Stream(std::unique_ptr<RingSink> sink, const StreamOptions& options)
+  Stream(std::unique_ptr<RingSink> sink, std::unique_ptr<Placement> placement,
+         const StreamOptions& options)
       : name_(options.name),
         worker_nice_(options.worker_nice),
         split_log_(options.split_log),
         memory_(options.memory),
         prefixes_(options.prefixes),
         sink_(std::move(sink)),
+        placement_(std::move(placement)),
         workers_(options.workers),
         holds_(options.holds),
         phases_(options.phases),
@@ -141,6 +148,7 @@ class Stream {
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
   const std::shared_ptr<SharedPrefixes> prefixes_;
   const std::unique_ptr<RingSink> sink_;
+  const std::unique_ptr<Placement> placement_;  // never null
   std::unique_ptr<DeviceRingSink>
       device_sink_;  // after Create(): constant; it reads the ring's slots
 

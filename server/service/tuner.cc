@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -75,11 +76,18 @@ void Tuner::LookAtAll() {
     }
     auto found = tuned_.find(name);
     if (found == tuned_.end() || found->second.pipeline.lock() != pipeline) {
-      found = tuned_.insert_or_assign(name, Tuned{pipeline, Autotuner(most_, processors_)}).first;
+      found = tuned_.insert_or_assign(name, Tuned{pipeline, NewAutotuner(*pipeline)}).first;
     }
     LookAt(*pipeline, tunes, &found->second);
   }
   std::erase_if(tuned_, [](const auto& entry) { return entry.second.pipeline.expired(); });
+}
+
+// A pipeline on a NUMA node has that node's processors only.
+Autotuner Tuner::NewAutotuner(const Pipeline& pipeline) const {
+  const std::optional<int> of_node = pipeline.NodeProcessors();
+  return Autotuner(std::min(most_, pipeline.DefaultWorkers()),
+                   of_node ? std::min<double>(processors_, *of_node) : processors_);
 }
 
 void Tuner::LookAt(Pipeline& pipeline, const Tunes& tunes, Tuned* tuned) {
@@ -91,7 +99,7 @@ void Tuner::LookAt(Pipeline& pipeline, const Tunes& tunes, Tuned* tuned) {
   if (tunes.workers) {
     LookAtWorkers(stats, &tuned->workers, &wanted, &report);
   } else {
-    tuned->workers = Autotuner(most_, processors_);
+    tuned->workers = NewAutotuner(pipeline);
   }
   if (const uint32_t most = tunes.slots ? pipeline.MostSlots() : 0; most > 0) {
     LookAtSlots(stats, most, &tuned->slots, &wanted, &report);

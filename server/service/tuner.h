@@ -44,6 +44,7 @@ class Tuner {
       : table_(table), monitor_(monitor), most_(most), processors_(processors) {}
   void Run();
   void LookAtAll();
+  Autotuner NewAutotuner(const Pipeline& pipeline) const;
   void LookAt(Pipeline& pipeline, const Tunes& tunes, Tuned* tuned);
   void LookAtWorkers(const v1::PipelineStats& stats, Autotuner* tuner, Tuning* wanted,
                      v1::Autotune* report) const;

@@ -78,7 +78,7 @@ penstock_stats Stats(penstock_loader* loader) {
   return stats;
 }
 
-TEST_CASE("attaching without memory is an error, and attaching again succeeds") {
+TEST_CASE("fault 35: attaching without memory is an error, and attaching again succeeds") {
   ServerProcess server(RING_SERVER, {"--steps", "9", "--id", "0"});
   const std::string socket = server.socket();
   for (const bool all_after : {false, true}) {
@@ -148,7 +148,7 @@ void CheckNext(const std::string& socket, const char* pipeline, uint32_t rows, u
   failed = failures;
 }
 
-TEST_CASE("a batch without memory is an error, and none is left out in silence") {
+TEST_CASE("fault 35: a batch without memory is an error, and none is left out in silence") {
   struct Case {
     const char* what;
     const char* server;
@@ -185,7 +185,7 @@ TEST_CASE("a batch without memory is an error, and none is left out in silence")
   }
 }
 
-TEST_CASE("requests without memory are errors") {
+TEST_CASE("fault 35: requests without memory are errors") {
   ServerProcess server(RING_SERVER, {"--steps", "9"});
   for (int64_t n = 0; n < 30; ++n) {
     CAPTURE(n);

@@ -193,7 +193,7 @@ TEST_CASE("a failed pipeline fails every call, after its last batch") {
   }
 }
 
-TEST_CASE("a killed daemon is UNAVAILABLE, after the batches that it had published") {
+TEST_CASE("fault 48: a killed daemon is UNAVAILABLE, after the batches that it had published") {
   ServerProcess server(RING_SERVER, {"--hold-at", "2"});
   LoaderPtr loader = AttachTo(server);
   penstock_batch* first = Next(loader);
@@ -215,7 +215,7 @@ TEST_CASE("a killed daemon is UNAVAILABLE, after the batches that it had publish
   penstock_batch_release(second);
 }
 
-TEST_CASE("in a forked child the loader refuses and releases nothing") {
+TEST_CASE("fault 40: in a forked child the loader refuses and releases nothing") {
   ServerProcess server(RING_SERVER, {"--steps", "50"});
   LoaderPtr loader = AttachTo(server);
   penstock_batch* held = Next(loader);

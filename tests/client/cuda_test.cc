@@ -122,7 +122,7 @@ TEST_CASE("a batch is held until its copy is done") {
   penstock_cuda_free(trainer.cuda, address, nullptr);
 }
 
-TEST_CASE("what cannot be pinned is staged, and the statistics say why") {
+TEST_CASE("fault 65: what cannot be pinned is staged, and the statistics say why") {
   FakeCuda fake;
   const char* words = nullptr;
   SECTION("the device does not register read-only memory") {
@@ -196,7 +196,7 @@ TEST_CASE("a device that never answers holds its batches and stops nobody") {
   CHECK(trainer.Stats().leases == 0);
 }
 
-TEST_CASE("a lost device is an error, and lets go of all batches") {
+TEST_CASE("fault 65: a lost device is an error, and lets go of all batches") {
   FakeCuda fake;
   const ServerProcess server(RING_SERVER, {"--slots", "3", "--slots-max", "3"});
   Trainer trainer(server);
@@ -217,7 +217,7 @@ TEST_CASE("a lost device is an error, and lets go of all batches") {
   CHECK(trainer.Stats().leases == 0);
 }
 
-TEST_CASE("without a driver there is a reason") {
+TEST_CASE("fault 65: without a driver there is a reason") {
   FakeCuda fake;
   setenv("PENSTOCK_CUDA_DRIVER", "/no/libcuda.so.1", 1);
   penstock_cuda* cuda = nullptr;

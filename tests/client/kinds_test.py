@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:bfloat16 tensors")
 
 
 def rows_of(values, splits):
-    return [values[first:last] for first, last in itertools.pairwise(splits)]
+    return [values[first:last] for first, last in zip(splits[:-1], splits[1:])]
 
 
 def splits_of(lengths):

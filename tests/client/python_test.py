@@ -315,7 +315,7 @@ def take_in_child(loader, results):
         results.put(str(error))
 
 
-def test_a_forked_child_does_not_speak_for_its_parent(start):
+def test_fault_40_a_forked_child_does_not_speak_for_its_parent(start):
     loader = start().attach()
     batch = next(loader)
     context = multiprocessing.get_context("fork")
@@ -329,6 +329,24 @@ def test_a_forked_child_does_not_speak_for_its_parent(start):
     for step in range(1, 50):
         check(next(loader), step)
     check(batch, 0)
+
+
+def test_fault_41_another_program_gets_no_descriptor(start):
+    loader = start().attach()
+    batch = next(loader)
+    own = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
+    assert any("penstock" in name for name in own) and any(name.startswith("socket:") for name in own)
+    theirs = subprocess.run([sys.executable, "-c", """
+import os
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        print(os.readlink(f"/proc/self/fd/{fd}"))
+    except OSError:
+        pass
+"""], close_fds=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+    assert not any(word in theirs for word in ("penstock", "socket:", "eventfd", "pidfd")), theirs
+    check(batch, 0)
+    check(next(loader), 1)
 
 
 def test_the_package_loads_neither_grpc_nor_protobuf():

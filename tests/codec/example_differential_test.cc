@@ -181,7 +181,7 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-TEST_CASE("generated and damaged messages get protobuf's verdict and values") {
+TEST_CASE("faults 11 to 19: generated and damaged messages get protobuf's verdict and values") {
   const std::vector<ExampleFeature> plans[] = {
       {{"d", DType::kString, 1}, {"s", DType::kInt64, 1}},
       {{"s", DType::kInt64, 3}, {"f", DType::kFloat32, 1}, {"image/encoded", DType::kString, 1}},

@@ -148,7 +148,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-TEST_CASE("hand-made messages get protobuf's verdict and values") {
+TEST_CASE("faults 11 to 19: hand-made messages get protobuf's verdict and values") {
   for (const Case& test : Cases()) {
     INFO(test.name);
     const ParsedExample theirs = ParseByProtobuf(test.record, kChess);
@@ -160,7 +160,7 @@ TEST_CASE("hand-made messages get protobuf's verdict and values") {
   }
 }
 
-TEST_CASE("every cut of a record gets protobuf's verdict") {
+TEST_CASE("fault 18: every cut of a record gets protobuf's verdict") {
   const std::string record = Example(D(std::string(194, 'x')) + S(-7)) + Field(9, "tail");
   for (size_t size = 0; size <= record.size(); ++size) {
     INFO(size);

@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<uint8_t>> Decode(const std::string& file, const GifOp
   return pixels;
 }
 
-TEST_CASE("gif: every cut of a file") {
+TEST_CASE("fault 21a: gif: every cut of a file") {
   const std::string first = kHead + Frame(1, 1, kBlack);
   const std::string file = first + Frame(1, 1, kWhite) + ";";
   for (size_t size = 0; size <= file.size(); ++size) {
@@ -75,7 +75,7 @@ TEST_CASE("gif: the first frame alone") {
   CHECK(*pixels == std::vector<uint8_t>{255, 255, 255});
 }
 
-TEST_CASE("gif: sizes are checked before anything is allocated") {
+TEST_CASE("fault 21a: gif: sizes are checked before anything is allocated") {
   std::string many = kHead + Frame(8192, 4096, kBlack);
   for (int i = 0; i < 3; ++i) many += Frame(1, 1, kBlack);
   const struct {

@@ -95,7 +95,7 @@ TEST_CASE("pixels and verdicts are TensorFlow's") {
   }
 }
 
-TEST_CASE("every cut is refused and called a cut") {
+TEST_CASE("fault 20: every cut is refused and called a cut") {
   for (const std::string name : {"images/rgb_420_odd.jpg", "images/rgb_progressive.jpg"}) {
     const std::string jpeg = ReadGolden(name);
     // Half an end marker is enough for some images, see the goldens.
@@ -112,7 +112,7 @@ TEST_CASE("what is no JPEG is said so") {
   CHECK(Message("\x89PNG\r\n") == "not a JPEG: expected the bytes ff d8 ff first (6 bytes)");
 }
 
-TEST_CASE("sizes are checked before anything is allocated") {
+TEST_CASE("fault 20: sizes are checked before anything is allocated") {
   const std::string jpeg = ReadGolden("images/rgb_420.jpg");
   CHECK(Message(WithSize(jpeg, 65500, 65500)) ==
         "JPEG cannot be decoded: image larger than the limit of 16384 pixels a side and 67108864 "
@@ -129,7 +129,7 @@ TEST_CASE("12 bits a sample are refused") {
   CHECK(Message(jpeg).find("precision") != std::string::npos);
 }
 
-TEST_CASE("scans have a limit") {
+TEST_CASE("fault 20: scans have a limit") {
   const std::string jpeg = ReadGolden("images/rgb_progressive.jpg");
   const size_t scan = jpeg.rfind("\xff\xda");
   const std::string head = jpeg.substr(0, scan);

@@ -112,7 +112,7 @@ TEST_CASE("The short way gives libpng's pixels") {
   }
 }
 
-TEST_CASE("What is damaged has libpng's verdict, wherever the damage is") {
+TEST_CASE("fault 21: What is damaged has libpng's verdict, wherever the damage is") {
   const Bytes file = Encode(110, 100, 3, 6, PNG_ALL_FILTERS, 900);
   REQUIRE(IsPlain(file, 110, 100, 3));
   int refused = 0, accepted = 0;

@@ -1,4 +1,4 @@
-"""Kills daemon and trainers at random moments, and compares what the trainers took with a clean run.
+"""Kills daemon and trainers at random moments, and compares what the trainers took with a clean run: fault 48.
 
     crash_loop.py --kills 300 [--seed S]
 

@@ -312,7 +312,7 @@ TEST_CASE("a copy that never ends ends the stream instead") {
   tested.sink.Finish(absl::OkStatus());
 }
 
-TEST_CASE("a device that is lost ends the stream, and nothing is published any more") {
+TEST_CASE("fault 65: a device that is lost ends the stream, and nothing is published any more") {
   Fake fake;
   HostSlots host(2);
   Sink tested(host);

@@ -1,4 +1,4 @@
-// What a machine without CUDA is told, through the loader that looks for the real driver.
+// What a machine without CUDA is told, through the loader that looks for the real driver (fault 65).
 #include "cuda/driver.h"
 
 #include <cstddef>

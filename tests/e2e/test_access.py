@@ -159,7 +159,7 @@ def test_fault_56_a_shard_that_may_not_be_read_is_named(place, counter, command)
     assert refused.out == ""
 
 
-def test_too_many_requests_are_refused(serve, place):
+def test_fault_57_too_many_requests_are_refused(serve, place):
     daemon = serve(f"""
         access_rule {{ uids: {_STRANGER} rights: RIGHT_READ }}
         connection_limits {{ max_requests_per_s: 3 }}

@@ -67,7 +67,7 @@ BAD_DATA = {
 
 
 @pytest.mark.parametrize("case", BAD_DATA)
-def test_bad_data(penstock_command, tmp_path, case):
+def test_faults_3_4_6_16_and_17_bad_data(penstock_command, tmp_path, case):
     data, code, words = BAD_DATA[case]
     (tmp_path / "data.tfrecord").write_bytes(data)
     (tmp_path / "bad.textproto").write_text(CHESS_LIKE)
@@ -126,6 +126,7 @@ def edit(before, after):
 BAD_SPECS = {
     "missing file": (edit("data.tfrecord", "none.tfrecord"), "NOT_FOUND", ["stage tfrecord", "none.tfrecord"]),
     "empty glob": (edit("data.tfrecord", "none-*.tfrecord"), "NOT_FOUND", ["stage tfrecord", "none-*.tfrecord"]),
+    # Fault 55.
     "a folder": (edit("data.tfrecord", "tmp"), "PERMISSION_DENIED", ["stage tfrecord", "not a regular file", "tmp"]),
     "no files": (edit('files: "data.tfrecord"', ""), "INVALID_ARGUMENT", ["stage tfrecord", "files"]),
     "unknown op": (edit("map {", "mapp {"), "INVALID_ARGUMENT",
@@ -176,7 +177,7 @@ def test_fault_54_bad_specs(penstock_command, tmp_path, case, command):
     assert result.out == ""
 
 
-def test_a_ring_larger_than_memory(remote, tmp_path):
+def test_fault_34_a_ring_larger_than_memory(remote, tmp_path):
     (tmp_path / "data.tfrecord").write_bytes(sound())
     spec = CHESS_LIKE.replace("batch_size: 2", "batch_size: 16000000").replace("unpack_bits(d)", "float64(unpack_bits(d))")
     (tmp_path / "bad.textproto").write_text(spec + "ring { slots: 64 }")

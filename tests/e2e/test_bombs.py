@@ -1,16 +1,13 @@
 """Fault 10 of docs/reliability.md: small files that inflate without end."""
 
-import contextlib
 import os
-import pathlib
 import subprocess
 import sys
-import uuid
 import zlib
 
 import pytest
 
-from programs import eventually
+from confined import memory_group
 from tfrecord_files import masked_crc32c
 
 penstock = pytest.importorskip("penstock")
@@ -40,29 +37,6 @@ def bomb(path, head):
     assert path.stat().st_size < 6 << 20
 
 
-@contextlib.contextmanager
-def memory_limit():
-    """A control group of LIMIT_BYTES that a process can be put into; None where none can be made."""
-    for root, name in ((pathlib.Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (pathlib.Path("/sys/fs/cgroup"), "memory.max")):
-        group = root / f"penstock-test-{uuid.uuid4().hex}"
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            (group / name).write_text(str(LIMIT_BYTES))
-        except OSError:
-            group.rmdir()
-            continue
-        try:
-            yield group
-        finally:
-            eventually(lambda: not (group / "cgroup.procs").read_text())
-            group.rmdir()
-        return
-    yield None
-
-
 def header(length):
     bytes_ = length.to_bytes(8, "little")
     return bytes_ + masked_crc32c(bytes_).to_bytes(4, "little")
@@ -79,7 +53,7 @@ def test_fault_10_what_inflates_without_end_stops_at_the_limit_of_a_record(penst
     bomb(folder / "bomb.gz", head)
     spec = folder / "bomb.textproto"
     spec.write_text(f'stage {{ {source} {{ files: "{folder}/bomb.gz" compression: "GZIP" }} }}')
-    with memory_limit() as group:
+    with memory_group(LIMIT_BYTES) as group:
         if limited and group is None:
             pytest.skip("no control group can be made here; the peak of the memory is compared without one")
 

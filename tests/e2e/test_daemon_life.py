@@ -19,7 +19,7 @@ def run_daemon(*words):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_cleanly(tmp_path, number, counter):
+def test_fault_51_a_signal_stops_it_cleanly(tmp_path, number, counter):
     daemon = Daemon(tmp_path / "run" / "penstock.sock", keeps_state=False)
     penstock = Penstock(tmp_path, daemon.socket)
     assert penstock("create", counter(more="stage { repeat {} }")).code == 0

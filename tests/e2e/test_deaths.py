@@ -36,7 +36,7 @@ def start_holder(program, name, socket):
     return process
 
 
-def test_a_killed_daemon_is_unavailable_within_a_second(daemon, remote, counter):
+def test_fault_48_a_killed_daemon_is_unavailable_within_a_second(daemon, remote, counter):
     assert remote("create", counter(more="stage { repeat {} }")).code == 0
     loader = iter(penstock.attach("counter", socket=daemon.socket, reconnect=0))
     batch = next(loader)
@@ -60,7 +60,7 @@ def test_a_stopped_daemon_is_unavailable(daemon, remote, counter):
 
 
 @pytest.mark.parametrize("program", [HOLDER, FORKING_HOLDER])
-def test_a_killed_consumer_that_holds_a_batch_stalls_nobody(daemon, remote, counter, program):
+def test_fault_38_a_killed_consumer_that_holds_a_batch_stalls_nobody(daemon, remote, counter, program):
     assert remote("create", counter(more="stage { repeat {} }")).code == 0
     holder = start_holder(program, "counter", daemon.socket)
     child = int(holder.stdout.readline().split()[1]) if program is FORKING_HOLDER else None

@@ -146,7 +146,7 @@ def test_another_world_size_goes_on_from_the_same_cursor(create):
         assert {loader.step for loader in loaders} == {step}
 
 
-def test_ranks_go_on_after_the_daemons_death(create):
+def test_fault_49_ranks_go_on_after_the_daemons_death(create):
     server = create(stop=10_000)
     loaders = [rank(server, r, 2) for r in range(2)]
     for _ in range(7):
@@ -317,7 +317,7 @@ def test_the_end_waits_for_what_may_come_back(create):
     timer.join()
 
 
-def test_a_split_group_outlives_the_daemon(create):
+def test_fault_49_a_split_group_outlives_the_daemon(create):
     server = create(stop=2000)
     loaders = [split(server) for _ in range(2)]
     held = [next(loader) for loader in loaders]

@@ -1,10 +1,12 @@
-"""The memory of rings: limits by pipeline, user and process, and what idle pipelines give back."""
+"""The memory of rings: limits by pipeline, user and process, and what idle pipelines give back; small /dev/shm and control groups."""
 
+import os
 import pathlib
 import re
 
 import pytest
 
+from confined import memory_group, mounts
 from programs import Daemon, Penstock, eventually
 
 penstock = pytest.importorskip("penstock")
@@ -26,10 +28,11 @@ def start(tmp_path):
     """Starts a daemon with some memory limits; returns its command line."""
     daemons = []
 
-    def run(limits, *options):
+    def run(limits, *options, confine=None):
         config = tmp_path / "penstockd.textproto"
         config.write_text(f"memory {{ {limits} }}")
-        daemons.append(Daemon(tmp_path / "penstock.sock", "--config", config, "--log-level", "error", *options))
+        daemons.append(Daemon(tmp_path / "penstock.sock", "--config", config, "--log-level", "error", *options,
+                              limits=confine))
         assert daemons[-1].is_ready
         command = Penstock(tmp_path, daemons[-1].socket)
         command.daemon = daemons[-1]
@@ -155,3 +158,32 @@ def test_a_pipeline_without_a_quick_way_back_keeps_its_memory(start):
     eventually(lambda: "it rests" in command("stats", "quick").out)
     assert "it rests" not in command("stats", "slow").out
     assert next(attach(command, "slow"))[0] % 2 == 0
+
+
+def test_fault_33_a_dev_shm_of_1_mib_holds_up_no_ring(start):
+    command = start("", confine=mounts(("shm", "/dev/shm", "tmpfs", "size=1m")))
+    there = os.statvfs(f"/proc/{command.daemon.pid}/root/dev/shm")
+    assert there.f_blocks * there.f_frsize == MIB
+    assert create(command, "p", slots=16).code == 0
+    with attach(command, "p") as loader:
+        for step in range(20):
+            assert next(loader)[0] == step % 10 * 524288
+    assert shared_memory(command) >= 64 * MIB
+    now = os.statvfs(f"/proc/{command.daemon.pid}/root/dev/shm")
+    assert now.f_bfree == there.f_bfree == there.f_blocks
+
+
+def test_fault_34_a_ring_larger_than_its_control_group_is_refused(start):
+    with memory_group(256 * MIB) as group:
+        if group is None:
+            pytest.skip("no control group can be made here")
+        command = start("", confine=lambda: (group / "cgroup.procs").write_text(str(os.getpid())))
+        assert create(command, "small", slots=4).code == 0
+        refused = create(command, "large", slots=64)
+        assert refused.code == 1 and "RESOURCE_EXHAUSTED: a ring of 64 slots of 4.0 MiB" in refused.err, refused
+        assert "(cgroup limit 256.0 MiB, " in refused.err, refused
+        # Nobody was killed, and who came before goes on.
+        with attach(command, "small") as loader:
+            assert next(loader)[0] == 0
+        assert "large" not in command("list").out
+        command.daemon.stop()

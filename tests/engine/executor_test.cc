@@ -134,7 +134,8 @@ TEST_CASE("A damaged file ends the stream behind the batches before the damage, 
   }
 }
 
-TEST_CASE("A length of 2^40 with a valid checksum is refused before anything is allocated") {
+TEST_CASE(
+    "fault 6: A length of 2^40 with a valid checksum is refused before anything is allocated") {
   ScratchFolder folder;
   // The length 2^40 and its masked CRC-32C.
   const std::string header("\x00\x00\x00\x00\x00\x01\x00\x00", 8);
@@ -195,7 +196,7 @@ TEST_CASE("A long record with a wrong checksum fails its step") {
                           absl::StrCat("record 13, offset ", 13 * frame)));
 }
 
-TEST_CASE("A file that changed since the plan was made is refused") {
+TEST_CASE("fault 23: A file that changed since the plan was made is refused") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 10, kDataBytes);
   auto plan = PlanText(Spec(folder / "a", "") + "stage { batch { batch_size: 4 } }");
@@ -237,7 +238,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A missing feature takes its default or is an error with its address") {
+TEST_CASE("fault 16: A missing feature takes its default or is an error with its address") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 6, 8);
   const std::string source = absl::StrCat("stage { tfrecord { files: '", folder / "a", "' } } ");

@@ -43,6 +43,8 @@ constexpr const char* kTexts[] = {
     "(x + 1) / (x * y - 2)",
     "(y - 3) * ((x + 2) * 0.25) + (1 - x) * y",
     "(y / 3) - ((x - 2) - s)",
+    "(x - y) / y + u",
+    "(u - y) * x",
     // Operations that load and store themselves, of eight vectors and of four.
     "x / y",
     "u - y",

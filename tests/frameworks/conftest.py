@@ -12,7 +12,8 @@ import time
 import pytest
 
 collect_ignore = [
-    name for name, package in (("test_torch.py", "torch"), ("test_jax.py", "jax"), ("test_tensorflow.py", "tensorflow"))
+    name for name, package in (("test_torch.py", "torch"), ("test_torchdata.py", "torchdata"), ("test_jax.py", "jax"),
+                               ("test_tensorflow.py", "tensorflow"))
     if importlib.util.find_spec(package) is None
 ]
 

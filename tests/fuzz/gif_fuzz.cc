@@ -1,4 +1,4 @@
-// Looks for bytes that make GifDecoder read or write where it must not.
+// Looks for bytes that make GifDecoder read or write where it must not: fault 21a.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

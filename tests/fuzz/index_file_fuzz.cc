@@ -1,4 +1,4 @@
-// Looks for bytes of an index that are believed and should not be. Their checksum is put right, so
+// Looks for bytes of an index that are believed and should not be (fault 31). Their checksum is put right, so
 // that what lies behind it is reached.
 #include <cstddef>
 #include <cstdint>

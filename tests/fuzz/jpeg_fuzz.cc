@@ -1,4 +1,4 @@
-// Looks for bytes that make JpegDecoder read or write where it must not.
+// Looks for bytes that make JpegDecoder read or write where it must not: fault 20.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

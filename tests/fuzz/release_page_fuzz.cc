@@ -1,4 +1,4 @@
-// Looks for words in a consumer's control page with which the daemon crashes, or changes what another consumer sees.
+// Looks for words in a consumer's control page with which the daemon crashes, or changes what another consumer sees: fault 43.
 //
 // The first byte says what kind of consumer is hostile; then come acts of three bytes each: a word of its page and a value, or a part of
 // the daemon's or of the honest consumer's work.

@@ -61,7 +61,7 @@ TEST_CASE("npy: types, shapes and where the values begin") {
   }
 }
 
-TEST_CASE("npy: what cannot be read is refused with the reason") {
+TEST_CASE("fault 20a: npy: what cannot be read is refused with the reason") {
   const struct {
     std::string bytes;
     const char* message;
@@ -114,7 +114,7 @@ TEST_CASE("npy: what cannot be read is refused with the reason") {
         std::string::npos);
 }
 
-TEST_CASE("npy: a header that is cut anywhere is refused") {
+TEST_CASE("fault 20a: npy: a header that is cut anywhere is refused") {
   for (const int version : {1, 2}) {
     const std::string whole =
         NpyWithText("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 2)}", version);

@@ -145,7 +145,7 @@ TEST_CASE("Damage is an error with its address, or left out and listed") {
   CHECK(!LoadOrBuildIndex(Open(path), {.verify = true}).ok());
 }
 
-TEST_CASE("fault 31: an index with any bit flipped, cut anywhere or foreign is rebuilt") {
+TEST_CASE("faults 31 and 68: an index with any bit flipped, cut anywhere or foreign is rebuilt") {
   const ScratchFolder folder;
   const std::string path = folder / "data";
   const std::string index_path = path + ".penstock-index";

@@ -76,7 +76,7 @@ TEST_CASE("zip: the beginning of a deflated member is inflated alone") {
   CHECK(std::string(out.begin(), out.end()) == kText.substr(0, 20));
 }
 
-TEST_CASE("zip: what is damaged or not supported is refused with the reason") {
+TEST_CASE("fault 20a: zip: what is damaged or not supported is refused with the reason") {
   const std::string good = Zip({{.name = "name", .plain = kText}});
   const size_t directory = good.find("PK\x01\x02");
   const size_t end = good.find("PK\x05\x06");
@@ -125,7 +125,7 @@ TEST_CASE("zip: what is damaged or not supported is refused with the reason") {
 }
 
 // A plain size that no deflate data can have would be memory for nothing.
-TEST_CASE("zip: a deflated member cannot claim more than deflate can make") {
+TEST_CASE("fault 20a: zip: a deflated member cannot claim more than deflate can make") {
   std::string bytes = Zip({{.name = "a", .plain = kText, .deflated = true}});
   const size_t directory = bytes.find("PK\x01\x02");
   bytes.replace(directory + 24, 4, Little(uint32_t{3} << 30, 4));

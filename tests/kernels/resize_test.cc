@@ -62,9 +62,12 @@ TEST_CASE("A resized row has the bits of its scalar twin and touches no page beh
           std::vector<uint8_t> memory(kernels::BilinearRowBytes(width_out, channels) + 64);
           uint8_t* const aligned =
               memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
-          const BilinearRow row = kernels::MakeBilinearRow(width_in, width_out, channels, aligned);
-          CheckRow<uint8_t>(dice, row);
-          CheckRow<float>(dice, row);
+          for (const bool mirrored : {false, true}) {
+            const BilinearRow row = kernels::MakeBilinearRowPart(width_in, width_out, 0, width_out,
+                                                                 channels, mirrored, aligned);
+            CheckRow<uint8_t>(dice, row);
+            CheckRow<float>(dice, row);
+          }
         }
       }
     }

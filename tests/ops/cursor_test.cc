@@ -352,7 +352,7 @@ TEST_CASE("A cursor is at most 1,024 bytes, and a pipeline that needs more says 
   CHECK(absl::StrContains(status.message(), "> 1024 bytes"));
 }
 
-TEST_CASE("Steps keep their numbers beyond 2^32 and up to 2^63") {
+TEST_CASE("fault 62: Steps keep their numbers beyond 2^32 and up to 2^63") {
   ContractFiles files;
   const std::string spec = files.Spec("$SHARDS | $PARSE | repeat {} | batch { batch_size: 7 }");
   const auto plan = MustPlan(spec);

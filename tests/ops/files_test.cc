@@ -72,7 +72,7 @@ TEST_CASE("files: contents of any size come whole, whatever the workers") {
   }
 }
 
-TEST_CASE("files: one that has changed since it was listed is an error with its path") {
+TEST_CASE("fault 23: files: one that has changed since it was listed is an error with its path") {
   ScratchFolder folder;
   for (const char* name : {"a", "b", "c"}) WriteFile(folder / name, "12345");
   const std::string text =

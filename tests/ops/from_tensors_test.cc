@@ -109,7 +109,7 @@ TEST_CASE("tensors: what does not fit is refused with what was expected") {
       "expected an axis to slice along, found a scalar"));
 }
 
-TEST_CASE("tensors: a file that changes is an error with its place, and no death") {
+TEST_CASE("fault 23: tensors: a file that changes is an error with its place, and no death") {
   ScratchFolder folder;
   const std::string text = Stages(Place(
       "from_tensor_slices { tensor { npy: 'FOLDER/x.npy' } } | batch { batch_size: 100 }", folder));
@@ -145,7 +145,8 @@ TEST_CASE("tensors: a file that changes is an error with its place, and no death
   CHECK(absl::StrContains(status.message(), folder / "x.npy"));
 }
 
-TEST_CASE("tensors: an array of an .npz file whose checksum is wrong hands nothing out") {
+TEST_CASE(
+    "fault 20a: tensors: an array of an .npz file whose checksum is wrong hands nothing out") {
   ScratchFolder folder;
   for (const bool deflated : {false, true}) {
     WriteFile(folder / "x.npz",

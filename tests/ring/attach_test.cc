@@ -66,7 +66,7 @@ TEST_CASE("other protocols are refused at their first other byte") {
   CHECK(Parse({'P', 'N'}).state == ParseState::kNeedMore);
 }
 
-TEST_CASE("another version is refused with both, whatever follows") {
+TEST_CASE("fault 42: another version is refused with both, whatever follows") {
   AttachRequest request = EncodeRequest("chess", "");
   request.abi_version = 77;
   request.request_bytes = 4000;

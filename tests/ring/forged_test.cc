@@ -49,7 +49,7 @@ class HostilePage {
   std::atomic<uint64_t>* words_ = nullptr;
 };
 
-TEST_CASE("random control pages never change what another consumer sees") {
+TEST_CASE("fault 43: random control pages never change what another consumer sees") {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     auto writer = MakeWriter();
@@ -80,7 +80,7 @@ TEST_CASE("random control pages never change what another consumer sees") {
   }
 }
 
-TEST_CASE("when the hostile ones have gone, the honest one gets every step") {
+TEST_CASE("fault 43: when the hostile ones have gone, the honest one gets every step") {
   auto writer = MakeWriter();
   TestConsumer honest(writer.get());
   std::mt19937_64 dice(5);
@@ -97,7 +97,7 @@ TEST_CASE("when the hostile ones have gone, the honest one gets every step") {
   }
 }
 
-TEST_CASE("a page that changes while the daemon looks") {
+TEST_CASE("fault 43: a page that changes while the daemon looks") {
   auto writer = MakeWriter();
   TestConsumer honest(writer.get());
   HostilePage hostile(writer.get());
@@ -122,7 +122,7 @@ TEST_CASE("a page that changes while the daemon looks") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("only the step that the slot holds, plus one, releases it") {
+TEST_CASE("fault 43: only the step that the slot holds, plus one, releases it") {
   ControlPage page = {};
   const Member member = {&page, 0, 0, kNeverStops};
   SlotTable table(1);

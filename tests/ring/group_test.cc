@@ -182,7 +182,8 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
 }
 
-TEST_CASE("a name is taken once, or taken over") {
+TEST_CASE(
+    "faults 39 and 46: a name is taken once, or taken over, and what is held is in quarantine") {
   auto writer = MakeWriter();
   ConsumerSpec spec;
   spec.name = "trainer";

@@ -264,7 +264,7 @@ struct SlotState {
   }
 };
 
-TEST_CASE("no order of steps uses a slot again under a lease, or leaves a gap") {
+TEST_CASE("fault 39: no order of steps uses a slot again under a lease, or leaves a gap") {
   SlotState first;
   first.ring_step.fill(kOverwritten);
   first.content.fill(kOverwritten);

@@ -81,7 +81,7 @@ TEST_CASE("a cgroup over its limit has nothing left") {
   CHECK(ReadMemoryAtHand(root.path()).bytes == 0);
 }
 
-TEST_CASE("what does not fit is refused with the figures") {
+TEST_CASE("fault 34: what does not fit is refused with the figures") {
   const MemoryAtHand at_hand = {64 * kMiB, "cgroup limit 256.0 MiB, 192.0 MiB in use"};
   CHECK(CheckMemory("a ring", 32 * kMiB, at_hand).ok());
   const Status status = CheckMemory("a ring of 3 slots of 12.0 MiB", 36 * kMiB, at_hand);

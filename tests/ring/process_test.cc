@@ -140,7 +140,8 @@ TEST_CASE("two processes take every step, in order, without a lost wake-up") {
   CHECK(children.report().wrong == 0);
 }
 
-TEST_CASE("a process killed while it holds batches stalls neither the writer nor another one") {
+TEST_CASE(
+    "fault 38: a process killed while it holds batches stalls neither the writer nor another one") {
   Children children;
   const pid_t holder = children.Start(kNoLooks, [](Reader* reader, Report* report) {
     Lease lease;
@@ -170,7 +171,9 @@ TEST_CASE("a process killed while it holds batches stalls neither the writer nor
   CHECK(children.report().wrong == 0);
 }
 
-TEST_CASE("a lone process killed while the writer sleeps: the next one starts where it stopped") {
+TEST_CASE(
+    "fault 38: a lone process killed while the writer sleeps: the next one starts where it "
+    "stopped") {
   Children children;
   const pid_t holder = children.Start(kNoLooks, [](Reader* reader, Report* report) {
     Lease lease;
@@ -206,7 +209,7 @@ TEST_CASE("a lone process killed while the writer sleeps: the next one starts wh
   producer.join();
 }
 
-TEST_CASE("processes killed at random moments leave an honest one undisturbed") {
+TEST_CASE("fault 38: processes killed at random moments leave an honest one undisturbed") {
   for (int round = 0; round < 10; ++round) {
     Children children;
     std::vector<pid_t> victims;

@@ -12,7 +12,7 @@
 namespace penstock::ring {
 namespace {
 
-TEST_CASE("nobody but the daemon can write or resize a segment") {
+TEST_CASE("faults 33 and 44: nobody but the daemon can write or resize a segment") {
   auto writer = MakeWriter();
   ConsumerHandle handle;
   REQUIRE(writer->Attach("default", 1, &handle).ok());
@@ -48,7 +48,7 @@ TEST_CASE("nobody but the daemon can write or resize a segment") {
   CHECK(Produce(writer.get()) == 3);
 }
 
-TEST_CASE("a control page cannot be resized under the daemon") {
+TEST_CASE("fault 44: a control page cannot be resized under the daemon") {
   auto writer = MakeWriter();
   ConsumerHandle handle;
   REQUIRE(writer->Attach("default", 1, &handle).ok());
@@ -62,7 +62,7 @@ TEST_CASE("a control page cannot be resized under the daemon") {
   CHECK(writer->TryClaim() == -1);
 }
 
-TEST_CASE("descriptors do not survive an exec") {
+TEST_CASE("fault 41: descriptors do not survive an exec") {
   auto writer = MakeWriter();
   ConsumerHandle handle;
   REQUIRE(writer->Attach("default", 1, &handle).ok());

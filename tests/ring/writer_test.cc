@@ -185,7 +185,7 @@ TEST_CASE("the position stays when the last consumer leaves") {
   CHECK(IsIntact(next.Take()));
 }
 
-TEST_CASE("a consumer that dies with leases gives them back") {
+TEST_CASE("fault 38: a consumer that dies with leases gives them back") {
   auto writer = MakeWriter();
   TestConsumer lives(writer.get());
   {

@@ -81,7 +81,7 @@ TEST_CASE("rules add up by user, group and pipeline") {
   CHECK_FALSE(access.MayConnect({kStranger, {1}}));
 }
 
-TEST_CASE("a refusal names the user, the pipeline and the right") {
+TEST_CASE("fault 45: a refusal names the user, the pipeline and the right") {
   const Settings settings = MakeSettings("access_rule { uids: 54321 rights: RIGHT_READ }");
   Access access(settings);
   CHECK(access.Admit({kStranger, {}}, v1::RIGHT_READ, "p").ok());
@@ -92,7 +92,7 @@ TEST_CASE("a refusal names the user, the pipeline and the right") {
         "configuration gives RIGHT_ATTACH");
 }
 
-TEST_CASE("what is turned away is counted by its reason") {
+TEST_CASE("fault 45: what is turned away is counted by its reason") {
   const Settings settings = MakeSettings(
       "access_rule { uids: 54321 rights: RIGHT_READ } connection_limits { max_requests_per_s: 4 }");
   Access access(settings);
@@ -116,7 +116,7 @@ TEST_CASE("another configuration holds at once") {
   CHECK(access.MayConnect({kStranger, {}}));
 }
 
-TEST_CASE("settings that need a restart refuse the whole configuration") {
+TEST_CASE("fault 52: settings that need a restart refuse the whole configuration") {
   for (const std::string text :
        {"socket: '/x'", "log_format: LOG_FORMAT_JSON", "http { port: 1 }", "data_roots: '/srv'",
         "connection_limits { max_message_bytes: 65536 }",
@@ -130,7 +130,7 @@ TEST_CASE("settings that need a restart refuse the whole configuration") {
   }
 }
 
-TEST_CASE("each user has a budget of his own, which time fills up") {
+TEST_CASE("fault 57: each user has a budget of his own, which time fills up") {
   int64_t now_ns = 0;
   RequestBudget budget([&now_ns] { return now_ns; });
   for (int i = 0; i < 10; ++i) CHECK(budget.Take(1, 10));

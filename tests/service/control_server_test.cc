@@ -126,7 +126,7 @@ TEST_CASE("create, get, validate, stats and delete over gRPC") {
   }
 }
 
-TEST_CASE("a message beyond the limit is cut") {
+TEST_CASE("fault 57: a message beyond the limit is cut") {
   const grpc::Status status = ToGrpc(absl::InvalidArgumentError(std::string(10000, 'x')));
   CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
   CHECK(status.error_message().size() < 2100);

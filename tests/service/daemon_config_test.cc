@@ -14,6 +14,7 @@ TEST_CASE("an empty configuration has every default") {
   CHECK(!config->socket().empty());
   CHECK(config->worker_defaults().workers() == 0);
   CHECK(config->worker_defaults().worker_nice() == 10);
+  CHECK(config->worker_defaults().numa_node() == -1);
   CHECK(config->connection_limits().max_control_connections() == 64);
   CHECK(config->connection_limits().max_consumers() == 1024);
   CHECK(config->connection_limits().max_message_bytes() == 4 << 20);
@@ -33,7 +34,7 @@ TEST_CASE("worker_nice of 0 is not the default") {
   CHECK(config->worker_defaults().worker_nice() == 0);
 }
 
-TEST_CASE("a bad configuration is refused with its place") {
+TEST_CASE("fault 54: a bad configuration is refused with its place") {
   const struct {
     std::string text;
     std::string message;
@@ -45,6 +46,8 @@ TEST_CASE("a bad configuration is refused with its place") {
        "c:1:17: shared_prefix.max_bytes out of range: -1 is not in [0, 70368744177664]"},
       {"worker_defaults { worker_nice: -1 }",
        "c:1:19: worker_defaults.worker_nice out of range: -1 is not in [0, 19]"},
+      {"worker_defaults { numa_node: 1024 }",
+       "c:1:19: worker_defaults.numa_node out of range: 1024 is not -1 (none) or in [0, 1023]"},
       {"connection_limits { max_message_bytes: 1 }",
        "c:1:21: connection_limits.max_message_bytes out of range: 1 is not in [65536, 67108864]"},
       {"socket: '/run/x/'", "c:1:1: socket: not the path of a file: /run/x/"},

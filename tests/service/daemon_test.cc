@@ -70,7 +70,7 @@ TEST_CASE("a stopped daemon leaves nothing behind") {
   CHECK(stat((daemon.folder() / "run").c_str(), &info) != 0);
 }
 
-TEST_CASE("visitors who say nothing, half of something or nonsense keep nobody waiting") {
+TEST_CASE("fault 57: visitors who say nothing, half of something or nonsense keep nobody waiting") {
   v1::DaemonConfig config;
   config.mutable_connection_limits()->set_first_bytes_timeout_ms(200);
   TestDaemon daemon(config);
@@ -115,7 +115,7 @@ TEST_CASE("a request that comes in pieces is a request") {
         "no pipeline \"nothing\"; there are counter");
 }
 
-TEST_CASE("more silent visitors than the waiting room holds do not lock out the next") {
+TEST_CASE("fault 57: more silent visitors than the waiting room holds do not lock out the next") {
   TestDaemon daemon;
   REQUIRE(daemon.CreateCounter("counter", 42).ok());
   std::list<ring::Descriptor> visitors;

@@ -53,7 +53,7 @@ TEST_CASE("pipelines are created, found, listed by name and deleted") {
         "no pipeline \"flowers\"; there are none: start one with penstock create SPEC");
 }
 
-TEST_CASE("of many creations of one name one succeeds") {
+TEST_CASE("fault 58: of many creations of one name one succeeds") {
   test::ScratchFolder folder;
   PipelineTable table(LocalFileSystem(), OneWorker());
   const v1::PipelineSpec spec = Counter(folder, "x");

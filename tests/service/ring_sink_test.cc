@@ -109,7 +109,7 @@ TEST_CASE("a sink remembers how the producer ended, and Close does not change it
   CHECK((*sink)->outcome()->code() == absl::StatusCode::kDataLoss);
 }
 
-TEST_CASE("a ring larger than the memory is refused with figures") {
+TEST_CASE("faults 34 and 63: a ring larger than the memory is refused with figures") {
   const std::vector<BatchTensor> huge = {{"x", {DType::kFloat64, {int64_t{1} << 40}}, true}};
   const auto sink = RingSink::Create("p", huge, 3);
   CHECK(sink.status().code() == absl::StatusCode::kResourceExhausted);

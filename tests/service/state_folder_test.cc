@@ -52,7 +52,7 @@ TEST_CASE("one daemon has a state folder") {
   CHECK(StateFolder::Open(scratch / "state").ok());
 }
 
-TEST_CASE("the journal knows pipelines, and consumers that live") {
+TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   const test::ScratchFolder scratch;
   const PipelineJournal journal(*StateFolder::Open(scratch / "state"));
   v1::PipelineSpec spec;

@@ -15,7 +15,7 @@ std::string ErrorOf(const std::string& text) {
   return std::string(status.message());
 }
 
-TEST_CASE("an error of text has file, line and column, and the nearest field") {
+TEST_CASE("fault 54: an error of text has file, line and column, and the nearest field") {
   CHECK(ErrorOf("name: 'x'\nstage {\n  shuffel { buffer_size: 2 } }") ==
         "spec.textproto:3:11: unknown field \"shuffel\" in Stage, did you mean \"shuffle\"?");
   CHECK(ErrorOf("stage { batch { batchsize: 2 } }") ==

@@ -152,7 +152,7 @@ TEST_CASE("events tell what happens to a pipeline, in its order") {
   CHECK(numbers == std::vector<uint64_t>{seen[5].number(), seen[6].number()});
 }
 
-TEST_CASE("calls that go on are limited, and leave room for others") {
+TEST_CASE("fault 57: calls that go on are limited, and leave room for others") {
   v1::DaemonConfig config;
   config.mutable_connection_limits()->set_max_streams(20);
   config.mutable_connection_limits()->set_max_control_connections(20);

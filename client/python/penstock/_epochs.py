@@ -25,7 +25,8 @@ class EpochLoader:
         self._next = None  # the first batch of the next epoch, which ended this one
         self._state = None
         self._resume = None
-        self._epoch = None
+        self._epoch = 0  # of a dataset: the pass that the next loop makes
+        self._pass = 0  # and that of the loop that is under way
         self._valid = 0
         if isinstance(source, str):
             if options.get("rank") is not None or options.get("world_size") is not None:
@@ -41,7 +42,7 @@ class EpochLoader:
         return self._source
 
     def __len__(self) -> int:
-        """Batches of an epoch of a Dataset, or of the whole stream of a pipeline.
+        """Batches of an epoch of a Dataset; or of the whole stream of a pipeline, in the size that this loader takes (`batch_size`).
 
         Raises:
           TypeError: it has no end, or nobody knows how many there are.
@@ -58,7 +59,8 @@ class EpochLoader:
         return self._valid
 
     def set_epoch(self, epoch: int) -> None:
-        """Chooses the order of the next loop over a Dataset: that of its pass number `epoch`, from 0 on.
+        """Chooses the order of the next loop over a Dataset: that of its pass number `epoch`, from 0 on. Without it each loop makes the
+        pass behind the one before it, also behind load_state_dict().
 
         A pipeline of a daemon has an order of its own in each epoch; there it changes nothing.
         """
@@ -69,8 +71,8 @@ class EpochLoader:
         if isinstance(self._source, str):
             return dict(self._state)
         if self._loader is not None:
-            return self._loader.state_dict()
-        return dict(self._resume or {})
+            return dict(self._loader.state_dict(), epoch=self._pass)
+        return dict(self._resume or {"epoch": self._epoch})
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes to a position: the next loop begins with the batch behind it, and ends with its epoch.
@@ -88,7 +90,8 @@ class EpochLoader:
                     "the state is that of a loader before its first batch, and has no cursor; attach anew to begin there"
                 )
             return
-        self._resume = dict(state) or None
+        self._epoch = int(state.get("epoch", self._epoch))
+        self._resume = dict(state) if "cursor" in state else None
         self._loader = None  # a loop that is under way goes on, but is no longer where this stands
 
     def close(self) -> None:
@@ -104,9 +107,10 @@ class EpochLoader:
         return self._served() if isinstance(self._source, str) else self._declared()
 
     def _declared(self):
-        number, self._epoch = self._epoch, None
+        self._pass = self._epoch
+        self._epoch += 1
         resume, self._resume = self._resume, None
-        iterator = penstock.DatasetIterator(self._source, number=number)
+        iterator = penstock.DatasetIterator(self._source, number=self._pass)
         if resume is not None:
             iterator.load_state_dict(resume)
         self._loader = iterator

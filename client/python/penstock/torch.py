@@ -67,8 +67,12 @@ def _as_source(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(memory, array.dtype).reshape(array.shape))
 
 
-class TorchLoader(EpochLoader):
-    """One epoch for each `for` loop over it; see loader()."""
+class TorchLoader(EpochLoader, torch.utils.data.IterableDataset):
+    """One epoch for each `for` loop over it; see loader().
+
+    To torch it is a dataset of ready batches, so that torch's DataLoader and torchdata's StatefulDataLoader take it with
+    `batch_size=None`; neither is needed. It belongs to this process: leave `num_workers` at 0.
+    """
 
 
 class TorchCudaLoader(CudaLoader, TorchLoader):

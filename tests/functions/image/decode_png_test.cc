@@ -66,7 +66,7 @@ TEST_CASE("decode_png: TensorFlow's bytes and verdicts") {
   CHECK(num_refused > 20);
 }
 
-TEST_CASE("decode_png: sizes are checked before anything is allocated") {
+TEST_CASE("fault 21: decode_png: sizes are checked before anything is allocated") {
   // The header of an image of 20000 x 1 pixels of 8-bit grey; its checksum is right.
   std::vector<uint8_t> bytes = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
                                 13,   'I', 'H', 'D', 'R',  0,    0,    0x4e, 0x20, 0, 0,

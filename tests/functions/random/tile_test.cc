@@ -51,6 +51,13 @@ TEST_CASE("Functions that take tiles give the bytes and the draws that they give
         "adjust_contrast(x, 1.5)"},
        3},
       {{"random_crop(x, [33, 47], seed=1)", "random_flip_left_right(x, seed=2)"}, 1},
+      // What is resized is written from right to left, where it is made larger and where it is made smaller.
+      {{"random_resized_crop(x, [50, 61], seed=5)", "random_flip_left_right(x, seed=2)",
+        "(x - [3, 4, 5]) / [6, 7, 8]"},
+       1},
+      {{"resize(x, [7, 9])", "random_flip_left_right(x, seed=2)",
+        "random_flip_left_right(x, seed=3)", "adjust_contrast(x, 2)"},
+       3},
       // What stands on whole images alone ends the chain, and begins another one.
       {{"flip_left_right(x)", "adjust_brightness(x, 0.1)", "flip_up_down(x)",
         "adjust_contrast(x, 2)"},

@@ -1,0 +1,41 @@
+"""The files for Kubernetes against the API's own schemas (PyPI's kubernetes-validate carries them): of the oldest release and of the newest.
+
+A PodMonitor is no kind of Kubernetes itself but of the Prometheus operator, whose schema no package carries;
+tests/installed/test_container.py compares its labels and port with the DaemonSet's.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+_FOLDER = pathlib.Path(__file__).parents[2] / "docker" / "kubernetes"
+_OF_KUBERNETES = sorted(path.name for path in _FOLDER.glob("*.yaml") if path.name != "podmonitor.yaml")
+
+pytestmark = pytest.mark.skipif(not shutil.which("kubernetes-validate"),
+                                reason="kubernetes-validate is not installed; ./dev test service installs it")
+
+
+def _validate(path, *options):
+    done = subprocess.run(["kubernetes-validate", "--strict", *options, path], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", _OF_KUBERNETES)
+@pytest.mark.parametrize("options", [(), ("--kubernetes-version", "1.25")], ids=["newest", "oldest"])
+def test_files_keep_to_the_schema(name, options):
+    code, text = _validate(_FOLDER / name, *options)
+    assert code == 0 and re.search(r"passed for resource", text), text
+
+
+@pytest.mark.parametrize("before, after", [("readOnlyRootFilesystem: true", "readOnlyRootFilesystem: often"),
+                                           ("containers:", "contaners:"), ("mountPath:", "mountPat:")])
+def test_a_mistake_is_seen(before, after, tmp_path):
+    text = (_FOLDER / "daemonset.yaml").read_text()
+    assert before in text
+    path = tmp_path / "daemonset.yaml"
+    path.write_text(text.replace(before, after))
+    code, said = _validate(path)
+    assert code != 0, said
