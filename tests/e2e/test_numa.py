@@ -140,6 +140,16 @@ def test_workers_are_bound_and_as_many_as_the_node_has_processors(tmp_path, coun
         assert rows(next(loader)) == expected(step)
 
 
+def test_autotune_takes_the_nodes_processors_at_most(tmp_path, counter, start):
+    daemon = start(config="worker_defaults { autotune: true numa_node: 0 }",
+                   limits=nodes(tmp_path, "0", node0=f"{own_processors()[0]}"))
+    command = Penstock(tmp_path, daemon.socket)
+    assert command("create", endless(counter)).code == 0
+    take(daemon)
+    eventually(lambda: stats(command).get("autotune", {}).get("most_workers"))
+    assert stats(command)["autotune"]["most_workers"] == 1 and stats(command)["autotune"]["processors"] == 1
+
+
 def test_the_daemons_node_holds_where_a_spec_names_none(tmp_path, counter, start):
     daemon = start("--log-level", "error", config="worker_defaults { numa_node: 0 }")
     command = Penstock(tmp_path, daemon.socket)

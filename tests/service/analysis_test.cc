@@ -72,6 +72,17 @@ TEST_CASE("what-if: a rate that only processors limit grows as the workers do") 
   CHECK(Analyse(After(0, 0, 0, 0), After(10, 0.1, 0.1, 0.9), 4).one_more_worker() == 0);
 }
 
+TEST_CASE("what-if: workers on a NUMA node have that node's processors only") {
+  const Look before = After(10, 0.05, 0.90, 0);
+  Look now = After(20, 0.05, 0.90, 0);
+  now.stats.mutable_numa()->set_processors(2);
+  CHECK(Analyse(before, now, 4).sentence() ==
+        "map-bound: 90 % of the workers' time; all 2 processors are in use");
+  // They run on any.
+  now.stats.mutable_numa()->set_processors(0);
+  CHECK(Analyse(before, now, 4).one_more_worker() > 0);
+}
+
 TEST_CASE("what-if: a trainer takes no more than it can") {
   // Workers always busy; the trainer waits for 80, 20 or 0 of 100 looks.
   const struct {

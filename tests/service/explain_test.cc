@@ -48,6 +48,15 @@ TEST_CASE("one consumer waits for another one, which holds the ring") {
         "behind, holds 2 and takes 0 steps/s");
 }
 
+TEST_CASE("what of its NUMA node a pipeline has not comes first") {
+  v1::PipelineStats stats = Stats("map");
+  stats.mutable_numa()->add_notice("there is no NUMA node 7");
+  REQUIRE(Explain(stats).size() == 2);
+  CHECK(Explain(stats).front() == "there is no NUMA node 7");
+  stats.clear_analysis();
+  CHECK(Explain(stats).size() == 2);
+}
+
 TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all") {
   v1::PipelineStats stats = Stats("map");
   AddConsumer(&stats, 1, 50, 0.8);
