@@ -143,6 +143,8 @@ class Pipeline {
   v1::Pipeline Describe() const;
   v1::PipelineStats Stats() const;
   v1::ListSkippedResponse Skipped() const;
+  // Others know of it now: what it could not have of its NUMA node is told from here on.
+  void Announce();
   // How often its consumers were found waiting.
   std::vector<WaitLooks> Waits() const;
   // FailedPrecondition when nothing has been made yet, or another sample is being taken.
@@ -310,7 +312,8 @@ class Pipeline {
   std::mutex attach_mutex_;
 
   std::mutex misplaced_mutex_;
-  std::set<std::string> misplaced_;  // under misplaced_mutex_: what was told
+  std::set<std::string> misplaced_;  // under misplaced_mutex_: what was told, or will be
+  bool is_announced_ = false;        // under misplaced_mutex_
 
   mutable std::mutex mutex_;
   std::shared_ptr<Stream>

@@ -153,10 +153,24 @@ void Pipeline::Tell(v1::EventKind kind, std::string text, const v1::Change* chan
 void Pipeline::TellMisplaced(const std::string& notice) {
   {
     std::lock_guard<std::mutex> lock(misplaced_mutex_);
-    if (!misplaced_.insert(notice).second) return;
+    if (!misplaced_.insert(notice).second || !is_announced_) return;
   }
   spdlog::warn("pipeline {}: {}", name_, notice);
   Tell(v1::EVENT_KIND_MISPLACED, notice);
+}
+
+void Pipeline::Announce() {
+  std::set<std::string> notices;
+  {
+    std::lock_guard<std::mutex> lock(misplaced_mutex_);
+    if (is_announced_) return;
+    is_announced_ = true;
+    notices = misplaced_;
+  }
+  for (const std::string& notice : notices) {
+    spdlog::warn("pipeline {}: {}", name_, notice);
+    Tell(v1::EVENT_KIND_MISPLACED, notice);
+  }
 }
 
 absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {

@@ -133,6 +133,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
                                               "the daemon was started again")
                                   : MakeEvent(spec.name(), v1::EVENT_KIND_CREATED,
                                               absl::StrCat(spec.stage_size(), " stages")));
+  (*pipeline)->Announce();
   return pipeline;
 }
 

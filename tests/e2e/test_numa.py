@@ -90,6 +90,8 @@ def told(daemon, command, pattern):
     assert notice in command("stats", "counter").out
     assert notice in command("explain", "counter").out
     events = [json.loads(line) for line in command("events", "--json").out.splitlines()]
+    kinds = [event["kind"] for event in events]
+    assert kinds.index("EVENT_KIND_CREATED") < kinds.index("EVENT_KIND_MISPLACED")
     assert [event["text"] for event in events if event["kind"] == "EVENT_KIND_MISPLACED"].count(notice) == 1
     daemon.stop()
     log = daemon.process.stderr.read()
