@@ -1,6 +1,6 @@
 """penstock.io's features and sparse_batch: results against tf.data's, of single Examples and of batches.
 
-Among the cases are GIF files, sound and damaged (fault 21a).
+Among the cases are GIF files (fault 21a), WebP files (fault 21b), BMP files and texts that are no numbers (fault 21c), sound and damaged.
 """
 
 import json

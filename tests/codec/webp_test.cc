@@ -90,7 +90,7 @@ TEST_CASE("webp: an animation without alpha has three channels") {
         std::vector<uint8_t>{0, 0, 0});
 }
 
-TEST_CASE("webp: every cut of a file") {
+TEST_CASE("fault 21b: webp: every cut of a file") {
   for (const std::string& file : {ReadGolden("images/lossy_alpha.webp"),
                                   ReadGolden("images/lossless.webp"), Frames(9, 8, 2)}) {
     for (size_t size = 0; size < file.size(); ++size) {
@@ -105,7 +105,7 @@ TEST_CASE("webp: every cut of a file") {
   }
 }
 
-TEST_CASE("webp: sizes are checked before anything is allocated") {
+TEST_CASE("fault 21b: webp: sizes are checked before anything is allocated") {
   // Of a lossless image a signature and the sides, 14 bits each, less one.
   const std::string sides = "\x2f" + LittleEndian(16383 | 16382 << 14, 4);
   const struct {

@@ -1,4 +1,4 @@
-// Looks for bytes that make BmpDecoder read or write where it must not.
+// Looks for bytes that make BmpDecoder read or write where it must not: fault 21c.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// Looks for bytes that make WebpDecoder read or write where it must not.
+// Looks for bytes that make WebpDecoder read or write where it must not: fault 21b.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
