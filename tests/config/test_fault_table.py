@@ -10,7 +10,7 @@ _TESTS = _TREE / "tests"
 # Not built; the table says so.
 _WITHOUT_TEST = {"29", "64", "66"}
 # "fault 5", "Fault 21a:", "faults 1 and 2", "faults 35, 36 and 61", "faults 11 to 19", test_fault_5_…, test_faults_3_4_and_6_….
-_NAMED = re.compile(r"(?<![a-z])faults?[ _](\d+a?(?:(?:, | and | to |_and_|_to_|_)\d+a?)*)(?![\da-z])", re.IGNORECASE)
+_NAMED = re.compile(r"(?<![a-z])faults?[ _](\d+[a-c]?(?:(?:, | and | to |_and_|_to_|_)\d+[a-c]?)*)(?![\da-z])", re.IGNORECASE)
 
 
 def rows():
@@ -52,7 +52,7 @@ def test_the_table_is_read():
 @pytest.mark.parametrize("text, numbers", [
     ("fault 5: a record", {"5"}), ("def test_fault_48_killed", {"48"}), ("Faults 35, 36 and 61.", {"35", "36", "61"}),
     ("faults 11 to 13 of", {"11", "12", "13"}), ("test_faults_1_and_2_bits", {"1", "2"}), ("test_faults_3_4_6_and_17_x", {"3", "4", "6", "17"}),
-    ("fault 21a: gif", {"21a"}), ("a fault of 2^62", set()), ("default 5", set()),
+    ("fault 21a: gif", {"21a"}), ("fault 21c", {"21c"}), ("a fault of 2^62", set()), ("default 5", set()),
 ])
 def test_numbers_are_found_as_tests_write_them(text, numbers):
     assert named(text) == numbers
