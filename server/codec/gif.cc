@@ -82,7 +82,7 @@ constexpr Interlace kInterlaced[] = {{0, 8}, {4, 8}, {2, 4}, {1, 2}};
 constexpr Interlace kPlain[] = {{0, 1}};
 
 // Draws the frame whose header has been read onto a canvas of `shape`.
-absl::Status DrawFrame(GifFileType* gif, int64_t frame, int transparent, const GifShape& shape,
+absl::Status DrawFrame(GifFileType* gif, int64_t frame, int transparent, const FramesShape& shape,
                        uint8_t* canvas) {
   const GifImageDesc& place = gif->Image;
   const ColorMapObject* const colors = place.ColorMap != nullptr ? place.ColorMap : gif->SColorMap;
@@ -117,10 +117,11 @@ absl::Status DrawFrame(GifFileType* gif, int64_t frame, int transparent, const G
 
 }  // namespace
 
-absl::StatusOr<GifShape> GifDecoder::Start(const uint8_t* data, size_t size,
-                                           const GifOptions& options) {
+absl::StatusOr<FramesShape> GifDecoder::Start(const uint8_t* data, size_t size,
+                                              const GifOptions& options) {
   data_ = data;
   size_ = size;
+  shape_.channels = 3;
   // TensorFlow looks at these, giflib at the first three.
   if (size < 4 || std::memcmp(data, "GIF8", 4) != 0)
     return absl::DataLossError(absl::StrCat("no GIF image by its first bytes: ", size, " bytes"));

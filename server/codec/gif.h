@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/codec/frames_shape.h"
 
 namespace penstock {
 
@@ -27,19 +28,10 @@ struct GifOptions {
   bool first_frame_only = false;  // on the canvas of all
 };
 
-struct GifShape {
-  int64_t frames = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t channels = 3;
-
-  size_t bytes() const { return static_cast<size_t>(frames * height * width * channels); }
-};
-
 class GifDecoder {
  public:
   // Goes through the file's blocks. `data` must stay until Decode(). REQUIRES: called once.
-  absl::StatusOr<GifShape> Start(const uint8_t* data, size_t size, const GifOptions& options);
+  absl::StatusOr<FramesShape> Start(const uint8_t* data, size_t size, const GifOptions& options);
 
   // Writes shape.bytes() bytes: frames, rows from the top, red, green, blue. On failure the pixels are undefined. REQUIRES: Start()
   // succeeded.
@@ -48,7 +40,7 @@ class GifDecoder {
  private:
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
-  GifShape shape_;
+  FramesShape shape_;
 };
 
 }  // namespace penstock

@@ -41,8 +41,8 @@ void WebpDecoder::Delete::operator()(WebPAnimDecoder* animation) const {
 WebpDecoder::WebpDecoder() = default;
 WebpDecoder::~WebpDecoder() = default;
 
-absl::StatusOr<WebpShape> WebpDecoder::Start(const uint8_t* data, size_t size,
-                                             const WebpOptions& options) {
+absl::StatusOr<FramesShape> WebpDecoder::Start(const uint8_t* data, size_t size,
+                                               const WebpOptions& options) {
   data_ = data;
   size_ = size;
   // libwebp would take what stands inside of the RIFF chunk alone, too.

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/codec/frames_shape.h"
 
 struct WebPAnimDecoder;
 
@@ -35,15 +36,6 @@ struct WebpOptions {
   bool first_frame_only = false;  // of an animation
 };
 
-struct WebpShape {
-  int64_t frames = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t channels = 0;
-
-  size_t bytes() const { return static_cast<size_t>(frames * height * width * channels); }
-};
-
 class WebpDecoder {
  public:
   WebpDecoder();
@@ -52,7 +44,7 @@ class WebpDecoder {
   WebpDecoder& operator=(const WebpDecoder&) = delete;
 
   // Reads the header, and of an animation that of each frame. `data` must stay until Decode(). REQUIRES: called once.
-  absl::StatusOr<WebpShape> Start(const uint8_t* data, size_t size, const WebpOptions& options);
+  absl::StatusOr<FramesShape> Start(const uint8_t* data, size_t size, const WebpOptions& options);
 
   // Writes shape.bytes() bytes: frames, rows from the top, red, green, blue, and alpha if the image has it, by which the colors are not
   // multiplied. On failure the pixels are undefined. REQUIRES: Start() succeeded; called once.
@@ -68,7 +60,7 @@ class WebpDecoder {
 
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
-  WebpShape shape_;
+  FramesShape shape_;
   std::unique_ptr<WebPAnimDecoder, Delete> animation_;  // null for a still image
 };
 

@@ -36,8 +36,6 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
       out[i].data = step->slot.tensors[i] + first * program_->row_bytes()[i];
   }
   const uint32_t width = program_->width();
-  evaluator_.set_past_caches(program_->fixed_bytes() > kCachedBatchBytes ? &program_->work()
-                                                                         : nullptr);
   RowStatus status = evaluator_.Evaluate(
       program_->work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
   if (status.ok()) return PutRows(step, first, rows, out);
@@ -112,6 +110,7 @@ void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, u
   program_ = &program;
   const uint32_t end = first + rows;
   evaluator_.Reset();
+  evaluator_.set_past_caches(program.fixed_bytes() > kCachedBatchBytes ? &program.work() : nullptr);
   for (const BatchProgram::Resolved& source : program.resolved()) {
     StageClock::Scope scope(evaluator_.clock(), source.stage);
     source.loader->Resolve(&step->records[size_t{first} * program.width() + source.reference], rows,

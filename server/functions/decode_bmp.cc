@@ -22,16 +22,12 @@ class DecodeBmp final : public RowKernel {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (absl::Status status = CheckContents(arguments[0]); !status.ok()) return status;
-  int64_t channels = 0;
-  if (const absl::Status status = ReadConstant(arguments[1], "channels", 0, 4, &channels);
-      !status.ok()) {
-    return status;
-  }
-  if (channels == 1 || channels == 2) return WrongArgument("channels", "0, 3 or 4 as a constant");
+  int channels = 0;
+  if (absl::Status status = ReadColorChannels(arguments[1], &channels); !status.ok()) return status;
   BoundRowFunction bound;
   bound.type = {DType::kUint8,
                 {kUnknownSize, kUnknownSize, channels != 0 ? channels : kUnknownSize}};
-  bound.kernel = std::make_shared<DecodeBmp>(BmpOptions{.channels = static_cast<int>(channels)});
+  bound.kernel = std::make_shared<DecodeBmp>(BmpOptions{.channels = channels});
   bound.tensor_arguments = {0};
   return bound;
 }

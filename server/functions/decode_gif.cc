@@ -10,15 +10,7 @@ namespace {
 class DecodeGif final : public RowKernel {
  public:
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    GifDecoder decoder;
-    const absl::StatusOr<GifShape> shape =
-        decoder.Start(arguments[0].data, arguments[0].bytes, GifOptions{});
-    if (!shape.ok()) return shape.status();
-    out.SetShape({shape->frames, shape->height, shape->width, shape->channels});
-    uint8_t* const pixels = out.Reserve(shape->bytes());
-    if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
-    out.Commit();
-    return absl::OkStatus();
+    return DecodeFrames<GifDecoder>(arguments[0], GifOptions{}, out);
   }
 };
 

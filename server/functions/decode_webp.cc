@@ -12,15 +12,7 @@ class DecodeWebp final : public RowKernel {
   explicit DecodeWebp(int channels) : channels_(channels) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    WebpDecoder decoder;
-    const absl::StatusOr<WebpShape> shape =
-        decoder.Start(arguments[0].data, arguments[0].bytes, WebpOptions{.channels = channels_});
-    if (!shape.ok()) return shape.status();
-    out.SetShape({shape->frames, shape->height, shape->width, shape->channels});
-    uint8_t* const pixels = out.Reserve(shape->bytes());
-    if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
-    out.Commit();
-    return absl::OkStatus();
+    return DecodeFrames<WebpDecoder>(arguments[0], WebpOptions{.channels = channels_}, out);
   }
 
  private:
@@ -29,17 +21,13 @@ class DecodeWebp final : public RowKernel {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (absl::Status status = CheckContents(arguments[0]); !status.ok()) return status;
-  int64_t channels = 0;
-  if (const absl::Status status = ReadConstant(arguments[1], "channels", 0, 4, &channels);
-      !status.ok()) {
-    return status;
-  }
-  if (channels == 1 || channels == 2) return WrongArgument("channels", "0, 3 or 4 as a constant");
+  int channels = 0;
+  if (absl::Status status = ReadColorChannels(arguments[1], &channels); !status.ok()) return status;
   BoundRowFunction bound;
   bound.type = {
       DType::kUint8,
       {kUnknownSize, kUnknownSize, kUnknownSize, channels != 0 ? channels : kUnknownSize}};
-  bound.kernel = std::make_shared<DecodeWebp>(static_cast<int>(channels));
+  bound.kernel = std::make_shared<DecodeWebp>(channels);
   bound.tensor_arguments = {0};
   return bound;
 }

@@ -29,6 +29,7 @@
 #include "penstock/v1/server.pb.h"
 #include "ring/writer.h"
 #include "server/base/file.h"
+#include "server/base/numa_node.h"
 #include "server/engine/cursor.h"
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
@@ -49,8 +50,8 @@ absl::Status CheckPipelineName(absl::string_view name);
 struct CheckedPipeline {
   std::shared_ptr<const Plan> plan;
   uint32_t slots = 0;
-  int workers = 0;     // 0: one for each processor
-  int numa_node = -1;  // -1: none
+  int workers = 0;  // 0: one for each processor
+  int numa_node = kNoNumaNode;
 };
 absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
                                               const v1::WorkerDefaults& defaults,
@@ -260,6 +261,7 @@ class Pipeline {
   void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
   // What of its NUMA node it has not. Once, however many streams it has one after the other.
   void TellMisplaced(const std::string& notice);
+  void AnnounceMisplaced(const std::string& notice) const;
   void SetState(v1::PipelineState* state, v1::PipelineError* error) const;
   std::shared_ptr<Stream> shared() const {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -155,6 +155,10 @@ void Pipeline::TellMisplaced(const std::string& notice) {
     std::lock_guard<std::mutex> lock(misplaced_mutex_);
     if (!misplaced_.insert(notice).second || !is_announced_) return;
   }
+  AnnounceMisplaced(notice);
+}
+
+void Pipeline::AnnounceMisplaced(const std::string& notice) const {
   spdlog::warn("pipeline {}: {}", name_, notice);
   Tell(v1::EVENT_KIND_MISPLACED, notice);
 }
@@ -167,10 +171,7 @@ void Pipeline::Announce() {
     is_announced_ = true;
     notices = misplaced_;
   }
-  for (const std::string& notice : notices) {
-    spdlog::warn("pipeline {}: {}", name_, notice);
-    Tell(v1::EVENT_KIND_MISPLACED, notice);
-  }
+  for (const std::string& notice : notices) AnnounceMisplaced(notice);
 }
 
 absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {

@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ring/numa_memory.h"
 #include "server/base/numa_node.h"
 
 namespace penstock {
+
+static_assert(kMaxNumaNode == ring::kMaxNumaNodes - 1);
 
 Placement::Placement(int node, std::function<void(const std::string& notice)> told)
     : node_(node), told_(std::move(told)) {

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ring/writer.h"
+#include "server/base/numa_node.h"
 #include "server/engine/batch_sink.h"
 #include "server/engine/step_count.h"
 
@@ -46,7 +47,7 @@ class RingSink : public BatchSink {
       std::string structure = "", uint64_t variable_bytes = kDefaultVariableBytes,
       uint64_t first_step = 0, const StepCount& count = {}, std::string_view first_cursor = {},
       ring::SplitLog* split_log = nullptr, bool slots_grow = true,
-      std::function<ring::Status(uint64_t bytes)> reserve = nullptr, int numa_node = -1);
+      std::function<ring::Status(uint64_t bytes)> reserve = nullptr, int numa_node = kNoNumaNode);
 
   bool TryClaim(ClaimedSlot* slot) override;
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override;

@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "ring/split_log.h"
 #include "ring/writer.h"
+#include "server/base/numa_node.h"
 #include "server/engine/damage_log.h"
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
@@ -51,7 +52,7 @@ struct StreamOptions {
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;  // as ExecutorOptions has it
   std::map<std::string, int64_t> read_ahead;           // as ExecutorOptions::read_ahead
-  int numa_node = -1;                                  // as PipelineSpec::numa_node; -1: none
+  int numa_node = kNoNumaNode;                         // as PipelineSpec::numa_node
   // Told what of it could not be had. From Create() and from workers; it must not call back, and may be null.
   std::function<void(const std::string& notice)> misplaced = nullptr;
   // Told at which step the epoch of the phase that waits for it begins, before a step of that is made. From a thread of the stream's

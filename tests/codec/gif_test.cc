@@ -2,11 +2,11 @@
 // tests/client/python_parsing_test.py.
 #include "server/codec/gif.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tests/support/decoded_frames.h"
 
 namespace penstock::testing {
 namespace {
@@ -26,28 +26,14 @@ std::string Frame(int width, int height, const std::string& pixels) {
 const std::string kBlack("\x02\x02\x44\x01\x00", 5);
 const std::string kWhite("\x02\x02\x4c\x01\x00", 5);
 
-absl::StatusOr<std::vector<uint8_t>> Decode(const std::string& file, const GifOptions& options,
-                                            GifShape* shape) {
-  // Of exactly the file's size, so that a sanitizer sees what is read behind it.
-  const std::vector<uint8_t> bytes(file.begin(), file.end());
-  GifDecoder decoder;
-  const absl::StatusOr<GifShape> started = decoder.Start(bytes.data(), bytes.size(), options);
-  if (!started.ok()) return started.status();
-  *shape = *started;
-  // What lies behind the pixels stays as it is.
-  std::vector<uint8_t> pixels(shape->bytes() + 256, 0x77);
-  if (absl::Status status = decoder.Decode(pixels.data()); !status.ok()) return status;
-  CHECK(std::count(pixels.end() - 256, pixels.end(), 0x77) == 256);
-  pixels.resize(shape->bytes());
-  return pixels;
-}
+constexpr auto* Decode = &DecodeFrames<GifDecoder, GifOptions>;
 
 TEST_CASE("fault 21a: gif: every cut of a file") {
   const std::string first = kHead + Frame(1, 1, kBlack);
   const std::string file = first + Frame(1, 1, kWhite) + ";";
   for (size_t size = 0; size <= file.size(); ++size) {
     CAPTURE(size);
-    GifShape shape;
+    FramesShape shape;
     const auto pixels = Decode(file.substr(0, size), {}, &shape);
     // A second frame without its whole header and the first byte of its pixels is none; with them, it has to be whole.
     const bool has_one = size >= first.size() && size < first.size() + 11;
@@ -67,7 +53,7 @@ TEST_CASE("fault 21a: gif: every cut of a file") {
 }
 
 TEST_CASE("gif: the first frame alone") {
-  GifShape shape;
+  FramesShape shape;
   const auto pixels = Decode(kHead + Frame(1, 1, kWhite) + Frame(1, 1, kBlack) + ";",
                              {.first_frame_only = true}, &shape);
   REQUIRE(pixels.ok());
@@ -90,7 +76,7 @@ TEST_CASE("fault 21a: gif: sizes are checked before anything is allocated") {
       {many, false, "GIF image is too large: 3 frames of 8192 x 4096 > 67108864 pixels"},
   };
   for (const auto& c : cases) {
-    GifShape shape;
+    FramesShape shape;
     const auto pixels = Decode(c.file, {.first_frame_only = c.first_frame_only}, &shape);
     REQUIRE(!pixels.ok());
     CHECK(pixels.status().code() == absl::StatusCode::kDataLoss);
@@ -103,7 +89,7 @@ TEST_CASE("gif: rows and columns of a frame that lie outside of the canvas are l
   for (const size_t place : {size_t{1}, size_t{3}}) {
     std::string outside = Frame(1, 1, kWhite);
     outside[place] = 1;
-    GifShape shape;
+    FramesShape shape;
     const auto pixels = Decode(kHead + Frame(1, 1, kBlack) + outside + ";", {}, &shape);
     REQUIRE(pixels.ok());
     CHECK(*pixels == std::vector<uint8_t>(6, 0));
@@ -111,7 +97,7 @@ TEST_CASE("gif: rows and columns of a frame that lie outside of the canvas are l
 }
 
 TEST_CASE("gif: a frame that ends early") {
-  GifShape shape;
+  FramesShape shape;
   const auto pixels = Decode(kHead + Frame(1, 2, kBlack) + ";", {}, &shape);
   REQUIRE(!pixels.ok());
   CHECK_THAT(std::string(pixels.status().message()), Catch::EndsWith("(frame 0)"));

@@ -2,11 +2,11 @@
 // are compared by tests/client/python_parsing_test.py.
 #include "server/codec/webp.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tests/support/decoded_frames.h"
 #include "tests/support/golden.h"
 
 namespace penstock::testing {
@@ -47,24 +47,10 @@ std::string Frames(uint32_t width, uint32_t height, size_t count) {
   return File(chunks);
 }
 
-absl::StatusOr<std::vector<uint8_t>> Decode(const std::string& file, const WebpOptions& options,
-                                            WebpShape* shape) {
-  // Of exactly the file's size, so that a sanitizer sees what is read behind it.
-  const std::vector<uint8_t> bytes(file.begin(), file.end());
-  WebpDecoder decoder;
-  const absl::StatusOr<WebpShape> started = decoder.Start(bytes.data(), bytes.size(), options);
-  if (!started.ok()) return started.status();
-  *shape = *started;
-  // What lies behind the pixels stays as it is.
-  std::vector<uint8_t> pixels(shape->bytes() + 256, 0x77);
-  if (absl::Status status = decoder.Decode(pixels.data()); !status.ok()) return status;
-  CHECK(std::count(pixels.end() - 256, pixels.end(), 0x77) == 256);
-  pixels.resize(shape->bytes());
-  return pixels;
-}
+constexpr auto* Decode = &DecodeFrames<WebpDecoder, WebpOptions>;
 
 TEST_CASE("webp: an animation without alpha has three channels") {
-  WebpShape still, shape;
+  FramesShape still, shape;
   const auto image = Decode(ReadGolden("images/lossless.webp"), {}, &still);
   REQUIRE(image.ok());
   std::vector<uint8_t> twice = *image;
@@ -95,7 +81,7 @@ TEST_CASE("fault 21b: webp: every cut of a file") {
                                   ReadGolden("images/lossless.webp"), Frames(9, 8, 2)}) {
     for (size_t size = 0; size < file.size(); ++size) {
       CAPTURE(size);
-      WebpShape shape;
+      FramesShape shape;
       const absl::Status status = Decode(file.substr(0, size), {}, &shape).status();
       CHECK(status.code() == absl::StatusCode::kDataLoss);
       CHECK_THAT(std::string(status.message()),
@@ -119,7 +105,7 @@ TEST_CASE("fault 21b: webp: sizes are checked before anything is allocated") {
       {Frames(9, 8, 16385), "16385 frames of 9 x 8 > 16384 or 67108864 pixels"},
   };
   for (const auto& c : cases) {
-    WebpShape shape;
+    FramesShape shape;
     const absl::Status status = Decode(c.file, {}, &shape).status();
     CHECK(status.code() == absl::StatusCode::kDataLoss);
     CHECK(status.message() == "WebP image is too large: " + c.message);
