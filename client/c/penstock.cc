@@ -621,8 +621,11 @@ int AskFor(const char* socket, Operation operation, const char* name, const char
   const std::string path =
       socket != nullptr && *socket != '\0' ? socket : penstock::ring::DefaultSocketPath();
   std::string answer;
-  const Status status = penstock_client::RequestSpec(path, operation, name != nullptr ? name : "",
-                                                     spec != nullptr ? spec : "", &answer);
+  penstock_client::SpecRequest asked;
+  asked.operation = operation;
+  if (name != nullptr) asked.name = name;
+  if (spec != nullptr) asked.spec = spec;
+  const Status status = penstock_client::RequestSpec(path, asked, &answer);
   if (!status.ok()) return Fail(status);
   if (description == nullptr) return PENSTOCK_OK;
   *description = strdup(answer.c_str());

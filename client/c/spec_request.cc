@@ -1,6 +1,7 @@
 #include "client/c/spec_request.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "ring/descriptor.h"
 #include "ring/layout.h"
@@ -89,6 +91,19 @@ bool Send(int socket, const AttachRequest& request, int file) {
   return true;
 }
 
+// How often a waiting request asks whether it is still wanted.
+constexpr int kCancelMs = 100;
+
+// Waits for something to read; false when it is not wanted any more.
+bool WaitForAnswer(int socket, const std::function<bool()>& is_cancelled) {
+  if (is_cancelled == nullptr) return true;  // the read waits
+  pollfd entry = {socket, POLLIN, 0};
+  while (poll(&entry, 1, kCancelMs) <= 0) {
+    if (is_cancelled()) return false;
+  }
+  return true;
+}
+
 // The whole reply, and the memory file that comes with it, if any.
 bool Receive(int socket, AttachReply* reply, Descriptor* file) {
   auto* const bytes = reinterpret_cast<char*>(reply);
@@ -134,17 +149,19 @@ bool ReadAll(int fd, std::string* out) {
 
 }  // namespace
 
-Status RequestSpec(const std::string& socket_path, Operation operation, std::string_view name,
-                   std::string_view spec, std::string* answer) {
-  AttachRequest request = penstock::ring::EncodeRequest(name, "");
-  if (name.size() > sizeof request.pipeline) {
+Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std::string* answer,
+                   Descriptor* connection) {
+  AttachRequest request = penstock::ring::EncodeRequest(asked.name, "");
+  if (asked.name.size() > sizeof request.pipeline) {
     return {Code::kInvalidArgument, "a pipeline's name has at most " +
                                         std::to_string(sizeof request.pipeline) +
-                                        " bytes: " + std::to_string(name.size())};
+                                        " bytes: " + std::to_string(asked.name.size())};
   }
   const std::unique_ptr<char, decltype(&free)> folder(get_current_dir_name(), &free);
-  const std::string_view parts[] = {spec, "spec", folder != nullptr ? folder.get() : "/"};
-  request.operation = static_cast<uint32_t>(operation);
+  const std::string_view parts[] = {asked.spec, "spec", folder != nullptr ? folder.get() : "/",
+                                    asked.cursor};
+  request.operation = static_cast<uint32_t>(asked.operation);
+  if (asked.temporary) request.flags = penstock::ring::kRequestTemporary;
   Descriptor file(memfd_create("penstock-request", MFD_CLOEXEC));
   bool written = static_cast<bool>(file);
   for (size_t i = 0; written && i < std::size(parts); ++i) {
@@ -157,8 +174,10 @@ Status RequestSpec(const std::string& socket_path, Operation operation, std::str
   if (Status status = Connect(socket_path, &socket); !status.ok()) return status;
   AttachReply reply;
   Descriptor answered;
-  if (!Send(socket.get(), request, file.get()) || !Receive(socket.get(), &reply, &answered))
-    return Gone(socket_path);
+  if (!Send(socket.get(), request, file.get())) return Gone(socket_path);
+  if (!WaitForAnswer(socket.get(), asked.is_cancelled))
+    return {Code::kCancelled, "gave up waiting for an answer of penstockd at " + socket_path};
+  if (!Receive(socket.get(), &reply, &answered)) return Gone(socket_path);
   if (reply.magic != penstock::ring::kReplyMagic)
     return {Code::kFailedPrecondition,
             socket_path + " is no penstockd: it answers another protocol"};
@@ -168,6 +187,7 @@ Status RequestSpec(const std::string& socket_path, Operation operation, std::str
   }
   answer->clear();
   if (answered && !ReadAll(answered.get(), answer)) return Gone(socket_path);
+  if (connection != nullptr) *connection = std::move(socket);
   return {};
 }
 

@@ -1,22 +1,36 @@
 // Asks a daemon to create, validate or delete a pipeline: the client's side of a request about a spec (ring/attach.h).
 //
 // Threads:  any; no state.
-// Owns:     its connection, which ends with the call.
+// Owns:     its connection, which ends with the call unless the caller takes it.
 // Limits:   a spec of at most 1 MiB, as the daemon has it.
 // Cost:     one connection; blocks until the daemon has answered.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "ring/attach.h"
+#include "ring/descriptor.h"
 #include "ring/status.h"
 
 namespace penstock_client {
 
-// `answer`: JSON of a ValidatePipelineResponse (control.proto); "" of a delete.
-penstock::ring::Status RequestSpec(const std::string& socket_path,
-                                   penstock::ring::Operation operation, std::string_view name,
-                                   std::string_view spec, std::string* answer);
+struct SpecRequest {
+  penstock::ring::Operation operation = penstock::ring::Operation::kValidate;
+  std::string_view name;    // of the pipeline; "": the spec's
+  std::string_view spec;    // the text of a PipelineSpec
+  std::string_view cursor;  // of a create: where it goes on; "": at the begin
+  // Of a create: the pipeline lives as long as its connection.
+  bool temporary = false;
+  // Asked ten times a second while the daemon is busy with the answer, and when a signal comes; true gives up: kCancelled. May be null.
+  std::function<bool()> is_cancelled = nullptr;
+};
+
+// `answer`: JSON of a ValidatePipelineResponse (control.proto); "" of a delete. `connection`: becomes the one that was asked on; may be
+// null.
+penstock::ring::Status RequestSpec(const std::string& socket_path, const SpecRequest& asked,
+                                   std::string* answer,
+                                   penstock::ring::Descriptor* connection = nullptr);
 
 }  // namespace penstock_client

@@ -12,6 +12,7 @@
 
 #include "client/c/penstock.h"
 #include "client/python/arrays.h"
+#include "client/python/control.h"
 #include "client/python/device.h"
 #include "client/python/error.h"
 
@@ -318,6 +319,7 @@ NB_MODULE(_core, m) {
   if (!penstock_python::ImportNumpy()) throw nb::python_error();
   m.doc() = "The native part of penstock.";
   penstock_python::DefineDevice(m);
+  penstock_python::DefineControl(m);
   m.def("version", &penstock_version, "The release, such as \"0.1.0\".");
   m.def("abi_version", &penstock_abi_version, "The version of the ring's ABI.");
   m.def("default_socket", &penstock_default_socket, "The socket that attach() uses by default.");

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import socket as socket_module
 import subprocess
 import sys
 import threading
@@ -383,6 +384,26 @@ def test_a_served_pipeline(namespace):
     penstock._control.delete(socket, "served")
     with pytest.raises(penstock.NotFoundError):
         penstock.attach("served", socket)
+
+
+def test_a_daemon_that_does_not_answer_can_be_left(tmp_path):
+    class Left(Exception):
+        pass
+
+    def leave(number, frame):
+        raise Left
+
+    with socket_module.socket(socket_module.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "silent.sock"))
+        silent.listen()
+        before = signal.signal(signal.SIGALRM, leave)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            with pytest.raises(Left):
+                next(penstock.Dataset.range(4).loader(str(tmp_path / "silent.sock"), name="never"))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 def test_options():

@@ -1,0 +1,56 @@
+#include "client/python/control.h"
+
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "client/c/spec_request.h"
+#include "client/python/error.h"
+
+namespace nb = nanobind;
+
+namespace penstock_python {
+namespace {
+
+using penstock::ring::Operation;
+
+nb::tuple RequestSpec(const std::string& socket, uint32_t operation, const std::string& name,
+                      const std::string& spec, const nb::bytes& cursor, bool temporary) {
+  const std::string position(cursor.c_str(), cursor.size());
+  penstock_client::SpecRequest asked;
+  asked.operation = static_cast<Operation>(operation);
+  asked.name = name;
+  asked.spec = spec;
+  asked.cursor = position;
+  asked.temporary = temporary;
+  bool interrupted = false;
+  asked.is_cancelled = [&interrupted] {
+    nb::gil_scoped_acquire acquire;
+    interrupted = PyErr_CheckSignals() != 0;
+    return interrupted;
+  };
+  std::string answer;
+  penstock::ring::Descriptor connection;
+  penstock::ring::Status status;
+  {
+    nb::gil_scoped_release release;
+    status = penstock_client::RequestSpec(socket, asked, &answer, &connection);
+  }
+  if (interrupted) throw nb::python_error();
+  if (!status.ok()) ThrowError(static_cast<int>(status.code), status.message.c_str());
+  return nb::make_tuple(answer, temporary ? connection.Release() : -1);
+}
+
+}  // namespace
+
+void DefineControl(nb::module_& m) {
+  m.attr("CREATE") = static_cast<uint32_t>(Operation::kCreate);
+  m.attr("VALIDATE") = static_cast<uint32_t>(Operation::kValidate);
+  m.attr("DELETE") = static_cast<uint32_t>(Operation::kDelete);
+  m.def("request_spec", &RequestSpec, nb::arg("socket"), nb::arg("operation"), nb::arg("name") = "",
+        nb::arg("spec") = "", nb::arg("cursor") = nb::bytes("", 0), nb::arg("temporary") = false,
+        "Asks the daemon for one of CREATE, VALIDATE and DELETE: its answer, which is JSON, and "
+        "the descriptor of the connection that a temporary pipeline lives as long as (-1: none).");
+}
+
+}  // namespace penstock_python
