@@ -231,9 +231,9 @@ struct JpegDecoder::State {
     JSAMPROW row = SpareRow(0);
     const auto end = static_cast<JDIMENSION>(window.top + window.height);
     while (info.output_scanline < end) {
+      const size_t at = info.output_scanline - window.top;
       if (jpeg_read_scanlines(&info, &row, 1) == 0) return Cut();
-      std::memcpy(pixels, row + skipped_bytes, row_bytes);
-      pixels += row_bytes;
+      std::memcpy(pixels + at * row_bytes, row + skipped_bytes, row_bytes);
     }
     return true;
   }

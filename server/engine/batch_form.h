@@ -38,10 +38,10 @@ struct BatchForm {
 
 // How the rows of one tensor come from a column into a slot.
 struct RowLayout {
-  TensorType row;       // as the column has it
-  Shape shape;          // what a row of a batch has
-  bool pads = false;    // a smaller row is filled up
-  std::string padding;  // one element; "" is zero, or the empty string
+  TensorType row;            // as the column has it
+  Shape shape;               // what a row of a batch has
+  bool pads = false;         // a smaller row is filled up
+  std::string padding = {};  // one element; "" is zero, or the empty string
 };
 
 }  // namespace penstock

@@ -23,7 +23,7 @@ namespace penstock {
 struct ReadFormat {
   int stage = 0;  // whose clock is charged
   Compression compression = Compression::kNone;
-  RecordStreamOptions stream;  // the records' format, and what is done about damage
+  RecordStreamOptions stream = {};  // the records' format, and what is done about damage
 
   // Plain TFRecords are read anywhere; everything else from the beginning on.
   bool is_stream() const {
