@@ -1,5 +1,6 @@
 """Faults of files, memory and clocks, provoked from outside; the numbers are those of docs/reliability.md."""
 
+import contextlib
 import functools
 import gzip
 import json
@@ -512,6 +513,15 @@ def configured(folder, *lines):
     return "--config", str(path)
 
 
+def log_of(daemon):
+    """All that it has logged so far."""
+    log = daemon.process.stderr.fileno()
+    os.set_blocking(log, False)
+    with contextlib.suppress(BlockingIOError):
+        daemon.logged = getattr(daemon, "logged", "") + os.read(log, 1 << 20).decode()
+    return getattr(daemon, "logged", "")
+
+
 @pytest.mark.parametrize("where", LATER)
 def test_fault_28_a_read_that_hangs_is_told_with_its_file_and_how_long(hanging, tmp_path, where):
     port = free_port()
@@ -564,13 +574,6 @@ def test_fault_28_a_creation_that_meets_a_read_beyond_its_deadline_fails(hanging
     eventually(lambda: "given back" in log_of(daemon))
     assert "faulty" in remote("list").out
     assert daemon.stop() == 0
-
-
-def log_of(daemon):
-    """All that it has logged so far."""
-    os.set_blocking(daemon.process.stderr.fileno(), False)
-    daemon.logged = getattr(daemon, "logged", "") + (daemon.process.stderr.read() or "")
-    return daemon.logged
 
 
 @pytest.mark.parametrize("where", LATER)
