@@ -78,6 +78,11 @@ std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& pref
   return text;
 }
 
+std::string DescribeRead(const v1::ReadUnderWay& read) {
+  return absl::StrFormat("%s %s, offset %u, has not returned for %.0f s", read.doing(), read.file(),
+                         read.offset(), read.seconds());
+}
+
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out) {
   for (const v1::SkippedPlace& place : skipped.places()) {
     const std::string length =

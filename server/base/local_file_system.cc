@@ -16,6 +16,7 @@
 #include "server/base/disk.h"
 #include "server/base/file.h"
 #include "server/base/local_file.h"
+#include "server/base/pending_call.h"
 #include "server/base/read_fully.h"
 
 namespace penstock {
@@ -45,11 +46,13 @@ class LocalFile final : public RandomAccessFile {
   uint64_t size() const override { return size_; }
   FileIdentity identity() const override { return identity_; }
   uint64_t SizeNow() const override {
+    const PendingCall call("opening", path_);
     struct stat status;
     return fstat(fd_, &status) == 0 ? static_cast<uint64_t>(status.st_size) : size_;
   }
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
+    const PendingCall call("reading", path_, offset);
     return ReadFully(
         path_, offset, out,
         [this](uint8_t* to, size_t bytes, uint64_t from) { return pread(fd_, to, bytes, from); },
@@ -74,6 +77,7 @@ class LocalFiles final : public FileSystem {
   Disk* disk() override { return &disk_; }
 
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
+    const PendingCall call("opening", path);
     // Looked at before it is opened: opening a device may do something, and a FIFO's other end sees
     // it.
     const int place = open(path.c_str(), O_PATH | O_CLOEXEC);
@@ -88,6 +92,7 @@ class LocalFiles final : public FileSystem {
   }
 
   absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+    const PendingCall call("listing", pattern);
     if (pattern.find_first_of("*?[") == std::string::npos) {
       struct stat status;
       if (stat(pattern.c_str(), &status) != 0) {
@@ -137,6 +142,7 @@ const char* LocalFileLook::Enter(const std::string& path) {
 }
 
 absl::StatusOr<LocalFileLook::Facts> LocalFileLook::At(const std::string& path) {
+  const PendingCall call("opening", path);
   const char* const name = Enter(path);
   const int folder = folder_fd_ >= 0 ? folder_fd_ : AT_FDCWD;
   struct stat status;

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/local_file.h"
+#include "server/base/pending_call.h"
 
 namespace penstock {
 namespace {
@@ -44,6 +45,7 @@ class RootedFiles final : public FileSystem {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
     const Root* root = RootOf(path);
     if (root == nullptr) return OutsideError(path);
+    const PendingCall call("opening", path);
     const int place = OpenBelow(*root, path, O_PATH);
     if (place < 0) return ErrorOf(errno, path);
     absl::Status status = CheckLocalFile(path, place);
@@ -57,6 +59,7 @@ class RootedFiles final : public FileSystem {
   absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
     const Root* root = RootOf(pattern);
     if (root == nullptr) return OutsideError(pattern);
+    const PendingCall call("listing", pattern);
     if (pattern.find_first_of("*?[") == std::string::npos) {
       const int place = OpenBelow(*root, pattern, O_PATH);
       if (place < 0) return ErrorOf(errno, pattern);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/pending_call.h"
 #include "server/base/row_shape.h"
 #include "server/engine/pad_rows.h"
 
@@ -113,8 +114,10 @@ void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, u
   evaluator_.set_past_caches(program.fixed_bytes() > kCachedBatchBytes ? &program.work() : nullptr);
   for (const BatchProgram::Resolved& source : program.resolved()) {
     StageClock::Scope scope(evaluator_.clock(), source.stage);
-    source.loader->Resolve(&step->records[size_t{first} * program.width() + source.reference], rows,
-                           program.width(), evaluator_.files(), evaluator_.arena());
+    RecordRef* const refs = &step->records[size_t{first} * program.width() + source.reference];
+    // It may map files.
+    const PendingCall call("opening", evaluator_.files().manifest()[refs->file].path);
+    source.loader->Resolve(refs, rows, program.width(), evaluator_.files(), evaluator_.arena());
   }
   Fetch(*step, first, std::min(end, first + kStripRows));
   for (uint32_t row = first; row < end; row += kStripRows) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -77,6 +79,7 @@ class ExecutorImpl final : public SteppedExecutor {
         nice_(options.worker_nice),
         processors_(options.processors),
         not_bound_(options.not_bound),
+        read_deadline_ns_(options.read_deadline_ns),
         num_workers_(options.workers > 0 ? options.workers : DefaultWorkers(options.processors)),
         max_workers_(
             std::max({options.workers, kWorkersAlways, kWorkersPerProcessor * Processors()})),
@@ -125,15 +128,24 @@ class ExecutorImpl final : public SteppedExecutor {
     std::lock_guard<std::mutex> lock(threads_mutex_);
     RemoveThreads(0);
   }
+  bool TryStop() override;
+  void Cancel() override { stop_.store(true); }
+  bool HasEnded() const override {
+    std::lock_guard<std::mutex> lock(running_mutex_);
+    return std::find(running_.begin(), running_.end(), true) == running_.end();
+  }
+  void EndAtHungRead() override;
 
   uint64_t Hold() override {
-    std::lock_guard<std::mutex> lock(front_mutex_);
+    const std::unique_lock<std::mutex> lock = LockFront();
+    if (!lock.owns_lock()) return published_.load(std::memory_order_relaxed);
     ++holds_;
     return assembled_;
   }
   void Release() override {
     {
-      std::lock_guard<std::mutex> lock(front_mutex_);
+      const std::unique_lock<std::mutex> lock = LockFront();
+      if (!lock.owns_lock()) return;
       --holds_;
     }
     work_.NotifyAll();
@@ -143,12 +155,12 @@ class ExecutorImpl final : public SteppedExecutor {
     Commit();
   }
   void SetPassLimit(uint64_t pass) override {
-    std::lock_guard<std::mutex> lock(front_mutex_);
-    pass_limit_ = pass;
+    const std::unique_lock<std::mutex> lock = LockFront();
+    if (lock.owns_lock()) pass_limit_ = pass;
   }
   uint64_t pass() const override {
-    std::lock_guard<std::mutex> lock(front_mutex_);
-    return front_.pass();
+    const std::unique_lock<std::mutex> lock = LockFront();
+    return lock.owns_lock() ? front_.pass() : 0;
   }
   uint64_t limit() const override { return limit_.load(std::memory_order_acquire); }
   void SetReadAhead(const std::map<std::string, int64_t>& bytes) override;
@@ -205,6 +217,13 @@ class ExecutorImpl final : public SteppedExecutor {
 
   void Work(int worker);
   void Bind();
+  // The front's mutex, but for where it is not free and the stream is over, as its front may hang in a read.
+  std::unique_lock<std::mutex> LockFront() const;
+  bool IsRunning(int worker) const;
+  void SetRunning(int worker, bool running);
+  // Wakes the workers from that number on, whom their number or stop_ has told to end, and waits for them: false once those that are
+  // left hang in a read. REQUIRES: threads_mutex_
+  bool WaitForEnd(int first);
   absl::Status AddThreads();  // REQUIRES: threads_mutex_
   // Waits for the last ones, whom their number or stop_ has told to end. REQUIRES: threads_mutex_
   void RemoveThreads(size_t left);
@@ -243,7 +262,8 @@ class ExecutorImpl final : public SteppedExecutor {
   const std::vector<int> processors_;
   const std::function<void(const absl::Status&)> not_bound_;
   std::atomic<bool> told_not_bound_{false};
-  std::atomic<int> num_workers_;  // written under threads_mutex_
+  const uint64_t read_deadline_ns_;  // 0: none
+  std::atomic<int> num_workers_;     // written under threads_mutex_
   const int max_workers_;
   const uint64_t skip_steps_;
   const std::function<void()> at_limit_;
@@ -274,6 +294,7 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<bool> slot_waiter_{false};
   std::atomic<int> front_worker_{0};  // who ran the front last
   std::atomic<bool> stop_{false};
+  std::atomic<bool> ended_at_hung_read_{false};
   std::atomic<uint64_t> bytes_read_{0};
   std::atomic<uint64_t> published_{0};  // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
@@ -303,6 +324,10 @@ class ExecutorImpl final : public SteppedExecutor {
   bool started_ = false;
   std::vector<std::thread> threads_;
 
+  mutable std::mutex running_mutex_;
+  std::condition_variable running_changed_;
+  std::vector<bool> running_;  // under running_mutex_: one a thread that was started
+
   std::vector<std::unique_ptr<WorkerTools>> stepped_;  // one a worker, or none
 };
 
@@ -313,6 +338,7 @@ void ExecutorImpl::Work(int worker) {
   WorkerTools tools{clock, BlockRunner(files_, clock, sharing_.get()), ChunkReader(store_),
                     SegmentRunner(store_, files_, clock, sharing_.get())};
   tools.worker = worker;
+  const CallSpot::OfThisThread spot(worker_gauges_.pulse(worker).call);
   WorkerGauges::Pulse& pulse = worker_gauges_.pulse(worker);
   pulse.thread.store(gettid(), std::memory_order_relaxed);
   uint64_t beats = 0;
@@ -354,18 +380,100 @@ void ExecutorImpl::Bind() {
 }
 
 absl::Status ExecutorImpl::AddThreads() {
-  for (int i = static_cast<int>(threads_.size()); i < num_workers_.load(); ++i) {
-    absl::StatusOr<std::thread> thread = NewThread(
-        absl::StrCat("worker ", i + 1, " of ", num_workers_.load()), [this, i] { Work(i); });
-    if (!thread.ok()) return thread.status();
-    threads_.push_back(*std::move(thread));
+  for (int i = 0; i < num_workers_.load(); ++i) {
+    const bool is_new = i == std::ssize(threads_);
+    if (!is_new && IsRunning(i)) continue;
+    if (!is_new && threads_[i].joinable()) threads_[i].join();
+    SetRunning(i, true);
+    absl::StatusOr<std::thread> thread =
+        NewThread(absl::StrCat("worker ", i + 1, " of ", num_workers_.load()), [this, i] {
+          Work(i);
+          SetRunning(i, false);
+        });
+    if (!thread.ok()) {
+      SetRunning(i, false);
+      return thread.status();
+    }
+    if (is_new) threads_.emplace_back();
+    threads_[i] = *std::move(thread);
   }
   return absl::OkStatus();
 }
 
+bool ExecutorImpl::IsRunning(int worker) const {
+  std::lock_guard<std::mutex> lock(running_mutex_);
+  return running_[worker];
+}
+
+void ExecutorImpl::SetRunning(int worker, bool running) {
+  std::lock_guard<std::mutex> lock(running_mutex_);
+  running_.resize(std::max<size_t>(running_.size(), worker + 1));
+  running_[worker] = running;
+  running_changed_.notify_all();
+}
+
+bool ExecutorImpl::WaitForEnd(int first) {
+  constexpr auto kLook = std::chrono::milliseconds(20);
+  const uint64_t hung_ns =
+      read_deadline_ns_ == 0 ? kHungReadNs : std::min(kHungReadNs, read_deadline_ns_);
+  WakeAll();
+  std::unique_lock<std::mutex> lock(running_mutex_);
+  while (true) {
+    bool all_hang = true;
+    bool any = false;
+    for (int i = first; i < std::ssize(running_); ++i) {
+      if (!running_[i]) continue;
+      any = true;
+      const std::optional<CallSeen> call = worker_gauges_.pulse(i).call.Look();
+      all_hang = all_hang && call && worker_gauges_.scale().ToNanos(call->ticks) >= hung_ns;
+    }
+    if (!any) return true;
+    if (all_hang) return false;
+    running_changed_.wait_for(lock, kLook);
+  }
+}
+
+std::unique_lock<std::mutex> ExecutorImpl::LockFront() const {
+  constexpr auto kLook = std::chrono::microseconds(100);
+  std::unique_lock<std::mutex> lock(front_mutex_, std::try_to_lock);
+  while (!lock.owns_lock() && !stop_.load() && !ended_at_hung_read_.load()) {
+    std::this_thread::sleep_for(kLook);
+    lock.try_lock();
+  }
+  return lock;
+}
+
+bool ExecutorImpl::TryStop() {
+  stop_.store(true);
+  std::lock_guard<std::mutex> lock(threads_mutex_);
+  if (WaitForEnd(0)) {
+    RemoveThreads(0);
+    return true;
+  }
+  // Whoever comes back publishes nothing.
+  std::lock_guard<std::mutex> commit_lock(commit_mutex_);
+  finished_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+void ExecutorImpl::EndAtHungRead() {
+  if (read_deadline_ns_ == 0 || finished_.load(std::memory_order_relaxed)) return;
+  const auto oldest = OldestOf(worker_gauges_.ReadsUnderWay(read_deadline_ns_));
+  if (!oldest) return;
+  std::lock_guard<std::mutex> lock(commit_mutex_);
+  if (finished_.load(std::memory_order_relaxed)) return;
+  sink_.Finish(ReadDeadlineError(*oldest, read_deadline_ns_));
+  ended_at_hung_read_.store(true);
+  finished_.store(true, std::memory_order_relaxed);
+  // As behind a step that failed.
+  end_step_.store(committed_.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
 void ExecutorImpl::RemoveThreads(size_t left) {
   WakeAll();
-  for (size_t i = left; i < threads_.size(); ++i) threads_[i].join();
+  for (size_t i = left; i < threads_.size(); ++i) {
+    if (threads_[i].joinable()) threads_[i].join();
+  }
   threads_.resize(std::min(left, threads_.size()));
   // One that has gone may have been the one that waited for a slot.
   work_.NotifyAll();
@@ -380,7 +488,16 @@ absl::Status ExecutorImpl::SetWorkers(int workers) {
   std::lock_guard<std::mutex> lock(threads_mutex_);
   const int before = num_workers_.exchange(workers, std::memory_order_seq_cst);
   if (!started_ || stop_.load()) return absl::OkStatus();
-  if (static_cast<int>(threads_.size()) > workers) RemoveThreads(workers);
+  if (static_cast<int>(threads_.size()) > workers) {
+    if (!WaitForEnd(workers)) {
+      num_workers_.store(before, std::memory_order_seq_cst);
+      // In the place of those that have ended meanwhile.
+      absl::Status status = AddThreads();
+      if (!status.ok()) return status;
+      return absl::FailedPreconditionError("a worker that would be too many hangs in a read");
+    }
+    RemoveThreads(workers);
+  }
   absl::Status status = AddThreads();
   if (!status.ok()) {
     num_workers_.store(before, std::memory_order_seq_cst);
@@ -740,12 +857,29 @@ ExecutorStats ExecutorImpl::Snapshot() const {
                 kept.bytes.load(std::memory_order_relaxed),
                 kept.hits.load(std::memory_order_relaxed)};
   }
+  stats.oldest_read = OldestOf(worker_gauges_.ReadsUnderWay(kSlowReadNs));
   stats.records = stats.stages[0].elements;
   if (sharing_ != nullptr) stats.shared = sharing_->Stats();
   return stats;
 }
 
 }  // namespace
+
+absl::Status ReadDeadlineError(const ReadUnderWay& read, uint64_t deadline_ns) {
+  constexpr uint64_t kNsPerMs = 1'000'000;
+  return absl::DeadlineExceededError(
+      absl::StrCat(read.doing, " did not return within read_deadline_ms: ", read.ns / kNsPerMs,
+                   " > ", deadline_ns / kNsPerMs, " ms; a disk or network hangs (", read.path,
+                   ", offset ", read.offset, ")"));
+}
+
+std::optional<ReadUnderWay> OldestOf(std::vector<ReadUnderWay> reads) {
+  const auto oldest =
+      std::max_element(reads.begin(), reads.end(),
+                       [](const ReadUnderWay& a, const ReadUnderWay& b) { return a.ns < b.ns; });
+  if (oldest == reads.end()) return std::nullopt;
+  return std::move(*oldest);
+}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(std::shared_ptr<const Plan> plan,
                                                            BatchSink& sink,

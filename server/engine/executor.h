@@ -48,6 +48,16 @@ struct ExecutorOptions {
   // Where it finds work that other pipelines do too, and the name under which it is known there; null: it does all of its own.
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   std::string pipeline = {};
+  // A read that takes longer ends the stream with an error; 0: it is waited for.
+  uint64_t read_deadline_ns = 0;
+};
+
+// A call to a disk that a worker is in.
+struct ReadUnderWay {
+  std::string doing;  // "reading", "opening", "listing"
+  std::string path;
+  uint64_t offset = 0;
+  uint64_t ns = 0;  // that it has taken so far
 };
 
 struct KeptStats {
@@ -82,7 +92,19 @@ struct ExecutorStats {
                               // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()
   std::string bottleneck;     // the stage's name, or "consumer"
+  // Of the reads that have taken kSlowReadNs or more, the one that has taken longest.
+  std::optional<ReadUnderWay> oldest_read;
 };
+
+// What takes so long is told.
+inline constexpr uint64_t kSlowReadNs = 1'000'000'000;
+// A worker whose read takes so long, or as long as the deadline, is not waited for by who wants it to end.
+inline constexpr uint64_t kHungReadNs = 4'000'000'000;
+
+// DeadlineExceeded, with the read's address.
+absl::Status ReadDeadlineError(const ReadUnderWay& read, uint64_t deadline_ns);
+// The one of them that has taken longest.
+std::optional<ReadUnderWay> OldestOf(std::vector<ReadUnderWay> reads);
 
 // How a worker gets on, for whoever looks for one that hangs.
 struct WorkerPulse {
@@ -104,6 +126,16 @@ class Executor {
   // the destructor may follow.
   virtual absl::Status Start() = 0;
   virtual void Stop() = 0;
+  // Stop(), unless workers hang in a read: false, once all that are left do. No step is published any more and nobody is called back,
+  // but the executor and what it was made of, its sink too, must live until HasEnded().
+  virtual bool TryStop() = 0;
+  // Has Hold(), and whatever else waits for the front, wait no longer for one that hangs in a read: TryStop() is about to be called.
+  virtual void Cancel() = 0;
+  // Whether no worker runs: Stop() returns at once.
+  virtual bool HasEnded() const = 0;
+  // Ends the stream where a read has taken longer than the deadline: DeadlineExceeded, with its address, behind the steps that are
+  // published. To be called a few times in that time; waits for nothing.
+  virtual void EndAtHungRead() = 0;
 
   // No further step is begun until Release(), which is called as often. Returns the number of the
   // first step that nothing has been done for.
@@ -124,7 +156,8 @@ class Executor {
   virtual Position AtLimit() const = 0;
 
   // Returns when those that are too many have ended what they were doing. InvalidArgument beyond
-  // max_workers(); ResourceExhausted, with as many as before, when the system has no threads for more.
+  // max_workers(); ResourceExhausted, with as many as before, when the system has no threads for more; FailedPrecondition, likewise, when
+  // one of those that are too many hangs in a read.
   virtual absl::Status SetWorkers(int workers) = 0;
   virtual int max_workers() const = 0;
 

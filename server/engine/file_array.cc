@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/pending_call.h"
 
 namespace penstock {
 namespace {
@@ -58,6 +59,7 @@ absl::Status FileArray::VerifyChecksum(FileTable& files) const {
   uint32_t crc = 0;
   for (uint64_t done = 0; done < member_->data_bytes; done += piece.size()) {
     piece.resize(std::min(kPieceBytes, member_->data_bytes - done));
+    const PendingCall call("reading", files.manifest()[file_].path, member_->data_offset + done);
     absl::Status status = Copy(files, member_->data_offset + done, absl::MakeSpan(piece));
     if (!status.ok()) return status;
     crc = ExtendCrc32(crc, piece);

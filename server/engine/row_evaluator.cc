@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "server/base/pending_call.h"
 #include "server/base/row_shape.h"
 #include "server/engine/shared_prefixes.h"
 
@@ -21,6 +23,13 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
       failed_stage_ = node.stages.back();
       failed_loading_ = true;
       StageClock::Scope scope(clock_, failed_stage_);
+      // A record may lie in a map, a look at which may hang too.
+      std::optional<PendingCall> call;
+      if (rows.rows > 0) {
+        const RecordRef& first = rows.refs[node.reference];
+        const std::string& path = files_.manifest()[first.file].path;
+        if (!path.empty()) call.emplace("reading", path, first.offset);
+      }
       return node.loader->Load({rows.refs + node.reference, rows.rows, rows.stride}, files_, out,
                                arena_);
     }

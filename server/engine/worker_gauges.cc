@@ -78,4 +78,16 @@ std::vector<WorkerPulse> WorkerGauges::Pulses(int workers) const {
   return pulses;
 }
 
+std::vector<ReadUnderWay> WorkerGauges::ReadsUnderWay(uint64_t ns_min) const {
+  std::vector<ReadUnderWay> reads;
+  for (const Pulse& pulse : pulses_) {
+    std::optional<CallSeen> seen = pulse.call.Look();
+    if (!seen) continue;
+    const uint64_t ns = scale_.ToNanos(seen->ticks);
+    if (ns >= ns_min)
+      reads.push_back({std::move(seen->doing), std::move(seen->path), seen->offset, ns});
+  }
+  return reads;
+}
+
 }  // namespace penstock

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "server/base/pending_call.h"
 #include "server/base/tick_clock.h"
 #include "server/engine/executor.h"
 #include "server/engine/stage_clock.h"
@@ -25,6 +26,7 @@ class WorkerGauges {
     std::atomic<int32_t> thread{0};
     std::atomic<uint64_t> beats{0};
     std::atomic<bool> idle{false};
+    CallSpot call;
   };
 
   WorkerGauges(const std::vector<std::string>& stage_names, int max_workers);
@@ -42,6 +44,8 @@ class WorkerGauges {
   void Fill(ExecutorStats* stats) const;
   // Of the first `workers`. Takes no lock that a worker may hold.
   std::vector<WorkerPulse> Pulses(int workers) const;
+  // Of all workers that there ever were: the reads that are under way and have taken so long.
+  std::vector<ReadUnderWay> ReadsUnderWay(uint64_t ns_min) const;
 
  private:
   // Totals at one moment.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/pending_call.h"
 #include "server/io/bus_guard.h"
 #include "server/io/tfrecord_frame.h"
 
@@ -27,6 +28,7 @@ size_t WholePages(uint64_t bytes) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& path) {
+  const PendingCall call("opening", path);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   struct stat status;

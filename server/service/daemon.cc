@@ -162,6 +162,23 @@ class WatchdogFeeder {
   Watchdog watchdog_;
 };
 
+// Looks for reads that hang, and for those that have returned at last.
+class ReadWatch {
+ public:
+  ReadWatch(EventLoop& loop, const PipelineTable& table) : loop_(loop), table_(table) { Look(); }
+
+ private:
+  static constexpr absl::Duration kLookTime = absl::Milliseconds(250);
+
+  void Look() {
+    table_.LookForHungReads();
+    loop_.StartTimer(kLookTime, [this] { Look(); });
+  }
+
+  EventLoop& loop_;
+  const PipelineTable& table_;
+};
+
 // Stops the loop at a signal or at the owner's end; calls `reload` at SIGHUP, if there is one.
 absl::Status WatchSignals(EventLoop& loop, int signals_fd, int owner_fd,
                           std::function<void()> reload) {
@@ -315,6 +332,7 @@ absl::Status RunDaemon(DaemonOptions options) {
 
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());
   options.service_manager.Tell("READY=1");
+  const ReadWatch reads(loop, table);
   const WatchdogFeeder watchdog(loop, options.service_manager, table);
   loop.Run();
   options.service_manager.Tell("STOPPING=1");

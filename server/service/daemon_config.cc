@@ -11,6 +11,7 @@
 #include "ring/attach.h"
 #include "ring/descriptor.h"
 #include "server/base/numa_node.h"
+#include "server/service/pipeline.h"
 #include "server/service/tcp_address.h"
 #include "server/service/text_proto.h"
 
@@ -127,6 +128,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(CheckRange("worker_defaults.workers", workers->workers(), 0, 1024));
   status.Update(CheckRange("worker_defaults.worker_nice", workers->worker_nice(), 0, 19));
   status.Update(CheckNumaNode("worker_defaults.numa_node", workers->numa_node()));
+  status.Update(CheckReadDeadline("worker_defaults.read_deadline_ms", workers->read_deadline_ms()));
   status.Update(CheckRange("connection_limits.max_control_connections",
                            limits->max_control_connections(), 1, 4096));
   status.Update(CheckRange("connection_limits.max_consumers", limits->max_consumers(), 1, 4096));

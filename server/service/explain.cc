@@ -48,6 +48,16 @@ void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* o
                               std::lround(10 * slowest->steps_per_s()) / 10.0, " steps/s"));
 }
 
+// A read that has not returned, if there is one.
+void ExplainHungRead(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  if (!stats.has_oldest_read()) return;
+  const v1::ReadUnderWay& read = stats.oldest_read();
+  out->push_back(absl::StrCat(
+      read.doing(), " ", read.file(),
+      read.doing() == "reading" ? absl::StrCat(" at offset ", read.offset()) : "",
+      " has not returned for ", std::lround(read.seconds()), " s: a disk or a network hangs"));
+}
+
 }  // namespace
 
 std::vector<std::string> Explain(const v1::PipelineStats& stats) {
@@ -68,9 +78,12 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
   for (const std::string& notice : stats.numa().notice()) out.push_back(notice);
   if (!stats.has_analysis()) {
     out.push_back("it has run for too short a time to tell");
+    ExplainHungRead(stats, &out);
     return out;
   }
   if (now.bottleneck() == "consumer") {
+    // Not the cause yet.
+    ExplainHungRead(stats, &out);
     ExplainFullRing(stats, &out);
     return out;
   }
@@ -82,12 +95,14 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
   if (now.bottleneck() == "reading") {
     out.push_back(absl::StrCat("the ", stats.workers(), " workers wait ", Percent(now.starved()),
                                " of their time for files to be read, or for the order"));
+    ExplainHungRead(stats, &out);
     return out;
   }
   const auto busiest = std::max_element(now.stage_busy().begin(), now.stage_busy().end());
   const double share = busiest == now.stage_busy().end() ? 0 : *busiest;
   out.push_back(absl::StrCat("batches wait for stage ", now.bottleneck(), ", in which the ",
                              stats.workers(), " workers spend ", Percent(share), " of their time"));
+  ExplainHungRead(stats, &out);
   return out;
 }
 

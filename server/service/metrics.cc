@@ -153,6 +153,9 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const R
   each(counter("penstock_pipeline_slot_wait_seconds_total",
                "Time in which work was ready and every slot was in use: consumers are slower."),
        [](const auto& stats) { return Seconds(stats.slot_wait_ns()); });
+  each(gauge("penstock_pipeline_oldest_read_seconds",
+             "Age of the read of a file that has been under way longest; 0 below one second."),
+       [](const auto& stats) { return stats.oldest_read().seconds(); });
   each(counter("penstock_pipeline_running_seconds_total", "Time since the pipeline began."),
        [](const auto& stats) { return Seconds(stats.running_ns()); });
   each(gauge("penstock_pipeline_epoch", "The pass over the source, from 0."),

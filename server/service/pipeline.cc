@@ -51,10 +51,27 @@ absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
     absl::Status status = CheckNumaNode("numa_node", spec.numa_node());
     if (!status.ok()) return status;
   }
+  if (spec.has_read_deadline_ms()) {
+    absl::Status status = CheckReadDeadline("read_deadline_ms", spec.read_deadline_ms());
+    if (!status.ok()) return status;
+  }
   return CheckReadAhead(spec.read_ahead_bytes());
 }
 
 }  // namespace
+
+absl::Status CheckReadDeadline(absl::string_view field, int64_t ms) {
+  if (ms == 0 || (ms >= kMinReadDeadlineMs && ms <= kMaxReadDeadlineMs)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " out of range: ", ms,
+                                                 " is not 0 (none) or in [", kMinReadDeadlineMs,
+                                                 ", ", kMaxReadDeadlineMs, "]"));
+}
+
+uint64_t ReadDeadlineNs(const v1::PipelineSpec& spec, const v1::WorkerDefaults& defaults) {
+  const int64_t ms =
+      spec.has_read_deadline_ms() ? spec.read_deadline_ms() : defaults.read_deadline_ms();
+  return static_cast<uint64_t>(std::clamp<int64_t>(ms, 0, kMaxReadDeadlineMs)) * 1'000'000;
+}
 
 absl::Status CheckPipelineName(absl::string_view name) {
   if (name.empty()) {
@@ -92,6 +109,7 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
   checked.workers = spec.workers() > 0 ? spec.workers() : defaults.workers();
   if (defaults.has_numa_node()) checked.numa_node = defaults.numa_node();
   if (spec.has_numa_node()) checked.numa_node = spec.numa_node();
+  checked.read_deadline_ns = ReadDeadlineNs(spec, defaults);
   checked.plan = *std::move(plan);
   checked.slots = slots > 0 ? static_cast<uint32_t>(slots) : DefaultSlotsOf(checked);
   return checked;
@@ -109,6 +127,8 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
   *result.mutable_spec() = plan.spec();
   result.mutable_spec()->set_workers(checked.workers);
   if (checked.numa_node != kNoNumaNode) result.mutable_spec()->set_numa_node(checked.numa_node);
+  if (checked.read_deadline_ns != 0)
+    result.mutable_spec()->set_read_deadline_ms(checked.read_deadline_ns / 1'000'000);
   result.mutable_spec()->mutable_ring()->set_slots(checked.slots);
   for (const Feature& feature : plan.element()) {
     v1::TensorSignature* tensor = result.add_element();
@@ -132,14 +152,14 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
   return result;
 }
 
-absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpec& spec,
-                                                           const PipelineOptions& options,
-                                                           FileSystem& files) {
+absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spec,
+                                                     const PipelineOptions& options,
+                                                     FileSystem& files) {
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, options.defaults, files);
   if (!checked.ok()) return checked.status();
-  const std::shared_ptr<void> indices = checked->plan->KeepIndices();
+  std::shared_ptr<void> indices = checked->plan->KeepIndices();
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*checked->plan);
   if (!fingerprint.ok()) return fingerprint.status();
   Timeline timeline(checked->plan, *std::move(fingerprint));
@@ -154,12 +174,24 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   }
   std::shared_ptr<Pipeline> pipeline(
       new Pipeline(*std::move(checked), std::move(timeline), options, files));
+  return Prepared{std::move(pipeline), std::move(indices)};
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpec& spec,
+                                                           const PipelineOptions& options,
+                                                           FileSystem& files) {
+  absl::StatusOr<Prepared> prepared =
+      Within<Prepared>({ReadDeadlineNs(spec, options.defaults), options.leftovers},
+                       absl::StrCat("the creation of pipeline ", spec.name()),
+                       [spec, options, &files] { return Prepare(spec, options, files); });
+  if (!prepared.ok()) return prepared.status();
+  const std::shared_ptr<Pipeline> pipeline = std::move(prepared->pipeline);
   if (options.returns) return pipeline;
   absl::StatusOr<std::shared_ptr<Stream>> stream =
       pipeline->MakeStream(options.cursor, pipeline->slots(), options.owner);
   if (!stream.ok()) return stream.status();
   pipeline->shared_ = *stream;
-  status = (*stream)->Start();
+  absl::Status status = (*stream)->Start();
   if (!status.ok()) return status;
   return pipeline;
 }
@@ -213,6 +245,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
   if (for_all) options.prefixes = options_.prefixes;
   options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
+  options.read_deadline = read_deadline();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     options.phases = timeline_.From(options.start.step);

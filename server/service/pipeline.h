@@ -52,6 +52,7 @@ struct CheckedPipeline {
   uint32_t slots = 0;
   int workers = 0;  // 0: one for each processor
   int numa_node = kNoNumaNode;
+  uint64_t read_deadline_ns = 0;  // 0: none
 };
 absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
                                               const v1::WorkerDefaults& defaults,
@@ -63,6 +64,12 @@ uint32_t DefaultSlotsOf(const CheckedPipeline& checked);
 inline constexpr int64_t kMinReadAhead = 64 << 10;
 inline constexpr int64_t kMaxReadAhead = 64 << 20;
 absl::Status CheckReadAhead(int64_t bytes);
+
+inline constexpr int64_t kMinReadDeadlineMs = 100;
+inline constexpr int64_t kMaxReadDeadlineMs = 86'400'000;
+absl::Status CheckReadDeadline(absl::string_view field, int64_t ms);
+// That of a spec, checked or not, or else of the defaults; 0: none.
+uint64_t ReadDeadlineNs(const v1::PipelineSpec& spec, const v1::WorkerDefaults& defaults);
 
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
@@ -97,6 +104,8 @@ struct PipelineOptions {
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   // Of the request that made it; "": it had none.
   std::string request_id;
+  // Where what hangs in a read is left; null: it is waited for.
+  std::shared_ptr<Leftovers> leftovers = nullptr;
 };
 
 // What UpdatePipelineRequest and SeekPipelineRequest ask for.
@@ -201,6 +210,9 @@ class Pipeline {
   // step when somebody attaches, or changes it. Waits for its workers.
   void Rest();
 
+  // Ends those of its streams in which a read takes longer than its deadline. To be called a few times in that time.
+  void EndAtHungReads();
+
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
 
@@ -226,6 +238,15 @@ class Pipeline {
     if (read_ahead_is_chosen_) read_ahead_[""] = checked_.plan->spec().read_ahead_bytes();
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
   }
+  // What Create() does before there is a stream, and what is to be kept until there is one.
+  struct Prepared {
+    std::shared_ptr<Pipeline> pipeline;
+    std::shared_ptr<void> indices;
+  };
+  static absl::StatusOr<Prepared> Prepare(const v1::PipelineSpec& spec,
+                                          const PipelineOptions& options, FileSystem& files);
+  ReadDeadline read_deadline() const { return {checked_.read_deadline_ns, options_.leftovers}; }
+
   // --- pipeline_numbers.cc ---
   absl::Status CheckNumbers(const v1::Change& change) const;
   // Those of a change. REQUIRES: mutex_, or nobody else has the pipeline yet.

@@ -234,7 +234,9 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   // Which one it is stands in Place(); the plan is the same.
   if (requested.at_next_epoch) change.set_epoch(1);
   // Before anything is held.
-  absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(change, files_);
+  absl::StatusOr<Timeline::NextPlan> next = Within<Timeline::NextPlan>(
+      read_deadline(), absl::StrCat("the update of pipeline ", name_),
+      [timeline, change, &files = files_] { return timeline.Prepare(change, files); });
   if (!next.ok()) return next.status();
 
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);

@@ -9,7 +9,11 @@
 
 namespace penstock {
 
-PipelineTable::~PipelineTable() { Close(absl::UnavailableError("penstockd is stopping")); }
+PipelineTable::~PipelineTable() {
+  Close(absl::UnavailableError("penstockd is stopping"));
+  // It may use the files and the journal.
+  leftovers_->Wait();
+}
 
 int64_t PipelineTable::UnixMs() { return absl::ToUnixMillis(absl::Now()); }
 
@@ -85,6 +89,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     pipelines_[spec.name()] = nullptr;
   }
   options.memory = memory_;
+  options.leftovers = leftovers_;
   options.prefixes = prefixes_;
   options.owner.pipeline = spec.name();
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
@@ -138,7 +143,12 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
-  absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, defaults(), files_);
+  absl::StatusOr<CheckedPipeline> checked =
+      Within<CheckedPipeline>({ReadDeadlineNs(spec, defaults()), leftovers_},
+                              absl::StrCat("the check of pipeline ", spec.name()),
+                              [spec, defaults = defaults(), &files = files_] {
+                                return CheckPipeline(spec, defaults, files);
+                              });
   if (!checked.ok()) return checked;
   // Create() would meet the same limit when it makes the ring.
   uint64_t ring_bytes = 0;
@@ -194,6 +204,11 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
   spdlog::info("pipeline {} deleted", name);
   events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));
   return absl::OkStatus();
+}
+
+void PipelineTable::LookForHungReads() const {
+  for (const auto& pipeline : List()) pipeline->EndAtHungReads();
+  leftovers_->Sweep();
 }
 
 void PipelineTable::Close(const absl::Status& reason) {

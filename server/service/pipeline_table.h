@@ -20,6 +20,7 @@
 #include "penstock/v1/server.pb.h"
 #include "server/base/file.h"
 #include "server/service/event_log.h"
+#include "server/service/leftovers.h"
 #include "server/service/pipeline.h"
 #include "server/service/pipeline_journal.h"
 
@@ -74,6 +75,9 @@ class PipelineTable {
   // What happens to them, in their order. Whoever listens goes before the table.
   EventLog& events() const { return events_; }
 
+  // Looks for reads that take longer than their deadlines, and for what was left behind and has ended. To be called a few times a second.
+  void LookForHungReads() const;
+
   // Ends all pipelines; `reason` is what their consumers get. Create() fails afterwards.
   void Close(const absl::Status& reason);
 
@@ -87,6 +91,7 @@ class PipelineTable {
 
   FileSystem& files_;
   PipelineJournal* const journal_;
+  const std::shared_ptr<Leftovers> leftovers_ = std::make_shared<Leftovers>();
   const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
   std::shared_ptr<SharedPrefixes> prefixes_;  // constant once there are pipelines
   mutable EventLog events_;

@@ -131,6 +131,13 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
+  if (stats.oldest_read) {
+    v1::ReadUnderWay* read = result.mutable_oldest_read();
+    read->set_doing(stats.oldest_read->doing);
+    read->set_file(stats.oldest_read->path);
+    read->set_offset(stats.oldest_read->offset);
+    read->set_seconds(1e-9 * static_cast<double>(stats.oldest_read->ns));
+  }
   const v1::PipelineSpec spec_now = LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
@@ -198,6 +205,12 @@ absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
 std::vector<WorkerPulse> Pipeline::Pulses() const {
   const std::shared_ptr<Stream> stream = shared();
   return stream == nullptr ? std::vector<WorkerPulse>() : stream->Pulses();
+}
+
+void Pipeline::EndAtHungReads() {
+  for (const auto& stream : AllStreams()) {
+    if (stream != nullptr) stream->EndAtHungRead();
+  }
 }
 
 }  // namespace penstock

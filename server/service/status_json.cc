@@ -70,6 +70,7 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"starved", analysis.starved()},
               {"bottleneck", analysis.bottleneck()},
               {"sentence", analysis.sentence()},
+              {"oldest_read_s", stats.oldest_read().seconds()},
               {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},
               {"stages", json::array()},
               {"shared_prefix", json::array()},

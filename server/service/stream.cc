@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "ring/futex.h"
 #include "server/base/new_thread.h"
 #include "server/cuda/expansions.h"
@@ -64,7 +66,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
   if (options.memory != nullptr) {
     reserve = [memory = options.memory](uint64_t bytes) { return ToRing(memory->Take(bytes)); };
   }
-  auto placement = std::make_unique<Placement>(options.numa_node, options.misplaced);
+  auto placement = std::make_shared<Placement>(options.numa_node, options.misplaced);
   absl::StatusOr<std::unique_ptr<RingSink>> sink = RingSink::Create(
       options.name, first.tensors(), options.slots, first.structure(), first.variable_bytes(),
       options.start.step, CountOf(first, options.phases), options.start_cursor,
@@ -112,7 +114,7 @@ absl::Status Stream::AddDevice(const Plan& plan) {
   }
   spdlog::info("pipeline {}: {} slots of CUDA device {} take {} bytes", name_, device.slots.size(),
                device.device, made->memory_bytes());
-  device_sink_ = std::make_unique<DeviceRingSink>(*sink_, std::move(made), &ring::MonotonicNs);
+  device_sink_ = std::make_shared<DeviceRingSink>(*sink_, std::move(made), &ring::MonotonicNs);
   return absl::OkStatus();
 }
 
@@ -148,7 +150,24 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
     }
     limit_changed_.notify_all();
   };
-  return Executor::Create(phase.plan, producers_sink(), options);
+  options.read_deadline_ns = read_deadline_.ns;
+  return Within<std::unique_ptr<Executor>>(
+      read_deadline_, absl::StrCat("pipeline ", name_),
+      [plan = phase.plan, ring = sink_, device = device_sink_, options] {
+        if (device != nullptr) return Executor::Create(plan, *device, options);
+        return Executor::Create(plan, *ring, options);
+      });
+}
+
+bool Stream::End(Executor& executor) const {
+  if (read_deadline_.leftovers != nullptr) return executor.TryStop();
+  executor.Stop();
+  return true;
+}
+
+void Stream::Leave(std::unique_ptr<Executor> executor) const {
+  read_deadline_.leftovers->Take(absl::StrCat("pipeline ", name_), std::move(executor),
+                                 {device_sink_, placement_, sink_, split_log_, memory_});
 }
 
 void Stream::LimitIt() {
@@ -218,7 +237,7 @@ void Stream::ChangePhase() {
   start.step = next.first_step;
   start.position = old->AtLimit();
   // Stop() waits for change_mutex_, so that it is still there.
-  old->Stop();
+  const bool ended = End(*old);
   absl::StatusOr<std::unique_ptr<Executor>> executor =
       MakeExecutor(next, std::move(start), /*begins=*/true);
   if (!executor.ok()) {
@@ -226,6 +245,10 @@ void Stream::ChangePhase() {
     return;
   }
   std::unique_ptr<Executor> gone;
+  // Behind the lock.
+  const absl::Cleanup leave = [&] {
+    if (!ended) Leave(std::move(gone));
+  };
   std::lock_guard<std::mutex> lock(mutex_);
   before_ = Sum(before_, old->Snapshot());
   const std::vector<SkippedRecord> skipped = SkippedNow();
@@ -245,6 +268,11 @@ void Stream::Stop(const absl::Status& reason) {
     ends_ = true;
   }
   limit_changed_.notify_all();
+  {
+    // Whoever has change_mutex_ may wait for a front that hangs.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (executor_ != nullptr) executor_->Cancel();
+  }
   std::unique_ptr<Executor> executor;
   {
     std::lock_guard<std::mutex> change_lock(change_mutex_);
@@ -254,22 +282,29 @@ void Stream::Stop(const absl::Status& reason) {
   }
   if (executor == nullptr) return;
   if (advancing_.joinable()) advancing_.join();
-  executor->Stop();
+  const bool ended = End(*executor);
   sink_->Close(reason);
+  if (!ended) Leave(std::move(executor));
 }
 
 uint64_t Stream::Hold() {
   std::lock_guard<std::mutex> change_lock(change_mutex_);
-  std::lock_guard<std::mutex> lock(mutex_);
-  ++holds_;
-  return executor_ == nullptr ? 0 : executor_->Hold();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++holds_;
+  }
+  // Without that lock: it may have to wait for a front that reads.
+  Executor* const held = executor();
+  return held == nullptr ? 0 : held->Hold();
 }
 
 void Stream::Release() {
   std::lock_guard<std::mutex> change_lock(change_mutex_);
-  std::lock_guard<std::mutex> lock(mutex_);
-  --holds_;
-  if (executor_ != nullptr) executor_->Release();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    --holds_;
+  }
+  if (Executor* const held = executor(); held != nullptr) held->Release();
 }
 
 bool Stream::KnowsEnd() const {
@@ -370,6 +405,11 @@ std::vector<SkippedRecord> Stream::Skipped() const {
 std::vector<WorkerPulse> Stream::Pulses() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return executor_ == nullptr ? std::vector<WorkerPulse>() : executor_->Pulses();
+}
+
+void Stream::EndAtHungRead() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (executor_ != nullptr) executor_->EndAtHungRead();
 }
 
 }  // namespace penstock

@@ -36,6 +36,7 @@
 #include "server/service/placement.h"
 #include "server/service/ring_sink.h"
 #include "server/service/timeline.h"
+#include "server/service/within_deadline.h"
 
 namespace penstock {
 
@@ -58,6 +59,9 @@ struct StreamOptions {
   // Told at which step the epoch of the phase that waits for it begins, before a step of that is made. From a thread of the stream's
   // own, which Stop() waits for; may be null.
   std::function<void(uint64_t step)> epoch_begins;
+  // How long a read may take before it ends the stream, and where workers that hang in one are left when it is stopped; without leftovers
+  // they are waited for.
+  ReadDeadline read_deadline = {};
 };
 
 // A damaged place, with the path of its file: files have numbers of their own in each phase.
@@ -76,7 +80,7 @@ class Stream {
   // As Executor::Start(); once.
   absl::Status Start();
   // Ends production; consumers get `reason` after the batches that were ready, unless the stream had
-  // ended before.
+  // ended before. What hangs in a read is left behind, with the ring and all else that it uses.
   void Stop(const absl::Status& reason);
 
   // As those of the executor.
@@ -112,9 +116,11 @@ class Stream {
   std::vector<SkippedRecord> Skipped() const;
   // None after Stop().
   std::vector<WorkerPulse> Pulses() const;
+  // As that of the executor.
+  void EndAtHungRead();
 
  private:
-  Stream(std::unique_ptr<RingSink> sink, std::unique_ptr<Placement> placement,
+  Stream(std::shared_ptr<RingSink> sink, std::shared_ptr<Placement> placement,
          const StreamOptions& options)
       : name_(options.name),
         worker_nice_(options.worker_nice),
@@ -127,7 +133,8 @@ class Stream {
         holds_(options.holds),
         phases_(options.phases),
         read_ahead_(options.read_ahead),
-        epoch_begins_(options.epoch_begins) {}
+        epoch_begins_(options.epoch_begins),
+        read_deadline_(options.read_deadline) {}
   absl::StatusOr<std::unique_ptr<Executor>> MakeExecutor(const Phase& phase, ResumePoint start,
                                                          bool begins);
   // Has the executor end where the next phase begins. REQUIRES: mutex_.
@@ -136,6 +143,14 @@ class Stream {
   void ChangePhase();
   // At the limit of a phase whose successor waits for its epoch: it knows its first step now, and that is told.
   void TellEpoch();
+  // REQUIRES: mutex_ is not taken.
+  Executor* executor() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return executor_.get();
+  }
+  // False: it is to be left behind.
+  bool End(Executor& executor) const;
+  void Leave(std::unique_ptr<Executor> executor) const;
   std::vector<SkippedRecord> SkippedNow() const;  // REQUIRES: mutex_
   absl::Status AddDevice(const Plan& plan);
   BatchSink& producers_sink() {
@@ -148,12 +163,13 @@ class Stream {
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
   const std::shared_ptr<SharedPrefixes> prefixes_;
-  const std::unique_ptr<RingSink> sink_;
-  const std::unique_ptr<Placement> placement_;  // never null
-  std::unique_ptr<DeviceRingSink>
+  // Shared with what is left behind.
+  const std::shared_ptr<RingSink> sink_;
+  const std::shared_ptr<Placement> placement_;  // never null
+  std::shared_ptr<DeviceRingSink>
       device_sink_;  // after Create(): constant; it reads the ring's slots
 
-  // Before mutex_ where both are taken: what belongs to an executor holds for its successor.
+  // Before mutex_ where both are taken: what belongs to an executor holds for its successor, which only its owner exchanges.
   std::mutex change_mutex_;
 
   mutable std::mutex mutex_;
@@ -168,6 +184,7 @@ class Stream {
   std::map<std::string, int64_t> read_ahead_;  // under mutex_
 
   const std::function<void(uint64_t step)> epoch_begins_;
+  const ReadDeadline read_deadline_;
 
   std::mutex limit_mutex_;
   std::condition_variable limit_changed_;

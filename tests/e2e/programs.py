@@ -6,6 +6,7 @@ PENSTOCK_BIN is the folder of `penstock` and `penstockd`; the Python package mus
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 
@@ -86,6 +87,12 @@ class Daemon:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(_TIMEOUT_S)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def eventually(condition):

@@ -1,17 +1,23 @@
 """Faults of files, memory and clocks, provoked from outside; the numbers are those of docs/reliability.md."""
 
+import contextlib
 import functools
 import gzip
+import json
 import os
+import pathlib
+import re
 import resource
 import signal
 import subprocess
 import sys
+import time
+import urllib.request
 
 import numpy
 import pytest
 
-from programs import Daemon, Penstock, eventually
+from programs import Daemon, Penstock, eventually, free_port
 from tfrecord_files import example, framed
 
 penstock = pytest.importorskip("penstock")
@@ -371,7 +377,12 @@ PRELOAD = r"""
 #include <unistd.h>
 
 // Reads of a file whose name holds HANG_FILE do not return, from offset HANG_FROM to 1 MB behind it, nor does a look at a map of
-// these bytes.
+// these bytes, until there is a file HANG_UNTIL.
+static char* hung_map;
+static const char* until(void) {
+  const char* path = getenv("HANG_UNTIL");
+  return path ? path : "/dev/null/none";
+}
 static int is_hanging(int fd) {
   const char* name = getenv("HANG_FILE");
   char link[64], path[4096] = "";
@@ -381,7 +392,8 @@ static int is_hanging(int fd) {
 }
 static void hang(int) {
   fclose(fopen(getenv("HANG_MARK"), "w"));
-  for (;;) pause();
+  while (access(until(), F_OK) != 0) usleep(1000);
+  if (hung_map) mprotect(hung_map, 1000000, PROT_READ);
 }
 void* mmap64(void* address, size_t size, int protection, int flags, int fd, off64_t offset) {
   static void* (*real)(void*, size_t, int, int, int, off64_t);
@@ -394,7 +406,8 @@ void* mmap64(void* address, size_t size, int protection, int flags, int fd, off6
   char* memory = (char*)real(address, size, protection, flags, fd, offset);
   const size_t from = hangs ? atol(getenv("HANG_FROM")) / 4096 * 4096 : 0;
   if (hangs && memory != MAP_FAILED && from + 1000000 < size) {
-    mprotect(memory + from, 1000000, PROT_NONE);
+    hung_map = memory + from;
+    mprotect(hung_map, 1000000, PROT_NONE);
     signal(SIGSEGV, hang);
   }
   return memory;
@@ -405,8 +418,8 @@ void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t 
 ssize_t pread64(int fd, void* out, size_t count, off64_t offset) {
   static ssize_t (*real)(int, void*, size_t, off64_t);
   if (!real) real = (ssize_t(*)(int, void*, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
-  const long from = is_hanging(fd) ? atol(getenv("HANG_FROM")) : offset + 1;
-  if (from <= offset && offset <= from + 1000000) hang(0);
+  const long from = is_hanging(fd) && !getenv("HANG_MAPS_ONLY") ? atol(getenv("HANG_FROM")) : offset + 1;
+  if (from <= offset && offset <= from + 1000000 && access(until(), F_OK) != 0) hang(0);
   return real(fd, out, count, offset);
 }
 ssize_t pread(int fd, void* out, size_t count, off_t offset) { return pread64(fd, out, count, offset); }
@@ -451,13 +464,15 @@ def hanging(tmp_path, preload, monkeypatch):
 
     def start(where, *options):
         (tmp_path / "hangs.tfrecord").write_bytes(b"".join(large_frames(0)))
-        settings = {"LD_PRELOAD": preload, "HANG_FILE": "hangs.tfrecord", "HANG_MARK": tmp_path / "mark", **HANGS[where]}
+        settings = {"LD_PRELOAD": preload, "HANG_UNTIL": tmp_path / "until", "HANG_FILE": "hangs.tfrecord", "HANG_MARK": tmp_path / "mark", **HANGS[where]}
+        order = settings.pop("order", "")
         for name, value in settings.items():
             monkeypatch.setenv(name, str(value))
         daemon = Daemon(tmp_path / "penstock.sock", *options)
         monkeypatch.delenv("LD_PRELOAD")
-        creation = Penstock(tmp_path, daemon.socket).start("create", write_spec(tmp_path, batch=1000))
+        creation = Penstock(tmp_path, daemon.socket).start("create", write_spec(tmp_path, batch=1000, order=order))
         started.extend([daemon, creation])
+        daemon.creation = creation
         eventually((tmp_path / "mark").exists)
         return daemon
 
@@ -467,9 +482,14 @@ def hanging(tmp_path, preload, monkeypatch):
     started[1].communicate()
 
 
-# The first bytes of a file are read when its pipeline is created, those in the middle by a worker.
+# The first bytes of a file are read when its pipeline is created, those in the middle by a worker; for a global shuffle by one that looks
+# for records, and so makes the order of all others, and then in a map.
 HANGS = {"at creation": {"HANG_FROM": 0}, "in a worker": {"HANG_FROM": 3_000_000},
-         "in a worker that cannot map": {"HANG_FROM": 3_000_000, "HANG_UNMAPPED": 1}}
+         "in a worker that cannot map": {"HANG_FROM": 3_000_000, "HANG_UNMAPPED": 1},
+         "in a map": {"HANG_FROM": 3_000_000, "HANG_MAPS_ONLY": 1, "order": "stage { shuffle { global: true seed: 3 } }"},
+         "in the front": {"HANG_FROM": 3_000_000, "order": "stage { shuffle { global: true seed: 3 } }"}}
+
+LATER = ["in a worker", "in a map", "in the front"]
 
 
 @pytest.mark.parametrize("where", HANGS)
@@ -485,6 +505,100 @@ def test_fault_28_a_read_that_hangs_does_not_hold_up_the_end(hanging, where):
     daemon = hanging(where)
     daemon.process.send_signal(signal.SIGTERM)
     daemon.process.wait(_END_S)
+
+
+def configured(folder, *lines):
+    path = folder / "penstockd.textproto"
+    path.write_text("\n".join(lines))
+    return "--config", str(path)
+
+
+def log_of(daemon):
+    """All that it has logged so far."""
+    log = daemon.process.stderr.fileno()
+    os.set_blocking(log, False)
+    with contextlib.suppress(BlockingIOError):
+        daemon.logged = getattr(daemon, "logged", "") + os.read(log, 1 << 20).decode()
+    return getattr(daemon, "logged", "")
+
+
+@pytest.mark.parametrize("where", LATER)
+def test_fault_28_a_read_that_hangs_is_told_with_its_file_and_how_long(hanging, tmp_path, where):
+    port = free_port()
+    daemon = hanging(where, *configured(tmp_path, f"http {{ port: {port} }}"))
+    remote = Penstock(tmp_path, daemon.socket)
+
+    def age():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            found = re.search(r'^penstock_pipeline_oldest_read_seconds\{pipeline="faulty"\} (\S+)$', answer.read().decode(), re.MULTILINE)
+        return float(found[1]) if found else 0
+
+    eventually(lambda: age() >= 1)
+    before = age()
+    eventually(lambda: age() > before)
+    read = json.loads(remote("top", "faulty", "--json", "--count", "1").out)["oldest_read"]
+    assert read["doing"] == "reading" and read["file"].endswith("/hangs.tfrecord") and read["seconds"] >= 1
+    # A pull of the page cache, or a record before it, may be what hangs.
+    assert int(read["offset"]) <= 4_000_000
+    for words in (("stats", "faulty"), ("top", "faulty", "--count", "1"), ("explain", "faulty")):
+        told = remote(*words).out
+        assert re.search(r"reading \S+/hangs\.tfrecord(,| at) offset \d+,? has not returned for \d+ s", told), told
+
+
+@pytest.mark.parametrize("where", LATER)
+def test_fault_28_a_read_beyond_its_deadline_ends_its_pipeline_alone(hanging, counter, tmp_path, where):
+    daemon = hanging(where, *configured(tmp_path, "worker_defaults { read_deadline_ms: 300 }"))
+    remote = Penstock(tmp_path, daemon.socket)
+    eventually(lambda: "failed" in remote("list").out)
+    with pytest.raises(penstock.DeadlineExceededError) as raised:
+        next(iter(penstock.attach("faulty", socket=daemon.socket)))
+    assert re.search(r"did not return within read_deadline_ms: \d+ > 300 ms.*/hangs\.tfrecord, offset \d+\)", str(raised.value)), raised.value
+    assert remote("run", counter()).code == 0
+    # Its worker never comes back, and its name is free at once.
+    began = time.monotonic()
+    assert remote("delete", "faulty").code == 0
+    assert time.monotonic() - began < _END_S
+    assert remote("create", counter("faulty")).code == 0
+    daemon.process.send_signal(signal.SIGTERM)
+    assert daemon.process.wait(_END_S) == 1
+
+
+def test_fault_28_a_creation_that_meets_a_read_beyond_its_deadline_fails(hanging, counter, tmp_path):
+    daemon = hanging("at creation", *configured(tmp_path, "worker_defaults { read_deadline_ms: 300 }"))
+    out, error = daemon.creation.communicate(timeout=60)
+    assert daemon.creation.returncode != 0
+    assert re.search(r"did not return within read_deadline_ms: .*/hangs\.tfrecord", out + error), (out, error)
+    remote = Penstock(tmp_path, daemon.socket)
+    assert remote("create", counter("faulty")).code == 0
+    (tmp_path / "until").touch()
+    eventually(lambda: "given back" in log_of(daemon))
+    assert "faulty" in remote("list").out
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("where", LATER)
+def test_fault_28_a_read_that_returns_after_all_finds_what_it_needs_and_gives_it_back(hanging, counter, tmp_path, where):
+    daemon = hanging(where, *configured(tmp_path, "worker_defaults { read_deadline_ms: 300 }"))
+    remote = Penstock(tmp_path, daemon.socket)
+    eventually(lambda: "failed" in remote("list").out)
+    assert remote("delete", "faulty").code == 0
+    rings = lambda: pathlib.Path(f"/proc/{daemon.pid}/maps").read_text().count("penstock-ring")
+    assert rings() > 0, "what the read may write to is gone"
+    (tmp_path / "until").touch()
+    eventually(lambda: "given back" in log_of(daemon))
+    assert rings() == 0
+    # The file is one like any other now, and the daemon can end in its own time.
+    assert remote("create", write_spec(tmp_path, batch=1000)).code == 0
+    rows, error = taken(penstock.attach("faulty", socket=daemon.socket))
+    assert (len(rows), error) == (1000, None)
+    assert daemon.stop() == 0
+
+
+def test_fault_28_a_deadline_that_is_no_number_of_milliseconds_is_refused(remote, counter):
+    spec = counter()
+    spec.write_text(spec.read_text() + "\nread_deadline_ms: 99")
+    result = remote("create", spec)
+    assert result.code != 0 and "read_deadline_ms out of range: 99 is not 0 (none) or in [100, 86400000]" in result.err, result
 
 
 def test_faults_51_and_52_a_stop_that_waits_ignores_a_reload_and_ends_at_a_second_signal(hanging, tmp_path):

@@ -8,15 +8,9 @@ import subprocess
 
 import pytest
 
-from programs import Daemon, Penstock, eventually
+from programs import Daemon, Penstock, eventually, free_port
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def openssl(*words):

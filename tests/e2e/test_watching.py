@@ -5,22 +5,15 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
 
-from programs import Daemon, Penstock, eventually
+from programs import Daemon, Penstock, eventually, free_port
 
 _TREE = pathlib.Path(__file__).parents[2]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 PICTURES = """

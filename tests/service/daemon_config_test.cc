@@ -46,6 +46,9 @@ TEST_CASE("fault 54: a bad configuration is refused with its place") {
        "c:1:17: shared_prefix.max_bytes out of range: -1 is not in [0, 70368744177664]"},
       {"worker_defaults { worker_nice: -1 }",
        "c:1:19: worker_defaults.worker_nice out of range: -1 is not in [0, 19]"},
+      {"worker_defaults { read_deadline_ms: 99 }",
+       "c:1:19: worker_defaults.read_deadline_ms out of range: 99 is not 0 (none) or in [100, "
+       "86400000]"},
       {"worker_defaults { numa_node: 1024 }",
        "c:1:19: worker_defaults.numa_node out of range: 1024 is not -1 (none) or in [0, 1023]"},
       {"connection_limits { max_message_bytes: 1 }",

@@ -57,6 +57,30 @@ TEST_CASE("what of its NUMA node a pipeline has not comes first") {
   CHECK(Explain(stats).size() == 2);
 }
 
+TEST_CASE("fault 28: a read that hangs is what the others wait for") {
+  v1::PipelineStats stats = Stats("reading");
+  v1::ReadUnderWay* read = stats.mutable_oldest_read();
+  read->set_doing("reading");
+  read->set_file("/data/a");
+  read->set_offset(4096);
+  read->set_seconds(12.4);
+  const std::string hung =
+      "reading /data/a at offset 4096 has not returned for 12 s: a disk or a network hangs";
+  CHECK(Explain(stats) ==
+        std::vector<std::string>{
+            "the 2 workers wait 90 % of their time for files to be read, or for the order", hung});
+  stats.mutable_analysis()->set_bottleneck("map");
+  CHECK(Explain(stats).back() == hung);
+  // Batches are ready still.
+  stats.mutable_analysis()->set_bottleneck("consumer");
+  CHECK(Explain(stats).front() == hung);
+  stats.clear_analysis();
+  CHECK(Explain(stats).back() == hung);
+  read->set_doing("opening");
+  CHECK(Explain(stats).back() ==
+        "opening /data/a has not returned for 12 s: a disk or a network hangs");
+}
+
 TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all") {
   v1::PipelineStats stats = Stats("map");
   AddConsumer(&stats, 1, 50, 0.8);

@@ -1,0 +1,59 @@
+#include "server/service/within_deadline.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "server/base/new_thread.h"
+#include "server/base/pending_call.h"
+#include "server/base/tick_clock.h"
+
+namespace penstock {
+namespace {
+
+struct Call {
+  CallSpot spot;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;  // under mutex
+};
+
+}  // namespace
+
+absl::Status CallWithin(const ReadDeadline& deadline, const std::string& what,
+                        std::function<void()> work) {
+  constexpr auto kLook = std::chrono::milliseconds(20);
+  const TickScale scale;
+  const auto call = std::make_shared<Call>();
+  absl::StatusOr<std::thread> thread =
+      NewThread("reading", [call, work = std::move(work)]() mutable {
+        {
+          const CallSpot::OfThisThread spot(call->spot);
+          work();
+          // What it holds goes with it, a result that nobody waits for too.
+          work = nullptr;
+        }
+        std::lock_guard<std::mutex> lock(call->mutex);
+        call->done = true;
+        call->changed.notify_all();
+      });
+  if (!thread.ok()) return thread.status();
+  std::unique_lock<std::mutex> lock(call->mutex);
+  while (!call->changed.wait_for(lock, kLook, [&] { return call->done; })) {
+    const std::optional<CallSeen> seen = call->spot.Look();
+    const uint64_t ns = seen ? scale.ToNanos(seen->ticks) : 0;
+    if (ns < deadline.ns) continue;
+    lock.unlock();
+    deadline.leftovers->Take(what, *std::move(thread), [call] {
+      std::lock_guard<std::mutex> done_lock(call->mutex);
+      return call->done;
+    });
+    return ReadDeadlineError({seen->doing, seen->path, seen->offset, ns}, deadline.ns);
+  }
+  lock.unlock();
+  thread->join();
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

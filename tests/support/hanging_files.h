@@ -1,0 +1,95 @@
+// Files of this machine whose reads hang on demand, as those of a server that does not answer.
+//
+// Threads:  safe from any thread.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/base/file.h"
+#include "server/base/pending_call.h"
+
+namespace penstock::test {
+
+class HangingFiles final : public FileSystem {
+ public:
+  // Reads for which `hangs` is true return after LetGo() only.
+  explicit HangingFiles(std::function<bool(const std::string& path, uint64_t offset)> hangs)
+      : state_(std::make_shared<State>()) {
+    state_->hangs = std::move(hangs);
+  }
+
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
+    auto file = LocalFileSystem().Open(path);
+    if (!file.ok()) return file.status();
+    return std::make_shared<File>(state_, *std::move(file));
+  }
+  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+    return LocalFileSystem().Glob(pattern);
+  }
+
+  void LetGo() {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->lets_go = true;
+    state_->changed.notify_all();
+  }
+  // Reads that hang now.
+  int hanging() const {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    return state_->hanging;
+  }
+  // Handles that somebody has still got.
+  int open() const {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    return state_->open;
+  }
+
+ private:
+  struct State {
+    std::function<bool(const std::string&, uint64_t)> hangs;
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool lets_go = false;  // under mutex, as those below
+    int hanging = 0;
+    int open = 0;
+  };
+
+  class File final : public RandomAccessFile {
+   public:
+    File(std::shared_ptr<State> state, std::shared_ptr<RandomAccessFile> file)
+        : state_(std::move(state)), file_(std::move(file)) {
+      std::lock_guard<std::mutex> lock(state_->mutex);
+      ++state_->open;
+    }
+    ~File() override {
+      std::lock_guard<std::mutex> lock(state_->mutex);
+      --state_->open;
+    }
+    const std::string& path() const override { return file_->path(); }
+    uint64_t size() const override { return file_->size(); }
+    FileIdentity identity() const override { return file_->identity(); }
+    absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
+      if (state_->hangs(file_->path(), offset)) {
+        const PendingCall call("reading", file_->path(), offset);
+        std::unique_lock<std::mutex> lock(state_->mutex);
+        ++state_->hanging;
+        state_->changed.wait(lock, [this] { return state_->lets_go; });
+        --state_->hanging;
+      }
+      return file_->ReadAt(offset, out);
+    }
+
+   private:
+    const std::shared_ptr<State> state_;
+    const std::shared_ptr<RandomAccessFile> file_;
+  };
+
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock::test
