@@ -3,6 +3,7 @@
 
 #include "client/ctl/chess/position_stream.h"
 #include "client/ctl/make_sample.h"
+#include "client/ctl/progress_bar.h"
 #include "client/ctl/shards.h"
 #include "server/io/example_builder.h"
 
@@ -13,6 +14,7 @@ absl::Status MakeChess(const SampleOptions& options) {
   if (!shards.ok()) return shards.status();
   chess::PositionStream stream(options.seed);
   ExampleBuilder example;
+  ProgressBar progress(static_cast<uint64_t>(options.records));
   for (int64_t record = 0; record < options.records; ++record) {
     const chess::Record position = stream.Next();
     example.Clear();
@@ -22,6 +24,7 @@ absl::Status MakeChess(const SampleOptions& options) {
     absl::Status status =
         (*shards)[static_cast<int>(record % options.shards)].Write(example.Serialize());
     if (!status.ok()) return status;
+    progress.Show(static_cast<uint64_t>(record) + 1, options.directory);
   }
   return shards->Close();
 }

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
-#include <utility>
 #include <vector>
 
+#include "client/ctl/fill_shards.h"
 #include "client/ctl/make_sample.h"
 #include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
@@ -24,8 +21,8 @@ constexpr int kMaxReduction = 500;
 constexpr int kMaxSide = 2600;  // of a photograph in memory: about 15 MB
 
 // A record depends on the seed and its ordinal alone, not on the thread that makes it.
-std::string_view MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal,
-                            ExampleBuilder* example) {
+void MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal,
+                ExampleBuilder* example) {
   DrawSequence draws(seed, ordinal);
   uint64_t num_draws = 0;
   const auto draw = [&](size_t bound) {
@@ -44,10 +41,8 @@ std::string_view MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uin
   const int y = draw(photo.height - cut_height + 1);
   const std::string jpeg =
       EncodeJpeg(CutAndScale(photo, x, y, cut_width, cut_height, width, height), kQuality);
-  example->Clear();
   example->AddBytes("image/encoded", jpeg);
   example->AddInt64("image/class/label", label);
-  return example->Serialize();
 }
 
 }  // namespace
@@ -57,28 +52,11 @@ absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::st
   if (!photos.ok()) return photos.status();
   auto shards = ShardSet::Create(options.directory, "flowers", options.shards);
   if (!shards.ok()) return shards.status();
-
-  std::atomic<int> next_shard = 0;
-  std::mutex mutex;
-  absl::Status failure;  // guarded by mutex
-  const auto work = [&] {
-    ExampleBuilder example;
-    for (int shard; (shard = next_shard.fetch_add(1)) < options.shards;) {
-      for (int64_t i = shard; i < options.records; i += options.shards) {
-        const absl::Status status = (*shards)[shard].Write(
-            MakeRecord(*photos, options.seed, static_cast<uint64_t>(i), &example));
-        if (status.ok()) continue;
-        std::lock_guard lock(mutex);
-        failure.Update(status);
-        return;
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  const unsigned num_threads = std::max(1u, std::thread::hardware_concurrency());
-  for (unsigned i = 0; i < num_threads; ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-  return failure.ok() ? shards->Close() : failure;
+  return FillShards(*shards, options.records, options.directory,
+                    [&](int64_t ordinal, ExampleBuilder* example) {
+                      MakeRecord(*photos, options.seed, static_cast<uint64_t>(ordinal), example);
+                      return absl::OkStatus();
+                    });
 }
 
 }  // namespace penstock::ctl

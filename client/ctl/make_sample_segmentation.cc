@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <filesystem>
-#include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/ctl/fill_shards.h"
 #include "client/ctl/make_sample.h"
 #include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
@@ -135,33 +133,16 @@ absl::Status MakeSegmentation(const SampleOptions& options,
   auto shards = ShardSet::Create(options.directory, "segmentation", options.shards);
   if (!shards.ok()) return shards.status();
 
-  std::atomic<int> next_shard = 0;
-  std::mutex mutex;
-  absl::Status failure;  // guarded by mutex
-  const auto work = [&] {
-    ExampleBuilder example;
-    for (int shard; (shard = next_shard.fetch_add(1)) < options.shards;) {
-      for (int64_t i = shard; i < options.records; i += options.shards) {
-        const Pair pair = MakePair(*photos, options.seed, static_cast<uint64_t>(i));
-        example.Clear();
-        example.AddBytes("image", pair.image);
-        example.AddBytes("label", pair.label);
-        absl::Status status = (*shards)[shard].Write(example.Serialize());
-        const std::string name = absl::StrFormat("%06d.png", i);
-        status.Update(WriteFile(folder / "images" / name, pair.image));
-        status.Update(WriteFile(folder / "labels" / name, pair.label));
-        if (status.ok()) continue;
-        std::lock_guard lock(mutex);
-        failure.Update(status);
-        return;
-      }
-    }
+  const auto make = [&](int64_t ordinal, ExampleBuilder* example) {
+    const Pair pair = MakePair(*photos, options.seed, static_cast<uint64_t>(ordinal));
+    example->AddBytes("image", pair.image);
+    example->AddBytes("label", pair.label);
+    const std::string name = absl::StrFormat("%06d.png", ordinal);
+    absl::Status status = WriteFile(folder / "images" / name, pair.image);
+    status.Update(WriteFile(folder / "labels" / name, pair.label));
+    return status;
   };
-  std::vector<std::thread> threads;
-  const unsigned num_threads = std::max(1u, std::thread::hardware_concurrency());
-  for (unsigned i = 0; i < num_threads; ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-  return failure.ok() ? shards->Close() : failure;
+  return FillShards(*shards, options.records, options.directory, make);
 }
 
 }  // namespace penstock::ctl

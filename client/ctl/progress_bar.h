@@ -9,14 +9,14 @@ namespace penstock::ctl {
 
 class ProgressBar {
  public:
-  // `total`: how many bytes there are to do.
+  // `total`: how much there is to do, in any unit: bytes, records.
   explicit ProgressBar(uint64_t total);
   // Wipes the line out.
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Bytes that are done, and the name of what is being done. Drawn ten times a second at most.
+  // How much of that is done, and the name of what is being done. Drawn ten times a second at most.
   void Show(uint64_t done, const std::string& name);
 
   // To be called before other output to the terminal, which it would stand in the way of.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -19,6 +20,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/needed_indices.h"
+#include "client/ctl/progress_bar.h"
 #include "client/ctl/spec_arguments.h"
 #include "penstock.hpp"
 
@@ -45,9 +47,11 @@ struct Run {
 };
 
 // One life of a pipeline: the next `count` batches behind `cursor`. With `kill_after`, its daemon is killed when so many were
-// taken, and the run is what it has given by then.
-absl::StatusOr<Run> Take(const v1::SpecSource& source, int workers, const std::string& cursor,
-                         uint64_t count, std::optional<uint64_t> kill_after = std::nullopt) {
+// taken, and the run is what it has given by then. `taken` is told behind each batch how many there are.
+absl::StatusOr<Run> TakeBatches(const v1::SpecSource& source, int workers,
+                                const std::string& cursor, uint64_t count,
+                                std::optional<uint64_t> kill_after,
+                                const std::function<void(uint64_t)>& taken) {
   auto daemon = DaemonConnection::OpenOrStart("");
   if (!daemon.ok()) return daemon.status();
   v1::SpecSource with_workers = source;
@@ -73,6 +77,7 @@ absl::StatusOr<Run> Take(const v1::SpecSource& source, int workers, const std::s
         break;
       }
       run.batches.push_back({BatchLine(*batch), std::string(batch->cursor())});
+      taken(run.batches.size());
     }
   } catch (const Error& error) {
     // What was ready has been given, and then this; an end would have been a lie.
@@ -85,7 +90,11 @@ absl::StatusOr<Run> Take(const v1::SpecSource& source, int workers, const std::s
 class Selftest {
  public:
   Selftest(v1::SpecSource source, const SelftestArguments& arguments)
-      : source_(std::move(source)), arguments_(arguments), dice_(arguments.seed) {
+      : source_(std::move(source)),
+        arguments_(arguments),
+        dice_(arguments.seed),
+        progress_(arguments.steps *
+                  static_cast<uint64_t>(2 + arguments.resumes + 2 * arguments.kills)) {
     workers_ = arguments.spec.workers > 0
                    ? arguments.spec.workers
                    : std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
@@ -93,7 +102,7 @@ class Selftest {
 
   // True when all was the same.
   absl::StatusOr<bool> Test() {
-    auto reference = Take(source_, 1, "", arguments_.steps);
+    auto reference = Take("1 worker, undisturbed", 1, "", arguments_.steps);
     if (!reference.ok()) return reference.status();
     reference_ = *std::move(reference);
     const size_t steps = reference_.batches.size();
@@ -101,17 +110,18 @@ class Selftest {
     std::printf("%-44s %d batches%s\n  first  %s\n  last   %s\n", "1 worker, undisturbed",
                 static_cast<int>(steps), reference_.ended ? ", to the end" : "",
                 reference_.batches.front().line.c_str(), reference_.batches.back().line.c_str());
-    if (absl::Status status =
-            Compare(absl::StrCat(workers_, " workers"), 0, Take(source_, workers_, "", Wanted(0)));
-        !status.ok()) {
+    const std::string name = absl::StrCat(workers_, " workers");
+    if (absl::Status status = Compare(name, 0, Take(name, workers_, "", Wanted(0))); !status.ok()) {
       return status;
     }
     for (int i = 0; i < arguments_.resumes && steps > 1; ++i) {
       const size_t behind = Draw(steps - 1);
       const int workers = 1 + static_cast<int>(Draw(workers_));
+      const std::string resumed =
+          absl::StrFormat("resumed behind batch %d, %d workers", behind, workers);
       if (absl::Status status = Compare(
-              absl::StrFormat("resumed behind batch %d, %d workers", behind, workers), behind + 1,
-              Take(source_, workers, reference_.batches[behind].cursor, Wanted(behind + 1)));
+              resumed, behind + 1,
+              Take(resumed, workers, reference_.batches[behind].cursor, Wanted(behind + 1)));
           !status.ok()) {
         return status;
       }
@@ -136,12 +146,25 @@ class Selftest {
     return reference_.batches.size() - first + (reference_.ended ? 1 : 0);
   }
 
+  // TakeBatches() of this spec. On a terminal a bar shows meanwhile how far that is, each run being as long as another there.
+  absl::StatusOr<Run> Take(const std::string& name, int workers, const std::string& cursor,
+                           uint64_t count, std::optional<uint64_t> kill_after = std::nullopt) {
+    const auto show = [&](uint64_t taken) {
+      progress_.Show(num_begun_ * arguments_.steps + taken * arguments_.steps / count, name);
+    };
+    show(0);
+    auto run = TakeBatches(source_, workers, cursor, count, kill_after, show);
+    ++num_begun_;
+    progress_.Clear();
+    return run;
+  }
+
   absl::Status KillAndGoOn(size_t after) {
     const int workers = 1 + static_cast<int>(Draw(workers_));
-    auto before = Take(source_, workers, "", Wanted(0), after);
+    const std::string name = absl::StrFormat("killed at batch %d, %d workers", after, workers);
+    auto before = Take(name, workers, "", Wanted(0), after);
     if (!before.ok()) return before.status();
     const size_t taken = before->batches.size();
-    const std::string name = absl::StrFormat("killed at batch %d, %d workers", after, workers);
     if (before->ended && !reference_.ended) {
       Differ(name, "it ended instead of failing");
       return absl::OkStatus();
@@ -149,8 +172,8 @@ class Selftest {
     if (absl::Status status = Compare(name, 0, before, /*whole=*/false); !status.ok())
       return status;
     if (taken >= reference_.batches.size()) return absl::OkStatus();
-    return Compare(absl::StrFormat("  and on behind batch %d", taken - 1), taken,
-                   Take(source_, workers_, before->batches.back().cursor, Wanted(taken)));
+    const std::string on = absl::StrFormat("  and on behind batch %d", taken - 1);
+    return Compare(on, taken, Take(on, workers_, before->batches.back().cursor, Wanted(taken)));
   }
 
   // Compares a run with the reference from batch `first` on, and says so.
@@ -191,6 +214,8 @@ class Selftest {
   int workers_;
   Run reference_;
   bool same_ = true;
+  ProgressBar progress_;
+  uint64_t num_begun_ = 0;
   int num_runs_ = 1;
   uint64_t num_compared_ = 0;
 };

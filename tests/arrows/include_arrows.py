@@ -41,6 +41,7 @@ EXCEPTIONS = {
     ("client/ctl/shards.h", "server/io/tfrecord_writer.h"): "make-sample writes TFRecords as the daemon's tests do",
     ("client/ctl/make_sample_segmentation.cc", "server/base/random.h"): "the same options give the same records",
     ("client/ctl/make_sample_segmentation.cc", "server/io/example_builder.h"): "make-sample writes tf.train.Examples",
+    ("client/ctl/fill_shards.cc", "server/io/example_builder.h"): "make-sample writes tf.train.Examples",
     ("client/ctl/write.cc", "server/io/tfrecord_writer.h"): "write packs a user's files",
     ("client/ctl/write.cc", "server/io/example_builder.h"): "write packs a user's files",
     ("client/ctl/write_jsonl.cc", "server/io/tfrecord_writer.h"): "write packs a user's JSON lines",

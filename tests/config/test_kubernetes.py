@@ -1,7 +1,8 @@
 """The files for Kubernetes against the API's own schemas (PyPI's kubernetes-validate carries them): of the oldest release and of the newest.
 
-A PodMonitor is no kind of Kubernetes itself but of the Prometheus operator, whose schema no package carries;
-tests/installed/test_container.py compares its labels and port with the DaemonSet's.
+A PodMonitor is no kind of Kubernetes itself but of the Prometheus operator: it is read into the classes that PyPI's
+cloudcoil.models.prometheus-operator generates from the operator's definition. tests/installed/test_container.py compares its labels with
+the DaemonSet's.
 """
 
 import pathlib
@@ -39,3 +40,34 @@ def test_a_mistake_is_seen(before, after, tmp_path):
     path.write_text(text.replace(before, after))
     code, said = _validate(path)
     assert code != 0, said
+
+
+def _validate_pod_monitor(path):
+    # The linters share an environment.
+    python = pathlib.Path(shutil.which("kubernetes-validate")).parent / "python"
+    done = subprocess.run([python, pathlib.Path(__file__).parent / "validate_pod_monitor.py", path], capture_output=True, text=True,
+                          timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_pod_monitor_keeps_to_the_operators_definition():
+    code, said = _validate_pod_monitor(_FOLDER / "podmonitor.yaml")
+    assert code == 0 and "is a PodMonitor of monitoring.coreos.com/v1" in said, said
+
+
+@pytest.mark.parametrize("before, after, where", [
+    ("/v1\n", "/v2\n", "apiVersion"),
+    ("kind: PodMonitor", "kind: PodMonitors", "kind"),
+    ("  selector:", "  selectors:", "spec.selectors"),
+    ("matchLabels:", "matchLabel:", "spec.selector.matchLabel"),
+    ("podMetricsEndpoints:", "pod_metrics_endpoints:", "spec.pod_metrics_endpoints"),
+    ("path: /metrics", "paths: /metrics", "spec.podMetricsEndpoints.0.paths"),
+    ("interval: 15s", "interval: often", "spec.podMetricsEndpoints.0.interval"),
+])
+def test_a_mistake_in_the_pod_monitor_is_seen(before, after, where, tmp_path):
+    text = (_FOLDER / "podmonitor.yaml").read_text()
+    assert before in text
+    path = tmp_path / "podmonitor.yaml"
+    path.write_text(text.replace(before, after))
+    code, said = _validate_pod_monitor(path)
+    assert code == 1 and f"\n{where}\n" in said, said

@@ -3,14 +3,18 @@
 import gzip
 import os
 import pathlib
-import pty
 import re
 import struct
 import subprocess
+import sys
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+from programs import on_a_terminal  # noqa: E402
+
 PENSTOCK = pathlib.Path(os.environ.get("PENSTOCK_BIN", "build/release/bin")).resolve() / "penstock"
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 
 def penstock(folder, *arguments):
@@ -67,18 +71,63 @@ def test_sound_files_are_verified(tmp_path):
     assert done.stderr == ""  # no progress bar where there is no terminal
 
 
-def test_on_a_terminal_a_bar_shows_how_far_it_is_and_goes(tmp_path):
+def make_photo(path, width=640, height=480):
+    """A JPEG that says to be large; what it lacks is grey."""
+    data = bytearray((GOLDEN / "images" / "rgb_photo.jpg").read_bytes())
+    frame = data.index(b"\xff\xc0")  # SOF0: length, precision, height, width
+    struct.pack_into(">HH", data, frame + 5, height, width)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("words, named", [
+    (["verify", "data/*"], "data/chess-0000"),
+    (["index", "data/*"], "data/chess-0000"),
+    (["make-sample", "chess", "--records", "10", "--out", "chess"], "chess"),
+    (["make-sample", "flowers", "--records", "10", "--photos", "photo.jpg", "--out", "flowers"], "flowers"),
+    (["make-sample", "segmentation", "--records", "5", "--photos", "photo.jpg", "--out", "pieces"], "pieces"),
+], ids=["verify", "index", "chess", "flowers", "segmentation"])
+def test_on_a_terminal_a_bar_shows_how_far_it_is_and_goes(tmp_path, words, named):
     make_chess(tmp_path)
-    for words in (("verify", "data/*"), ("index", "data/*")):
-        terminal, end = pty.openpty()
-        done = subprocess.run([PENSTOCK, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=end, text=True)
-        os.close(end)
-        drawn = os.read(terminal, 65536).decode()
-        os.close(terminal)
-        assert done.returncode == 0
-        assert re.search(r"\r\[#*\.*\] +\d+ %  data/chess-0000", drawn), drawn
-        assert drawn.endswith("\r\x1b[K")
-        assert "%" not in done.stdout
+    make_photo(tmp_path / "photo.jpg")
+    done = on_a_terminal([PENSTOCK, *words], cwd=tmp_path)
+    drawn = done.stderr
+    assert done.returncode == 0, drawn
+    assert re.search(rf"\r\[#*\.*\] +\d+ %  {named}", drawn), drawn
+    assert drawn.endswith("\r\x1b[K")
+    assert "%" not in done.stdout
+    # Where there is no terminal, there is no bar.
+    piped = penstock(tmp_path, *words)
+    assert piped.returncode == 0
+    assert piped.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["flowers", "segmentation"])
+def test_pieces_of_photographs_are_dealt_to_shards_by_turns(tmp_path, name):
+    make_photo(tmp_path / "photo.jpg")
+    for folder, shards in (("one", "1"), ("three", "3")):
+        done = penstock(tmp_path, "make-sample", name, "--records", "7", "--shards", shards, "--photos", "photo.jpg", "--out", folder)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"wrote 7 records in {shards} shards to {folder}\n"
+    (one,) = (tmp_path / "one").glob("*.tfrecord")
+    three = [records(path) for path in sorted((tmp_path / "three").glob("*.tfrecord"))]
+    assert [len(shard) for shard in three] == [3, 2, 2]
+    # A record depends on its ordinal alone, not on its shard or the thread that makes it.
+    assert records(one) == [three[i % 3][i // 3] for i in range(7)]
+    if name == "segmentation":
+        images = sorted((tmp_path / "three" / "images").iterdir())
+        assert [path.name for path in images] == [f"{i:06d}.png" for i in range(7)]
+        assert all(path.read_bytes() in record for path, record in zip(images, records(one)))
+
+
+def test_a_photograph_in_a_folder_that_cannot_be_written_is_an_error(tmp_path):
+    """Some thread's first error ends all."""
+    make_photo(tmp_path / "photo.jpg")
+    for i in range(5):
+        (tmp_path / "out" / "labels" / f"{i:06d}.png").mkdir(parents=True)
+    done = penstock(tmp_path, "make-sample", "segmentation", "--records", "5", "--photos", "photo.jpg", "--out", "out")
+    assert done.returncode == 1
+    assert re.search(r"cannot write out/labels/00000\d.png: Is a directory", done.stderr), done.stderr
+    assert not list((tmp_path / "out").glob("*.tfrecord"))
 
 
 def test_damage_is_listed_with_its_place(tmp_path):

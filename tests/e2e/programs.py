@@ -3,8 +3,10 @@
 PENSTOCK_BIN is the folder of `penstock` and `penstockd`; the Python package must be on PYTHONPATH.
 """
 
+import contextlib
 import os
 import pathlib
+import pty
 import signal
 import socket
 import subprocess
@@ -32,6 +34,20 @@ class Result:
 
     def __repr__(self):
         return f"exit {self.code}\n{self.out}{self.err}"
+
+
+def on_a_terminal(words, **options):
+    """Runs a program whose stderr is a terminal: how it ended, and what it drew there."""
+    terminal, end = pty.openpty()
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=end, text=True, **options) as process:
+        os.close(end)
+        drawn = b""
+        # What is written comes in pieces; behind the last one a terminal that nobody has open is an error.
+        with contextlib.suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as screen:
+            while piece := screen.read(65536):
+                drawn += piece
+        out, _ = process.communicate(timeout=_TIMEOUT_S)
+    return subprocess.CompletedProcess(words, process.returncode, out, drawn.decode())
 
 
 class Penstock:

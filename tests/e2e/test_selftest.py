@@ -2,6 +2,8 @@
 
 import re
 
+from programs import on_a_terminal
+
 
 def test_it_compares_workers_resumes_and_kills(penstock_command, counter):
     # A seed that is drawn is drawn once for all runs.
@@ -16,6 +18,24 @@ def test_it_compares_workers_resumes_and_kills(penstock_command, counter):
     assert len([line for line in lines if line.startswith("killed at batch")]) == 2
     assert all(line.endswith(", the same") for line in lines[3:-1])
     assert re.fullmatch(r"the same bytes in \d+ runs, \d+ batches compared", lines[-1])
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is(penstock_command, counter):
+    words = ["selftest", counter(), "--steps", 6, "--resumes", 1, "--kills", 1, "--seed", 3, "--workers", 2]
+    done = on_a_terminal(penstock_command.command(*words), cwd=penstock_command.folder, env=penstock_command.environment)
+    drawn = done.stderr
+    assert done.returncode == 0, drawn
+    bars = re.findall(r"\r\[(#*)\.*\] +(\d+) %  (.*?)\x1b\[K", drawn)
+    assert bars[0] == ("", "0", "1 worker, undisturbed")
+    percents = [int(percent) for _, percent, _ in bars]
+    assert percents == sorted(percents) and percents[-1] <= 100
+    said = {line[:44].rstrip() for line in done.stdout.splitlines()}
+    assert {name for _, _, name in bars} <= said
+    assert drawn.endswith("\r\x1b[K")
+    assert "%" not in done.stdout
+    # Where there is no terminal, there is no bar.
+    piped = penstock_command(*words)
+    assert (piped.code, piped.err) == (0, "")
 
 
 def test_a_finite_stream_is_compared_to_its_end(penstock_command, counter):

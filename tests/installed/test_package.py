@@ -18,8 +18,8 @@ def test_install_use_remove(root):
     root.put(TREE / "examples" / "find_package", "/project/trainer")
     root("cmake -S /project/trainer -B /project/build >/dev/null && cmake --build /project/build >/dev/null")
     root("g++ -std=c++20 /project/trainer/trainer.cc $(pkg-config --cflags --libs penstock) -o /project/by_pkg_config")
-    (root.folder / "work" / "counter.textproto").write_text(COUNTER)
-    daemon = subprocess.Popen(["chroot", root.folder, "penstockd", "--socket", "/project/s"], stderr=subprocess.DEVNULL)
+    (root.folder / "project" / "counter.textproto").write_text(COUNTER)
+    daemon = subprocess.Popen(["chroot", root.folder, "penstockd", "--socket", "/project/s", "--state-dir", "none"], stderr=subprocess.DEVNULL)
     try:
         root("until penstock --socket /project/s list >/dev/null 2>&1; do :; done; penstock --socket /project/s create /project/counter.textproto")
         for trainer in ("/project/build/trainer", "/project/by_pkg_config"):

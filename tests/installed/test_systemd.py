@@ -1,5 +1,7 @@
 """The service under a systemd that has really booted, in a container of its own (systemd-nspawn)."""
 
+import ctypes
+import json
 import os
 import re
 import shutil
@@ -11,6 +13,11 @@ import pytest
 from machine import TREE, check, eventually, run
 
 ENDLESS = """name: "endless" stage { range { stop: 1000000 } } stage { batch { batch_size: 10 } } stage { repeat {} }"""
+
+# Its workers compute all the time.
+BUSY = """name: "busy" stage { range { stop: 1000000 } } stage { batch { batch_size: 10000 } }
+stage { map { out: "wave = sin(float64(value)) + cos(float64(value)) + exp(-sin(float64(value)))" } } stage { repeat {} }"""
+ON_NODE = """name: "on_node" numa_node: 0 stage { range { stop: 1000 } } stage { batch { batch_size: 10 } } stage { repeat {} }"""
 
 
 class Machine:
@@ -54,6 +61,10 @@ class Machine:
     def log(self):
         return self.run("journalctl --no-pager -u penstockd -n 60").stdout
 
+    def watchdog_timeouts(self):
+        """How many times systemd has waited in vain for the daemon's sign of life."""
+        return int(self.run("journalctl --no-pager -u penstockd | grep -c 'Watchdog timeout'").stdout)
+
     def end(self):
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)
@@ -75,6 +86,59 @@ def _name(pid):
     return _field(pid, "Name")
 
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PTRACE_DETACH, _PTRACE_SEIZE, _PTRACE_INTERRUPT = 17, 0x4206, 0x4207  # ptrace(2)
+_WALL = 0x40000000  # waitpid(2): threads too
+
+
+def _ptrace(request, thread):
+    if _LIBC.ptrace(request, ctypes.c_long(thread), None, None) != 0:
+        raise OSError(ctypes.get_errno(), f"ptrace {request:#x} of thread {thread}")
+
+
+class HungWorker:
+    """A worker thread of a daemon in a machine, stopped in the middle of its work by ptrace(2) while all other threads go on."""
+
+    def __init__(self, machine, pid):
+        same = os.readlink(f"/proc/{machine.leader}/ns/pid")
+        self._daemon = next(one for one in filter(str.isdigit, os.listdir("/proc"))
+                            if _field(one, "NSpid").split()[-1:] == [pid] and os.readlink(f"/proc/{one}/ns/pid") == same)
+
+    def __enter__(self):
+        self._thread = eventually(self._stop_one)
+        # As the daemon knows it.
+        self.number = _field(self._thread, "NSpid").split()[-1]
+        return self
+
+    def __exit__(self, *_):
+        if not self.has_ended():
+            _ptrace(_PTRACE_DETACH, self._thread)
+
+    def _stop_one(self):
+        """A worker that computes; those that are found waiting go on."""
+        for name in os.listdir(f"/proc/{self._daemon}/task"):
+            if not _name(f"{self._daemon}/task/{name}").startswith("worker"):
+                continue
+            thread = int(name)
+            _ptrace(_PTRACE_SEIZE, thread)
+            _ptrace(_PTRACE_INTERRUPT, thread)
+            os.waitpid(thread, _WALL)
+            # Of a thread that is in no system call the file's number is negative.
+            with open(f"/proc/{self._daemon}/task/{name}/syscall") as call:
+                if call.read().startswith("-"):
+                    return thread
+            _ptrace(_PTRACE_DETACH, thread)
+        return None
+
+    def has_ended(self):
+        """Its process ends with it when it is waited for, which its tracer has to do."""
+        if self._thread is not None:
+            ended, _ = os.waitpid(self._thread, _WALL | os.WNOHANG)
+            if ended:
+                self._thread = None
+        return self._thread is None
+
+
 @pytest.fixture(scope="module")
 def machine(root):
     root("dpkg -i /penstock.deb; systemctl mask systemd-resolved systemd-networkd systemd-timesyncd console-getty >/dev/null 2>&1 || true")
@@ -82,7 +146,8 @@ def machine(root):
     override = root.folder / "etc/systemd/system/penstockd.service.d"
     override.mkdir(parents=True)
     (override / "test.conf").write_text("[Service]\nWatchdogSec=2s\nTimeoutAbortSec=1s\n")
-    (root.folder / "endless.textproto").write_text(ENDLESS)
+    for name, spec in (("endless", ENDLESS), ("busy", BUSY), ("on_node", ON_NODE)):
+        (root.folder / f"{name}.textproto").write_text(spec)
     machine = Machine(root, f"penstock-{os.getpid()}")
     yield machine
     machine.end()
@@ -110,6 +175,14 @@ def test_it_runs_confined_as_its_own_user(machine):
     assert "10" in machine(f"ps -L -o ni= -p {pid} 2>/dev/null || cat /proc/{pid}/task/*/stat | cut -d')' -f2 | cut -d' ' -f18")
 
 
+@pytest.mark.skipif(not os.path.exists("/sys/devices/system/node/node0"), reason="this kernel tells of no NUMA nodes")
+def test_a_numa_node_is_had_under_the_filter_of_system_calls(machine):
+    machine("penstock create /on_node.textproto")
+    numa = json.loads(machine("penstock top on_node --json --count 1"))["numa"]
+    assert numa["node"] == 0 and numa["ring"] and numa["notice"] == []
+    machine("penstock delete on_node")
+
+
 def test_the_socket_waits_for_the_daemon(machine):
     machine("systemctl stop penstockd")
     assert machine.run("systemctl is-active penstockd.socket").stdout.strip() == "active"
@@ -133,33 +206,67 @@ def test_reload_keeps_the_process_and_refuses_what_is_bad(machine):
     machine("cp /good /etc/penstock/penstockd.textproto; systemctl reset-failed penstockd; systemctl restart penstockd")
 
 
-# Counts the steps of `penstock run` in a file, and notes in another one what does not follow on the step before it.
-COUNT = """mawk '$2 != next_step + 0 { print next_step, $2 > "/gaps" } { next_step = $2 + 1; print next_step > "/steps"; close("/steps") }'"""
+class Trainer:
+    """`penstock run` inside. Counts its steps in a file, and notes in another one what does not follow on the step before it."""
+
+    def __init__(self, machine, spec, name):
+        self.machine = machine
+        self.name = name
+        count = f"""mawk '$2 != next_step + 0 {{ print next_step, $2 > "/{name}.gaps" }}
+                          {{ next_step = $2 + 1; print next_step > "/{name}.steps"; close("/{name}.steps") }}'"""
+        machine(f"(penstock --socket /run/penstock/penstock.sock run {spec} --name {name} --steps 1000000000 2>/{name}.err | {count}) >/dev/null 2>&1 &")
+        eventually(self.steps)
+
+    def steps(self):
+        return int(self.machine.run(f"cat /{self.name}.steps").stdout or 0)
+
+    def goes_on(self, steps):
+        before = self.steps()
+        eventually(lambda: self.steps() > before + steps)
+
+    def end(self):
+        self.machine(f"penstock delete {self.name}")
+        eventually(lambda: self.machine.run(f"grep NOT_FOUND /{self.name}.err").returncode == 0)
+        gaps = self.machine.root.folder / f"{self.name}.gaps"
+        assert not gaps.exists(), gaps.read_text()
 
 
 def test_a_crash_is_a_pause_for_a_trainer(machine):
-    machine(f"(penstock --socket /run/penstock/penstock.sock run /endless.textproto --name trained --steps 1000000000 2>/run.err | {COUNT}) >/dev/null 2>&1 &")
-
-    def steps():
-        return int(machine.run("cat /steps").stdout or 0)
-
-    eventually(steps)
+    trainer = Trainer(machine, "/endless.textproto", "crashed")
     pid = machine.show("MainPID")
     machine(f"kill -KILL {pid}")
     eventually(lambda: machine.show("MainPID") not in ("0", pid))
     machine("penstock list")
-    before = steps()
-    eventually(lambda: steps() > before + 1000)
-    machine("penstock delete trained")
-    eventually(lambda: machine.run("grep NOT_FOUND /run.err").returncode == 0)
-    assert not (machine.root.folder / "gaps").exists(), (machine.root.folder / "gaps").read_text()
+    trainer.goes_on(1000)
+    trainer.end()
 
 
-def test_fault_53_the_watchdog_restarts_a_daemon_that_hangs(machine):
+def test_fault_53_the_watchdog_restarts_a_daemon_that_stands_still(machine):
+    trainer = Trainer(machine, "/endless.textproto", "stopped")
     pid = machine.show("MainPID")
+    before = machine.watchdog_timeouts()
     machine(f"kill -STOP {pid}")
-    eventually(lambda: machine.show("MainPID") not in ("0", pid) and "atchdog" in machine.log())
+    eventually(lambda: machine.show("MainPID") not in ("0", pid))
+    assert machine.watchdog_timeouts() == before + 1
     machine("penstock list")
+    trainer.goes_on(1000)
+    trainer.end()
+
+
+def test_fault_53_the_watchdog_restarts_a_daemon_whose_worker_hangs(machine):
+    """Its other threads go on: it answers, and says itself why it no longer feeds the watchdog."""
+    trainer = Trainer(machine, "/busy.textproto", "hung")
+    pid = machine.show("MainPID")
+    before = machine.watchdog_timeouts()
+    with HungWorker(machine, pid) as worker:
+        eventually(lambda: f"a worker hangs (thread {worker.number})" in machine.log())
+        if machine.show("MainPID") == pid:
+            machine("penstock list")
+        eventually(lambda: worker.has_ended() and machine.show("MainPID") not in ("0", pid))
+    assert machine.watchdog_timeouts() == before + 1
+    machine("penstock list")
+    trainer.goes_on(100)
+    trainer.end()
 
 
 def test_stop_is_clean(machine):
