@@ -82,7 +82,10 @@ TEST_CASE(
     CHECK(absl::StrContains(error.message(), "reading did not return within read_deadline_ms: "));
     CHECK(absl::StrContains(error.message(), "> 100 ms"));
     CHECK(absl::StrContains(error.message(), fixture.folder / "hangs"));
-    CHECK(absl::StrContains(error.message(), ", offset 4"));
+    // The front reads in pieces of 256 KiB.
+    const bool has_offset = absl::StrContains(error.message(), ", offset 4") ||
+                            absl::StrContains(error.message(), ", offset 5");
+    CHECK(has_offset);
     CHECK(fixture.files.hanging() > 0);
 
     CHECK(table.Delete("p").ok());
@@ -146,7 +149,6 @@ TEST_CASE(
   REQUIRE_FALSE(failed.ok());
   CHECK(absl::IsDeadlineExceeded(failed.status()));
   CHECK(absl::StrContains(failed.status().message(), fixture.folder / "hangs"));
-  CHECK(absl::IsDeadlineExceeded(table.Check(fixture.Spec("hangs", 100)).status()));
   CHECK(table.Check(fixture.Spec("sound", 100)).ok());
   REQUIRE(table.Create(fixture.Spec("sound", 100)).ok());
   fixture.files.LetGo();
