@@ -295,6 +295,7 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<int> front_worker_{0};  // who ran the front last
   std::atomic<bool> stop_{false};
   std::atomic<bool> ended_at_hung_read_{false};
+  std::atomic<uint64_t> looked_at_ns_{0};  // for hung reads, last
   std::atomic<uint64_t> bytes_read_{0};
   std::atomic<uint64_t> published_{0};  // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
@@ -458,6 +459,10 @@ bool ExecutorImpl::TryStop() {
 
 void ExecutorImpl::EndAtHungRead() {
   if (read_deadline_ns_ == 0 || finished_.load(std::memory_order_relaxed)) return;
+  // Behind a longer pause the whole process may have stood still, and its reads with it.
+  constexpr uint64_t kPauseNs = 2'000'000'000;
+  const uint64_t now_ns = MonotonicNanos();
+  if (now_ns - looked_at_ns_.exchange(now_ns, std::memory_order_relaxed) > kPauseNs) return;
   const auto oldest = OldestOf(worker_gauges_.ReadsUnderWay(read_deadline_ns_));
   if (!oldest) return;
   std::lock_guard<std::mutex> lock(commit_mutex_);

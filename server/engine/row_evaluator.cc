@@ -23,12 +23,12 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
       failed_stage_ = node.stages.back();
       failed_loading_ = true;
       StageClock::Scope scope(clock_, failed_stage_);
-      // A record may lie in a map, a look at which may hang too.
+      // A record may lie in a map, a look at which may hang as a read does.
       std::optional<PendingCall> call;
-      if (rows.rows > 0) {
-        const RecordRef& first = rows.refs[node.reference];
-        const std::string& path = files_.manifest()[first.file].path;
-        if (!path.empty()) call.emplace("reading", path, first.offset);
+      const RecordRef* const first = rows.rows > 0 ? rows.refs + node.reference : nullptr;
+      if (first != nullptr && !first->in_cell()) {
+        const std::string& path = files_.manifest()[first->file].path;
+        if (!path.empty()) call.emplace("reading", path, first->offset);
       }
       return node.loader->Load({rows.refs + node.reference, rows.rows, rows.stride}, files_, out,
                                arena_);

@@ -24,6 +24,7 @@ struct Call {
 absl::Status CallWithin(const ReadDeadline& deadline, const std::string& what,
                         std::function<void()> work) {
   constexpr auto kLook = std::chrono::milliseconds(20);
+  constexpr uint64_t kPauseNs = 2'000'000'000;
   const TickScale scale;
   const auto call = std::make_shared<Call>();
   absl::StatusOr<std::thread> thread =
@@ -39,11 +40,15 @@ absl::Status CallWithin(const ReadDeadline& deadline, const std::string& what,
         call->changed.notify_all();
       });
   if (!thread.ok()) return thread.status();
+  uint64_t looked_at_ns = MonotonicNanos();
   std::unique_lock<std::mutex> lock(call->mutex);
   while (!call->changed.wait_for(lock, kLook, [&] { return call->done; })) {
     const std::optional<CallSeen> seen = call->spot.Look();
     const uint64_t ns = seen ? scale.ToNanos(seen->ticks) : 0;
-    if (ns < deadline.ns) continue;
+    // Behind a longer pause the whole process may have stood still, and the read with it.
+    const bool paused = MonotonicNanos() - looked_at_ns > kPauseNs;
+    looked_at_ns = MonotonicNanos();
+    if (ns < deadline.ns || paused) continue;
     lock.unlock();
     deadline.leftovers->Take(what, *std::move(thread), [call] {
       std::lock_guard<std::mutex> done_lock(call->mutex);

@@ -464,7 +464,7 @@ def hanging(tmp_path, preload, monkeypatch):
 
     def start(where, *options):
         (tmp_path / "hangs.tfrecord").write_bytes(b"".join(large_frames(0)))
-        settings = {"LD_PRELOAD": preload, "HANG_UNTIL": tmp_path / "until", "HANG_FILE": "hangs.tfrecord", "HANG_MARK": tmp_path / "mark", **HANGS[where]}
+        settings = {"LD_PRELOAD": preload, "HANG_UNTIL": tmp_path / "until", "PENSTOCK_CACHE_DIR": tmp_path / "cache", "HANG_FILE": "hangs.tfrecord", "HANG_MARK": tmp_path / "mark", **HANGS[where]}
         order = settings.pop("order", "")
         for name, value in settings.items():
             monkeypatch.setenv(name, str(value))
@@ -482,14 +482,13 @@ def hanging(tmp_path, preload, monkeypatch):
     started[1].communicate()
 
 
-# The first bytes of a file are read when its pipeline is created, those in the middle by a worker; for a global shuffle by one that looks
-# for records, and so makes the order of all others, and then in a map.
+# The first bytes of a file are read when its pipeline is created, those in the middle by a worker; those of a
+# global shuffle lie in a map.
 HANGS = {"at creation": {"HANG_FROM": 0}, "in a worker": {"HANG_FROM": 3_000_000},
          "in a worker that cannot map": {"HANG_FROM": 3_000_000, "HANG_UNMAPPED": 1},
-         "in a map": {"HANG_FROM": 3_000_000, "HANG_MAPS_ONLY": 1, "order": "stage { shuffle { global: true seed: 3 } }"},
-         "in the front": {"HANG_FROM": 3_000_000, "order": "stage { shuffle { global: true seed: 3 } }"}}
+         "in a map": {"HANG_FROM": 3_000_000, "HANG_MAPS_ONLY": 1, "order": "stage { shuffle { global: true seed: 3 } }"}}
 
-LATER = ["in a worker", "in a map", "in the front"]
+LATER = ["in a worker", "in a map"]
 
 
 @pytest.mark.parametrize("where", HANGS)
@@ -538,8 +537,8 @@ def test_fault_28_a_read_that_hangs_is_told_with_its_file_and_how_long(hanging, 
     eventually(lambda: age() > before)
     read = json.loads(remote("top", "faulty", "--json", "--count", "1").out)["oldest_read"]
     assert read["doing"] == "reading" and read["file"].endswith("/hangs.tfrecord") and read["seconds"] >= 1
-    # A pull of the page cache, or a record before it, may be what hangs.
-    assert int(read["offset"]) <= 4_000_000
+    # Of a map, a record of the same block is named.
+    assert where == "in a map" or HANGS[where]["HANG_FROM"] <= int(read["offset"]) <= HANGS[where]["HANG_FROM"] + 1_000_000
     for words in (("stats", "faulty"), ("top", "faulty", "--count", "1"), ("explain", "faulty")):
         told = remote(*words).out
         assert re.search(r"reading \S+/hangs\.tfrecord(,| at) offset \d+,? has not returned for \d+ s", told), told
@@ -547,12 +546,12 @@ def test_fault_28_a_read_that_hangs_is_told_with_its_file_and_how_long(hanging, 
 
 @pytest.mark.parametrize("where", LATER)
 def test_fault_28_a_read_beyond_its_deadline_ends_its_pipeline_alone(hanging, counter, tmp_path, where):
-    daemon = hanging(where, *configured(tmp_path, "worker_defaults { read_deadline_ms: 300 }"))
+    daemon = hanging(where, *configured(tmp_path, "worker_defaults { read_deadline_ms: 1000 }"))
     remote = Penstock(tmp_path, daemon.socket)
     eventually(lambda: "failed" in remote("list").out)
     with pytest.raises(penstock.DeadlineExceededError) as raised:
         next(iter(penstock.attach("faulty", socket=daemon.socket)))
-    assert re.search(r"did not return within read_deadline_ms: \d+ > 300 ms.*/hangs\.tfrecord, offset \d+\)", str(raised.value)), raised.value
+    assert re.search(r"did not return within read_deadline_ms: \d+ > 1000 ms.*/hangs\.tfrecord, offset \d+\)", str(raised.value)), raised.value
     assert remote("run", counter()).code == 0
     # Its worker never comes back, and its name is free at once.
     began = time.monotonic()
@@ -564,7 +563,7 @@ def test_fault_28_a_read_beyond_its_deadline_ends_its_pipeline_alone(hanging, co
 
 
 def test_fault_28_a_creation_that_meets_a_read_beyond_its_deadline_fails(hanging, counter, tmp_path):
-    daemon = hanging("at creation", *configured(tmp_path, "worker_defaults { read_deadline_ms: 300 }"))
+    daemon = hanging("at creation", *configured(tmp_path, "worker_defaults { read_deadline_ms: 1000 }"))
     out, error = daemon.creation.communicate(timeout=60)
     assert daemon.creation.returncode != 0
     assert re.search(r"did not return within read_deadline_ms: .*/hangs\.tfrecord", out + error), (out, error)
@@ -578,7 +577,7 @@ def test_fault_28_a_creation_that_meets_a_read_beyond_its_deadline_fails(hanging
 
 @pytest.mark.parametrize("where", LATER)
 def test_fault_28_a_read_that_returns_after_all_finds_what_it_needs_and_gives_it_back(hanging, counter, tmp_path, where):
-    daemon = hanging(where, *configured(tmp_path, "worker_defaults { read_deadline_ms: 300 }"))
+    daemon = hanging(where, *configured(tmp_path, "worker_defaults { read_deadline_ms: 1000 }"))
     remote = Penstock(tmp_path, daemon.socket)
     eventually(lambda: "failed" in remote("list").out)
     assert remote("delete", "faulty").code == 0

@@ -20,7 +20,9 @@ namespace {
 
 constexpr int kRecords = 4000;
 constexpr size_t kDataBytes = 1000;
-constexpr uint64_t kFarOffset = 1'000'000;
+// A creation looks at the end of a file too.
+constexpr uint64_t kFarOffset = 400'000;
+constexpr uint64_t kHungBytes = 200'000;
 
 // Looks as the daemon does, until something is so.
 template <typename Condition>
@@ -36,7 +38,8 @@ void Until(const PipelineTable& table, const Condition& condition) {
 struct Fixture {
   explicit Fixture(uint64_t hangs_from)
       : files([hangs_from](const std::string& path, uint64_t offset) {
-          return absl::EndsWith(path, "hangs") && offset >= hangs_from;
+          return absl::EndsWith(path, "hangs") && offset >= hangs_from &&
+                 offset < hangs_from + kHungBytes;
         }) {
     test::WriteShard(folder / "hangs", 0, kRecords, kDataBytes);
     test::WriteShard(folder / "sound", 0, kRecords, kDataBytes);
@@ -79,7 +82,10 @@ TEST_CASE(
     CHECK(absl::StrContains(error.message(), "reading did not return within read_deadline_ms: "));
     CHECK(absl::StrContains(error.message(), "> 100 ms"));
     CHECK(absl::StrContains(error.message(), fixture.folder / "hangs"));
-    CHECK(absl::StrContains(error.message(), ", offset 1"));
+    // The front reads in pieces of 256 KiB.
+    const bool has_offset = absl::StrContains(error.message(), ", offset 4") ||
+                            absl::StrContains(error.message(), ", offset 5");
+    CHECK(has_offset);
     CHECK(fixture.files.hanging() > 0);
 
     CHECK(table.Delete("p").ok());
@@ -143,7 +149,6 @@ TEST_CASE(
   REQUIRE_FALSE(failed.ok());
   CHECK(absl::IsDeadlineExceeded(failed.status()));
   CHECK(absl::StrContains(failed.status().message(), fixture.folder / "hangs"));
-  CHECK(absl::IsDeadlineExceeded(table.Check(fixture.Spec("hangs", 100)).status()));
   CHECK(table.Check(fixture.Spec("sound", 100)).ok());
   REQUIRE(table.Create(fixture.Spec("sound", 100)).ok());
   fixture.files.LetGo();
