@@ -1,7 +1,8 @@
 """An installed Penstock: the Debian package in a clean root, under a systemd that has really booted, and in a container.
 
-Run by `./dev test service`, as root; it sets PENSTOCK_DEB (the package) and PENSTOCK_ROOT (a tar archive of a Debian root with systemd, a compiler
-and the libraries that the package depends on).
+Run by `./dev test service`, as root; it sets PENSTOCK_DEB (the package) and tar archives of Debian roots: PENSTOCK_ROOT (systemd, a compiler and the
+libraries that the package depends on), PENSTOCK_RUNTIME_ROOT (those libraries) and PENSTOCK_BUILD_ROOT (what building needs, compiled with the
+cache of PENSTOCK_CCACHE).
 """
 
 import os
@@ -13,7 +14,7 @@ import time
 import pytest
 
 TREE = pathlib.Path(__file__).parents[2]
-_TIMEOUT_S = 600  # turns a hang into a failure; images are built within it on a busy machine
+TIMEOUT_S = 600  # turns a hang into a failure; images are built within it on a busy machine
 
 
 def given(name):
@@ -24,7 +25,8 @@ def given(name):
 
 
 def run(*words, **options):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=_TIMEOUT_S, **options)
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                          **{"timeout": TIMEOUT_S, **options})
 
 
 def check(*words, **options):
