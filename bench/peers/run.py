@@ -78,7 +78,7 @@ class Bench:
                                  process.pid, "--seconds", self.seconds, *self.read_flag(case)], self.seconds)
 
     def tensorflow(self, case, form="table"):
-        options = [] if case in IMAGE_CASES else ["--dtype", self.dtype(case), "--form", form]
+        options = ["--form", form, *([] if case in IMAGE_CASES else ["--dtype", self.dtype(case)])]
         return run_json([self.arguments.tf_python, HERE / "take_tensorflow.py", "--case", case.partition("_")[0], "--files",
                          self.files(self.kind(case)), "--seconds",
                          self.seconds, *options, *self.read_flag(case)], self.seconds)
@@ -127,6 +127,8 @@ class Bench:
             sides["loop"] = self.loop
         if case in IMAGE_CASES:
             sides["tf.data from TFRecord"] = self.tensorflow
+            if case == "segmentation":
+                sides["tf.data, colours compared"] = lambda case: self.tensorflow(case, "compare")
             sides["DALI CPU"] = self.dali
             sides["torch and Pillow"] = self.torch_images
         else:
