@@ -22,7 +22,7 @@ class PendingCall;
 
 // What a look found.
 struct CallSeen {
-  std::string doing;  // "reading", "opening", "listing", "writing"
+  std::string doing;  // "reading", "opening", "listing"
   std::string path;
   uint64_t offset = 0;
   uint64_t ticks = 0;  // that it has taken so far
