@@ -129,6 +129,7 @@ class Bench:
             sides["tf.data from TFRecord"] = self.tensorflow
             if case == "segmentation":
                 sides["tf.data, colours compared"] = lambda case: self.tensorflow(case, "compare")
+                sides["tf.data as it is written"] = lambda case: self.tensorflow(case, "written")
             sides["DALI CPU"] = self.dali
             sides["torch and Pillow"] = self.torch_images
         else:

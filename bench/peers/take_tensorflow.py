@@ -89,24 +89,28 @@ def segmentation(pattern, form):
     features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.string)}
     colours = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0], [0, 0, 128], [128, 0, 128], [0, 128, 128], [128, 128, 128],
                         [64, 0, 0], [192, 0, 0], [64, 128, 0], [192, 128, 0]], np.int32)
-    # In the table form a colour is one number, and classes are looked up: several times faster than comparing with each colour, which is
-    # how it is written as a rule.
+    # In the table form a colour is one number, and classes are looked up: several times faster than comparing with each colour. The form
+    # "written" is the pipeline as it is written as a rule: steps in the order in which one thinks of them, each colour compared, map alone.
     table = np.zeros(1 << 24, np.uint8)
     table[colours @ [65536, 256, 1]] = np.arange(12)
     table = tf.constant(table)
 
     def transform(serialized):
         parsed = tf.io.parse_single_example(serialized, features)
-        image = tf.image.resize_with_crop_or_pad(tf.io.decode_png(parsed["image"], channels=3), 512, 512)
+        image = tf.io.decode_png(parsed["image"], channels=3)
+        if form == "written":
+            image = tf.image.resize_with_crop_or_pad(tf.image.convert_image_dtype(image, tf.float32), 512, 512)
+        else:
+            image = tf.image.convert_image_dtype(tf.image.resize_with_crop_or_pad(image, 512, 512), tf.float32)
         label = tf.image.resize_with_crop_or_pad(tf.io.decode_png(parsed["label"], channels=3), 512, 512)
-        if form == "compare":
+        if form in ("compare", "written"):
             label = tf.cast(tf.stack([tf.reduce_all(tf.equal(label, colour), -1) for colour in colours.astype(np.uint8)], -1), tf.float32)
         else:
             key = tf.reduce_sum(tf.cast(label, tf.int32) * tf.constant([65536, 256, 1]), -1)
             label = tf.one_hot(tf.gather(table, key), 12)
-        return tf.image.convert_image_dtype(image, tf.float32), label
+        return image, label
 
-    return records(pattern, 100).map(transform, num_parallel_calls=tf.data.AUTOTUNE).batch(3)
+    return records(pattern, 100).map(transform, num_parallel_calls=None if form == "written" else tf.data.AUTOTUNE).batch(3)
 
 
 def main():
@@ -114,7 +118,8 @@ def main():
     parser.add_argument("--case", choices=["chess", "segmentation", *IMAGES], required=True)
     parser.add_argument("--files", required=True)
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--form", choices=["shifts", "table", "compare"], default="table", help="how bits or classes are found")
+    parser.add_argument("--form", choices=["shifts", "table", "compare", "written"], default="table",
+                        help="how bits or classes are found; written: the whole as it is written as a rule")
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--read", action="store_true")
     arguments = parser.parse_args()

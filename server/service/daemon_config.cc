@@ -11,7 +11,7 @@
 #include "ring/attach.h"
 #include "ring/descriptor.h"
 #include "server/base/numa_node.h"
-#include "server/service/pipeline.h"
+#include "server/service/read_deadline.h"
 #include "server/service/tcp_address.h"
 #include "server/service/text_proto.h"
 

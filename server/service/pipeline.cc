@@ -12,6 +12,7 @@
 #include "server/base/numa_node.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/cursor.h"
+#include "server/service/read_deadline.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -59,19 +60,6 @@ absl::Status CheckNumbers(const v1::PipelineSpec& spec) {
 }
 
 }  // namespace
-
-absl::Status CheckReadDeadline(absl::string_view field, int64_t ms) {
-  if (ms == 0 || (ms >= kMinReadDeadlineMs && ms <= kMaxReadDeadlineMs)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " out of range: ", ms,
-                                                 " is not 0 (none) or in [", kMinReadDeadlineMs,
-                                                 ", ", kMaxReadDeadlineMs, "]"));
-}
-
-uint64_t ReadDeadlineNs(const v1::PipelineSpec& spec, const v1::WorkerDefaults& defaults) {
-  const int64_t ms =
-      spec.has_read_deadline_ms() ? spec.read_deadline_ms() : defaults.read_deadline_ms();
-  return static_cast<uint64_t>(std::clamp<int64_t>(ms, 0, kMaxReadDeadlineMs)) * 1'000'000;
-}
 
 absl::Status CheckPipelineName(absl::string_view name) {
   if (name.empty()) {

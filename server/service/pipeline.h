@@ -65,12 +65,6 @@ inline constexpr int64_t kMinReadAhead = 64 << 10;
 inline constexpr int64_t kMaxReadAhead = 64 << 20;
 absl::Status CheckReadAhead(int64_t bytes);
 
-inline constexpr int64_t kMinReadDeadlineMs = 100;
-inline constexpr int64_t kMaxReadDeadlineMs = 86'400'000;
-absl::Status CheckReadDeadline(absl::string_view field, int64_t ms);
-// That of a spec, checked or not, or else of the defaults; 0: none.
-uint64_t ReadDeadlineNs(const v1::PipelineSpec& spec, const v1::WorkerDefaults& defaults);
-
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
 

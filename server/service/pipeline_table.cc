@@ -1,4 +1,5 @@
 #include "server/service/pipeline_table.h"
+#include "server/service/read_deadline.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
