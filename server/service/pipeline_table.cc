@@ -1,11 +1,11 @@
 #include "server/service/pipeline_table.h"
-#include "server/service/read_deadline.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "ring/memory_limit.h"
 #include "server/base/signature.h"
+#include "server/service/read_deadline.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {

@@ -18,7 +18,7 @@ class MemoryFile final : public RandomAccessFile {
   uint64_t size() const override { return size_; }
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
     if (failing_) return absl::UnavailableError("the disk is gone");
-    if (offset >= bytes_.size()) return 0;
+    if (out.empty() || offset >= bytes_.size()) return 0;
     const size_t count = std::min<size_t>(out.size(), bytes_.size() - offset);
     std::memcpy(out.data(), bytes_.data() + offset, count);
     bytes_read_ += count;
