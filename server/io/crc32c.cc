@@ -69,7 +69,9 @@ PENSTOCK_FOLDING inline __m512i Fold(__m512i value) {
 PENSTOCK_FOLDING inline __m512i LoadEnd(const uint8_t* end, size_t size, size_t behind) {
   const size_t there = size <= behind ? 0 : size - behind;
   const __mmask64 mask = there >= 64 ? ~uint64_t{0} : there == 0 ? 0 : ~uint64_t{0} << (64 - there);
-  return _mm512_maskz_loadu_epi8(mask, end - behind - 64);
+  // May lie before the data: a number, as no pointer may point there.
+  const auto begin = reinterpret_cast<uintptr_t>(end) - behind - 64;
+  return _mm512_maskz_loadu_epi8(mask, reinterpret_cast<const void*>(begin));
 }
 
 // REQUIRES: size <= kBlockBytes.

@@ -12,7 +12,7 @@
 namespace penstock::testing {
 namespace {
 
-std::string LittleEndian(uint32_t value, int bytes) {
+std::string LittleEndian(uint64_t value, int bytes) {
   std::string out;
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
   return out;

@@ -32,7 +32,7 @@ absl::StatusOr<std::string> Contents(RandomAccessFile& file, const ZipMember& me
 
 TEST_CASE("zip: members of every kind are found and hold what was put in") {
   std::string long_text;
-  for (int i = 0; i < 200000; ++i) long_text += static_cast<char>(i * i >> 7);
+  for (int64_t i = 0; i < 200000; ++i) long_text += static_cast<char>(i * i >> 7);
   const std::vector<ZipPart> parts = {{.name = "stored.npy", .plain = kText},
                                       {.name = "folder/", .plain = ""},
                                       {.name = "deflated.npy", .plain = kText, .deflated = true},

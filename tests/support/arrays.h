@@ -12,7 +12,7 @@ namespace penstock::test {
 
 inline std::string Little(uint64_t value, int bytes) {
   std::string out;
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+  for (int i = 0; i < bytes; ++i, value >>= 8) out.push_back(static_cast<char>(value));
   return out;
 }
 
