@@ -85,32 +85,52 @@ def imagenet(pattern):
     return records(pattern, 500).map(transform, num_parallel_calls=tf.data.AUTOTUNE).batch(64)
 
 
+COLOURS = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0], [0, 0, 128], [128, 0, 128], [0, 128, 128], [128, 128, 128],
+                    [64, 0, 0], [192, 0, 0], [64, 128, 0], [192, 128, 0]], np.uint8)
+
+
+def compared(label):
+    """Each colour compared in turn, which is how it is written as a rule."""
+    return tf.cast(tf.stack([tf.reduce_all(tf.equal(label, colour), -1) for colour in COLOURS], -1), tf.float32)
+
+
 def segmentation(pattern, form):
     features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.string)}
-    colours = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0], [0, 0, 128], [128, 0, 128], [0, 128, 128], [128, 128, 128],
-                        [64, 0, 0], [192, 0, 0], [64, 128, 0], [192, 128, 0]], np.int32)
-    # In the table form a colour is one number, and classes are looked up: several times faster than comparing with each colour. The form
-    # "written" is the pipeline as it is written as a rule: steps in the order in which one thinks of them, each colour compared, map alone.
+    # In the table form a colour is one number, and classes are looked up: several times faster.
     table = np.zeros(1 << 24, np.uint8)
-    table[colours @ [65536, 256, 1]] = np.arange(12)
+    table[COLOURS.astype(np.int32) @ [65536, 256, 1]] = np.arange(12)
     table = tf.constant(table)
 
     def transform(serialized):
         parsed = tf.io.parse_single_example(serialized, features)
-        image = tf.io.decode_png(parsed["image"], channels=3)
-        if form == "written":
-            image = tf.image.resize_with_crop_or_pad(tf.image.convert_image_dtype(image, tf.float32), 512, 512)
-        else:
-            image = tf.image.convert_image_dtype(tf.image.resize_with_crop_or_pad(image, 512, 512), tf.float32)
+        image = tf.image.resize_with_crop_or_pad(tf.io.decode_png(parsed["image"], channels=3), 512, 512)
         label = tf.image.resize_with_crop_or_pad(tf.io.decode_png(parsed["label"], channels=3), 512, 512)
-        if form in ("compare", "written"):
-            label = tf.cast(tf.stack([tf.reduce_all(tf.equal(label, colour), -1) for colour in colours.astype(np.uint8)], -1), tf.float32)
+        if form == "compare":
+            label = compared(label)
         else:
             key = tf.reduce_sum(tf.cast(label, tf.int32) * tf.constant([65536, 256, 1]), -1)
             label = tf.one_hot(tf.gather(table, key), 12)
-        return image, label
+        return tf.image.convert_image_dtype(image, tf.float32), label
 
-    return records(pattern, 100).map(transform, num_parallel_calls=None if form == "written" else tf.data.AUTOTUNE).batch(3)
+    return records(pattern, 100).map(transform, num_parallel_calls=tf.data.AUTOTUNE).batch(3)
+
+
+def segmentation_as_written(pattern, in_turn):
+    """From the two folders that the shards were made of, in the steps that come to mind first. A `map` without num_parallel_calls is made
+    parallel by TensorFlow's own optimisation since some version; `in_turn`: it is not, as in those before and wherever the function has a
+    state."""
+    folder = os.path.dirname(pattern)
+    images, labels = (sorted(glob.glob(os.path.join(folder, name, "*.png"))) for name in ("images", "labels"))
+
+    def load(image, label):
+        image = tf.image.convert_image_dtype(tf.io.decode_png(tf.io.read_file(image), channels=3), tf.float32)
+        label = tf.io.decode_png(tf.io.read_file(label), channels=3)
+        image = tf.image.resize_with_crop_or_pad(image, 512, 512)
+        return image, compared(tf.image.resize_with_crop_or_pad(label, 512, 512))
+
+    options = tf.data.Options()
+    options.experimental_optimization.map_parallelization = not in_turn
+    return tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(100, seed=7).map(load).batch(3).with_options(options)
 
 
 def main():
@@ -118,8 +138,8 @@ def main():
     parser.add_argument("--case", choices=["chess", "segmentation", *IMAGES], required=True)
     parser.add_argument("--files", required=True)
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--form", choices=["shifts", "table", "compare", "written"], default="table",
-                        help="how bits or classes are found; written: the whole as it is written as a rule")
+    parser.add_argument("--form", choices=["shifts", "table", "compare", "written", "written_in_turn"], default="table",
+                        help="how bits or classes are found; written: from folders, as such a pipeline is written as a rule")
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--read", action="store_true")
     arguments = parser.parse_args()
@@ -127,6 +147,8 @@ def main():
     if arguments.case == "chess":
         board_of = board_by_shifts if arguments.form == "shifts" else board_by_table
         dataset = chess(arguments.files, tf.as_dtype(arguments.dtype), board_of)
+    elif arguments.case == "segmentation" and arguments.form.startswith("written"):
+        dataset = segmentation_as_written(arguments.files, arguments.form == "written_in_turn")
     elif arguments.case == "segmentation":
         dataset = segmentation(arguments.files, arguments.form)
     else:
