@@ -53,7 +53,11 @@ std::string Describe(const v1::PipelineStats& stats) {
   const v1::Analysis& now = stats.analysis();
   std::string out = absl::StrFormat("%s  %s\n", stats.name(), StateName(stats.state()));
   if (stats.has_error()) absl::StrAppend(&out, "  ", stats.error().message(), "\n");
-  absl::StrAppend(&out, "  ", now.sentence(), "\n");
+  absl::StrAppend(
+      &out, "  ",
+      now.sentence().empty() ? "it has run for too short a time to tell" : now.sentence(), "\n");
+  // There is nothing else: no worker, no ring, no consumer.
+  if (stats.resting()) return absl::StrCat(out, "  step ", stats.steps(), "\n");
   absl::StrAppendFormat(&out,
                         "  %s rows/s  %s steps/s  %s/s read   step %u  epoch %u  %s records  "
                         "%u skipped\n",

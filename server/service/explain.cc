@@ -75,8 +75,12 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
     default:
       break;
   }
+  if (stats.resting()) {
+    return {absl::StrCat("nobody waits: nobody reads it, and it rests; who attaches gets step ",
+                         stats.steps())};
+  }
   for (const std::string& notice : stats.numa().notice()) out.push_back(notice);
-  if (!stats.has_analysis()) {
+  if (!stats.has_analysis() || now.bottleneck().empty()) {
     out.push_back("it has run for too short a time to tell");
     ExplainHungRead(stats, &out);
     return out;
