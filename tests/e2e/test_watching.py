@@ -189,6 +189,7 @@ def test_top(watched):
     assert result.out.count("endless  running") == 2
     assert result.out.count("short  running") == 2
     assert "parse_example" in result.out and "no consumers" in result.out
+    assert not re.search(r"\d\.\d (elements|wait)", result.out), "what is counted has no parts"
     assert "\x1b" not in result.out
     assert "no pipeline" in watched.penstock("top", "none", "--count", "1").err
 
