@@ -34,6 +34,11 @@ std::string Count(double value) {
   return absl::StrFormat(value >= 100 ? "%.0f" : "%.1f", value);
 }
 
+// Of what is counted there are no parts.
+std::string Count(uint64_t number) {
+  return number < 10'000 ? absl::StrCat(number) : Count(static_cast<double>(number));
+}
+
 std::string Bar(double share, int width) {
   const int full = std::clamp(static_cast<int>(share * width + 0.5), 0, width);
   std::string bar;
@@ -53,18 +58,22 @@ std::string Describe(const v1::PipelineStats& stats) {
   const v1::Analysis& now = stats.analysis();
   std::string out = absl::StrFormat("%s  %s\n", stats.name(), StateName(stats.state()));
   if (stats.has_error()) absl::StrAppend(&out, "  ", stats.error().message(), "\n");
-  absl::StrAppend(&out, "  ", now.sentence(), "\n");
+  absl::StrAppend(
+      &out, "  ",
+      now.sentence().empty() ? "it has run for too short a time to tell" : now.sentence(), "\n");
+  // There is nothing else: no worker, no ring, no consumer.
+  if (stats.resting()) return absl::StrCat(out, "  goes on with step ", stats.steps(), "\n");
   absl::StrAppendFormat(&out,
                         "  %s rows/s  %s steps/s  %s/s read   step %u  epoch %u  %s records  "
                         "%u skipped\n",
                         Count(now.rows_per_s()), Count(now.steps_per_s()),
                         ByteCount(static_cast<uint64_t>(now.read_bytes_per_s())), stats.steps(),
-                        stats.epoch(), Count(static_cast<double>(stats.records())),
-                        stats.skipped());
+                        stats.epoch(), Count(stats.records()), stats.skipped());
   absl::StrAppendFormat(&out,
-                        "  %u workers: busy %.0f %%, blocked %.0f %%, starved %.0f %%   "
+                        "  %u %s: busy %.0f %%, blocked %.0f %%, starved %.0f %%   "
                         "ring %u of %u slots ready, %s\n",
-                        stats.workers(), 100 * now.busy(), 100 * now.blocked(), 100 * now.starved(),
+                        stats.workers(), stats.workers() == 1 ? "worker" : "workers",
+                        100 * now.busy(), 100 * now.blocked(), 100 * now.starved(),
                         ReadySteps(stats), stats.slots(), ByteCount(stats.ring_bytes()));
   if (stats.has_oldest_read()) absl::StrAppend(&out, "  ", DescribeRead(stats.oldest_read()), "\n");
   if (stats.has_numa()) out += DescribeNuma(stats, "  ");
@@ -85,10 +94,9 @@ std::string Describe(const v1::PipelineStats& stats) {
     const double starved = i < now.stage_starved_size() ? now.stage_starved(i) : 0;
     absl::StrAppendFormat(&out, "  %c %-*s %5.1f %% %s %5.1f %% starved  %s elements",
                           name == now.bottleneck() ? '>' : ' ', width, name, 100 * share,
-                          Bar(share, 24), 100 * starved,
-                          Count(static_cast<double>(stats.stages(i).elements())));
+                          Bar(share, 24), 100 * starved, Count(stats.stages(i).elements()));
     if (stats.stages(i).queue() > 0)
-      absl::StrAppendFormat(&out, ", %s wait", Count(static_cast<double>(stats.stages(i).queue())));
+      absl::StrAppendFormat(&out, ", %s wait", Count(stats.stages(i).queue()));
     out += "\n";
   }
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())

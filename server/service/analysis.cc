@@ -50,6 +50,10 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) return "the stream has ended";
   if (stats.state() == v1::PIPELINE_STATE_PAUSED) return "paused until it is resumed";
   if (stats.state() == v1::PIPELINE_STATE_FAILED) return "the pipeline has failed";
+  if (stats.resting())
+    return "it rests, as nobody reads it: its memory and threads are given back until a consumer "
+           "attaches";
+  if (analysis.bottleneck().empty()) return "no worker is at work yet";
   if (analysis.bottleneck() == "consumer") {
     if (stats.consumers().empty()) return "no consumer is attached, and the ring is full";
     return absl::StrCat("consumer-bound: batches wait for the trainer ",
@@ -87,6 +91,8 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   if (const int of_node = static_cast<int>(stats.numa().processors()); of_node > 0)
     processors = std::min(processors, of_node);
   const double seconds = ns / kNsPerSecond;
+  // Whether anything could hold it back: nobody works on what has ended, is paused or rests.
+  const bool runs = stats.state() == v1::PIPELINE_STATE_RUNNING && !stats.resting();
   const int workers = std::max<int>(stats.workers(), 1);
   analysis.set_seconds(seconds);
   analysis.set_steps_per_s(Growth(from.stats.steps(), stats.steps()) / seconds);
@@ -103,12 +109,19 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
     busy += share;
   }
   busy = std::min(busy, 1.0);
+  if (stats.workers() == 0) {
+    // At rest, or failed: no worker's time is spent on anything.
+    analysis.set_sentence(Sentence(analysis, stats, processors, false));
+    return analysis;
+  }
   // One worker waits for a slot on behalf of all.
   const double full = std::min(1.0, Growth(from.stats.slot_wait_ns(), stats.slot_wait_ns()) / ns);
   analysis.set_busy(busy);
   analysis.set_blocked(std::min(full, 1 - busy));
   analysis.set_starved(1 - busy - analysis.blocked());
-  if (full > kMostlyBlocked) {
+  if (!runs) {
+    analysis.clear_bottleneck();
+  } else if (full > kMostlyBlocked) {
     analysis.set_bottleneck("consumer");
   } else if (busiest < 0 || analysis.starved() > std::max(busy, 1 - kMostlyBusy)) {
     analysis.set_bottleneck("reading");
@@ -121,7 +134,7 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   }
   const double wait = stats.consumers().empty() ? -1 : TrainerWait(from.waits, to.waits);
   analysis.set_trainer_wait(std::max(0.0, wait));
-  if (analysis.bottleneck() != "consumer" && analysis.bottleneck() != "reading")
+  if (runs && analysis.bottleneck() != "consumer" && analysis.bottleneck() != "reading")
     analysis.set_one_more_worker(OneMoreWorker(analysis, workers, processors, wait));
   // It works as long as before on each step, and gets them so much faster.
   analysis.set_trainer_wait_with_one_more(

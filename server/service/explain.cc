@@ -63,6 +63,11 @@ void ExplainHungRead(const v1::PipelineStats& stats, std::vector<std::string>* o
 std::vector<std::string> Explain(const v1::PipelineStats& stats) {
   std::vector<std::string> out;
   const v1::Analysis& now = stats.analysis();
+  // Its steps are those that were taken, also of a stream that has ended; a pause outlasts the rest.
+  if (stats.resting() && stats.state() != v1::PIPELINE_STATE_PAUSED) {
+    return {absl::StrCat("nobody waits: nobody reads it, and it rests; who attaches gets step ",
+                         stats.steps())};
+  }
   switch (stats.state()) {
     case v1::PIPELINE_STATE_FAILED:
       return {absl::StrCat("every consumer gets the error that stopped the pipeline: ",
@@ -76,7 +81,7 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
       break;
   }
   for (const std::string& notice : stats.numa().notice()) out.push_back(notice);
-  if (!stats.has_analysis()) {
+  if (!stats.has_analysis() || now.bottleneck().empty()) {
     out.push_back("it has run for too short a time to tell");
     ExplainHungRead(stats, &out);
     return out;

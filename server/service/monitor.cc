@@ -106,9 +106,15 @@ void Monitor::TellOfSharing(const v1::PipelineStats& stats, Known* known) {
 }
 
 void Monitor::Add(const Look& look, int processors, Known* known) {
-  // Another pipeline of the same name has begun anew.
-  if (!known->looks.empty() && look.stats.running_ns() < known->looks.back().stats.running_ns())
-    *known = Known();
+  if (!known->looks.empty() && look.stats.running_ns() < known->looks.back().stats.running_ns()) {
+    Known anew;
+    // Else it is another pipeline of the same name.
+    if (look.stats.resting()) {
+      anew.state = known->state;
+      anew.seconds = std::move(known->seconds);
+    }
+    *known = std::move(anew);
+  }
   known->current = true;
   known->looks.push_back(look);
   if (known->looks.size() > kLooksBack + 1) known->looks.pop_front();

@@ -47,6 +47,16 @@ std::string StateName(v1::PipelineState state) {
   return absl::AsciiStrToLower(absl::StripPrefix(v1::PipelineState_Name(state), "PIPELINE_STATE_"));
 }
 
+// Null without a read that hangs.
+json ReadOf(const v1::PipelineStats& stats) {
+  if (!stats.has_oldest_read()) return nullptr;
+  const v1::ReadUnderWay& read = stats.oldest_read();
+  return {{"doing", read.doing()},
+          {"file", read.file()},
+          {"offset", read.offset()},
+          {"seconds", read.seconds()}};
+}
+
 json StatsOf(const v1::PipelineStats& stats) {
   const v1::Analysis& analysis = stats.analysis();
   json out = {{"name", stats.name()},
@@ -70,7 +80,9 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"starved", analysis.starved()},
               {"bottleneck", analysis.bottleneck()},
               {"sentence", analysis.sentence()},
-              {"oldest_read_s", stats.oldest_read().seconds()},
+              {"oldest_read", ReadOf(stats)},
+              {"numa_notices", std::vector<std::string>(stats.numa().notice().begin(),
+                                                        stats.numa().notice().end())},
               {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},
               {"stages", json::array()},
               {"shared_prefix", json::array()},

@@ -98,7 +98,7 @@ def test_fault_51_stop_under_load(tmp_path, counter):
     for consumer in consumers:
         consumer.stdout.readline()
     daemon.process.send_signal(signal.SIGHUP)  # without --config: as the end of a session
-    assert daemon.process.wait(60) == 0
+    assert daemon.process.wait(60) == 0, daemon.process.stderr.read()
     for consumer in consumers:
         out, error = consumer.communicate(timeout=60)
         assert consumer.returncode == 1
@@ -124,9 +124,9 @@ def test_json_lines(configured):
     assert any("serves" in line["message"] for line in lines)
 
 
-@pytest.mark.parametrize("closed", [True, False])
-def test_fault_67_nobody_reads_the_log(tmp_path, counter, closed):
-    """A standard error that is closed, or a pipe that is full: work goes on, and so does the stop."""
+@pytest.mark.parametrize("error", ["closed", "a full pipe", "a full disk"])
+def test_fault_67_nobody_reads_the_log(tmp_path, counter, error):
+    """A standard error that is closed, or a pipe or a disk that is full: work goes on, and so does the stop."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     try:
@@ -136,10 +136,11 @@ def test_fault_67_nobody_reads_the_log(tmp_path, counter, closed):
         pass
     os.set_blocking(writing, True)
     ready, ready_end = os.pipe()
+    full = os.open("/dev/full", os.O_WRONLY)  # each write to it is ENOSPC
     socket = tmp_path / "penstock.sock"
     process = subprocess.Popen([program("penstockd"), "--socket", socket, "--ready-fd", str(ready_end)],
-                               pass_fds=[ready_end], stderr=writing,
-                               preexec_fn=(lambda: os.close(2)) if closed else None)
+                               pass_fds=[ready_end], stderr=full if error == "a full disk" else writing,
+                               preexec_fn=(lambda: os.close(2)) if error == "closed" else None)
     os.close(ready_end)
     assert os.read(ready, 1) == b"\n"
     penstock = Penstock(tmp_path, str(socket))
@@ -149,5 +150,5 @@ def test_fault_67_nobody_reads_the_log(tmp_path, counter, closed):
         assert penstock("delete", f"p{i}").code == 0
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
-    os.close(reading)
-    os.close(writing)
+    for descriptor in (reading, writing, full):
+        os.close(descriptor)

@@ -539,6 +539,9 @@ def test_fault_28_a_read_that_hangs_is_told_with_its_file_and_how_long(hanging, 
     assert read["doing"] == "reading" and read["file"].endswith("/hangs.tfrecord") and read["seconds"] >= 1
     # Of a map, a record of the same block is named.
     assert where == "in a map" or HANGS[where]["HANG_FROM"] <= int(read["offset"]) <= HANGS[where]["HANG_FROM"] + 1_000_000
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/status.json", timeout=30) as answer:
+        shown, = [one["stats"]["oldest_read"] for one in json.load(answer)["pipelines"]]
+    assert (shown["doing"], shown["file"]) == (read["doing"], read["file"]) and shown["seconds"] >= read["seconds"]
     for words in (("stats", "faulty"), ("top", "faulty", "--count", "1"), ("explain", "faulty")):
         told = remote(*words).out
         assert re.search(r"reading \S+/hangs\.tfrecord(,| at) offset \d+,? has not returned for \d+ s", told), told

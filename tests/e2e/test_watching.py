@@ -89,7 +89,9 @@ def test_metrics_and_what_is_asked_of_them(watched):
     for variable in dashboard["templating"]["list"]:
         asked |= names_in(variable["query"])
     assert len(asked) > 10
-    asked |= names_in((_TREE / "config/prometheus/alerts.yaml").read_text())
+    alerts = names_in((_TREE / "config/prometheus/alerts.yaml").read_text())
+    assert alerts - asked == set(), "what an alert watches has a panel"
+    asked |= alerts
     assert asked - exported == set()
     if shutil.which("promtool"):
         done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
@@ -187,8 +189,51 @@ def test_top(watched):
     assert result.out.count("endless  running") == 2
     assert result.out.count("short  running") == 2
     assert "parse_example" in result.out and "no consumers" in result.out
+    assert not re.search(r"\d\.\d (elements|wait)", result.out), "what is counted has no parts"
     assert "\x1b" not in result.out
     assert "no pipeline" in watched.penstock("top", "none", "--count", "1").err
+
+
+@pytest.fixture
+def at_rest(tmp_path):
+    """A daemon whose pipeline had ended before it came to rest."""
+    port = free_port()
+    config = tmp_path / "penstockd.textproto"
+    config.write_text(f"http {{ port: {port} }} memory {{ idle_ms: 1500 }}")
+    daemon = Daemon(tmp_path / "penstock.sock", "--config", str(config))
+    daemon.url = f"http://127.0.0.1:{port}/"
+    remote = Penstock(tmp_path, daemon.socket)
+    for name, more in (("endless", "stage { repeat {} }"), ("short", "")):
+        (tmp_path / f"{name}.textproto").write_text(f'name: "{name}" stage {{ range {{ stop: 4 }} }} stage {{ batch {{ batch_size: 2 }} }} {more}')
+        assert remote("create", f"{name}.textproto").code == 0
+    eventually(lambda: all(json.loads(line)["resting"] for line in remote("top", "--json", "--count", "1").out.splitlines()))
+    yield daemon, remote
+    daemon.stop()
+
+
+def test_nothing_holds_back_what_rests(at_rest):
+    daemon, remote = at_rest
+    wait_for(lambda: "it rests" in remote("top", "endless", "--count", "1").out)
+    stats = json.loads(remote("top", "endless", "--count", "1", "--json").out)
+    assert (stats["analysis"]["bottleneck"], stats["analysis"]["starved"], stats["state"]) == ("", 0, "PIPELINE_STATE_RUNNING")
+    for words in (("top", "endless", "--count", "1"), ("explain", "endless")):
+        told = remote(*words).out
+        assert "rests" in told and "0 workers" not in told, told
+    with urllib.request.urlopen(daemon.url + "metrics", timeout=30) as answer:
+        assert 'penstock_pipeline_resting{pipeline="endless"} 1\n' in answer.read().decode()
+    # That it has ended is told once, and not again when it rests.
+    wait_for(lambda: "the stream has ended" in remote("top", "short", "--count", "1").out)
+    told = [json.loads(line) for line in remote("events", "short", "--json").out.splitlines()]
+    assert [one["text"] for one in told if "ENDED" in one["kind"].upper()] == ["the stream has ended behind step 2 (4 rows)"]
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed; ./dev test service installs it")
+def test_the_page_says_what_rests(at_rest, tmp_path):
+    daemon, _ = at_rest
+    dom = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/chromium",
+                          "--virtual-time-budget=4000", "--dump-dom", daemon.url], capture_output=True, text=True, timeout=120).stdout
+    assert 'class="pill resting"' in dom and 'class="pill finished"' in dom
+    assert "reading-bound" not in dom and 'class="stage' not in dom
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed; ./dev test service installs it")

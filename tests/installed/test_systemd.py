@@ -66,8 +66,11 @@ class Machine:
         return int(self.run("journalctl --no-pager -u penstockd | grep -c 'Watchdog timeout'").stdout)
 
     def end(self):
+        # The machine's first process outlives nspawn; with it all others of the machine end.
+        os.kill(self.leader, signal.SIGKILL)
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)
+        eventually(lambda: not os.path.exists(f"/proc/{self.leader}/exe"))
 
 
 def _field(pid, name):

@@ -122,6 +122,32 @@ TEST_CASE("counters that go back, no time, and an end are no trouble") {
   CHECK(Analyse(After(10, 0.5, 0.5, 0), end, 4).sentence() == "the stream has ended");
 }
 
+TEST_CASE("nothing holds back what does not run") {
+  const Look before = After(10, 0.1, 0.1, 0);
+  Look now = After(20, 0.1, 0.1, 0);
+  for (const v1::PipelineState state :
+       {v1::PIPELINE_STATE_FINISHED, v1::PIPELINE_STATE_PAUSED, v1::PIPELINE_STATE_FAILED}) {
+    now.stats.set_state(state);
+    const v1::Analysis analysis = Analyse(before, now, 4);
+    CHECK(analysis.bottleneck().empty());
+    CHECK(analysis.one_more_worker() == 0);
+    CHECK_FALSE(analysis.sentence().empty());
+  }
+  // No worker and no stage is left, nor is there one before a daemon that came back has begun.
+  Look bare = now;
+  bare.stats.set_state(v1::PIPELINE_STATE_RUNNING);
+  bare.stats.clear_workers();
+  bare.stats.clear_stages();
+  CHECK(Analyse(before, bare, 4).sentence() == "no worker is at work yet");
+  bare.stats.set_resting(true);
+  const v1::Analysis rests = Analyse(before, bare, 4);
+  CHECK(rests.bottleneck().empty());
+  CHECK(rests.busy() + rests.blocked() + rests.starved() == 0);
+  CHECK(rests.sentence() ==
+        "it rests, as nobody reads it: its memory and threads are given back until a consumer "
+        "attaches");
+}
+
 TEST_CASE("metrics stand by family, with labels escaped") {
   v1::PipelineStats stats = After(10, 0.25, 0.5, 0.5).stats;
   stats.mutable_stages(0)->set_name("a \"b\"\\\n");

@@ -103,6 +103,15 @@ TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all"
   stats.mutable_error()->set_message("broken");
   CHECK(Explain(stats).front() ==
         "every consumer gets the error that stopped the pipeline: broken");
+  v1::PipelineStats rests = Stats("");
+  rests.set_resting(true);
+  CHECK(Explain(rests) ==
+        std::vector<std::string>{"nobody waits: nobody reads it, and it rests; who attaches gets "
+                                 "step 50"});
+  const std::vector<std::string> told = Explain(rests);
+  rests.set_state(v1::PIPELINE_STATE_FINISHED);
+  CHECK(Explain(rests) == told);
+  CHECK(Explain(Stats("")).front() == "it has run for too short a time to tell");
   v1::PipelineStats young;
   young.set_state(v1::PIPELINE_STATE_RUNNING);
   CHECK(Explain(young).front() == "it has run for too short a time to tell");
