@@ -8,6 +8,7 @@
 #include "server/base/new_thread.h"
 #include "server/base/pending_call.h"
 #include "server/base/tick_clock.h"
+#include "server/engine/calls_under_way.h"
 
 namespace penstock {
 namespace {
