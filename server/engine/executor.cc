@@ -1,11 +1,11 @@
 #include "server/engine/executor.h"
 
-#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
 
 #include "server/base/tick_clock.h"
+#include "server/engine/calls_under_way.h"
 #include "server/engine/kept_gauge.h"
 #include "server/engine/plan_impl.h"
 #include "server/engine/read_queue.h"
@@ -55,8 +55,7 @@ class ExecutorImpl final : public SteppedExecutor {
               placement_.Apply();
               Worker(site_, worker, sharing_.get()).Run(threads_);
             },
-            stop_, work_, sink_, worker_gauges_,
-            read_deadline_ns_ == 0 ? kHungReadNs : std::min(kHungReadNs, read_deadline_ns_)) {
+            stop_, work_, sink_, worker_gauges_, read_deadline_ns_) {
     files_.SetStages(plan_->stage_names().size());
     SetReadAhead(options.read_ahead);
   }
@@ -141,7 +140,7 @@ void ExecutorImpl::EndAtHungRead() {
   constexpr uint64_t kPauseNs = 2'000'000'000;
   const uint64_t now_ns = MonotonicNanos();
   if (now_ns - looked_at_ns_.exchange(now_ns, std::memory_order_relaxed) > kPauseNs) return;
-  const auto oldest = OldestOf(worker_gauges_.ReadsUnderWay(read_deadline_ns_));
+  const auto oldest = OldestRead(worker_gauges_.CallsUnderWay(read_deadline_ns_));
   if (oldest) steps_.Fail(ReadDeadlineError(*oldest, read_deadline_ns_));
 }
 

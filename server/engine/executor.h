@@ -65,8 +65,8 @@ class Executor {
   // the destructor may follow.
   virtual absl::Status Start() = 0;
   virtual void Stop() = 0;
-  // Stop(), unless workers hang in a read: false, once all that are left do. No step is published any more and nobody is called back,
-  // but the executor and what it was made of, its sink too, must live until HasEnded().
+  // Stop(), unless workers hang in a read or a write: false, once all that are left do. No step is published any more and nobody is called
+  // back, but the executor and what it was made of, its sink too, must live until HasEnded().
   virtual bool TryStop() = 0;
   // Has Hold(), and whatever else waits for the front, wait no longer for one that hangs in a read: TryStop() is about to be called.
   virtual void Cancel() = 0;
@@ -96,7 +96,7 @@ class Executor {
 
   // Returns when those that are too many have ended what they were doing. InvalidArgument beyond
   // max_workers(); ResourceExhausted, with as many as before, when the system has no threads for more; FailedPrecondition, likewise, when
-  // one of those that are too many hangs in a read.
+  // one of those that are too many hangs in a read or a write.
   virtual absl::Status SetWorkers(int workers) = 0;
   virtual int max_workers() const = 0;
 

@@ -46,8 +46,9 @@ struct ExecutorStats {
                               // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()
   std::string bottleneck;     // the stage's name, or "consumer"
-  // Of the reads that have taken kSlowReadNs or more, the one that has taken longest.
-  std::optional<ReadUnderWay> oldest_read;
+  // Of the reads, and of the writes, that have taken kSlowCallNs or more, the one that has taken longest.
+  std::optional<CallUnderWay> oldest_read;
+  std::optional<CallUnderWay> oldest_write;
 };
 
 // How a worker gets on, for whoever looks for one that hangs.

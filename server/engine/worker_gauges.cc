@@ -51,7 +51,9 @@ void WorkerGauges::Fill(ExecutorStats* stats) const {
   stats->slot_wait_ns = scale_.ToNanos(slot_wait_ticks_.load(std::memory_order_relaxed));
   stats->running_ns = scale_.elapsed_ns();
   stats->bytes_read = bytes_read_.load(std::memory_order_relaxed);
-  stats->oldest_read = OldestOf(ReadsUnderWay(kSlowReadNs));
+  const std::vector<CallUnderWay> calls = CallsUnderWay(kSlowCallNs);
+  stats->oldest_read = OldestRead(calls);
+  stats->oldest_write = OldestWrite(calls);
   for (size_t stage = 0; stage < stage_names_.size(); ++stage) {
     StageStats& row = stats->stages.emplace_back();
     row.name = stage_names_[stage];
@@ -82,16 +84,17 @@ std::vector<WorkerPulse> WorkerGauges::Pulses(int workers) const {
   return pulses;
 }
 
-std::vector<ReadUnderWay> WorkerGauges::ReadsUnderWay(uint64_t ns_min) const {
-  std::vector<ReadUnderWay> reads;
+std::vector<CallUnderWay> WorkerGauges::CallsUnderWay(uint64_t ns_min) const {
+  std::vector<CallUnderWay> calls;
   for (const Pulse& pulse : pulses_) {
     std::optional<CallSeen> seen = pulse.call.Look();
     if (!seen) continue;
     const uint64_t ns = scale_.ToNanos(seen->ticks);
     if (ns >= ns_min)
-      reads.push_back({std::move(seen->doing), std::move(seen->path), seen->offset, ns});
+      calls.push_back(
+          {seen->kind, std::move(seen->doing), std::move(seen->path), seen->offset, ns});
   }
-  return reads;
+  return calls;
 }
 
 }  // namespace penstock

@@ -47,12 +47,12 @@ class WorkerGauges {
   // Called often; takes a sample when the last one is about a second old.
   void Sample();
 
-  // Fills in the times, what was read and is being read, the bottleneck, and a row for each stage.
+  // Fills in the times, what was read and what is being read and written, the bottleneck, and a row for each stage.
   void Fill(ExecutorStats* stats) const;
   // Of the first `workers`. Takes no lock that a worker may hold.
   std::vector<WorkerPulse> Pulses(int workers) const;
-  // Of all workers that there ever were: the reads that are under way and have taken so long.
-  std::vector<ReadUnderWay> ReadsUnderWay(uint64_t ns_min) const;
+  // Of all workers that there ever were: the calls to a disk that are under way and have taken so long.
+  std::vector<CallUnderWay> CallsUnderWay(uint64_t ns_min) const;
 
  private:
   // What the reads of a source have brought, and the time that they took.

@@ -9,15 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/new_thread.h"
 #include "server/base/pending_call.h"
+#include "server/engine/calls_under_way.h"
 
 namespace penstock {
 
 WorkerThreads::WorkerThreads(int workers, int max_workers, std::function<void(int)> work,
                              std::atomic<bool>& stop, Event& event, BatchSink& sink,
-                             const WorkerGauges& gauges, uint64_t hung_ns)
+                             const WorkerGauges& gauges, uint64_t read_deadline_ns)
     : max_number_(max_workers),
       work_(std::move(work)),
-      hung_ns_(hung_ns),
+      hung_read_ns_(read_deadline_ns == 0 ? kHungCallNs : std::min(kHungCallNs, read_deadline_ns)),
       stop_(stop),
       event_(event),
       sink_(sink),
@@ -69,7 +70,8 @@ absl::Status WorkerThreads::SetNumber(int workers) {
       // In the place of those that have ended meanwhile.
       absl::Status status = Add();
       if (!status.ok()) return status;
-      return absl::FailedPreconditionError("a worker that would be too many hangs in a read");
+      return absl::FailedPreconditionError(
+          "a worker that would be too many hangs in a read or a write");
     }
     Remove(workers);
   }
@@ -114,6 +116,15 @@ void WorkerThreads::SetRunning(int worker, bool running) {
   running_changed_.notify_all();
 }
 
+bool WorkerThreads::Hangs(int worker) const {
+  const std::optional<CallSeen> call = gauges_.pulse(worker).call.Look();
+  if (!call) return false;
+  const uint64_t hung_ns = call->kind == CallKind::kRead   ? hung_read_ns_
+                           : call->kind == CallKind::kSync ? kHungSyncNs
+                                                           : kHungCallNs;
+  return gauges_.scale().ToNanos(call->ticks) >= hung_ns;
+}
+
 bool WorkerThreads::WaitForEnd(int first) {
   constexpr auto kLook = std::chrono::milliseconds(20);
   WakeAll();
@@ -124,8 +135,7 @@ bool WorkerThreads::WaitForEnd(int first) {
     for (int i = first; i < std::ssize(running_); ++i) {
       if (!running_[i]) continue;
       any = true;
-      const std::optional<CallSeen> call = gauges_.pulse(i).call.Look();
-      all_hang = all_hang && call && gauges_.scale().ToNanos(call->ticks) >= hung_ns_;
+      all_hang = all_hang && Hangs(i);
     }
     if (!any) return true;
     if (all_hang) return false;

@@ -1,4 +1,4 @@
-// The threads of an executor's workers: started, waited for, more or fewer of them, and left behind when they hang in a read.
+// The threads of an executor's workers: started, waited for, more or fewer of them, and left behind when they hang in a call to a disk.
 //
 // Threads:  IsOver() by workers; everything else from any thread, one after another.
 // Owns:     the threads; whoever has told them to end must see Stop() through before this goes.
@@ -22,10 +22,10 @@ namespace penstock {
 class WorkerThreads {
  public:
   // `work` is what worker number so does until IsOver(). Workers sleep at `event`, or in the sink's WaitForSlot(). `stop` is the
-  // executor's; it tells all of them to end. One whose read has taken `hung_ns` hangs. All that is referred to must outlive this.
+  // executor's; it tells all of them to end. `read_deadline_ns` as ExecutorOptions has it. All that is referred to must outlive this.
   WorkerThreads(int workers, int max_workers, std::function<void(int)> work,
                 std::atomic<bool>& stop, Event& event, BatchSink& sink, const WorkerGauges& gauges,
-                uint64_t hung_ns);
+                uint64_t read_deadline_ns);
 
   // As Executor has them. Stop() and TryStop() set `stop`.
   absl::Status Start();
@@ -44,9 +44,11 @@ class WorkerThreads {
 
  private:
   bool IsRunning(int worker) const;
+  // Whether the worker is in a call to a disk that has taken too long to wait for.
+  bool Hangs(int worker) const;
   void SetRunning(int worker, bool running);
   // Wakes the workers from that number on, whom their number or stop_ has told to end, and waits for them: false once those that are
-  // left hang in a read. REQUIRES: mutex_
+  // left hang. REQUIRES: mutex_
   bool WaitForEnd(int first);
   absl::Status Add();  // REQUIRES: mutex_
   // Waits for the last ones, whom their number or stop_ has told to end. REQUIRES: mutex_
@@ -56,7 +58,7 @@ class WorkerThreads {
   // Constant after construction.
   const int max_number_;
   const std::function<void(int)> work_;
-  const uint64_t hung_ns_;
+  const uint64_t hung_read_ns_;
 
   // Own synchronisation.
   std::atomic<bool>& stop_;

@@ -67,15 +67,19 @@ void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) 
                               " of their time"));
 }
 
-// Reads that have not returned, if there are any.
+// A read and a write that have not returned, if there are such.
 std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
   std::vector<std::string> out;
-  if (!stats.has_oldest_read()) return out;
-  const v1::ReadUnderWay& read = stats.oldest_read();
-  out.push_back(absl::StrCat(
-      read.doing(), " ", read.file(),
-      read.doing() == "reading" ? absl::StrCat(" at offset ", read.offset()) : "",
-      " has not returned for ", std::lround(read.seconds()), " s: a disk or a network hangs"));
+  const auto add = [&out](const v1::ReadUnderWay& call) {
+    const bool has_offset = call.doing() == "reading" || call.doing() == "writing";
+    out.push_back(absl::StrCat(call.doing(), " ", call.file(),
+                               has_offset ? absl::StrCat(" at offset ", call.offset()) : "",
+                               " has not returned for ", std::lround(call.seconds()),
+                               " s: a disk or a network hangs",
+                               call.doing() == "syncing" ? ", or has much to write" : ""));
+  };
+  if (stats.has_oldest_read()) add(stats.oldest_read());
+  if (stats.has_oldest_write()) add(stats.oldest_write());
   return out;
 }
 

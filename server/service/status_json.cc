@@ -71,6 +71,7 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"bottleneck", analysis.bottleneck()},
               {"sentence", analysis.sentence()},
               {"oldest_read_s", stats.oldest_read().seconds()},
+              {"oldest_write_s", stats.oldest_write().seconds()},
               {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},
               {"stages", json::array()},
               {"shared_prefix", json::array()},
