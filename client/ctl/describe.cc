@@ -78,9 +78,9 @@ std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& pref
   return text;
 }
 
-std::string DescribeRead(const v1::ReadUnderWay& read) {
-  return absl::StrFormat("%s %s, offset %u, has not returned for %.0f s", read.doing(), read.file(),
-                         read.offset(), read.seconds());
+std::string DescribeCall(const v1::ReadUnderWay& call) {
+  return absl::StrFormat("%s %s, offset %u, has not returned for %.0f s", call.doing(), call.file(),
+                         call.offset(), call.seconds());
 }
 
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out) {

@@ -45,8 +45,8 @@ std::string DescribeShared(const v1::SharedPrefixStats& prefix);
 // Where it is of the NUMA node that it was to have, and a line for each thing that could not be had; each begins with `prefix`.
 std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& prefix);
 
-// What a read that has not returned waits for: one line.
-std::string DescribeRead(const v1::ReadUnderWay& read);
+// What a read or a write that has not returned waits for: one line.
+std::string DescribeCall(const v1::ReadUnderWay& call);
 
 // A line for each damaged place that was skipped, and one for those beyond the list.
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out);

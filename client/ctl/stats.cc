@@ -39,7 +39,9 @@ void PrintTotals(const Interval& interval) {
   std::printf("read        %llu records, %s\n", static_cast<unsigned long long>(stats.records()),
               ByteCount(stats.bytes_read()).c_str());
   if (stats.has_oldest_read())
-    std::printf("hangs       %s\n", DescribeRead(stats.oldest_read()).c_str());
+    std::printf("hangs       %s\n", DescribeCall(stats.oldest_read()).c_str());
+  if (stats.has_oldest_write())
+    std::printf("hangs       %s\n", DescribeCall(stats.oldest_write()).c_str());
   std::printf("workers     %u\n", stats.workers());
   std::printf("ring        %u slots, %s%s%s\n", stats.slots(),
               ByteCount(stats.ring_bytes()).c_str(),

@@ -75,7 +75,9 @@ std::string Describe(const v1::PipelineStats& stats) {
                         stats.workers(), stats.workers() == 1 ? "worker" : "workers",
                         100 * now.busy(), 100 * now.blocked(), 100 * now.starved(),
                         ReadySteps(stats), stats.slots(), ByteCount(stats.ring_bytes()));
-  if (stats.has_oldest_read()) absl::StrAppend(&out, "  ", DescribeRead(stats.oldest_read()), "\n");
+  if (stats.has_oldest_read()) absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_read()), "\n");
+  if (stats.has_oldest_write())
+    absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_write()), "\n");
   if (stats.has_numa()) out += DescribeNuma(stats, "  ");
   if (stats.autotune().tunes_workers())
     absl::StrAppendFormat(&out, "  workers chosen by the daemon (1 to %u): %s\n",

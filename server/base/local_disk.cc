@@ -14,12 +14,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/disk.h"
+#include "server/base/pending_call.h"
 
 namespace penstock {
 namespace {
 
 // The kernel begins to write such a piece to the disk at once, so that the last Sync() has little to wait for.
 constexpr uint64_t kFlushedBytes = uint64_t{1} << 20;
+
+// Stands around what may wait for the disk.
+class Writing : public PendingCall {
+ public:
+  Writing(const char* doing, const std::string& path, uint64_t offset = 0,
+          CallKind kind = CallKind::kWrite)
+      : PendingCall(doing, path, offset, kind) {}
+};
 
 absl::Status ErrorOf(int error, const char* what, const std::string& path) {
   const std::string message = absl::StrCat("cannot ", what, " ", path);
@@ -33,9 +42,13 @@ absl::Status ErrorOf(int error, const char* what, const std::string& path) {
 class LocalWrittenFile final : public WrittenFile {
  public:
   LocalWrittenFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  ~LocalWrittenFile() override { close(fd_); }
+  ~LocalWrittenFile() override {
+    const Writing call("closing", path_);
+    close(fd_);
+  }
 
   absl::Status WriteAt(uint64_t offset, absl::Span<const uint8_t> bytes) override {
+    const Writing call("writing", path_, offset);
     const uint64_t begin = offset;
     while (!bytes.empty()) {
       const ssize_t written = pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -52,11 +65,13 @@ class LocalWrittenFile final : public WrittenFile {
   }
 
   absl::Status Truncate(uint64_t bytes) override {
+    const Writing call("cutting", path_);
     if (ftruncate(fd_, static_cast<off_t>(bytes)) == 0) return absl::OkStatus();
     return ErrorOf(errno, "cut", path_);
   }
 
   absl::Status Sync() override {
+    const Writing call("syncing", path_, 0, CallKind::kSync);
     if (fsync(fd_) == 0) return absl::OkStatus();
     return ErrorOf(errno, "make durable", path_);
   }
@@ -76,10 +91,12 @@ class LocalDiskImpl final : public Disk {
       return absl::InvalidArgumentError(
           absl::StrCat("expected an absolute path of a folder, found \"", folder, "\""));
     }
+    const Writing call("looking for", folder);
     return CheckBelowRoots(folder);
   }
 
   absl::Status MakeFolder(const std::string& folder) override {
+    const Writing call("making", folder);
     if (absl::Status status = CheckFolder(folder); !status.ok()) return status;
     for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
       const std::string part = folder.substr(0, end);
@@ -99,6 +116,7 @@ class LocalDiskImpl final : public Disk {
   }
 
   absl::StatusOr<std::unique_ptr<WrittenFile>> Create(const std::string& path) override {
+    const Writing call("creating", path);
     while (true) {
       const int fd =
           open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
@@ -128,6 +146,7 @@ class LocalDiskImpl final : public Disk {
   }
 
   absl::Status Publish(const std::string& path, const std::string& name) override {
+    const Writing call("naming", name);
     if (rename(path.c_str(), name.c_str()) != 0) return ErrorOf(errno, "name", name);
     const std::string folder = name.substr(0, name.rfind('/') + 1);
     const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -138,11 +157,13 @@ class LocalDiskImpl final : public Disk {
   }
 
   absl::Status Remove(const std::string& path) override {
+    const Writing call("removing", path);
     if (unlink(path.c_str()) == 0) return absl::OkStatus();
     return ErrorOf(errno, "remove", path);
   }
 
   absl::StatusOr<std::vector<FolderEntry>> List(const std::string& folder) override {
+    const Writing call("listing", folder);
     std::vector<FolderEntry> entries;
     DIR* const directory = opendir(folder.c_str());
     if (directory == nullptr) {
@@ -162,6 +183,7 @@ class LocalDiskImpl final : public Disk {
   }
 
   uint64_t FreeBytes(const std::string& folder) override {
+    const Writing call("measuring", folder);
     struct statvfs disk;
     if (statvfs(folder.c_str(), &disk) != 0) return UINT64_MAX;
     uint64_t bytes = 0;

@@ -37,13 +37,18 @@ std::optional<CallSeen> CallSpot::Look(uint64_t ticks_min) const {
   const uint64_t now = Ticks();
   const uint64_t ticks = now > call_->since_ ? now - call_->since_ : 0;
   std::optional<CallSeen> seen;
-  if (ticks >= ticks_min) seen = {call_->doing_, call_->path_, call_->offset_, ticks};
+  if (ticks >= ticks_min) seen = {call_->kind_, call_->doing_, call_->path_, call_->offset_, ticks};
   state_.store(kShown, std::memory_order_release);  // SYNC call-shown
   return seen;
 }
 
-PendingCall::PendingCall(const char* doing, const std::string& path, uint64_t offset)
-    : doing_(doing), path_(path), offset_(offset), since_(Ticks()), spot_(spot_of_this_thread) {
+PendingCall::PendingCall(const char* doing, const std::string& path, uint64_t offset, CallKind kind)
+    : doing_(doing),
+      path_(path),
+      offset_(offset),
+      kind_(kind),
+      since_(Ticks()),
+      spot_(spot_of_this_thread) {
   if (spot_ == nullptr) return;
   if (spot_->state_.load(std::memory_order_relaxed) != CallSpot::kNone) {
     spot_->Hide();

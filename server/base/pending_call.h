@@ -1,4 +1,4 @@
-// Which call to a disk a thread is in, so that somebody else sees one that hangs: a read, the opening of a file, a look at a map.
+// Which call to a disk a thread is in, so that somebody else sees one that hangs: a read, the opening of a file, a look at a map, a write.
 //
 //     CallSpot      where one thread shows it; somebody else looks there
 //     PendingCall   stands around the call
@@ -20,9 +20,16 @@ namespace penstock {
 
 class PendingCall;
 
+enum class CallKind : uint8_t {
+  kRead,   // of data that is wanted
+  kWrite,  // of what is kept
+  kSync,   // waits until that is durable: as long as it takes to write all of it
+};
+
 // What a look found.
 struct CallSeen {
-  std::string doing;  // "reading", "opening", "listing"
+  CallKind kind = CallKind::kRead;
+  std::string doing;  // "reading", "opening", "listing"; "writing", "syncing" and others
   std::string path;
   uint64_t offset = 0;
   uint64_t ticks = 0;  // that it has taken so far
@@ -64,7 +71,8 @@ class CallSpot {
 class PendingCall {
  public:
   // `doing`: static text.
-  PendingCall(const char* doing, const std::string& path, uint64_t offset = 0);
+  PendingCall(const char* doing, const std::string& path, uint64_t offset = 0,
+              CallKind kind = CallKind::kRead);
   ~PendingCall();
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
@@ -75,6 +83,7 @@ class PendingCall {
   const char* const doing_;
   const std::string& path_;
   const uint64_t offset_;
+  const CallKind kind_;
   uint64_t since_;
   CallSpot* const spot_;  // may be null
   PendingCall* outer_ = nullptr;

@@ -16,8 +16,8 @@
 #include "server/engine/batch_sink.h"
 #include "server/engine/cursor.h"
 #include "server/engine/damage_log.h"
+#include "server/engine/executor_stats.h"
 #include "server/engine/plan.h"
-#include "server/engine/shared_stats.h"
 #include "server/engine/work_trace.h"
 
 namespace penstock {
@@ -52,67 +52,6 @@ struct ExecutorOptions {
   uint64_t read_deadline_ns = 0;
 };
 
-// A call to a disk that a worker is in.
-struct ReadUnderWay {
-  std::string doing;  // "reading", "opening", "listing"
-  std::string path;
-  uint64_t offset = 0;
-  uint64_t ns = 0;  // that it has taken so far
-};
-
-struct KeptStats {
-  std::string state;      // "" for a stage that keeps nothing; else KeptStateName (kept_gauge.h)
-  uint64_t elements = 0;  // that are kept
-  uint64_t bytes = 0;
-  uint64_t hits = 0;  // elements that were taken from there
-};
-
-struct StageStats {
-  std::string name;
-  uint64_t elements = 0;  // that left the stage
-  uint64_t busy_ns = 0;   // processor time of all workers inside it
-  // Of sources: what their reads have brought, the time that they took, and how far they read ahead.
-  uint64_t read_bytes = 0;
-  uint64_t read_ns = 0;
-  int64_t read_ahead = 0;
-  KeptStats kept;
-};
-
-struct ExecutorStats {
-  uint64_t steps = 0;  // the number of the next step to be published
-  uint64_t rows = 0;
-  uint64_t epoch = 0;
-  uint64_t records = 0;  // read from files
-  uint64_t bytes_read = 0;
-  uint64_t skipped = 0;  // damaged places
-  int workers = 0;
-  std::vector<StageStats> stages;
-  std::vector<SharedStats> shared;
-  uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the
-                              // consumers are the bottleneck
-  uint64_t running_ns = 0;    // since Start()
-  std::string bottleneck;     // the stage's name, or "consumer"
-  // Of the reads that have taken kSlowReadNs or more, the one that has taken longest.
-  std::optional<ReadUnderWay> oldest_read;
-};
-
-// What takes so long is told.
-inline constexpr uint64_t kSlowReadNs = 1'000'000'000;
-// A worker whose read takes so long, or as long as the deadline, is not waited for by who wants it to end.
-inline constexpr uint64_t kHungReadNs = 4'000'000'000;
-
-// DeadlineExceeded, with the read's address.
-absl::Status ReadDeadlineError(const ReadUnderWay& read, uint64_t deadline_ns);
-// The one of them that has taken longest.
-std::optional<ReadUnderWay> OldestOf(std::vector<ReadUnderWay> reads);
-
-// How a worker gets on, for whoever looks for one that hangs.
-struct WorkerPulse {
-  int32_t thread = 0;  // as the kernel numbers it; 0 before the worker has begun
-  uint64_t beats = 0;  // grows with everything that it does
-  bool idle = false;   // sleeps until there is something to do
-};
-
 class Executor {
  public:
   // `sink` must outlive the executor. InvalidArgument when options.start is no position of the
@@ -126,8 +65,8 @@ class Executor {
   // the destructor may follow.
   virtual absl::Status Start() = 0;
   virtual void Stop() = 0;
-  // Stop(), unless workers hang in a read: false, once all that are left do. No step is published any more and nobody is called back,
-  // but the executor and what it was made of, its sink too, must live until HasEnded().
+  // Stop(), unless workers hang in a read or a write: false, once all that are left do. No step is published any more and nobody is called
+  // back, but the executor and what it was made of, its sink too, must live until HasEnded().
   virtual bool TryStop() = 0;
   // Has Hold(), and whatever else waits for the front, wait no longer for one that hangs in a read: TryStop() is about to be called.
   virtual void Cancel() = 0;
@@ -157,7 +96,7 @@ class Executor {
 
   // Returns when those that are too many have ended what they were doing. InvalidArgument beyond
   // max_workers(); ResourceExhausted, with as many as before, when the system has no threads for more; FailedPrecondition, likewise, when
-  // one of those that are too many hangs in a read.
+  // one of those that are too many hangs in a read or a write.
   virtual absl::Status SetWorkers(int workers) = 0;
   virtual int max_workers() const = 0;
 

@@ -10,7 +10,7 @@ constexpr uint64_t kSampleTicks = uint64_t{1} << 31;  // about a second
 }  // namespace
 
 WorkerGauges::WorkerGauges(const std::vector<std::string>& stage_names, int max_workers)
-    : stage_names_(stage_names), pulses_(max_workers) {
+    : stage_names_(stage_names), pulses_(max_workers), reads_(stage_names.size()) {
   for (int i = 0; i < max_workers; ++i)
     clocks_.push_back(std::make_unique<StageClock>(stage_names_.size()));
   older_ = newer_ = Now();
@@ -50,6 +50,10 @@ std::string WorkerGauges::Bottleneck(const Totals& from, const Totals& to) const
 void WorkerGauges::Fill(ExecutorStats* stats) const {
   stats->slot_wait_ns = scale_.ToNanos(slot_wait_ticks_.load(std::memory_order_relaxed));
   stats->running_ns = scale_.elapsed_ns();
+  stats->bytes_read = bytes_read_.load(std::memory_order_relaxed);
+  const std::vector<CallUnderWay> calls = CallsUnderWay(kSlowCallNs);
+  stats->oldest_read = OldestRead(calls);
+  stats->oldest_write = OldestWrite(calls);
   for (size_t stage = 0; stage < stage_names_.size(); ++stage) {
     StageStats& row = stats->stages.emplace_back();
     row.name = stage_names_[stage];
@@ -59,6 +63,8 @@ void WorkerGauges::Fill(ExecutorStats* stats) const {
       row.elements += clock->elements(static_cast<int>(stage));
     }
     row.busy_ns = scale_.ToNanos(ticks);
+    row.read_bytes = reads_[stage].bytes.load(std::memory_order_relaxed);
+    row.read_ns = scale_.ToNanos(reads_[stage].ticks.load(std::memory_order_relaxed));
   }
   const Totals now = Now();
   std::lock_guard<std::mutex> lock(mutex_);
@@ -78,16 +84,17 @@ std::vector<WorkerPulse> WorkerGauges::Pulses(int workers) const {
   return pulses;
 }
 
-std::vector<ReadUnderWay> WorkerGauges::ReadsUnderWay(uint64_t ns_min) const {
-  std::vector<ReadUnderWay> reads;
+std::vector<CallUnderWay> WorkerGauges::CallsUnderWay(uint64_t ns_min) const {
+  std::vector<CallUnderWay> calls;
   for (const Pulse& pulse : pulses_) {
     std::optional<CallSeen> seen = pulse.call.Look();
     if (!seen) continue;
     const uint64_t ns = scale_.ToNanos(seen->ticks);
     if (ns >= ns_min)
-      reads.push_back({std::move(seen->doing), std::move(seen->path), seen->offset, ns});
+      calls.push_back(
+          {seen->kind, std::move(seen->doing), std::move(seen->path), seen->offset, ns});
   }
-  return reads;
+  return calls;
 }
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// What an executor's workers show of themselves: where their time goes, stage by stage, what holds the stream back, and whether each of
-// them still does something.
+// What an executor's workers show of themselves: where their time goes, stage by stage, what their reads bring, what holds the stream
+// back, and whether each of them still does something.
 //
 // Threads:  a worker writes to its own clock and pulse; everything else from any thread.
 // Cost:     a line of memory a worker; Sample() copies one number a stage about once a second.
@@ -14,7 +14,7 @@
 
 #include "server/base/pending_call.h"
 #include "server/base/tick_clock.h"
-#include "server/engine/executor.h"
+#include "server/engine/executor_stats.h"
 #include "server/engine/stage_clock.h"
 
 namespace penstock {
@@ -33,21 +33,33 @@ class WorkerGauges {
 
   StageClock& clock(int worker) { return *clocks_[worker]; }
   Pulse& pulse(int worker) { return pulses_[worker]; }
+  const Pulse& pulse(int worker) const { return pulses_[worker]; }
   const TickScale& scale() const { return scale_; }
 
   // Ticks during which work was ready but no slot was free.
   void AddSlotWait(uint64_t ticks) { slot_wait_ticks_.fetch_add(ticks, std::memory_order_relaxed); }
+  // What a read of that stage has brought, and the time that it took.
+  void AddRead(int stage, uint64_t bytes, uint64_t ticks) {
+    reads_[stage].bytes.fetch_add(bytes, std::memory_order_relaxed);
+    reads_[stage].ticks.fetch_add(ticks, std::memory_order_relaxed);
+    bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
+  }
   // Called often; takes a sample when the last one is about a second old.
   void Sample();
 
-  // Fills in the times, the bottleneck, and a row for each stage.
+  // Fills in the times, what was read and what is being read and written, the bottleneck, and a row for each stage.
   void Fill(ExecutorStats* stats) const;
   // Of the first `workers`. Takes no lock that a worker may hold.
   std::vector<WorkerPulse> Pulses(int workers) const;
-  // Of all workers that there ever were: the reads that are under way and have taken so long.
-  std::vector<ReadUnderWay> ReadsUnderWay(uint64_t ns_min) const;
+  // Of all workers that there ever were: the calls to a disk that are under way and have taken so long.
+  std::vector<CallUnderWay> CallsUnderWay(uint64_t ns_min) const;
 
  private:
+  // What the reads of a source have brought, and the time that they took.
+  struct SourceReads {
+    std::atomic<uint64_t> bytes{0};
+    std::atomic<uint64_t> ticks{0};
+  };
   // Totals at one moment.
   struct Totals {
     uint64_t ticks = 0;
@@ -63,6 +75,8 @@ class WorkerGauges {
   const std::vector<std::string> stage_names_;
   std::vector<std::unique_ptr<StageClock>> clocks_;  // one a worker
   std::vector<Pulse> pulses_;                        // one a worker
+  std::vector<SourceReads> reads_;                   // one a stage
+  std::atomic<uint64_t> bytes_read_{0};
   std::atomic<uint64_t> slot_wait_ticks_{0};
   mutable std::mutex mutex_;
   Totals older_;  // under mutex_: what the bottleneck is counted from

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/pending_call.h"
 #include "server/io/crc32c.h"
 #include "server/io/tfrecord_frame.h"
 
@@ -100,6 +101,7 @@ absl::StatusOr<IndexStamp> StampOf(RandomAccessFile& file) {
 
 absl::Status WriteIndex(const std::string& path, const RecordIndex& index,
                         const IndexStamp& stamp) {
+  const PendingCall call("writing", path, 0, CallKind::kWrite);
   const std::filesystem::path target(path);
   const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
   // Hidden, so that no glob of data files finds it while it is written.

@@ -48,21 +48,44 @@ void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* o
                               std::lround(10 * slowest->steps_per_s()) / 10.0, " steps/s"));
 }
 
-// A read that has not returned, if there is one.
-void ExplainHungRead(const v1::PipelineStats& stats, std::vector<std::string>* out) {
-  if (!stats.has_oldest_read()) return;
-  const v1::ReadUnderWay& read = stats.oldest_read();
-  out->push_back(absl::StrCat(
-      read.doing(), " ", read.file(),
-      read.doing() == "reading" ? absl::StrCat(" at offset ", read.offset()) : "",
-      " has not returned for ", std::lround(read.seconds()), " s: a disk or a network hangs"));
+void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  const v1::Analysis& now = stats.analysis();
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (consumer.replay() || consumer.empty() < kMostly) continue;
+    out->push_back(absl::StrCat(NameOf(consumer), " waits ", Percent(consumer.empty()),
+                                " of its time for batches that are not made yet"));
+  }
+  if (now.bottleneck() == "reading") {
+    out->push_back(absl::StrCat("the ", stats.workers(), " workers wait ", Percent(now.starved()),
+                                " of their time for files to be read, or for the order"));
+    return;
+  }
+  const auto busiest = std::max_element(now.stage_busy().begin(), now.stage_busy().end());
+  const double share = busiest == now.stage_busy().end() ? 0 : *busiest;
+  out->push_back(absl::StrCat("batches wait for stage ", now.bottleneck(), ", in which the ",
+                              stats.workers(), " workers spend ", Percent(share),
+                              " of their time"));
+}
+
+// A read and a write that have not returned, if there are such.
+std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
+  std::vector<std::string> out;
+  const auto add = [&out](const v1::ReadUnderWay& call) {
+    const bool has_offset = call.doing() == "reading" || call.doing() == "writing";
+    out.push_back(absl::StrCat(call.doing(), " ", call.file(),
+                               has_offset ? absl::StrCat(" at offset ", call.offset()) : "",
+                               " has not returned for ", std::lround(call.seconds()),
+                               " s: a disk or a network hangs",
+                               call.doing() == "syncing" ? ", or has much to write" : ""));
+  };
+  if (stats.has_oldest_read()) add(stats.oldest_read());
+  if (stats.has_oldest_write()) add(stats.oldest_write());
+  return out;
 }
 
 }  // namespace
 
 std::vector<std::string> Explain(const v1::PipelineStats& stats) {
-  std::vector<std::string> out;
-  const v1::Analysis& now = stats.analysis();
   // Its steps are those that were taken, also of a stream that has ended; a pause outlasts the rest.
   if (stats.resting() && stats.state() != v1::PIPELINE_STATE_PAUSED) {
     return {absl::StrCat("nobody waits: nobody reads it, and it rests; who attaches gets step ",
@@ -80,34 +103,19 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
     default:
       break;
   }
-  for (const std::string& notice : stats.numa().notice()) out.push_back(notice);
-  if (!stats.has_analysis() || now.bottleneck().empty()) {
+  std::vector<std::string> out(stats.numa().notice().begin(), stats.numa().notice().end());
+  const size_t before = out.size();
+  const bool ring_is_full = stats.has_analysis() && stats.analysis().bottleneck() == "consumer";
+  if (!stats.has_analysis() || stats.analysis().bottleneck().empty()) {
     out.push_back("it has run for too short a time to tell");
-    ExplainHungRead(stats, &out);
-    return out;
-  }
-  if (now.bottleneck() == "consumer") {
-    // Not the cause yet.
-    ExplainHungRead(stats, &out);
+  } else if (ring_is_full) {
     ExplainFullRing(stats, &out);
-    return out;
+  } else {
+    ExplainWait(stats, &out);
   }
-  for (const v1::ConsumerStats& consumer : stats.consumers()) {
-    if (consumer.replay() || consumer.empty() < kMostly) continue;
-    out.push_back(absl::StrCat(NameOf(consumer), " waits ", Percent(consumer.empty()),
-                               " of its time for batches that are not made yet"));
-  }
-  if (now.bottleneck() == "reading") {
-    out.push_back(absl::StrCat("the ", stats.workers(), " workers wait ", Percent(now.starved()),
-                               " of their time for files to be read, or for the order"));
-    ExplainHungRead(stats, &out);
-    return out;
-  }
-  const auto busiest = std::max_element(now.stage_busy().begin(), now.stage_busy().end());
-  const double share = busiest == now.stage_busy().end() ? 0 : *busiest;
-  out.push_back(absl::StrCat("batches wait for stage ", now.bottleneck(), ", in which the ",
-                             stats.workers(), " workers spend ", Percent(share), " of their time"));
-  ExplainHungRead(stats, &out);
+  const std::vector<std::string> hung = HungCalls(stats);
+  // While batches are ready it is news, and not the cause yet.
+  out.insert(ring_is_full ? out.begin() + before : out.end(), hung.begin(), hung.end());
   return out;
 }
 

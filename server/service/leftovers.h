@@ -1,9 +1,10 @@
-// What hangs in a read and was left behind: executors whose workers have not ended, other threads, and all that they use. It is given
-// back when the read returns, which may be never.
+// What hangs in a read or a write and was left behind: executors whose workers have not ended, other threads, and all that they use. It is
+// given back when that returns, which may be never.
 //
 // Threads:  safe from any thread.
 // Owns:     what it takes, which may use files and sinks that somebody else owns: Wait() before those go.
-// Cost:     Sweep() is a look at each; what has ended is destroyed in it, a ring's memory too.
+// Cost:     Sweep() is a look at each. What has ended is given back by a thread that lives as long as that takes: to unmap a ring takes
+//           tens of milliseconds for a gigabyte, and a file that was on a disk that hung may hang again when it is closed.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +32,13 @@ class Leftovers {
   // `has_ended`: whether the thread has nothing left to do.
   void Take(const std::string& what, std::thread thread, std::function<bool()> has_ended);
 
-  // Gives back what has ended. To be called a few times a second.
+  // Has what has ended given back, once what ended before is. To be called a few times a second.
   void Sweep();
 
-  // Until all of it has ended: as long as a read hangs, or until the process ends (daemon.cc sees to that).
+  // Until all of it has ended: as long as something hangs, or until the process ends (daemon.cc sees to that).
   void Wait();
 
+  // All that is not given back yet.
   size_t size() const;
 
  private:
@@ -47,9 +49,13 @@ class Leftovers {
   };
 
   void Add(Left left);
+  // What the thread does, with what has ended: it counts down giving_back_.
+  void GiveBack(std::vector<Left>& ended);
 
   mutable std::mutex mutex_;
   std::vector<Left> left_;  // under mutex_
+  size_t giving_back_ = 0;  // under mutex_
+  std::thread thread_;      // under mutex_; gives back, while giving_back_ > 0
 };
 
 }  // namespace penstock

@@ -159,6 +159,10 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const R
   each(gauge("penstock_pipeline_oldest_read_seconds",
              "Age of the read of a file that has been under way longest; 0 below one second."),
        [](const auto& stats) { return stats.oldest_read().seconds(); });
+  each(
+      gauge("penstock_pipeline_oldest_write_seconds",
+            "Age of the write to a kept file that has been under way longest; 0 below one second."),
+      [](const auto& stats) { return stats.oldest_write().seconds(); });
   each(counter("penstock_pipeline_running_seconds_total", "Time since the pipeline began."),
        [](const auto& stats) { return Seconds(stats.running_ns()); });
   each(gauge("penstock_pipeline_epoch", "The pass over the source, from 0."),

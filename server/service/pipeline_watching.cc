@@ -11,6 +11,15 @@
 namespace penstock {
 namespace {
 
+v1::ReadUnderWay ToProto(const CallUnderWay& call) {
+  v1::ReadUnderWay out;
+  out.set_doing(call.doing);
+  out.set_file(call.path);
+  out.set_offset(call.offset);
+  out.set_seconds(1e-9 * static_cast<double>(call.ns));
+  return out;
+}
+
 // Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
 // have in their hands, that wait for the rest of their batch. 0 for stages that make other elements of
 // them, whose numbers cannot be compared.
@@ -131,13 +140,8 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
-  if (stats.oldest_read) {
-    v1::ReadUnderWay* read = result.mutable_oldest_read();
-    read->set_doing(stats.oldest_read->doing);
-    read->set_file(stats.oldest_read->path);
-    read->set_offset(stats.oldest_read->offset);
-    read->set_seconds(1e-9 * static_cast<double>(stats.oldest_read->ns));
-  }
+  if (stats.oldest_read) *result.mutable_oldest_read() = ToProto(*stats.oldest_read);
+  if (stats.oldest_write) *result.mutable_oldest_write() = ToProto(*stats.oldest_write);
   const v1::PipelineSpec spec_now = LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();

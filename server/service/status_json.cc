@@ -48,13 +48,11 @@ std::string StateName(v1::PipelineState state) {
 }
 
 // Null without a read that hangs.
-json ReadOf(const v1::PipelineStats& stats) {
-  if (!stats.has_oldest_read()) return nullptr;
-  const v1::ReadUnderWay& read = stats.oldest_read();
-  return {{"doing", read.doing()},
-          {"file", read.file()},
-          {"offset", read.offset()},
-          {"seconds", read.seconds()}};
+json CallOf(const v1::ReadUnderWay& call) {
+  return {{"doing", call.doing()},
+          {"file", call.file()},
+          {"offset", call.offset()},
+          {"seconds", call.seconds()}};
 }
 
 json StatsOf(const v1::PipelineStats& stats) {
@@ -80,7 +78,8 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"starved", analysis.starved()},
               {"bottleneck", analysis.bottleneck()},
               {"sentence", analysis.sentence()},
-              {"oldest_read", ReadOf(stats)},
+              {"oldest_read", stats.has_oldest_read() ? CallOf(stats.oldest_read()) : json()},
+              {"oldest_write", stats.has_oldest_write() ? CallOf(stats.oldest_write()) : json()},
               {"numa_notices", std::vector<std::string>(stats.numa().notice().begin(),
                                                         stats.numa().notice().end())},
               {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},

@@ -8,6 +8,7 @@
 #include "server/base/new_thread.h"
 #include "server/base/pending_call.h"
 #include "server/base/tick_clock.h"
+#include "server/engine/calls_under_way.h"
 
 namespace penstock {
 namespace {
@@ -44,7 +45,8 @@ absl::Status CallWithin(const ReadDeadline& deadline, const std::string& what,
   std::unique_lock<std::mutex> lock(call->mutex);
   while (!call->changed.wait_for(lock, kLook, [&] { return call->done; })) {
     const std::optional<CallSeen> seen = call->spot.Look();
-    const uint64_t ns = seen ? scale.ToNanos(seen->ticks) : 0;
+    // What is written has no deadline.
+    const uint64_t ns = seen && seen->kind == CallKind::kRead ? scale.ToNanos(seen->ticks) : 0;
     // Behind a longer pause the whole process may have stood still, and the read with it.
     const bool paused = MonotonicNanos() - looked_at_ns > kPauseNs;
     looked_at_ns = MonotonicNanos();
@@ -54,7 +56,7 @@ absl::Status CallWithin(const ReadDeadline& deadline, const std::string& what,
       std::lock_guard<std::mutex> done_lock(call->mutex);
       return call->done;
     });
-    return ReadDeadlineError({seen->doing, seen->path, seen->offset, ns}, deadline.ns);
+    return ReadDeadlineError({seen->kind, seen->doing, seen->path, seen->offset, ns}, deadline.ns);
   }
   lock.unlock();
   thread->join();

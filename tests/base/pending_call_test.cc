@@ -27,7 +27,14 @@ TEST_CASE("fault 28: a call is seen while it is under way") {
     CHECK(seen->doing == "reading");
     CHECK(seen->path == path);
     CHECK(seen->offset == 17);
+    CHECK(seen->kind == CallKind::kRead);
     CHECK_FALSE(spot.Look(UINT64_MAX));
+  }
+  {
+    const PendingCall call("writing", path, 18, CallKind::kWrite);
+    const auto seen = spot.Look();
+    REQUIRE(seen);
+    CHECK(seen->kind == CallKind::kWrite);
   }
   CHECK_FALSE(spot.Look());
 }

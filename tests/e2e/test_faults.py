@@ -377,7 +377,7 @@ PRELOAD = r"""
 #include <unistd.h>
 
 // Reads of a file whose name holds HANG_FILE do not return, from offset HANG_FROM to 1 MB behind it, nor does a look at a map of
-// these bytes, until there is a file HANG_UNTIL.
+// these bytes, until there is a file HANG_UNTIL; nor does a call of HANG_WRITES (pwrite64, fsync) to such a file.
 static char* hung_map;
 static const char* until(void) {
   const char* path = getenv("HANG_UNTIL");
@@ -421,6 +421,23 @@ ssize_t pread64(int fd, void* out, size_t count, off64_t offset) {
   const long from = is_hanging(fd) && !getenv("HANG_MAPS_ONLY") ? atol(getenv("HANG_FROM")) : offset + 1;
   if (from <= offset && offset <= from + 1000000 && access(until(), F_OK) != 0) hang(0);
   return real(fd, out, count, offset);
+}
+static void hang_in(const char* call, int fd) {
+  const char* hangs = getenv("HANG_WRITES");
+  if (hangs && strcmp(hangs, call) == 0 && is_hanging(fd) && access(until(), F_OK) != 0) hang(0);
+}
+ssize_t pwrite64(int fd, const void* from, size_t count, off64_t offset) {
+  static ssize_t (*real)(int, const void*, size_t, off64_t);
+  if (!real) real = (ssize_t(*)(int, const void*, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
+  hang_in("pwrite64", fd);
+  return real(fd, from, count, offset);
+}
+ssize_t pwrite(int fd, const void* from, size_t count, off_t offset) { return pwrite64(fd, from, count, offset); }
+int fsync(int fd) {
+  static int (*real)(int);
+  if (!real) real = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+  hang_in("fsync", fd);
+  return real(fd);
 }
 ssize_t pread(int fd, void* out, size_t count, off_t offset) { return pread64(fd, out, count, offset); }
 
@@ -594,6 +611,45 @@ def test_fault_28_a_read_that_returns_after_all_finds_what_it_needs_and_gives_it
     rows, error = taken(penstock.attach("faulty", socket=daemon.socket))
     assert (len(rows), error) == (1000, None)
     assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("op", ["cache { filename: 'KEPT' }", "snapshot { path: 'KEPT' }", "save { path: 'KEPT' }"])
+@pytest.mark.parametrize("call, doing", [("pwrite64", r"writing \S+(,| at) offset \d+,?"), ("fsync", r"syncing \S+(, offset 0,)?")])
+def test_fault_28_a_write_that_hangs_is_told_with_its_file_and_how_long(tmp_path, preload, monkeypatch, op, call, doing):
+    kept, until, port = tmp_path / "kept", tmp_path / "until", free_port()
+    (tmp_path / "faulty.tfrecord").write_bytes(b"".join(frames(0, 42)))
+    spec = write_spec(tmp_path, batch=20, order=f"stage {{ {op.replace('KEPT', str(kept))} }}", more="stage { repeat {} }")
+    settings = {"LD_PRELOAD": preload, "HANG_UNTIL": until, "HANG_FILE": f"{kept}/", "HANG_FROM": 1 << 40, "HANG_MARK": tmp_path / "mark",
+                "HANG_WRITES": call}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, str(value))
+    daemon = Daemon(tmp_path / "penstock.sock", *configured(tmp_path, f"http {{ port: {port} }}", "worker_defaults { read_deadline_ms: 1000 }"))
+    monkeypatch.delenv("LD_PRELOAD")
+    try:
+        remote = Penstock(tmp_path, daemon.socket)
+        assert remote("create", spec).code == 0
+        eventually((tmp_path / "mark").exists)
+
+        def stats():
+            return json.loads(remote("top", "faulty", "--json", "--count", "1").out)
+
+        eventually(lambda: stats().get("oldest_write", {"seconds": 0})["seconds"] >= 2)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            told = re.search(r'^penstock_pipeline_oldest_write_seconds\{pipeline="faulty"\} (\S+)$', answer.read().decode(), re.MULTILINE)
+        assert float(told[1]) >= 1
+        write = stats()["oldest_write"]
+        assert write["file"].startswith(f"{kept}/") and write["seconds"] >= 1, write
+        for words in (("stats", "faulty"), ("top", "faulty", "--count", "1"), ("explain", "faulty")):
+            out = remote(*words).out
+            assert re.search(rf"{doing} has not returned for \d+ s", out), out
+        # What is written has no deadline, and is waited for.
+        assert "failed" not in remote("list").out
+        until.touch()
+        eventually(lambda: "oldest_write" not in stats())
+        eventually(lambda: any(not path.name.endswith(".partial") for path in kept.iterdir()))
+        assert daemon.stop() == 0
+    finally:
+        daemon.kill()
 
 
 def test_fault_28_a_deadline_that_is_no_number_of_milliseconds_is_refused(remote, counter):

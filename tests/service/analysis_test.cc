@@ -155,6 +155,7 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   v1::PipelineStats other = stats;
   other.set_name("q");
   other.mutable_oldest_read()->set_seconds(12.5);
+  other.mutable_oldest_write()->set_seconds(3.5);
   const std::string text = MetricsText({stats, other}, {.no_right = 3}, {1.5, 4096, 7, 1e9});
   const auto has = [&text](const std::string& line) {
     return text.find("\n" + line + "\n") != text.npos;
@@ -165,6 +166,8 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   CHECK(has("penstock_pipeline_slot_wait_seconds_total{pipeline=\"p\"} 5"));
   CHECK(has("penstock_pipeline_oldest_read_seconds{pipeline=\"p\"} 0"));
   CHECK(has("penstock_pipeline_oldest_read_seconds{pipeline=\"q\"} 12.5"));
+  CHECK(has("penstock_pipeline_oldest_write_seconds{pipeline=\"p\"} 0"));
+  CHECK(has("penstock_pipeline_oldest_write_seconds{pipeline=\"q\"} 3.5"));
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"running\"} 1"));
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"failed\"} 0"));
   CHECK(has("penstock_stage_busy_seconds_total{pipeline=\"p\",stage=\"a \\\"b\\\"\\\\\\n\"} 5"));

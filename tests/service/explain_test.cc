@@ -81,6 +81,27 @@ TEST_CASE("fault 28: a read that hangs is what the others wait for") {
         "opening /data/a has not returned for 12 s: a disk or a network hangs");
 }
 
+TEST_CASE("fault 28: a write that hangs is told, with a read that does too in front of it") {
+  v1::PipelineStats stats = Stats("map");
+  v1::ReadUnderWay* write = stats.mutable_oldest_write();
+  write->set_doing("writing");
+  write->set_file("/kept/a.partial");
+  write->set_offset(4096);
+  write->set_seconds(12.4);
+  CHECK(Explain(stats).back() ==
+        "writing /kept/a.partial at offset 4096 has not returned for 12 s: a disk or a network "
+        "hangs");
+  CHECK(Explain(stats).size() == 2);
+  write->set_doing("syncing");
+  stats.mutable_oldest_read()->set_doing("opening");
+  const std::vector<std::string> both = Explain(stats);
+  REQUIRE(both.size() == 3);
+  CHECK(both[1] == "opening  has not returned for 0 s: a disk or a network hangs");
+  CHECK(both[2] ==
+        "syncing /kept/a.partial has not returned for 12 s: a disk or a network hangs, or has much "
+        "to write");
+}
+
 TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all") {
   v1::PipelineStats stats = Stats("map");
   AddConsumer(&stats, 1, 50, 0.8);

@@ -1,4 +1,4 @@
-// Reads that hang: what is told of them, what ends by their deadlines, and what is left behind and given back.
+// Reads and writes that hang: what is told of them, what ends by their deadlines, and what is left behind and given back.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -12,6 +12,7 @@
 #include "server/service/within_deadline.h"
 #include "tests/support/catch.h"
 #include "tests/support/hanging_files.h"
+#include "tests/support/recorded_disk.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 
@@ -98,6 +99,8 @@ TEST_CASE(
     // It fills memory that is still there, and then all goes.
     fixture.files.LetGo();
     Until(table, [&] { return fixture.files.open() == 0; });
+    // Who looks waits for none of it.
+    CHECK(fixture.files.closed_by() != std::this_thread::get_id());
   }
 }
 
@@ -154,6 +157,38 @@ TEST_CASE(
   fixture.files.LetGo();
   Until(table, [&] { return fixture.Stats().steps() > 0; });
   CHECK(table.Delete("p").ok());
+  Until(table, [&] { return fixture.files.open() == 0; });
+}
+
+TEST_CASE(
+    "fault 28: a write that hangs is told, has no deadline, and is left behind by a deletion") {
+  test::RecordedDisk disk;
+  Fixture fixture(UINT64_MAX);
+  fixture.files.set_disk(&disk);
+  std::atomic<bool> hangs{true}, is_hanging{false};
+  disk.OnCreate([&](const std::string& path) {
+    const PendingCall call("creating", path, 0, CallKind::kWrite);
+    is_hanging = true;
+    while (hangs) std::this_thread::yield();
+  });
+  PipelineTable& table = *fixture.table;
+  const std::string kept = "stage { cache { filename: '" + (fixture.folder / "kept") + "' } }";
+  REQUIRE(table.Create(fixture.Spec("sound", 100, kept)).ok());
+  Until(table, [&] { return fixture.Stats().has_oldest_write(); });
+  const v1::PipelineStats stats = fixture.Stats();
+  CHECK(stats.oldest_write().doing() == "creating");
+  CHECK(absl::StartsWith(stats.oldest_write().file(), fixture.folder / "kept/"));
+  CHECK(stats.oldest_write().seconds() >= 1);
+  CHECK_FALSE(stats.has_oldest_read());
+  CHECK(stats.state() == v1::PIPELINE_STATE_RUNNING);
+
+  CHECK(table.Delete("p").ok());
+  REQUIRE(table.Create(fixture.Spec("sound", 100)).ok());
+  Until(table, [&] { return fixture.Stats().steps() > 0; });
+  CHECK(table.Delete("p").ok());
+  CHECK(is_hanging);
+  CHECK(fixture.files.open() > 0);
+  hangs = false;
   Until(table, [&] { return fixture.files.open() == 0; });
 }
 

@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "server/base/disk.h"
 #include "server/base/file.h"
 #include "server/base/pending_call.h"
 
@@ -24,6 +26,10 @@ class HangingFiles final : public FileSystem {
     state_->hangs = std::move(hangs);
   }
 
+  // Where pipelines over these files may keep what they compute; nowhere else.
+  void set_disk(Disk* disk) { disk_ = disk; }
+
+  Disk* disk() override { return disk_; }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
     auto file = LocalFileSystem().Open(path);
     if (!file.ok()) return file.status();
@@ -48,6 +54,11 @@ class HangingFiles final : public FileSystem {
     std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->open;
   }
+  // Who let go of a handle last.
+  std::thread::id closed_by() const {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    return state_->closed_by;
+  }
 
  private:
   struct State {
@@ -57,6 +68,7 @@ class HangingFiles final : public FileSystem {
     bool lets_go = false;  // under mutex, as those below
     int hanging = 0;
     int open = 0;
+    std::thread::id closed_by;
   };
 
   class File final : public RandomAccessFile {
@@ -69,6 +81,7 @@ class HangingFiles final : public FileSystem {
     ~File() override {
       std::lock_guard<std::mutex> lock(state_->mutex);
       --state_->open;
+      state_->closed_by = std::this_thread::get_id();
     }
     const std::string& path() const override { return file_->path(); }
     uint64_t size() const override { return file_->size(); }
@@ -90,6 +103,7 @@ class HangingFiles final : public FileSystem {
   };
 
   const std::shared_ptr<State> state_;
+  Disk* disk_ = nullptr;
 };
 
 }  // namespace penstock::test

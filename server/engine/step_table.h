@@ -1,0 +1,132 @@
+// The steps of a stream that are in flight: which of them workers may fill, which are filled, and their way to the sink, in order.
+//
+// A step passes four counters, each written in one place: assembled (front) >= claimed (front) >= committed (here) >= recycled (front).
+// Workers deal themselves tasks by two more: task t is a block of step first_step + t / blocks_per_step, the first or the last one that
+// is left there.
+//
+// Threads:  what is marked "front" under the front's lock; everything else from any thread.
+// Owns:     nothing; the steps are the front's, and the sink must outlive this.
+// Limits:   kMaxSteps in flight.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/engine/batch_sink.h"
+#include "server/engine/executor_stats.h"
+#include "server/engine/step.h"
+#include "server/engine/worker_gauges.h"
+
+namespace penstock {
+
+// A block of a step's rows, for one worker to fill.
+struct BlockTask {
+  Step* step;
+  uint32_t block;
+  uint64_t number;  // the step's, which is another one's as soon as the step is committed
+};
+
+class StepTable {
+ public:
+  // Every slot of a ring, and those assembled ahead of a slot.
+  static constexpr uint64_t kMaxSteps = 128;
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+  // `at_limit` as ExecutorOptions has it; a look is taken at the gauges whenever steps are committed.
+  StepTable(uint64_t first_step, uint64_t blocks_per_step, std::function<void()> at_limit,
+            BatchSink& sink, WorkerGauges& gauges);
+
+  uint64_t first_step() const { return first_step_; }
+  uint64_t blocks_per_step() const { return blocks_per_step_; }
+
+  // Front. Until a step is committed, and taken back, its number leads to it.
+  void Put(uint64_t number, Step* step) {
+    steps_[number % kMaxSteps].store(step, std::memory_order_relaxed);
+  }
+  Step* At(uint64_t number) const {
+    return steps_[number % kMaxSteps].load(std::memory_order_relaxed);
+  }
+  // Front. Claims slots for the steps below `assembled`, and deals out their blocks; false when no slot is free, or nothing to claim.
+  bool Claim(uint64_t assembled);
+  uint64_t claimed() const { return claimed_.load(std::memory_order_relaxed); }
+  // What is below has been published, and belongs to the front again.
+  uint64_t committed() const {
+    return committed_.load(std::memory_order_acquire);  // SYNC step-committed
+  }
+  // Front. There is no step of that number; `status` as BatchSink::Finish has it. Commit() is to follow.
+  void SetEnd(uint64_t step, absl::Status status) {
+    end_status_ = std::move(status);
+    end_step_.store(step, std::memory_order_release);  // SYNC stream-end
+  }
+
+  // A block that nobody has taken.
+  std::optional<BlockTask> Take(bool from_back);
+  // Blocks that nobody has taken.
+  uint64_t blocks_left() const {
+    return tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
+  }
+  bool HasBlocks() const {
+    return tasks_.load(std::memory_order_relaxed) < tasks_limit_.load(std::memory_order_relaxed);
+  }
+
+  // Publishes the steps that are done, up to the end or the limit, and tells the sink and at_limit of those.
+  void Commit();
+  // Ends the stream behind what is published; false when it had ended already.
+  bool Fail(const absl::Status& status);
+  // Nothing is published any more, and nobody called back.
+  void Close();
+
+  // As Executor::SetLimit() has it.
+  void SetLimit(uint64_t step) {
+    limit_.store(step, std::memory_order_release);  // SYNC stream-limit
+  }
+  uint64_t limit() const {
+    return limit_.load(std::memory_order_acquire);  // SYNC stream-limit
+  }
+
+  bool KnowsEnd() const { return end_step_.load(std::memory_order_acquire) != kNever; }
+  // Nothing further is published.
+  bool finished() const { return finished_.load(std::memory_order_relaxed); }
+  bool has_failed() const { return failed_.load(); }  // by Fail()
+
+  // The number of the next step to be published.
+  uint64_t published() const { return published_.load(std::memory_order_relaxed); }
+  // Fills in what was published.
+  void Fill(ExecutorStats* stats) const;
+
+ private:
+  // Constant after construction.
+  const uint64_t first_step_;
+  const uint64_t blocks_per_step_;
+  const std::function<void()> at_limit_;
+
+  // Own synchronisation.
+  BatchSink& sink_;
+  WorkerGauges& gauges_;
+  std::array<std::atomic<Step*>, kMaxSteps> steps_{};
+  std::atomic<uint64_t> tasks_{0};        // dealt to workers so far
+  std::atomic<uint64_t> tasks_limit_{0};  // SYNC tasks-ready
+  std::atomic<uint64_t> claimed_;
+  std::atomic<uint64_t> committed_;         // SYNC step-committed
+  std::atomic<uint64_t> end_step_{kNever};  // SYNC stream-end: the first step that does not exist
+  std::atomic<uint64_t> limit_{kNever};     // SYNC stream-limit: the first that another one makes
+  std::atomic<bool> finished_{false};       // written under mutex_
+  std::atomic<bool> failed_{false};
+  std::atomic<uint64_t> published_;  // for statistics alone, as those below
+  std::atomic<uint64_t> rows_{0};
+  std::atomic<uint64_t> epoch_{0};
+
+  absl::Status end_status_;  // written before end_step_
+
+  std::mutex mutex_;
+  bool limit_told_ = false;  // under mutex_
+};
+
+}  // namespace penstock
