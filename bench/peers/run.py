@@ -130,7 +130,7 @@ class Bench:
             if case == "segmentation":
                 sides["tf.data, colours compared"] = lambda case: self.tensorflow(case, "compare")
                 sides["tf.data as it is written"] = lambda case: self.tensorflow(case, "written")
-                sides["the same, map in turn"] = lambda case: self.tensorflow(case, "written_in_turn")
+                sides["tf.data as it is written, map in turn"] = lambda case: self.tensorflow(case, "written_in_turn")
             sides["DALI CPU"] = self.dali
             sides["torch and Pillow"] = self.torch_images
         else:
