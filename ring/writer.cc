@@ -168,6 +168,7 @@ class RingWriter : public Writer {
   uint32_t last_id_ = 0;
   uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
   bool sent_on_ = false;               // somebody was too slow, and may have taken slots along
+  bool asleep_ = false;                // a thread sleeps until one of waits_for releases a slot
   bool starved_ = false;  // the last claim failed: sleepers must not wait for a second batch
 };
 
@@ -220,17 +221,24 @@ void RingWriter::Publish(int slot, const PublishInfo& info) {
   ring_entry.slot = index;
 
   uint32_t sleepers;
+  bool is_free;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     assert(info.step == slots_.published());
     consumers_.Publish(info.step, index, cursors_.Before(info.step), info.cursor);
     cursors_.Add(info.step, info.cursor);
     slots_.Publish(index);
+    // SYNC release-wake: whoever sleeps did not know of this slot's blockers, and nobody can have
+    // released it yet.
+    if (asleep_)
+      header().waits_for.fetch_or(slots_.Blockers(consumers_.Members()), std::memory_order_seq_cst);
     // SYNC slot-publish: everything written to the slot and its entries comes before.
     header().published.store(info.step + 1, std::memory_order_seq_cst);
     sleepers = TakeSleepers(starved_) | ChangeWord(Grant());
+    is_free = asleep_ && slots_.Sweep(consumers_.Members());
   }
   Wake(sleepers);
+  if (is_free) doorbell_.Ring();
 }
 
 void RingWriter::Finish(Code code, std::string_view message) {
@@ -260,7 +268,10 @@ bool RingWriter::MaySleep() {
     const uint64_t blockers = slots_.Blockers(members);
     // Sleep only when every blocker was seen to hold its slot *after* its bit was set: its release
     // then finds the bit. A slot that had no blocker any more was released since the sweep.
-    if ((blockers & ~announced) == 0) return !slots_.Sweep(members);
+    if ((blockers & ~announced) == 0) {
+      asleep_ = !slots_.Sweep(members);
+      return asleep_;
+    }
     announced |= blockers;
     // SYNC release-wake: before the look at `released`, as the consumer looks here after its store.
     header().waits_for.store(announced, std::memory_order_seq_cst);
@@ -274,7 +285,11 @@ void RingWriter::WaitForRelease(uint64_t timeout_ns) {
   }
   doorbell_.Wait(
       timeout_ns, [this] { return MaySleep(); },
-      [this] { header().waits_for.store(0, std::memory_order_relaxed); });
+      [this] {
+        std::lock_guard<std::mutex> lock(mutex_);
+        asleep_ = false;
+        header().waits_for.store(0, std::memory_order_relaxed);
+      });
 }
 
 void RingWriter::GrowFor(uint32_t num_consumers) {

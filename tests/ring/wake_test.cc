@@ -1,6 +1,7 @@
 // No lost wake-up in either direction, with the time-outs that would heal one taken away: a lost
 // one hangs the test.
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <thread>
@@ -133,6 +134,28 @@ TEST_CASE("consumers that come and go") {
   visitors.join();
   CHECK(batches == kSteps);
   CHECK(wrong == 0);
+}
+
+TEST_CASE("a thread that waits for a slot hears of batches that are published while it sleeps") {
+  auto writer = MakeWriter();
+  TestConsumer consumer(writer.get());
+  // Every slot is still being filled: nobody's release could free one.
+  std::vector<int> slots;
+  for (int slot; (slot = writer->TryClaim()) >= 0;) slots.push_back(slot);
+  writer->WaitForRelease(1'000'000);  // hears of the attaching
+  constexpr uint64_t kTooLong = 20'000'000'000;
+  std::atomic<bool> woken{false};
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread waiter([&] {
+    writer->WaitForRelease(kTooLong);
+    woken = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK_FALSE(woken);
+  FillAndPublish(writer.get(), slots[0], 0);
+  consumer.TakeAndRelease();
+  waiter.join();
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::nanoseconds(kTooLong));
 }
 
 TEST_CASE("several threads wait for a slot, and an interrupt wakes them all") {
