@@ -31,7 +31,7 @@ struct Consumer {
   uint64_t skipped = 0;        // steps it missed
   bool judged = false;         // it gets no further step
   uint64_t looks = 0;          // how often Tick() has looked at it
-  uint64_t waiting_looks = 0;  // and found it asleep, with nothing to take
+  uint64_t waiting_looks = 0;  // and found it asleep: it waits for batches
   bool evicted = false;        // since it was sent away for good
   // It has been holding up others at `blocked_step` since then; 0: it does not.
   uint64_t blocks_since_ns = 0;

@@ -128,6 +128,11 @@ class RingWriter : public Writer {
   // Consumers that hold up somebody who waits, for longer than their policy allows.
   uint32_t SendOnTheSlow(uint64_t now_ns);
   bool SomebodyWaits();
+  // Until a batch comes, or the second where one alone is not worth a wake-up.
+  static bool IsAsleep(const Consumer& consumer) {
+    return !consumer.judged &&
+           consumer.page->page().wake_at.load(std::memory_order_relaxed) != kAwake;
+  }
   // It sleeps, and there is nothing that it could take. REQUIRES: mutex_.
   bool Waits(const Consumer& consumer) const;
   // What the consumer has not taken is left out for it.
@@ -553,7 +558,7 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
     dropped = consumers_.DropDeserted(now_ns, rejoin_ns);
     for (Consumer& consumer : consumers_.consumers()) {
       ++consumer.looks;
-      if (Waits(consumer)) ++consumer.waiting_looks;
+      if (IsAsleep(consumer)) ++consumer.waiting_looks;
     }
   }
   Wake(sleepers);
@@ -569,10 +574,9 @@ bool RingWriter::SomebodyWaits() {
 }
 
 bool RingWriter::Waits(const Consumer& consumer) const {
-  if (consumer.judged) return false;
-  const ControlPage& page = consumer.page->page();
-  if (page.wake_at.load(std::memory_order_relaxed) == kAwake) return false;
-  return consumer.splits() || page.position.load(std::memory_order_relaxed) >= slots_.published();
+  return IsAsleep(consumer) &&
+         (consumer.splits() ||
+          consumer.page->page().position.load(std::memory_order_relaxed) >= slots_.published());
 }
 
 std::optional<HeldStep> RingWriter::HoldNewest() {

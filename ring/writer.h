@@ -108,7 +108,7 @@ struct ConsumerStats {
   bool evicted = false;   // detached for good, and not to attach again elsewhere
   SlowPolicy slow = SlowPolicy::kBlock;
   uint32_t lag_ms = 0;
-  // How often Tick() has looked at it, and found that it sleeps and waits for a step.
+  // How often Tick() has looked at it, and found it asleep: it waits for batches.
   uint64_t looks = 0;
   uint64_t waiting_looks = 0;
 };

@@ -1,5 +1,7 @@
 // A step that is held for somebody who looks at it, and how often consumers are found waiting.
 
+#include <thread>
+
 #include "tests/ring/test_ring.h"
 #include "tests/support/catch.h"
 
@@ -44,7 +46,7 @@ TEST_CASE("the newest step stays while it is held, and the others go on") {
   CHECK_FALSE(Holds(writer.get(), *held));
 }
 
-TEST_CASE("each look counts, and those that find a consumer asleep with nothing to take") {
+TEST_CASE("each look counts") {
   const auto writer = MakeWriter();
   TestConsumer consumer(writer.get());
   writer->Tick(1'000'000, 10'000'000'000);
@@ -53,6 +55,28 @@ TEST_CASE("each look counts, and those that find a consumer asleep with nothing 
   REQUIRE(consumers.size() == 1);
   CHECK(consumers[0].looks == 2);
   CHECK(consumers[0].waiting_looks == 0);
+}
+
+TEST_CASE(
+    "a consumer that sleeps until two batches are there waits, with one of them as with none") {
+  constexpr uint64_t kEver = 60'000'000'000;
+  const auto writer = MakeWriter();
+  TestConsumer consumer(writer.get(), {.spin_ns = 0, .patience_ns = kEver, .look_ns = kEver});
+  Lease lease;
+  std::thread training([&] { consumer.reader().Next(kEver, &lease); });
+  uint64_t now_ns = 0;
+  const auto waiting_looks = [&] {
+    writer->Tick(++now_ns, 10'000'000'000);
+    return writer->Consumers().at(0).waiting_looks;
+  };
+  uint64_t before = 0;
+  while ((before = waiting_looks()) == 0) std::this_thread::yield();
+  Produce(writer.get(), 1);
+  CHECK(waiting_looks() == before + 1);
+  Produce(writer.get(), 2);
+  training.join();
+  CHECK(lease.step == 0);
+  CHECK(waiting_looks() == before + 1);
 }
 
 }  // namespace
