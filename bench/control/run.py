@@ -107,7 +107,10 @@ def free_port():
 class Bench:
     def __init__(self, arguments):
         self.pairs = 2 if arguments.quick else arguments.pairs
-        self.seconds = 1.0 if arguments.quick else arguments.seconds
+        self.seconds = arguments.seconds
+        # Of what is no ratio of two windows, and needs longer ones.
+        self.looks = 2 if arguments.quick else min(7, arguments.pairs)
+        self.look_seconds = 6.0
 
     @contextlib.contextmanager
     def running(self, workers=0, http_port=0):
@@ -204,9 +207,9 @@ class Bench:
         with self.running() as (process, socket, taker):
             ctl(socket, "pause", NAME)
             results, cpus = [], []
-            for _ in range(self.pairs):
+            for _ in range(self.looks):
                 cpu = process_cpu_seconds(process.pid)
-                done = subprocess.run([BIN / "bench_control_flood", socket, NAME, "1000000", "0", str(self.seconds)], stdout=subprocess.PIPE, text=True, check=True)
+                done = subprocess.run([BIN / "bench_control_flood", socket, NAME, "1000000", "0", str(self.look_seconds / 2)], stdout=subprocess.PIPE, text=True, check=True)
                 results.append(json.loads(done.stdout.splitlines()[-1]))
                 cpus.append((process_cpu_seconds(process.pid) - cpu) / results[-1]["calls"] * 1e6)
             ctl(socket, "resume", NAME)
@@ -235,12 +238,12 @@ class Bench:
             # Of a pipeline that stands still, so that what is spent is the page's.
             ctl(socket, "pause", NAME)
             time.sleep(0.5)
-            for _ in range(self.pairs):
+            for _ in range(self.looks):
                 begin, cpu = time.perf_counter(), thread_cpu_seconds(process.pid)
-                time.sleep(2 * self.seconds)
+                time.sleep(self.look_seconds)
                 quiet.append((thread_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin))
                 begin, cpu = time.perf_counter(), thread_cpu_seconds(process.pid)
-                while time.perf_counter() - begin < 2 * self.seconds:
+                while time.perf_counter() - begin < self.look_seconds:
                     urllib.request.urlopen(f"http://127.0.0.1:{port}/status.json").read()
                     time.sleep(1)
                 shares.append((thread_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin))
@@ -252,14 +255,14 @@ class Bench:
         if len(os.sched_getaffinity(0)) < 2:
             return log(f"{case}: not run on one processor")
         says, brings = [], []
-        for _ in range(self.pairs):
+        for _ in range(self.looks):
             with self.running(workers=1) as (_, socket, taker):
-                one = taker.rate(max(6.0, self.seconds))
+                one = taker.rate(self.look_seconds)
                 analysis = json.loads(ctl(socket, "top", NAME, "--count", "1", "--json"))["analysis"]
                 ctl(socket, "update", NAME, "--workers", "2")
                 taker.rate(0.5)
                 says.append(analysis["one_more_worker"])
-                brings.append(taker.rate(max(6.0, self.seconds)) / one - 1)
+                brings.append(taker.rate(self.look_seconds) / one - 1)
         show(case=case, says=median_of(says, 3), brings=median_of(brings, 3),
              error=median_of([said - brought for said, brought in zip(says, brings)], 3), runs=len(says))
 
@@ -275,9 +278,9 @@ class Bench:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=lambda text: text.split(","), default=CASES)
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=3.0, help="the window's length")
-    parser.add_argument("--quick", action="store_true", help="two pairs of one second")
+    parser.add_argument("--pairs", type=int, default=31)
+    parser.add_argument("--seconds", type=float, default=1.0, help="the length of a ratio's windows")
+    parser.add_argument("--quick", action="store_true", help="two pairs")
     arguments = parser.parse_args()
     unknown = set(arguments.cases) - set(CASES)
     if unknown:
