@@ -5,8 +5,10 @@ makes chess for a C++ consumer that takes all that there is: `ratio` is the thro
 pairs.
 
 watched     stats followed ten times a second, events followed, /metrics asked once a second: `ratio`, under 1 % below 1 by promise.
-flood       1,000 unary calls a second and 64 streams that nobody reads: `ratio`; `flood_cpu`, the processors that generator and daemon spend
-            on it; `beyond_own_cpu`, what of the throughput is lost besides those; and the latency of a call meanwhile.
+flood       1,000 unary calls a second and 64 streams that nobody reads: `ratio`; `control_cpu`, the processors that the generator and the
+            daemon's control plane spend on it; `batch_cpu`, what a batch then costs the workers over what it costs without (each call takes
+            a worker's processor twice, and its caches); `beyond_own_cpu`, the share of their time in which workers neither run nor queue for
+            a processor, more than without; and the latency of a call meanwhile.
 call        one unary call after the other, without other work: `p50_us`, `p99_us`, and the daemon's `cpu_us_per_call`.
 profile     while a profile is taken: `ratio`, under 5 % below 1 by promise.
 page        the status page's requests, as an open page makes them: `percent_of_a_core` of the daemon.
@@ -44,9 +46,17 @@ def show(**fields):
     print(json.dumps(fields), flush=True)
 
 
-def thread_cpu_seconds(pid):
-    """Of all threads that there are, in nanoseconds where process_cpu_seconds() counts ticks of 10 ms (schedstat of the kernel's manual)."""
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
+def threads_of(pid, name=""):
+    """(how many, seconds on a processor, seconds in a queue for one) of the threads whose names begin so: to the nanosecond, where
+    process_cpu_seconds() counts ticks of 10 ms (schedstat of the kernel's manual)."""
+    count, running, queued = 0, 0, 0
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        # A thread may end between any two of these.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if (thread / "comm").read_text().startswith(name):
+                times = (thread / "schedstat").read_text().split()
+                count, running, queued = count + 1, running + int(times[0]), queued + int(times[1])
+    return count, running / 1e9, queued / 1e9
 
 
 def median_of(values, digits=4):
@@ -171,37 +181,40 @@ class Bench:
 
     def flood(self, case):
         processors = len(os.sched_getaffinity(0))
-        ratios, beyond, spent, latencies = [], [], [], []
+        ratios, asleep, control, batches, latencies = [], [], [], [], []
         with self.running() as (process, socket, taker):
 
-            def window():
-                """(rate, the daemon's processors) of a window."""
-                begin, cpu = time.perf_counter(), process_cpu_seconds(process.pid)
+            def window(flood=None):
+                """(batches, the workers' processors, those of the control plane and its flood, the share in which workers sleep) a second."""
+
+                def look():
+                    count, running, queued = threads_of(process.pid, "worker")
+                    control = process_cpu_seconds(process.pid) - running + (process_cpu_seconds(flood.pid) if flood else 0)
+                    return running, control, time.perf_counter() - (running + queued) / count
+
+                begin, before = time.perf_counter(), look()
                 rate = taker.rate(self.seconds)
-                return rate, (process_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin)
+                after, seconds = look(), time.perf_counter() - begin
+                return rate, *[(now - then) / seconds for then, now in zip(before, after)]
 
             before = window()
             for _ in range(self.pairs):
-                flood = subprocess.Popen([BIN / "bench_control_flood", socket, NAME, "1000", "64", str(self.seconds + 1)], stdout=subprocess.PIPE, text=True)
+                flood = subprocess.Popen([BIN / "bench_control_flood", socket, NAME, "1000", "64", str(self.seconds + 2.5)], stdout=subprocess.PIPE, text=True)
                 flood.stdout.readline()
-                time.sleep(0.5)
-                cpu = process_cpu_seconds(flood.pid)
-                under = window()
-                own = (process_cpu_seconds(flood.pid) - cpu) / self.seconds
+                time.sleep(2)  # until nothing more goes into the streams
+                under = window(flood)
                 latencies.append(json.loads(flood.stdout.readline()))
                 flood.wait()
                 after = window()
-                rate = (before[0] + after[0]) / 2
-                # What a batch costs the daemon without the flood; the rest is the flood's.
-                batch_cpu = (before[1] + after[1]) / 2 / rate
-                own += max(0.0, under[1] - batch_cpu * under[0])
-                ratios.append(under[0] / rate)
-                spent.append(own)
-                beyond.append(1 - ratios[-1] * processors / (processors - own))
+                without = [(one + other) / 2 for one, other in zip(before, after)]
+                ratios.append(under[0] / without[0])
+                asleep.append(under[3] - without[3])
+                control.append(under[2] - without[2])
+                batches.append(under[1] / under[0] / (without[1] / without[0]))
                 before = after
-        show(case=case, ratio=median_of(ratios), flood_cpu=median_of(spent, 3), beyond_own_cpu=median_of(beyond), processors=processors,
-             p50_us=median_of([one["p50_us"] for one in latencies], 1), p99_us=median_of([one["p99_us"] for one in latencies], 1),
-             failed=sum(one["failed"] for one in latencies), runs=len(ratios))
+        show(case=case, ratio=median_of(ratios), control_cpu=median_of(control, 3), batch_cpu=median_of(batches, 3), beyond_own_cpu=median_of(asleep),
+             processors=processors, p50_us=median_of([one["p50_us"] for one in latencies], 1),
+             p99_us=median_of([one["p99_us"] for one in latencies], 1), failed=sum(one["failed"] for one in latencies), runs=len(ratios))
 
     def call(self, case):
         with self.running() as (process, socket, taker):
@@ -239,14 +252,14 @@ class Bench:
             ctl(socket, "pause", NAME)
             time.sleep(0.5)
             for _ in range(self.looks):
-                begin, cpu = time.perf_counter(), thread_cpu_seconds(process.pid)
+                begin, cpu = time.perf_counter(), threads_of(process.pid)[1]
                 time.sleep(self.look_seconds)
-                quiet.append((thread_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin))
-                begin, cpu = time.perf_counter(), thread_cpu_seconds(process.pid)
+                quiet.append((threads_of(process.pid)[1] - cpu) / (time.perf_counter() - begin))
+                begin, cpu = time.perf_counter(), threads_of(process.pid)[1]
                 while time.perf_counter() - begin < self.look_seconds:
                     urllib.request.urlopen(f"http://127.0.0.1:{port}/status.json").read()
                     time.sleep(1)
-                shares.append((thread_cpu_seconds(process.pid) - cpu) / (time.perf_counter() - begin))
+                shares.append((threads_of(process.pid)[1] - cpu) / (time.perf_counter() - begin))
             ctl(socket, "resume", NAME)
         show(case=case, percent_of_a_core=round(100 * (statistics.median(shares) - statistics.median(quiet)), 3),
              watching_percent_of_a_core=round(100 * statistics.median(quiet), 3), runs=len(shares))

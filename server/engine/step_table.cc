@@ -40,6 +40,16 @@ std::optional<BlockTask> StepTable::Take(bool from_back) {
 }
 
 void StepTable::Commit() {
+  // SYNC commit-asked: whoever is at it looks again for what is done behind its look.
+  if (commits_asked_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+  uint32_t asked;
+  do {
+    asked = commits_asked_.load(std::memory_order_acquire);
+    CommitWhatIsDone();
+  } while (!commits_asked_.compare_exchange_strong(asked, 0, std::memory_order_acq_rel));
+}
+
+void StepTable::CommitWhatIsDone() {
   std::lock_guard<std::mutex> lock(mutex_);
   uint64_t step_number = committed_.load(std::memory_order_relaxed);
   while (!finished_.load(std::memory_order_relaxed)) {

@@ -76,7 +76,8 @@ class StepTable {
     return tasks_.load(std::memory_order_relaxed) < tasks_limit_.load(std::memory_order_relaxed);
   }
 
-  // Publishes the steps that are done, up to the end or the limit, and tells the sink and at_limit of those.
+  // Publishes the steps that are done, up to the end or the limit, and tells the sink and at_limit of those. Leaves that to another
+  // thread that is at it: publishing wakes consumers, which may take a worker's processor in the middle.
   void Commit();
   // Ends the stream behind what is published; false when it had ended already.
   bool Fail(const absl::Status& status);
@@ -102,6 +103,8 @@ class StepTable {
   void Fill(ExecutorStats* stats) const;
 
  private:
+  void CommitWhatIsDone();
+
   // Constant after construction.
   const uint64_t first_step_;
   const uint64_t blocks_per_step_;
@@ -117,7 +120,9 @@ class StepTable {
   std::atomic<uint64_t> committed_;         // SYNC step-committed
   std::atomic<uint64_t> end_step_{kNever};  // SYNC stream-end: the first step that does not exist
   std::atomic<uint64_t> limit_{kNever};     // SYNC stream-limit: the first that another one makes
-  std::atomic<bool> finished_{false};       // written under mutex_
+  std::atomic<uint32_t> commits_asked_{
+      0};  // SYNC commit-asked: calls of Commit() that are to be answered
+  std::atomic<bool> finished_{false};  // written under mutex_
   std::atomic<bool> failed_{false};
   std::atomic<uint64_t> published_;  // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
