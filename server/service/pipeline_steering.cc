@@ -277,9 +277,7 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   for (const auto& stream : streams) {
     if (ChangesBytes(change)) stream->AddPhase(timeline.last());
   }
-  const std::string from = change.step() == 0 && change.has_epoch()
-                               ? absl::StrCat("epoch ", change.epoch())
-                               : absl::StrCat("step ", change.step());
+  const std::string from = FromWhere(change);
   spdlog::info("pipeline {} changed from {} on: {}", name_, from,
                change.ShortDebugString().substr(0, kMostLogged));
   Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
@@ -304,9 +302,7 @@ absl::StatusOr<v1::Change> Pipeline::Withdraw(const RequestedChange& requested, 
   // Before any step can be seen that it would have made.
   if (absl::Status status = Keep(etag, timeline, v1::Change()); !status.ok()) return status;
   for (const auto& stream : held.streams()) stream->DropLastPhase();
-  const std::string from = change->step() == 0 && change->has_epoch()
-                               ? absl::StrCat("epoch ", change->epoch())
-                               : absl::StrCat("step ", change->step());
+  const std::string from = FromWhere(*change);
   spdlog::info("pipeline {}: the change from {} on was withdrawn", name_, from);
   Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("that from ", from, " on was withdrawn"), &*change);
   return change;

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "server/base/release.h"
 #include "server/service/sample.h"
+#include "server/service/timeline.h"
 
 namespace penstock {
 namespace {
@@ -133,14 +134,14 @@ json ChangesOf(const v1::Pipeline& pipeline) {
   json changes = json::array();
   for (int i = pipeline.history_size(); i-- > 0 && changes.size() < kPlaces;) {
     v1::Change change = pipeline.history(i);
-    const uint64_t step = change.step();
+    const std::string from = FromWhere(change);
     const int64_t time = change.time_unix_ms();
     change.clear_step();
     change.clear_time_unix_ms();
     // A stage is told whole, with all constants.
     std::string text = change.ShortDebugString();
     if (text.size() > kMaxChangeBytes) text = text.substr(0, kMaxChangeBytes) + " …";
-    changes.push_back({{"step", step}, {"time_unix_ms", time}, {"text", std::move(text)}});
+    changes.push_back({{"from", from}, {"time_unix_ms", time}, {"text", std::move(text)}});
   }
   return changes;
 }

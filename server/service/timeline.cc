@@ -53,6 +53,11 @@ absl::Status CheckEpochChange(const v1::Change& change) {
 
 }  // namespace
 
+std::string FromWhere(const v1::Change& change) {
+  return change.step() == 0 && change.has_epoch() ? absl::StrCat("epoch ", change.epoch())
+                                                  : absl::StrCat("step ", change.step());
+}
+
 Timeline::Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint) {
   phases_.push_back({0, std::move(plan), std::move(fingerprint), 0, std::nullopt, std::nullopt});
 }

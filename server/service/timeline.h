@@ -30,6 +30,9 @@ namespace penstock {
 // Of a phase that waits for its epoch.
 inline constexpr uint64_t kUnknownStep = UINT64_MAX;
 
+// From where on a change holds: "step 1200", or "epoch 4" of one that waits for it.
+std::string FromWhere(const v1::Change& change);
+
 struct Phase {
   uint64_t first_step = 0;
   std::shared_ptr<const Plan> plan;

@@ -143,7 +143,7 @@ def test_status_json(watched):
         assert [stage["name"] for stage in endless["stats"]["stages"]][:2] == ["tfrecord", "parse_example"]
         assert endless["stats"]["bottleneck"] == "consumer"
         assert endless["stats"]["sentence"] == "no consumer is attached, and the ring is full"
-        assert [change["step"] for change in pipelines["pictures"]["changes"]] == [1000000] and "K" in pipelines["pictures"]["changes"][0]["text"]
+        assert [change["from"] for change in pipelines["pictures"]["changes"]] == ["step 1000000"] and "K" in pipelines["pictures"]["changes"][0]["text"]
         assert (pipelines["pictures"]["has_pictures"], endless["has_pictures"]) == (True, False)
         assert endless["batch"][0] == {"name": "n", "type": "int64", "shape": [-1]}
         assert pipelines["run"]["stats"]["consumers"][0]["pid"] == consumer.pid

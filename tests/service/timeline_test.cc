@@ -47,6 +47,12 @@ absl::Status Add(Timeline& timeline, const v1::Change& change) {
   return next.ok() ? timeline.Add(change, *std::move(next)) : next.status();
 }
 
+TEST_CASE("a change holds from its step on, or from the epoch that it waits for") {
+  CHECK(FromWhere(AtEpoch(4, 0)) == "epoch 4");
+  CHECK(FromWhere(AtEpoch(4, 6250)) == "step 6250");
+  CHECK(FromWhere(v1::Change()) == "step 0");
+}
+
 TEST_CASE("a change that waits for its epoch stays behind all others and is no phase of any step") {
   Timeline timeline = Made();
   REQUIRE(Add(timeline, Workers(3, 2)).ok());
