@@ -1,5 +1,6 @@
 """The service under a systemd that has really booted, in a container of its own (systemd-nspawn)."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -31,8 +32,13 @@ class Machine:
             ["timeout", "-s", "KILL", "600", "systemd-nspawn", "--quiet", "--boot", f"--machine={name}", "--register=no",
              "--keep-unit", f"--directory={root.folder}", "--console=pipe", "systemd.unified_cgroup_hierarchy=0"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-        self.leader = eventually(self._find_leader)
-        eventually(lambda: self.run("systemctl is-system-running").stdout.strip() in ("running", "degraded"))
+        self.leader = None
+        try:
+            self.leader = eventually(self._find_leader)
+            eventually(lambda: self.run("systemctl is-system-running").stdout.strip() in ("running", "degraded"))
+        except BaseException:
+            self.end()
+            raise
 
     def _find_leader(self):
         assert self.process.poll() is None, self.process.stdout.read()
@@ -67,10 +73,13 @@ class Machine:
 
     def end(self):
         # The machine's first process outlives nspawn; with it all others of the machine end.
-        os.kill(self.leader, signal.SIGKILL)
-        os.killpg(self.process.pid, signal.SIGKILL)
+        if self.leader is not None:
+            os.kill(self.leader, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it may not even have started
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)
-        eventually(lambda: not os.path.exists(f"/proc/{self.leader}/exe"))
+        if self.leader is not None:
+            eventually(lambda: not os.path.exists(f"/proc/{self.leader}/exe"))
 
 
 def _field(pid, name):
