@@ -25,6 +25,9 @@ using penstock::ring::Reader;
 
 namespace {
 
+constexpr uint64_t kFirstNs = 10'000'000'000;
+constexpr uint64_t kLookNs = 200'000'000;
+
 [[noreturn]] void Die(const std::string& message) {
   std::fprintf(stderr, "ring_take: %s\n", message.c_str());
   std::exit(1);
@@ -44,14 +47,18 @@ std::unique_ptr<Reader> Attach(const std::string& socket, const std::string& pip
   return reader;
 }
 
-void TakeOne(Reader* reader) {
+// False when there was none in that time.
+bool TakeOne(Reader* reader, uint64_t timeout_ns) {
   Lease lease;
-  if (reader->Next(10'000'000'000, &lease) != Reader::Result::kBatch) Die(reader->error().message);
+  const Reader::Result result = reader->Next(timeout_ns, &lease);
+  if (result == Reader::Result::kTimeout) return false;
+  if (result != Reader::Result::kBatch) Die(reader->error().message);
   for (const penstock::ring::TensorEntry& entry : reader->tensors()) {
     const volatile uint8_t* data = lease.data + entry.offset;
     if (entry.capacity_bytes > 0) (void)(data[0] + data[entry.capacity_bytes - 1]);
   }
   reader->Release(lease);
+  return true;
 }
 
 }  // namespace
@@ -67,7 +74,7 @@ int main(int argc, char** argv) {
   const uint64_t begin_ns = MonotonicNs();
   std::vector<std::unique_ptr<Reader>> readers;
   readers.push_back(Attach(socket, pipeline));
-  TakeOne(readers[0].get());
+  if (!TakeOne(readers[0].get(), kFirstNs)) Die("no batch came");
   std::printf("{\"first_batch_ms\": %.3f}\n", static_cast<double>(MonotonicNs() - begin_ns) * 1e-6);
   std::fflush(stdout);
   for (int i = 1; i < consumers; ++i) readers.push_back(Attach(socket, pipeline));
@@ -78,11 +85,11 @@ int main(int argc, char** argv) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < readers.size(); ++i) {
     threads.emplace_back([&, i] {
-      TakeOne(readers[i].get());
+      if (!TakeOne(readers[i].get(), kFirstNs)) Die("no batch came");
       ++attached;
       while (!stop.load(std::memory_order_relaxed)) {
-        TakeOne(readers[i].get());
-        taken[i].fetch_add(1, std::memory_order_relaxed);
+        // A pipeline may be paused for as long as it likes.
+        if (TakeOne(readers[i].get(), kLookNs)) taken[i].fetch_add(1, std::memory_order_relaxed);
       }
       readers[i]->Leave();
     });

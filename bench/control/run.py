@@ -5,10 +5,11 @@ makes chess for a C++ consumer that takes all that there is: `ratio` is the thro
 pairs.
 
 watched     stats followed ten times a second, events followed, /metrics asked once a second: `ratio`, under 1 % below 1 by promise.
-flood       1,000 unary calls a second and 64 streams that nobody reads: `ratio`; `control_cpu`, the processors that the generator and the
-            daemon's control plane spend on it; `batch_cpu`, what a batch then costs the workers over what it costs without (each call takes
-            a worker's processor twice, and its caches); `beyond_own_cpu`, the share of their time in which workers neither run nor queue for
-            a processor, more than without; and the latency of a call meanwhile.
+flood       1,000 unary calls a second and 64 streams that nobody reads: `ratio`; `at_another_daemon`, the same while the flood is aimed at a
+            second daemon, so that it takes its processors, and workers' caches, and nothing else; `beyond_own_cpu`, what is lost besides: how
+            far the first is below the second, under 2 % by promise. `control_cpu`, the processors that the generator and the daemon's control
+            plane spend; `batch_cpu`, what a batch then costs the workers over what it costs without; `workers_asleep`, the share of their
+            time in which they neither run nor queue for a processor, more than without; and the latency of a call meanwhile.
 call        one unary call after the other, without other work: `p50_us`, `p99_us`, and the daemon's `cpu_us_per_call`.
 profile     while a profile is taken: `ratio`, under 5 % below 1 by promise.
 page        the status page's requests, as an open page makes them: `percent_of_a_core` of the daemon.
@@ -180,40 +181,50 @@ class Bench:
         show(case=case, ratio=median_of(ratios), min=round(min(ratios), 4), max=round(max(ratios), 4), runs=len(ratios))
 
     def flood(self, case):
-        processors = len(os.sched_getaffinity(0))
-        ratios, asleep, control, batches, latencies = [], [], [], [], []
-        with self.running() as (process, socket, taker):
+        ratios, elsewhere, asleep, control, batches, latencies = [], [], [], [], [], []
+        with self.running() as (process, socket, taker), self.running() as (_, other, _):
+            # The same flood, with nothing in common with this daemon but the machine.
+            ctl(other, "pause", NAME)
 
             def window(flood=None):
                 """(batches, the workers' processors, those of the control plane and its flood, the share in which workers sleep) a second."""
 
                 def look():
                     count, running, queued = threads_of(process.pid, "worker")
-                    control = process_cpu_seconds(process.pid) - running + (process_cpu_seconds(flood.pid) if flood else 0)
-                    return running, control, time.perf_counter() - (running + queued) / count
+                    spent = process_cpu_seconds(process.pid) - running + (process_cpu_seconds(flood.pid) if flood else 0)
+                    return running, spent, time.perf_counter() - (running + queued) / count
 
                 begin, before = time.perf_counter(), look()
                 rate = taker.rate(self.seconds)
                 after, seconds = look(), time.perf_counter() - begin
                 return rate, *[(now - then) / seconds for then, now in zip(before, after)]
 
-            before = window()
-            for _ in range(self.pairs):
-                flood = subprocess.Popen([BIN / "bench_control_flood", socket, NAME, "1000", "64", str(self.seconds + 2.5)], stdout=subprocess.PIPE, text=True)
+            def flooded(target):
+                flood = subprocess.Popen([BIN / "bench_control_flood", target, NAME, "1000", "64", str(self.seconds + 2.5)], stdout=subprocess.PIPE, text=True)
                 flood.stdout.readline()
                 time.sleep(2)  # until nothing more goes into the streams
                 under = window(flood)
-                latencies.append(json.loads(flood.stdout.readline()))
+                latency = json.loads(flood.stdout.readline())
                 flood.wait()
+                return under, latency
+
+            before = window()
+            for _ in range(self.pairs):
+                under, latency = flooded(socket)
+                between = window()
+                there, _ = flooded(other)
                 after = window()
-                without = [(one + other) / 2 for one, other in zip(before, after)]
-                ratios.append(under[0] / without[0])
+                latencies.append(latency)
+                ratios.append(2 * under[0] / (before[0] + between[0]))
+                elsewhere.append(2 * there[0] / (between[0] + after[0]))
+                without = [(one + two) / 2 for one, two in zip(before, between)]
                 asleep.append(under[3] - without[3])
                 control.append(under[2] - without[2])
                 batches.append(under[1] / under[0] / (without[1] / without[0]))
                 before = after
-        show(case=case, ratio=median_of(ratios), control_cpu=median_of(control, 3), batch_cpu=median_of(batches, 3), beyond_own_cpu=median_of(asleep),
-             processors=processors, p50_us=median_of([one["p50_us"] for one in latencies], 1),
+        show(case=case, ratio=median_of(ratios), at_another_daemon=median_of(elsewhere),
+             beyond_own_cpu=median_of([1 - own / there for own, there in zip(ratios, elsewhere)]), control_cpu=median_of(control, 3),
+             batch_cpu=median_of(batches, 3), workers_asleep=median_of(asleep), p50_us=median_of([one["p50_us"] for one in latencies], 1),
              p99_us=median_of([one["p99_us"] for one in latencies], 1), failed=sum(one["failed"] for one in latencies), runs=len(ratios))
 
     def call(self, case):
