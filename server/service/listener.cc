@@ -49,6 +49,8 @@ absl::Status Listener::Arm() {
 }
 
 void Listener::AcceptAll() {
+  // Another thread may have had its place when it was to be opened again.
+  if (!spare_) spare_ = OpenSpare();
   // A bounded number a turn, so that a flood of connections does not starve the other descriptors.
   for (int i = 0; i < 16; ++i) {
     ring::Descriptor socket(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
