@@ -69,7 +69,6 @@ class ChunkReader {
   absl::Status Read(ReadRequest* request);
   // Reads bytes that nobody wants yet; returns how many.
   uint64_t BringNear(const ReadRequest& request);
-  // Takes what the request asks for from a map; false where that gives nothing.
 
   RecordChunk chunk_;         // of plain TFRecords
   RecordChunk stream_chunk_;  // its bytes belong to the stream
