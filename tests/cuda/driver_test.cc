@@ -2,6 +2,7 @@
 #include "cuda/driver.h"
 
 #include <cstddef>
+#include <type_traits>
 
 #include "cuda/device.h"
 #include "tests/cuda/fake.h"
@@ -152,6 +153,43 @@ static_assert(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED == kAttrib
               CU_MEM_ALLOCATION_TYPE_PINNED == kAllocationPinned &&
               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR == kHandleDescriptor &&
               CU_MEM_ACCESS_FLAGS_PROT_READWRITE == kAccessReadWrite);
+
+template <typename T>
+concept Complete = requires {
+  sizeof(T);
+};
+
+// Whether a caller passes both alike: numbers, handles, and what is pointed at, by their sizes.
+template <typename Ours, typename Theirs>
+constexpr bool PassedAlike() {
+  if (sizeof(Ours) != sizeof(Theirs) || std::is_pointer_v<Ours> != std::is_pointer_v<Theirs> ||
+      std::is_class_v<Ours> != std::is_class_v<Theirs>) {
+    return false;
+  }
+  using OursAt = std::remove_pointer_t<Ours>;
+  using TheirsAt = std::remove_pointer_t<Theirs>;
+  if constexpr (std::is_pointer_v<Ours> && Complete<OursAt> && Complete<TheirsAt>) {
+    return sizeof(OursAt) == sizeof(TheirsAt) &&
+           std::is_const_v<OursAt> == std::is_const_v<TheirsAt>;
+  }
+  return true;
+}
+
+template <typename... Ours, typename... Theirs>
+constexpr bool CalledAlike(Result (*)(Ours...), CUresult (*)(Theirs...)) {
+  if constexpr (sizeof...(Ours) == sizeof...(Theirs)) {
+    return (PassedAlike<Ours, Theirs>() && ...);
+  } else {
+    return false;
+  }
+}
+
+// cuda.h gives a function's name to its newest form, as the driver's entry-point API does for a version.
+#define PENSTOCK_CUDA_SAME_CALL(name, parameters)                                           \
+  static_assert(CalledAlike(decltype(Driver::name){nullptr}, decltype(&cu##name){nullptr}), \
+                "cu" #name);
+PENSTOCK_CUDA_FUNCTIONS(PENSTOCK_CUDA_SAME_CALL)
+#undef PENSTOCK_CUDA_SAME_CALL
 #endif
 
 }  // namespace
