@@ -34,7 +34,8 @@ Json ToJson(const Plan& plan, const Batch& batch, const std::string& folder) {
     // The values of all rows, or the offsets of all strings.
     const std::string& bytes = batch.parts[i][0];
     std::vector<int64_t> numbers(bytes.size() / sizeof(int64_t));
-    std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(int64_t));
+    if (!numbers.empty())
+      std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(int64_t));
     if (dtype == DType::kString) {
       for (size_t s = 0; s + 1 < numbers.size(); ++s) {
         const std::string value = batch.parts[i][1].substr(numbers[s], numbers[s + 1] - numbers[s]);
