@@ -6,9 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "server/expr/constant_lanes.h"
 #include "server/kernels/arithmetic.h"
-#include "server/kernels/chain.h"
 #include "server/kernels/saturate.h"
 
 namespace penstock::expr {
@@ -25,68 +24,10 @@ constexpr kernels::Operation kMinimumOperation = {
 constexpr kernels::Operation kNotEqualOperation = {
     kernels::FindComparison, static_cast<int>(kernels::Comparison::kNotEqual), -1};
 
-// One value of a constant as its lane type holds it.
-template <typename T>
-void AppendAs(std::vector<uint8_t>& bytes, T value) {
-  const size_t end = bytes.size();
-  bytes.resize(end + sizeof(T));
-  std::memcpy(bytes.data() + end, &value, sizeof(T));
-}
-
-template <typename From, typename To>
-std::vector<uint8_t> Widen(const std::vector<uint8_t>& data) {
-  std::vector<uint8_t> bytes;
-  bytes.reserve(data.size() / sizeof(From) * sizeof(To));
-  for (size_t i = 0; i < data.size(); i += sizeof(From)) {
-    From value;
-    std::memcpy(&value, data.data() + i, sizeof(From));
-    AppendAs<To>(bytes, static_cast<To>(value));
-  }
-  return bytes;
-}
-
-std::vector<uint8_t> ToLanes(const Node& node) {
-  switch (node.type.dtype) {
-    case DType::kBool:
-    case DType::kUint8:
-      return Widen<uint8_t, int32_t>(node.data);
-    case DType::kInt8:
-      return Widen<int8_t, int32_t>(node.data);
-    case DType::kUint16:
-      return Widen<uint16_t, int32_t>(node.data);
-    case DType::kInt16:
-      return Widen<int16_t, int32_t>(node.data);
-    default:
-      return node.data;
-  }
-}
-
-// The number of elements after which an array repeats itself: a divisor of their count.
-size_t Period(const std::vector<uint8_t>& bytes, size_t element_bytes) {
-  const size_t count = bytes.size() / element_bytes;
-  for (size_t period = 1; period <= count / 2; ++period) {
-    if (count % period != 0) continue;
-    const size_t shift = period * element_bytes;
-    if (std::memcmp(bytes.data(), bytes.data() + shift, bytes.size() - shift) == 0) return period;
-  }
-  return count;
-}
-
 // Arrays that do not repeat themselves after so many elements are long: in L1 they would take the place of data.
 constexpr size_t kLongPeriod = 1024;
 // Shorter runs cost more in calls than their constants do in memory.
 constexpr size_t kRunElementsMin = 256;
-
-// The greatest number of elements into whose runs of equal values an array falls.
-size_t RunElements(const std::vector<uint8_t>& bytes, size_t element_bytes) {
-  const size_t count = bytes.size() / element_bytes;
-  size_t run = count;
-  for (size_t i = 1; i < count && run >= kRunElementsMin; ++i) {
-    const uint8_t* const value = bytes.data() + i * element_bytes;
-    if (std::memcmp(value - element_bytes, value, element_bytes) != 0) run = std::gcd(run, i);
-  }
-  return run;
-}
 
 bool IsNarrow(DType dtype) { return IsInteger(dtype) && DTypeSize(dtype) < 4; }
 
@@ -172,7 +113,7 @@ void RegionBuilder::CountConstant(const Node& node) {
   const size_t element = DTypeSize(node.type.dtype);
   if (node.data.size() / element <= kLongPeriod || Period(node.data, element) <= kLongPeriod)
     return;
-  run_elements_ = std::gcd(run_elements_, RunElements(node.data, element));
+  run_elements_ = std::gcd(run_elements_, RunElements(node.data, element, kRunElementsMin));
 }
 
 // A 64-bit column that is cast to float32 right away is narrowed while it is loaded, so the rest
@@ -583,177 +524,12 @@ absl::Status RegionBuilder::GenerateCast(const Node* node) {
   return absl::OkStatus();
 }
 
-kernels::Handler RegionBuilder::FindCode(const Step& step, Form form) const {
-  switch (step.kind) {
-    case Step::Kind::kLoad:
-      return kernels::Load(step.memory, step.lane, form);
-    case Step::Kind::kLoadConverted:
-      return kernels::LoadConverted(step.memory, step.lane, form);
-    case Step::Kind::kStore:
-      return kernels::Store(step.memory, step.lane, form);
-    case Step::Kind::kStoreResult:
-      return kernels::StoreResult(step.memory, step.lane, form);
-    case Step::Kind::kConvert:
-      return kernels::Convert(step.lane, step.to, form);
-    case Step::Kind::kWrap:
-      return kernels::WrapInteger(step.memory, form);
-    case Step::Kind::kOperation:
-    case Step::Kind::kReversed:
-    case Step::Kind::kChoice:
-      return FindOperation(step, form);
-    case Step::Kind::kOperand:
-      break;
-  }
-  return nullptr;
-}
-
-absl::Status RegionBuilder::Emit(Region& region, int which, Form form) {
-  std::vector<kernels::Instruction>& code = region.code_[which];
-  const bool fuses = form.span == Span::kWide || form.span == Span::kPair;
-  size_t chained = 0;  // steps that the last chain does the work of end here
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
-    kernels::Instruction instruction;
-    form.aside = step.aside;
-    if (fuses && i >= chained) {
-      const Chain chain = FindChain(i, form);
-      instruction.run = chain.run;
-      if (chain.run != nullptr) chained = i + chain.steps;
-    }
-    if (instruction.run == nullptr) {
-      // What another instruction does is never run, but not null either.
-      const bool done = i < chained || step.kind == Step::Kind::kOperand;
-      instruction.run = done ? code.back().run : FindCode(step, form);
-    }
-    if (instruction.run == nullptr) {
-      code.clear();
-      return absl::InternalError(absl::StrCat("no code for step ", static_cast<int>(step.kind),
-                                              " on lane ", static_cast<int>(step.lane)));
-    }
-    instruction.operand = step.first.operand;
-    instruction.cursor = step.first.cursor;
-    instruction.vector_step = step.first.step;
-    instruction.operand2 = step.second.operand;
-    instruction.cursor2 = step.second.cursor;
-    instruction.vector_step2 = step.second.step;
-    code.push_back(instruction);
-  }
-  if (fuses) Fuse(code, form);
-  kernels::Instruction finish;
-  finish.run = kernels::Finish();
-  code.push_back(finish);
-  region.step_elements_[which] = kernels::StepElements(form);
+absl::Status RegionBuilder::Emit(int which, Form form) {
+  absl::StatusOr<std::vector<kernels::Instruction>> code = EncodeSteps(steps_, form);
+  if (!code.ok()) return code.status();
+  region_->code_[which] = *std::move(code);
+  region_->step_elements_[which] = kernels::StepElements(form);
   return absl::OkStatus();
-}
-
-kernels::Handler RegionBuilder::FindOperation(const Step& step, Form form) const {
-  if (step.kind == Step::Kind::kChoice) {
-    return kernels::FindChoice(step.comparison, step.reversed, step.lane, form);
-  }
-  return step.kind == Step::Kind::kReversed ? step.operation->FindReversed(step.lane, form)
-                                            : step.operation->Find(step.lane, form);
-}
-
-bool RegionBuilder::IsOperation(size_t step) const {
-  return step < steps_.size() && (steps_[step].kind == Step::Kind::kOperation ||
-                                  steps_[step].kind == Step::Kind::kReversed);
-}
-
-bool RegionBuilder::IsResult(size_t step) const {
-  return step < steps_.size() && steps_[step].kind == Step::Kind::kStoreResult &&
-         DTypeSize(steps_[step].memory) == LaneBytes(steps_[step].lane);
-}
-
-RegionBuilder::Chain RegionBuilder::FindChain(size_t first, Form form) const {
-  const Step& load = steps_[first];
-  if (load.kind != Step::Kind::kLoad && load.kind != Step::Kind::kLoadConverted) return {};
-  if (load.lane != Lane::kFloat32 || load.first.step == 0) return {};
-  // The code of a basic operation of float32; none: -1.
-  const auto code_of = [this](size_t step) {
-    if (!IsOperation(step) || steps_[step].lane != Lane::kFloat32) return -1;
-    const kernels::Operation& operation = *steps_[step].operation;
-    if (operation.lookup != kernels::FindArithmetic) return -1;
-    return steps_[step].kind == Step::Kind::kReversed ? operation.reversed : operation.code;
-  };
-  const int code1 = code_of(first + 1);
-  const int code2 = code_of(first + 2);
-  if (code1 < 0 || code2 < 0 || steps_[first + 1].aside) return {};
-  const auto one = static_cast<kernels::Arithmetic>(code1);
-  const auto two = static_cast<kernels::Arithmetic>(code2);
-  const bool broadcast1 = steps_[first + 1].first.step == 0;
-  const bool broadcast2 = steps_[first + 2].first.step == 0;
-  form.loaded = load.memory;
-  form.aside = false;
-  const auto stores_behind = [&](size_t steps) { return form.stored && IsResult(first + steps); };
-  Form chained = form;
-  // What the load puts aside for the last operation alone stays where it is.
-  if (load.aside && steps_[first + 2].aside) {
-    chained.stored = stores_behind(3);
-    return {broadcast1 ? kernels::FindChain(kernels::ChainKind::kOnto, one, two, chained) : nullptr,
-            size_t{3} + chained.stored};
-  }
-  if (steps_[first + 2].aside || (!broadcast2 && broadcast1)) return {};
-  if (const int code3 = code_of(first + 3);
-      broadcast2 && load.aside && code3 >= 0 && steps_[first + 3].aside) {
-    chained.stored = stores_behind(4);
-    const auto three = static_cast<kernels::Arithmetic>(code3);
-    const kernels::Handler run = kernels::FindLongChain(one, two, three, chained);
-    if (run != nullptr) return {run, size_t{4} + chained.stored};
-  }
-  chained.pushes = load.aside;
-  for (const bool stored : {stores_behind(3), false}) {
-    chained.stored = stored;
-    const kernels::Handler run = kernels::FindChain(kernels::ChainKind::kBehind, one, two, chained);
-    if (run != nullptr) return {run, size_t{3} + stored};
-  }
-  return {};
-}
-
-void RegionBuilder::Fuse(std::vector<kernels::Instruction>& code, Form form) const {
-  size_t steps;  // whose work is done by one
-  for (size_t i = 0; i < steps_.size(); i += steps) {
-    steps = 1;
-    const Step& step = steps_[i];
-    const bool loads = step.kind == Step::Kind::kLoad || step.kind == Step::Kind::kLoadConverted;
-    Form stored_form = form;
-    stored_form.stored = true;
-    if (const Chain chain = FindChain(i, stored_form); chain.run != nullptr) {
-      code[i].run = chain.run;
-      steps = chain.steps;
-    } else if (loads && step.first.step != 0 && IsOperation(i + 1) &&
-               steps_[i + 1].lane == step.lane) {
-      Form fused = form;
-      fused.aside = steps_[i + 1].aside;
-      fused.loaded = step.memory;
-      fused.pushes = step.aside;
-      for (const bool stored : {true, false}) {
-        fused.stored = stored;
-        if (stored && !IsResult(i + 2)) continue;
-        const kernels::Handler handler = FindOperation(steps_[i + 1], fused);
-        if (handler == nullptr) continue;
-        code[i].run = handler;
-        steps = stored ? 3 : 2;
-        break;
-      }
-    } else if (step.kind == Step::Kind::kChoice) {
-      steps = 2;
-      Form fused = form;
-      fused.aside = false;
-      fused.stored = true;
-      const kernels::Handler handler = IsResult(i + 2) ? FindOperation(step, fused) : nullptr;
-      if (handler == nullptr) continue;
-      code[i].run = handler;
-      steps = 3;
-    } else if (IsOperation(i) && IsResult(i + 1)) {
-      Form fused = form;
-      fused.aside = step.aside;
-      fused.stored = true;
-      const kernels::Handler handler = FindOperation(step, fused);
-      if (handler == nullptr) continue;
-      code[i].run = handler;
-      steps = 2;
-    }
-  }
 }
 
 absl::StatusOr<std::unique_ptr<Region>> RegionBuilder::Build(const Node& root) {
@@ -777,12 +553,12 @@ absl::StatusOr<std::unique_ptr<Region>> RegionBuilder::Build(const Node& root) {
   if (region_->base_.size() > kernels::kMaxOperands) {
     return absl::InvalidArgumentError("an expression of too many operands: split it with a let");
   }
-  if (auto status = Emit(*region_, 1, narrow); !status.ok()) return status;
+  if (auto status = Emit(1, narrow); !status.ok()) return status;
   // Types without wide code make do with short steps.
   if (lanes_ == Lanes::kVector) {
     // Eight vectors at once, if nothing need be put aside.
-    if (!Emit(*region_, 0, {Span::kWide, has_64bit_}).ok() && aside_used_) {
-      (void)Emit(*region_, 0, {Span::kPair, has_64bit_});
+    if (!Emit(0, {Span::kWide, has_64bit_}).ok() && aside_used_) {
+      (void)Emit(0, {Span::kPair, has_64bit_});
     }
   }
   region_->tile_bytes_ = 8 * kernels::VectorBytes();

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "server/expr/region.h"
-#include "server/kernels/choice.h"
+#include "server/expr/region_code.h"
 
 namespace penstock::expr {
 
@@ -24,41 +24,8 @@ class RegionBuilder {
   absl::StatusOr<std::unique_ptr<Region>> Build(const Node& root);
 
  private:
-  // Where an operand lies: an index into Region::base_, a cursor, and elements from vector to
-  // vector.
-  struct Operand {
-    uint16_t operand = 0;
-    uint8_t cursor = 0;
-    uint8_t step = 0;
-  };
-
-  // Instructions are written once, for all forms: this one looks up its code when the forms are
-  // known.
-  struct Step {
-    enum class Kind : uint8_t {
-      kLoad,
-      kLoadConverted,
-      kStore,
-      kStoreResult,
-      kConvert,
-      kWrap,
-      kOperation,
-      kReversed,
-      kChoice,   // kernels::FindChoice()
-      kOperand,  // says where an operand of the step before it lies
-    };
-    Kind kind = Kind::kLoad;
-    DType memory = DType::kInvalid;
-    kernels::Lane lane = kernels::Lane::kInt32;
-    kernels::Lane to = kernels::Lane::kInt32;
-    const kernels::Operation* operation = nullptr;
-    Operand first;
-    Operand second;
-    bool aside = false;  // Form::aside
-    // kChoice
-    kernels::Comparison comparison = kernels::Comparison::kEqual;
-    bool reversed = false;
-  };
+  using Operand = RegionOperand;
+  using Step = RegionStep;
 
   // Node without views of the same order.
   static const Node* Skip(const Node* node);
@@ -96,19 +63,8 @@ class RegionBuilder {
   uint16_t AddOperand(uint8_t* base);
   Operand InputOperand(const Node* node);
   void AddLoad(Step load);
-  absl::Status Emit(Region& region, int which, kernels::Form form);
-  // A load and the two or three operations behind it as one instruction, and the store of the result, too, if form.stored.
-  struct Chain {
-    kernels::Handler run = nullptr;  // null: the steps are none
-    size_t steps = 0;
-  };
-  Chain FindChain(size_t first, kernels::Form form) const;
-  kernels::Handler FindCode(const Step& step, kernels::Form form) const;
-  bool IsOperation(size_t step) const;
-  bool IsResult(size_t step) const;
-  // Has operations do the work of the loads before them and of the store behind them, where there is code for it.
-  void Fuse(std::vector<kernels::Instruction>& code, kernels::Form form) const;
-  kernels::Handler FindOperation(const Step& step, kernels::Form form) const;
+  // The instructions of all steps in a form, as one of the region's two programs.
+  absl::Status Emit(int which, kernels::Form form);
 
   const std::set<const Node*>& leaves_;
   const Lanes lanes_;
