@@ -65,7 +65,8 @@ class Bench {
     const int count = static_cast<int>(std::max<uint64_t>(1, kRoundBytes / bytes));
     const auto copy = [&](const void* from) {
       return Seconds([&] {
-        for (int i = 0; i < count; ++i) driver().MemcpyHtoDAsync(to, from, bytes, stream_);
+        for (int i = 0; i < count; ++i)
+          Must(device_->Check(driver().MemcpyHtoDAsync(to, from, bytes, stream_), "a copy"));
       });
     };
     std::vector<double> from_ring, from_pinned;
@@ -110,7 +111,8 @@ class Bench {
           Must(expander->Run(expansion, from, shape, in, out, stream_));
       }));
       plain.push_back(Seconds([&] {
-        for (int i = 0; i < count; ++i) driver().MemcpyDtoDAsync(out, in, moved / 2, stream_);
+        for (int i = 0; i < count; ++i)
+          Must(device_->Check(driver().MemcpyDtoDAsync(out, in, moved / 2, stream_), "a copy"));
       }));
     }
     const double bytes = static_cast<double>(moved) * count;

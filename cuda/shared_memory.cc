@@ -1,5 +1,7 @@
 #include "cuda/shared_memory.h"
 
+#include <fcntl.h>
+
 #include <string>
 #include <utility>
 
@@ -9,6 +11,10 @@ using ring::Code;
 using ring::Status;
 
 namespace {
+
+// Smaller pieces the driver takes out of a block of this size, and a handle opens the whole block: what
+// else lies in it would be shared too.
+constexpr uint64_t kHandleBlock = 2 << 20;
 
 // As a driver's function takes a descriptor: in the pointer itself.
 void* AsHandle(int descriptor) {
@@ -73,18 +79,26 @@ Status SharedMemory::AllocateWithDescriptor(uint64_t bytes) {
       "the device's memory cannot be shared");
   if (!status.ok()) return status;
   descriptor_ = ring::Descriptor(descriptor);
+  // A program that is started later must not keep the memory.
+  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    return {Code::kUnavailable, "the descriptor of the device's memory cannot be kept private"};
+  }
   return Map(rounded);
 }
 
 Status SharedMemory::Allocate(uint64_t bytes) {
-  Status status = device_->Check(device_->driver().MemAlloc(&address_, bytes),
+  if (bytes > UINT64_MAX - kHandleBlock) {
+    return {Code::kResourceExhausted, "the device's memory cannot be had: it is too large"};
+  }
+  const uint64_t rounded = (bytes + kHandleBlock - 1) / kHandleBlock * kHandleBlock;
+  Status status = device_->Check(device_->driver().MemAlloc(&address_, rounded),
                                  "the device's memory cannot be had");
   if (!status.ok()) {
     address_ = 0;
     return status;
   }
   kind_ = Kind::kAllocated;
-  bytes_ = bytes;
+  bytes_ = rounded;
   return {};
 }
 

@@ -6,7 +6,8 @@
 //
 // Threads:  constant after Create() and Open().
 // Owns:     the memory, or its mapping here; the driver keeps memory until the last process has let go of it.
-// Limits:   memory by descriptor is a multiple of the device's granularity, 2 MiB on those of today.
+// Limits:   memory by descriptor is a multiple of the device's granularity, 2 MiB on those of today; by handle of 2 MiB, since CUDA
+//           shares the whole block out of which it has taken a smaller piece.
 // Source:   CUDA Driver API, "Virtual Memory Management" and "Unified Addressing".
 #pragma once
 

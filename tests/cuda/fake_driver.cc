@@ -437,13 +437,14 @@ Result MemSetAccess(Address address, size_t bytes, const AccessDescription* acce
              ? kSuccess
              : kInvalidValue;
 }
+// As a driver may: a program that is started inherits it.
 Result MemExportToShareableHandle(void* descriptor, AllocationHandle handle, int32_t type,
                                   uint64_t) {
   State& fake = Fake();
   std::lock_guard<std::mutex> lock(fake.mutex);
   const auto found = fake.shared.find(handle);
   if (found == fake.shared.end() || type != kHandleDescriptor) return kInvalidValue;
-  *static_cast<int*>(descriptor) = fcntl(found->second.fd, F_DUPFD_CLOEXEC, 0);
+  *static_cast<int*>(descriptor) = dup(found->second.fd);
   return kSuccess;
 }
 Result MemImportFromShareableHandle(AllocationHandle* handle, void* descriptor, int32_t) {
