@@ -176,6 +176,7 @@ int penstock_cuda_open(int32_t device, penstock_cuda** cuda) {
     auto made = std::make_unique<penstock_cuda>();
     const Status status = Device::Open(penstock::cuda::DriverLibrary(), device, &made->device);
     if (!status.ok()) return Fail(status);
+    made->has_pools = made->device->Attribute(penstock::cuda::kAttributeMemoryPools) > 0;
     *cuda = made.release();
     return static_cast<int>(PENSTOCK_OK);
   });
@@ -203,17 +204,24 @@ void penstock_cuda_close(penstock_cuda* cuda) {
 int penstock_cuda_allocate(penstock_cuda* cuda, uint64_t bytes, void* stream, uint64_t* address) {
   return Guarded([&]() -> int {
     const Entered entered(*cuda->device);
+    const penstock::cuda::Driver& driver = cuda->device->driver();
     *address = 0;
-    return Fail(cuda->device->Check(
-        cuda->device->driver().MemAllocAsync(address, std::max<uint64_t>(bytes, 1), stream),
-        "no memory on the device"));
+    const uint64_t least = std::max<uint64_t>(bytes, 1);
+    return Fail(cuda->device->Check(cuda->has_pools ? driver.MemAllocAsync(address, least, stream)
+                                                    : driver.MemAlloc(address, least),
+                                    "no memory on the device"));
   });
 }
 
 void penstock_cuda_free(penstock_cuda* cuda, uint64_t address, void* stream) {
   if (address == 0) return;
   const Entered entered(*cuda->device);
-  cuda->device->driver().MemFreeAsync(address, stream);
+  if (cuda->has_pools) {
+    cuda->device->driver().MemFreeAsync(address, stream);
+  } else {
+    // Waits for what the device does with it.
+    cuda->device->driver().MemFree(address);
+  }
 }
 
 int penstock_cuda_copy(penstock_cuda* cuda, penstock_batch* batch, const void* from, uint64_t bytes,

@@ -28,6 +28,7 @@ struct penstock_cuda {
   };
 
   std::shared_ptr<const penstock::cuda::Device> device;
+  bool has_pools = false;  // memory is allocated and freed in the order of a stream
 
   std::mutex mutex;
   // Under `mutex`.

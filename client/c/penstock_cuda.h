@@ -62,7 +62,8 @@ PENSTOCK_API int penstock_cuda_open(int32_t device, penstock_cuda** cuda);
  * held. */
 PENSTOCK_API void penstock_cuda_close(penstock_cuda* cuda);
 
-/* Device memory in the order of a stream (cuMemAllocAsync). */
+/* Device memory in the order of a stream (cuMemAllocAsync); of a device that has no memory pools it is there at once, and freeing it
+ * waits for the device. */
 PENSTOCK_API int penstock_cuda_allocate(penstock_cuda* cuda, uint64_t bytes, void* stream,
                                         uint64_t* address);
 PENSTOCK_API void penstock_cuda_free(penstock_cuda* cuda, uint64_t address, void* stream);

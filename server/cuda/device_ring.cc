@@ -87,6 +87,13 @@ Status DeviceRing::PlaceTensors(const DeviceRingOptions& options) {
 }
 
 Status DeviceRing::Allocate() {
+  if (device_->Attribute(cuda::kAttributeIpcEvents) == 0) {
+    return {
+        Code::kFailedPrecondition,
+        "processes cannot share events of the device, by which trainers wait for its ring: leave "
+        "ring.device out (CUDA device " +
+            std::to_string(device_->ordinal()) + ")"};
+  }
   const cuda::Entered entered(*device_);
   const cuda::Driver& driver = device_->driver();
   size_t free_bytes = 0;

@@ -104,6 +104,17 @@ TEST_CASE("copies go straight from the slots, each of which is pinned once") {
   CHECK(fake["allocated"] == 0);
 }
 
+TEST_CASE("a device without memory pools gives plain memory") {
+  FakeCuda fake;
+  fake.Set("pools", 0);
+  const ServerProcess server(RING_SERVER, {"--slots", "3", "--slots-max", "3"});
+  Trainer trainer(server);
+  const uint64_t address = trainer.Send(trainer.Next());
+  CHECK(trainer.HasStep(address, 0));
+  penstock_cuda_free(trainer.cuda, address, nullptr);
+  CHECK(fake["allocated"] == 0);
+}
+
 TEST_CASE("a batch is held until its copy is done") {
   FakeCuda fake;
   const ServerProcess server(RING_SERVER, {"--slots", "3", "--slots-max", "3"});

@@ -194,6 +194,10 @@ TEST_CASE("a device ring that cannot be made says why and leaves nothing") {
     code = Code::kNotFound;
     words = "no such CUDA device: 3; there are 1";
   }
+  SECTION("no events for other processes") {
+    fake.Set("ipc_events", 0);
+    words = "cannot share events of the device";
+  }
   SECTION("no kernels") {
     cuda::Expansion expansion;
     REQUIRE(cuda::Plan(ring::TensorDType::kUint8, {2, 3, 5, 3}, &expansion).ok());

@@ -47,6 +47,8 @@ class Fake {
     set_("memory", 1 << 30);
     set_("read_only", 1);
     set_("descriptors", 1);
+    set_("pools", 1);
+    set_("ipc_events", 1);
     set_("lost_after", -1);
   }
 

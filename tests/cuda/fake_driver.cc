@@ -13,6 +13,7 @@
 //   lost_after  the device is lost behind that many copies (-1: never)
 //   hold        what is enqueued waits                 never       no event is ever over
 //   missing     1: cuMemAlloc is not there             descriptors whether memory may be shared by them (1)
+//   pools       whether it has memory pools (1)        ipc_events  whether processes may share events (1)
 //   create      what cuMemCreate returns               import      what cuMemImportFromShareableHandle returns
 //
 // fake_cuda_get() reads these and counters: copies, registered, launches, allocated (bytes), contexts, mapped (bytes).
@@ -22,9 +23,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -65,13 +69,14 @@ struct Allocation {
   int fd;
   size_t bytes;
   bool opened;  // of another process
+  bool of_pool = false;
 };
 
 struct State {
   std::mutex mutex;
   std::map<std::string, int64_t> numbers = {
-      {"devices", 1},   {"version", 12080}, {"memory", 1 << 30},
-      {"read_only", 1}, {"lost_after", -1}, {"descriptors", 1},
+      {"devices", 1},     {"version", 12080}, {"memory", 1 << 30}, {"read_only", 1},
+      {"lost_after", -1}, {"descriptors", 1}, {"pools", 1},        {"ipc_events", 1},
   };
   std::map<Address, Allocation> allocations;
   std::map<AllocationHandle, Allocation> shared;  // by descriptor
@@ -155,8 +160,11 @@ Result DeviceGet(DeviceNumber* device, int32_t ordinal) {
   return kSuccess;
 }
 Result DeviceGetAttribute(int32_t* value, int32_t attribute, DeviceNumber) {
-  *value = static_cast<int32_t>(attribute == kAttributeReadOnlyHostRegister ? Fake()["read_only"]
-                                : attribute == kAttributeDescriptors        ? Fake()["descriptors"]
+  State& fake = Fake();
+  *value = static_cast<int32_t>(attribute == kAttributeReadOnlyHostRegister ? fake["read_only"]
+                                : attribute == kAttributeDescriptors        ? fake["descriptors"]
+                                : attribute == kAttributeMemoryPools        ? fake["pools"]
+                                : attribute == kAttributeIpcEvents          ? fake["ipc_events"]
                                                                             : 1);
   return kSuccess;
 }
@@ -224,9 +232,20 @@ Result Give(Address address, bool opened) {
 }
 Result MemFree(Address address) { return Give(address, false); }
 Result MemAllocAsync(Address* address, size_t bytes, StreamHandle) {
-  return MemAlloc(address, bytes);
+  State& fake = Fake();
+  if (fake["pools"] == 0) return kErrorNotSupported;
+  const Result result = MemAlloc(address, bytes);
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  if (result == kSuccess) fake.allocations[*address].of_pool = true;
+  return result;
 }
 Result MemFreeAsync(Address address, StreamHandle) {
+  {
+    State& fake = Fake();
+    std::lock_guard<std::mutex> lock(fake.mutex);
+    const auto found = fake.allocations.find(address);
+    if (found == fake.allocations.end() || !found->second.of_pool) return kInvalidValue;
+  }
   return Enqueue([address] {
     State& fake = Fake();  // locked by the caller
     const auto found = fake.allocations.find(address);
@@ -245,10 +264,27 @@ Result MemFreeHost(void* memory) {
   std::free(memory);
   return kSuccess;
 }
-Result MemHostRegister(void* memory, size_t bytes, unsigned) {
+// Whether this process may write the page at the address.
+bool MayWrite(const void* memory) {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    char rights[5] = {};
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, rights) != 3)
+      continue;
+    const auto address = reinterpret_cast<uintptr_t>(memory);
+    if (begin <= address && address < end) return rights[1] == 'w';
+  }
+  return false;
+}
+Result MemHostRegister(void* memory, size_t bytes, unsigned flags) {
   State& fake = Fake();
   std::lock_guard<std::mutex> lock(fake.mutex);
   if (const int64_t result = fake["register"]; result != 0) return static_cast<Result>(result);
+  // The driver pins pages for writing unless it is told not to.
+  if ((flags & kHostRegisterReadOnly) == 0 && !MayWrite(memory)) return kInvalidValue;
   if (fake.registered.count(memory) != 0) return kErrorAlreadyRegistered;
   fake.registered[memory] = bytes;
   ++fake["registered"];
