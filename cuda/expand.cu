@@ -10,11 +10,16 @@ __device__ uint32_t Item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 }  // namespace
 
-#define PENSTOCK_NORMALIZE_KERNEL(name, type)                                                  \
-  extern "C" __global__ void penstock_normalize_##name(NormalizeArguments arguments) {         \
-    for (uint64_t image = blockIdx.y; image < arguments.images; image += gridDim.y) {          \
-      NormalizeItem<type>(arguments, image, Item());                                           \
-    }                                                                                          \
+#define PENSTOCK_NORMALIZE_KERNEL(name, type)                                                   \
+  extern "C" __global__ void penstock_normalize_##name(NormalizeArguments arguments) {          \
+    __shared__ type table[kMaxNormalized];                                                      \
+    for (uint32_t i = threadIdx.x; i < NumNormalized(arguments); i += blockDim.x) {             \
+      table[i] = Normalized<type>(arguments, i);                                                \
+    }                                                                                           \
+    __syncthreads();                                                                            \
+    for (uint64_t image = blockIdx.y; image < arguments.images; image += gridDim.y) {           \
+      NormalizeItem<type>(arguments, table, image, Item());                                     \
+    }                                                                                           \
   }
 PENSTOCK_EXPANSION_FLOATS(PENSTOCK_NORMALIZE_KERNEL)
 

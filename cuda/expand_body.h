@@ -1,7 +1,8 @@
 // What the device computes, as plain functions: nvcc compiles them into kernels (expand.cu), and any
 // compiler into functions of the host, with which tests compare the same bytes with the CPU's.
 //
-// A work item makes kItemValues consecutive values, or the eight bits of one byte; items beyond the end do nothing.
+// A work item makes kItemValues consecutive values, or the eight bits of one byte; items beyond the end do nothing. Values are stored
+// side by side in one go where they may be: single stores of neighbouring threads would each touch the same lines of memory.
 // Arithmetic is IEEE's, each operation rounded by itself (nvcc: --fmad=false).
 //
 // Threads:  items are independent.
@@ -90,6 +91,24 @@ struct Output<Brain> {
   PENSTOCK_HOST_DEVICE static Brain Store(float number) { return {ToBrainBits(number)}; }
 };
 
+// Values that are stored, or loaded, in one go.
+template <typename T, uint32_t N>
+struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Pack {
+  T values[N];
+};
+
+// The first `count` of the values.
+template <typename T, uint32_t N>
+PENSTOCK_HOST_DEVICE void StorePack(const Pack<T, N>& pack, uint32_t count, T* to) {
+  if (count == N && reinterpret_cast<uintptr_t>(to) % alignof(Pack<T, N>) == 0) {
+    *reinterpret_cast<Pack<T, N>*>(to) = pack;
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) to[i] = pack.values[i];
+}
+
+PENSTOCK_HOST_DEVICE uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 // (x / scale - mean) / deviation of uint8. `image_values` of each of `images` rows, in `channels`.
 struct NormalizeArguments {
   uint64_t from;
@@ -104,37 +123,66 @@ struct NormalizeArguments {
   double deviation[kMaxChannels];
 };
 
+// All that can come out: of each byte, for each channel that has numbers of its own. A block makes the table once, since two
+// divisions for each value would take longer than its way through memory.
+inline constexpr uint32_t kBytes = 256;
+inline constexpr uint32_t kMaxNormalized = kMaxChannels * kBytes;
+
+PENSTOCK_HOST_DEVICE uint32_t NumNormalized(const NormalizeArguments& arguments) {
+  return kBytes * (arguments.per_channel != 0 ? arguments.channels : 1);
+}
+
+// Entry `which` of NumNormalized().
 template <typename To>
-PENSTOCK_HOST_DEVICE void NormalizeItem(const NormalizeArguments& arguments, uint64_t image,
-                                        uint32_t item) {
+PENSTOCK_HOST_DEVICE To Normalized(const NormalizeArguments& arguments, uint32_t which) {
   using Number = typename Output<To>::Number;
+  const uint32_t channel = which / kBytes;
+  Number number = static_cast<Number>(which % kBytes);
+  number = number / static_cast<Number>(arguments.scale[channel]);
+  number = number - static_cast<Number>(arguments.mean[channel]);
+  number = number / static_cast<Number>(arguments.deviation[channel]);
+  return Output<To>::Store(number);
+}
+
+template <typename To>
+PENSTOCK_HOST_DEVICE void NormalizeItem(const NormalizeArguments& arguments, const To* table,
+                                        uint64_t image, uint32_t item) {
   const uint32_t first = item * kItemValues;
   if (first >= arguments.image_values) return;
   const auto* from =
       reinterpret_cast<const uint8_t*>(arguments.from) + image * arguments.image_values;
   auto* to = reinterpret_cast<To*>(arguments.to) + image * arguments.image_values;
   const uint32_t channels = arguments.channels;
-  const uint32_t pixels = arguments.image_values / channels;
-  // Of the value that is written next.
-  uint32_t channel = arguments.channels_first != 0 ? first / pixels : first % channels;
-  uint32_t pixel = arguments.channels_first != 0 ? first % pixels : first / channels;
-  for (uint32_t i = first; i < first + kItemValues && i < arguments.image_values; ++i) {
-    const uint32_t which = arguments.per_channel != 0 ? channel : 0;
-    Number number = static_cast<Number>(from[pixel * channels + channel]);
-    number = number / static_cast<Number>(arguments.scale[which]);
-    number = number - static_cast<Number>(arguments.mean[which]);
-    number = number / static_cast<Number>(arguments.deviation[which]);
-    to[i] = Output<To>::Store(number);
-    if (arguments.channels_first != 0) {
+  const uint32_t count = Least(kItemValues, arguments.image_values - first);
+  Pack<To, kItemValues> made = {};
+  if (arguments.channels_first != 0) {
+    const uint32_t pixels = arguments.image_values / channels;
+    uint32_t channel = first / pixels;
+    uint32_t pixel = first % pixels;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t own = arguments.per_channel != 0 ? channel * kBytes : 0;
+      made.values[i] = table[own + from[pixel * channels + channel]];
       if (++pixel == pixels) {
         pixel = 0;
         ++channel;
       }
-    } else if (++channel == channels) {
-      channel = 0;
-      ++pixel;
+    }
+  } else {
+    using Read = Pack<uint8_t, kItemValues>;
+    Read read = {};
+    if (count == kItemValues && reinterpret_cast<uintptr_t>(from + first) % alignof(Read) == 0) {
+      read = *reinterpret_cast<const Read*>(from + first);
+    } else {
+      for (uint32_t i = 0; i < count; ++i) read.values[i] = from[first + i];
+    }
+    uint32_t channel = first % channels;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t own = arguments.per_channel != 0 ? channel * kBytes : 0;
+      made.values[i] = table[own + read.values[i]];
+      if (++channel == channels) channel = 0;
     }
   }
+  StorePack(made, count, to + first);
 }
 
 struct OneHotArguments {
@@ -151,9 +199,11 @@ PENSTOCK_HOST_DEVICE void OneHotItem(const OneHotArguments& arguments, uint64_t 
   if (first >= arguments.depth) return;
   const int64_t index = static_cast<int64_t>(reinterpret_cast<const From*>(arguments.from)[row]);
   auto* to = reinterpret_cast<To*>(arguments.to) + row * arguments.depth;
-  for (uint32_t i = first; i < first + kItemValues && i < arguments.depth; ++i) {
-    to[i] = Output<To>::Store(index == static_cast<int64_t>(i) ? 1 : 0);
+  Pack<To, kItemValues> made = {};
+  for (uint32_t i = 0; i < kItemValues; ++i) {
+    made.values[i] = Output<To>::Store(index == static_cast<int64_t>(first + i) ? 1 : 0);
   }
+  StorePack(made, Least(kItemValues, arguments.depth - first), to + first);
 }
 
 struct UnpackBitsArguments {
@@ -167,9 +217,12 @@ PENSTOCK_HOST_DEVICE void UnpackBitsItem(const UnpackBitsArguments& arguments, u
   if (byte >= arguments.bytes) return;
   const uint32_t bits = reinterpret_cast<const uint8_t*>(arguments.from)[byte];
   auto* to = reinterpret_cast<To*>(arguments.to) + byte * 8;
+  Pack<To, 8> made = {};
   for (uint32_t i = 0; i < 8; ++i) {
-    to[i] = Output<To>::Store(static_cast<typename Output<To>::Number>(bits >> (7 - i) & 1));
+    made.values[i] =
+        Output<To>::Store(static_cast<typename Output<To>::Number>(bits >> (7 - i) & 1));
   }
+  StorePack(made, 8, to);
 }
 
 // X(the name's end, the C++ type) of every dtype that an expansion gives.

@@ -16,6 +16,8 @@ constexpr uint64_t kMaxRowValues = UINT32_MAX - kItemValues;
 constexpr unsigned kBlock = 256;
 constexpr uint64_t kMaxGridHeight = 65'535;
 constexpr uint64_t kMaxGridWidth = 1 << 20;
+// Blocks that each make a table first: enough for every device, and few enough that each has much to do with it.
+constexpr uint64_t kTableBlocks = 4096;
 
 Status Invalid(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
 
@@ -215,6 +217,9 @@ Status Expander::Run(const Expansion& expansion, TensorDType from_dtype,
   if (result == kSuccess) {
     const bool strides = expansion.kind == Expansion::Kind::kUnpackBits;
     const uint64_t blocks = (width + kBlock - 1) / kBlock;
+    // A thread takes the same item of several images.
+    if (expansion.kind == Expansion::Kind::kNormalize)
+      height = std::min(height, std::max<uint64_t>(1, kTableBlocks / blocks));
     result = device_->driver().LaunchKernel(
         function, static_cast<unsigned>(strides ? std::min(blocks, kMaxGridWidth) : blocks),
         static_cast<unsigned>(std::min(height, kMaxGridHeight)), 1, kBlock, 1, 1, 0, stream,

@@ -26,10 +26,12 @@ template <typename To>
 void NormalizeOnHost(const void* bytes, const Grid& grid) {
   NormalizeArguments arguments;
   std::memcpy(&arguments, bytes, sizeof arguments);
+  std::vector<To> table(NumNormalized(arguments));
+  for (uint32_t i = 0; i < table.size(); ++i) table[i] = Normalized<To>(arguments, i);
   for (uint32_t row = 0; row < grid.height; ++row) {
     for (uint32_t item = 0; item < grid.width * grid.block; ++item) {
       for (uint64_t image = row; image < arguments.images; image += grid.height) {
-        NormalizeItem<To>(arguments, image, item);
+        NormalizeItem<To>(arguments, table.data(), image, item);
       }
     }
   }
