@@ -4,34 +4,36 @@
 
 One line of JSON a case. Without a device it says so, and nothing was measured; a peer whose package is not installed is named as not run.
 
-  hand_over   a ready batch of a device ring: from asking for it until work in the trainer's stream has read it. The time of such a
-              read alone is subtracted: what is left is what the ring adds.
-  flowers     a convolution over decoded photographs: the share of the time in which the device has nothing to do since no batch is
-              there, with the ring's copy, with the device ring, with torch's pinned DataLoader and with DALI's GPU pipeline.
+  hand_over   two processes wait for the same batches. One copies each to the device by itself (cuMemcpyHtoDAsync out of the mapped
+              ring), the other finds it in the device's ring; both read it back in their stream. By how much the second is later is
+              what the device's ring adds to a plain copy.
+  flowers     a convolution over decoded photographs with the ring's copy, with the device ring, with torch's pinned DataLoader and
+              with DALI's GPU pipeline. `of_resident`: the rate, of that of the same loop over one batch that stays on the device.
+              `waits_share`: of the time, that in which the device is not at a step: it waits, copies or normalizes.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
 import penstock
 import penstock.cuda
 
-IMAGE_BYTES = 224 * 224 * 3
-
-# A producer that costs nothing: what is measured is the way to the trainer.
+# Both processes wait for each batch: a row takes some microseconds to make.
 PLAIN = """
 name: "plain"
 stage {{ range {{ stop: 10000000 }} }}
-stage {{ map {{ constant {{ name: "ZEROS" dtype: "uint8" shape: {size} {values} }} out: "x = ZEROS + uint8(value)"
-                out: "n = value" }} }}
+stage {{ map {{ constant {{ name: "ZEROS" dtype: "float64" shape: 1024 {values} }}
+                out: "x = uint8(ZEROS + float64(value))" out: "work = sum(tanh(ZEROS + float64(value)))" out: "n = value" }} }}
 stage {{ batch {{ batch_size: 64 drop_remainder: true }} }}
-ring {{ device: {device} slots: 5 }}
+ring {{ device: {device} slots: 8 }}
 """
 
 FLOWERS = """
@@ -82,31 +84,54 @@ class Daemon:
         self.process.wait()
 
 
-def hand_over(daemon, device, batches=2000):
-    """A trainer that is slower than the daemon: every batch that it asks for is ready."""
-    values = " ".join("int_value: 0" for _ in range(1024))
-    daemon.create("plain", PLAIN.format(size=1024, values=values, device=device))
+def follow(side, socket, device, batches):
+    """One of the two processes: prints when it had which batch, in nanoseconds of the clock that they share."""
     cuda = penstock.cuda.open(device)
-    loader = penstock.attach("plain", daemon.socket, cuda=cuda)
-    for _ in range(100):
-        number = next(loader)["n"]
-    asked, read = [], []
+    here = {}
+    if side == "ring":
+        here["cuda"] = cuda
+    loader = penstock.attach("plain", socket, group=side, **here)
+    seen, memory = [], None
     for _ in range(batches):
-        time.sleep(0.0005)
-        start = time.perf_counter_ns()
-        number = next(loader)["n"]
-        number.numpy()
-        middle = time.perf_counter_ns()
-        number.numpy()
-        asked.append(middle - start)
-        read.append(time.perf_counter_ns() - middle)
-    stats = cuda.stats()
-    del number
+        batch = next(loader)
+        images = batch["x"]
+        if side == "copy":
+            if memory is None:
+                memory = cuda.to_device(images)
+            cuda.copy(images, memory.__cuda_array_interface__["data"][0])
+            memory.numpy()
+        else:
+            images.numpy()
+        now = time.perf_counter_ns()
+        number = batch["n"] if side == "copy" else batch["n"].numpy()
+        seen.append((int(number[0]), now))
+    # Memory of the ring goes back before the loader does.
+    del batch, images, number
+    for number, when in seen[len(seen) // 10:]:
+        print(number, when)
+    print(json.dumps(cuda.stats()), file=sys.stderr)
     loader.close()
+
+
+def hand_over(daemon, device, batches):
+    values = " ".join("value: 0" for _ in range(1024))
+    daemon.create("plain", PLAIN.format(values=values, device=device))
+    command = [sys.executable, __file__, "--device", str(device), "--batches", str(batches), "--socket", daemon.socket, "--follow"]
+    sides = {side: subprocess.Popen([*command, side], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for side in ("copy", "ring")}
+    had, stats = {}, {}
+    for side, process in sides.items():
+        out, errors = process.communicate()
+        if process.returncode != 0:
+            raise SystemExit(f"hand_over, {side}: {errors}")
+        had[side] = dict(tuple(map(int, line.split())) for line in out.splitlines())
+        stats[side] = json.loads(errors.splitlines()[-1])
     daemon.delete("plain")
-    added = statistics.median(asked) - statistics.median(read)
-    tell("hand_over", batch_bytes=64 * 1032, asked_us=round(statistics.median(asked) / 1e3, 2),
-         read_alone_us=round(statistics.median(read) / 1e3, 2), added_us=round(added / 1e3, 2), pending=stats["pending"])
+    later = [(had["ring"][number] - had["copy"][number]) / 1e3 for number in sorted(had["ring"].keys() & had["copy"].keys())]
+    if len(later) < 2:
+        raise SystemExit("hand_over: the processes had no batches in common")
+    percentiles = statistics.quantiles(later, n=100)
+    tell("hand_over", batch_bytes=64 * (1024 + 16), batches=len(later), added_us=round(statistics.median(later), 2),
+         added_us_p90=round(percentiles[89], 2), straight_copies=stats["copy"]["copies"], why_staged=stats["copy"]["why_staged"])
 
 
 class Step:
@@ -118,6 +143,14 @@ class Step:
         layers = [torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.ReLU(), torch.nn.Conv2d(64, 128, 3, 2, 1), torch.nn.ReLU(),
                   torch.nn.Conv2d(128, 256, 3, 2, 1), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(256, 10)]
         self.model = torch.nn.Sequential(*layers).to(self.device).half()
+        self.resident = None
+
+    def tell(self, side, batches, seconds):
+        if self.resident is None:
+            stays = self.torch.zeros((64, 3, 224, 224), dtype=self.torch.float16, device=self.device)
+            self.resident = self.run(itertools.repeat(stays), seconds)["examples_per_s"]
+        found = self.run(batches, seconds)
+        tell("flowers", side=side, **found, of_resident=round(found["examples_per_s"] / self.resident, 3))
 
     def run(self, batches, seconds):
         torch = self.torch
@@ -158,14 +191,15 @@ def flowers(daemon, files, device, seconds):
 
     daemon.create("flowers", FLOWERS.format(files=files, ring=""))
     loader = penstock.torch.loader("flowers", socket=daemon.socket, device=step.device)
-    tell("flowers", side="ring, one copy", **step.run((normalized(batch["x"]) for batch in loader), seconds), cuda=loader.stats()["cuda"])
+    step.tell("ring, one copy", (normalized(batch["x"]) for batch in loader), seconds)
+    tell("flowers", side="ring, one copy", cuda=loader.stats()["cuda"])
     loader.close()
     daemon.delete("flowers")
 
     try:
         daemon.create("flowers", FLOWERS.format(files=files, ring=EXPANDED.format(device=device)))
         loader = penstock.torch.loader("flowers", socket=daemon.socket, device=step.device, ring=True)
-        tell("flowers", side="device ring, expanded", **step.run((batch["x"] for batch in loader), seconds))
+        step.tell("device ring, expanded", (batch["x"] for batch in loader), seconds)
         loader.close()
         daemon.delete("flowers")
     except RuntimeError as error:
@@ -179,7 +213,7 @@ def flowers(daemon, files, device, seconds):
             for (images,) in pinned:
                 yield normalized(images.to(step.device, non_blocking=True))
 
-    tell("flowers", side="torch DataLoader, pinned, nothing to decode", **step.run(epochs(), seconds))
+    step.tell("torch DataLoader, pinned, nothing to decode", epochs(), seconds)
     dali(step, files, device, seconds)
 
 
@@ -210,7 +244,7 @@ def dali(step, files, device, seconds):
             for batch in iterator:
                 yield batch[0]["x"]
 
-    tell("flowers", side="DALI", **step.run(epochs(), seconds))
+    step.tell("DALI", epochs(), seconds)
 
 
 def daemon_index(path):
@@ -230,7 +264,13 @@ def main():
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--photos", help="photographs of which flowers are made; without them that case is left out")
+    parser.add_argument("--batches", type=int, default=4000, help="of hand_over")
+    parser.add_argument("--follow", choices=["copy", "ring"], help=argparse.SUPPRESS)
+    parser.add_argument("--socket", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.follow:
+        follow(arguments.follow, arguments.socket, arguments.device, arguments.batches)
+        return
     try:
         penstock.cuda.open(arguments.device)
     except penstock.Error as error:
@@ -240,7 +280,7 @@ def main():
         folder = pathlib.Path(folder)
         daemon = Daemon(folder)
         try:
-            hand_over(daemon, arguments.device)
+            hand_over(daemon, arguments.device, arguments.batches)
             if arguments.photos:
                 subprocess.run([daemon.penstock, "make-sample", "flowers", "--photos", arguments.photos, "--records", "2000", "--out",
                                 folder / "flowers"], check=True, stdout=subprocess.DEVNULL)
