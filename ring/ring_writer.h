@@ -1,0 +1,168 @@
+// The writer of writer.h: one class, whose methods stand in three files. writer.cc has the producer's side and the slots,
+// writer_sessions.cc who attaches and leaves, writer_watch.cc what is looked after while everybody runs.
+//
+// Threads:  as writer.h says. mutex_ guards what is behind it; system calls are made without it.
+// Owns:     the segment, the doorbell and the consumers' pages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ring/consumer_table.h"
+#include "ring/doorbell.h"
+#include "ring/futex.h"
+#include "ring/layout.h"
+#include "ring/numa_memory.h"
+#include "ring/recent_cursors.h"
+#include "ring/segment.h"
+#include "ring/slot_table.h"
+#include "ring/writer.h"
+
+namespace penstock::ring {
+
+class RingWriter final : public Writer {
+ public:
+  RingWriter(std::unique_ptr<Segment> segment, const SegmentOptions& options);
+
+  Status Start() { return doorbell_.Create(); }
+
+  int TryClaim() override;
+  uint8_t* tensor(int slot, int tensor) override {
+    if (!IsFixed(segment_->plan().tensors[static_cast<size_t>(tensor)])) return nullptr;
+    return segment_->tensor(static_cast<uint32_t>(slot), static_cast<uint32_t>(tensor));
+  }
+  uint8_t* variable(int slot) override { return segment_->variable(static_cast<uint32_t>(slot)); }
+  uint64_t variable_bytes() const override { return segment_->plan().variable_bytes; }
+  void Publish(int slot, const PublishInfo& info) override;
+  void Finish(Code code, std::string_view message) override;
+  void WaitForRelease(uint64_t timeout_ns) override;
+  void Interrupt() override { doorbell_.Ring(); }
+
+  Status Attach(const ConsumerSpec& spec, const ConsumerPosition& position, int32_t pid,
+                ConsumerHandle* out) override;
+  void Detach(uint32_t id) override;
+  void Deal() override;
+  void Tick(uint64_t now_ns, uint64_t rejoin_ns) override;
+  void SendAway() override;
+  bool Dismiss(uint32_t id, std::string_view message) override;
+  void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) override;
+  Status SetSlots(uint32_t slots) override;
+  void RestoreSplit(const std::string& group, const SplitState& state) override;
+  void EndRestore() override;
+  std::optional<HeldStep> HoldNewest() override;
+  void LetGo() override;
+  std::string Cursor(uint64_t step) const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::string(cursors_.Before(step));
+  }
+  uint64_t floor() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    slots_.Sweep(consumers_.Members());
+    return slots_.floor();
+  }
+
+  bool IsDeserted() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return consumers_.size() == 0 && consumers_.ranks().empty() && consumers_.splits().empty();
+  }
+  bool has_huge_pages() const override { return segment_->has_huge_pages(); }
+  int numa_error() const override { return segment_->numa_error(); }
+  std::optional<uint64_t> bytes_on_numa_node() const override {
+    if (numa_node_ < 0) return std::nullopt;
+    return BytesOnNumaNode(segment_->slot_data(0), memory_bytes(), numa_node_);
+  }
+
+  std::vector<ConsumerStats> Consumers() const override;
+  uint64_t published() const override { return header().published.load(std::memory_order_acquire); }
+  uint64_t segment_bytes() const override { return segment_->bytes(); }
+  uint64_t memory_bytes() const override {
+    return header().slots.load(std::memory_order_relaxed) * segment_->plan().slot_stride;
+  }
+  uint32_t slots() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return slots_.limit();
+  }
+
+ private:
+  SegmentHeader& header() const { return segment_->header(); }
+  bool AnyFree() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return slots_.Sweep(consumers_.Members());
+  }
+  // Puts the extents of tensors that are not fixed into the slot's table.
+  void WriteExtents(uint32_t slot, std::span<const TensorExtent> extents);
+  bool MaySleep();
+  void GrowFor(uint32_t num_consumers);
+  // Slots that nobody can use again for a while have others in their place, as memory allows.
+  void ReplaceQuarantined();
+  uint32_t Quarantined() const;
+  void ShareLeases();
+  // Where the newcomer starts.
+  Status ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
+                     const Consumer* rival, uint64_t* start);
+  void FillInPage(const ConsumerSpec& spec, uint64_t start, ControlPage* page) const;
+  // The steps of a split group that wait for one who asks.
+  uint32_t Grant() {
+    return consumers_.Grant(header().lease_share.load(std::memory_order_relaxed),
+                            header().ended.load(std::memory_order_relaxed) != 0);
+  }
+  uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
+  // Consumers that hold up somebody who waits, for longer than their policy allows.
+  uint32_t SendOnTheSlow(uint64_t now_ns);
+  bool SomebodyWaits();
+  // Until a batch comes, or the second where one alone is not worth a wake-up.
+  static bool IsAsleep(const Consumer& consumer) {
+    return !consumer.judged &&
+           consumer.page->page().wake_at.load(std::memory_order_relaxed) != kAwake;
+  }
+  // It sleeps, and there is nothing that it could take. REQUIRES: mutex_.
+  bool Waits(const Consumer& consumer) const;
+  // What the consumer has not taken is left out for it.
+  uint32_t Skip(Consumer& consumer);
+  uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message);
+  SplitGroup& StartSplit(const ConsumerSpec& spec, uint64_t start);
+  // Wakes those whose bits are set; called without mutex_, since it is a system call.
+  void Wake(uint32_t bits) {
+    if (bits != 0) FutexWake(header().wake_word, bits);
+  }
+  // The bits for Wake(). The word changes before the wake-up: a consumer that has announced its
+  // sleep but does not sleep yet finds another word than the one it read.
+  uint32_t TakeSleepers(bool everybody) {
+    return ChangeWord(consumers_.TakeSleepers(slots_.published(), everybody));
+  }
+  uint32_t ChangeWord(uint32_t bits) {
+    // SYNC consumer-wake
+    if (bits != 0) header().wake_word.fetch_add(1, std::memory_order_seq_cst);
+    return bits;
+  }
+
+  // Constant after construction, but for the shared memory itself.
+  const std::unique_ptr<Segment> segment_;
+  const std::vector<uint32_t> variable_tensors_;
+  SplitLog* const split_log_;
+  const int numa_node_;
+
+  // Own synchronisation.
+  Doorbell doorbell_;
+
+  // Serialises newcomers: taking pages for their slots is slow, and the producer goes on meanwhile.
+  std::mutex attach_mutex_;
+
+  mutable std::mutex mutex_;
+  mutable SlotTable slots_;
+  RecentCursors cursors_;
+  mutable ConsumerTable consumers_;
+  uint32_t last_id_ = 0;
+  uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
+  bool sent_on_ = false;               // somebody was too slow, and may have taken slots along
+  bool asleep_ = false;                // a thread sleeps until one of waits_for releases a slot
+  bool starved_ = false;  // the last claim failed: sleepers must not wait for a second batch
+};
+
+}  // namespace penstock::ring

@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "ring/ring_writer.h"
+
+namespace penstock::ring {
+
+Status RingWriter::ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
+                               const Consumer* rival, uint64_t* start) {
+  slots_.Sweep(consumers_.Members());
+  *start = slots_.floor();
+  if (spec.mode == GroupMode::kSplit) return {};
+  // What a place or a rival waits for is kept.
+  if (rival != nullptr && rival->member.stop == kNeverStops) {
+    *start = slots_.TailNeeded(rival->member);
+  }
+  uint64_t oldest = std::min(*start, slots_.floor());
+  if (const RankGroup* rank = consumers_.FindRank(spec.group);
+      rival == nullptr && spec.mode == GroupMode::kRank && rank != nullptr) {
+    *start = rank->start(spec.place());
+    oldest = std::min(oldest, *start);
+  }
+  if (!position.known()) return {};
+  if (position.step < oldest) {
+    return {Code::kOutOfRange, "step " + std::to_string(position.step) +
+                                   " has gone: the ring begins with step " +
+                                   std::to_string(oldest)};
+  }
+  *start = position.step;
+  return {};
+}
+
+void RingWriter::FillInPage(const ConsumerSpec& spec, uint64_t start, ControlPage* page) const {
+  page->start_step = start;
+  page->takes_grants = spec.mode == GroupMode::kSplit ? 1 : 0;
+  const std::string_view cursor = cursors_.Before(start);
+  page->start_cursor_bytes = static_cast<uint32_t>(cursor.size());
+  if (!cursor.empty()) std::memcpy(page->start_cursor, cursor.data(), cursor.size());
+  page->position.store(start, std::memory_order_relaxed);
+}
+
+Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& position, int32_t pid,
+                          ConsumerHandle* out) {
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  Consumer consumer;
+  uint32_t newcomers, sleepers = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (Status status = consumers_.CheckGroup(spec); !status.ok()) return status;
+    const Consumer* rival = consumers_.FindRival(spec);
+    const bool is_itself =
+        rival != nullptr && spec.identity != 0 && rival->spec.identity == spec.identity;
+    if (rival != nullptr && !is_itself && !spec.take_over) {
+      return {Code::kAlreadyExists,
+              (spec.mode == GroupMode::kRank ? "rank " + std::to_string(spec.rank)
+                                             : "a consumer \"" + rival->spec.name + "\"") +
+                  " is attached already, from process " + std::to_string(rival->pid) +
+                  "; it can be taken over (group \"" + spec.group + "\")"};
+    }
+    const int index = consumers_.FreeIndex();
+    if (index < 0) {
+      return {Code::kResourceExhausted,
+              "the ring has as many consumers as it can: " + std::to_string(kMaxConsumers)};
+    }
+    consumer.index = static_cast<uint32_t>(index);
+    consumer.id = ++last_id_;
+    newcomers = consumers_.size() + 1;
+  }
+  consumer.pid = pid;
+  consumer.spec = spec;
+  if (Status status =
+          ConsumerPage::Create(header().generation, consumer.id, consumer.index, &consumer.page);
+      !status.ok()) {
+    return status;
+  }
+  if (Status status = doorbell_.Watch(consumer.page->bell_fd()); !status.ok()) return status;
+  GrowFor(newcomers);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const Consumer* rival = consumers_.FindRival(spec);
+    const uint32_t rival_id = rival != nullptr ? rival->id : 0;
+    uint64_t start = 0;
+    if (Status status = ChooseStart(spec, position, rival, &start); !status.ok()) {
+      doorbell_.Unwatch(consumer.page->bell_fd());
+      return status;
+    }
+    ControlPage& page = consumer.page->page();
+    FillInPage(spec, start, &page);
+    consumer.member = {&page, uint64_t{1} << consumer.index, start, kNeverStops, 0, 0};
+    if (spec.mode == GroupMode::kRank && consumers_.FindRank(spec.group) == nullptr) {
+      consumers_.AddRank(spec, start);
+    }
+    if (spec.mode == GroupMode::kSplit) {
+      SplitGroup* split = consumers_.FindSplit(spec.group);
+      if (split == nullptr) split = &StartSplit(spec, start);
+      split->Rejoin({consumer.id, spec.identity, &page, nullptr, 0, true}, position);
+    }
+    *out = {.id = consumer.id,
+            .start_step = start,
+            .segment_fd = segment_->fd(),
+            .control_fd = consumer.page->fd(),
+            .bell_fd = consumer.page->bell_fd(),
+            .takes_grants = consumer.splits()};
+    consumers_.Add(std::move(consumer));
+    // After the newcomer is there, so that what the other one needed is needed all the time.
+    for (Consumer& other : consumers_.consumers()) {
+      if (other.id == rival_id) {
+        sleepers =
+            Judge(other, kVerdictDetached, "another consumer of this name or rank has taken over");
+      }
+    }
+    ShareLeases();
+  }
+  Wake(sleepers);
+  doorbell_.Ring();
+  return {};
+}
+
+SplitGroup& RingWriter::StartSplit(const ConsumerSpec& spec, uint64_t start) {
+  SplitGroup& split = consumers_.AddSplit(std::make_unique<SplitGroup>(
+      spec.group, spec.at_most_once, start, cursors_.Before(start), split_log_));
+  // What is published already.
+  for (uint64_t step = start; step < slots_.published(); ++step) {
+    for (uint32_t slot = 0; slot < slots_.slots(); ++slot) {
+      if (slots_.state(slot) == SlotTable::State::kReady && slots_.step(slot) == step) {
+        split.Publish(step, slot, cursors_.Before(step), cursors_.Before(step + 1));
+      }
+    }
+  }
+  return split;
+}
+
+void RingWriter::Detach(uint32_t id) {
+  Consumer removed;
+  uint32_t sleepers;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    // What everybody had released while this one was here counts as served.
+    slots_.Sweep(consumers_.Members());
+    removed = consumers_.Remove(id, slots_);
+    ShareLeases();
+    // What it held may be another one's now.
+    sleepers = ChangeWord(Grant());
+  }
+  if (removed.page != nullptr) doorbell_.Unwatch(removed.page->bell_fd());
+  Wake(sleepers);
+  doorbell_.Ring();
+}
+
+void RingWriter::Deal() {
+  uint32_t sleepers;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sleepers = ChangeWord(Grant());
+  }
+  Wake(sleepers);
+}
+
+uint32_t RingWriter::Judge(Consumer& consumer, int32_t verdict, std::string_view message) {
+  return ChangeWord(consumers_.Judge(consumer, verdict, message, slots_,
+                                     header().lease_share.load(std::memory_order_relaxed) + 1));
+}
+
+void RingWriter::SendAway() {
+  uint32_t sleepers = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Consumer& consumer : consumers_.consumers()) {
+      if (!consumer.judged) sleepers |= Judge(consumer, kVerdictReattach, "");
+    }
+  }
+  Wake(sleepers);
+}
+
+bool RingWriter::Dismiss(uint32_t id, std::string_view message) {
+  uint32_t sleepers = 0;
+  bool found = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Consumer& consumer : consumers_.consumers()) {
+      if (consumer.id != id || consumer.judged) continue;
+      sleepers = Judge(consumer, kVerdictDetached, message);
+      found = true;
+      break;
+    }
+  }
+  Wake(sleepers);
+  doorbell_.Ring();
+  return found;
+}
+
+void RingWriter::SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Consumer& consumer : consumers_.consumers()) {
+    if (consumer.spec.mode != GroupMode::kBroadcast || consumer.spec.group != group) continue;
+    consumer.spec.slow = slow;
+    consumer.spec.lag_ms = lag_ms;
+    consumer.blocks_since_ns = 0;
+  }
+}
+
+void RingWriter::RestoreSplit(const std::string& group, const SplitState& state) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  consumers_.AddSplit(std::make_unique<SplitGroup>(group, state, split_log_));
+}
+
+void RingWriter::EndRestore() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (RankGroup& rank : consumers_.ranks()) rank.NoteComplete();
+  for (const auto& split : consumers_.splits()) split->EndRestore();
+}
+
+std::vector<ConsumerStats> RingWriter::Consumers() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  consumers_.Members();
+  std::vector<ConsumerStats> stats;
+  for (const Consumer& consumer : consumers_.consumers()) {
+    const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
+    ConsumerStats& one = stats.emplace_back();
+    one.id = consumer.id;
+    one.group = consumer.spec.group;
+    one.pid = consumer.pid;
+    one.position = position;
+    one.name = consumer.spec.name;
+    one.mode = consumer.spec.mode;
+    one.rank = consumer.spec.rank;
+    one.world_size = consumer.spec.world_size;
+    one.skipped = consumer.skipped;
+    one.detached = consumer.judged;
+    one.evicted = consumer.evicted;
+    one.slow = consumer.spec.slow;
+    one.looks = consumer.looks;
+    one.waiting_looks = consumer.waiting_looks;
+    one.lag_ms = consumer.spec.lag_ms;
+    if (consumer.splits()) {
+      if (const SplitGroup* split = consumers_.FindSplit(consumer.spec.group)) {
+        one.leases = split->Leases(consumer.id);
+      }
+    } else {
+      one.leases = static_cast<uint32_t>(std::popcount(slots_.Held(consumer.member, position)));
+    }
+  }
+  return stats;
+}
+
+}  // namespace penstock::ring

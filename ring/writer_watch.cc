@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include "ring/ring_writer.h"
+
+namespace penstock::ring {
+
+void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
+  uint32_t sleepers;
+  bool dropped;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sleepers = EndLostGroups(now_ns, rejoin_ns) | SendOnTheSlow(now_ns);
+    dropped = consumers_.DropDeserted(now_ns, rejoin_ns);
+    for (Consumer& consumer : consumers_.consumers()) {
+      ++consumer.looks;
+      if (IsAsleep(consumer)) ++consumer.waiting_looks;
+    }
+  }
+  Wake(sleepers);
+  if (dropped) doorbell_.Ring();
+  if (sent_on_) ReplaceQuarantined();
+}
+
+bool RingWriter::SomebodyWaits() {
+  for (const Consumer& consumer : consumers_.consumers()) {
+    if (Waits(consumer)) return true;
+  }
+  return false;
+}
+
+bool RingWriter::Waits(const Consumer& consumer) const {
+  return IsAsleep(consumer) &&
+         (consumer.splits() ||
+          consumer.page->page().position.load(std::memory_order_relaxed) >= slots_.published());
+}
+
+uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
+  const bool stuck = starved_ && !slots_.Sweep(consumers_.Members()) && SomebodyWaits();
+  uint32_t sleepers = 0;
+  for (Consumer& consumer : consumers_.consumers()) {
+    if (consumer.judged || consumer.spec.mode != GroupMode::kBroadcast) continue;
+    const uint64_t first = slots_.FirstNeeded(consumer.member);
+    const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
+    if (!stuck || first >= slots_.published() || position >= slots_.published()) {
+      consumer.blocks_since_ns = 0;
+      continue;
+    }
+    if (consumer.spec.slow == SlowPolicy::kBlock) {
+      if (consumer.blocks_since_ns == 0 || consumer.blocked_step != first) {
+        consumer.blocks_since_ns = now_ns;
+        consumer.blocked_step = first;
+        continue;
+      }
+      const uint64_t lag_ns = uint64_t{consumer.spec.lag_ms} * 1'000'000;
+      if (now_ns - consumer.blocks_since_ns < lag_ns) continue;
+    }
+    consumer.blocks_since_ns = 0;
+    sent_on_ = true;
+    if (consumer.spec.slow == SlowPolicy::kSkip) {
+      sleepers |= Skip(consumer);
+    } else if (consumer.spec.slow == SlowPolicy::kDetach) {
+      sleepers |= Judge(consumer, kVerdictDetached,
+                        "DETACHED: it held up other consumers at step " + std::to_string(first) +
+                            " (group \"" + consumer.spec.group + "\", policy detach)");
+    } else {
+      sleepers |= Judge(consumer, kVerdictReattach, "");
+    }
+  }
+  return sleepers;
+}
+
+uint32_t RingWriter::Skip(Consumer& consumer) {
+  ControlPage& page = consumer.page->page();
+  const uint64_t next = slots_.published();
+  // SYNC verdict: before the look at its position, as the consumer looks here after its own store.
+  page.skip_to.store(next, std::memory_order_seq_cst);
+  const uint64_t position = std::min(page.position.load(std::memory_order_seq_cst), next);
+  const uint32_t held_max = header().lease_share.load(std::memory_order_relaxed) + 1;
+  consumer.member.kept = consumers_.HeldAtMost(consumer, position, slots_, held_max);
+  consumer.member.kept_below = position;
+  consumer.member.start = next;
+  consumer.skipped += next - position;
+  return ChangeWord(consumers_.TakeSleeper(consumer));
+}
+
+void RingWriter::ReplaceQuarantined() {
+  // A newcomer grows the ring as well.
+  std::unique_lock<std::mutex> attach_lock(attach_mutex_, std::try_to_lock);
+  if (!attach_lock.owns_lock()) return;
+  uint32_t wanted = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sent_on_ = false;
+    wanted = consumers_.size() + (Quarantined() + 1) / 2;
+  }
+  GrowFor(wanted);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ShareLeases();
+  }
+  doorbell_.Ring();
+}
+
+uint32_t RingWriter::EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns) {
+  uint32_t sleepers = 0;
+  for (RankGroup& rank : consumers_.ranks()) {
+    const int place = rank.FindLost(now_ns, rejoin_ns);
+    if (place < 0) continue;
+    const std::string group = rank.name();
+    const std::string message =
+        "PEER_LOST: rank " + std::to_string(static_cast<uint32_t>(place) / rank.replicas()) +
+        " of " + std::to_string(rank.world_size()) + " has died and not come back in " +
+        std::to_string(rejoin_ns / 1'000'000'000) + " seconds (group \"" + group + "\")";
+    for (Consumer& consumer : consumers_.consumers()) {
+      if (consumer.judged || consumer.spec.mode != GroupMode::kRank ||
+          consumer.spec.group != group) {
+        continue;
+      }
+      sleepers |= Judge(consumer, kVerdictPeerLost, message);
+    }
+    // The last judgement has erased the group, and others may have moved.
+    return sleepers;
+  }
+  return sleepers;
+}
+
+}  // namespace penstock::ring
