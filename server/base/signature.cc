@@ -6,6 +6,10 @@
 
 namespace penstock {
 
+bool HasUnknownSize(const Shape& shape) {
+  return std::find(shape.begin(), shape.end(), kUnknownSize) != shape.end();
+}
+
 std::optional<int64_t> NumElements(const Shape& shape) {
   int64_t count = 1;
   for (int64_t size : shape) {

@@ -51,6 +51,9 @@ struct Feature {
 // The features of one element, in the order in which the spec names them.
 using Signature = std::vector<Feature>;
 
+// Whether only the data tells the size of an axis.
+bool HasUnknownSize(const Shape& shape);
+
 // The number of elements; nullopt when an axis is unknown or the product leaves 63 bits.
 std::optional<int64_t> NumElements(const Shape& shape);
 

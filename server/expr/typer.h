@@ -54,6 +54,11 @@ class Typer {
   Result TypeSubscript(const Syntax& syntax);
   Result Apply(const Syntax& syntax, const ElementwiseFunction& function,
                std::vector<Value> arguments);
+  // The operands as the function computes them: cast, and broadcast to the shape of the result.
+  absl::StatusOr<std::vector<const Node*>> Operands(const Syntax& syntax,
+                                                    const ElementwiseFunction& function, DType type,
+                                                    const Shape& shape,
+                                                    const std::vector<Value>& values);
   Result Bind(const Syntax& syntax, const RowFunction& function,
               const std::vector<std::optional<Value>>& arguments);
   Result Bind(const Syntax& syntax, const ViewFunction& function,
@@ -66,8 +71,6 @@ class Typer {
   Argument ToArgument(const std::optional<Value>& value);
   // Integers of a constant list, or of one number.
   absl::StatusOr<std::vector<int64_t>> Integers(const Syntax& syntax, const Value& value) const;
-  // The shape as the text sees it: "(?, 194)" for rows of (194,) behind a batch.
-  std::string Shown(const Value& value) const;
   std::vector<std::string> KnownNames() const;
   absl::StatusOr<const Node*> Scalar(DType dtype, double number, int64_t integer, bool weak);
 
@@ -84,6 +87,13 @@ class Typer {
   std::deque<Literal> literals_;
   std::deque<DrawSource> draw_sources_;
 };
+
+// The type as the text sees it: "(?, 194)" for rows of (194,) behind a batch.
+std::string Shown(const Value& value);
+
+// An error for a row of more than kMaxRowElements.
+absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,
+                              const TensorType& type);
 
 // Adds the address to an error unless it has one.
 absl::Status At(const Syntax& syntax, const absl::Status& status);

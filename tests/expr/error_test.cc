@@ -95,6 +95,10 @@ TEST_CASE("Limits are errors, not stack overflows") {
   std::string sum = "y = f";
   for (int i = 0; i < 5000; ++i) sum += " + f";
   CHECK_THAT(message(sum), Contains("more than 2000 operators"));
+  map.outs = {"y = long[:, None] * long"};
+  CHECK_THAT(
+      std::string(Compile({{"long", {DType::kFloat32, {20'000}}}}, {map}).status().message()),
+      Contains("multiply: more than 268435456 elements in a row: float32 (20000, 20000)"));
   CHECK_THAT(message("y = " + std::string(70'000, ' ') + "f"), Contains("text longer than limit"));
   std::string wide = "y = f[:, None]";
   for (int i = 0; i < 3; ++i) wide = "y = (" + wide.substr(4) + ")";

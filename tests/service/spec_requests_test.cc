@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
+
 #include "tests/service/test_daemon.h"
 
 namespace penstock {
@@ -232,7 +234,7 @@ TEST_CASE("a daemon stops while requests wait") {
   for (int i = 0; i < 20; ++i) {
     sockets.emplace_back(daemon.Connect());
     Send(sockets.back().get(),
-         Head(Operation::kCreate, "p" + std::to_string(i), parts, ring::kRequestTemporary),
+         Head(Operation::kCreate, absl::StrCat("p", i), parts, ring::kRequestTemporary),
          MemoryFile(parts).get());
   }
   CHECK(daemon.Stop().ok());

@@ -1,0 +1,251 @@
+// An elementwise function's result: the shape that its operands broadcast to, and the type that they are computed in.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/constant.h"
+#include "server/expr/promotion.h"
+#include "server/expr/typer.h"
+
+namespace penstock::expr {
+namespace {
+
+std::string Text(std::string_view text) { return std::string(text); }
+
+// The shape of a broadcast, NumPy's way; nullopt when the shapes do not match. An unknown size
+// matches itself and 1.
+std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
+  Shape result(std::max(a.size(), b.size()), 1);
+  for (size_t i = 0; i < result.size(); ++i) {
+    const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) return std::nullopt;
+    result[result.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+// Whether a constant broadcasts to `shape` as the same elements over and over: its axes, but for
+// leading ones of size 1, are the last ones of `shape`.
+bool RepeatsInside(const Shape& constant, const Shape& shape) {
+  size_t first = 0;
+  while (first < constant.size() && constant[first] == 1) ++first;
+  return std::equal(constant.rbegin(), constant.rend() - first, shape.rbegin());
+}
+
+// Of what is computed in one type.
+struct Computation {
+  const ElementwiseFunction* function;
+  DType type;  // that the operands are cast to
+  DType result;
+  bool weak;  // as a literal's
+};
+
+absl::Status Refuse(const Syntax& syntax, std::string_view name, const char* expected,
+                    const Value& found) {
+  return ErrorAt(syntax.column,
+                 absl::StrCat(Text(name), ": expected ", expected, ", found ", Shown(found)));
+}
+
+absl::Status CheckNumbers(const Syntax& syntax, std::string_view name,
+                          const std::vector<Value>& values) {
+  for (const Value& value : values) {
+    if (value.node == nullptr || value.node->type.dtype == DType::kString)
+      return Refuse(syntax, name, "numbers", value);
+    if (value.node->type.dtype == DType::kFloat16 || value.node->type.dtype == DType::kBfloat16) {
+      return ErrorAt(syntax.column, absl::StrCat(Text(name), ": nothing is computed in ",
+                                                 Text(DTypeName(value.node->type.dtype)),
+                                                 ": cast to it last, found ", Shown(value)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Axes are aligned at the end, so behind a batch every other argument must have fewer axes than the batch axis is away, or as many
+// with a leading axis of one, which is taken off here.
+absl::Status KeepRowsApart(const Syntax& syntax, std::string_view name, Graph& graph,
+                           std::vector<Value>* values) {
+  size_t rank = 0;
+  for (const Value& value : *values) {
+    if (value.batch_axis) rank = std::max(rank, value.node->type.shape.size());
+  }
+  for (Value& value : *values) {
+    const Shape& own = value.node->type.shape;
+    bool reaches = value.batch_axis ? own.size() != rank : own.size() > rank;
+    if (!value.batch_axis && own.size() == rank + 1 && own[0] == 1) {
+      auto row = graph.View(value.node, Shape(own.begin() + 1, own.end()), {});
+      if (!row.ok()) return At(syntax, row.status());
+      value.node = *row;
+      reaches = false;
+    }
+    if (reaches) {
+      return ErrorAt(
+          syntax.column,
+          absl::StrCat(Text(name), ": broadcasting ", Shown(values->front()), " with ",
+                       Shown(values->back()),
+                       " reaches the batch axis, but rows must be independent: give both the "
+                       "same number of axes (x[:, None]) or compute this before batch"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What the operands broadcast to; of a size that only the data tells, too.
+absl::StatusOr<Shape> CommonShape(const Syntax& syntax, std::string_view name,
+                                  const std::vector<Value>& values) {
+  Shape shape;
+  for (const Value& value : values) {
+    auto joined = BroadcastShapes(shape, value.node->type.shape);
+    if (!joined) {
+      return ErrorAt(syntax.column, absl::StrCat(Text(name), ": shapes do not broadcast: ",
+                                                 Shown(values[0]), " and ", Shown(value)));
+    }
+    shape = *joined;
+  }
+  return shape;
+}
+
+// What the function's rule says of the operands' common type.
+absl::StatusOr<Computation> Decide(const Syntax& syntax, const ElementwiseFunction& function,
+                                   const std::vector<Value>& values) {
+  std::vector<Operand> operands;
+  for (size_t i = function.rule == TypeRule::kSelect ? 1 : 0; i < values.size(); ++i) {
+    operands.push_back({values[i].node->type.dtype, values[i].node->weak});
+  }
+  bool weak = false;
+  const auto promoted = PromoteAll(operands, weak);
+  if (!promoted) {
+    return ErrorAt(syntax.column, absl::StrCat(Text(function.name), ": no common type of ",
+                                               Shown(values[0]), " and ", Shown(values.back())));
+  }
+  Computation made{&function, *promoted, *promoted, weak};
+  switch (function.rule) {
+    case TypeRule::kPromote:
+      // Flags add as "or" and multiply as "and".
+      if (made.type == DType::kBool && (function.name == "add" || function.name == "multiply")) {
+        made.function = &std::get<ElementwiseFunction>(
+            FindFunction(function.name == "add" ? "bitwise_or" : "bitwise_and")->function);
+      }
+      break;
+    case TypeRule::kNumber:
+      if (made.type == DType::kBool) return Refuse(syntax, function.name, "numbers", values.back());
+      break;
+    case TypeRule::kIntegral:
+      if (IsFloating(made.type))
+        return Refuse(syntax, function.name, "integers or bools", values.back());
+      break;
+    case TypeRule::kFloating:
+      made.result = made.type = ToFloating(made.type);
+      break;
+    case TypeRule::kDivide:
+      made.result = made.type = IsFloating(made.type) ? made.type : DType::kFloat64;
+      break;
+    case TypeRule::kCompare:
+      made.result = DType::kBool;
+      made.weak = false;
+      break;
+    case TypeRule::kRound:
+    case TypeRule::kSelect:
+    case TypeRule::kCast:
+      break;
+  }
+  return made;
+}
+
+// Whether a literal among the operands lies outside of the type that they are computed in: nullptr, or the first such one.
+const Node* FindUnfit(const ElementwiseFunction& function, DType type,
+                      const std::vector<Value>& values) {
+  for (size_t i = function.rule == TypeRule::kSelect ? 1 : 0; i < values.size(); ++i) {
+    const Node* node = values[i].node;
+    if (node->weak && IsInteger(type) && !FitsInteger(*node, type)) return node;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& function,
+                           std::vector<Value> values) {
+  if (absl::Status status = CheckNumbers(syntax, function.name, values); !status.ok())
+    return status;
+  bool batch = false;
+  for (const Value& value : values) batch |= value.batch_axis;
+  if (batch) {
+    if (absl::Status status = KeepRowsApart(syntax, function.name, graph_, &values); !status.ok())
+      return status;
+  }
+  const auto shape = CommonShape(syntax, function.name, values);
+  if (!shape.ok()) return shape.status();
+  auto made = Decide(syntax, function, values);
+  if (!made.ok()) return made.status();
+  if (absl::Status status = CheckRowElements(syntax, function.name, {made->result, *shape});
+      !status.ok())
+    return status;
+  if (function.rule == TypeRule::kCast) {
+    auto cast = graph_.Cast(values[0].node, function.cast_to);
+    if (!cast.ok()) return At(syntax, cast.status());
+    return Value{*cast, batch, {}};
+  }
+  if (function.rule == TypeRule::kRound && !IsFloating(made->type)) return values[0];
+  if (function.name == "invert" && made->type == DType::kBool) {
+    // The opposite of a flag: turning over all of its bits would not give one.
+    auto no = graph_.Constant({DType::kBool, {}}, {0}, false);
+    if (!no.ok()) return At(syntax, no.status());
+    return Apply(syntax, std::get<ElementwiseFunction>(FindFunction("equal")->function),
+                 {values[0], Value{*no, false, {}}});
+  }
+  if (const Node* unfit = FindUnfit(function, made->type, values); unfit != nullptr) {
+    // Comparing with one that does not fit is still exact in a wider type.
+    if (function.rule != TypeRule::kCompare) {
+      return ErrorAt(syntax.column,
+                     absl::StrCat(Text(function.name), ": ", ScalarInteger(*unfit),
+                                  " is out of the range of ", Text(DTypeName(made->type))));
+    }
+    made->type = DType::kInt64;
+  }
+  auto nodes = Operands(syntax, function, made->type, *shape, values);
+  if (!nodes.ok()) return nodes.status();
+  auto node = graph_.Elementwise(*made->function, *std::move(nodes), {made->result, *shape});
+  if (!node.ok()) return At(syntax, node.status());
+  if (made->weak && (*node)->is_constant() && shape->empty()) {
+    node = graph_.Constant((*node)->type, (*node)->data, true);
+    if (!node.ok()) return At(syntax, node.status());
+  }
+  return Value{*node, batch, {}};
+}
+
+absl::StatusOr<std::vector<const Node*>> Typer::Operands(const Syntax& syntax,
+                                                         const ElementwiseFunction& function,
+                                                         DType type, const Shape& shape,
+                                                         const std::vector<Value>& values) {
+  const bool unknown = HasUnknownSize(shape);
+  std::vector<const Node*> nodes;
+  const Node* ragged = nullptr;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_condition = function.rule == TypeRule::kSelect && i == 0;
+    auto cast = graph_.Cast(values[i].node, is_condition ? DType::kBool : type);
+    if (!cast.ok()) return At(syntax, cast.status());
+    const Node* node = *cast;
+    if (unknown) {
+      const bool repeats = node->is_constant() && RepeatsInside(node->type.shape, shape);
+      if (!repeats &&
+          (node->type.shape != shape || (ragged != nullptr && ragged != node->sizes_of))) {
+        return ErrorAt(syntax.column,
+                       absl::StrCat(Text(function.name), ": ", Shown(values[i]),
+                                    ": a tensor whose sizes only the data tells goes with "
+                                    "constants along its last axes and with what was computed from "
+                                    "it; resize or crop it first"));
+      }
+      if (!repeats) ragged = node->sizes_of;
+    } else if (node->elements() != *NumElements(shape) &&
+               !(node->is_constant() && node->elements() == 1)) {
+      auto wide = graph_.Broadcast(node, shape);
+      if (!wide.ok()) return At(syntax, wide.status());
+      node = *wide;
+    }
+    nodes.push_back(node);
+  }
+  return nodes;
+}
+
+}  // namespace penstock::expr
