@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 #include <string>
 
@@ -105,14 +106,16 @@ void RingWriter::ReplaceQuarantined() {
 
 uint32_t RingWriter::EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns) {
   uint32_t sleepers = 0;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", static_cast<double>(rejoin_ns) * 1e-9);
   for (RankGroup& rank : consumers_.ranks()) {
     const int place = rank.FindLost(now_ns, rejoin_ns);
     if (place < 0) continue;
     const std::string group = rank.name();
     const std::string message =
         "PEER_LOST: rank " + std::to_string(static_cast<uint32_t>(place) / rank.replicas()) +
-        " of " + std::to_string(rank.world_size()) + " has died and not come back in " +
-        std::to_string(rejoin_ns / 1'000'000'000) + " seconds (group \"" + group + "\")";
+        " of " + std::to_string(rank.world_size()) + " has died and not come back in " + seconds +
+        " seconds (group \"" + group + "\")";
     for (Consumer& consumer : consumers_.consumers()) {
       if (consumer.judged || consumer.spec.mode != GroupMode::kRank ||
           consumer.spec.group != group) {

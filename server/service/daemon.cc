@@ -147,7 +147,7 @@ class WatchdogFeeder {
       const std::vector<WorkerPulse> more = pipeline->Pulses();
       pulses.insert(pulses.end(), more.begin(), more.end());
     }
-    const std::vector<int32_t> hanging = watchdog_.Look(pulses, MonotonicNs());
+    const std::vector<int32_t> hanging = watchdog_.Look(pulses, loop_.Now());
     if (hanging.empty()) {
       manager_.Tell("WATCHDOG=1");
     } else {

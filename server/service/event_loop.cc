@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/monotonic_clock.h"
 
 namespace penstock {
 namespace {
@@ -50,9 +49,11 @@ void EventLoop::Unwatch(Id id) {
   watched_.erase(found);
 }
 
+int64_t EventLoop::Now() { return clock_.Look(MonotonicNs()); }
+
 EventLoop::Id EventLoop::StartTimer(absl::Duration delay, std::function<void()> callback) {
   const Id id = next_id_++;
-  timers_[{MonotonicNs() + absl::ToInt64Nanoseconds(delay), id}] = std::move(callback);
+  timers_[{Now() + absl::ToInt64Nanoseconds(delay), id}] = std::move(callback);
   return id;
 }
 
@@ -63,17 +64,17 @@ void EventLoop::CancelTimer(Id id) {
 }
 
 void EventLoop::RunTimers() {
-  while (!timers_.empty() && timers_.begin()->first.first <= MonotonicNs()) {
+  while (!timers_.empty() && timers_.begin()->first.first <= Now()) {
     const auto callback = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
     callback();
   }
 }
 
-int EventLoop::MillisecondsToNextTimer() const {
+int EventLoop::MillisecondsToNextTimer() {
   if (timers_.empty()) return -1;
   // Rounded up, so that the timer is due when the wait is over.
-  const int64_t ns = std::max<int64_t>(timers_.begin()->first.first - MonotonicNs(), 0);
+  const int64_t ns = std::max<int64_t>(timers_.begin()->first.first - Now(), 0);
   return static_cast<int>(std::min<int64_t>((ns + kNsPerMs - 1) / kNsPerMs, 1 << 30));
 }
 
@@ -81,7 +82,10 @@ void EventLoop::Run() {
   for (;;) {
     RunTimers();
     epoll_event events[64];
-    const int count = epoll_wait(epoll_.get(), events, 64, MillisecondsToNextTimer());
+    const int wait_ms = MillisecondsToNextTimer();
+    const int count = epoll_wait(epoll_.get(), events, 64, wait_ms);
+    // Without a timer nobody waits for anything to be over.
+    clock_.Look(MonotonicNs(), std::max(wait_ms, 0) * kNsPerMs);
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 == kWakeId) {
         eventfd_t count_of_wakes;

@@ -4,7 +4,8 @@
 // Owns:     its epoll and wake-up descriptors; watched descriptors stay their owners' and are
 // removed
 //           before they are closed.
-// Limits:   none of its own; a callback must not block.
+// Limits:   a callback must not block. Timers are due by running time (server/base/running_clock.h): a pause of the process
+//           makes nobody late.
 // Cost:     a system call a wake-up, a map look-up an event.
 #pragma once
 
@@ -20,6 +21,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "ring/descriptor.h"
+#include "server/base/monotonic_clock.h"
+#include "server/base/running_clock.h"
 
 namespace penstock {
 
@@ -35,6 +38,9 @@ class EventLoop {
   absl::StatusOr<Id> Watch(int fd, uint32_t events, std::function<void(uint32_t events)> callback);
   // No callback of `id` runs afterwards, whatever has already happened. Unknown ids are fine.
   void Unwatch(Id id);
+
+  // Nanoseconds by which timers are due: the monotonic clock's, less the pauses of this process.
+  int64_t Now();
 
   Id StartTimer(absl::Duration delay, std::function<void()> callback);
   void CancelTimer(Id id);
@@ -53,17 +59,18 @@ class EventLoop {
   };
 
   EventLoop(ring::Descriptor epoll, ring::Descriptor wake)
-      : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
+      : epoll_(std::move(epoll)), wake_(std::move(wake)), clock_(MonotonicNs()) {}
   void RunTimers();
   void RunPosted();
   void Wake();
-  int MillisecondsToNextTimer() const;
+  int MillisecondsToNextTimer();
 
   const ring::Descriptor epoll_;
   const ring::Descriptor wake_;
+  RunningClock clock_;
   Id next_id_ = 1;
   std::map<Id, Watched> watched_;
-  std::map<std::pair<int64_t, Id>, std::function<void()>> timers_;  // by due time, monotonic ns
+  std::map<std::pair<int64_t, Id>, std::function<void()>> timers_;  // by due time, of Now()
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;  // under mutex_

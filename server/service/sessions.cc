@@ -270,7 +270,7 @@ void Sessions::LookForIdle() {
 void Sessions::Tick() {
   tick_ = 0;
   if (sessions_.empty()) return;
-  const uint64_t now_ns = ring::MonotonicNs();
+  const auto now_ns = static_cast<uint64_t>(loop_.Now());
   for (const auto& pipeline : table_.List()) {
     pipeline->Tick(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(rejoin_)));
   }

@@ -1,5 +1,7 @@
 """Groups: ranks that share each batch's rows, consumers that share the batches, and names."""
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -7,7 +9,7 @@ import time
 
 import pytest
 
-from programs import Penstock
+from programs import Penstock, eventually
 from test_return import Supervised
 
 penstock = pytest.importorskip("penstock")
@@ -214,7 +216,7 @@ def test_a_lost_rank_ends_its_group(create):
     process, _ = start_holder(server, 1, group="ranks", mode="rank", rank=1, world_size=2)
     next(first)
     kill(process)
-    with pytest.raises(penstock.PeerLostError, match="PEER_LOST: rank 1 of 2 .*ranks"):
+    with pytest.raises(penstock.PeerLostError, match="PEER_LOST: rank 1 of 2 has died and not come back in 0.7 seconds .*ranks"):
         for _ in range(1000):
             next(first)
     with pytest.raises(penstock.PeerLostError):
@@ -226,6 +228,25 @@ def test_a_lost_rank_ends_its_group(create):
     for step in range(1, 20):
         assert [values(next(loader))[0] for loader in loaders[:1]] == [low + 10 * step]
         next(loaders[1])
+
+
+def test_a_pause_of_the_daemon_counts_for_nobody(create, tmp_path):
+    """Frozen for longer than a lost rank is waited for: the time in which it could not have come back is not counted."""
+    server = create(stop=10_000)
+    first = rank(server, 0, 2)
+    process, _ = start_holder(server, 1, group="ranks", mode="rank", rank=1, world_size=2)
+    next(first)
+    kill(process)
+    command = Penstock(tmp_path, server.socket)
+    eventually(lambda: len(command("consumers", "ranges").out.splitlines()) == 2)  # and a head
+    os.kill(server.child, signal.SIGSTOP)
+    time.sleep(1.5)
+    os.kill(server.child, signal.SIGCONT)
+    again = rank(server, 1, 2)
+    for step in range(20):
+        assert values(next(again)) == list(range(10 * step + 5, 10 * step + 10))
+        if step > 0:
+            assert values(next(first)) == list(range(10 * step, 10 * step + 5))
 
 
 def test_a_rank_that_leaves_does_not_end_its_group(create):
