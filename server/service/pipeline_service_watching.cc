@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "server/base/monotonic_clock.h"
 #include "server/service/error_details.h"
 #include "server/service/event_log.h"
 #include "server/service/pipeline_service.h"
@@ -17,6 +17,7 @@ constexpr int kDefaultIntervalMs = 1000;
 constexpr int kMinIntervalMs = 50;
 constexpr int kDefaultSheetRows = 16;
 constexpr int kMaxIntervalMs = 3'600'000;
+constexpr int64_t kNsPerMs = 1'000'000;
 // How often a call looks whether its caller is still there.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
 
@@ -78,11 +79,12 @@ grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
   const auto listener = table_.events().Listen(
       UINT64_MAX, [&name](const std::string& pipeline) { return pipeline == name; });
   const PipelineTable::Visible visible = VisibleTo(context);
-  absl::Time next = absl::Now();
+  // Not the time of day, which somebody may set back.
+  int64_t next_ns = MonotonicNs();
   while (!context->IsCancelled()) {
     // The rules may have changed since.
     if (!visible(name)) return ToGrpc(absl::PermissionDeniedError("the right to see it is gone"));
-    if (absl::Now() >= next) {
+    if (MonotonicNs() >= next_ns) {
       const auto pipeline = table_.Find(name, visible);
       if (!pipeline.ok()) return ToGrpc(WithReason(pipeline.status(), "PIPELINE_NOT_FOUND"), name);
       v1::WatchStatsResponse response;
@@ -90,12 +92,13 @@ grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
       HideOthers(visible, response.mutable_stats());
       if (!writer->Write(response)) break;
       // Without a burst after a caller that did not take them for a while.
-      next = std::max(next + absl::Milliseconds(interval_ms), absl::Now());
+      next_ns = std::max(next_ns + interval_ms * kNsPerMs, MonotonicNs());
     }
     v1::WatchEventsResponse heard;
-    if (!listener->Take(std::min(kLook, next - absl::Now()), &heard)) return Stopping();
+    if (!listener->Take(std::min(kLook, absl::Nanoseconds(next_ns - MonotonicNs())), &heard))
+      return Stopping();
     for (const v1::Event& event : heard.events()) {
-      if (event.kind() == v1::EVENT_KIND_DELETED) next = absl::Now();
+      if (event.kind() == v1::EVENT_KIND_DELETED) next_ns = MonotonicNs();
     }
   }
   return grpc::Status::CANCELLED;

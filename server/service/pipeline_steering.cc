@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "server/base/monotonic_clock.h"
 #include "server/service/event_log.h"
 #include "server/service/pipeline.h"
 #include "server/service/slow_policy.h"
@@ -176,7 +176,7 @@ void Pipeline::Announce() {
 
 absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
   Pause(true);
-  const absl::Time deadline = absl::Now() + timeout;
+  const int64_t deadline_ns = MonotonicNs() + absl::ToInt64Nanoseconds(timeout);
   while (true) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -202,7 +202,7 @@ absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
     const uint64_t published = writer.published();
     if (behind.empty() && (published == next || stream->outcome()))
       return DrainedAt{published, writer.Cursor(published)};
-    if (absl::Now() >= deadline) {
+    if (MonotonicNs() >= deadline_ns) {
       return absl::DeadlineExceededError(absl::StrCat(
           "the pipeline is paused, but not everything was taken in ", absl::FormatDuration(timeout),
           ": ", behind.empty() ? absl::StrCat("step ", published, " is being made") : behind));
