@@ -153,8 +153,11 @@ class WatchdogFeeder {
     } else {
       spdlog::error("a worker hangs (thread {}): the watchdog is not fed", hanging[0]);
     }
-    loop_.StartTimer(manager_.watchdog() / 8, [this] { Feed(); });
+    // Often, since on a machine that hardly gets on the loop's time goes slower than the manager's.
+    loop_.StartTimer(std::min(manager_.watchdog() / 8, kLongestFeed), [this] { Feed(); });
   }
+
+  static constexpr absl::Duration kLongestFeed = absl::Seconds(1);
 
   EventLoop& loop_;
   const ServiceManager& manager_;
