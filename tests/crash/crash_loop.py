@@ -1,11 +1,12 @@
-"""Kills daemon and trainers at random moments, and compares what the trainers took with a clean run: fault 48.
+"""Kills and freezes daemon and trainers at random moments, and compares what the trainers took with a clean run: fault 48.
 
-    crash_loop.py --kills 300 [--seed S]
+    crash_loop.py --kills 300 [--pauses 30] [--seed S]
 
 Real processes: `penstockd --supervise`, two trainers of a broadcast, one that takes its batches in halves, one by fives, two ranks
 of a group, two of a group with batches of 12, three workers of a split group; and of a second pipeline
 three workers of a split group whose batches are of 5, 12 and 20 rows. At each moment the daemon, a trainer, or both are killed with SIGKILL; a trainer is started again and goes on
-behind its checkpoint. In the end:
+behind its checkpoint. A pause stops a trainer or the daemon (SIGSTOP) for some seconds, or, right behind the death of a trainer, all of them for
+longer than a lost one is waited for, as a frozen container or a machine that is moved does. In the end:
 
   broadcast, sizes of their own, rank
                     each trainer's log has every step in order with the bytes of the clean run; a step stands there
@@ -60,6 +61,9 @@ stage { range { stop: 1000000000000 } }
 stage { map { out: "n = value" } }
 stage { batch { batch_size: 8 } }
 """
+
+
+REJOIN_S = 5  # a trainer that is started again needs a second or two
 
 
 class Trainer:
@@ -130,7 +134,7 @@ class Run:
         ready, ready_end = os.pipe()
         self.supervisor = subprocess.Popen(
             [programs / "penstockd", "--supervise", "--socket", self.socket, "--state-dir", folder / "state",
-             "--ready-fd", str(ready_end)], pass_fds=[ready_end], stderr=self.log)
+             "--rejoin-seconds", str(REJOIN_S), "--ready-fd", str(ready_end)], pass_fds=[ready_end], stderr=self.log)
         os.close(ready_end)
         assert os.read(ready, 1) == b"\n"
         os.close(ready)
@@ -159,6 +163,39 @@ class Run:
         code = self.supervisor.wait(30)
         self.log.close()
         return code
+
+
+def freeze(processes, seconds):
+    """Stops the processes, by their numbers, and lets them go on."""
+    stopped = []
+    try:
+        for number in processes:
+            os.kill(number, signal.SIGSTOP)
+            stopped.append(number)
+        time.sleep(seconds)
+    except ProcessLookupError:  # it has just ended
+        pass
+    finally:
+        for number in stopped:
+            os.kill(number, signal.SIGCONT)
+
+
+def pause(run, everybody, dice):
+    """Freezes somebody. Returns whom, or None where there was nobody."""
+    what = dice.choice(["a trainer", "the daemon", "all"])
+    victim, daemon = dice.choice(everybody), run.daemon()
+    if victim.done or daemon is None:
+        return None
+    if what == "a trainer":
+        freeze([victim.process.pid], dice.uniform(0.1, 3))
+    elif what == "the daemon":
+        freeze([daemon], dice.uniform(0.1, 3))
+    else:
+        victim.kill()
+        # The daemon has seen that it is gone.
+        time.sleep(0.2)
+        freeze([daemon, *(trainer.process.pid for trainer in everybody)], REJOIN_S + 1)
+    return what
 
 
 def clean_run(folder, steps):
@@ -280,7 +317,7 @@ def wait_for(trainers, seconds):
         time.sleep(0.05)
 
 
-def crash_loop(kills, seed, folder):
+def crash_loop(kills, pauses, seed, folder):
     dice = random.Random(seed)
     run = Run(folder / "killed")
     started = time.monotonic()
@@ -300,8 +337,15 @@ def crash_loop(kills, seed, folder):
         sizes = [Trainer(run, f"sized-{size}", pipeline="numbers", group="sized", mode="split", batch_size=size) for size in SIZED]
         everybody = [*trainers, *own, *workers, *sizes]
         done = {"daemon": 0, "trainer": 0, "both": 0}
+        paused = {"a trainer": 0, "the daemon": 0, "all": 0}
         while sum(done.values()) < kills:
             time.sleep(dice.uniform(0.05, 1.2))
+            # Spread over the kills.
+            if sum(paused.values()) * kills < pauses * sum(done.values()):
+                whom = pause(run, everybody, dice)
+                if whom is not None:
+                    paused[whom] += 1
+                continue
             what = dice.choice(["daemon", "trainer", "both"])
             victim = dice.choice(everybody)
             if victim.done or (what != "trainer" and not run.kill_daemon()):
@@ -342,13 +386,14 @@ def crash_loop(kills, seed, folder):
     divided, marked = check_split(workers, rest, clean)
     rows, repeated = check_rows(sizes, rows_left)
     print(f"{sum(done.values())} kills in {seconds:.0f} s ({done['daemon']} of the daemon, {done['trainer']} of trainers, "
-          f"{done['both']} of both): {steps} steps for each of {len(STREAMS)} trainers, {divided} divided among 3 workers, "
+          f"{done['both']} of both), {sum(paused.values())} pauses ({', '.join(f'{n} of {who}' for who, n in paused.items())}): {steps} steps for each of {len(STREAMS)} trainers, {divided} divided among 3 workers, "
           f"{marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--pauses", type=int, default=30)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--keep", action="store_true", help="keep the folder of logs")
     arguments = parser.parse_args()
@@ -356,7 +401,7 @@ def main():
     print(f"seed {seed}", flush=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-crash-"))
     try:
-        crash_loop(arguments.kills, seed, folder)
+        crash_loop(arguments.kills, arguments.pauses, seed, folder)
     except BaseException:
         print(f"failed with seed {seed}; logs in {folder}", flush=True)
         raise
