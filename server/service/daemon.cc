@@ -165,21 +165,26 @@ class WatchdogFeeder {
   Watchdog watchdog_;
 };
 
-// Looks for reads that hang, and for those that have returned at last.
-class ReadWatch {
+// Looks for calls to disks that hang, and for those that have returned at last.
+class HangWatch {
  public:
-  ReadWatch(EventLoop& loop, const PipelineTable& table) : loop_(loop), table_(table) { Look(); }
+  HangWatch(EventLoop& loop, const PipelineTable& table, Sessions& sessions)
+      : loop_(loop), table_(table), sessions_(sessions) {
+    Look();
+  }
 
  private:
   static constexpr absl::Duration kLookTime = absl::Milliseconds(250);
 
   void Look() {
     table_.LookForHungReads();
+    sessions_.TellIfSlow();
     loop_.StartTimer(kLookTime, [this] { Look(); });
   }
 
   EventLoop& loop_;
   const PipelineTable& table_;
+  Sessions& sessions_;
 };
 
 // Stops the loop at a signal or at the owner's end; calls `reload` at SIGHUP, if there is one.
@@ -335,7 +340,7 @@ absl::Status RunDaemon(DaemonOptions options) {
 
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());
   options.service_manager.Tell("READY=1");
-  const ReadWatch reads(loop, table);
+  const HangWatch hangs(loop, table, sessions);
   const WatchdogFeeder watchdog(loop, options.service_manager, table);
   loop.Run();
   options.service_manager.Tell("STOPPING=1");

@@ -50,6 +50,7 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
 }
 
 void PipelineJournal::Remove(const std::string& name) const {
+  std::lock_guard<std::mutex> lock(consumers_mutex_);
   folder_->Remove(absl::StrCat(name, kPipelineSuffix));
   folder_->Remove(absl::StrCat(name, kConsumersSuffix));
   folder_->Remove(absl::StrCat(name, kOwnerSuffix));
@@ -87,6 +88,8 @@ void PipelineJournal::PutConsumers(const std::string& name,
   for (const KnownConsumer& consumer : consumers) {
     absl::StrAppend(&text, consumer.identity, " ", consumer.pid, "\n");
   }
+  std::lock_guard<std::mutex> lock(consumers_mutex_);
+  if (!folder_->Has(absl::StrCat(name, kPipelineSuffix))) return;
   const absl::Status status =
       folder_->Write(absl::StrCat(name, kConsumersSuffix), text, StateFolder::Durability::kCrash);
   if (!status.ok()) spdlog::warn("pipeline {}: {}", name, status.ToString());

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,7 @@ class PipelineJournal {
   // A file that is not whole is set aside and logged.
   std::vector<Entry> Load() const;
 
+  // Nothing of a pipeline that is not kept, or was removed.
   void PutConsumers(const std::string& name, const std::vector<KnownConsumer>& consumers) const;
   // Those whose processes still live.
   std::vector<KnownConsumer> LoadConsumers(const std::string& name) const;
@@ -65,6 +67,8 @@ class PipelineJournal {
 
  private:
   const std::unique_ptr<StateFolder> folder_;
+  // What is removed is not written again.
+  mutable std::mutex consumers_mutex_;
 };
 
 }  // namespace penstock

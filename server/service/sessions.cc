@@ -29,12 +29,18 @@ Sessions::Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers,
       max_consumers_(max_consumers),
       journal_(journal),
       rejoin_(rejoin),
+      notes_(journal != nullptr ? std::make_unique<ConsumerNotes>(*journal) : nullptr),
       pool_(std::make_unique<TaskPool>(kThreads)) {}
+
+const absl::Status& Sessions::status() const {
+  return notes_ != nullptr && !notes_->status().ok() ? notes_->status() : pool_->status();
+}
 
 Sessions::~Sessions() {
   // Who is attached now is to be known to the next daemon.
   stopping_ = true;
   pool_.reset();
+  notes_.reset();
   loop_.CancelTimer(tick_);
   loop_.CancelTimer(look_);
   for (auto& [name, returning] : returning_) loop_.CancelTimer(returning.timer);
@@ -95,6 +101,12 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request,
 }
 
 void Sessions::EnterLater(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting) {
+  const std::string& name = pipeline->name();
+  entering_[waiting.get()] = name;
+  WriteDown(name, [this, pipeline, waiting] { EnterNow(pipeline, waiting); });
+}
+
+void Sessions::EnterNow(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting) {
   const bool taken = pool_->Run([this, pipeline, waiting] {
     auto attached = std::make_shared<absl::StatusOr<Attached>>(pipeline->Attach(waiting->newcomer));
     loop_.Post([this, pipeline, waiting, attached] {
@@ -115,22 +127,25 @@ void Sessions::StartAgain(const std::string& name) {
       std::make_shared<std::vector<std::shared_ptr<Waiting>>>(std::move(returning.waiting));
   returning.waiting.clear();
   returning.missing.insert(0);
-  pool_->Run([this, pipeline = returning.pipeline, waiting] {
-    std::vector<Newcomer> newcomers;
-    for (const auto& one : *waiting) newcomers.push_back(one->newcomer);
-    auto results =
-        std::make_shared<std::vector<absl::StatusOr<Attached>>>(pipeline->StartAgain(newcomers));
-    loop_.Post([this, pipeline, waiting, results] {
-      const auto found = returning_.find(pipeline->name());
-      std::vector<std::shared_ptr<Waiting>> late;
-      if (found != returning_.end()) {
-        late = std::move(found->second.waiting);
-        returning_.erase(found);
-      }
-      for (size_t i = 0; i < waiting->size(); ++i) {
-        Enter(pipeline->name(), *(*waiting)[i], std::move((*results)[i]));
-      }
-      for (auto& one : late) EnterLater(pipeline, std::move(one));
+  for (const auto& one : *waiting) entering_[one.get()] = name;
+  WriteDown(name, [this, pipeline = returning.pipeline, waiting] {
+    pool_->Run([this, pipeline, waiting] {
+      std::vector<Newcomer> newcomers;
+      for (const auto& one : *waiting) newcomers.push_back(one->newcomer);
+      auto results =
+          std::make_shared<std::vector<absl::StatusOr<Attached>>>(pipeline->StartAgain(newcomers));
+      loop_.Post([this, pipeline, waiting, results] {
+        const auto found = returning_.find(pipeline->name());
+        std::vector<std::shared_ptr<Waiting>> late;
+        if (found != returning_.end()) {
+          late = std::move(found->second.waiting);
+          returning_.erase(found);
+        }
+        for (size_t i = 0; i < waiting->size(); ++i) {
+          Enter(pipeline->name(), *(*waiting)[i], std::move((*results)[i]));
+        }
+        for (auto& one : late) EnterLater(pipeline, std::move(one));
+      });
     });
   });
 }
@@ -138,8 +153,10 @@ void Sessions::StartAgain(const std::string& name) {
 void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
                      absl::StatusOr<Attached> attached) {
   --num_waiting_;
+  entering_.erase(&waiting);
   if (!attached.ok()) {
     ring::SendReply(waiting.visitor.socket.get(), ToRing(attached.status()), nullptr);
+    WriteDown(pipeline);
     return;
   }
   const Key key = next_key_++;
@@ -151,8 +168,6 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
   session.identity = waiting.newcomer.spec.identity;
   session.attached = *std::move(attached);
   if (tick_ == 0) tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
-  // Before the consumer knows of it, so that it is waited for after any crash from now on.
-  WriteDown(pipeline);
   ring::Status watched = WatchOver(key, session);
   const ring::Status sent = ring::SendReply(session.visitor.socket.get(), watched,
                                             watched.ok() ? &session.attached.handle : nullptr);
@@ -235,15 +250,25 @@ void Sessions::End(Key key, const char* why) {
   WriteDown(session.pipeline);
 }
 
-void Sessions::WriteDown(const std::string& pipeline) {
-  if (journal_ == nullptr || stopping_) return;
+void Sessions::WriteDown(const std::string& pipeline, std::function<void()> done) {
+  if (notes_ == nullptr) {
+    if (done != nullptr) done();
+    return;
+  }
+  if (stopping_) return;
   std::vector<PipelineJournal::KnownConsumer> consumers;
   for (const auto& [key, session] : sessions_) {
     if (session.pipeline == pipeline && session.identity != 0) {
       consumers.push_back({session.identity, session.visitor.pid});
     }
   }
-  journal_->PutConsumers(pipeline, consumers);
+  for (const auto& [waiting, name] : entering_) {
+    if (name == pipeline && waiting->newcomer.spec.identity != 0)
+      consumers.push_back({waiting->newcomer.spec.identity, waiting->visitor.pid});
+  }
+  std::function<void()> written;
+  if (done != nullptr) written = [this, done = std::move(done)] { loop_.Post(done); };
+  notes_->Put(pipeline, std::move(consumers), std::move(written));
 }
 
 void Sessions::RestAfter(std::function<absl::Duration()> idle) {

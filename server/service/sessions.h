@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "ring/attach.h"
+#include "server/service/consumer_notes.h"
 #include "server/service/event_loop.h"
 #include "server/service/listener.h"
 #include "server/service/pipeline_journal.h"
@@ -37,7 +38,7 @@ class Sessions {
   void RestAfter(std::function<absl::Duration()> idle);
 
   // Why nobody can attach, if there is no thread for it.
-  const absl::Status& status() const { return pool_->status(); }
+  const absl::Status& status() const;
 
   // A pipeline that has come back: it begins when its consumers are there, or the time is over.
   void Expect(const std::shared_ptr<Pipeline>& pipeline);
@@ -46,6 +47,11 @@ class Sessions {
   // `visible`: the pipelines that the visitor may hear of; null: all.
   void Attach(Visitor visitor, const ring::ParsedRequest& request,
               const PipelineTable::Visible& visible = nullptr);
+
+  // Logs what hangs. To be called a few times a second.
+  void TellIfSlow() {
+    if (notes_ != nullptr) notes_->TellIfSlow();
+  }
 
   size_t size() const { return sessions_.size(); }
 
@@ -77,8 +83,10 @@ class Sessions {
     EventLoop::Id timer = 0;
   };
 
-  // On the pool, and the results on the loop again.
+  // Written down first, so that it is waited for after any crash from the moment at which it knows that it is attached.
   void EnterLater(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting);
+  // On the pool, and the results on the loop again.
+  void EnterNow(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting);
   void StartAgain(const std::string& name);
   void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);
   ring::Status WatchOver(Key key, Session& session);
@@ -87,7 +95,8 @@ class Sessions {
   void Tell(const Session& session, v1::EventKind kind, std::string text);
   // Tells who was sent away since it was asked last.
   void TellEvicted(Session& session);
-  void WriteDown(const std::string& pipeline);
+  // Who is attached to the pipeline or enters it. `done` is called on the loop when it is written; at once where nothing is.
+  void WriteDown(const std::string& pipeline, std::function<void()> done = nullptr);
   void Tick();
   void LookForIdle();
 
@@ -98,13 +107,15 @@ class Sessions {
   const absl::Duration rejoin_;
   Key next_key_ = 0;
   std::map<Key, Session> sessions_;
-  std::map<std::string, Returning> returning_;  // by the pipeline's name
+  std::map<std::string, Returning> returning_;      // by the pipeline's name
+  std::map<const Waiting*, std::string> entering_;  // their pipelines
   size_t num_waiting_ = 0;
   bool stopping_ = false;
   EventLoop::Id tick_ = 0;
   EventLoop::Id look_ = 0;
   std::function<absl::Duration()> idle_;  // of RestAfter()
   uint64_t ticks_ = 0;
+  std::unique_ptr<ConsumerNotes> notes_;  // null: nothing is kept
   // Last: its tasks use what stands above.
   std::unique_ptr<TaskPool> pool_;
 };

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/pending_call.h"
 #include "server/io/crc32c.h"
 
 namespace penstock {
@@ -71,6 +72,7 @@ absl::Status StateFolder::Write(const std::string& name, std::string_view text,
                                 Durability durability) const {
   const std::string path = PathOf(name);
   const std::string temporary = path + ".new";
+  const PendingCall call("writing", path, 0, CallKind::kWrite);
   {
     const ring::Descriptor file(
         open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
@@ -118,6 +120,10 @@ absl::StatusOr<std::string> StateFolder::Read(const std::string& name) const {
         absl::StrCat("the file is not whole: ", bytes.size(), " bytes (", path, ")"));
   }
   return bytes.substr(kHeaderBytes);
+}
+
+bool StateFolder::Has(const std::string& name) const {
+  return access(PathOf(name).c_str(), F_OK) == 0;
 }
 
 void StateFolder::Remove(const std::string& name) const {

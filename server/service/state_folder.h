@@ -36,6 +36,7 @@ class StateFolder {
   absl::Status Write(const std::string& name, std::string_view text, Durability durability) const;
   // NotFound; DataLoss for a file that is not whole.
   absl::StatusOr<std::string> Read(const std::string& name) const;
+  bool Has(const std::string& name) const;
   void Remove(const std::string& name) const;
   // The names that end with `suffix`, in their order.
   std::vector<std::string> List(std::string_view suffix) const;

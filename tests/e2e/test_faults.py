@@ -11,10 +11,12 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
 import numpy
+import penstock
 import pytest
 
 from programs import Daemon, Penstock, eventually, free_port
@@ -377,7 +379,7 @@ PRELOAD = r"""
 #include <unistd.h>
 
 // Reads of a file whose name holds HANG_FILE do not return, from offset HANG_FROM to 1 MB behind it, nor does a look at a map of
-// these bytes, until there is a file HANG_UNTIL; nor does a call of HANG_WRITES (pwrite64, fsync) to such a file.
+// these bytes, until there is a file HANG_UNTIL; nor does a call of HANG_WRITES (pwrite64, write, fsync) to such a file.
 static char* hung_map;
 static const char* until(void) {
   const char* path = getenv("HANG_UNTIL");
@@ -433,6 +435,12 @@ ssize_t pwrite64(int fd, const void* from, size_t count, off64_t offset) {
   return real(fd, from, count, offset);
 }
 ssize_t pwrite(int fd, const void* from, size_t count, off_t offset) { return pwrite64(fd, from, count, offset); }
+ssize_t write(int fd, const void* from, size_t count) {
+  static ssize_t (*real)(int, const void*, size_t);
+  if (!real) real = (ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
+  hang_in("write", fd);
+  return real(fd, from, count);
+}
 int fsync(int fd) {
   static int (*real)(int);
   if (!real) real = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
@@ -649,6 +657,44 @@ def test_fault_28_a_write_that_hangs_is_told_with_its_file_and_how_long(tmp_path
         eventually(lambda: any(not path.name.endswith(".partial") for path in kept.iterdir()))
         assert daemon.stop() == 0
     finally:
+        daemon.kill()
+
+
+def test_fault_28_a_state_folder_that_hangs_holds_up_those_who_attach_and_nobody_else(tmp_path, counter, preload, monkeypatch):
+    until = tmp_path / "until"
+    settings = {"LD_PRELOAD": preload, "HANG_UNTIL": until, "HANG_FILE": ".consumers", "HANG_FROM": 1 << 40, "HANG_MARK": tmp_path / "mark",
+                "HANG_WRITES": "write"}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, str(value))
+    until.touch()
+    daemon = Daemon(tmp_path / "penstock.sock")
+    monkeypatch.delenv("LD_PRELOAD")
+    newcomer = []
+    try:
+        remote = Penstock(tmp_path, daemon.socket)
+        assert remote("create", counter(more="stage { repeat {} }")).code == 0
+        first, dying = [penstock.attach("counter", daemon.socket, timeout=60) for _ in range(2)]
+        until.unlink()
+        thread = threading.Thread(target=lambda: newcomer.append(penstock.attach("counter", daemon.socket, timeout=60)))
+        thread.start()
+        eventually((tmp_path / "mark").exists)
+        # A death is noticed, its slots come back, and the others and the commands go on.
+        dying.close()
+        for _ in range(20):
+            next(first)
+        eventually(lambda: len(remote("consumers", "counter").out.splitlines()) == 2)  # with a head
+        time.sleep(4.5)  # then it is told
+        assert thread.is_alive()
+        until.touch()
+        thread.join(60)
+        assert next(newcomer[0]) is not None
+        time.sleep(0.5)
+        assert daemon.stop() == 0
+        log = daemon.process.stderr.read()
+        assert re.search(r"writing \S+/counter\.consumers has not returned for \d s", log), log
+        assert "the state folder is written again" in log
+    finally:
+        until.touch()
         daemon.kill()
 
 

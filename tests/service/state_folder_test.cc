@@ -68,10 +68,15 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   REQUIRE(consumers.size() == 2);  // the third one's process does not exist
   CHECK(consumers[0].identity == 11);
   CHECK(consumers[1].identity == 12);
+  // Of a pipeline that is not kept there is nothing to come back to.
+  journal.PutConsumers("temporary", {{11, getpid()}});
+  CHECK(journal.LoadConsumers("temporary").empty());
   std::ofstream(scratch / "state/torn.pipeline") << "PNSTATE1";
   CHECK(journal.Load().size() == 1);
   journal.Remove("chess");
   CHECK(journal.Load().empty());
+  CHECK(journal.LoadConsumers("chess").empty());
+  journal.PutConsumers("chess", {{11, getpid()}});
   CHECK(journal.LoadConsumers("chess").empty());
 }
 
