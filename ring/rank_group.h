@@ -31,6 +31,9 @@ class RankGroup {
   uint32_t replicas() const { return replicas_; }
 
   uint32_t consumer(uint32_t place) const { return places_[place].consumer; }
+  // Whether it is empty because its consumer has left: then it keeps nothing.
+  bool has_left(uint32_t place) const { return places_[place].left; }
+  // REQUIRES: !has_left(place).
   uint64_t start(uint32_t place) const { return places_[place].start; }
   void Enter(uint32_t place, uint32_t consumer) { places_[place] = {consumer, false, 0, 0}; }
   // Its consumer has died, and whoever follows needs the steps from `start` on.

@@ -21,7 +21,8 @@ Status RingWriter::ChooseStart(const ConsumerSpec& spec, const ConsumerPosition&
   }
   uint64_t oldest = std::min(*start, slots_.floor());
   if (const RankGroup* rank = consumers_.FindRank(spec.group);
-      rival == nullptr && spec.mode == GroupMode::kRank && rank != nullptr) {
+      rival == nullptr && spec.mode == GroupMode::kRank && rank != nullptr &&
+      !rank->has_left(spec.place())) {
     *start = rank->start(spec.place());
     oldest = std::min(oldest, *start);
   }

@@ -371,7 +371,7 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
-    replays_.push_back(*stream);
+    replays_.push_back({*stream, newcomer.spec.mode == ring::GroupMode::kRank});
   }
   const absl::Status started = (*stream)->Start();
   if (!started.ok()) return started;
@@ -383,8 +383,8 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
 std::vector<std::shared_ptr<Stream>> Pipeline::Replays() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::shared_ptr<Stream>> replays;
-  for (const auto& weak : replays_) {
-    if (auto stream = weak.lock()) replays.push_back(std::move(stream));
+  for (const SmallStream& small : replays_) {
+    if (auto stream = small.stream.lock()) replays.push_back(std::move(stream));
   }
   return replays;
 }
@@ -457,15 +457,21 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
   stream->writer().Tick(now_ns, rejoin_ns);
-  std::vector<std::shared_ptr<Stream>> replays = Replays();
+  std::vector<std::pair<std::shared_ptr<Stream>, bool>> replays;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const SmallStream& small : replays_) {
+      if (auto one = small.stream.lock()) replays.emplace_back(std::move(one), small.is_rank);
+    }
+  }
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
   const uint64_t published = stream->writer().published();
   const bool nobody_else = MayMove(stream->writer());
-  for (const auto& replay : replays) {
+  for (const auto& [replay, is_rank] : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
-      // It has met the shared stream, or nobody needs that where it is.
-      const bool meets = floor <= consumer.position && consumer.position <= published;
+      // It has met the shared stream, or nobody needs that where it is. A rank may have run past it, which waits for its place.
+      const bool meets = floor <= consumer.position && (is_rank || consumer.position <= published);
       if (!consumer.detached && (meets || nobody_else)) {
         replay->writer().SendAway();
       }
@@ -473,7 +479,7 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   }
   replays.clear();
   std::lock_guard<std::mutex> lock(mutex_);
-  std::erase_if(replays_, [](const auto& weak) { return weak.expired(); });
+  std::erase_if(replays_, [](const SmallStream& small) { return small.stream.expired(); });
 }
 
 void Pipeline::Close(const absl::Status& reason) {

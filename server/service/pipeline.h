@@ -352,7 +352,11 @@ class Pipeline {
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   // Under mutex_; the sessions own them.
-  std::vector<std::weak_ptr<Stream>> replays_;
+  struct SmallStream {
+    std::weak_ptr<Stream> stream;
+    bool is_rank;  // its consumer has a place in a group of the shared stream, which waits for it
+  };
+  std::vector<SmallStream> replays_;
 };
 
 }  // namespace penstock

@@ -63,7 +63,7 @@ stage { batch { batch_size: 8 } }
 """
 
 
-REJOIN_S = 5  # a trainer that is started again needs a second or two
+REJOIN_S = 10  # a trainer that is started again needs a second or two, and may be paused for three
 
 
 class Trainer:

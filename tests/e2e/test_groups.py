@@ -171,6 +171,37 @@ def test_fault_49_ranks_go_on_after_the_daemons_death(create):
     assert results[1] == [(s, list(range(10 * s + 5, 10 * s + 10))) for s in range(4, 40)]
 
 
+def test_a_rank_behind_its_group_joins_it_however_fast_it_reads(create):
+    """It is served by itself up to the place where the others wait for it, and may not run past that."""
+    server = create(stop=100_000_000)
+    # The first does not come back by itself.
+    loaders = [rank(server, 0, 2, reconnect=0), rank(server, 1, 2)]
+    for step in range(41):
+        for loader in loaders:
+            next(loader)
+        if step == 20:
+            cursor = loaders[0].cursor
+    server.kill()
+    loaders[0].close()  # no daemon hears of it
+    next(loaders[1])
+    again = attach_when_back(server, group="ranks", mode="rank", rank=0, world_size=2, cursor=cursor)
+    results = [[], []]
+
+    def take_them():
+        for _ in range(2000):
+            results[1].append(values(next(loaders[1])))
+        loaders[1].close()
+
+    other = threading.Thread(target=take_them)
+    other.start()
+    while other.is_alive():
+        results[0].append(values(next(again)))
+    other.join()
+    assert results[1] == [list(range(10 * s + 5, 10 * s + 10)) for s in range(42, 2042)]
+    assert len(results[0]) >= 2000
+    assert results[0] == [list(range(10 * s, 10 * s + 5)) for s in range(21, 21 + len(results[0]))]
+
+
 HOLDER = """
 import sys, time
 import penstock
@@ -255,6 +286,22 @@ def test_a_rank_that_leaves_does_not_end_its_group(create):
     next(first), next(second)
     second.close()
     assert len(list(first)) == 19
+
+
+def test_a_rank_that_has_left_comes_back_where_the_ring_stands(create):
+    server = create(stop=100_000)
+    first, second = rank(server, 0, 2), rank(server, 1, 2)
+    for _ in range(30):
+        next(first), next(second)
+    second.close()
+    for _ in range(20):
+        next(first)
+    again = rank(server, 1, 2)
+    low = values(next(again))[0]
+    assert low % 10 == 5 and 10 * 30 <= low <= 10 * 60
+    for step in range(1, 20):
+        assert values(next(again))[0] == low + 10 * step
+        next(first)
 
 
 def test_a_group_is_of_one_kind(create):
