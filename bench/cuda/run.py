@@ -87,10 +87,7 @@ class Daemon:
 def follow(side, socket, device, batches):
     """One of the two processes: prints when it had which batch, in nanoseconds of the clock that they share."""
     cuda = penstock.cuda.open(device)
-    here = {}
-    if side == "ring":
-        here["cuda"] = cuda
-    loader = penstock.attach("plain", socket, group=side, **here)
+    loader = penstock.attach("plain", socket, group=side, cuda=cuda if side == "ring" else None)
     seen, memory = [], None
     for _ in range(batches):
         batch = next(loader)
@@ -105,12 +102,13 @@ def follow(side, socket, device, batches):
         now = time.perf_counter_ns()
         number = batch["n"] if side == "copy" else batch["n"].numpy()
         seen.append((int(number[0]), now))
-    # Memory of the ring goes back before the loader does.
+    # Memory of the ring goes back before the loader does, and the loader before a full pipe may hold this process up, and with it
+    # the ring and the other process.
     del batch, images, number
+    loader.close()
     for number, when in seen[len(seen) // 10:]:
         print(number, when)
     print(json.dumps(cuda.stats()), file=sys.stderr)
-    loader.close()
 
 
 def hand_over(daemon, device, batches):

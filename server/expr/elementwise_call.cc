@@ -10,8 +10,6 @@
 namespace penstock::expr {
 namespace {
 
-std::string Text(std::string_view text) { return std::string(text); }
-
 // The shape of a broadcast, NumPy's way; nullopt when the shapes do not match. An unknown size
 // matches itself and 1.
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {

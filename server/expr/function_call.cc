@@ -7,11 +7,6 @@
 #include "server/expr/typer.h"
 
 namespace penstock::expr {
-namespace {
-
-std::string Text(std::string_view text) { return std::string(text); }
-
-}  // namespace
 
 Typer::Result Typer::TypeCall(const Syntax& syntax) {
   const FunctionEntry* entry = FindFunction(syntax.text);

@@ -10,8 +10,6 @@
 namespace penstock::expr {
 namespace {
 
-std::string Text(std::string_view text) { return std::string(text); }
-
 // A key that two nodes share exactly when they compute the same.
 std::string KeyOf(const Node& node) {
   std::string key = absl::StrCat(static_cast<int>(node.kind), " ", TypeToString(node.type), " ",

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,9 @@ inline constexpr int kMaxNodes = 10'000;
 inline constexpr int64_t kMaxRowElements = int64_t{1} << 28;
 inline constexpr int64_t kMaxViewElements = int64_t{1} << 24;
 inline constexpr int64_t kMaxConstantBytes = int64_t{1} << 28;
+
+// A std::string_view for absl::StrCat, whose own string_view is another type in Debian's build.
+inline std::string Text(std::string_view text) { return std::string(text); }
 
 struct Node {
   enum class Kind : uint8_t { kInput, kConstant, kElementwise, kView, kRow };

@@ -8,11 +8,6 @@
 #include "server/expr/constant.h"
 
 namespace penstock::expr {
-namespace {
-
-std::string Text(std::string_view text) { return std::string(text); }
-
-}  // namespace
 
 absl::Status At(const Syntax& syntax, const absl::Status& status) {
   if (status.ok() || absl::StartsWith(status.message(), "column ")) return status;

@@ -371,7 +371,7 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
-    replays_.push_back({*stream, newcomer.spec.mode == ring::GroupMode::kRank});
+    replays_.emplace_back(*stream, newcomer.spec.mode == ring::GroupMode::kRank);
   }
   const absl::Status started = (*stream)->Start();
   if (!started.ok()) return started;
@@ -380,11 +380,11 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   return attached;
 }
 
-std::vector<std::shared_ptr<Stream>> Pipeline::Replays() const {
+std::vector<Pipeline::ReplayStream> Pipeline::Replays() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<std::shared_ptr<Stream>> replays;
-  for (const SmallStream& small : replays_) {
-    if (auto stream = small.stream.lock()) replays.push_back(std::move(stream));
+  std::vector<ReplayStream> replays;
+  for (const auto& [weak, is_rank] : replays_) {
+    if (auto stream = weak.lock()) replays.push_back({std::move(stream), is_rank});
   }
   return replays;
 }
@@ -457,13 +457,7 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
   stream->writer().Tick(now_ns, rejoin_ns);
-  std::vector<std::pair<std::shared_ptr<Stream>, bool>> replays;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const SmallStream& small : replays_) {
-      if (auto one = small.stream.lock()) replays.emplace_back(std::move(one), small.is_rank);
-    }
-  }
+  std::vector<ReplayStream> replays = Replays();
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
   const uint64_t published = stream->writer().published();
@@ -479,7 +473,7 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   }
   replays.clear();
   std::lock_guard<std::mutex> lock(mutex_);
-  std::erase_if(replays_, [](const SmallStream& small) { return small.stream.expired(); });
+  std::erase_if(replays_, [](const auto& replay) { return replay.first.expired(); });
 }
 
 void Pipeline::Close(const absl::Status& reason) {
@@ -494,7 +488,7 @@ void Pipeline::Close(const absl::Status& reason) {
   }
   // The reference stays: late consumers are told the reason.
   if (stream != nullptr) stream->Stop(reason);
-  for (const auto& replay : Replays()) replay->Stop(reason);
+  for (const ReplayStream& replay : Replays()) replay.stream->Stop(reason);
 }
 
 }  // namespace penstock

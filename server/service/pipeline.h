@@ -1,8 +1,7 @@
 // A plan that runs under a name: its executor, its ring, and how it stands.
 //
 // Threads:  safe from any thread.
-// Owns:     the executor until Close(), the ring until the last reference to the pipeline is gone:
-// a
+// Owns:     the executor until Close(), the ring until the last reference to the pipeline is gone: a
 //           consumer's session keeps one, so that a ring outlives its deletion while it is read.
 // Cost:     Create() lists and opens files and allocates the ring; it may take a second for a large
 // one.
@@ -298,7 +297,11 @@ class Pipeline {
   absl::Status Restart(const std::string& cursor);
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
-  std::vector<std::shared_ptr<Stream>> Replays() const;
+  struct ReplayStream {
+    std::shared_ptr<Stream> stream;
+    bool is_rank;  // its consumer has a place in a group of the shared stream, which waits for it
+  };
+  std::vector<ReplayStream> Replays() const;
   // Whether a trainer that asks for the device's memory may have it.
   absl::Status MayHaveDevice(const Stream& stream, const Newcomer& newcomer) const;
   absl::StatusOr<Attached> AttachTo(std::shared_ptr<Stream> stream, const Newcomer& newcomer);
@@ -352,11 +355,7 @@ class Pipeline {
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   // Under mutex_; the sessions own them.
-  struct SmallStream {
-    std::weak_ptr<Stream> stream;
-    bool is_rank;  // its consumer has a place in a group of the shared stream, which waits for it
-  };
-  std::vector<SmallStream> replays_;
+  std::vector<std::pair<std::weak_ptr<Stream>, bool>> replays_;
 };
 
 }  // namespace penstock

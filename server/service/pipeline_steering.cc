@@ -90,8 +90,9 @@ class Held {
 };
 
 std::vector<std::shared_ptr<Stream>> Pipeline::AllStreams() const {
-  std::vector<std::shared_ptr<Stream>> streams = Replays();
-  if (auto stream = shared()) streams.insert(streams.begin(), std::move(stream));
+  std::vector<std::shared_ptr<Stream>> streams;
+  if (auto stream = shared()) streams.push_back(std::move(stream));
+  for (ReplayStream& replay : Replays()) streams.push_back(std::move(replay.stream));
   return streams;
 }
 
@@ -195,8 +196,8 @@ absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
       next = held.next();
     }
     std::string behind = WhoIsBehind(writer);
-    for (const auto& replay : Replays()) {
-      if (behind.empty()) behind = WhoIsBehind(replay->writer());
+    for (const ReplayStream& replay : Replays()) {
+      if (behind.empty()) behind = WhoIsBehind(replay.stream->writer());
     }
     // Steps that were begun are published as slots become free.
     const uint64_t published = writer.published();

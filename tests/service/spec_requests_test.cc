@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-
 #include "tests/service/test_daemon.h"
 
 namespace penstock {
