@@ -242,14 +242,19 @@ uint32_t ConsumerTable::TakeSleeper(const Consumer& consumer) {
   return uint32_t{1} << (consumer.index % 32);
 }
 
-uint32_t ConsumerTable::TakeSleepers(uint64_t published, bool everybody) {
+uint32_t ConsumerTable::TakeSleepers(uint64_t published, Sleepers which) {
   uint32_t bits = 0;
   for (const Consumer& consumer : consumers_) {
+    const ControlPage& page = consumer.page->page();
     // SYNC consumer-wake: after the store to `published`, as the consumer looks there after its
     // own.
-    const uint64_t wanted = consumer.page->page().wake_at.load(std::memory_order_seq_cst);
+    const uint64_t wanted = page.wake_at.load(std::memory_order_seq_cst);
+    if (wanted == kAwake) continue;
+    // One that takes grants never waits for more than one.
+    const bool takes_any = which == Sleepers::kWithABatch && !consumer.splits();
+    const uint64_t enough = takes_any ? page.position.load(std::memory_order_relaxed) + 1 : wanted;
     const uint64_t have = consumer.splits() ? consumer.granted : published;
-    if (wanted == kAwake || (!everybody && have < wanted)) continue;
+    if (have < enough && which != Sleepers::kAll) continue;
     bits |= TakeSleeper(consumer);
   }
   return bits;

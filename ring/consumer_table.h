@@ -40,6 +40,13 @@ struct Consumer {
   bool splits() const { return spec.mode == GroupMode::kSplit; }
 };
 
+// Which of the consumers that sleep are to be woken.
+enum class Sleepers : uint8_t {
+  kServed,      // those that have as many batches as they wait for
+  kWithABatch,  // those that have any: no further one comes before something is released
+  kAll,
+};
+
 class ConsumerTable {
  public:
   // An index that no consumer has, or -1 when all are taken.
@@ -82,9 +89,8 @@ class ConsumerTable {
   // which they would hold up. Returns whether there were any.
   bool DropDeserted(uint64_t now_ns, uint64_t rejoin_ns);
 
-  // The wait bits of the sleeping consumers that have got what they wait for, or of all sleeping
-  // ones; marks them as awake.
-  uint32_t TakeSleepers(uint64_t published, bool everybody);
+  // The wait bits of those; marks them as awake.
+  uint32_t TakeSleepers(uint64_t published, Sleepers which);
   // The consumer's bit, if it sleeps.
   uint32_t TakeSleeper(const Consumer& consumer);
 

@@ -7,12 +7,11 @@
 #include <boost/interprocess/mapped_region.hpp>
 #include <cstdint>
 
+#include "ring/aligned_map.h"
 #include "ring/descriptor.h"
 #include "ring/status.h"
 
 namespace penstock::ring {
-
-inline constexpr uint64_t kHugePageBytes = 2 << 20;
 
 // Creates a memfd of `bytes`, maps it to be written, and puts `seals` (F_SEAL_…) on it afterwards.
 // Pages are taken from the system only when they are touched.

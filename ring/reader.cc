@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#include "ring/aligned_map.h"
 #include "ring/futex.h"
 #include "ring/segment_plan.h"
 
@@ -84,7 +85,7 @@ Status Reader::Map(const Mapped& mapped) {
   segment_bytes_ = file_bytes;
   owns_mappings_ = mapped.segment == nullptr;
   if (owns_mappings_) {
-    void* segment = mmap(nullptr, file_bytes, PROT_READ, MAP_SHARED, segment_fd_.get(), 0);
+    void* segment = MapAligned(segment_fd_.get(), file_bytes, PROT_READ, MAP_SHARED);
     if (segment == MAP_FAILED) return SystemError("cannot map the ring");
     segment_ = static_cast<const uint8_t*>(segment);
   } else {
@@ -431,11 +432,14 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
   // A spin that was in vain before will hardly help now, and costs the producers their core.
   const bool spins = vain_spins_ < kTrustedSpins || vain_spins_ % kWaitsPerSpin == 0;
   const uint64_t spin_ns = spins ? times_.spin_ns : 0;
+  const uint64_t patience_ns =
+      came_soon_ ? std::max(times_.patience_ns, times_.trusting_patience_ns) : times_.patience_ns;
   bool hung_up = false;
   Result result;
   while (true) {
     if (IsThere()) {
       vain_spins_ = now_ns - start_ns <= spin_ns && spins ? 0 : vain_spins_ + 1;
+      came_soon_ = now_ns - start_ns < times_.patience_ns;
       result = Result::kBatch;
       break;
     }
@@ -460,9 +464,9 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
     } else if (now_ns >= deadline_ns) {
       result = Result::kTimeout;
       break;
-    } else if (now_ns - start_ns < times_.patience_ns) {
+    } else if (now_ns - start_ns < patience_ns) {
       Sleep(position() + (takes_grants_ ? 1 : 2),
-            std::min(deadline_ns, After(start_ns, times_.patience_ns)));
+            std::min(deadline_ns, After(start_ns, patience_ns)));
     } else {
       // A dead daemon publishes nothing more, so what is published after this look is all there is.
       hung_up = HungUp();

@@ -64,6 +64,9 @@ struct WaitTimes {
   uint64_t patience_ns = 2'000'000;
   // How often it looks whether the daemon lives.
   uint64_t look_ns = 100'000'000;
+  // The patience behind a wait that ended in `patience_ns`. Beyond the scheduler's next tick, so that the processor's timer need
+  // not be set and taken back: on a virtual machine 3 us each.
+  uint64_t trusting_patience_ns = 8'000'000;
 };
 
 // Memory in which the caller has mapped the ring already, and keeps it mapped: tests put both sides over one map, where
@@ -220,6 +223,7 @@ class Reader {
   std::atomic<uint64_t> next_step_{0};
   std::atomic<uint64_t> batches_{0};
   uint32_t vain_spins_ = 0;  // in a row, or waits without one; of the thread that waits
+  bool came_soon_ = false;   // what the last wait was for; of the thread that waits
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> sleeps_{0};
   std::atomic<uint64_t> wait_ns_{0};

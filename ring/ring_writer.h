@@ -133,8 +133,8 @@ class RingWriter final : public Writer {
   }
   // The bits for Wake(). The word changes before the wake-up: a consumer that has announced its
   // sleep but does not sleep yet finds another word than the one it read.
-  uint32_t TakeSleepers(bool everybody) {
-    return ChangeWord(consumers_.TakeSleepers(slots_.published(), everybody));
+  uint32_t TakeSleepers(Sleepers which) {
+    return ChangeWord(consumers_.TakeSleepers(slots_.published(), which));
   }
   uint32_t ChangeWord(uint32_t bits) {
     // SYNC consumer-wake
@@ -162,7 +162,7 @@ class RingWriter final : public Writer {
   uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
   bool sent_on_ = false;               // somebody was too slow, and may have taken slots along
   bool asleep_ = false;                // a thread sleeps until one of waits_for releases a slot
-  bool starved_ = false;  // the last claim failed: sleepers must not wait for a second batch
+  bool starved_ = false;  // the last claim failed: who has a batch must not wait for a second one
 };
 
 }  // namespace penstock::ring

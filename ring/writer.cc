@@ -47,7 +47,7 @@ int RingWriter::TryClaim() {
       starved_ = false;
     } else if (!starved_) {
       starved_ = true;
-      sleepers = TakeSleepers(/*everybody=*/true);
+      sleepers = TakeSleepers(Sleepers::kWithABatch);
     }
   }
   Wake(sleepers);
@@ -97,7 +97,8 @@ void RingWriter::Publish(int slot, const PublishInfo& info) {
       header().waits_for.fetch_or(slots_.Blockers(consumers_.Members()), std::memory_order_seq_cst);
     // SYNC slot-publish: everything written to the slot and its entries comes before.
     header().published.store(info.step + 1, std::memory_order_seq_cst);
-    sleepers = TakeSleepers(starved_) | ChangeWord(Grant());
+    sleepers =
+        TakeSleepers(starved_ ? Sleepers::kWithABatch : Sleepers::kServed) | ChangeWord(Grant());
     is_free = asleep_ && slots_.Sweep(consumers_.Members());
   }
   Wake(sleepers);
@@ -117,7 +118,7 @@ void RingWriter::Finish(Code code, std::string_view message) {
     // SYNC stream-end: code and message come before.
     head.ended.store(1, std::memory_order_seq_cst);
     Grant();
-    sleepers = TakeSleepers(/*everybody=*/true);
+    sleepers = TakeSleepers(Sleepers::kAll);
   }
   Wake(sleepers);
 }

@@ -4,34 +4,9 @@
 
 #include <cstdlib>
 
+#include "ring/aligned_map.h"
+
 namespace penstock_client {
-namespace {
-
-constexpr uint64_t kHugePageBytes = 2 << 20;
-
-// A map at the same distance from a huge page's begin as `first`, so that huge pages of the file fit it too.
-uint8_t* MapAligned(int fd, const uint8_t* first, uint64_t bytes) {
-  const uint64_t room = bytes + kHugePageBytes;
-  void* reserved =
-      mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) return nullptr;
-  auto* begin = static_cast<uint8_t*>(reserved);
-  const uint64_t skew =
-      (reinterpret_cast<uintptr_t>(first) - reinterpret_cast<uintptr_t>(begin)) % kHugePageBytes;
-  void* memory = mmap(begin + skew, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd, 0);
-  if (memory == MAP_FAILED) {
-    munmap(reserved, room);
-    return nullptr;
-  }
-  if (skew > 0) munmap(begin, skew);
-  const uint64_t end = (skew + bytes + 4095) / 4096 * 4096;
-  if (end < room) munmap(begin + end, room - end);
-  return static_cast<uint8_t*>(memory);
-}
-
-}  // namespace
-
 PrivateView::~PrivateView() {
   if (is_mapped()) munmap(memory_, bytes_);
 }
@@ -39,8 +14,11 @@ PrivateView::~PrivateView() {
 bool PrivateView::Map(int fd, const uint8_t* first, uint64_t bytes) {
   first_ = first;
   bytes_ = bytes;
-  memory_ = MapAligned(fd, first, bytes);
-  return is_mapped();
+  void* const memory =
+      penstock::ring::MapAligned(fd, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE);
+  if (memory == MAP_FAILED) return false;
+  memory_ = static_cast<uint8_t*>(memory);
+  return true;
 }
 
 uint8_t* PrivateView::Find(const void* data) const {

@@ -15,10 +15,9 @@ constexpr uint64_t kMaxAssumedCacheBytes = 32 << 20;
 constexpr uint64_t kFallbackCacheBytes = 8 << 20;
 constexpr uint32_t kMinSlots = 3;
 // A consumer that has to wait sleeps until two batches are ready, and holds one meanwhile: with a
-// fourth slot the workers go on while it wakes up. It is not worth the memory of large batches,
-// for which waking up takes no time to speak of.
+// fourth slot the workers go on while it wakes up. Only within half of the cache: what four larger
+// slots drive out of it costs more, and waking up is a smaller part of a larger batch's time.
 constexpr uint32_t kMinFastSlots = 4;
-constexpr uint64_t kMaxFastSlotBytes = 16 << 20;
 constexpr uint32_t kMaxDefaultSlots = 8;
 // Address space for the slots that more consumers will need; it costs nothing until they attach.
 constexpr uint32_t kMaxSlots = 64;
@@ -33,12 +32,14 @@ ring::Status ToRing(const absl::Status& status) {
   return {static_cast<ring::Code>(status.code()), std::string(status.message())};
 }
 
-uint32_t DefaultSlots(uint64_t slot_bytes) {
+uint64_t AssumedCacheBytes() {
   const long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  const uint64_t cache_bytes =
-      reported > 0 ? std::min<uint64_t>(reported, kMaxAssumedCacheBytes) : kFallbackCacheBytes;
+  return reported > 0 ? std::min<uint64_t>(reported, kMaxAssumedCacheBytes) : kFallbackCacheBytes;
+}
+
+uint32_t DefaultSlots(uint64_t slot_bytes, uint64_t cache_bytes) {
   const uint64_t fitting = cache_bytes / 3 / std::max<uint64_t>(slot_bytes, 1);
-  const uint64_t least = slot_bytes <= kMaxFastSlotBytes ? kMinFastSlots : kMinSlots;
+  const uint64_t least = slot_bytes <= cache_bytes / 2 / kMinFastSlots ? kMinFastSlots : kMinSlots;
   return static_cast<uint32_t>(std::clamp<uint64_t>(fitting, least, kMaxDefaultSlots));
 }
 

@@ -26,9 +26,11 @@ namespace penstock {
 absl::Status FromRing(const ring::Status& status);
 ring::Status ToRing(const absl::Status& status);
 
-// The number of slots where the spec names none: as many as fit a third of the last-level cache, 4
-// to 8 (3 of more than 16 MiB each). A ring that stays in the cache is up to twice as fast as one that does not.
-uint32_t DefaultSlots(uint64_t slot_bytes);
+// The last-level cache's, of which no more than a machine's own part is assumed.
+uint64_t AssumedCacheBytes();
+// The number of slots where the spec names none: as many as fit a third of the last-level cache, 4 to 8, or 3 where four do not
+// fit half of it. A ring that stays in the cache is up to twice as fast as one that does not.
+uint32_t DefaultSlots(uint64_t slot_bytes, uint64_t cache_bytes = AssumedCacheBytes());
 
 // A slot's memory for tensors whose size only the data tells, where the spec names none.
 inline constexpr uint64_t kDefaultVariableBytes = 64 << 20;

@@ -160,6 +160,25 @@ def test_a_pipeline_without_a_quick_way_back_keeps_its_memory(start):
     assert next(attach(command, "slow"))[0] % 2 == 0
 
 
+def rings(pid):
+    """The maps of rings that a process has: where each begins, and how many KiB of it lie on huge pages."""
+    maps = re.findall(r"^([0-9a-f]+)-[0-9a-f]+ .*memfd:penstock-ring.*\n(?:[A-Z].*\n)*?ShmemPmdMapped: +(\d+) kB",
+                      pathlib.Path(f"/proc/{pid}/smaps").read_text(), re.MULTILINE)
+    return [(int(begin, 16), int(kib)) for begin, kib in maps]
+
+
+def test_a_trainer_maps_a_ring_on_huge_pages_where_the_daemon_does(start):
+    command = start("")
+    assert create(command, "a").code == 0
+    batch = next(attach(command, "a"))
+    assert batch.sum() == 524287 * 524288 // 2
+    [(_, daemons)] = rings(command.daemon.pid)
+    [(begin, trainers)] = rings("self")
+    assert begin % (2 * MIB) == 0
+    # Without huge pages of the system's neither has any.
+    assert (trainers > 0) == (daemons > 0)
+
+
 def test_fault_33_a_dev_shm_of_1_mib_holds_up_no_ring(start):
     command = start("", confine=mounts(("shm", "/dev/shm", "tmpfs", "size=1m")))
     there = os.statvfs(f"/proc/{command.daemon.pid}/root/dev/shm")

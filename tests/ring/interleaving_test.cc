@@ -343,8 +343,13 @@ struct SleepState {
         if (letter == 'F') ended = everybody = true;
         break;
       case 1:
+        // The consumer's position is not written while it sleeps.
         wanted = wake_at;
-        if (wanted == kAwake || (!everybody && published < wanted)) EndLetter();
+        if (wanted == kAwake) {
+          EndLetter();
+        } else if (letter != 'F' && published < (everybody ? position + 1 : wanted)) {
+          EndLetter();
+        }
         break;
       case 2:
         if (wake_at == wanted) {

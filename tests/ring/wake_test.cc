@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "ring/futex.h"
 #include "tests/ring/test_ring.h"
 #include "tests/support/catch.h"
 
@@ -156,6 +157,26 @@ TEST_CASE("a thread that waits for a slot hears of batches that are published wh
   consumer.TakeAndRelease();
   waiter.join();
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::nanoseconds(kTooLong));
+}
+
+TEST_CASE(
+    "a consumer without a batch sleeps on when the ring is full, and wakes up for its first") {
+  auto writer = MakeWriter();
+  TestConsumer consumer(writer.get(), kForTwo);
+  const uint64_t before = num_futex_calls;
+  Lease lease;
+  std::thread training([&] { consumer.reader().Next(kEver, &lease); });
+  while (num_futex_calls == before) std::this_thread::yield();
+  // All slots are being filled: the claim that fails must not wake it.
+  std::vector<int> slots;
+  for (int slot; (slot = writer->TryClaim()) >= 0;) slots.push_back(slot);
+  CHECK(num_futex_calls == before + 1);
+  // Nor may it wait for a second batch, for which there is no slot.
+  FillAndPublish(writer.get(), slots[0], 0);
+  training.join();
+  CHECK(num_futex_calls == before + 2);
+  CHECK(lease.step == 0);
+  consumer.reader().Release(lease);
 }
 
 TEST_CASE("several threads wait for a slot, and an interrupt wakes them all") {

@@ -117,11 +117,16 @@ TEST_CASE("faults 34 and 63: a ring larger than the memory is refused with figur
   CHECK(sink.status().message().find_first_of("0123456789") != absl::string_view::npos);
 }
 
-TEST_CASE("the default number of slots lies between 4 and 8, and is 3 for large batches") {
+TEST_CASE(
+    "the default number of slots lies between 4 and 8, and is 3 where four are no part of the "
+    "cache") {
   CHECK(DefaultSlots(0) == 8);
   CHECK(DefaultSlots(1) == 8);
-  CHECK(DefaultSlots(uint64_t{16} << 20) == 4);
-  CHECK(DefaultSlots((uint64_t{16} << 20) + 1) == 3);
+  CHECK(DefaultSlots(uint64_t{1} << 20, 24 << 20) == 8);
+  CHECK(DefaultSlots(uint64_t{1} << 20, 18 << 20) == 6);
+  CHECK(DefaultSlots(uint64_t{4} << 20, 32 << 20) == 4);
+  CHECK(DefaultSlots((uint64_t{4} << 20) + 1, 32 << 20) == 3);
+  CHECK(DefaultSlots(uint64_t{1} << 20, 8 << 20) == 4);
   CHECK(DefaultSlots(uint64_t{1} << 40) == 3);
   uint32_t last = 8;
   for (uint64_t bytes = 1; bytes < uint64_t{1} << 30; bytes *= 2) {
