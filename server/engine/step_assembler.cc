@@ -23,9 +23,9 @@ StepAssembler::StepAssembler(const Means& means, const ExecutorOptions& options)
       stop_(means.stop),
       steps_(means.steps),
       work_(means.work),
+      assembled_(options.start.step),
       front_(means.plan, means.files, means.store, means.reads, means.segments, means.damage,
              means.stop),
-      assembled_(options.start.step),
       recycled_(options.start.step),
       last_position_(options.start.position) {
   front_.set_gauges(means.gauges);
@@ -41,10 +41,16 @@ FrontResult StepAssembler::Run(StageClock& clock) {
     idle_steps_.push_back(step);
   }
   const bool assembled = Assemble();
-  const bool claimed = steps_.Claim(assembled_);
-  if (claimed) work_.NotifyAll();
+  const bool claimed = Claim();
   if (assembled || claimed) return FrontResult::kForward;
   return steps_.claimed() < assembled_ ? FrontResult::kRingFull : FrontResult::kStuck;
+}
+
+bool StepAssembler::Claim() {
+  std::lock_guard<std::mutex> lock(claim_mutex_);
+  if (!steps_.Claim(assembled_.load(std::memory_order_acquire))) return false;
+  work_.NotifyAll();
+  return true;
 }
 
 void StepAssembler::BeginStep() {

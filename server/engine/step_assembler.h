@@ -1,7 +1,7 @@
 // The front of a running executor at work: takes steps back that are done with, has the Front fill the next ones, and claims slots for
 // them. It ends the stream where the records, the limit or the pass limit say so.
 //
-// Threads:  Run() by the worker that has TryLock(); what waits for the front's lock says so; everything else from any thread.
+// Threads:  Run() by the worker that has TryLock(); what waits for the front's lock says so; everything else, Claim() too, from any thread.
 // Owns:     the Front and all steps.
 // Limits:   StepTable::kMaxSteps in flight, kStepsAhead of them assembled before there is a slot for them, so that a freed slot is
 //           filled at once.
@@ -66,6 +66,13 @@ class StepAssembler {
   // Takes back what is done with, assembles what may be assembled, claims slots. REQUIRES: TryLock() has given the lock.
   FrontResult Run(StageClock& clock);
 
+  // Whether an assembled step has no slot yet.
+  bool HasUnclaimed() const {
+    return steps_.claimed() < assembled_.load(std::memory_order_acquire) && !steps_.finished();
+  }
+  // Claims slots for what is assembled, whoever has the front's lock: the front may be at work for long. False when none was free.
+  bool Claim();
+
   // As Executor has them. They wait for the front's lock, but for where the stream is over, as its front may hang in a read.
   uint64_t Hold();
   // False where the stream is over: nobody need be woken.
@@ -102,13 +109,15 @@ class StepAssembler {
   StepTable& steps_;
   Event& work_;
 
+  std::atomic<uint64_t> assembled_;  // written under mutex_, behind the step's table entry
+  std::mutex claim_mutex_;           // behind mutex_: one claims at a time
+
   // Under mutex_.
   mutable std::mutex mutex_;
   Front front_;
   std::vector<std::unique_ptr<Step>> all_steps_;
   std::vector<Step*> idle_steps_;
   Step* partial_ = nullptr;  // being assembled
-  uint64_t assembled_;
   uint64_t recycled_;
   int holds_ = 0;
   uint64_t pass_limit_ = StepTable::kNever;

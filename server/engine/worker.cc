@@ -83,7 +83,12 @@ bool Worker::Once(FrontResult* front) {
     }
   }
   if (!at_home && site_.reads.size() < kReadsForAll && RunBlock()) return true;
-  return RunRead() || RunBlock() || *front == FrontResult::kForward || RunSegment();
+  if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunSegment()) return true;
+  // Another worker is in the front, and may be for long: what it has assembled waits for a slot only.
+  if (*front != FrontResult::kStuck || !site_.assembler.HasUnclaimed()) return false;
+  if (site_.assembler.Claim()) return true;
+  *front = FrontResult::kRingFull;
+  return false;
 }
 
 bool Worker::RunBlock() {
