@@ -223,7 +223,7 @@ class Reader {
   std::atomic<uint64_t> next_step_{0};
   std::atomic<uint64_t> batches_{0};
   uint32_t vain_spins_ = 0;  // in a row, or waits without one; of the thread that waits
-  bool came_soon_ = false;   // what the last wait was for; of the thread that waits
+  bool came_soon_ = false;   // the last batch that was waited for, within patience_ns; likewise
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> sleeps_{0};
   std::atomic<uint64_t> wait_ns_{0};

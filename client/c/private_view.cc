@@ -7,6 +7,7 @@
 #include "ring/aligned_map.h"
 
 namespace penstock_client {
+
 PrivateView::~PrivateView() {
   if (is_mapped()) munmap(memory_, bytes_);
 }

@@ -354,7 +354,7 @@ class Pipeline {
   bool paused_;                                // under mutex_
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
-  // Under mutex_; the sessions own them.
+  // Under mutex_; the sessions own the streams. With ReplayStream::is_rank.
   std::vector<std::pair<std::weak_ptr<Stream>, bool>> replays_;
 };
 

@@ -387,7 +387,8 @@ def crash_loop(kills, pauses, seed, folder):
     rows, repeated = check_rows(sizes, rows_left)
     print(f"{sum(done.values())} kills in {seconds:.0f} s ({done['daemon']} of the daemon, {done['trainer']} of trainers, "
           f"{done['both']} of both), {sum(paused.values())} pauses ({', '.join(f'{n} of {who}' for who, n in paused.items())}): "
-          f"{steps} steps for each of {len(STREAMS)} trainers, {divided} divided among 3 workers, {marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
+          f"{steps} steps for each of {len(STREAMS)} trainers, {divided} divided among 3 workers, "
+          f"{marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
 
 
 def main():
