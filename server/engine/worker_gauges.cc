@@ -78,7 +78,7 @@ std::vector<WorkerPulse> WorkerGauges::Pulses(int workers) const {
     out.thread = pulses_[i].thread.load(std::memory_order_relaxed);
     out.beats = pulses_[i].beats.load(std::memory_order_relaxed);
     out.idle = pulses_[i].idle.load(std::memory_order_relaxed);
-    // Within a block, each strip of rows counts.
+    // Within a block, each stage counts.
     for (const uint64_t ticks : clocks_[i]->AllTicks()) out.beats += ticks;
   }
   return pulses;
