@@ -3,6 +3,7 @@
 // Threads: constant after construction.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,10 +48,16 @@ class BatchProgram {
   bool batched() const { return batched_; }
   // Rows of a full batch; 1 without `batch`.
   uint32_t batch_rows() const { return batch_rows_; }
-  // Rows that one task computes: a power of two.
+  // Rows that one task computes at most, and those of a grain, of which tasks are made: powers of two. What has no fixed place in a
+  // slot is kept by blocks that are always the same.
   uint32_t block_rows() const { return block_rows_; }
+  uint32_t grain_rows() const {
+    return has_variable_ ? block_rows_ : std::max(block_rows_ / kGrainsPerBlock, uint32_t{1});
+  }
 
  private:
+  static constexpr uint32_t kGrainsPerBlock = 8;
+
   absl::Status AddTensor(const Dataset& dataset, size_t index);
   absl::Status MakeRagged(BatchTensor* tensor, Feature* seen) const;
   absl::Status MakePackedRagged(BatchTensor* tensor) const;

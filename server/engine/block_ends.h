@@ -1,9 +1,9 @@
-// The blocks of a step that nobody has taken yet: a range, from whose two ends workers take.
+// The grains of a step that nobody has taken yet: a range, from whose two ends workers take their blocks.
 //
 // Workers that keep to their end write the same part of a slot each time that it comes round, so that its lines stay in their own
 // core's cache. Where the cores' caches lie far apart, a line that another core wrote costs several times as much.
 //
-// Threads:  Reset() before others know of the step; Take() from any thread, as often as there are blocks.
+// Threads:  Reset() before others know of the step; Take() from any thread, of no more than there are.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,16 @@ namespace penstock {
 
 class BlockEnds {
  public:
-  void Reset(uint32_t blocks) { range_.store(Range(0, blocks), std::memory_order_relaxed); }
+  void Reset(uint32_t grains) { range_.store(Range(0, grains), std::memory_order_relaxed); }
 
-  // The first block that is left, or the last.
-  uint32_t Take(bool from_back) {
+  // The first of the `count` grains that are left at one end.
+  uint32_t Take(uint32_t count, bool from_back) {
     uint64_t range = range_.load(std::memory_order_relaxed);
     while (true) {
       const auto first = static_cast<uint32_t>(range), end = static_cast<uint32_t>(range >> 32);
-      const uint64_t rest = from_back ? Range(first, end - 1) : Range(first + 1, end);
+      const uint64_t rest = from_back ? Range(first, end - count) : Range(first + count, end);
       if (range_.compare_exchange_weak(range, rest, std::memory_order_relaxed))
-        return from_back ? end - 1 : first;
+        return from_back ? end - count : first;
     }
   }
 

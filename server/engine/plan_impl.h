@@ -47,6 +47,7 @@ class PlanImpl final : public Plan {
   int num_shareable() const { return num_shareable_; }
   // Rows that one task computes: a power of two.
   uint32_t block_rows() const { return program_.block_rows(); }
+  uint32_t grain_rows() const { return program_.grain_rows(); }
 
  private:
   explicit PlanImpl(PlanBuilder builder) : built_(std::move(builder)) {}

@@ -22,8 +22,8 @@ struct Step {
   Position position;   // behind this step
   ClaimedSlot slot;
   VariableRows variable;
-  BlockEnds ends;                        // of the blocks that nobody has taken yet
-  std::atomic<uint32_t> blocks_left{0};  // SYNC block-done
+  BlockEnds ends;                        // of the grains that nobody has taken yet
+  std::atomic<uint32_t> grains_left{0};  // SYNC block-done
   std::atomic<bool> done{false};         // SYNC step-done
 
   std::mutex failure_mutex;

@@ -64,8 +64,8 @@ void StepAssembler::BeginStep() {
   partial_->info.step = assembled_;
   partial_->done.store(false, std::memory_order_relaxed);
   partial_->failure = absl::OkStatus();
-  partial_->ends.Reset(steps_.blocks_per_step());
-  partial_->blocks_left.store(steps_.blocks_per_step(), std::memory_order_relaxed);
+  partial_->ends.Reset(steps_.grains_per_step());
+  partial_->grains_left.store(steps_.grains_per_step(), std::memory_order_relaxed);
   partial_->variable.Reset(plan_.tensors(), plan_.program().layouts(), plan_.batch_rows(),
                            plan_.block_rows());
 }

@@ -56,11 +56,11 @@ class StepAssembler {
   // As Front::Restore().
   absl::Status Restore(const Position& position) { return front_.Restore(position); }
 
-  // The front is wanted when less than a step's tasks are left: the other workers have those to go on with meanwhile. Who did not run it
+  // The front is wanted when less than a step's grains are left: the other workers have those to go on with meanwhile. Who did not run it
   // last (is not `at_home`) takes it over when those, too, are nearly done.
   bool IsWanted(bool at_home) const {
-    const uint64_t blocks = steps_.blocks_per_step();
-    return steps_.blocks_left() < (at_home ? blocks : blocks / 4 + 1) && !steps_.finished();
+    const uint64_t grains = steps_.grains_per_step();
+    return steps_.grains_left() < (at_home ? grains : grains / 4 + 1) && !steps_.finished();
   }
   std::unique_lock<std::mutex> TryLock() { return {mutex_, std::try_to_lock}; }
   // Takes back what is done with, assembles what may be assembled, claims slots. REQUIRES: TryLock() has given the lock.

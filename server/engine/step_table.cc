@@ -1,13 +1,14 @@
 #include "server/engine/step_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace penstock {
 
-StepTable::StepTable(uint64_t first_step, uint64_t blocks_per_step, std::function<void()> at_limit,
+StepTable::StepTable(uint64_t first_step, uint64_t grains_per_step, std::function<void()> at_limit,
                      BatchSink& sink, WorkerGauges& gauges)
     : first_step_(first_step),
-      blocks_per_step_(blocks_per_step),
+      grains_per_step_(grains_per_step),
       at_limit_(std::move(at_limit)),
       sink_(sink),
       gauges_(gauges),
@@ -23,20 +24,24 @@ bool StepTable::Claim(uint64_t assembled) {
   }
   if (claimed == before) return false;
   claimed_.store(claimed, std::memory_order_release);
-  tasks_limit_.store((claimed - first_step_) * blocks_per_step_,
-                     std::memory_order_release);  // SYNC tasks-ready
+  grains_limit_.store((claimed - first_step_) * grains_per_step_,
+                      std::memory_order_release);  // SYNC tasks-ready
   return true;
 }
 
-std::optional<BlockTask> StepTable::Take(bool from_back) {
-  uint64_t task = tasks_.load(std::memory_order_relaxed);
+std::optional<BlockTask> StepTable::Take(uint32_t grains_max, bool from_back) {
+  uint64_t grain = grains_.load(std::memory_order_relaxed);
+  uint64_t count;
   do {
-    if (task >= tasks_limit_.load(std::memory_order_acquire))  // SYNC tasks-ready
+    // Whole steps are dealt out, so that what is left of one is there.
+    if (grain >= grains_limit_.load(std::memory_order_acquire))  // SYNC tasks-ready
       return std::nullopt;
-  } while (!tasks_.compare_exchange_weak(task, task + 1, std::memory_order_relaxed));
-  const uint64_t number = first_step_ + task / blocks_per_step_;
+    count = std::min<uint64_t>(grains_max, grains_per_step_ - grain % grains_per_step_);
+  } while (!grains_.compare_exchange_weak(grain, grain + count, std::memory_order_relaxed));
+  const uint64_t number = first_step_ + grain / grains_per_step_;
   Step* const step = At(number);
-  return BlockTask{step, step->ends.Take(from_back), number};
+  const auto grains = static_cast<uint32_t>(count);
+  return BlockTask{step, step->ends.Take(grains, from_back), grains, number};
 }
 
 void StepTable::Commit() {

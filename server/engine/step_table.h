@@ -1,8 +1,8 @@
 // The steps of a stream that are in flight: which of them workers may fill, which are filled, and their way to the sink, in order.
 //
 // A step passes four counters, each written in one place: assembled (front) >= claimed (front) >= committed (here) >= recycled (front).
-// Workers deal themselves tasks by two more: task t is a block of step first_step + t / blocks_per_step, the first or the last one that
-// is left there.
+// Workers deal themselves blocks by two more, which count grains: grain t is one of step first_step + t / grains_per_step, and who deals
+// himself some of a step's takes the first or the last ones that are left there.
 //
 // Threads:  what is marked "front" under the front's lock; everything else from any thread.
 // Owns:     nothing; the steps are the front's, and the sink must outlive this.
@@ -26,10 +26,11 @@
 
 namespace penstock {
 
-// A block of a step's rows, for one worker to fill.
+// A block of a step's rows, for one worker to fill: some grains of it.
 struct BlockTask {
   Step* step;
-  uint32_t block;
+  uint32_t first_grain;
+  uint32_t grains;
   uint64_t number;  // the step's, which is another one's as soon as the step is committed
 };
 
@@ -40,11 +41,11 @@ class StepTable {
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
   // `at_limit` as ExecutorOptions has it; a look is taken at the gauges whenever steps are committed.
-  StepTable(uint64_t first_step, uint64_t blocks_per_step, std::function<void()> at_limit,
+  StepTable(uint64_t first_step, uint64_t grains_per_step, std::function<void()> at_limit,
             BatchSink& sink, WorkerGauges& gauges);
 
   uint64_t first_step() const { return first_step_; }
-  uint64_t blocks_per_step() const { return blocks_per_step_; }
+  uint64_t grains_per_step() const { return grains_per_step_; }
 
   // Front. Until a step is committed, and taken back, its number leads to it.
   void Put(uint64_t number, Step* step) {
@@ -53,7 +54,7 @@ class StepTable {
   Step* At(uint64_t number) const {
     return steps_[number % kMaxSteps].load(std::memory_order_relaxed);
   }
-  // Front. Claims slots for the steps below `assembled`, and deals out their blocks; false when no slot is free, or nothing to claim.
+  // Front. Claims slots for the steps below `assembled`, and deals out their grains; false when no slot is free, or nothing to claim.
   bool Claim(uint64_t assembled);
   uint64_t claimed() const { return claimed_.load(std::memory_order_relaxed); }
   // What is below has been published, and belongs to the front again.
@@ -66,14 +67,14 @@ class StepTable {
     end_step_.store(step, std::memory_order_release);  // SYNC stream-end
   }
 
-  // A block that nobody has taken.
-  std::optional<BlockTask> Take(bool from_back);
-  // Blocks that nobody has taken.
-  uint64_t blocks_left() const {
-    return tasks_limit_.load(std::memory_order_relaxed) - tasks_.load(std::memory_order_relaxed);
+  // A block that nobody has taken, of at most so many grains: those of one step.
+  std::optional<BlockTask> Take(uint32_t grains_max, bool from_back);
+  // Grains that nobody has taken.
+  uint64_t grains_left() const {
+    return grains_limit_.load(std::memory_order_relaxed) - grains_.load(std::memory_order_relaxed);
   }
   bool HasBlocks() const {
-    return tasks_.load(std::memory_order_relaxed) < tasks_limit_.load(std::memory_order_relaxed);
+    return grains_.load(std::memory_order_relaxed) < grains_limit_.load(std::memory_order_relaxed);
   }
 
   // Publishes the steps that are done, up to the end or the limit, and tells the sink and at_limit of those. Leaves that to another
@@ -107,15 +108,15 @@ class StepTable {
 
   // Constant after construction.
   const uint64_t first_step_;
-  const uint64_t blocks_per_step_;
+  const uint64_t grains_per_step_;
   const std::function<void()> at_limit_;
 
   // Own synchronisation.
   BatchSink& sink_;
   WorkerGauges& gauges_;
   std::array<std::atomic<Step*>, kMaxSteps> steps_{};
-  std::atomic<uint64_t> tasks_{0};        // dealt to workers so far
-  std::atomic<uint64_t> tasks_limit_{0};  // SYNC tasks-ready
+  std::atomic<uint64_t> grains_{0};        // dealt to workers so far
+  std::atomic<uint64_t> grains_limit_{0};  // SYNC tasks-ready
   std::atomic<uint64_t> claimed_;
   std::atomic<uint64_t> committed_;         // SYNC step-committed
   std::atomic<uint64_t> end_step_{kNever};  // SYNC stream-end: the first step that does not exist

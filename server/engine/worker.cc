@@ -14,6 +14,8 @@ namespace {
 constexpr int kSpins = 50;
 // So many reads are too many to wait for the worker that runs the front.
 constexpr size_t kReadsForAll = 3;
+// What a block should take: some 50 us, beside which a call of a program is little.
+constexpr uint64_t kTaskTicks = 150'000;
 
 void Pause() {
 #if defined(__x86_64__)
@@ -92,7 +94,8 @@ bool Worker::Once(FrontResult* front) {
 }
 
 bool Worker::RunBlock() {
-  const std::optional<BlockTask> task = site_.steps.Take(/*from_back=*/number_ % 2 == 1);
+  const std::optional<BlockTask> task =
+      site_.steps.Take(GrainsOfTask(), /*from_back=*/number_ % 2 == 1);
   if (!task) return false;
   if (holds_) {
     task_ = task;
@@ -100,23 +103,42 @@ bool Worker::RunBlock() {
   }
   const uint64_t begin = site_.trace.Now();
   if (begin != 0) clock_.CopyTicks(&ticks_before_);
-  Fill(*task);
+  const uint64_t start = Ticks();
+  const uint32_t rows = Fill(*task);
+  if (rows > 0) Learn((Ticks() - start) / rows);
   Finish(*task);
   if (begin != 0) site_.trace.AddBlock(number_, clock_, begin, task->number, ticks_before_);
   return true;
 }
 
-void Worker::Fill(const BlockTask& task) {
+uint32_t Worker::GrainsOfTask() const {
+  const uint32_t most = site_.plan.block_rows() / site_.plan.grain_rows();
+  // Whatever the time, where histories are to be repeated.
+  if (holds_) return 1 + static_cast<uint32_t>(number_) % most;
+  if (row_ticks_ == 0) return 1;
+  const uint64_t grain_ticks = row_ticks_ * site_.plan.grain_rows();
+  return static_cast<uint32_t>(std::clamp<uint64_t>(kTaskTicks / grain_ticks, 1, most));
+}
+
+void Worker::Learn(uint64_t ticks_a_row) {
+  const uint64_t found = std::max<uint64_t>(ticks_a_row, 1);
+  // Who was interrupted in the middle has learned little.
+  row_ticks_ = row_ticks_ == 0 ? found : (3 * row_ticks_ + std::min(found, 4 * row_ticks_)) / 4;
+}
+
+uint32_t Worker::Fill(const BlockTask& task) {
   Step& step = *task.step;
-  const uint32_t first = task.block * site_.plan.block_rows();
-  if (first < step.info.rows)
-    runner_.Run(site_.plan.program(), &step, first,
-                std::min(site_.plan.block_rows(), step.info.rows - first));
+  const uint32_t first = task.first_grain * site_.plan.grain_rows();
+  if (first >= step.info.rows) return 0;
+  const uint32_t rows =
+      std::min(task.grains * site_.plan.grain_rows(), step.info.rows - first);
+  runner_.Run(site_.plan.program(), &step, first, rows);
+  return rows;
 }
 
 void Worker::Finish(const BlockTask& task) {
   Step& step = *task.step;
-  if (step.blocks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // SYNC block-done
+  if (step.grains_left.fetch_sub(task.grains, std::memory_order_acq_rel) != task.grains) return;  // SYNC block-done
   runner_.Complete(site_.plan.program(), &step);
   step.done.store(true, std::memory_order_release);  // SYNC step-done
   site_.steps.Commit();

@@ -74,7 +74,11 @@ class Worker {
  private:
   void WaitForSlot();
   bool RunBlock();
-  void Fill(const BlockTask& task);
+  // As many as take some kTaskTicks, as far as it knows.
+  uint32_t GrainsOfTask() const;
+  void Learn(uint64_t ticks_a_row);
+  // Returns how many rows it has.
+  uint32_t Fill(const BlockTask& task);
   void Finish(const BlockTask& task);
   bool RunSegment();
   void Finish(SegmentTask* task);
@@ -89,6 +93,7 @@ class Worker {
   ChunkReader reader_;
   SegmentRunner segment_runner_;
   std::vector<uint64_t> ticks_before_;  // of the stages, in front of a block that is traced
+  uint64_t row_ticks_ = 0;              // what a row took lately; 0: not known yet
 
   // What it holds: one of them.
   ReadRequest* read_ = nullptr;

@@ -3,6 +3,9 @@
 #include "server/engine/executor.h"
 
 #include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +14,7 @@
 #include "tests/support/compressed.h"
 #include "tests/support/faulty_files.h"
 #include "tests/support/frames.h"
+#include "tests/support/hanging_files.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
@@ -174,6 +178,31 @@ TEST_CASE("Of several bad rows in a step the lowest is reported, whatever the wo
                             "stage parse_example: feature \"d\": expected 40 bytes, found 41"));
     CHECK(absl::StrContains(std::string(result.status.message()), "record 260, "));
   }
+}
+
+TEST_CASE("All workers are at one step whose rows take long, however small these are") {
+  ScratchFolder folder;
+  std::vector<std::string> records;
+  for (int64_t n = 0; n < 64; ++n) records.push_back(MakeRecord(n, 30000));
+  WriteRecords(folder / "a", records);
+  const size_t frame = ReadFile(folder / "a").size() / 64;
+  // The rows of a batch are 8 bytes each, and each is waited for.
+  HangingFiles files([&](const std::string&, uint64_t offset) { return offset % frame == 12; });
+  auto plan = PlanText(absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                                    "' } } stage { parse_example { feature { key: 'n' int64 {} "
+                                    "} } } stage { batch { batch_size: 64 } }"),
+                       files);
+  REQUIRE(plan.ok());
+  RunResult result;
+  std::thread run([&] { result = RunPlan(*plan, {.workers = 8, .slots = 1}); });
+  for (int i = 0; i < 3000 && files.hanging() < 8; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(files.hanging() == 8);
+  files.LetGo();
+  run.join();
+  std::vector<int64_t> expected(64);
+  std::iota(expected.begin(), expected.end(), 0);
+  CHECK(Int64s(result) == expected);
 }
 
 TEST_CASE("A long record with a wrong checksum fails its step") {
