@@ -48,12 +48,9 @@ class BatchProgram {
   bool batched() const { return batched_; }
   // Rows of a full batch; 1 without `batch`.
   uint32_t batch_rows() const { return batch_rows_; }
-  // Rows that one task computes at most, and those of a grain, of which tasks are made: powers of two. What has no fixed place in a
-  // slot is kept by blocks that are always the same.
+  // Rows that one task computes at most, and those of a grain, of which tasks are made: powers of two.
   uint32_t block_rows() const { return block_rows_; }
-  uint32_t grain_rows() const {
-    return has_variable_ ? block_rows_ : std::max(block_rows_ / kGrainsPerBlock, uint32_t{1});
-  }
+  uint32_t grain_rows() const { return std::max(block_rows_ / kGrainsPerBlock, uint32_t{1}); }
 
  private:
   static constexpr uint32_t kGrainsPerBlock = 8;

@@ -52,7 +52,7 @@ RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
     const RowLayout& layout = program_->layouts()[i];
     const size_t row_bytes = program_->row_bytes()[i];
     if (step->slot.tensors[i] == nullptr) {
-      status = step->variable.Put(i, first, rows, columns[i]);
+      status = step->variable.Put(i, block_, first, rows, columns[i]);
     } else if (layout.pads) {
       status = PadRows(program_->tensors()[i].name, layout, columns[i], rows,
                        step->slot.tensors[i] + first * row_bytes);
@@ -120,6 +120,7 @@ void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, u
     const PendingCall call("opening", evaluator_.files().manifest()[refs->file].path);
     source.loader->Resolve(refs, rows, program.width(), evaluator_.files(), evaluator_.arena());
   }
+  block_ = step->variable.TakeBlock();
   Fetch(*step, first, std::min(end, first + strip));
   for (uint32_t row = first; row < end; row += strip) {
     const uint32_t next = std::min(end, row + strip);

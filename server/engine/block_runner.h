@@ -46,6 +46,7 @@ class BlockRunner {
 
   const BatchProgram* program_ = nullptr;  // of the call
   RowEvaluator evaluator_;
+  uint32_t block_ = 0;  // of the call, among those of the step
   int failed_stage_ = 0;
 };
 

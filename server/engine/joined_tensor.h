@@ -1,15 +1,17 @@
 // One tensor of one step whose size only the data tells: its rows are kept by the tasks that make them and, when all are there, laid
 // into the slot.
 //
-// Threads:  Reset() before the step's tasks; Put() by the task that computes those rows; Measure() and then Write() by the one that
-//           ends last.
+// Threads:  Reset() before the step's tasks; Put() by the task that computes those rows; Order(), Measure() and then Write() by the one
+//           that ends last.
 // Owns:     a copy of every value.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "server/base/column.h"
 #include "server/engine/batch_form.h"
@@ -29,11 +31,14 @@ class JoinedTensor {
   // How many parts it has in a slot; constant.
   virtual size_t num_parts() const = 0;
 
-  // For a step of as many tasks.
+  // For a step of at most as many tasks.
   virtual void Reset(size_t blocks) = 0;
 
-  // Keeps `rows` more rows in a block.
-  virtual RowStatus Put(size_t block, uint32_t rows, const Column& column) = 0;
+  // Keeps `rows` rows of the step, from its row `first` on, behind those that the same block has already.
+  virtual RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) = 0;
+
+  // Brings the blocks, of which the first `count` were put into, into the order of their rows.
+  virtual void Order(size_t count) = 0;
 
   // The bytes of its parts, in the order of ring/layout.h, in a batch of `rows` rows and then others that are no elements,
   // `shape_rows` in all.
@@ -42,6 +47,14 @@ class JoinedTensor {
   // REQUIRES: Measure(), and as much room as it said.
   virtual void Write(const std::array<uint8_t*, kParts>& parts) const = 0;
 };
+
+// As JoinedTensor::Order(), of what have their step's row at which they begin as `first`. What no step needs any more is given back.
+template <typename Block>
+void OrderBlocks(size_t count, std::vector<Block>* blocks) {
+  std::sort(blocks->begin(), blocks->begin() + count,
+            [](const Block& a, const Block& b) { return a.first < b.first; });
+  std::fill(blocks->begin() + count, blocks->end(), Block());
+}
 
 // Both arguments must outlive it.
 std::unique_ptr<JoinedTensor> MakeJoinedTensor(const BatchTensor& tensor, const RowLayout& layout);

@@ -7,13 +7,16 @@ namespace penstock {
 void PackedRaggedTensor::Reset(size_t blocks) {
   blocks_.resize(blocks);
   for (Block& block : blocks_) {
+    block.first.reset();
     block.values.Clear();
     for (std::vector<int64_t>& lengths : block.lengths) lengths.clear();
   }
 }
 
-RowStatus PackedRaggedTensor::Put(size_t block_index, uint32_t rows, const Column& column) {
+RowStatus PackedRaggedTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
+                                  const Column& column) {
   Block& block = blocks_[block_index];
+  if (!block.first) block.first = first;
   for (uint32_t row = 0; row < rows; ++row) {
     const RaggedRow ragged = ReadRaggedRow(layout_.row, {column.row(row), column.row_size(row)});
     size_t axis = 0;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/engine/joined_tensor.h"
@@ -22,13 +23,15 @@ class PackedRaggedTensor final : public JoinedTensor {
 
   size_t num_parts() const override { return (is_string() ? 2 : 1) + tensor_.ragged_rank; }
   void Reset(size_t blocks) override;
-  RowStatus Put(size_t block, uint32_t rows, const Column& column) override;
+  RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
+  void Order(size_t count) override { OrderBlocks(count, &blocks_); }
   RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) override;
   void Write(const std::array<uint8_t*, kParts>& parts) const override;
 
  private:
   // The rows of one task. Lengths of the rows of each axis of the tensor that is ragged behind it, the batch's own rows first.
   struct Block {
+    std::optional<uint32_t> first;  // of its rows, in the step
     KeptValues values;
     std::array<std::vector<int64_t>, kParts> lengths;
   };

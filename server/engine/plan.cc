@@ -107,7 +107,8 @@ std::string PlanImpl::Explain() const {
   ExplainOrder(order(), stage_names(), &text);
   absl::StrAppend(&text, "\n");
   ExplainWork(work(), stage_names(), &text);
-  absl::StrAppend(&text, "task: at most ", block_rows(), " rows; slot: ", program_.fixed_bytes(), " bytes");
+  absl::StrAppend(&text, "task: at most ", block_rows(), " rows; slot: ", program_.fixed_bytes(),
+                  " bytes");
   if (variable_bytes_ > 0)
     absl::StrAppend(&text, " and up to ", variable_bytes_, " of variable size");
   absl::StrAppend(&text, "\n");

@@ -189,8 +189,8 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
                                     ? arena.Allocate(program.row_bytes()[i] * program.batch_rows())
                                     : nullptr);
   }
-  step.variable.Reset(program.tensors(), program.layouts(), program.batch_rows(),
-                      program.block_rows());
+  step.variable.Reset(program.tensors(), program.layouts(),
+                      (program.batch_rows() + program.block_rows() - 1) / program.block_rows());
   for (uint32_t first = 0; first < step.info.rows; first += program.block_rows()) {
     batches_.Run(program, &step, first, std::min(program.block_rows(), step.info.rows - first));
   }

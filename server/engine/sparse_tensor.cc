@@ -10,6 +10,7 @@ namespace penstock {
 void SparseTensor::Reset(size_t blocks) {
   blocks_.resize(blocks);
   for (Block& block : blocks_) {
+    block.first.reset();
     block.values.Clear();
     block.counts.clear();
     block.indices.clear();
@@ -17,8 +18,10 @@ void SparseTensor::Reset(size_t blocks) {
   }
 }
 
-RowStatus SparseTensor::Put(size_t block_index, uint32_t rows, const Column& column) {
+RowStatus SparseTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
+                            const Column& column) {
   Block& block = blocks_[block_index];
+  if (!block.first) block.first = first;
   for (uint32_t row = 0; row < rows; ++row) {
     const RowBytes bytes{column.row(row), column.row_size(row)};
     if (layout_.row.packed()) {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/engine/joined_tensor.h"
@@ -24,13 +25,15 @@ class SparseTensor final : public JoinedTensor {
   size_t num_parts() const override { return is_string() ? 4 : 3; }
   void Reset(size_t blocks) override;
   // InvalidArgument for a row without room in the layout's shape.
-  RowStatus Put(size_t block, uint32_t rows, const Column& column) override;
+  RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
+  void Order(size_t count) override { OrderBlocks(count, &blocks_); }
   RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) override;
   void Write(const std::array<uint8_t*, kParts>& parts) const override;
 
  private:
   // The rows of one task.
   struct Block {
+    std::optional<uint32_t> first;  // of its rows, in the step
     KeptValues values;
     std::vector<uint64_t> counts;  // of each row's values
     std::vector<int64_t> indices;  // of packed rows

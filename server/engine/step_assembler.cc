@@ -66,8 +66,8 @@ void StepAssembler::BeginStep() {
   partial_->failure = absl::OkStatus();
   partial_->ends.Reset(steps_.grains_per_step());
   partial_->grains_left.store(steps_.grains_per_step(), std::memory_order_relaxed);
-  partial_->variable.Reset(plan_.tensors(), plan_.program().layouts(), plan_.batch_rows(),
-                           plan_.block_rows());
+  partial_->variable.Reset(plan_.tensors(), plan_.program().layouts(),
+                           static_cast<uint32_t>(steps_.grains_per_step()));
 }
 
 bool StepAssembler::Assemble() {

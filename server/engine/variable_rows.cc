@@ -20,19 +20,20 @@ uint64_t NextPart(uint64_t end) {
 }  // namespace
 
 void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
-                         uint32_t rows, uint32_t block_rows) {
-  block_rows_ = block_rows;
+                         uint32_t blocks) {
+  blocks_taken_.store(0, std::memory_order_relaxed);
   if (of_tensor_.empty()) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       of_tensor_.push_back(tensors[i].fixed() ? -1 : static_cast<int>(tensors_.size()));
       if (!tensors[i].fixed()) tensors_.push_back(MakeJoinedTensor(tensors[i], layouts[i]));
     }
   }
-  for (const auto& tensor : tensors_) tensor->Reset((rows + block_rows - 1) / block_rows);
+  for (const auto& tensor : tensors_) tensor->Reset(blocks);
 }
 
-RowStatus VariableRows::Put(size_t tensor, uint32_t first, uint32_t rows, const Column& column) {
-  return tensors_[of_tensor_[tensor]]->Put(first / block_rows_, rows, column);
+RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,
+                            const Column& column) {
+  return tensors_[of_tensor_[tensor]]->Put(block, first, rows, column);
 }
 
 RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
@@ -42,6 +43,7 @@ RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
   // Of several tensors' failures the lowest row's counts.
   RowStatus failure;
   for (const auto& tensor : tensors_) {
+    tensor->Order(blocks_taken_.load(std::memory_order_relaxed));
     JoinedTensor::PartBytes part_bytes;
     RowStatus status = tensor->Measure(rows, shape_rows, &part_bytes);
     if (!status.ok()) {

@@ -6,6 +6,7 @@
 // Limits:   what Lay() has room for; more is an error with both figures.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,12 +21,16 @@ namespace penstock {
 
 class VariableRows {
  public:
-  // For tensors of which those that are not fixed count, and tasks of `block_rows` rows. What the spans show must outlive it.
+  // For tensors of which those that are not fixed count, and at most `blocks` tasks. What the spans show must outlive it.
   void Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
-             uint32_t rows, uint32_t block_rows);
+             uint32_t blocks);
 
-  // Keeps rows [first, first + rows) of tensor number `tensor`; a failing row is counted from `first`.
-  RowStatus Put(size_t tensor, uint32_t first, uint32_t rows, const Column& column);
+  // The number of the next task's block.
+  uint32_t TakeBlock() { return blocks_taken_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Keeps rows [first, first + rows) of tensor number `tensor`, behind those that the same block has already; a failing row is counted
+  // from `first`.
+  RowStatus Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows, const Column& column);
 
   // Fills `slot.variable` with `rows` rows, and further ones that are no elements up to `shape_rows`, and tells where everything
   // lies. `row` of a failure is -1 when it is none of a row.
@@ -38,7 +43,7 @@ class VariableRows {
   void Write(uint8_t* variable, const std::vector<TensorExtent>& extents) const;
 
  private:
-  uint32_t block_rows_ = 1;
+  std::atomic<uint32_t> blocks_taken_{0};
   std::vector<int> of_tensor_;  // the position in tensors_; -1 for fixed tensors
   std::vector<std::unique_ptr<JoinedTensor>> tensors_;
 };

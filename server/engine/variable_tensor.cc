@@ -34,6 +34,7 @@ size_t VariableTensor::num_parts() const {
 void VariableTensor::Reset(size_t blocks) {
   blocks_.resize(blocks);
   for (Block& block : blocks_) {
+    block.first.reset();
     block.rows = 0;
     block.bytes.clear();
     block.sizes.clear();
@@ -41,8 +42,10 @@ void VariableTensor::Reset(size_t blocks) {
   }
 }
 
-RowStatus VariableTensor::Put(size_t block_index, uint32_t rows, const Column& column) {
+RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
+                              const Column& column) {
   Block& block = blocks_[block_index];
+  if (!block.first) block.first = first;
   for (uint32_t row = 0; row < rows; ++row) {
     const auto* bytes = reinterpret_cast<const char*>(column.row(row));
     size_t size = column.row_size(row);

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ class VariableTensor final : public JoinedTensor {
   size_t num_parts() const override;
   void Reset(size_t blocks) override;
   // DataLoss for a row that is larger than it is to be padded to.
-  RowStatus Put(size_t block, uint32_t rows, const Column& column) override;
+  RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
+  void Order(size_t count) override { OrderBlocks(count, &blocks_); }
   // Fails at the first row whose shape differs from the first one's, where that must not be.
   RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) override;
   void Write(const std::array<uint8_t*, kParts>& parts) const override;
@@ -35,6 +37,7 @@ class VariableTensor final : public JoinedTensor {
  private:
   // The rows of one task.
   struct Block {
+    std::optional<uint32_t> first;  // of its rows, in the step
     uint32_t rows = 0;
     std::string bytes;            // of the values
     std::vector<uint32_t> sizes;  // strings: of each

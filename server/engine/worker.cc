@@ -130,15 +130,15 @@ uint32_t Worker::Fill(const BlockTask& task) {
   Step& step = *task.step;
   const uint32_t first = task.first_grain * site_.plan.grain_rows();
   if (first >= step.info.rows) return 0;
-  const uint32_t rows =
-      std::min(task.grains * site_.plan.grain_rows(), step.info.rows - first);
+  const uint32_t rows = std::min(task.grains * site_.plan.grain_rows(), step.info.rows - first);
   runner_.Run(site_.plan.program(), &step, first, rows);
   return rows;
 }
 
 void Worker::Finish(const BlockTask& task) {
   Step& step = *task.step;
-  if (step.grains_left.fetch_sub(task.grains, std::memory_order_acq_rel) != task.grains) return;  // SYNC block-done
+  if (step.grains_left.fetch_sub(task.grains, std::memory_order_acq_rel) != task.grains)
+    return;  // SYNC block-done
   runner_.Complete(site_.plan.program(), &step);
   step.done.store(true, std::memory_order_release);  // SYNC step-done
   site_.steps.Commit();

@@ -191,11 +191,20 @@ TEST_CASE("rows of any shape come to lie where their kind says, and nowhere else
     }
 
     VariableRows variable;
-    variable.Reset({&tensor, 1}, {&layout, 1}, valid + more, block_rows);
-    for (uint32_t first = 0; first < valid; first += block_rows) {
-      const uint32_t end = std::min(first + block_rows, valid);
-      const Rows block(type, {rows.begin() + first, rows.begin() + end});
-      REQUIRE(variable.Put(0, first, end - first, block.column).ok());
+    variable.Reset({&tensor, 1}, {&layout, 1}, valid);
+    // Blocks of any size, from both ends, some of them in two parts.
+    for (uint32_t begin = 0, end = valid; begin < end;) {
+      const auto size = static_cast<uint32_t>(1 + dice.Below(std::min(end - begin, block_rows)));
+      const uint32_t first = dice.Below(2) == 0 ? begin : end - size;
+      const auto in_first_part = static_cast<uint32_t>(1 + dice.Below(size));
+      const uint32_t block = variable.TakeBlock();
+      for (const auto& [from, to] :
+           {std::pair(first, first + in_first_part), {first + in_first_part, first + size}}) {
+        if (from == to) continue;
+        const Rows part(type, {rows.begin() + from, rows.begin() + to});
+        REQUIRE(variable.Put(0, block, from, to - from, part.column).ok());
+      }
+      (first == begin ? begin : end) += first == begin ? size : -size;
     }
     ClaimedSlot slot;
     std::vector<TensorExtent> extents;
@@ -233,8 +242,8 @@ TEST_CASE("sizes that no memory has are refused, not multiplied round") {
   const std::vector<int64_t> dims = {int64_t{1} << 40, 0, 0, int64_t{1} << 40};
   const RowBytes rows[] = {{nullptr, 0}, {nullptr, 0}};
   VariableRows variable;
-  variable.Reset({&tensor, 1}, {&layout, 1}, 2, 2);
-  REQUIRE(variable.Put(0, 0, 2, {nullptr, 0, rows, dims.data()}).ok());
+  variable.Reset({&tensor, 1}, {&layout, 1}, 1);
+  REQUIRE(variable.Put(0, variable.TakeBlock(), 0, 2, {nullptr, 0, rows, dims.data()}).ok());
   ClaimedSlot slot;
   slot.variable_bytes = uint64_t{1} << 40;
   std::vector<TensorExtent> extents;
