@@ -48,6 +48,9 @@ struct ConsumerSpec {
   std::string name;
   // Takes the place of a consumer of that name or rank, which is detached.
   bool take_over = false;
+  // Set by the daemon: whose process it is, and whether it may send away those of others.
+  uint32_t uid = UINT32_MAX;
+  bool may_send_away = false;
   // It takes the steps from the device's memory too, where the ring has some (ring/device_layout.h).
   bool on_device = false;
 

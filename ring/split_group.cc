@@ -129,12 +129,26 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ende
   const auto asks = [](const Taker& taker) {
     return taker.may_take && taker.page->asked.load(std::memory_order_seq_cst) > *taker.granted;
   };
+  std::vector<const Taker*> in_line;
+  for (const uint32_t id : waiting_) {
+    const auto found = std::find_if(takers.begin(), takers.end(),
+                                    [id](const Taker& taker) { return taker.id == id; });
+    if (found != takers.end() && asks(*found)) in_line.push_back(&*found);
+  }
   for (const Taker& taker : takers) {
-    if (!asks(taker) || Leases(taker.id) >= taker.leases_max) continue;
+    if (asks(taker) && std::find(in_line.begin(), in_line.end(), &taker) == in_line.end())
+      in_line.push_back(&taker);
+  }
+  waiting_.clear();
+  for (const Taker* const asking : in_line) {
+    const Taker& taker = *asking;
     const auto item = std::find_if(items_.begin(), items_.end(), [](const auto& candidate) {
       return candidate.second.state == State::kAvailable && candidate.second.slot >= 0;
     });
-    if (item == items_.end()) break;
+    if (item == items_.end() || Leases(taker.id) >= taker.leases_max) {
+      waiting_.push_back(taker.id);
+      continue;
+    }
     Item& given = item->second;
     const uint64_t step = item->first;
     given.state = State::kLeased;

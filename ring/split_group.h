@@ -101,6 +101,8 @@ class SplitGroup {
   uint64_t first_new_;  // steps below it that are no items are done
   uint64_t next_;       // the first step that was never given out
   Items items_;
+  std::vector<uint32_t>
+      waiting_;  // the ids of those who ask, in the order in which they were found to
   uint64_t redelivered_ = 0;
   uint64_t lost_ = 0;
   uint64_t deserted_since_ns_ = 0;

@@ -63,6 +63,11 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
                   " is attached already, from process " + std::to_string(rival->pid) +
                   "; it can be taken over (group \"" + spec.group + "\")"};
     }
+    if (rival != nullptr && !is_itself && rival->spec.uid != spec.uid && !spec.may_send_away) {
+      return {Code::kPermissionDenied,
+              "process " + std::to_string(rival->pid) + ", which has that place in group \"" +
+                  spec.group + "\", is another user's; that takes the right to control"};
+    }
     const int index = consumers_.FreeIndex();
     if (index < 0) {
       return {Code::kResourceExhausted,

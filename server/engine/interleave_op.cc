@@ -218,18 +218,23 @@ class InterleaveOp final : public ChainedOrderOp {
       seek_->goal = kCountedAtOnce;
     }
     while (true) {
-      if (const Pulled result = CountElements(); result != Pulled::kSome) return result;
+      const size_t looked_at = seek_->counts.size();
+      const Pulled result = CountElements();
       if (seek_->unknown) {
         EndSeek(0);
         return GoForward();
       }
+      if (result != Pulled::kSome && seek_->counts.size() == looked_at) return result;
       const InterleaveState state = InterleaveAfter(
           resume_at_, seek_->counts, static_cast<uint32_t>(cycle_.size()), block_length_);
-      // Without elements left the state may depend on those that were not looked at.
-      if (state.next_file < seek_->counts.size() || seek_->over) {
+      // Without elements left the state may depend on those that were not looked at, unless it has no room for them.
+      const bool full = std::all_of(state.cycle.begin(), state.cycle.end(),
+                                    [](const auto& place) { return place.open; });
+      if (state.next_file < seek_->counts.size() || full || seek_->over) {
         GoTo(state);
         return Pulled::kSome;
       }
+      if (result != Pulled::kSome) return result;
       seek_->goal *= 2;
     }
   }
@@ -248,13 +253,16 @@ class InterleaveOp final : public ChainedOrderOp {
     resume_at_ = 0;
   }
 
-  // Finds the lengths of the first `goal` elements' datasets.
+  // Finds the lengths of the first `goal` elements' datasets; kBlocked, kFailed: of fewer, which may do.
   Pulled CountElements() {
     Seek& seek = *seek_;
-    while (!seek.over && seek.elements.size() < seek.goal) {
-      const Pulled result = PullElement(seek.elements);
-      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
-      seek.over = result == Pulled::kEnd;
+    Pulled result = Pulled::kSome;
+    while (result == Pulled::kSome && !seek.over && seek.elements.size() < seek.goal) {
+      result = PullElement(seek.elements);
+      if (result == Pulled::kEnd) {
+        seek.over = true;
+        result = Pulled::kSome;
+      }
     }
     while (!seek.unknown && seek.counts.size() < seek.elements.size()) {
       const RecordRef& element = seek.elements[seek.counts.size()];
@@ -264,7 +272,7 @@ class InterleaveOp final : public ChainedOrderOp {
       seek.unknown = !count || *count == kEndless;
       if (!seek.unknown) seek.counts.push_back(*count);
     }
-    return Pulled::kSome;
+    return result;
   }
 
   Pulled GoForward() {

@@ -155,6 +155,12 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
     return ErrorAt(syntax.column,
                    absl::StrCat(Text(function.name), ": ", std::string(bound.status().message())));
   }
+  if (batch && bound->takes_all_axes) {
+    return ErrorAt(syntax.column,
+                   absl::StrCat(Text(function.name),
+                                ": expected an axis, as this is computed row by row; "
+                                "-1 is the last one"));
+  }
   if (absl::Status status = CheckRowElements(syntax, function.name, bound->type); !status.ok())
     return status;
   std::vector<const Node*> tensors;

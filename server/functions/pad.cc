@@ -183,6 +183,8 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       std::make_shared<Pad>(static_cast<Mode>(found - kModes.begin()), *margins, DTypeSize(x.dtype),
                             value, !NumElements(x.shape).has_value());
   bound.tensor_arguments = {0};
+  bound.takes_all_axes = !std::holds_alternative<std::vector<int64_t>>(*arguments[1].literal) ||
+                         std::get<std::vector<int64_t>>(*arguments[1].literal).size() == 2;
   return bound;
 }
 

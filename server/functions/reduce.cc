@@ -257,11 +257,13 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   bound.kernel = std::make_shared<Reduce>(kKind, x.dtype, axis, keeps_axes, ddof,
                                           !NumElements(bound.type.shape).has_value());
   bound.tensor_arguments = {0};
+  bound.takes_all_axes = !arguments[1].given;
   return bound;
 }
 
-#define PENSTOCK_AXIS_MANUAL                                                                      \
-  "axis: a negative constant, -1 is the last axis; left out, all values of an element are taken." \
+#define PENSTOCK_AXIS_MANUAL                                                                       \
+  "axis: a negative constant, -1 is the last axis; left out, all values of an element are taken, " \
+  "behind `batch` all of the batch."                                                               \
   "\nkeepdims: whether the axis stays with a size of one, a constant.\n"
 
 const RowFunctionRegistration kSum({

@@ -29,6 +29,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   bound.type = {DType::kInt64, {static_cast<int64_t>(x.shape.size())}};
   bound.kernel = std::make_shared<ShapeOf>();
   bound.tensor_arguments = {0};
+  bound.takes_all_axes = true;
   return bound;
 }
 

@@ -1,5 +1,6 @@
 // Comparisons, tests of one number, and the choice by their result.
 #include <limits>
+#include <type_traits>
 
 #include "server/kernels/arithmetic.h"
 #include "server/kernels/targets.h"
@@ -123,7 +124,11 @@ struct SignbitOp {
   template <class D, class V>
   static HWY_INLINE auto Apply(D d, V v) {
     const hn::RebindToSigned<D> ds;
-    return FlagsFromMask(ds, hn::Lt(hn::BitCast(ds, v), hn::Zero(ds)));
+    if constexpr (std::is_unsigned_v<hn::TFromD<D>>) {
+      return FlagsFromMask(ds, hn::Lt(hn::Zero(ds), hn::Zero(ds)));
+    } else {
+      return FlagsFromMask(ds, hn::Lt(hn::BitCast(ds, v), hn::Zero(ds)));
+    }
   }
 };
 

@@ -42,6 +42,8 @@ struct ScalarPower {
       if (y == 0 || x == 1) return 1;
       if (y == 1) return x;
       if (y == 2) return x * x;
+      // A square root, also of -infinity, where the C library's power is positive.
+      if (y == T(0.5) && x < 0) return std::numeric_limits<T>::quiet_NaN();
       if (y == T(0.5) && x >= 0) return std::sqrt(x);
       if (y == -1) return 1 / x;
       if (x != x || y != y) return x + y;

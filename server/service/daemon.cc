@@ -326,9 +326,13 @@ absl::Status RunDaemon(DaemonOptions options) {
            return;
          }
          const Identity who = visitor.who;
-         sessions.Attach(std::move(visitor), request, [&access, &who](const std::string& name) {
-           return access.Has(who, v1::RIGHT_ATTACH, name) || access.Has(who, v1::RIGHT_READ, name);
-         });
+         const bool may_send_away =
+             access.Has(who, v1::RIGHT_CONTROL, std::string(request.pipeline));
+         sessions.Attach(std::move(visitor), request, may_send_away,
+                         [&access, &who](const std::string& name) {
+                           return access.Has(who, v1::RIGHT_ATTACH, name) ||
+                                  access.Has(who, v1::RIGHT_READ, name);
+                         });
        },
        [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
          specs.Serve(std::move(visitor), request, std::move(file));

@@ -70,7 +70,7 @@ void Sessions::Expect(const std::shared_ptr<Pipeline>& pipeline) {
   });
 }
 
-void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request,
+void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool may_send_away,
                       const PipelineTable::Visible& visible) {
   const int socket = visitor.socket.get();
   if (sessions_.size() + num_waiting_ >= max_consumers_) {
@@ -88,6 +88,8 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request,
   }
   auto waiting = std::make_shared<Waiting>();
   waiting->newcomer = {request.consumer, request.position, visitor.pid, visitor.who.uid};
+  waiting->newcomer.spec.uid = visitor.who.uid;
+  waiting->newcomer.spec.may_send_away = may_send_away;
   waiting->visitor = std::move(visitor);
   ++num_waiting_;
   const auto returning = returning_.find(request.pipeline);

@@ -44,8 +44,9 @@ class Sessions {
   void Expect(const std::shared_ptr<Pipeline>& pipeline);
 
   // Answers the request, now or later; with an error the connection is closed.
+  // `may_send_away`: whether the visitor may take the places of other users' consumers.
   // `visible`: the pipelines that the visitor may hear of; null: all.
-  void Attach(Visitor visitor, const ring::ParsedRequest& request,
+  void Attach(Visitor visitor, const ring::ParsedRequest& request, bool may_send_away,
               const PipelineTable::Visible& visible = nullptr);
 
   // Logs what hangs. To be called a few times a second.

@@ -179,6 +179,10 @@ TEST_CASE("Behind batch every expression must keep rows apart") {
       {"y = transpose(x)", "axes that begin with 0"},
       {"y = transpose(m, [1, 0, 2])", "the first axis is the batch"},
       {"y = 1 + 2", "the same for all rows of a batch"},
+      {"y = sum(x)", "expected an axis, as this is computed row by row"},
+      {"y = x - max(x, keepdims=True)", "expected an axis"},
+      {"y = shape(x)", "expected an axis"},
+      {"y = pad(x, 1)", "expected an axis"},
   };
   for (const Case& c : refused) {
     CAPTURE(c.out);

@@ -202,6 +202,10 @@ for a, b in [("f", "g"), ("d", "e")]:
     case(f"reciprocal({a})"), case(f"signbit({a})"), case(f"copysign({a}, {b})"), case(f"copysign(2, {a})")
     case(f"fmin({a}, {b})"), case(f"fmax({b}, {a})"), case(f"fmod({a}, {b})"), case(f"fmod({a}, 0.75)")
 case("logical_not(b)"), case("logical_and(b, f > 0)")
+for a in ["i8", "u8", "u16", "i32", "u32", "i64", "u64"]:
+    case(f"signbit({a})")
+for a in ["f", "d"]:
+    case(f"{a} ** 0.5"), case(f"power({a}, 0.5)")
 for name in "sum prod mean min max any all var std".split():
     for a in ["i8", "u8", "i32", "i64", "b", "image"]:
         if name in ("mean", "var", "std", "prod") and a == "i64":

@@ -97,6 +97,28 @@ TEST_CASE("what a dead consumer of a split group held is given out again, marked
   CHECK(again.redelivered);
 }
 
+TEST_CASE("of those who wait in a split group the one who has waited longest is next") {
+  auto writer = MakeWriter();
+  Attached first(writer.get(), Split(1)), second(writer.get(), Split(2)),
+      third(writer.get(), Split(3));
+  const auto waits = [](Attached& one) {
+    Lease lease;
+    return one.Next(&lease) == Reader::Result::kTimeout;
+  };
+  CHECK(waits(third));
+  CHECK(waits(second));
+  CHECK(waits(first));
+  // Who was served asks anew behind the others.
+  Attached* const in_line[] = {&third, &second, &first, &third, &second, &first};
+  for (uint64_t step = 0; step < std::size(in_line); ++step) {
+    Produce(writer.get(), step + 1);
+    const Lease lease = in_line[step]->Take();
+    CHECK(lease.step == step);
+    in_line[step]->reader().Release(lease);
+    CHECK(waits(*in_line[step]));
+  }
+}
+
 TEST_CASE("fault 62: steps beyond 2^32 and up to 2^63 go through a ring in groups of all kinds") {
   for (const uint64_t first : {(uint64_t{1} << 32) - 6, (uint64_t{1} << 63) - 20}) {
     CAPTURE(first);
@@ -180,6 +202,26 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   writer->Tick(2 * kSecondNs, kSecondNs);
   CHECK(first.Next(&lease) == Reader::Result::kFailed);
   CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
+}
+
+TEST_CASE("another user's consumer is taken over with the right to send it away alone") {
+  auto writer = MakeWriter();
+  ConsumerSpec spec = Rank(0, 1);
+  spec.uid = 1000;
+  Attached owner(writer.get(), spec);
+  ConsumerSpec stranger = Rank(0, 1);
+  stranger.uid = 2000;
+  stranger.identity = 7;
+  stranger.take_over = true;
+  ConsumerHandle handle;
+  const Status refused = writer->Attach(stranger, {}, getpid(), &handle);
+  CHECK(refused.code == Code::kPermissionDenied);
+  CHECK(refused.message.find("another user's") != std::string::npos);
+  Produce(writer.get());
+  CHECK(owner.Take().step == 0);
+  stranger.may_send_away = true;
+  Attached successor(writer.get(), stranger);
+  CHECK(successor.Take().step == 0);  // which its predecessor has not let go of
 }
 
 TEST_CASE(

@@ -173,7 +173,8 @@ def attach(
         it gets DetachedError; "skip": it misses batches, which stats()["skipped"] counts.
       lag: seconds.
       consumer: a name, unique in the group.
-      take_over: takes the place of a consumer of the same name or rank, which gets DetachedError.
+      take_over: takes the place of a consumer of the same name or rank, which gets DetachedError; another user's needs the right to
+        control.
       cuda: of a pipeline whose ring is on a device (`ring { device: 0 }`), that device
         (penstock.cuda.open): tensors of fixed size are DeviceArrays in the ring's memory there.
       stream: with `cuda`, the CUDA stream that reads them, as a number; 0 is the legacy default one.

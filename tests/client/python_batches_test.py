@@ -1,0 +1,44 @@
+"""Maps behind `batch`, and places behind datasets of elements: the values are those that tf.data gives."""
+
+import itertools
+
+import numpy as np
+import penstock
+import pytest
+
+D = penstock.Dataset
+
+
+@pytest.mark.parametrize("between", [lambda d: d, lambda d: d.filter(lambda x: np.sum(x) >= 0), lambda d: d.cache()])
+def test_a_reduction_of_all_axes_is_of_the_whole_batch(between):
+    batches = between(D.range(6).batch(3, drop_remainder=True))
+    assert [int(x) for x in batches.map(lambda x: np.sum(x))] == [3, 12]
+    assert [x.tolist() for x in batches.map(lambda x: x - np.max(x))] == [[-2, -1, 0]] * 2
+    assert [x.tolist() for x in batches.map(lambda x: x * 2)] == [[0, 2, 4], [6, 8, 10]]
+
+
+def test_an_output_means_the_same_whatever_stands_beside_it():
+    pairs = D.from_tensor_slices(np.array([[1, 2], [3, 4]])).batch(2)
+    (alone,) = pairs.map(lambda x: {"s": np.sum(x)})
+    (beside,) = pairs.map(lambda x: {"s": np.sum(x), "m": np.max(x, axis=0)})
+    assert int(alone["s"]) == int(beside["s"]) == 10
+    assert beside["m"].tolist() == [3, 4]
+
+
+def numbers(texts):
+    return D.from_tensor_slices(np.array(texts)).map(lambda s: penstock.io.string_to_number(s, np.int64)).filter(lambda x: x >= 0)
+
+
+@pytest.mark.parametrize("skipped", range(7))
+def test_elements_in_front_of_an_error_are_there_behind_any_skip(skipped):
+    flat = numbers(["0", "1", "2", "bad"]).flat_map(lambda x: D.range(2))
+    found = []
+    with pytest.raises(penstock.DataLossError):
+        for x in flat.skip(skipped):
+            found.append(int(x))
+    assert found == [0, 1, 0, 1, 0, 1][skipped:]
+
+
+def test_elements_are_there_although_their_input_never_goes_on():
+    flat = D.counter().filter(lambda x: x < 5).flat_map(lambda x: D.range(2))
+    assert [int(x) for x in itertools.islice(flat.skip(1), 3)] == [1, 0, 1]
