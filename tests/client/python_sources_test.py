@@ -392,6 +392,20 @@ def test_stages_of_flat_map():
         assert text in dataset.spec_text(), dataset.spec_text()
 
 
+def test_the_element_itself_is_an_input():
+    make = penstock.Dataset
+    numbers = make.range(2)
+    zipped = numbers.flat_map(lambda x: make.zip((make.from_tensors(x), make.range(2))))
+    assert [(int(x), int(y)) for x, y in zipped] == [(0, 0), (1, 0)]
+    rows = make.from_tensor_slices(np.arange(4).reshape(2, 2))
+    assert elements(rows.interleave(lambda x: make.from_tensor_slices(x).concatenate(make.range(1)))) == [0, 2, 1, 3, 0, 0]
+    assert elements(numbers.interleave(lambda x: make.from_tensors(x).concatenate(make.range(2)), 1)) == [0, 0, 1, 1, 0, 1]
+    windows = make.range(4).window(2)
+    assert elements(windows.flat_map(lambda w: w.concatenate(make.range(1)))) == [0, 1, 0, 2, 3, 0]
+    zipped = windows.flat_map(lambda w: make.zip(w, make.range(5)))
+    assert [(int(x), int(y)) for x, y in zipped] == [(0, 0), (1, 1), (2, 0), (3, 1)]
+
+
 def test_what_flat_map_and_interleave_refuse():
     numbers = penstock.Dataset.range(3)
     kept = []

@@ -114,6 +114,8 @@ def _uses_parts(stages):
 def simplified(stages):
     """Without window_part where the elements of a window are used as they are."""
     parts = _parts_inside(stages)
-    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]) and len(stages) > 1:
+    # Of zip and concatenate they are the first input.
+    is_input = len(stages) > 1 and stages[1].op in ("zip", "concatenate")
+    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]) and len(stages) > 1 and not is_input:
         return tuple(stages[1:])
     return tuple(stages)
