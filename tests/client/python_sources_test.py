@@ -57,6 +57,65 @@ def test_an_array_that_a_file_holds_is_read_from_it(tmp_path):
     np.testing.assert_array_equal(next(iter(part)), array[10])
 
 
+def test_what_is_written_into_a_private_map_is_seen(tmp_path):
+    np.save(tmp_path / "table.npy", np.arange(3))
+    mapped = np.load(tmp_path / "table.npy", mmap_mode="c")
+    mapped[:] = 7
+    assert elements(penstock.Dataset.from_tensor_slices(mapped)) == [7, 7, 7]
+
+
+def test_many_strings_lie_in_a_memory_file(tmp_path):
+    make = penstock.Dataset.from_tensor_slices
+    paths = [f"/data/images/of/some/length/that/paths/have/{i:06}.jpeg" for i in range(30_000)]
+    wanted = [path.encode() for path in paths]
+    for array in (paths, np.array(paths), np.array(paths, object), np.array(wanted)):
+        dataset = make({"path": array, "i": np.arange(len(paths))})
+        assert len(dataset.spec_text()) < 1000
+        batch = next(iter(dataset.batch(len(paths))))
+        assert batch["path"].tolist() == wanted and batch["i"][-1] == len(paths) - 1
+    table = next(iter(make(np.array(["\u00e9", ""] * 100_000).reshape(-1, 2)).batch(100_000)))
+    assert table.shape == (100_000, 2) and table[-1].tolist() == ["\u00e9".encode(), b""]
+    # They are paths to readers still.
+    lines = [tmp_path / f"{'name' * 40}{i:06}" for i in range(900)]
+    for path in lines[:2]:
+        path.write_text(path.name[-1])
+    assert "list_files" in make([str(path) for path in lines]).flat_map(penstock.TextLineDataset).spec_text()
+    # Zeros at the end are no part of strings of one length.
+    assert next(iter(make([b"\0"] * 30_000).batch(30_000))).tolist() == [b"\0"] * 30_000
+    with pytest.raises(ValueError, match="more strings than a spec may, some with zeros at the end; write them to a TFRecord"):
+        make([b"\0"] * 400_000)
+    with pytest.raises(ValueError, match="holds 20001 strings of up to 200000 bytes"):
+        make([b"x" * 200_000] + [b""] * 20_000)
+
+
+def test_strings_of_nested_lists_keep_zeros_at_the_end():
+    make = penstock.Dataset.from_tensor_slices
+    rows = [[b"a\0", b"b"], [b"c\0", b"d\0\0"]]
+    assert elements(make(rows)) == rows
+    assert [element["x"].tolist() for element in make({"x": rows})] == rows
+    assert elements(penstock.Dataset.from_tensors((["x\0"], 1)).map(lambda x, _: x)) == [[b"x\0"]]
+    with pytest.raises(TypeError, match="holds a int among strings"):
+        make([[1, b"a"]])
+
+
+def test_strings_that_are_none_or_none_at_all():
+    for empty in (np.array([], object), np.array([], "S3"), np.zeros((0, 2), object)):
+        spec = penstock.Dataset.from_tensor_slices(empty).element_spec
+        assert spec == penstock.TensorSpec(empty.shape[1:], penstock.string), spec
+    with pytest.raises(TypeError, match="holds a NoneType among strings"):
+        penstock.Dataset.from_tensor_slices(np.array([b"a", None], object))
+
+
+@pytest.mark.parametrize("rows", [3, 20_000], ids=["in the spec", "in a memory file"])
+def test_arrays_of_the_other_byte_order(tmp_path, rows):
+    array = np.arange(rows, dtype=">i4")
+    np.save(tmp_path / "big.npy", array)
+    for given in (array, np.load(tmp_path / "big.npy", mmap_mode="r")):
+        found = next(iter(penstock.Dataset.from_tensor_slices(given).batch(rows)))
+        assert found.dtype == np.int32
+        np.testing.assert_array_equal(found, array)
+
+
 def test_an_array_lives_as_long_as_its_dataset_and_no_longer():
     def descriptors():
         return len(os.listdir("/proc/self/fd"))
@@ -331,6 +390,20 @@ def test_stages_of_flat_map():
     ]
     for dataset, text in cases:
         assert text in dataset.spec_text(), dataset.spec_text()
+
+
+def test_the_element_itself_is_an_input():
+    make = penstock.Dataset
+    numbers = make.range(2)
+    zipped = numbers.flat_map(lambda x: make.zip((make.from_tensors(x), make.range(2))))
+    assert [(int(x), int(y)) for x, y in zipped] == [(0, 0), (1, 0)]
+    rows = make.from_tensor_slices(np.arange(4).reshape(2, 2))
+    assert elements(rows.interleave(lambda x: make.from_tensor_slices(x).concatenate(make.range(1)))) == [0, 2, 1, 3, 0, 0]
+    assert elements(numbers.interleave(lambda x: make.from_tensors(x).concatenate(make.range(2)), 1)) == [0, 0, 1, 1, 0, 1]
+    windows = make.range(4).window(2)
+    assert elements(windows.flat_map(lambda w: w.concatenate(make.range(1)))) == [0, 1, 0, 2, 3, 0]
+    zipped = windows.flat_map(lambda w: make.zip(w, make.range(5)))
+    assert [(int(x), int(y)) for x, y in zipped] == [(0, 0), (1, 1), (2, 0), (3, 1)]
 
 
 def test_what_flat_map_and_interleave_refuse():

@@ -139,6 +139,21 @@ def test_the_warning_can_be_an_error_and_loses_nothing_else(start):
     assert len(kept) == 2
 
 
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"lag": -1}, "lag is at least 0 seconds, not -1"),
+        ({"lag": float("nan")}, "not nan"),
+        ({"group": "a\nb"}, r"group is a name without control characters, not 'a\\nb'"),
+        ({"consumer": "\x1b[1m"}, "consumer is a name"),
+        ({"consumer": "\x85"}, "consumer is a name"),
+    ],
+)
+def test_arguments_of_attach_are_checked(start, given, message):
+    with pytest.raises(penstock.InvalidArgumentError, match=message):
+        start("--steps", 1).attach(**given)
+
+
 def test_two_loaders_see_the_same_stream(start):
     server = start("--steps", 30)
     one, two = server.attach(), server.attach(group="eval")

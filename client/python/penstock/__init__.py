@@ -191,9 +191,15 @@ def attach(
       PermissionDeniedError: the socket is not yours to use.
       FailedPreconditionError: the daemon is of another release, the group of another kind, or the
         cursor of another stream.
+      InvalidArgumentError: an argument is no such value: a lag below zero, a control character in a name.
       AlreadyExistsError: a consumer of that name or rank is attached.
       OutOfRangeError: the batch behind the cursor has gone and cannot be had again.
     """
+    if not lag >= 0:
+        raise InvalidArgumentError(f"lag is at least 0 seconds, not {lag}")
+    for what, given in (("group", group), ("consumer", consumer)):
+        if given is not None and any(letter < " " or "\x7f" <= letter < "\xa0" for letter in given):
+            raise InvalidArgumentError(f"{what} is a name without control characters, not {given!r}")
     return Loader(
         name, socket, group, timeout, mode, rank, world_size, replica, replicas, delivery, cursor,
         reconnect, slow, lag, consumer, take_over, cuda, stream, batch_size

@@ -1,7 +1,7 @@
 """Arrays of this process as tensors of a spec: from_tensors and from_tensor_slices.
 
 Small ones are written into the spec. Larger ones go into a memory file, which the daemon maps; an array
-that np.load has mapped from a .npy file is read from that file.
+that np.load has mapped from a .npy file is read from that file. Strings lie there as NumPy's type S.
 """
 
 import os
@@ -12,6 +12,10 @@ import numpy as np
 from penstock import _textproto
 
 _MAX_INLINE_BYTES = 16 << 10
+# Of strings with their field's name, most of which are paths: a spec that holds them itself can be saved.
+_MAX_INLINE_STRING_BYTES = 64 << 10
+# Of strings of one length in a memory file, beyond four times their own.
+_MAX_PADDED_BYTES = 1 << 30
 _NUMBERS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16".split()
 
 
@@ -30,12 +34,25 @@ class MemoryArray:
     def spec_value(self):
         return f"/proc/{os.getpid()}/fd/{self._fd}"
 
+    def load(self):
+        return np.load(self.spec_value())
 
-def _as_array(value, what):
+
+def _of_list(values):
+    """An array of nested lists: of objects, if they hold strings, since NumPy's types of them drop zeros at the end."""
+    leaf = values
+    while isinstance(leaf, (list, tuple)) and leaf:
+        leaf = leaf[0]
+    array = None if isinstance(leaf, (str, bytes)) else np.asarray(values)
+    return np.array(values, object) if array is None or array.dtype.kind in "SU" else array
+
+
+def as_array(value, what):
+    """An array of numbers in this machine's byte order, or of strings."""
     array = value if isinstance(value, np.ndarray) else None
     if array is None:
-        if isinstance(value, (list, tuple)) and value and isinstance(value[0], (str, bytes)):
-            array = np.array(value, object)
+        if isinstance(value, (list, tuple)):
+            array = _of_list(value)
         elif isinstance(value, (str, bytes)):
             array = np.empty((), object)
             array[()] = value
@@ -46,29 +63,53 @@ def _as_array(value, what):
             # As tf.data takes Python's numbers, but for their width: int32 and float32 there.
     if array.dtype.kind not in "OSU" and array.dtype.name not in _NUMBERS:
         raise TypeError(f"{what} is of type {array.dtype.name}, which no tensor has")
-    return array
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _file_of(array):
     """The .npy file that `array` is the whole of, or None."""
     if not isinstance(array, np.memmap) or not str(array.filename or "").endswith(".npy"):
         return None
+    # What was written into a map of this mode is not in the file.
+    if array.mode == "c":
+        return None
     whole = np.load(array.filename, mmap_mode="r")
     same = (whole.shape, whole.dtype, whole.offset) == (array.shape, array.dtype, array.offset)
     return os.path.abspath(array.filename) if same and array.flags.c_contiguous else None
 
 
+def _strings_in_file(array, strings, num_bytes, what):
+    """A memory file with the strings of an array, or None if the spec has to hold them."""
+    if any(item.endswith(b"\0") for item in strings):
+        if len(_textproto.write_fields([("string_value", strings)])) < 1 << 20:
+            return None
+        raise ValueError(f"{what} holds more strings than a spec may, some with zeros at the end; write them to a TFRecord file")
+    longest = max(1, *map(len, strings))
+    if longest * len(strings) > max(_MAX_PADDED_BYTES, 4 * num_bytes):
+        raise ValueError(
+            f"{what} holds {len(strings)} strings of up to {longest} bytes, which take as much room each; "
+            "write them to a TFRecord file, or read files by map and io.read_file"
+        )
+    return MemoryArray(np.array(strings, f"S{longest}").reshape(array.shape))
+
+
 def tensor_values(name, value, what):
     """A TensorValues message for an array, and the array."""
-    array = _as_array(value, what)
+    array = as_array(value, what)
     name = None if name is None else ("name", name)
     head = [name] if name else []
     if array.dtype.kind in "OSU":
         strings = [item.encode() if isinstance(item, str) else item for item in array.ravel().tolist()]
-        wrong = next((item for item in strings if not isinstance(item, bytes)), None)
-        if wrong is not None:
-            raise TypeError(f"{what} holds a {type(wrong).__name__} among strings")
-        return _textproto.Message(*head, ("shape", list(array.shape) or None), ("string_value", strings)), array
+        wrong = [item for item in strings if not isinstance(item, bytes)]
+        if wrong:
+            raise TypeError(f"{what} holds a {type(wrong[0]).__name__} among strings")
+        num_bytes = sum(map(len, strings), 16 * len(strings))
+        file = _strings_in_file(array, strings, num_bytes, what) if num_bytes > _MAX_INLINE_STRING_BYTES else None
+        if file is not None:
+            return _textproto.Message(*head, ("dtype", "string"), ("npy", file)), array
+        dtype = None if strings else "string"
+        shape = list(array.shape) or None
+        return _textproto.Message(*head, ("dtype", dtype), ("shape", shape), ("string_value", strings)), array
     path = _file_of(array)
     dtype = array.dtype.name
     if path is not None:

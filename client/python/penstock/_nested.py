@@ -146,13 +146,16 @@ def reads_path(stages):
 
 def as_paths(stages):
     """The stages of a dataset of paths, of which those that were given as an array of strings are files from here on."""
-    from penstock import _readers
+    from penstock import _arrays, _readers
 
     first = stages[0]
     if first.op != "from_tensor_slices" or not all(stage.op in _MOVES_PATHS for stage in stages[1:]):
         return stages
     tensors = dict(first.fields)["tensor"]
     fields = dict(tensors[0].fields) if len(tensors) == 1 else {}
+    if isinstance(fields.get("npy"), _arrays.MemoryArray) and fields["dtype"] == "string":
+        array = fields["npy"].load()
+        fields.update(string_value=array.ravel().tolist(), shape=array.shape)
     if "name" in fields or not fields.get("string_value") or len(fields.get("shape") or []) != 1:
         return stages
     paths = _readers.files_of(fields["string_value"])

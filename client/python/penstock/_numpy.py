@@ -21,6 +21,8 @@ _SYNONYMS = {
 # What to write where there is no function of that name.
 _INSTEAD = {
     "dot": "np.matmul",
+    "argsort": "np.sort or np.argmax",
+    "resize": "np.reshape, or penstock.image.resize for images",
     "select": "nested np.where(condition, a, b)",
     "piecewise": "nested np.where(condition, a, b)",
     "nonzero": "np.where(condition, a, b)",
@@ -129,6 +131,98 @@ def _reduction(name):
     return reduce
 
 
+def _counted_from_last(axis, ndim, shown):
+    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+        raise TraceError(f"{shown} along the axis {axis!r}", "an axis is one integer, a constant")
+    if not -ndim <= axis < ndim:
+        raise TraceError(f"{shown} along the axis {axis} of {ndim}", f"axes are from {-ndim} to {ndim - 1}")
+    return int(axis) - ndim if axis >= 0 else int(axis)
+
+
+def _flat(a):
+    return a if a.ndim == 1 else _reshape(a, -1)
+
+
+def _along(name, axis):
+    """NumPy's function along one axis by ours, which counts axes from the last; by None all values stand in one."""
+    default = axis
+
+    def apply(a, axis=default, dtype=None, **kwargs):
+        a, axis = (_flat(a), -1) if axis is None else (a, axis)
+        kwargs["axis"] = _counted_from_last(axis, a.ndim, f"np.{name}")
+        result = call(name, (a,), kwargs, f"np.{name}")
+        return result if dtype is None else result.astype(dtype)
+
+    return apply
+
+
+def _argmax(a, axis=None, out=None, **kwargs):
+    return _along("argmax", None)(a.astype(np.uint8) if a.dtype == bool else a, axis, out=out, **kwargs)
+
+
+def _argmin(a, axis=None, out=None, **kwargs):
+    # No integer's complement wraps, as its negative may.
+    return _argmax(~a if a.dtype.kind in "biu" else -a, axis, out, **kwargs)
+
+
+def _along_axis(a, axis, shown):
+    """The array, flat without an axis, and the beginning of a subscript up to that axis."""
+    a, axis = (_flat(a), 0) if axis is None else (a, axis)
+    axis = _counted_from_last(axis, a.ndim, shown) + a.ndim
+    return a, (slice(None),) * axis
+
+
+def _take(a, indices, axis=None, out=None, mode="raise"):
+    if out is not None or mode != "raise":
+        raise TraceError("np.take into an array, or in another mode", "indices are constants of the axis")
+    a, before = _along_axis(a, axis, "np.take")
+    return a[(*before, indices)]
+
+
+def _repeat(a, repeats, axis=None):
+    a, before = _along_axis(a, axis, "np.repeat")
+    size = a.shape[len(before)]
+    if size is None or isinstance(repeats, _trace.Tensor):
+        raise TraceError("np.repeat as often as only the data tells", "the size of the axis and the number of repeats are known")
+    return a[(*before, np.repeat(np.arange(size), repeats))]
+
+
+def _operands(arrays, dtype, shown):
+    """The arrays that a function joins, of one type as NumPy finds it."""
+    arrays = [a if isinstance(a, _trace.Tensor) else np.asarray(a) for a in arrays]
+    if any(a.dtype.kind in "OSU" for a in arrays):
+        raise TraceError(f"{shown} of strings", "it joins numbers")
+    dtype = np.result_type(*(a.dtype for a in arrays)) if dtype is None else np.dtype(dtype)
+    return [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
+
+
+def _joined(arrays, axis):
+    while len(arrays) > 1:
+        # Ours take up to four.
+        parts = [arrays[i : i + 4] for i in range(0, len(arrays), 4)]
+        arrays = [part[0] if len(part) == 1 else call("concat", part, {"axis": axis}, "np.concatenate") for part in parts]
+    return arrays[0]
+
+
+def _concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
+    if out is not None or casting != "same_kind":
+        raise TraceError("np.concatenate into an array, or with other casts", "x.astype(dtype)")
+    arrays = _operands(arrays, dtype, "np.concatenate")
+    if axis is None:
+        arrays, axis = [_flat(a) for a in arrays], 0
+    return _joined(arrays, _counted_from_last(axis, arrays[0].ndim, "np.concatenate"))
+
+
+def _stack(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
+    if out is not None or casting != "same_kind":
+        raise TraceError("np.stack into an array, or with other casts", "x.astype(dtype)")
+    arrays = _operands(arrays, dtype, "np.stack")
+    axis = _counted_from_last(axis, arrays[0].ndim + 1, "np.stack")
+    if 2 <= len(arrays) <= 4:
+        return call("stack", arrays, {"axis": axis}, "np.stack")
+    return _joined([_expand_dims(a, axis) for a in arrays], axis)
+
+
 def _transpose(a, axes=None):
     return call("transpose", (a,) if axes is None else (a, list(axes)), {}, "np.transpose")
 
@@ -150,6 +244,14 @@ _SPECIAL = {
     "reshape": _reshape,
     "pad": _pad,
     **{name: _reduction(name) for name in ("sum", "prod", "mean", "var", "std", "min", "max", "any", "all")},
+    "argmax": _argmax,
+    "argmin": _argmin,
+    "cumsum": _along("cumsum", None),
+    "sort": _along("sort", -1),
+    "take": _take,
+    "repeat": _repeat,
+    "concatenate": _concatenate,
+    "stack": _stack,
     "amax": _reduction("max"),
     "amin": _reduction("min"),
     "ravel": lambda a, order="C": _reshape(a, -1, order),
@@ -189,7 +291,7 @@ def _apply(name, args, kwargs, shown):
         except TypeError as error:
             raise TraceError(f"{shown} with these arguments ({error})", "see docs/python.md") from None
     ours = _SYNONYMS.get(name, name)
-    if ours not in FUNCTIONS:
+    if ours not in FUNCTIONS or name in _INSTEAD:
         instead = _INSTEAD.get(name)
         if instead is None:
             instead = _trace.near(name, {*FUNCTIONS, *_SPECIAL}) or _trace._OUTSIDE

@@ -147,7 +147,7 @@ def _from_arrays(op, tensors, name):
         return traced
     if isinstance(tensors, list):
         # TensorFlow makes one tensor of a list.
-        tensors = np.array(tensors, object) if tensors and isinstance(tensors[0], (str, bytes)) else np.asarray(tensors)
+        tensors = _arrays.as_array(tensors, f"{op}'s argument")
     structure, values = _structure.flatten(tensors, lambda value: not isinstance(value, (dict, tuple)), f"{op}'s argument")
     paths = _structure.paths(structure)
     messages, arrays = [], []

@@ -161,6 +161,11 @@ def to_node(trace, value, what="an operand"):
         if value.dtype.name not in FUNCTIONS:
             raise TraceError(f"{what} is a constant of type {value.dtype.name}", "cast it to one of NumPy's numbers")
         text = _literal(value)
+        if value.dtype.kind in "iu" and abs(int(value)) >= 1 << 63:
+            # A number of an expression is below 2^63.
+            half, rest = divmod(int(value), 2)
+            text = f"({value.dtype.name}({half}) * {value.dtype.name}(2) + {value.dtype.name}({rest}))"
+            return Node(trace, "text", text)
         if text is not None and value.dtype != bool:
             return Node(trace, "call", value.dtype.name, [Node(trace, "text", text)])
         if text is None:

@@ -1,5 +1,8 @@
 """Windows: datasets of consecutive elements, which a function makes other datasets of."""
 
+import functools
+import operator
+
 from penstock import _textproto, _trace
 from penstock._dataset import Dataset
 from penstock._stage import Nested, Spec, Stage, user_line
@@ -37,10 +40,11 @@ class Windows:
         return self._dataset._whole(self._stages(simplified(inside)))
 
     def _window(self):
-        """The stand-ins for a window: a dataset, or one for each part of an element."""
+        """The stand-ins for a window: a dataset, or one for each tensor of an element, in its structure."""
 
         def part(fields, structure):
-            return Dataset([Stage("window_part", fields)], structure, options=self._dataset._options, window=self._whole)
+            dataset = Dataset([Stage("window_part", fields)], structure, options=self._dataset._options, window=self._whole)
+            return _by_tensor(dataset, structure, ()) if fields else dataset
 
         structure = self._dataset._structure
         if structure is None:
@@ -89,6 +93,19 @@ class Windows:
         return f"<Windows of {self._dataset!r}>"
 
 
+def _by_tensor(dataset, structure, keys):
+    """A dataset for each tensor below `keys` of the elements of one, in their structure."""
+    if isinstance(structure, dict):
+        return {key: _by_tensor(dataset, inner, (*keys, key)) for key, inner in structure.items()}
+    if structure is not None:
+        return tuple(_by_tensor(dataset, inner, (*keys, i)) for i, inner in enumerate(structure))
+    if not keys:
+        return dataset
+    # A tuple's parts are the arguments.
+    is_tuple = isinstance(dataset._structure, tuple)
+    return dataset.map(lambda *parts: functools.reduce(operator.getitem, keys, parts if is_tuple else parts[0]))
+
+
 def _is_part(stage):
     return stage.op == "window_part"
 
@@ -114,6 +131,8 @@ def _uses_parts(stages):
 def simplified(stages):
     """Without window_part where the elements of a window are used as they are."""
     parts = _parts_inside(stages)
-    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]) and len(stages) > 1:
+    # Of zip and concatenate they are the first input.
+    is_input = len(stages) > 1 and stages[1].op in ("zip", "concatenate")
+    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]) and len(stages) > 1 and not is_input:
         return tuple(stages[1:])
     return tuple(stages)
