@@ -16,6 +16,7 @@
 #include "ring/descriptor.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+#include "ring/printable.h"
 
 namespace penstock::ring {
 namespace {
@@ -308,6 +309,11 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
         Code::kInvalidArgument,
         "a spec with what comes along is longer than the limit: " + std::to_string(parts_bytes) +
             " > " + std::to_string(kMaxPartsBytes) + " bytes");
+  }
+  // Answers and the log repeat it.
+  if (!IsPrintableUtf8({copy.pipeline, copy.pipeline_bytes})) {
+    return refuse(Code::kInvalidArgument,
+                  "a pipeline's name is text in UTF-8 without control characters");
   }
   request->operation = operation;
   request->temporary = operation == Operation::kCreate && (copy.flags & kRequestTemporary) != 0;

@@ -105,6 +105,9 @@ TEST_CASE("hostile requests are refused") {
     request.part_bytes[0] = request.part_bytes[1] = 1u << 31;
   }
   SECTION("size") { request.request_bytes = 255; }
+  SECTION("a name of a pipeline that is no text") { request.pipeline[0] = '\xff'; }
+  SECTION("a group's") { request.group[request.group_bytes++] = '\n'; }
+  SECTION("a consumer's") { request.name[request.name_bytes++] = '\x1b'; }
   CHECK(Parse(BytesOf(request)).state == ParseState::kRefused);
 }
 
