@@ -1,12 +1,17 @@
 #include "client/ctl/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <utility>
 
 namespace penstock::ctl {
 namespace {
 
+constexpr int kUnwritten = 1;
 constexpr int kUsageError = 2;
+
+// A full disk shows when what is buffered is written, which is after a command has said that all is well.
+bool FlushStdout() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 }  // namespace
 
@@ -95,12 +100,16 @@ CommandLine::~CommandLine() = default;
 Command CommandLine::root() { return Command(app_.get(), &exit_code_); }
 
 int CommandLine::Run(int argc, char** argv) {
+  int code = 0;
   try {
     app_->parse(argc, argv);
+    code = exit_code_;
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? 0 : kUsageError;
+    code = app_->exit(error) == 0 ? 0 : kUsageError;
   }
-  return exit_code_;
+  if (FlushStdout()) return code;
+  std::fprintf(stderr, "%s: cannot write to stdout\n", app_->get_name().c_str());
+  return code == 0 ? kUnwritten : code;
 }
 
 }  // namespace penstock::ctl

@@ -75,7 +75,7 @@ class CommandLine {
   Command root();
 
   // Runs the command that is asked for and returns its exit code; 0 for --help and --version, 2 with a message on
-  // stderr for a line that fits no command.
+  // stderr for a line that fits no command, 1 where stdout cannot be written.
   int Run(int argc, char** argv);
 
  private:

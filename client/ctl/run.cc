@@ -69,7 +69,6 @@ absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
   } catch (const Error& error) {
     return absl::Status(static_cast<absl::StatusCode>(error.code()), error.what());
   }
-  if (std::fflush(stdout) != 0) return absl::ErrnoToStatus(errno, "cannot write to stdout");
   return absl::OkStatus();
 }
 
