@@ -425,7 +425,13 @@ Status StartAttach(const std::string& socket_path, const AttachRequest& request,
   }
   // A fresh socket's buffer holds the request.
   if (send(made.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
-    return ConnectError(socket_path, errno);
+    const int error = errno;
+    // Who is refused at the door may be hung up on before the request is sent: the answer is there.
+    uint8_t byte;
+    if ((error != EPIPE && error != ECONNRESET) ||
+        recv(made.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) {
+      return ConnectError(socket_path, error);
+    }
   }
   *socket = made.Release();
   return {};
