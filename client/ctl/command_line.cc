@@ -1,6 +1,7 @@
 #include "client/ctl/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -32,11 +33,27 @@ Option Option::InRange(int least, int most) {
 
 Option Option::InRange(double least, double most) {
   option_->check(CLI::Range(least, most));
+  // Which lets through what is no number.
+  option_->check([](const std::string& word) {
+    double value = 0;
+    return CLI::detail::lexical_cast(word, value) && std::isnan(value) ? "not a number" : "";
+  });
   return *this;
 }
 
 Option Option::Positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::Validator(
+      [](std::string& word) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(word, value) && value > 0) return "";
+        return "expected a number above 0, found " + word;
+      },
+      "POSITIVE"));
+  return *this;
+}
+
+Option Option::Excludes(const Option& other) {
+  option_->excludes(other.option_);
   return *this;
 }
 
@@ -105,6 +122,11 @@ int CommandLine::Run(int argc, char** argv) {
     app_->parse(argc, argv);
     code = exit_code_;
   } catch (const CLI::ParseError& error) {
+    // Which says no more than that a command is needed.
+    const std::vector<std::string> unknown = app_->remaining(true);
+    if (error.get_name() == "RequiredError" && !unknown.empty())
+      std::fprintf(stderr, "%s: unknown word: %s\n", app_->get_name().c_str(),
+                   unknown.front().c_str());
     code = app_->exit(error) == 0 ? 0 : kUsageError;
   }
   if (FlushStdout()) return code;

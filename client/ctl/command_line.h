@@ -31,6 +31,7 @@ class Option {
   Option InRange(double least, double most);
   Option Positive();
   Option Needs(const Option& other);
+  Option Excludes(const Option& other);
   // Of a list: each word has the option's name before it.
   Option OneByOne();
   // "" for a word that is good, else what is wrong with it.

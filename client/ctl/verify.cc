@@ -107,7 +107,10 @@ void AddVerify(Command root) {
   Command command =
       root.AddCommand("verify", "Check every checksum of TFRecord files and list the damage");
   command.Add("files", &options->files, "Paths or globs").Required();
-  command.Add("--compression", &options->compression, "NONE (default), GZIP, ZLIB or ZSTD");
+  command.Add("--compression", &options->compression, "NONE (default), GZIP, ZLIB or ZSTD")
+      .Checked([](const std::string& name) {
+        return std::string(CompressionFromName(name).status().message());
+      });
   command.Runs([options] { return Verify(*options); });
 }
 

@@ -192,7 +192,7 @@ def test_an_index_of_damaged_data(tmp_path):
 @pytest.mark.parametrize("arguments, code, message", [
     (["verify"], 2, "files"),
     (["verify", "none*"], 1, 'no file matches "none*"'),
-    (["verify", "present.txt", "--compression", "LZ4"], 1, 'NONE, GZIP, ZLIB or ZSTD, found "LZ4"'),
+    (["verify", "present.txt", "--compression", "LZ4"], 2, 'NONE, GZIP, ZLIB or ZSTD, found "LZ4"'),
     (["index"], 2, "files"),
     (["index", "present.txt"], 1, "not a TFRecord file? (present.txt, record 0, offset 0)"),
     (["write", "out", "--files", "*.none"], 1, 'no file matches "*.none"'),
