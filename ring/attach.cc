@@ -16,6 +16,7 @@
 #include "ring/descriptor.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+#include "ring/printable.h"
 
 namespace penstock::ring {
 namespace {
@@ -309,6 +310,11 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
         "a spec with what comes along is longer than the limit: " + std::to_string(parts_bytes) +
             " > " + std::to_string(kMaxPartsBytes) + " bytes");
   }
+  // Answers and the log repeat it.
+  if (!IsPrintableUtf8({copy.pipeline, copy.pipeline_bytes})) {
+    return refuse(Code::kInvalidArgument,
+                  "a pipeline's name is text in UTF-8 without control characters");
+  }
   request->operation = operation;
   request->temporary = operation == Operation::kCreate && (copy.flags & kRequestTemporary) != 0;
   std::copy(std::begin(copy.part_bytes), std::end(copy.part_bytes), request->part_bytes);
@@ -419,7 +425,13 @@ Status StartAttach(const std::string& socket_path, const AttachRequest& request,
   }
   // A fresh socket's buffer holds the request.
   if (send(made.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
-    return ConnectError(socket_path, errno);
+    const int error = errno;
+    // Who is refused at the door may be hung up on before the request is sent: the answer is there.
+    uint8_t byte;
+    if ((error != EPIPE && error != ECONNRESET) ||
+        recv(made.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) {
+      return ConnectError(socket_path, error);
+    }
   }
   *socket = made.Release();
   return {};

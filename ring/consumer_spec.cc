@@ -1,11 +1,17 @@
 #include "ring/consumer_spec.h"
 
+#include "ring/printable.h"
+
 namespace penstock::ring {
 
 Status CheckSpec(const ConsumerSpec& spec) {
   const auto invalid = [](const std::string& message) {
     return Status{Code::kInvalidArgument, message};
   };
+  if (!IsPrintableUtf8(spec.group) || !IsPrintableUtf8(spec.name)) {
+    return invalid(std::string("a ") + (IsPrintableUtf8(spec.group) ? "consumer" : "group") +
+                   "'s name is text in UTF-8 without control characters");
+  }
   if (spec.mode > GroupMode::kSplit || spec.slow > SlowPolicy::kSkip) {
     return invalid("unknown mode of a group, or policy for slow consumers: " +
                    std::to_string(static_cast<uint32_t>(spec.mode)) + " and " +

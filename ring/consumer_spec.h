@@ -1,7 +1,7 @@
 // What a consumer says of itself when it attaches: its group, its place in it, and where it stands.
 //
 // Threads:  plain values.
-// Limits:   CheckSpec(); names as in attach.h.
+// Limits:   CheckSpec(); names as in attach.h, and printable (ring/printable.h).
 #pragma once
 
 #include <cstdint>

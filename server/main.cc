@@ -109,7 +109,11 @@ int main(int argc, char** argv) {
   app.add_option("--rejoin-seconds", flags.rejoin_seconds,
                  "How long consumers and ranks that were lost are waited for; over the "
                  "configuration")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(CLI::Range(0.0, 3600.0))
+      ->check([](const std::string& word) {
+        double value = 0;  // the range lets through what is no number
+        return CLI::detail::lexical_cast(word, value) && std::isnan(value) ? "not a number" : "";
+      });
   app.set_version_flag("--version", std::string("penstockd ") + penstock::kRelease,
                        "Print the release and exit");
   app.add_flag("--supervise", flags.supervise,

@@ -174,7 +174,9 @@ Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std
   if (Status status = Connect(socket_path, &socket); !status.ok()) return status;
   AttachReply reply;
   Descriptor answered;
-  if (!Send(socket.get(), request, file.get())) return Gone(socket_path);
+  // Who is refused at the door may be hung up on before the request is sent: the answer is there.
+  if (!Send(socket.get(), request, file.get()) && errno != EPIPE && errno != ECONNRESET)
+    return Gone(socket_path);
   if (!WaitForAnswer(socket.get(), asked.is_cancelled))
     return {Code::kCancelled, "gave up waiting for an answer of penstockd at " + socket_path};
   if (!Receive(socket.get(), &reply, &answered)) return Gone(socket_path);

@@ -1,6 +1,7 @@
 #include "client/ctl/cache.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,12 +19,15 @@ using Number = unsigned long long;
 constexpr char kPartialSuffix[] = ".penstock-elements.partial";
 
 int Complain(const absl::Status& status) {
-  std::fprintf(stderr, "penstock cache: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "penstock cache: %s\n", status.ToString().c_str());
   return 1;
 }
 
 // The files of a folder that caches have put there.
 absl::StatusOr<std::vector<FolderEntry>> FilesOf(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error) && !error)
+    return absl::NotFoundError(absl::StrCat("no such folder: ", folder));
   absl::StatusOr<std::vector<FolderEntry>> entries = LocalDisk().List(folder);
   if (!entries.ok()) return entries;
   std::erase_if(*entries, [](const FolderEntry& entry) {

@@ -1,12 +1,18 @@
 #include "client/ctl/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
 #include <utility>
 
 namespace penstock::ctl {
 namespace {
 
+constexpr int kUnwritten = 1;
 constexpr int kUsageError = 2;
+
+// A full disk shows when what is buffered is written, which is after a command has said that all is well.
+bool FlushStdout() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 }  // namespace
 
@@ -27,11 +33,27 @@ Option Option::InRange(int least, int most) {
 
 Option Option::InRange(double least, double most) {
   option_->check(CLI::Range(least, most));
+  // Which lets through what is no number.
+  option_->check([](const std::string& word) {
+    double value = 0;
+    return CLI::detail::lexical_cast(word, value) && std::isnan(value) ? "not a number" : "";
+  });
   return *this;
 }
 
 Option Option::Positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::Validator(
+      [](std::string& word) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(word, value) && value > 0) return "";
+        return "expected a number above 0, found " + word;
+      },
+      "POSITIVE"));
+  return *this;
+}
+
+Option Option::Excludes(const Option& other) {
+  option_->excludes(other.option_);
   return *this;
 }
 
@@ -95,12 +117,21 @@ CommandLine::~CommandLine() = default;
 Command CommandLine::root() { return Command(app_.get(), &exit_code_); }
 
 int CommandLine::Run(int argc, char** argv) {
+  int code = 0;
   try {
     app_->parse(argc, argv);
+    code = exit_code_;
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? 0 : kUsageError;
+    // Which says no more than that a command is needed.
+    const std::vector<std::string> unknown = app_->remaining(true);
+    if (error.get_name() == "RequiredError" && !unknown.empty())
+      std::fprintf(stderr, "%s: unknown word: %s\n", app_->get_name().c_str(),
+                   unknown.front().c_str());
+    code = app_->exit(error) == 0 ? 0 : kUsageError;
   }
-  return exit_code_;
+  if (FlushStdout()) return code;
+  std::fprintf(stderr, "%s: cannot write to stdout\n", app_->get_name().c_str());
+  return code == 0 ? kUnwritten : code;
 }
 
 }  // namespace penstock::ctl

@@ -31,6 +31,7 @@ class Option {
   Option InRange(double least, double most);
   Option Positive();
   Option Needs(const Option& other);
+  Option Excludes(const Option& other);
   // Of a list: each word has the option's name before it.
   Option OneByOne();
   // "" for a word that is good, else what is wrong with it.
@@ -75,7 +76,7 @@ class CommandLine {
   Command root();
 
   // Runs the command that is asked for and returns its exit code; 0 for --help and --version, 2 with a message on
-  // stderr for a line that fits no command.
+  // stderr for a line that fits no command, 1 where stdout cannot be written.
   int Run(int argc, char** argv);
 
  private:

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +23,21 @@ namespace penstock::ctl {
 namespace {
 
 constexpr uint64_t kConnectTimeoutNs = 10'000'000'000;
+// How long a call may take that only looks something up or sets something.
+constexpr int kAnswerSeconds = 30;
+
+// Calls that take as long as the pipeline's data does.
+template <typename Request>
+constexpr bool kTakesLong =
+    std::is_same_v<Request, v1::CreatePipelineRequest> ||
+    std::is_same_v<Request, v1::DeletePipelineRequest> ||
+    std::is_same_v<Request, v1::DrainPipelineRequest> ||
+    std::is_same_v<Request, v1::SeekPipelineRequest> ||
+    std::is_same_v<Request, v1::UpdatePipelineRequest> ||
+    std::is_same_v<Request, v1::SamplePipelineRequest> ||
+    std::is_same_v<Request, v1::ProfilePipelineRequest> ||
+    std::is_same_v<Request, v1::ShowRowRequest> || std::is_same_v<Request, v1::FindRowRequest> ||
+    std::is_same_v<Request, v1::FindRecordsRequest>;
 
 // "tcp:HOST:PORT" in the place of a socket's path.
 constexpr char kTcpPrefix[] = "tcp:";
@@ -94,6 +111,9 @@ absl::StatusOr<DaemonConnection> DaemonConnection::OpenOrStart(const std::string
 template <typename Method, typename Request, typename Response>
 absl::Status DaemonConnection::Call(Method method, const Request& request, Response* response) {
   grpc::ClientContext context;
+  // A private daemon has nobody who could stop it.
+  if (!kTakesLong<Request> && !is_private())
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(kAnswerSeconds));
   const grpc::Status status = (channel_->stub.get()->*method)(&context, request, response);
   return FromGrpc(status.error_code(), status.error_message());
 }
@@ -107,6 +127,11 @@ absl::StatusOr<Response> DaemonConnection::Ask(Method method, const Request& req
 }
 
 absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) const {
+  if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "penstockd at ", socket_, " does not answer: it stands still, or its machine is overloaded (",
+        kAnswerSeconds, " s; ", message, ")"));
+  }
   if (code == grpc::StatusCode::UNAVAILABLE && message.find("penstockd") == std::string::npos) {
     if (socket_.starts_with(kTcpPrefix)) {
       return absl::UnavailableError(
@@ -142,6 +167,8 @@ absl::Status DaemonConnection::WatchEvents(
     const v1::WatchEventsRequest& request,
     const std::function<bool(const v1::WatchEventsResponse& response)>& take) {
   grpc::ClientContext context;
+  if (!request.follow() && !is_private())
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(kAnswerSeconds));
   const auto reader = channel_->stub->WatchEvents(&context, request);
   v1::WatchEventsResponse response;
   while (reader->Read(&response)) {

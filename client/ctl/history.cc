@@ -52,6 +52,10 @@ absl::StatusOr<v1::History> ReadHistoryFile(const std::string& path) {
   std::string text(kMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
+  if (text.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an empty file is no history, which has at least a comment: ", path));
+  }
   if (text.size() > kMaxBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("a history longer than limit: ", path, ", ", kMaxBytes, " bytes"));

@@ -8,7 +8,7 @@
 
 namespace penstock::ctl {
 
-// At most 16 MiB. InvalidArgument with line and column.
+// At most 16 MiB, and not empty. InvalidArgument with line and column.
 absl::StatusOr<v1::History> ReadHistoryFile(const std::string& path);
 
 }  // namespace penstock::ctl

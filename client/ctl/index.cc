@@ -48,7 +48,8 @@ bool IndexFile(const std::string& path, const IndexOptions& options, ProgressBar
 }
 
 int Index(const IndexCommandOptions& command) {
-  auto paths = MatchFiles(command.files);
+  std::vector<std::string> others;
+  auto paths = MatchFiles(command.files, &others);
   if (!paths.ok()) {
     std::fprintf(stderr, "penstock index: %s\n", std::string(paths.status().message()).c_str());
     return 1;
@@ -61,7 +62,9 @@ int Index(const IndexCommandOptions& command) {
   ProgressBar progress(bytes);
   uint64_t bytes_before = 0;
   uint64_t records = 0;
-  bool all = true;
+  bool all = others.empty();
+  for (const std::string& path : others)
+    std::fprintf(stderr, "penstock index: no regular file: %s\n", path.c_str());
   for (const std::string& path : *paths) {
     const IndexOptions options = {
         .cache_dir = command.cache_dir,

@@ -12,13 +12,21 @@
 namespace penstock::ctl {
 namespace {
 
-absl::Status SetLogLevel(const std::string& socket, const std::string& name) {
+bool ParseLevel(const std::string& name, v1::LogLevel* level) {
+  return v1::LogLevel_Parse(absl::StrCat("LOG_LEVEL_", absl::AsciiStrToUpper(name)), level) &&
+         *level != v1::LOG_LEVEL_UNSPECIFIED;
+}
+
+std::string CheckLevel(const std::string& name) {
   v1::LogLevel level;
-  if (!v1::LogLevel_Parse(absl::StrCat("LOG_LEVEL_", absl::AsciiStrToUpper(name)), &level) ||
-      level == v1::LOG_LEVEL_UNSPECIFIED) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected debug, info, warning or error, found ", name));
-  }
+  return ParseLevel(name, &level)
+             ? ""
+             : absl::StrCat("expected debug, info, warning or error, found ", name);
+}
+
+absl::Status SetLogLevel(const std::string& socket, const std::string& name) {
+  v1::LogLevel level = v1::LOG_LEVEL_UNSPECIFIED;
+  ParseLevel(name, &level);  // checked before
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
   return daemon->SetLogLevel(level);
@@ -29,7 +37,9 @@ absl::Status SetLogLevel(const std::string& socket, const std::string& name) {
 void AddLogLevel(Command root, const std::string& socket) {
   Command command = root.AddCommand("log-level", "How much the daemon logs");
   auto level = std::make_shared<std::string>();
-  command.Add("LEVEL", level.get(), "debug, info, warning or error").Required();
+  command.Add("LEVEL", level.get(), "debug, info, warning or error")
+      .Required()
+      .Checked(CheckLevel);
   command.Runs([&socket, level] { return Report("log-level", SetLogLevel(socket, *level)); });
 }
 

@@ -11,26 +11,35 @@
 
 namespace penstock::ctl {
 
-absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::string>& patterns) {
+absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::string>& patterns,
+                                                    std::vector<std::string>* others) {
   std::vector<std::string> files;
   for (const std::string& pattern : patterns) {
     glob_t matches = {};
     glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
-    const size_t before = files.size();
+    bool matched = false;
     for (size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat info;
-      // A wildcard that means data does not mean the indices beside it.
-      if (pattern != matches.gl_pathv[i] && absl::EndsWith(matches.gl_pathv[i], ".penstock-index"))
+      // A wildcard that means data does not mean the indices beside it, whether it is expanded here or by a shell.
+      if (absl::EndsWith(matches.gl_pathv[i], ".penstock-index")) {
+        if (pattern == matches.gl_pathv[i]) matched = true;
         continue;
+      }
       if (stat(matches.gl_pathv[i], &info) == 0 && S_ISREG(info.st_mode)) {
         files.emplace_back(matches.gl_pathv[i]);
+        matched = true;
+      } else if (others != nullptr) {
+        others->emplace_back(matches.gl_pathv[i]);
+        matched = true;
       }
     }
     globfree(&matches);
-    if (files.size() == before) {
+    if (!matched) {
       return absl::NotFoundError(absl::StrCat("no file matches \"", pattern, "\""));
     }
   }
+  if (files.empty() && (others == nullptr || others->empty()))
+    return absl::NotFoundError("no file but indices of Penstock");
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;

@@ -69,7 +69,6 @@ absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
   } catch (const Error& error) {
     return absl::Status(static_cast<absl::StatusCode>(error.code()), error.what());
   }
-  if (std::fflush(stdout) != 0) return absl::ErrnoToStatus(errno, "cannot write to stdout");
   return absl::OkStatus();
 }
 
@@ -159,13 +158,13 @@ void AddRun(Command root, const std::string& socket) {
       "run", "Run a spec and write its batches as .npz files, or print a line for each");
   auto arguments = std::make_shared<RunArguments>();
   SpecArguments::Add(command, &arguments->spec);
-  command
-      .Add("--steps", &arguments->steps,
+  const Option steps = command.Add("--steps", &arguments->steps,
            "Batches to take; an endless stream needs it, a shorter one just ends")
       .Positive();
-  const Option step = command.Add(
+  Option step = command.Add(
       "--step", &arguments->step,
       "Compute one row of this step again: its records, what was drawn for it, its features");
+  step.Excludes(steps);
   command.Add("--row", &arguments->row, "Which row of the step (0)").Needs(step);
   command.Add("--out", &arguments->out, "Folder for DIR/step-000000.npz and so on, made if absent");
   command.Add("--cursor-out", &arguments->cursor_out,

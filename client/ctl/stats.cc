@@ -1,7 +1,6 @@
 // `penstock stats`: what a pipeline does, and what holds it up.
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -126,17 +125,15 @@ absl::Status Follow(DaemonConnection& daemon, const StatsArguments& arguments) {
   request.set_name(arguments.name);
   request.set_interval_ms(std::max(50, static_cast<int>(arguments.interval_s * 1000)));
   v1::PipelineStats before;
-  absl::Status printed;
-  const absl::Status status = daemon.WatchStats(request, [&](const v1::PipelineStats& stats) {
+  return daemon.WatchStats(request, [&](const v1::PipelineStats& stats) {
     if (!before.name().empty()) {
       Print(before, stats);
       std::printf("\n");
-      if (std::fflush(stdout) != 0) printed = absl::ErrnoToStatus(errno, "cannot write to stdout");
+      if (std::fflush(stdout) != 0) return false;  // CommandLine says so
     }
     before = stats;
-    return printed.ok();
+    return true;
   });
-  return printed.ok() ? status : printed;
 }
 
 absl::Status Stats(const std::string& socket, const StatsArguments& arguments) {

@@ -137,7 +137,8 @@ absl::StatusOr<std::vector<v1::PipelineStats>> Ask(DaemonConnection& daemon,
   return all;
 }
 
-absl::Status Show(const std::vector<v1::PipelineStats>& all, bool json, bool terminal) {
+absl::Status Show(const std::vector<v1::PipelineStats>& all, bool json, bool terminal,
+                  bool* written) {
   std::string out;
   if (json) {
     google::protobuf::util::JsonPrintOptions options;
@@ -159,8 +160,8 @@ absl::Status Show(const std::vector<v1::PipelineStats>& all, bool json, bool ter
       out += "\x1b[J";
     }
   }
-  if (std::fputs(out.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    return absl::ErrnoToStatus(errno, "cannot write to stdout");
+  // CommandLine says that stdout cannot be written; here it only ends.
+  *written = std::fputs(out.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   return absl::OkStatus();
 }
 
@@ -173,8 +174,9 @@ absl::Status Top(const std::string& socket, const TopArguments& arguments) {
     if (shown > 0) std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval_s));
     const auto all = Ask(*daemon, arguments.name);
     if (!all.ok()) return all.status();
-    absl::Status status = Show(*all, arguments.json, terminal);
-    if (!status.ok()) return status;
+    bool written = false;
+    absl::Status status = Show(*all, arguments.json, terminal, &written);
+    if (!status.ok() || !written) return status;
   }
   return absl::OkStatus();
 }

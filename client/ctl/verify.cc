@@ -58,7 +58,8 @@ absl::Status VerifyFile(const std::string& path, Compression compression, Progre
 
 int Verify(const VerifyOptions& options) {
   const auto compression = CompressionFromName(options.compression);
-  const auto paths = MatchFiles(options.files);
+  std::vector<std::string> others;
+  const auto paths = MatchFiles(options.files, &others);
   for (const absl::Status& status : {compression.status(), paths.status()}) {
     if (status.ok()) continue;
     std::fprintf(stderr, "penstock verify: %s\n", std::string(status.message()).c_str());
@@ -71,6 +72,10 @@ int Verify(const VerifyOptions& options) {
   }
   ProgressBar progress(bytes);
   Totals totals;
+  for (const std::string& path : others) {
+    ++totals.unreadable;
+    std::fprintf(stderr, "penstock verify: no regular file: %s\n", path.c_str());
+  }
   for (const std::string& path : *paths) {
     const absl::Status status = VerifyFile(path, *compression, progress, &totals);
     if (status.ok()) continue;
@@ -102,7 +107,10 @@ void AddVerify(Command root) {
   Command command =
       root.AddCommand("verify", "Check every checksum of TFRecord files and list the damage");
   command.Add("files", &options->files, "Paths or globs").Required();
-  command.Add("--compression", &options->compression, "NONE (default), GZIP, ZLIB or ZSTD");
+  command.Add("--compression", &options->compression, "NONE (default), GZIP, ZLIB or ZSTD")
+      .Checked([](const std::string& name) {
+        return std::string(CompressionFromName(name).status().message());
+      });
   command.Runs([options] { return Verify(*options); });
 }
 

@@ -192,7 +192,7 @@ def test_an_index_of_damaged_data(tmp_path):
 @pytest.mark.parametrize("arguments, code, message", [
     (["verify"], 2, "files"),
     (["verify", "none*"], 1, 'no file matches "none*"'),
-    (["verify", "present.txt", "--compression", "LZ4"], 1, 'NONE, GZIP, ZLIB or ZSTD, found "LZ4"'),
+    (["verify", "present.txt", "--compression", "LZ4"], 2, 'NONE, GZIP, ZLIB or ZSTD, found "LZ4"'),
     (["index"], 2, "files"),
     (["index", "present.txt"], 1, "not a TFRecord file? (present.txt, record 0, offset 0)"),
     (["write", "out", "--files", "*.none"], 1, 'no file matches "*.none"'),
@@ -212,3 +212,32 @@ def test_errors_say_what_is_wrong(tmp_path, arguments, code, message):
     assert done.returncode == code, done.stdout + done.stderr
     assert message in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_indices_are_passed_over_where_a_shell_names_them(tmp_path):
+    make_chess(tmp_path)
+    assert penstock(tmp_path, "index", "data/*").returncode == 0
+    named = sorted(str(path) for path in (tmp_path / "data").iterdir())
+    assert len(named) == 4
+    for command in ("index", "verify"):
+        done = penstock(tmp_path, command, *named)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert "2 files" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["index", "verify"])
+def test_folders_and_dangling_links_are_errors(tmp_path, command):
+    make_chess(tmp_path)
+    (tmp_path / "data/folder").mkdir()
+    (tmp_path / "data/link").symlink_to("nowhere")
+    done = penstock(tmp_path, command, "data/*")
+    assert done.returncode == 1
+    assert "no regular file: data/folder\n" in done.stderr and "no regular file: data/link\n" in done.stderr
+    assert "100 records" in done.stdout and "all is well" not in done.stdout
+
+
+@pytest.mark.parametrize("action", ["list", "verify", "clear"])
+def test_a_cache_that_is_not_there(tmp_path, action):
+    done = penstock(tmp_path, "cache", action, "nope")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "penstock cache: NOT_FOUND: no such folder: nope\n"

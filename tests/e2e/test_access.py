@@ -85,6 +85,19 @@ def test_fault_45_a_stranger_is_refused(serve, place):
     assert log.count("refused a connection") < 10
 
 
+def test_a_stranger_is_answered_before_he_asks(serve, place):
+    daemon = serve("", pipelines=())
+    code = ("import socket, sys\n"
+            "peer = socket.socket(socket.AF_UNIX)\n"
+            "peer.connect(sys.argv[1])\n"
+            "sys.stdout.buffer.write(peer.recv(1024, socket.MSG_WAITALL))\n")
+    done = subprocess.run([*Stranger(place, daemon.socket).identity, "/usr/bin/python3", "-c", code, daemon.socket],
+                          capture_output=True, timeout=60, env={})
+    assert done.stdout[:8] == b"PNSTKREP", done
+    assert done.stdout[16] == 7  # permission denied
+    assert f"user {_STRANGER} is not in its allowed_uids".encode() in done.stdout
+
+
 def test_rights_by_user_group_and_pipeline(serve, place, counter):
     daemon = serve(f"""
         access_rule {{ uids: {_STRANGER} pipelines: "eval-*" rights: [RIGHT_READ, RIGHT_ATTACH] }}

@@ -8,7 +8,7 @@ import tomllib
 import numpy
 import pytest
 
-from programs import program
+from programs import Penstock, program
 from tfrecord_files import crc32c
 
 
@@ -181,3 +181,22 @@ def test_the_release_of_both_programs_is_the_packages(name):
     project = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     done = subprocess.run([program(name), "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"{name} {project['version']}\n"
+
+
+@pytest.mark.parametrize("words", [("list",), ("get", "counter"), ("history", "counter"), ("explain", "counter"),
+                                   ("stats", "counter", "--interval", "0"), ("top", "--count", "1"), ("events",),
+                                   ("--help",)])
+def test_what_cannot_be_written_is_an_error(daemon, tmp_path, counter, words):
+    penstock = Penstock(tmp_path, daemon.socket)
+    assert penstock("create", counter("counter")).code == 0
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(penstock.command(*words), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "penstock: cannot write to stdout\n"
+
+
+def test_an_empty_file_is_no_history(penstock_command, tmp_path, counter):
+    (tmp_path / "history").touch()
+    done = penstock_command("run", counter("counter"), "--history", "history")
+    assert done.code == 1
+    assert "an empty file is no history" in done.err

@@ -105,6 +105,9 @@ TEST_CASE("hostile requests are refused") {
     request.part_bytes[0] = request.part_bytes[1] = 1u << 31;
   }
   SECTION("size") { request.request_bytes = 255; }
+  SECTION("a name of a pipeline that is no text") { request.pipeline[0] = '\xff'; }
+  SECTION("a group's") { request.group[request.group_bytes++] = '\n'; }
+  SECTION("a consumer's") { request.name[request.name_bytes++] = '\x1b'; }
   CHECK(Parse(BytesOf(request)).state == ParseState::kRefused);
 }
 
@@ -307,6 +310,34 @@ TEST_CASE("the kernel says who the peer is, and when it has died") {
   pollfd entry = {pidfd.get(), POLLIN, 0};
   CHECK(poll(&entry, 1, 0) == 0);
   CHECK_FALSE(CheckPeer(pidfd.get(), &peer).ok());
+}
+
+TEST_CASE("an answer that is there counts, although the request could not be sent") {
+  const std::string path = "/tmp/penstock-refusing-" + std::to_string(getpid());
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  REQUIRE(path.size() < sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  unlink(path.c_str());
+  const Descriptor listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(bind(listening.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(listen(listening.get(), 16) == 0);
+  constexpr int kRounds = 500;
+  std::thread refusing([&] {
+    for (int i = 0; i < kRounds; ++i) {
+      const Descriptor client(accept(listening.get(), nullptr, nullptr));
+      SendReply(client.get(), {Code::kPermissionDenied, "not you"}, nullptr);
+    }
+  });
+  int refused = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    Attachment attachment;
+    const Status status = Attach(path, "chess", "", kSecondNs * 10, &attachment);
+    if (status.code == Code::kPermissionDenied && status.message == "not you") ++refused;
+  }
+  refusing.join();
+  unlink(path.c_str());
+  CHECK(refused == kRounds);
 }
 
 }  // namespace
