@@ -127,12 +127,17 @@ absl::StatusOr<Response> DaemonConnection::Ask(Method method, const Request& req
 }
 
 absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) const {
-  if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    return absl::DeadlineExceededError(absl::StrCat(
-        "penstockd at ", socket_, " does not answer: it stands still, or its machine is overloaded (",
-        kAnswerSeconds, " s; ", message, ")"));
+  // The library's own words: a daemon that ran out of some time of its own says which.
+  if (code == grpc::StatusCode::DEADLINE_EXCEEDED && message == "Deadline Exceeded") {
+    return absl::DeadlineExceededError(
+        absl::StrCat("penstockd at ", socket_,
+                     " does not answer: it stands still, or its machine is overloaded (",
+                     kAnswerSeconds, " s)"));
   }
-  if (code == grpc::StatusCode::UNAVAILABLE && message.find("penstockd") == std::string::npos) {
+  // Whom the daemon does not know it answers in the words of its other protocol, and hangs up.
+  const bool hung_up = code == grpc::StatusCode::UNKNOWN && message == "Stream removed";
+  if (hung_up ||
+      (code == grpc::StatusCode::UNAVAILABLE && message.find("penstockd") == std::string::npos)) {
     if (socket_.starts_with(kTcpPrefix)) {
       return absl::UnavailableError(
           absl::StrCat("penstockd at ", socket_,

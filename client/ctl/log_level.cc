@@ -37,9 +37,7 @@ absl::Status SetLogLevel(const std::string& socket, const std::string& name) {
 void AddLogLevel(Command root, const std::string& socket) {
   Command command = root.AddCommand("log-level", "How much the daemon logs");
   auto level = std::make_shared<std::string>();
-  command.Add("LEVEL", level.get(), "debug, info, warning or error")
-      .Required()
-      .Checked(CheckLevel);
+  command.Add("LEVEL", level.get(), "debug, info, warning or error").Required().Checked(CheckLevel);
   command.Runs([&socket, level] { return Report("log-level", SetLogLevel(socket, *level)); });
 }
 

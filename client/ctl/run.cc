@@ -158,9 +158,11 @@ void AddRun(Command root, const std::string& socket) {
       "run", "Run a spec and write its batches as .npz files, or print a line for each");
   auto arguments = std::make_shared<RunArguments>();
   SpecArguments::Add(command, &arguments->spec);
-  const Option steps = command.Add("--steps", &arguments->steps,
-           "Batches to take; an endless stream needs it, a shorter one just ends")
-      .Positive();
+  const Option steps =
+      command
+          .Add("--steps", &arguments->steps,
+               "Batches to take; an endless stream needs it, a shorter one just ends")
+          .Positive();
   Option step = command.Add(
       "--step", &arguments->step,
       "Compute one row of this step again: its records, what was drawn for it, its features");

@@ -40,7 +40,8 @@ void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
     auto index = files.Index(i, OnDamage::kFail);
     // One that leaves out damage counts for a pipeline that skips it.
     if (!index.ok()) index = files.Index(i, OnDamage::kSkipRecord);
-    if (!index.ok()) return;
+    // How many there are then depends on what was verified.
+    if (!index.ok() || !(*index)->damage().empty()) return;
     counts.Add((*index)->size());
     any = true;
   }

@@ -14,6 +14,7 @@
 #include "server/engine/batch_form.h"
 #include "server/engine/loader.h"
 #include "server/engine/order_op.h"
+#include "server/engine/skip_limits.h"
 #include "server/engine/work_op.h"
 
 namespace penstock {
@@ -97,6 +98,7 @@ struct IndexedFiles {
   OnDamage on_damage = OnDamage::kFail;
   // Set where the source needs no index: its order as a permutation by this key, another one in each epoch or not.
   std::function<OrderFactory(uint64_t key, bool reshuffle)> permuted = nullptr;
+  SkipLimits limits = {};  // with OnDamage::kSkipRecord
 };
 
 class ElementCells;

@@ -10,6 +10,8 @@
 #include "server/engine/interleave_state.h"
 #include "server/engine/list_files.h"
 #include "server/engine/record_loader.h"
+#include "server/io/record_index.h"
+#include "server/io/tfrecord_frame.h"
 
 namespace penstock {
 namespace {
@@ -129,7 +131,7 @@ class FileRecordsOp final : public OrderOp {
       Pulled result = stream->Next(&record);
       if (result == Pulled::kFailed && options_.damage.skip_shard &&
           absl::IsDataLoss(stream->status()) && !IsFileShrunk(stream->status())) {
-        stream->damage().push_back({0, kDamageToTheEnd, DamageReason::kLengthChecksum});
+        stream->damage().push_back(stream->lost());
         result = Pulled::kEnd;
       }
       if (!stream->damage().empty() && !NoteDamage(*stream)) return Pulled::kFailed;
@@ -181,25 +183,49 @@ class FileRecordsOp final : public OrderOp {
     CloseAll();
     const InterleaveState state =
         InterleaveAfter(records, counts_, options_.cycle_length, options_.block_length);
-    for (size_t i = 0; i < cycle_.size(); ++i) {
-      if (!state.cycle[i].open) continue;
-      const uint32_t file = state.cycle[i].file;
+    std::vector<std::optional<uint64_t>> ordinals(state.next_file);  // of the open files
+    for (const InterleaveState::Slot& slot : state.cycle) {
+      if (slot.open) ordinals[slot.file] = slot.ordinal;
+    }
+    skipped_ = 0;
+    std::vector<uint64_t> offsets(state.next_file);
+    for (uint32_t file = 0; file < state.next_file; ++file) {
       const auto index =
           context_.files.Index(files_.first + file, options_.format.stream.on_damage);
       if (!index.ok()) {
         Fail(index.status());
         return false;
       }
-      const uint64_t ordinal = state.cycle[i].ordinal;
-      cycle_[i] = Open(
-          file, ordinal < (*index)->size() ? (*index)->offset(ordinal) : (*index)->data_bytes());
+      offsets[file] = OffsetBehind(**index, ordinals[file]);
+      NoteDamageBefore(offsets[file], file, (*index)->damage());
+    }
+    for (size_t i = 0; i < cycle_.size(); ++i) {
+      if (!state.cycle[i].open) continue;
+      cycle_[i] = Open(state.cycle[i].file, offsets[state.cycle[i].file]);
       ++num_open_;
     }
     next_file_ = state.next_file;
     position_ = state.position;
     taken_of_block_ = state.taken_of_block;
     taken_ = state.taken;
-    return true;
+    return WithinLimits(/*at_end=*/false);
+  }
+
+  // Where a file goes on whose next record has that ordinal, in front of any damage there; its end without one.
+  static uint64_t OffsetBehind(const RecordIndex& index, const std::optional<uint64_t>& ordinal) {
+    if (!ordinal) return index.data_bytes();
+    if (*ordinal == 0) return 0;
+    return index.offset(*ordinal - 1) + kFrameBytes + index.length(*ordinal - 1);
+  }
+
+  // Counts what a pass that is sought over would have met.
+  void NoteDamageBefore(uint64_t offset, uint32_t file, const std::vector<Damage>& found) {
+    const uint64_t epoch = of_element_ ? context_.element_epoch : epoch_;
+    for (const Damage& damage : found) {
+      if (damage.offset >= offset) break;
+      ++skipped_;
+      context_.damage.Add({files_.first + file, epoch, damage, ""});
+    }
   }
 
   void Advance() {
@@ -313,7 +339,10 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   const FileRange files = plan.AddFiles(std::move(manifest));
   plan.SetSource(std::make_unique<RecordLoader>(placed.format), files,
                  FileRecords(files, plan.stage(), placed), cursor_class);
-  if (seeks) plan.SetIndexed({files, options.format.stream.on_damage});
+  if (seeks)
+    plan.SetIndexed({.files = files,
+                     .on_damage = options.format.stream.on_damage,
+                     .limits = options.damage.limits});
   return absl::OkStatus();
 }
 
@@ -341,6 +370,7 @@ absl::Status ReadDamagePolicy(const v1::DamagePolicy& policy, FileRecordsOptions
   damage.skip_shard = policy.on_damage() == v1::DamagePolicy::SKIP_SHARD;
   if (policy.on_damage() == v1::DamagePolicy::SKIP_RECORD)
     options->format.stream.on_damage = OnDamage::kSkipRecord;
+  if (damage.skip_shard) options->format.stream.on_damage = OnDamage::kSkipShard;
   return ReadSkipLimits(policy, "damage.", &damage.limits);
 }
 

@@ -28,6 +28,8 @@ class FileStream {
   std::vector<Damage>& damage() { return damage_; }
   uint32_t file() const { return at_hand().file; }
   const absl::Status& status() const { return at_hand().error; }
+  // Of a status that is damage: the rest of the file.
+  const Damage& lost() const { return at_hand().lost; }
 
   // Gives back what was read and not taken. False while a read is under way: then call again later.
   bool Close();

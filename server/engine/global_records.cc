@@ -25,7 +25,7 @@ class GlobalOrderOp final : public OrderOp {
   }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
-    if (!Open()) return Pulled::kFailed;
+    if (!Open() || !BeginPass()) return Pulled::kFailed;
     if (pull_ && !pull_->IsOver()) return Pulled::kBlocked;
     const auto order = static_cast<uint32_t>(reshuffle_ ? epoch_ : 0);
     if (records_->reach().block_size != 0) Announce(order, count - *pulled);
@@ -79,6 +79,19 @@ class GlobalOrderOp final : public OrderOp {
     return open_;
   }
 
+  // A pass leaves out all that is damaged, which is known before its first record. False when it is too much.
+  bool BeginPass() {
+    if (begun_ == epoch_) return status_.ok();
+    begun_ = epoch_;
+    const std::vector<std::pair<uint32_t, Damage>> damaged = records_->damage();
+    for (const auto& [file, damage] : damaged) context_.damage.Add({file, epoch_, damage, ""});
+    const absl::Status status =
+        records_->limits().Check(damaged.size(), records_->size(), /*at_end=*/true);
+    if (!status.ok())
+      status_ = absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
+    return status_.ok();
+  }
+
   // The blocks of the groups that the next `count` places lie in, and of one more, are read meanwhile.
   void Announce(uint32_t order, uint64_t count) {
     if (next_ >= records_->size()) return;
@@ -108,6 +121,7 @@ class GlobalOrderOp final : public OrderOp {
   uint32_t announced_order_ = 0;
   uint64_t next_group_ = 0;  // the first that was not announced
   bool open_ = false;
+  std::optional<uint64_t> begun_;  // the pass whose damage was told
   uint64_t epoch_ = 0;
   uint64_t next_ = 0;
   absl::Status status_;
@@ -196,6 +210,15 @@ absl::Status GlobalRecords::Open(FileTable& files) {
   ends_ = std::move(ends);
   indices_ = std::move(indices);
   return absl::OkStatus();
+}
+
+std::vector<std::pair<uint32_t, Damage>> GlobalRecords::damage() const {
+  std::vector<std::pair<uint32_t, Damage>> found;
+  for (uint32_t i = 0; i < indices_.size(); ++i) {
+    for (const Damage& damage : indices_[i]->damage())
+      found.emplace_back(files_.files.first + i, damage);
+  }
+  return found;
 }
 
 GlobalRecords::Order::Order(const GlobalRecords& records, uint64_t epoch)

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/base/block_permutation.h"
@@ -41,6 +42,9 @@ class GlobalRecords {
   absl::Status Open(FileTable& files);
 
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+  // What the files' indices leave out, by file and offset; its count is judged as SkipLimits has it.
+  std::vector<std::pair<uint32_t, Damage>> damage() const;
+  const SkipLimits& limits() const { return files_.limits; }
   uint32_t first_file() const { return files_.files.first; }
   const FileRange& files() const { return files_.files; }
   const GlobalReach& reach() const { return reach_; }

@@ -77,6 +77,7 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
     request->records.push_back({data, record.offset, record.length, request->file, 0});
   }
   request->damage = chunk.damage;
+  request->lost = {chunk.error_offset, kDamageToTheEnd, chunk.error_reason};
   request->end_of_file = chunk.end_of_file;
   request->next_offset = chunk.next_offset;
   request->next_is_late = chunk.next_is_late;

@@ -45,6 +45,7 @@ struct ReadRequest {
   RecordList records;
   std::vector<Damage> damage;  // behind the records
   absl::Status error;          // what stopped the reading behind the last record
+  Damage lost;                 // of an error that is damage: from where on, and why
   bool end_of_file = false;
   uint64_t next_offset = 0;
   bool next_is_late = false;

@@ -11,6 +11,7 @@ namespace penstock {
 enum class OnDamage : uint8_t {
   kFail,        // reading ends with an error at the first damage
   kSkipRecord,  // reading goes on behind it; what was skipped is listed
+  kSkipShard,  // as kFail for who reads a file, but all of a record is verified before it is told of
 };
 
 enum class DamageReason : uint8_t {

@@ -39,6 +39,7 @@ struct RecordChunk {
   // What stopped the reading behind the last record; OK when nothing did.
   absl::Status error;
   uint64_t error_offset = 0;
+  DamageReason error_reason = DamageReason::kLengthChecksum;  // of an error that is damage
   bool end_of_file = false;
   uint64_t next_offset = 0;   // where the next chunk begins
   bool next_is_late = false;  // the next record is probably a long one

@@ -66,6 +66,7 @@ void RecordStream::Next(RecordChunk* chunk) {
   chunk->damage.clear();
   chunk->error = error_;
   chunk->error_offset = error_offset_;
+  chunk->error_reason = error_reason_;
   chunk->end_of_file = ended_;
   chunk->next_is_late = false;
   chunk->header_bytes = options_.format == RecordFormat::kTfrecord ? kRecordHeaderBytes : 0;
@@ -147,10 +148,10 @@ bool RecordStream::GatherTfrecord(RecordChunk* chunk) {
       return true;
     }
   }
-  if (options_.on_damage == OnDamage::kFail) {
+  if (options_.on_damage != OnDamage::kSkipRecord) {
     const uint64_t left =
         compression_ == Compression::kNone ? window_.plain_end() - offset : window_.size();
-    Fail(chunk, offset, DescribeDamage(*reason, window_.data(), left, offset == 0), false);
+    Fail(chunk, offset, *reason, DescribeDamage(*reason, window_.data(), left, offset == 0), false);
     return false;
   }
   Damage damage;
@@ -213,8 +214,8 @@ bool RecordStream::TakeLine(RecordChunk* chunk, const uint8_t* begin, const uint
 
 void RecordStream::DropLongLine(RecordChunk* chunk) {
   const uint64_t offset = window_.offset();
-  if (options_.on_damage == OnDamage::kFail) {
-    return Fail(chunk, offset,
+  if (options_.on_damage != OnDamage::kSkipRecord) {
+    return Fail(chunk, offset, DamageReason::kTooLong,
                 absl::DataLossError(
                     absl::StrCat("line longer than limit: more than ", kMaxRecordBytes, " bytes")),
                 false);
@@ -245,8 +246,8 @@ void RecordStream::NextFixedLength(RecordChunk* chunk) {
       const uint64_t size = window_.offset() + window_.size();
       // A file of no bytes has no records, and that is all.
       if (size == 0) return End(chunk);
-      if (options_.on_damage == OnDamage::kFail) {
-        return Fail(chunk, 0,
+      if (options_.on_damage != OnDamage::kSkipRecord) {
+        return Fail(chunk, 0, DamageReason::kPartialRecord,
                     absl::DataLossError(absl::StrCat("the file is shorter than its header: ", size,
                                                      " < ", options_.header_bytes, " bytes")),
                     false);
@@ -273,9 +274,9 @@ void RecordStream::NextFixedLength(RecordChunk* chunk) {
     if (window_.size() >= need) continue;
     const uint64_t rest = window_.size();
     if (rest != footer_bytes && offset + rest > 0) {
-      if (options_.on_damage == OnDamage::kFail) {
+      if (options_.on_damage != OnDamage::kSkipRecord) {
         return Fail(
-            chunk, offset,
+            chunk, offset, DamageReason::kPartialRecord,
             absl::DataLossError(absl::StrCat(
                 "the file does not end in a whole record: ", rest, " bytes are left, expected ",
                 record_bytes, " of a record and ", footer_bytes, " of the footer, or the footer")),
@@ -291,14 +292,15 @@ void RecordStream::NextFixedLength(RecordChunk* chunk) {
 void RecordStream::EndOfStream(RecordChunk* chunk, uint64_t offset, const absl::Status& status) {
   const bool lost =
       compression_ != Compression::kNone && absl::IsDataLoss(status) && !IsFileShrunk(status);
-  if (!lost || options_.on_damage == OnDamage::kFail) return Fail(chunk, offset, status, true);
+  if (!lost || options_.on_damage != OnDamage::kSkipRecord)
+    return Fail(chunk, offset, DamageReason::kCompressedData, status, true);
   chunk->damage.push_back({offset, kDamageToTheEnd, DamageReason::kCompressedData});
   window_.Drop(window_.size());
   End(chunk);
 }
 
-void RecordStream::Fail(RecordChunk* chunk, uint64_t offset, const absl::Status& status,
-                        bool has_address) {
+void RecordStream::Fail(RecordChunk* chunk, uint64_t offset, DamageReason reason,
+                        const absl::Status& status, bool has_address) {
   const uint64_t record = ordinal_ + chunk->records.size();
   std::string address;
   if (has_address) {
@@ -313,7 +315,9 @@ void RecordStream::Fail(RecordChunk* chunk, uint64_t offset, const absl::Status&
   }
   error_ = WithMessage(status, absl::StrCat(status.message(), address));
   error_offset_ = offset;
+  error_reason_ = reason;
   chunk->error = error_;
+  chunk->error_reason = reason;
   chunk->error_offset = offset;
 }
 

@@ -84,7 +84,8 @@ class RecordStream {
   void DropLongLine(RecordChunk* chunk);
   // The stream failed where `offset` begins what is lost with it.
   void EndOfStream(RecordChunk* chunk, uint64_t offset, const absl::Status& status);
-  void Fail(RecordChunk* chunk, uint64_t offset, const absl::Status& status, bool has_address);
+  void Fail(RecordChunk* chunk, uint64_t offset, DamageReason reason, const absl::Status& status,
+            bool has_address);
   void End(RecordChunk* chunk);
 
   ByteWindow window_;
@@ -96,6 +97,7 @@ class RecordStream {
   bool ended_ = false;
   absl::Status error_;
   uint64_t error_offset_ = 0;
+  DamageReason error_reason_ = DamageReason::kLengthChecksum;
 };
 
 }  // namespace penstock

@@ -87,7 +87,7 @@ void RecordStream::NextCsv(RecordChunk* chunk) {
       if (taken_ > 0) return;
       const size_t have = window_.size();
       if (have > kMaxRecordBytes) {
-        return Fail(chunk, window_.offset(),
+        return Fail(chunk, window_.offset(), DamageReason::kTooLong,
                     absl::DataLossError(absl::StrCat("record longer than limit: more than ",
                                                      kMaxRecordBytes, " bytes")),
                     false);

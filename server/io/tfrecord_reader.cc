@@ -36,7 +36,8 @@ absl::Status Shrunk(const RandomAccessFile& file) {
 // Ends the chunk at damage that begins at `offset`: with an error, or behind it.
 void EndAtDamage(RandomAccessFile& file, uint64_t offset, DamageReason reason, const uint8_t* frame,
                  OnDamage on_damage, RecordChunk* chunk) {
-  if (on_damage == OnDamage::kFail) {
+  if (on_damage != OnDamage::kSkipRecord) {
+    chunk->error_reason = reason;
     return Fail(chunk, offset, DescribeDamage(reason, frame, file.size() - offset, offset == 0));
   }
   // A share that owns nothing: the caller's file outlives the search.
@@ -79,10 +80,10 @@ absl::StatusOr<bool> VerifyData(RandomAccessFile& file, uint64_t offset, uint64_
   }
 }
 
-// Takes a late record at `offset`, verified where damage is skipped. False ends the chunk.
+// Takes a late record at `offset`, verified where damage ends no stream. False ends the chunk.
 bool TakeLate(RandomAccessFile& file, uint64_t offset, uint64_t length, const uint8_t* header,
               OnDamage on_damage, RecordChunk* chunk, uint64_t* verified_bytes) {
-  if (on_damage == OnDamage::kSkipRecord) {
+  if (on_damage != OnDamage::kFail) {
     absl::StatusOr<bool> holds = VerifyData(file, offset, length);
     if (!holds.ok()) {
       Fail(chunk, offset, holds.status());

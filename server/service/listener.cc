@@ -88,11 +88,11 @@ void Listener::Admit(ring::Descriptor socket) {
           peer.uid, refused_);
     }
     // A consumer reads it, whether or not its request has come; to the control plane it is a connection that ends.
-    ring::SendReply(socket.get(),
-                    {ring::Code::kPermissionDenied,
-                     absl::StrCat("penstockd refuses the connection: user ", peer.uid,
-                                  " is not in its allowed_uids")},
-                    nullptr);
+    ring::SendReply(
+        socket.get(),
+        {ring::Code::kPermissionDenied, absl::StrCat("penstockd refuses the connection: user ",
+                                                     peer.uid, " is not in its allowed_uids")},
+        nullptr);
     return;
   }
   if (const absl::Status status = access_.CountRequest(who); !status.ok()) {

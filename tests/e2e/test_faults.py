@@ -132,7 +132,9 @@ def damaged_shards(folder, position_in_record):
         parts = frames(RECORDS * shard, RECORDS)
         if shard == 1:
             parts[BAD] = flip(parts[BAD], position_in_record)
+            offset = len(b"".join(parts[:BAD]))
         (folder / f"{shard}.tfrecord").write_bytes(b"".join(parts))
+    return offset
 
 
 EVERY = list(range(SHARDS * RECORDS))
@@ -145,12 +147,15 @@ POLICIES = {
 @pytest.mark.parametrize("position", [3, HEADER_BYTES + 4], ids=["length", "data"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_faults_1_and_2_a_flipped_bit_costs_what_the_policy_says(penstock_command, tmp_path, policy, position):
-    damaged_shards(tmp_path, position)
+    offset = damaged_shards(tmp_path, position)
     spec = write_spec(tmp_path, f"damage {{ on_damage: {policy} }}")
     for workers in ("1", "2", "8"):
         result = penstock_command("run", spec, "--workers", workers, "--out", f"out-{workers}")
         assert result.code == 0, result
         assert delivered(tmp_path / f"out-{workers}") == POLICIES[policy]
+        (listed,) = [line for line in result.err.splitlines() if f"offset {offset}" in line]
+        assert ("length" if position < HEADER_BYTES else "data") + " checksum mismatch" in listed
+        assert "1.tfrecord" in listed
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -162,6 +167,41 @@ def test_skipping_gives_the_same_bytes_with_any_number_of_workers(penstock_comma
     assert lines["1"].code == 0, lines["1"]
     assert len(lines["1"].out.splitlines()) == 3 * len(POLICIES[policy])
     assert lines["1"].out == lines["2"].out == lines["8"].out
+
+
+def one_damaged(folder, bad, records=6000):
+    """More records than are pulled where an index can be asked; returns the offset of the damaged one."""
+    parts = frames(0, records)
+    parts[bad] = flip(parts[bad], HEADER_BYTES + 4)
+    (folder / "0.tfrecord").write_bytes(b"".join(parts))
+    return len(b"".join(parts[:bad]))
+
+
+def test_a_global_shuffle_tells_of_damage_and_has_its_limits(penstock_command, tmp_path):
+    offset = one_damaged(tmp_path, 5000)
+    shuffled = "stage { shuffle { global: true seed: 1 } }"
+    result = penstock_command("run", write_spec(tmp_path, "damage { on_damage: SKIP_RECORD }", batch=100, order=shuffled))
+    assert result.code == 0 and f"offset {offset}" in result.err, result
+    for limit in ("max_skipped: 0", "max_skipped_fraction: 0.0001"):
+        result = penstock_command("run", write_spec(tmp_path, f"damage {{ on_damage: SKIP_RECORD {limit} }}", batch=100, order=shuffled))
+        assert result.code == 1 and not result.out, result
+        assert "stage shuffle: too" in result.err and "DATA_LOSS" in result.err, result
+
+
+# In front of the place that is gone to, just there, and behind all that is left.
+@pytest.mark.parametrize("bad", [4500, 5000, 5999])
+@pytest.mark.parametrize("order", ["", "stage { shuffle { buffer_size: 50 seed: 3 } }"], ids=["in order", "shuffled"])
+def test_damage_counts_as_much_behind_a_cursor(penstock_command, tmp_path, bad, order):
+    one_damaged(tmp_path, bad)
+    spec = write_spec(tmp_path, "damage { on_damage: SKIP_RECORD }", batch=100, order=order)
+    whole = penstock_command("run", spec, "--cursor-out", "end")
+    assert whole.code == 0, whole
+    assert penstock_command("run", spec, "--steps", "50", "--cursor-out", "middle").code == 0
+    for _ in range(2):  # the second time with the index that the first one has made
+        rest = penstock_command("run", spec, "--resume", "middle", "--cursor-out", "rest")
+        assert rest.code == 0, rest
+        assert rest.out.splitlines() == whole.out.splitlines()[50:]
+        assert (tmp_path / "rest").read_bytes() == (tmp_path / "end").read_bytes()
 
 
 # The limit; whether one damaged place among 90 records is too much.

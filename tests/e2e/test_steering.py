@@ -293,6 +293,6 @@ def test_explain_and_profile(remote, mixture, tmp_path):
 def test_the_log_level_is_changed_while_it_runs(daemon, remote, mixture):
     ok(remote("log-level", "error"))
     ok(remote("create", mixture))
-    assert remote("log-level", "loud").code == 1
+    assert remote("log-level", "loud").code == 2
     daemon.stop()
     assert "pipeline p created" not in daemon.process.stderr.read()

@@ -225,6 +225,24 @@ TEST_CASE("A long record with a wrong checksum fails its step") {
                           absl::StrCat("record 13, offset ", 13 * frame)));
 }
 
+TEST_CASE("SKIP_SHARD leaves out a long record with a wrong checksum and all behind it, too") {
+  ScratchFolder folder;
+  std::vector<std::string> records;
+  for (int64_t n = 0; n < 20; ++n) records.push_back(MakeRecord(n, 30000));
+  WriteRecords(folder / "a", records);
+  WriteRecords(folder / "b", records);
+  const size_t frame = ReadFile(folder / "a").size() / 20;
+  FlipBit(folder / "a", 13 * frame + 100);
+  const RunResult result = RunText(absl::StrCat(
+      "stage { tfrecord { files: '", folder / "*",
+      "' damage { on_damage: SKIP_SHARD } } } stage { parse_example { feature { key: 'n' int64 {} "
+      "} } } stage { batch { batch_size: 4 } }"));
+  CHECK(result.status.ok());
+  std::vector<int64_t> expected;
+  for (int64_t n = 0; n < 33; ++n) expected.push_back(n < 13 ? n : n - 13);
+  CHECK(Int64s(result) == expected);
+}
+
 TEST_CASE("fault 23: A file that changed since the plan was made is refused") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 10, kDataBytes);

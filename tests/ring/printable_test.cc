@@ -25,19 +25,19 @@ TEST_CASE("control characters and what is no UTF-8 are not printable") {
       "\x1b[2J",
       "\x1f",
       "\x7f",
-      "\xc2\x80",          // C1
-      "\xc2\x9b",          // CSI
+      "\xc2\x80",  // C1
+      "\xc2\x9b",  // CSI
       "\xc2\x9f",
-      "\x80",              // a continuation alone
+      "\x80",  // a continuation alone
       "\xff\xfe\xfdGGGGG",
-      "\xc0\xaf",          // overlong
+      "\xc0\xaf",  // overlong
       "\xc1\xbf",
       "\xe0\x9f\xbf",
       "\xf0\x8f\xbf\xbf",
       "\xed\xa0\x80",      // a surrogate
       "\xf4\x90\x80\x80",  // beyond the last code point
       "\xf5\x80\x80\x80",
-      "\xc3",              // cut off
+      "\xc3",  // cut off
       "\xe2\x82",
       "\xf0\x9f\x98",
       "\xc3(",
