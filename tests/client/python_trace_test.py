@@ -70,6 +70,12 @@ SAME = [
     lambda x: np.full_like(x, 7),
     lambda x: np.add(x, 1) * np.subtract(5, x) - np.true_divide(x, 2) + np.power(x, 2),
     lambda x: np.multiply(x, 2, dtype=np.float64),
+    lambda x: np.add(np.clip(x * 90, 0, 200).astype(np.uint8), np.uint8(180), dtype=np.int32),
+    lambda x: np.mean(x / np.float32(3), dtype=np.float64),
+    lambda x: np.round(x) + x.round(),
+    lambda x: np.fabs(x),
+    lambda x: np.nan_to_num(x),
+    lambda x: np.nan_to_num((x - 3) / (x - x), posinf=5, nan=-1),
     lambda x: np.float32(0.1) * x.astype(np.float32),
     lambda x: np.int8(3) + x.astype("int8"),
     lambda x: (x + 3).astype(np.uint8) + 1,  # casts saturate, where NumPy's wrap
@@ -218,6 +224,20 @@ def test_deep_and_wide_expressions():
         return x
 
     assert run(deep).tolist() == (PLAIN + 750).tolist()
+
+
+def test_an_array_counts_as_it_was_when_it_was_used():
+    def weighted(x):
+        weights, sums = np.zeros(3), []
+        for i in range(3):
+            weights[:] = 0
+            weights[i] = 1
+            sums.append(np.sum(x * weights, axis=-1))
+        weights += 1000
+        return tuple(sums)
+
+    ((a, b, c),) = penstock.Dataset.from_tensor_slices(np.array([[1.0, 2.0, 3.0]])).map(weighted)
+    assert (a, b, c) == (1, 2, 3)
 
 
 def test_an_array_is_written_once():

@@ -13,7 +13,6 @@ _SYNONYMS = {
     "bitwise_not": "invert",
     "unpackbits": "unpack_bits",
     "permute_dims": "transpose",
-    "fabs": "abs",
     "mod": "remainder",
     "pow": "power",
 }
@@ -40,7 +39,33 @@ def _as_bool(x):
 def _round(x, decimals=0, out=None):
     if decimals != 0:
         raise TraceError(f"np.round to {decimals} decimals", "np.rint rounds to integers")
-    return call("rint", (x,), {}, "np.round")
+    return call("rint", (x,), {}, "np.round") if _is_floating(x) else x
+
+
+def _is_floating(x):
+    return getattr(x.dtype, "kind", "") not in "biu"
+
+
+def _fabs(x):
+    if not _is_floating(x):
+        x = x.astype(np.float32 if x.dtype.itemsize < 4 else np.float64)
+    return call("abs", (x,), {}, "np.fabs")
+
+
+def _nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    if not _is_floating(x):
+        return x
+    if x.dtype not in (np.float32, np.float64):
+        raise TraceError(f"np.nan_to_num of {x.dtype}", "cast it to float32")
+    limits = np.finfo(x.dtype)
+    for at, value in ((np.inf, limits.max if posinf is None else posinf), (-np.inf, limits.min if neginf is None else neginf)):
+        x = np.where(x == at, x.dtype.type(value), x)
+    return np.where(np.isnan(x), x.dtype.type(nan), x)
+
+
+def _cast(x, dtype):
+    """Of numbers without a type of their own they take it from what they meet."""
+    return np.asarray(x).astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else x.astype(dtype) if isinstance(x, _trace.Tensor) else x
 
 
 def _clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
@@ -125,7 +150,10 @@ def _reduction(name):
             raise TraceError(f"np.{name} into an array, or over several axes", "one axis, or all of them")
         if axis is not None:
             kwargs["axis"] = axis - a.ndim if axis >= 0 else axis
-        result = call(name, (a,), kwargs, f"np.{name}")
+        # NumPy computes in that type. Ours of integers has 64 bits, and a cast would not wrap as sums of fewer do.
+        if dtype is not None and np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
+            raise TraceError(f"np.{name} in {np.dtype(dtype)}, where it wraps", "leave dtype out, and cast the result")
+        result = call(name, (a if dtype is None else a.astype(dtype),), kwargs, f"np.{name}")
         return result if dtype is None else result.astype(dtype)
 
     return reduce
@@ -232,6 +260,7 @@ _SPECIAL = {
     "clip": _clip,
     "where": _where,
     "round": _round,
+    "fabs": _fabs,
     "around": _round,
     "expand_dims": _expand_dims,
     "squeeze": _squeeze,
@@ -273,7 +302,7 @@ _SPECIAL = {
     "shape": _shape,
     "ndim": lambda a: a.ndim,
     "copy": lambda a, *args, **kwargs: a,
-    "nan_to_num": lambda x, copy=True, nan=0.0: np.where(np.isnan(x), nan, x),
+    "nan_to_num": _nan_to_num,
 }  # fmt: skip
 
 
@@ -313,8 +342,11 @@ def call_ufunc(ufunc, method, inputs, kwargs):
     if any(isinstance(out, _trace.Tensor) for out in kwargs.get("out") or ()):
         raise TraceError(f"{shown} into a traced value", "it gives a new one")
     dtype = kwargs.pop("dtype", None)
-    result = _apply(ufunc.__name__, inputs, kwargs, shown)
-    return result if dtype is None else result.astype(dtype)
+    if dtype is None:
+        return _apply(ufunc.__name__, inputs, kwargs, shown)
+    # It is what NumPy computes in, and not only what comes of it.
+    result = _apply(ufunc.__name__, tuple(_cast(x, dtype) for x in inputs), kwargs, shown)
+    return result if result.dtype == bool else result.astype(dtype)
 
 
 def call_function(func, args, kwargs):

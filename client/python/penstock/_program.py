@@ -75,10 +75,11 @@ class _Writer:
         return f"{node.value}({', '.join(arguments)})", depth
 
     def _constant(self, array):
-        known = self._arrays.get(id(array))
+        content = (getattr(array, "dtype", None), np.shape(array), np.asarray(array).tobytes())
+        known = self._arrays.get(content)
         if known is not None:
             return known
-        name = self._arrays[id(array)] = self._new_name("c")
+        name = self._arrays[content] = self._new_name("c")
         # A Python number that is not finite has no type of its own.
         dtype = None if isinstance(array, float) and not isinstance(array, np.generic) else array.dtype.name
         values = np.asarray(array).ravel().tolist()

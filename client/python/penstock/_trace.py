@@ -178,7 +178,8 @@ def to_node(trace, value, what="an operand"):
                 f"{what} is an array of type {value.dtype.name} and shape {value.shape}",
                 "constants are arrays of numbers with elements",
             )
-        return Node(trace, "array", value)
+        # As it is now: the function may write into it behind this.
+        return Node(trace, "array", value.copy())
     text = _literal(value)
     if text is None:
         kind = type(value)
