@@ -11,6 +11,7 @@
 // Cost:     Collect() and Grant() look at each item that is not done.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -72,6 +73,12 @@ class SplitGroup {
   }
 
   uint32_t Leases(uint32_t consumer) const;
+  // Steps that wait for a consumer.
+  uint64_t available() const {
+    return std::count_if(items_.begin(), items_.end(), [](const auto& item) {
+      return item.second.state == State::kAvailable && item.second.slot >= 0;
+    });
+  }
   uint64_t redelivered() const { return redelivered_; }
   uint64_t lost() const { return lost_; }
 

@@ -246,8 +246,13 @@ std::vector<ConsumerStats> RingWriter::Consumers() const {
     if (consumer.splits()) {
       if (const SplitGroup* split = consumers_.FindSplit(consumer.spec.group)) {
         one.leases = split->Leases(consumer.id);
+        const bool goes_on =
+            consumer.page->page().stop_at.load(std::memory_order_relaxed) == kNeverStops;
+        one.lag = goes_on ? split->available() : 0;
       }
     } else {
+      const uint64_t end = std::min(slots_.published(), consumer.member.stop);
+      one.lag = end - std::min(end, position);
       one.leases = static_cast<uint32_t>(std::popcount(slots_.Held(consumer.member, position)));
     }
   }

@@ -18,11 +18,16 @@ std::string NameOf(const v1::ConsumerStats& consumer) {
                       consumer.pid(), ")");
 }
 
+// Where it stands; of a split group, where that does.
+uint64_t StepOf(const v1::PipelineStats& stats, const v1::ConsumerStats& consumer) {
+  return stats.steps() - std::min(stats.steps(), consumer.lag());
+}
+
 // The one that has the most before it; null without any.
 const v1::ConsumerStats* Slowest(const v1::PipelineStats& stats) {
   const v1::ConsumerStats* slowest = nullptr;
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
-    if (!consumer.replay() && (slowest == nullptr || consumer.position() < slowest->position()))
+    if (!consumer.replay() && (slowest == nullptr || consumer.lag() > slowest->lag()))
       slowest = &consumer;
   }
   return slowest;
@@ -32,9 +37,9 @@ void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* o
   const v1::ConsumerStats* slowest = Slowest(stats);
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
     if (&consumer == slowest || consumer.replay() || consumer.empty() < kMostly) continue;
-    out->push_back(absl::StrCat(NameOf(consumer), " waits for step ", consumer.position(),
+    out->push_back(absl::StrCat(NameOf(consumer), " waits for step ", StepOf(stats, consumer),
                                 ", which has no slot as long as ", NameOf(*slowest),
-                                " has not taken step ", slowest->position()));
+                                " has not taken step ", StepOf(stats, *slowest)));
   }
   out->push_back(absl::StrCat("the workers wait for a free slot: all ", stats.slots(),
                               " hold steps that were not taken, or not let go of"));
@@ -43,7 +48,7 @@ void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* o
     return;
   }
   out->push_back(absl::StrCat(NameOf(*slowest), " is the one they wait for: it stands at step ",
-                              slowest->position(), ", ", slowest->lag(), " behind, holds ",
+                              StepOf(stats, *slowest), ", ", slowest->lag(), " behind, holds ",
                               slowest->leases(), " and takes ",
                               std::lround(10 * slowest->steps_per_s()) / 10.0, " steps/s"));
 }

@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kSkippedAtATime = 20;
 
 uint64_t LagOf(const v1::PipelineStats& stats, const v1::ConsumerStats& consumer) {
+  if (!consumer.replay()) return consumer.lag();
+  // What it has to do until it meets the others.
   return stats.steps() > consumer.position() ? stats.steps() - consumer.position() : 0;
 }
 

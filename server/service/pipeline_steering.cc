@@ -442,9 +442,12 @@ v1::ListGroupsResponse Pipeline::Groups() const {
       }
       if (consumer.detached) continue;
       group.set_consumers(group.consumers() + 1);
-      group.set_first_position(std::min(group.first_position(), consumer.position));
-      group.set_last_position(std::max(group.last_position(), consumer.position));
-      group.set_lag(std::max(group.lag(), published - std::min(published, consumer.position)));
+      const uint64_t position = consumer.mode == ring::GroupMode::kSplit
+                                    ? published - std::min(published, consumer.lag)
+                                    : consumer.position;
+      group.set_first_position(std::min(group.first_position(), position));
+      group.set_last_position(std::max(group.last_position(), position));
+      group.set_lag(std::max(group.lag(), consumer.lag));
     }
   }
   v1::ListGroupsResponse response;

@@ -111,6 +111,7 @@ v1::PipelineStats Pipeline::Stats() const {
       out->set_group(consumer.group);
       out->set_pid(consumer.pid);
       out->set_position(consumer.position);
+      out->set_lag(consumer.lag);
       out->set_leases(consumer.leases);
       out->set_name(consumer.name);
       out->set_replay(one != stream);

@@ -119,6 +119,25 @@ TEST_CASE("of those who wait in a split group the one who has waited longest is 
   }
 }
 
+TEST_CASE("how far a consumer is behind is a matter of what it will take") {
+  auto writer = MakeWriter();
+  Attached plain(writer.get(), ConsumerSpec{});
+  Attached one(writer.get(), Split(1)), other(writer.get(), Split(2));
+  const uint64_t published = Produce(writer.get());
+  CHECK(one.Take().step == 0);
+  CHECK(one.Take().step == 1);
+  CHECK(plain.Take().step == 0);
+  const auto lags = [&] {
+    std::vector<uint64_t> found;
+    for (const ConsumerStats& stats : writer->Consumers()) found.push_back(stats.lag);
+    return found;
+  };
+  // Of a split group, what nobody has yet.
+  CHECK(lags() == std::vector<uint64_t>{published - 1, published - 2, published - 2});
+  plain.reader().Leave();
+  CHECK(lags() == std::vector<uint64_t>{0, published - 2, published - 2});
+}
+
 TEST_CASE("fault 62: steps beyond 2^32 and up to 2^63 go through a ring in groups of all kinds") {
   for (const uint64_t first : {(uint64_t{1} << 32) - 6, (uint64_t{1} << 63) - 20}) {
     CAPTURE(first);
