@@ -34,9 +34,7 @@ class FileRecordsOp final : public OrderOp {
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
-    const uint64_t before = *pulled;
     const Pulled result = TakeRecords(count, out, pulled);
-    taken_ += *pulled - before;
     if (result == Pulled::kEnd && !WithinLimits(/*at_end=*/true)) return Pulled::kFailed;
     return result;
   }
@@ -139,6 +137,7 @@ class FileRecordsOp final : public OrderOp {
         case Pulled::kSome:
           out.push_back(record);
           ++*pulled;
+          ++taken_;  // at once: limits are judged by it, whatever the pull's size
           if (++taken_of_block_ == options_.block_length) Advance();
           break;
         case Pulled::kEnd:
