@@ -91,6 +91,12 @@ bool TakeLate(RandomAccessFile& file, uint64_t offset, uint64_t length, const ui
     }
     chunk->bytes_read += length;
     *verified_bytes += length;
+    if (!*holds && on_damage == OnDamage::kSkipShard) {
+      // Its data is not at hand to be described.
+      chunk->error_reason = DamageReason::kDataChecksum;
+      Fail(chunk, offset, absl::DataLossError("data checksum mismatch"));
+      return false;
+    }
     if (!*holds) {
       EndAtDamage(file, offset, DamageReason::kDataChecksum, header, on_damage, chunk);
       return false;
