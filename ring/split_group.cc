@@ -143,7 +143,7 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ende
   for (const Taker* const asking : in_line) {
     const Taker& taker = *asking;
     const auto item = std::find_if(items_.begin(), items_.end(), [](const auto& candidate) {
-      return candidate.second.state == State::kAvailable && candidate.second.slot >= 0;
+      return candidate.second.can_be_given();
     });
     if (item == items_.end() || Leases(taker.id) >= taker.leases_max) {
       waiting_.push_back(taker.id);
@@ -188,6 +188,11 @@ void SplitGroup::Forget(uint32_t consumer) {
       GiveBack(current);
     }
   }
+}
+
+uint64_t SplitGroup::available() const {
+  return std::count_if(items_.begin(), items_.end(),
+                       [](const auto& item) { return item.second.can_be_given(); });
 }
 
 uint32_t SplitGroup::Leases(uint32_t consumer) const {

@@ -11,7 +11,6 @@
 // Cost:     Collect() and Grant() look at each item that is not done.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -74,11 +73,7 @@ class SplitGroup {
 
   uint32_t Leases(uint32_t consumer) const;
   // Steps that wait for a consumer.
-  uint64_t available() const {
-    return std::count_if(items_.begin(), items_.end(), [](const auto& item) {
-      return item.second.state == State::kAvailable && item.second.slot >= 0;
-    });
-  }
+  uint64_t available() const;
   uint64_t redelivered() const { return redelivered_; }
   uint64_t lost() const { return lost_; }
 
@@ -93,6 +88,8 @@ class SplitGroup {
     bool redelivered = false;
     std::string before;
     std::string behind;
+
+    bool can_be_given() const { return state == State::kAvailable && slot >= 0; }
   };
   using Items = std::map<uint64_t, Item>;  // by step
 
@@ -108,8 +105,7 @@ class SplitGroup {
   uint64_t first_new_;  // steps below it that are no items are done
   uint64_t next_;       // the first step that was never given out
   Items items_;
-  std::vector<uint32_t>
-      waiting_;  // the ids of those who ask, in the order in which they were found to
+  std::vector<uint32_t> waiting_;  // who asks, by id, in the order in which they were found to
   uint64_t redelivered_ = 0;
   uint64_t lost_ = 0;
   uint64_t deserted_since_ns_ = 0;

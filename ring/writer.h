@@ -97,9 +97,10 @@ struct ConsumerStats {
   uint32_t id = 0;
   std::string group;
   int32_t pid = 0;
-  uint64_t position =
-      0;  // the next step it will take; in a split group, how many it has taken since its start
-  uint64_t lag = 0;  // published steps that it will still take; in a split group, that nobody has
+  // The next step it will take; in a split group, its start and how many it has taken.
+  uint64_t position = 0;
+  // Published steps that it will still take; in a split group, that nobody has.
+  uint64_t lag = 0;
   uint32_t leases = 0;  // steps it holds
   std::string name;
   GroupMode mode = GroupMode::kBroadcast;

@@ -91,16 +91,14 @@ bool TakeLate(RandomAccessFile& file, uint64_t offset, uint64_t length, const ui
     }
     chunk->bytes_read += length;
     *verified_bytes += length;
-    if (!*holds && on_damage == OnDamage::kSkipShard) {
+    if (!*holds && on_damage == OnDamage::kSkipRecord) {
+      EndAtDamage(file, offset, DamageReason::kDataChecksum, header, on_damage, chunk);
+    } else if (!*holds) {
       // Its data is not at hand to be described.
       chunk->error_reason = DamageReason::kDataChecksum;
       Fail(chunk, offset, absl::DataLossError("data checksum mismatch"));
-      return false;
     }
-    if (!*holds) {
-      EndAtDamage(file, offset, DamageReason::kDataChecksum, header, on_damage, chunk);
-      return false;
-    }
+    if (!*holds) return false;
   }
   chunk->records.push_back({offset, static_cast<uint32_t>(length), true});
   chunk->next_is_late = true;

@@ -30,6 +30,14 @@ std::string Spec(const std::string& files, const std::string& rest,
                       " } } feature { key: 'n' int64 {} } } } ");
 }
 
+// Records above what has a cell, numbered from 0; returns how many bytes each has in the file.
+size_t WriteLongRecords(const std::string& path, int64_t count) {
+  std::vector<std::string> records;
+  for (int64_t n = 0; n < count; ++n) records.push_back(MakeRecord(n, 30000));
+  WriteRecords(path, records);
+  return ReadFile(path).size() / count;
+}
+
 TEST_CASE("1, 2, 3 and 8 workers and any number of slots give the same bytes") {
   ScratchFolder folder;
   for (int shard = 0; shard < 5; ++shard)
@@ -181,10 +189,7 @@ TEST_CASE("Of several bad rows in a step the lowest is reported, whatever the wo
 
 TEST_CASE("All workers are at one step whose rows take long, however small these are") {
   ScratchFolder folder;
-  std::vector<std::string> records;
-  for (int64_t n = 0; n < 64; ++n) records.push_back(MakeRecord(n, 30000));
-  WriteRecords(folder / "a", records);
-  const size_t frame = ReadFile(folder / "a").size() / 64;
+  const size_t frame = WriteLongRecords(folder / "a", 64);
   // The rows of a batch are 8 bytes each, or strings, and each is waited for.
   for (const char* feature : {"key: 'n' int64 {}", "key: 'd' bytes {}"}) {
     HangingFiles files([&](const std::string&, uint64_t offset) { return offset % frame == 12; });
@@ -207,10 +212,7 @@ TEST_CASE("All workers are at one step whose rows take long, however small these
 
 TEST_CASE("A long record with a wrong checksum fails its step") {
   ScratchFolder folder;
-  std::vector<std::string> records;
-  for (int64_t n = 0; n < 20; ++n) records.push_back(MakeRecord(n, 30000));
-  WriteRecords(folder / "a", records);
-  const size_t frame = ReadFile(folder / "a").size() / 20;
+  const size_t frame = WriteLongRecords(folder / "a", 20);
   FlipBit(folder / "a", 13 * frame + 100);
   const std::string spec = absl::StrCat("stage { tfrecord { files: '", folder / "a",
                                         "' } } stage { parse_example { feature { key: 'n' int64 {} "
@@ -227,11 +229,8 @@ TEST_CASE("A long record with a wrong checksum fails its step") {
 
 TEST_CASE("SKIP_SHARD leaves out a long record with a wrong checksum and all behind it, too") {
   ScratchFolder folder;
-  std::vector<std::string> records;
-  for (int64_t n = 0; n < 20; ++n) records.push_back(MakeRecord(n, 30000));
-  WriteRecords(folder / "a", records);
-  WriteRecords(folder / "b", records);
-  const size_t frame = ReadFile(folder / "a").size() / 20;
+  const size_t frame = WriteLongRecords(folder / "a", 20);
+  WriteLongRecords(folder / "b", 20);
   FlipBit(folder / "a", 13 * frame + 100);
   const RunResult result = RunText(absl::StrCat(
       "stage { tfrecord { files: '", folder / "*",

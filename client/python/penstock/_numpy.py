@@ -64,8 +64,8 @@ def _nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 
 def _cast(x, dtype):
-    """Of numbers without a type of their own they take it from what they meet."""
-    return np.asarray(x).astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else x.astype(dtype) if isinstance(x, _trace.Tensor) else x
+    """Python's numbers stay as they are: they take the type of what they meet."""
+    return x.astype(dtype) if isinstance(x, (_trace.Tensor, np.ndarray, np.generic)) else x
 
 
 def _clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
