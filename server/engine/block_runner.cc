@@ -12,9 +12,6 @@
 namespace penstock {
 namespace {
 
-// Of records that a global shuffle finds in maps, so many go through all ops at a time: they come from memory, the next ones while the
-// stores of these keep it busy.
-constexpr uint32_t kFarRows = 32;
 // A batch above this is in no cache any more when its last row is written: half of the last-level cache that is assumed of a machine.
 constexpr uint64_t kCachedBatchBytes = 16 << 20;
 
@@ -109,8 +106,6 @@ void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room)
 
 void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
   program_ = &program;
-  const uint32_t end = first + rows;
-  const uint32_t strip = program.resolved().empty() ? rows : kFarRows;
   evaluator_.Reset();
   evaluator_.set_past_caches(program.fixed_bytes() > kCachedBatchBytes ? &program.work() : nullptr);
   for (const BatchProgram::Resolved& source : program.resolved()) {
@@ -121,22 +116,14 @@ void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, u
     source.loader->Resolve(refs, rows, program.width(), evaluator_.files(), evaluator_.arena());
   }
   block_ = step->variable.TakeBlock();
-  Fetch(*step, first, std::min(end, first + strip));
-  for (uint32_t row = first; row < end; row += strip) {
-    const uint32_t next = std::min(end, row + strip);
-    Fetch(*step, next, std::min(end, next + strip));
-    if (!RunStrip(step, row, next - row)) break;
-  }
+  FetchRecords(absl::MakeConstSpan(step->records)
+                   .subspan(size_t{first} * program.width(), size_t{rows} * program.width()));
+  RunToFailure(step, first, rows);
   // What it has of others is not kept while it sleeps.
   evaluator_.Reset();
 }
 
-void BlockRunner::Fetch(const Step& step, uint32_t first, uint32_t end) const {
-  const size_t width = program_->width();
-  FetchRecords(absl::MakeConstSpan(step.records).subspan(first * width, (end - first) * width));
-}
-
-bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
+void BlockRunner::RunToFailure(Step* step, uint32_t first, uint32_t rows) {
   // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at
   // the rows before it.
   RowStatus failure;
@@ -148,17 +135,16 @@ bool BlockRunner::RunStrip(Step* step, uint32_t first, uint32_t rows) {
     stage = failed_stage_;
     left = failure.row;
   }
-  if (failure.ok()) return true;
+  if (failure.ok()) return;
 
   const int row = static_cast<int>(first) + failure.row;
   std::lock_guard<std::mutex> lock(step->failure_mutex);
-  if (!step->failure.ok() && step->failed_row < row) return false;
+  if (!step->failure.ok() && step->failed_row < row) return;
   absl::Status addressed(
       failure.status.code(),
       absl::StrCat("stage ", program_->stage_names()[stage], ": ", failure.status.message()));
   step->failure = WithRowAddress(addressed, *step, row);
   step->failed_row = row;
-  return false;
 }
 
 absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {

@@ -30,10 +30,8 @@ class BlockRunner {
   void Complete(const BatchProgram& program, Step* step, Arena* room = nullptr);
 
  private:
-  // Brings the bytes of rows [first, end) nearer.
-  void Fetch(const Step& step, uint32_t first, uint32_t end) const;
-  // False when a row failed.
-  bool RunStrip(Step* step, uint32_t first, uint32_t rows);
+  // Up to the first row that fails, which is noted in the step.
+  void RunToFailure(Step* step, uint32_t first, uint32_t rows);
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
 
   // What an op left elsewhere goes to its place in the slot, or to the step's variable rows.
