@@ -192,6 +192,7 @@ absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options, Pla
         absl::StrCat("batch_size: expected 1 to ", kMaxBatchSize, ", found ", options.batch_size));
   }
   if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
+  if (absl::Status status = plan.LeaveOutFailures(); !status.ok()) return status;
   BatchForm form;
   if (options.drop_remainder.value_or(false)) form.remainder = Remainder::kDrop;
   if (!options.remainder) return form;

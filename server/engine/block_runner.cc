@@ -38,6 +38,7 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
       program_->work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
   if (status.ok()) return PutRows(step, first, rows, out);
   failed_stage_ = evaluator_.failed_stage();
+  failed_loading_ = evaluator_.failed_loading();
   return status;
 }
 
@@ -58,7 +59,10 @@ RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
     }
     if (!status.ok() && (lowest.ok() || status.row < lowest.row)) lowest = std::move(status);
   }
-  if (!lowest.ok()) failed_stage_ = program_->form().stage;
+  if (!lowest.ok()) {
+    failed_stage_ = program_->form().stage;
+    failed_loading_ = false;
+  }
   return lowest;
 }
 
@@ -97,11 +101,7 @@ void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room)
   if (status.ok()) return;
   step->failure = std::move(status.status);
   if (status.row < 0) return;
-  step->failed_row = status.row;
-  step->failure = WithRowAddress(
-      absl::Status(step->failure.code(), absl::StrCat("stage ", program_->stage_names()[form.stage],
-                                                      ": ", step->failure.message())),
-      *step, status.row);
+  NoteFailure(step, status.row, step->failure, form.stage, /*loading=*/false);
 }
 
 void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
@@ -128,11 +128,13 @@ void BlockRunner::RunToFailure(Step* step, uint32_t first, uint32_t rows) {
   // the rows before it.
   RowStatus failure;
   int stage = 0;
+  bool loading = false;
   for (uint32_t left = rows; left > 0;) {
     RowStatus status = RunRows(step, first, left);
     if (status.ok()) break;
     failure = std::move(status);
     stage = failed_stage_;
+    loading = failed_loading_;
     left = failure.row;
   }
   if (failure.ok()) return;
@@ -140,11 +142,16 @@ void BlockRunner::RunToFailure(Step* step, uint32_t first, uint32_t rows) {
   const int row = static_cast<int>(first) + failure.row;
   std::lock_guard<std::mutex> lock(step->failure_mutex);
   if (!step->failure.ok() && step->failed_row < row) return;
-  absl::Status addressed(
-      failure.status.code(),
-      absl::StrCat("stage ", program_->stage_names()[stage], ": ", failure.status.message()));
-  step->failure = WithRowAddress(addressed, *step, row);
+  NoteFailure(step, row, failure.status, stage, loading);
+}
+
+void BlockRunner::NoteFailure(Step* step, int row, const absl::Status& status, int stage,
+                              bool loading) {
+  step->failure_reason =
+      absl::StrCat("stage ", program_->stage_names()[stage], ": ", status.message());
+  step->failure = WithRowAddress(absl::Status(status.code(), step->failure_reason), *step, row);
   step->failed_row = row;
+  step->failed_loading = loading;
 }
 
 absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {

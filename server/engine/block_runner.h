@@ -39,6 +39,8 @@ class BlockRunner {
 
   RowStatus LayVariable(Step* step, Arena* room);
 
+  // Behind the step's failure_mutex, or the last block.
+  void NoteFailure(Step* step, int row, const absl::Status& status, int stage, bool loading);
   // The address of a failing row: of the first of its references that lies in a file.
   absl::Status WithRowAddress(const absl::Status& status, const Step& step, int row);
 
@@ -46,6 +48,7 @@ class BlockRunner {
   RowEvaluator evaluator_;
   uint32_t block_ = 0;  // of the call, among those of the step
   int failed_stage_ = 0;
+  bool failed_loading_ = false;
 };
 
 }  // namespace penstock

@@ -75,6 +75,8 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
     const std::string bytes = DeterministicBytes(*stage);
     absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
   }
+  // Elements that fail are in none that is made in front of an ignore_errors.
+  if (plan.ignored()) cache->stages_.append("ignored");
   cache->schema_ = {plan.signature(), plan.structure(), compressed, sharded};
   return cache;
 }

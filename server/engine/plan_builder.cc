@@ -166,8 +166,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   dataset_.work = std::move(node);
 }
 
-void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structure,
-                             const SkipLimits* skipped, size_t hidden) {
+void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
   MarkOrder(*dataset_.work);
   auto segment = std::make_shared<Segment>();
   segment->stage = stage_;
@@ -176,11 +175,10 @@ void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structu
   segment->block_rows = BlockRows(
       std::max(EstimatedRowBytes(dataset_.signature), EstimatedRowBytes(split->output())));
   segment->split = std::move(split);
-  segment->skip_failures = skipped != nullptr;
+  segment->ignored = ignored_;
   BeginAfter(segment, segment->split->output(), std::move(structure), hidden);
-  AddOrder([segment, limits = skipped != nullptr ? *skipped : SkipLimits{}](FrontContext& context,
-                                                                            OrderInputs inputs) {
-    return std::make_unique<SegmentOp>(context, segment, limits, std::move(inputs[0]));
+  AddOrder([segment](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<SegmentOp>(context, segment, std::move(inputs[0]));
   });
   dataset_.order->decided_by_values = !segment->one_to_one();
 }
@@ -219,11 +217,23 @@ class AsIs final : public WorkOp {
 }  // namespace
 
 void PlanBuilder::EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden) {
-  EndSegment(std::make_unique<OneToOne>(std::move(op)), dataset_.structure, nullptr, hidden);
+  EndSegment(std::make_unique<OneToOne>(std::move(op)), dataset_.structure, hidden);
 }
 
 void PlanBuilder::EndSegmentAsIs() {
   if (cells() == nullptr) EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
+}
+
+absl::Status PlanBuilder::LeaveOutFailures() {
+  if (!ignored_ || !can_fail()) return absl::OkStatus();
+  if (batched()) return EndBatches();
+  EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
+  return absl::OkStatus();
+}
+
+bool PlanBuilder::can_fail() const {
+  // A row may be larger than what it is padded to.
+  return is_computed() || PadsRows();
 }
 
 absl::Status PlanBuilder::EndBatches() {
@@ -242,14 +252,16 @@ absl::Status PlanBuilder::EndBatches() {
   segment->stage_names = stage_names_;
   segment->width = dataset_.width;
   segment->batch = std::make_unique<BatchProgram>(*std::move(program));
+  segment->ignored = ignored_;
   BeginAfter(segment, segment->batch->element(), dataset_.structure);
 
   auto node = std::make_unique<OrderNode>();
   node->stage = segment->stage;
   node->inputs.push_back(std::move(dataset_.order));
   node->make = [segment](FrontContext& context, OrderInputs inputs) {
-    return std::make_unique<SegmentOp>(context, segment, SkipLimits{}, std::move(inputs[0]));
+    return std::make_unique<SegmentOp>(context, segment, std::move(inputs[0]));
   };
+  node->decided_by_values = !segment->one_to_one();
   dataset_.order = std::move(node);
   dataset_.batch_rows.reset();
   dataset_.batch = BatchForm{};
@@ -343,11 +355,31 @@ absl::Status PlanBuilder::Build() {
 
 absl::Status PlanBuilder::BuildStages(StageList* stages, bool from_source) {
   StageList* const outer = std::exchange(stage_list_, stages);
+  const std::optional<IgnoredFailures> around = ignored_;
   absl::Status status;
-  for (int i = 0; i < stages->size() && status.ok(); ++i)
+  for (int i = 0; i < stages->size() && status.ok(); ++i) {
+    ignored_ = FindIgnored(*stages, i, around);
     status = BuildStage(stages->Mutable(i), from_source && i == 0);
+  }
+  ignored_ = around;
   stage_list_ = outer;
   return status;
+}
+
+std::optional<IgnoredFailures> PlanBuilder::FindIgnored(
+    const StageList& stages, int i, const std::optional<IgnoredFailures>& around) {
+  for (; i < stages.size(); ++i) {
+    // What is left out of one of its inputs would put all others out of step.
+    if (stages[i].has_zip()) return std::nullopt;
+    if (!stages[i].has_ignore_errors()) continue;
+    IgnoredFailures ignored;
+    // Its own stage tells what is wrong with them.
+    if (!ReadSkipLimits(stages[i].ignore_errors(), "", &ignored.limits).ok()) return std::nullopt;
+    const std::vector<v1::Stage*> all = AllStages(spec_);
+    ignored.stage = stage_names_[std::find(all.begin(), all.end(), &stages[i]) - all.begin()];
+    return ignored;
+  }
+  return around;
 }
 
 PlanBuilder::Upstream PlanBuilder::upstream() const {

@@ -76,14 +76,20 @@ class PlanBuilder {
   // The stage decides the order, though it has added work last.
   void MarkStageAsOrder() { stage_kinds_[stage_] = StageKind::kOrder; }
   // Ends a segment: what stands so far is computed ahead, and `split` makes of it the elements that follow, whose structure is given.
-  // With `skipped`, elements that fail are left out instead of ending the stream. REQUIRES: !batched().
-  void EndSegment(std::unique_ptr<SplitOp> split, std::string structure,
-                  const SkipLimits* skipped = nullptr, size_t hidden = 0);
+  // REQUIRES: !batched().
+  void EndSegment(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden = 0);
   // The same where every element makes one, so that the front can look at its values (ElementCells). The features of `op` are `hidden` ones
   // that are only for the front, and then those of the elements as they were.
   void EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden);
   // The same with nothing hidden; nothing is done where the elements are in cells already.
   void EndSegmentAsIs();
+  // Where an ignore_errors follows, elements that fail up to here are left out here and not behind the stage, which counts or joins them.
+  // InvalidArgument as EndBatches().
+  absl::Status LeaveOutFailures();
+  // Where one follows in this list of stages, or in one around it, and nothing in between keeps elements in step with others.
+  const std::optional<IgnoredFailures>& ignored() const { return ignored_; }
+  // Whether what stands so far can fail by the values of its elements.
+  bool can_fail() const;
   // The cells that the elements are in, which live as long as the plan; null where they are in none.
   const ElementCells* cells() const { return dataset_.cells; }
   // Whether elements are more than what a source has loaded.
@@ -168,6 +174,10 @@ class PlanBuilder {
                            bool from_source = true);
   v1::Input* NestedInput(int i);
   absl::Status BuildStage(v1::Stage* stage, bool is_first);
+  // What is ignored of stage `i` of the list by one behind it, or else `around`.
+  std::optional<IgnoredFailures> FindIgnored(
+      const google::protobuf::RepeatedPtrField<v1::Stage>& stages, int i,
+      const std::optional<IgnoredFailures>& around);
 
   v1::PipelineSpec spec_;
   FileSystem& files_;
@@ -178,6 +188,7 @@ class PlanBuilder {
   v1::Stage* stage_message_ = nullptr;
   google::protobuf::RepeatedPtrField<v1::Stage>* stage_list_ = nullptr;  // where that one stands
   Dataset dataset_;
+  std::optional<IgnoredFailures> ignored_;  // of the stage that is being built
   std::optional<FileRange> element_files_;
   const WindowElements* window_elements_ = nullptr;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();

@@ -128,6 +128,7 @@ absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;
   const bool has_parts = !input.empty() && HasWindowParts(input[0]);
+  if (absl::Status status = LeaveOutFailures(); !status.ok()) return status;
   if (has_parts) EndSegmentAsIs();
   const WindowElements elements{dataset_.signature, dataset_.structure, dataset_.cells,
                                 dataset_.work->LowestFile()};

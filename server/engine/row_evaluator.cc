@@ -181,6 +181,26 @@ void FetchRecords(absl::Span<const RecordRef> records) {
   }
 }
 
+RecordRef ElementOrigin(absl::Span<const RecordRef> element, const WorkNode& work,
+                        const Manifest& manifest) {
+  for (const RecordRef& record : element) {
+    if (record.file >= manifest.size() || manifest[record.file].path.empty()) continue;
+    RecordRef place = work.SourceOf(record.file)->loader->Locate(record);
+    place.epoch = element.front().epoch;
+    return place;
+  }
+  return element.front();
+}
+
+SkippedPlace FailedPlace(absl::Span<const RecordRef> element, const WorkNode& work,
+                         const Manifest& manifest, std::string reason) {
+  const RecordRef origin = ElementOrigin(element, work, manifest);
+  return {origin.file,
+          origin.epoch,
+          {origin.offset, origin.length, DamageReason::kValue},
+          std::move(reason)};
+}
+
 absl::Status WithElementAddress(const absl::Status& status, absl::Span<const RecordRef> element,
                                 const WorkNode& work, FileTable& files) {
   for (const RecordRef& record : element) {

@@ -4,10 +4,13 @@
 // Owns:     the temporaries of the rows it computed last, until Reset().
 #pragma once
 
+#include <string>
+
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "server/base/arena.h"
 #include "server/base/column.h"
+#include "server/engine/damage_log.h"
 #include "server/engine/dataset.h"
 #include "server/engine/file_table.h"
 #include "server/engine/loader.h"
@@ -73,6 +76,14 @@ class RowEvaluator {
 
 // Brings the bytes of the records nearer.
 void FetchRecords(absl::Span<const RecordRef> records);
+
+// The reference that an element shows as its origin: the first that lies in a file.
+RecordRef ElementOrigin(absl::Span<const RecordRef> element, const WorkNode& work,
+                        const Manifest& manifest);
+
+// An element whose values fail, as what was skipped is listed.
+SkippedPlace FailedPlace(absl::Span<const RecordRef> element, const WorkNode& work,
+                         const Manifest& manifest, std::string reason);
 
 // `status` with the address of the first of an element's records that lies in a file, as `work` locates it.
 absl::Status WithElementAddress(const absl::Status& status, absl::Span<const RecordRef> element,

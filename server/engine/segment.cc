@@ -16,18 +16,6 @@ constexpr uint32_t kStripRows = 32;
 // The number of a batch among what is made of its first row: that row has others of its own.
 constexpr uint64_t kBatchPath = UINT64_MAX;
 
-// The reference that a new element shows as its origin: the first that lies in a file.
-RecordRef Origin(absl::Span<const RecordRef> element, const WorkNode& work,
-                 const Manifest& manifest) {
-  for (const RecordRef& record : element) {
-    if (record.file >= manifest.size() || manifest[record.file].path.empty()) continue;
-    RecordRef place = work.SourceOf(record.file)->loader->Locate(record);
-    place.epoch = element.front().epoch;
-    return place;
-  }
-  return element.front();
-}
-
 // Strings as a column has them (server/base/column.h), of offsets and bytes.
 RowBytes JoinStrings(RowBytes offsets, RowBytes bytes, Arena& arena) {
   const size_t count = offsets.size / sizeof(int64_t) - 1;
@@ -155,9 +143,10 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
   int element = 0;
   for (uint32_t row = 0; row < rows; ++row) {
     if (split.counts[row] == 0) continue;
-    RecordRef reference = Origin(absl::MakeConstSpan(task->records)
-                                     .subspan(size_t{first + row} * segment.width, segment.width),
-                                 *segment.work, evaluator_.files().manifest());
+    RecordRef reference =
+        ElementOrigin(absl::MakeConstSpan(task->records)
+                          .subspan(size_t{first + row} * segment.width, segment.width),
+                      *segment.work, evaluator_.files().manifest());
     const uint64_t path = segment.work->PathOf(&task->records[size_t{first + row} * segment.width]);
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
       absl::Status packed =
@@ -195,11 +184,15 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
     batches_.Run(program, &step, first, std::min(program.block_rows(), step.info.rows - first));
   }
   batches_.Complete(program, &step, &arena);
-  task->error = step.failure;
-  if (task->error.ok()) {
+  if (!step.failure.ok()) {
+    const auto row = absl::MakeConstSpan(step.records)
+                         .subspan(size_t(step.failed_row) * segment.width, segment.width);
+    if (!LeftOut(task, row, step.failure, step.failure_reason, step.failed_loading))
+      task->error = step.failure;
+  } else {
     const Columns columns = ColumnsOf(program, step, arena);
-    RecordRef reference = Origin(absl::MakeConstSpan(step.records).first(segment.width),
-                                 *segment.work, evaluator_.files().manifest());
+    RecordRef reference = ElementOrigin(absl::MakeConstSpan(step.records).first(segment.width),
+                                        *segment.work, evaluator_.files().manifest());
     // A batch is known by its first row.
     task->error =
         segment.cells->Pack(columns, 0, cells_, &reference,
@@ -216,16 +209,18 @@ bool SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& st
       status.code(), absl::StrCat("stage ", segment.stage_names[stage], ": ", status.message()));
   const auto element =
       absl::MakeConstSpan(task->records).subspan(size_t{row} * segment.width, segment.width);
-  if (!segment.skip_failures || loading || !absl::IsDataLoss(status)) {
-    task->error = WithElementAddress(staged, element, *segment.work, evaluator_.files());
-    return false;
-  }
-  const RecordRef origin = Origin(element, *segment.work, evaluator_.files().manifest());
-  task->failures.push_back({task->elements.size(),
-                            {origin.file,
-                             origin.epoch,
-                             {origin.offset, origin.length, DamageReason::kValue},
-                             std::string(staged.message())}});
+  if (LeftOut(task, element, status, staged.message(), loading)) return true;
+  task->error = WithElementAddress(staged, element, *segment.work, evaluator_.files());
+  return false;
+}
+
+bool SegmentRunner::LeftOut(SegmentTask* task, absl::Span<const RecordRef> element,
+                            const absl::Status& status, absl::string_view reason, bool loading) {
+  const Segment& segment = *task->segment;
+  if (!segment.ignored || loading || !absl::IsDataLoss(status)) return false;
+  task->failures.push_back(
+      {task->elements.size(),
+       FailedPlace(element, *segment.work, evaluator_.files().manifest(), std::string(reason))});
   return true;
 }
 

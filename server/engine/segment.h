@@ -10,18 +10,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/engine/batch_program.h"
 #include "server/engine/block_runner.h"
-#include "server/engine/damage_log.h"
 #include "server/engine/element_cells.h"
 #include "server/engine/position.h"
 #include "server/engine/record.h"
 #include "server/engine/record_store.h"
 #include "server/engine/row_evaluator.h"
+#include "server/engine/skip_limits.h"
 #include "server/engine/split_op.h"
 #include "server/engine/work_queue.h"
 
@@ -38,10 +39,10 @@ struct Segment {
   std::unique_ptr<BatchProgram> batch;
   const ElementCells* cells = nullptr;  // of the new elements; the plan's
   // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that cannot be had still end it.
-  bool skip_failures = false;
+  std::optional<IgnoredFailures> ignored;
 
   // Whether every element makes one, whatever its value.
-  bool one_to_one() const { return batch != nullptr || split->one_to_one(); }
+  bool one_to_one() const { return !ignored && (batch != nullptr || split->one_to_one()); }
 };
 
 struct SegmentTask {
@@ -92,6 +93,9 @@ class SegmentRunner {
   void RunBatch(SegmentTask* task);
   // False when nothing follows in this task.
   bool Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage, bool loading);
+  // Where such failures are left out, what was to be made of these records is.
+  bool LeftOut(SegmentTask* task, absl::Span<const RecordRef> element, const absl::Status& status,
+               absl::string_view reason, bool loading);
 
   RecordStore& store_;
   CellCache cells_;

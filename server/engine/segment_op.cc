@@ -8,8 +8,8 @@
 namespace penstock {
 
 SegmentOp::SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
-                     SkipLimits limits, std::unique_ptr<OrderOp> input)
-    : context_(context), segment_(std::move(segment)), limits_(limits), input_(std::move(input)) {}
+                     std::unique_ptr<OrderOp> input)
+    : context_(context), segment_(std::move(segment)), input_(std::move(input)) {}
 
 Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
   if (!status_.ok()) return Pulled::kFailed;
@@ -59,9 +59,9 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
 }
 
 Pulled SegmentOp::Skip(uint64_t count, uint64_t* skipped) {
-  if (segment_->batch != nullptr && !resumed_ && status_.ok()) return SkipBatches(count, skipped);
-  if (segment_->one_to_one() && !resumed_ && status_.ok()) return SkipBlocks(count, skipped);
-  return SkipByPulling(*this, context_, count, skipped);
+  if (!segment_->one_to_one() || resumed_ || !status_.ok())
+    return SkipByPulling(*this, context_, count, skipped);
+  return segment_->batch != nullptr ? SkipBatches(count, skipped) : SkipBlocks(count, skipped);
 }
 
 // What has been asked for is left out as a whole, and the rest by the input.
@@ -182,10 +182,10 @@ bool SegmentOp::NoteFailures(const SegmentTask& block) {
 }
 
 bool SegmentOp::WithinLimits(bool at_end) {
-  const absl::Status status = limits_.Check(skipped_, taken_, at_end);
+  if (!segment_->ignored) return true;
+  absl::Status status = segment_->ignored->Check(skipped_, taken_, at_end);
   if (status.ok()) return true;
-  Fail(absl::Status(status.code(), absl::StrCat("stage ", segment_->stage_names[segment_->stage],
-                                                ": ", status.message())));
+  Fail(std::move(status));
   return false;
 }
 

@@ -15,7 +15,6 @@
 
 #include "server/engine/order_op.h"
 #include "server/engine/segment.h"
-#include "server/engine/skip_limits.h"
 
 namespace penstock {
 
@@ -23,7 +22,7 @@ class SegmentOp final : public OrderOp {
  public:
   static constexpr size_t kBlocksAhead = 32;
 
-  SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment, SkipLimits limits,
+  SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
             std::unique_ptr<OrderOp> input);
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override;
@@ -53,7 +52,6 @@ class SegmentOp final : public OrderOp {
 
   FrontContext& context_;
   const std::shared_ptr<const Segment> segment_;
-  const SkipLimits limits_;
   const std::unique_ptr<OrderOp> input_;
   std::deque<std::unique_ptr<SegmentTask>> blocks_;  // those that were asked for
   std::unique_ptr<SegmentTask> partial_;             // the next one, while it is filled

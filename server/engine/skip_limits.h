@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -31,6 +32,19 @@ struct SkipLimits {
     return absl::DataLossError(absl::StrCat("too large a part is damaged: ", skipped, " of ",
                                             skipped + taken, ", ", fraction, " > ",
                                             skipped_fraction_max, " (max_skipped_fraction)"));
+  }
+};
+
+// What an `ignore_errors` asks of the stages in front of it.
+struct IgnoredFailures {
+  std::string stage;  // the name of the ignore_errors
+  SkipLimits limits;  // of each part of the plan that leaves elements out
+
+  // SkipLimits::Check(), in the name of the stage.
+  absl::Status Check(uint64_t skipped, uint64_t taken, bool at_end) const {
+    const absl::Status status = limits.Check(skipped, taken, at_end);
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat("stage ", stage, ": ", status.message()));
   }
 };
 

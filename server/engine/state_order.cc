@@ -24,7 +24,10 @@ class StateOrderOp final : public ReplayedOrder {
     last_.file = options_.work->LowestFile();
   }
 
-  std::optional<uint64_t> Count() override { return options_.only_last ? 1 : input_->Count(); }
+  std::optional<uint64_t> Count() override {
+    if (options_.only_last) return 1;
+    return options_.ignored ? std::nullopt : input_->Count();
+  }
   uint32_t width() const override { return 1; }
   absl::Status status() const override { return status_.ok() ? input_->status() : status_; }
 
@@ -41,14 +44,18 @@ class StateOrderOp final : public ReplayedOrder {
                        incoming, &pulled);
       for (RecordRef& element : incoming) {
         const RecordRef before = element;
-        if (status_.ok()) status_ = Step(&element);
+        bool left_out = false;
+        if (status_.ok()) status_ = Step(&element, &left_out);
         context().store.Release({&before, 1});
-        if (!status_.ok()) continue;
+        if (!status_.ok() || left_out) continue;
+        ++handed_on_;
         last_ = before;
         if (options_.only_last) continue;
         out.push_back(element);
         ++*taken;
       }
+      if (result == Pulled::kEnd && options_.ignored && status_.ok())
+        status_ = options_.ignored->Check(left_out_, handed_on_, /*at_end=*/true);
       if (!status_.ok()) return Pulled::kFailed;
       if (result == Pulled::kEnd && options_.only_last) {
         over_ = true;
@@ -67,6 +74,7 @@ class StateOrderOp final : public ReplayedOrder {
     last_.file = options_.work->LowestFile();
     last_.epoch = epoch;
     over_ = false;
+    left_out_ = handed_on_ = 0;
     status_ = absl::OkStatus();
     cells_.Drain();
     input_->Restart(epoch);
@@ -74,7 +82,7 @@ class StateOrderOp final : public ReplayedOrder {
 
  private:
   // Computes what becomes of an element, and points the reference at it.
-  absl::Status Step(RecordRef* element) {
+  absl::Status Step(RecordRef* element, bool* left_out) {
     arena_.Reset();
     std::vector<Column> in(options_.in->output().size());
     const RowStatus loaded =
@@ -83,9 +91,15 @@ class StateOrderOp final : public ReplayedOrder {
     std::vector<Column> out(program_.output().size());
     absl::Status status = program_.Run(in, &state_, absl::MakeSpan(out), arena_);
     if (!status.ok()) {
-      return WithElementAddress(absl::Status(status.code(), absl::StrCat("stage ", options_.stage,
-                                                                         ": ", status.message())),
-                                {element, 1}, *options_.work, context().files);
+      const absl::Status staged(status.code(),
+                                absl::StrCat("stage ", options_.stage, ": ", status.message()));
+      if (options_.ignored && absl::IsDataLoss(status)) {
+        *left_out = true;
+        context().damage.Add(FailedPlace({element, 1}, *options_.work, context().files.manifest(),
+                                         std::string(staged.message())));
+        return options_.ignored->Check(++left_out_, handed_on_, /*at_end=*/false);
+      }
+      return WithElementAddress(staged, {element, 1}, *options_.work, context().files);
     }
     if (options_.only_last) return absl::OkStatus();
     return options_.out->Pack(out, 0, cells_, element);
@@ -106,7 +120,9 @@ class StateOrderOp final : public ReplayedOrder {
   CellCache cells_;
   Arena arena_;
   StateProgram::State state_;
-  RecordRef last_;  // the element that was looked at last
+  RecordRef last_;          // the element that was looked at last
+  uint64_t left_out_ = 0;   // in this pass
+  uint64_t handed_on_ = 0;  // the same
   bool over_ = false;
   absl::Status status_;
 };
@@ -138,6 +154,7 @@ absl::Status AddStateOrder(StateOptions options, const std::string& structure, P
   if (!status.ok()) return status;
   plan.EndSegmentAsIs();
   options.stage = plan.stage();
+  options.ignored = plan.ignored();
   options.in = plan.cells();
   options.out = plan.BeginInFront(features, structure.empty() ? DictStructure(features) : structure,
                                   &options.work);

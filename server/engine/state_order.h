@@ -6,10 +6,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/engine/element_cells.h"
 #include "server/engine/order_op.h"
+#include "server/engine/skip_limits.h"
 #include "server/engine/state_program.h"
 
 namespace penstock {
@@ -17,10 +19,11 @@ namespace penstock {
 struct StateOptions {
   std::string stage;
   std::shared_ptr<const StateProgram> program;
-  const ElementCells* in = nullptr;   // of the input's elements
-  const ElementCells* out = nullptr;  // of those that are made
-  const WorkNode* work = nullptr;     // of the input's elements, for the addresses of errors
-  bool only_last = false;             // the state behind the last element instead of outs
+  const ElementCells* in = nullptr;        // of the input's elements
+  const ElementCells* out = nullptr;       // of those that are made
+  const WorkNode* work = nullptr;          // of the input's elements, for the addresses of errors
+  bool only_last = false;                  // the state behind the last element instead of outs
+  std::optional<IgnoredFailures> ignored;  // an element that fails is left out, and the state stays
 };
 
 std::unique_ptr<OrderOp> StateOrder(FrontContext& context, StateOptions options,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string>
 
 #include "absl/status/status.h"
 #include "server/engine/batch_sink.h"
@@ -29,6 +30,9 @@ struct Step {
   std::mutex failure_mutex;
   absl::Status failure;  // of the lowest failing row; under failure_mutex
   int failed_row = 0;    // under failure_mutex
+  std::string
+      failure_reason;  // the failure's message without the row's address; under failure_mutex
+  bool failed_loading = false;  // the bytes themselves could not be had; under failure_mutex
 };
 
 }  // namespace penstock

@@ -58,6 +58,7 @@ const OpRegistration<v1::Take> kTake(
         return absl::InvalidArgumentError(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
       if (options.count() == -1) return absl::OkStatus();
+      if (absl::Status status = plan.LeaveOutFailures(); !status.ok()) return status;
       plan.SetEndless(false);
       plan.AddOrder([count = options.count()](FrontContext&, OrderInputs inputs) {
         return std::make_unique<TakeOp>(std::move(inputs[0]), count);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ring/device_layout.h"
-#include "server/service/device_ring_sink.h"
+#include "server/cuda/device_ring_sink.h"
 #include "tests/cuda/fake.h"
 #include "tests/support/catch.h"
 

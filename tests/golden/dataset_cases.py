@@ -367,6 +367,10 @@ def _parsed(t, *texts):
     return t.Dataset.from_tensor_slices(list(texts)).map(lambda x: t.to_number(x, t.int64))
 
 
+# Some of these are numbers, and what fails is not alone in its batch or at an end.
+_TEXTS = (b"1", b"x", b"3", b"4", b"y", b"6", b"7", b"8")
+
+
 def _some_records(t):
     """An Example, what is none, and an Example."""
     good = tfrecord_files.example(label=5)
@@ -386,6 +390,35 @@ CASES.update({
     "ignore_errors_of_numbers": lambda t: _parsed(t, b"1", b"x", b"3", b"").ignore_errors(),
     "ignore_errors_of_examples": lambda t: _some_records(t).ignore_errors().batch(3),
     "ignore_errors_then_repeat": lambda t: _parsed(t, b"1", b"x", b"3").ignore_errors().repeat(2),
+    "ignore_errors_behind_filter": lambda t: _parsed(t, *_TEXTS).filter(lambda x: x != 3).ignore_errors(),
+    "ignore_errors_behind_take": lambda t: _parsed(t, *_TEXTS).take(4).ignore_errors(),
+    "ignore_errors_behind_take_while": lambda t: _parsed(t, *_TEXTS).take_while(lambda x: x < 7).ignore_errors(),
+    "ignore_errors_behind_cache": lambda t: _parsed(t, *_TEXTS).cache().ignore_errors().repeat(2),
+    "ignore_errors_behind_scan": lambda t: _parsed(t, *_TEXTS).scan(array(0, "int64"), lambda state, x: (state + x, state * x)).ignore_errors(),
+    "ignore_errors_in_scan": lambda t: t.Dataset.from_tensor_slices(list(_TEXTS))
+    .scan(array(0, "int64"), lambda state, x: (state + t.to_number(x, t.int64), state))
+    .ignore_errors(),
+    "ignore_errors_behind_parsed_batches": lambda t: t.Dataset.from_tensor_slices(list(_TEXTS))
+    .batch(2)
+    .map(lambda x: t.to_number(x, t.int64))
+    .ignore_errors(),
+    "ignore_errors_behind_flat_map": lambda t: _parsed(t, *_TEXTS).flat_map(lambda x: t.Dataset.from_tensors(x).repeat(2)).ignore_errors(),
+    "ignore_errors_behind_interleave": lambda t: _parsed(t, *_TEXTS)
+    .interleave(lambda x: t.Dataset.range(2).map(lambda y: x + y), cycle_length=2)
+    .ignore_errors(),
+    "ignore_errors_behind_concatenate": lambda t: _parsed(t, *_TEXTS[:3])
+    .filter(lambda x: x > 1)
+    .concatenate(_parsed(t, *_TEXTS[3:]))
+    .ignore_errors(),
+    "ignore_errors_behind_choose": lambda t: t.Dataset.choose_from_datasets(
+        [_parsed(t, *_TEXTS[:3]), _parsed(t, *_TEXTS[3:])], t.Dataset.range(2).repeat(4)
+    ).ignore_errors(),
+    "ignore_errors_behind_unique": lambda t: _parsed(t, b"1", b"x", b"1", b"2").unique().ignore_errors(),
+    "ignore_errors_behind_enumerate": lambda t: _parsed(t, *_TEXTS).enumerate().ignore_errors(),
+    "ignore_errors_behind_zip": lambda t: t.Dataset.zip((_parsed(t, *_TEXTS), _parsed(t, b"1", b"2", b"z", b"4", b"5"))).ignore_errors(),
+    "ignore_errors_behind_groups": lambda t: _parsed(t, *_TEXTS)
+    .group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), window_size=2)
+    .ignore_errors(),
     "assert_cardinality": lambda t: number(t, 9).filter(lambda x: x % 2 == 0).apply(t.experimental.assert_cardinality(5)),
     "pad_to_cardinality": lambda t: number(t, 3).map(lambda x: {"x": x}).apply(t.experimental.pad_to_cardinality(5)),
     "experimental_counter": lambda t: t.experimental.Counter(5, 2).take(3),

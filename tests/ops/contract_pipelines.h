@@ -204,6 +204,11 @@ inline constexpr const char* kContractPipelines[] = {
     "$HURT | $PARSE | filter { predicate: 'n % 4 != 0' } | batch { batch_size: 4 } | repeat { "
     "count: 2 }",
     "$MIXED | $PARSE | ignore_errors {} | batch { batch_size: 7 } | repeat { count: 2 }",
+    "$MIXED | $PARSE | batch { batch_size: 7 } | ignore_errors {} | repeat { count: 2 }",
+    "$MIXED | batch { batch_size: 7 } | $PARSE | ignore_errors {} | repeat { count: 2 }",
+    "$MIXED | $PARSE | filter { predicate: 'n % 3 != 0' } | batch { batch_size: 7 } | shuffle { "
+    "buffer_size: 3 seed: 1 } | unbatch {} | take { count: 70 } | ignore_errors {} | batch { "
+    "batch_size: 4 } | repeat { count: 2 }",
     "$MIXED | shuffle { buffer_size: 20 seed: 1 } | $PARSE | ignore_errors {} | filter { "
     "predicate: "
     "'n % 2 == 0' } | repeat {} | batch { batch_size: 7 }",

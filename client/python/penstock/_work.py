@@ -126,6 +126,9 @@ class Work:
     ) -> Dataset:
         """Leaves out elements on which a stage before this one fails; `penstock skipped` lists them.
 
+        What fails in front of a batch is left out of it alone, where tf.data loses the batch or a part of it; what fails behind one costs
+        the batch. Inputs of zip stay in step: an error behind a filter in one of them still ends the dataset.
+
         Args:
           max_skipped: more of them in a pass are an error.
           max_skipped_fraction: a larger part of all elements is an error.

@@ -1,11 +1,10 @@
-#include "server/service/device_ring_sink.h"
+#include "server/cuda/device_ring_sink.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/service/ring_sink.h"
 
 namespace penstock {
 namespace {
@@ -22,11 +21,11 @@ DeviceRingSink::DeviceRingSink(BatchSink& ring, std::unique_ptr<DeviceRing> devi
       now_ns_(std::move(now_ns)),
       copy_time_ns_(static_cast<uint64_t>(absl::ToInt64Nanoseconds(copy_time))) {}
 
-void DeviceRingSink::Fail(const absl::Status& status) {
+void DeviceRingSink::Fail(absl::string_view message) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (failed_.exchange(true)) return;
   // Not UNAVAILABLE, at which trainers would look for another daemon.
-  ring_.Finish(absl::InternalError(status.message()));
+  ring_.Finish(absl::InternalError(message));
 }
 
 void DeviceRingSink::Finish(const absl::Status& status) {
@@ -52,12 +51,12 @@ bool DeviceRingSink::TryClaim(ClaimedSlot* slot) {
     case cuda::Event::State::kWaits:
       waits_for_copy_ = true;
       if (now_ns_() - claimed_ns_ >= copy_time_ns_) {
-        Fail(absl::UnavailableError(absl::StrCat("the device did not end a copy within ",
-                                                 copy_time_ns_ / 1'000'000'000, " seconds")));
+        Fail(absl::StrCat("the device did not end a copy within ", copy_time_ns_ / 1'000'000'000,
+                          " seconds"));
       }
       return false;
     case cuda::Event::State::kFailed:
-      Fail(FromRing(error));
+      Fail(error.message);
       return false;
   }
   return false;
@@ -66,7 +65,7 @@ bool DeviceRingSink::TryClaim(ClaimedSlot* slot) {
 void DeviceRingSink::Publish(const ClaimedSlot& slot, const StepInfo& info) {
   const ring::Status status = device_->Copy(static_cast<uint32_t>(slot.slot));
   if (!status.ok()) {
-    Fail(FromRing(status));
+    Fail(status.message);
     return;
   }
   std::lock_guard<std::mutex> lock(mutex_);

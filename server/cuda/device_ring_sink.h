@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/cuda/device_ring.h"
 #include "server/engine/batch_sink.h"
@@ -36,7 +37,7 @@ class DeviceRingSink : public BatchSink {
   const DeviceRing& device() const { return *device_; }
 
  private:
-  void Fail(const absl::Status& status);
+  void Fail(absl::string_view message);
 
   BatchSink& ring_;
   const std::unique_ptr<DeviceRing> device_;
