@@ -4,21 +4,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/expr/constant.h"
+#include "server/expr/picks.h"
 #include "server/expr/promotion.h"
 #include "server/expr/typer.h"
 
 namespace penstock::expr {
 namespace {
 
-// The shape of a broadcast, NumPy's way; nullopt when the shapes do not match. An unknown size
-// matches itself and 1.
+// The shape of a broadcast, NumPy's way; nullopt when the shapes do not match. A size that only the data tells must turn out to match.
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
   Shape result(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < result.size(); ++i) {
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
-    if (x != y && x != 1 && y != 1) return std::nullopt;
-    result[result.size() - 1 - i] = x == 1 ? y : x;
+    const bool open = x == kUnknownSize || y == kUnknownSize;
+    if (x != y && x != 1 && y != 1 && !open) return std::nullopt;
+    static_assert(kUnknownSize < 0);
+    result[result.size() - 1 - i] = x == 1 ? y : y == 1 ? x : std::max(x, y);
   }
   return result;
 }
@@ -216,32 +218,49 @@ absl::StatusOr<std::vector<const Node*>> Typer::Operands(const Syntax& syntax,
                                                          const ElementwiseFunction& function,
                                                          DType type, const Shape& shape,
                                                          const std::vector<Value>& values) {
-  const bool unknown = HasUnknownSize(shape);
   std::vector<const Node*> nodes;
-  const Node* ragged = nullptr;
+  // The operand that has all sizes of the result, where only the data tells them.
+  const Node* whole = nullptr;
   for (size_t i = 0; i < values.size(); ++i) {
     const bool is_condition = function.rule == TypeRule::kSelect && i == 0;
     auto cast = graph_.Cast(values[i].node, is_condition ? DType::kBool : type);
     if (!cast.ok()) return At(syntax, cast.status());
-    const Node* node = *cast;
-    if (unknown) {
+    nodes.push_back(*cast);
+    if (whole == nullptr && (*cast)->type.shape == shape) whole = *cast;
+  }
+  // What takes the sizes that it lacks from all others.
+  const auto widen = [&](const Node*& node) {
+    std::vector<const Node*> arguments = {node};
+    for (const Node*& other : nodes) {
+      if (&other != &node && !other->type.shape.empty()) arguments.push_back(other);
+    }
+    return graph_.Row(BindBroadcast(node->type.dtype, shape), std::move(arguments), "broadcast");
+  };
+  if (HasUnknownSize(shape) && whole == nullptr) {
+    const Node*& first =
+        *std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return !node->fixed(); });
+    auto wide = widen(first);
+    if (!wide.ok()) return At(syntax, wide.status());
+    first = whole = *wide;
+  }
+  for (const Node*& node : nodes) {
+    auto wide = absl::StatusOr<const Node*>(node);
+    if (whole != nullptr && !whole->fixed()) {
       const bool repeats = node->is_constant() && RepeatsInside(node->type.shape, shape);
-      if (!repeats &&
-          (node->type.shape != shape || (ragged != nullptr && ragged != node->sizes_of))) {
-        return ErrorAt(syntax.column,
-                       absl::StrCat(Text(function.name), ": ", Shown(values[i]),
-                                    ": a tensor whose sizes only the data tells goes with "
-                                    "constants along its last axes and with what was computed from "
-                                    "it; resize or crop it first"));
-      }
-      if (!repeats) ragged = node->sizes_of;
+      if (repeats || (node->type.shape == shape && node->sizes_of == whole->sizes_of)) continue;
+      // A literal has a type as soon as a kernel sees it.
+      auto strong = graph_.Cast(node, node->type.dtype);
+      if (!strong.ok()) return At(syntax, strong.status());
+      wide = graph_.Row(BindBroadcastTo(node->type.dtype, shape), {*strong, whole->sizes_of},
+                        "broadcast to", whole->sizes_of);
+    } else if (!node->fixed()) {
+      wide = widen(node);
     } else if (node->elements() != *NumElements(shape) &&
                !(node->is_constant() && node->elements() == 1)) {
-      auto wide = graph_.Broadcast(node, shape);
-      if (!wide.ok()) return At(syntax, wide.status());
-      node = *wide;
+      wide = graph_.Broadcast(node, shape);
     }
-    nodes.push_back(node);
+    if (!wide.ok()) return At(syntax, wide.status());
+    node = *wide;
   }
   return nodes;
 }

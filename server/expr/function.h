@@ -117,6 +117,9 @@ struct ViewFunction {
   // `arguments[0]` is one row; all its sizes are known. `batched` tells that the text sees an axis
   // in front of it (a literal shape then begins with -1, axes count from it).
   absl::StatusOr<BoundView> (*bind)(absl::Span<const Argument> arguments, bool batched);
+  // The same of a row whose sizes only the data tells, or of one that is too large for a list of its elements: as a kernel that gets the
+  // row alone.
+  absl::StatusOr<BoundRowFunction> (*bind_row)(absl::Span<const Argument> arguments, bool batched);
 };
 
 // Register by static object: `const RowFunctionRegistration kDecodeJpeg({...});` in an anonymous

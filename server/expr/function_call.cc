@@ -193,25 +193,40 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
 Typer::Result Typer::Bind(const Syntax& syntax, const ViewFunction& function,
                           const std::vector<std::optional<Value>>& values) {
   const Value& first = *values[0];
-  if (first.node == nullptr || first.node->type.dtype == DType::kString || !first.node->fixed()) {
+  const bool views = first.node != nullptr && IsViewable(*first.node);
+  if (first.node == nullptr || first.node->type.dtype == DType::kString) {
     return ErrorAt(syntax.column,
-                   absl::StrCat(Text(function.name), ": expected a tensor of known sizes, found ",
-                                Shown(first)));
-  }
-  if (first.node->elements() > kMaxViewElements) {
-    return ErrorAt(syntax.column, absl::StrCat(Text(function.name), ": more than ",
-                                               kMaxViewElements, " elements: ", Shown(first)));
+                   absl::StrCat(Text(function.name), ": expected numbers, found ", Shown(first)));
   }
   std::vector<Argument> arguments;
   for (const auto& value : values) arguments.push_back(ToArgument(value));
-  auto bound = function.bind(arguments, first.batch_axis);
-  if (!bound.ok()) {
+  const auto refused = [&](const absl::Status& status) {
     return ErrorAt(syntax.column,
-                   absl::StrCat(Text(function.name), ": ", std::string(bound.status().message())));
+                   absl::StrCat(Text(function.name), ": ", std::string(status.message())));
+  };
+  if (!views) {
+    std::string key;
+    for (size_t i = 1; i < values.size(); ++i) {
+      absl::StrAppend(&key, " ", values[i] && values[i]->node ? values[i]->node->id : -1);
+    }
+    auto bound = function.bind_row(arguments, first.batch_axis);
+    if (!bound.ok()) return refused(bound.status());
+    return BindRow(syntax, function.name, *std::move(bound), first, key);
   }
+  auto bound = function.bind(arguments, first.batch_axis);
+  if (!bound.ok()) return refused(bound.status());
   auto node = graph_.View(first.node, bound->shape, std::move(bound->source));
   if (!node.ok()) return At(syntax, node.status());
   return Value{*node, first.batch_axis, {}};
+}
+
+Typer::Result Typer::BindRow(const Syntax& syntax, std::string_view name, BoundRowFunction bound,
+                             const Value& value, std::string_view key) {
+  if (absl::Status status = CheckRowElements(syntax, name, bound.type); !status.ok()) return status;
+  auto node = graph_.Row(std::move(bound), {value.node},
+                         absl::StrCat(Text(name), " ", value.node->id, Text(key)));
+  if (!node.ok()) return At(syntax, node.status());
+  return Value{*node, value.batch_axis, {}};
 }
 
 }  // namespace penstock::expr

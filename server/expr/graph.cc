@@ -211,13 +211,13 @@ absl::StatusOr<const Node*> Graph::Broadcast(const Node* value, const Shape& sha
 }
 
 absl::StatusOr<const Node*> Graph::Row(BoundRowFunction row, std::vector<const Node*> arguments,
-                                       const std::string& key) {
+                                       const std::string& key, const Node* sizes_of) {
   auto node = std::make_unique<Node>();
   node->kind = Node::Kind::kRow;
   node->type = row.type;
   node->arguments = std::move(arguments);
   if (row.unpacks_bits) node->bits = node.get();
-  if (!node->fixed()) node->sizes_of = node.get();
+  if (!node->fixed()) node->sizes_of = sizes_of != nullptr ? sizes_of : node.get();
   node->row = std::move(row);
   return Add(std::move(node), key);
 }

@@ -85,8 +85,9 @@ class Graph {
                                    std::vector<int32_t> source);
   // Repeats axes of one element, as NumPy's broadcast_to.
   absl::StatusOr<const Node*> Broadcast(const Node* value, const Shape& shape);
+  // `key`: of the function and its literals. `sizes_of`: as of a node, where it is another's; null: its own.
   absl::StatusOr<const Node*> Row(BoundRowFunction row, std::vector<const Node*> arguments,
-                                  const std::string& key);  // of the function and its literals
+                                  const std::string& key, const Node* sizes_of = nullptr);
 
   // The identities of the rows, which are the input behind all others; before it is asked for, their number must be set.
   void set_identity_input(int input) { identity_input_ = input; }

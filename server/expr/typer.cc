@@ -30,6 +30,10 @@ absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,
                                              " elements in a row: ", TypeToString(type)));
 }
 
+bool IsViewable(const Node& node) {
+  return node.type.dtype != DType::kString && node.fixed() && node.elements() <= kMaxViewElements;
+}
+
 Typer::Typer(Graph& graph, const std::vector<NamedValue>& features, std::string_view stage,
              bool batched, FileSystem* files)
     : graph_(graph), features_(features), stage_(stage), batched_(batched), files_(files) {}

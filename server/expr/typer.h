@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/expr/graph.h"
+#include "server/expr/picks.h"
 #include "server/expr/program.h"
 #include "server/expr/syntax.h"
 
@@ -52,6 +53,10 @@ class Typer {
   Result TypeList(const Syntax& syntax);
   Result TypeCall(const Syntax& syntax);
   Result TypeSubscript(const Syntax& syntax);
+  absl::StatusOr<Pick> ReadSlice(const Syntax& item);
+  absl::StatusOr<Pick> ReadIndex(const Syntax& item);
+  // What the subscript takes from each axis of one row, in order, and the axes that it adds.
+  absl::StatusOr<std::vector<Pick>> ReadPicks(const Syntax& syntax, const Value& base);
   Result Apply(const Syntax& syntax, const ElementwiseFunction& function,
                std::vector<Value> arguments);
   // The operands as the function computes them: cast, and broadcast to the shape of the result.
@@ -63,6 +68,9 @@ class Typer {
               const std::vector<std::optional<Value>>& arguments);
   Result Bind(const Syntax& syntax, const ViewFunction& function,
               const std::vector<std::optional<Value>>& arguments);
+  // A kernel's call for `value` alone. `key` tells it from others of that name.
+  Result BindRow(const Syntax& syntax, std::string_view name, BoundRowFunction bound,
+                 const Value& value, std::string_view key);
 
   // Where a call of a random function draws from, and what tells it from other calls.
   DrawSource MakeDrawSource(const Syntax& syntax, const RowFunction& function, const Argument& seed,
@@ -94,6 +102,9 @@ std::string Shown(const Value& value);
 // An error for a row of more than kMaxRowElements.
 absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,
                               const TensorType& type);
+
+// Whether another arrangement of a tensor's elements is worked out while the program is compiled. Those of others are made row by row.
+bool IsViewable(const Node& node);
 
 // Adds the address to an error unless it has one.
 absl::Status At(const Syntax& syntax, const absl::Status& status);

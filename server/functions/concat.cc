@@ -3,13 +3,22 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
+#include "server/expr/graph.h"
 
 namespace penstock::expr {
 namespace {
 
 constexpr size_t kTensorsMax = 4;
+
+// Elements of the axes from `first` on.
+size_t ElementsFrom(const Shape& shape, size_t first) {
+  size_t elements = 1;
+  for (size_t i = first; i < shape.size(); ++i) elements *= static_cast<size_t>(shape[i]);
+  return elements;
+}
 
 // Takes from each tensor in turn as many bytes as it has inside of the axis.
 class Join final : public RowKernel {
@@ -37,16 +46,68 @@ class Join final : public RowKernel {
   size_t bytes_ = 0;
 };
 
-// The tensors that were given, of one dtype and number of axes; `axes_more`: 1 if the axis is a new one.
+// The same of tensors whose sizes only the data tells.
+class JoinRows final : public RowKernel {
+ public:
+  // `is_new`: whether the axis is one that the tensors do not have.
+  JoinRows(size_t axis, bool is_new, bool sets_shape, size_t element_bytes)
+      : axis_(axis), is_new_(is_new), sets_shape_(sets_shape), element_bytes_(element_bytes) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    Shape shape = arguments[0].shape;
+    if (is_new_) shape.insert(shape.begin() + static_cast<int64_t>(axis_), 1);
+    int64_t along = 0;
+    absl::InlinedVector<size_t, kTensorsMax> stretches;
+    for (const RowValue& argument : arguments) {
+      Shape own = argument.shape;
+      if (is_new_) own.insert(own.begin() + static_cast<int64_t>(axis_), 1);
+      along += own[axis_];
+      stretches.push_back(ElementsFrom(own, axis_) * element_bytes_);
+      own[axis_] = shape[axis_];
+      if (own != shape) {
+        return absl::DataLossError(absl::StrCat("tensors of shapes ",
+                                                ShapeToString(arguments[0].shape), " and ",
+                                                ShapeToString(argument.shape), " do not join"));
+      }
+    }
+    shape[axis_] = along;
+    const auto elements = NumElements(shape);
+    if (!elements || *elements > kMaxRowElements) {
+      return absl::DataLossError(
+          absl::StrCat("more than ", kMaxRowElements, " elements: ", ShapeToString(shape)));
+    }
+    if (sets_shape_) out.SetShape(shape);
+    uint8_t* to = out.Reserve(static_cast<size_t>(*elements) * element_bytes_);
+    size_t outer = 1;
+    for (size_t i = 0; i < axis_; ++i) outer *= static_cast<size_t>(shape[i]);
+    for (size_t o = 0; o < outer; ++o) {
+      for (size_t i = 0; i < stretches.size(); ++i) {
+        if (stretches[i] == 0) continue;
+        std::memcpy(to, arguments[i].data + o * stretches[i], stretches[i]);
+        to += stretches[i];
+      }
+    }
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t axis_;
+  const bool is_new_;
+  const bool sets_shape_;
+  const size_t element_bytes_;
+};
+
+// The tensors that were given, of one dtype and number of axes.
 absl::Status CheckTensors(absl::Span<const Argument> arguments, size_t* count) {
   for (*count = 0; *count < kTensorsMax && arguments[*count].given; ++*count) {
     const TensorType& type = arguments[*count].type;
     if (type.dtype == DType::kInvalid || type.dtype == DType::kString ||
-        !NumElements(type.shape).has_value() || type.dtype != arguments[0].type.dtype ||
+        type.dtype != arguments[0].type.dtype ||
         type.shape.size() != arguments[0].type.shape.size()) {
       return WrongArgument(
           absl::StrCat("tensor ", *count + 1).c_str(),
-          absl::StrCat("numbers of known sizes, of the dtype and the number of axes of the first, ",
+          absl::StrCat("numbers of the dtype and the number of axes of the first, ",
                        TypeToString(arguments[0].type), ", found ", TypeToString(type)));
     }
   }
@@ -56,76 +117,84 @@ absl::Status CheckTensors(absl::Span<const Argument> arguments, size_t* count) {
   return absl::OkStatus();
 }
 
-BoundRowFunction BindJoin(const TensorType& type, int64_t outer, std::vector<size_t> stretches) {
-  BoundRowFunction bound;
-  bound.type = type;
-  for (size_t i = 0; i < stretches.size(); ++i)
-    bound.tensor_arguments.push_back(static_cast<int>(i));
-  bound.kernel = std::make_shared<Join>(outer, std::move(stretches));
-  return bound;
+// The axis that a constant names, counted from the last.
+absl::StatusOr<size_t> ReadAxis(const Argument& argument, size_t axes) {
+  int64_t from_last = -1;
+  const auto count = static_cast<int64_t>(axes);
+  if (const absl::Status status = ReadConstant(argument, "axis", -count, -1, &from_last);
+      !status.ok()) {
+    return status;
+  }
+  return static_cast<size_t>(count + from_last);
 }
 
-// Elements of the axes from `first` on.
-size_t ElementsFrom(const Shape& shape, size_t first) {
-  size_t elements = 1;
-  for (size_t i = first; i < shape.size(); ++i) elements *= static_cast<size_t>(shape[i]);
-  return elements;
+// `shapes`: of the tensors, all with the axis.
+absl::StatusOr<BoundRowFunction> BindJoin(DType dtype, std::vector<Shape> shapes, size_t axis,
+                                          bool is_new) {
+  Shape joined = shapes[0];
+  bool known = true;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    known &= !HasUnknownSize(shapes[i]);
+    for (size_t a = 0; a < joined.size(); ++a) {
+      if (a == axis || shapes[i][a] == kUnknownSize || shapes[i][a] == joined[a]) continue;
+      if (joined[a] != kUnknownSize) {
+        Shape own = shapes[i];
+        if (is_new) own.erase(own.begin() + static_cast<int64_t>(axis));
+        return WrongArgument(
+            absl::StrCat("tensor ", i + 1).c_str(),
+            absl::StrCat(is_new ? "the shape of the first, found "
+                                : "the sizes of the first but for the axis, found ",
+                         TypeToString({dtype, own})));
+      }
+      joined[a] = shapes[i][a];
+    }
+  }
+  joined[axis] = 0;
+  std::vector<size_t> stretches;
+  for (const Shape& shape : shapes) {
+    if (joined[axis] != kUnknownSize) {
+      joined[axis] = shape[axis] == kUnknownSize ? kUnknownSize : joined[axis] + shape[axis];
+    }
+    if (known) stretches.push_back(ElementsFrom(shape, axis) * DTypeSize(dtype));
+  }
+  BoundRowFunction bound;
+  bound.type = {dtype, joined};
+  for (size_t i = 0; i < shapes.size(); ++i) bound.tensor_arguments.push_back(static_cast<int>(i));
+  if (known) {
+    int64_t outer = 1;
+    for (size_t i = 0; i < axis; ++i) outer *= joined[i];
+    bound.kernel = std::make_shared<Join>(outer, std::move(stretches));
+  } else {
+    bound.kernel =
+        std::make_shared<JoinRows>(axis, is_new, HasUnknownSize(joined), DTypeSize(dtype));
+  }
+  return bound;
 }
 
 absl::StatusOr<BoundRowFunction> BindConcat(absl::Span<const Argument> arguments) {
   size_t count = 0;
   if (const absl::Status status = CheckTensors(arguments, &count); !status.ok()) return status;
-  TensorType type = arguments[0].type;
-  const auto axes = static_cast<int64_t>(type.shape.size());
-  if (axes == 0) return WrongArgument("a", "one axis at least, found a scalar");
-  int64_t from_last = -1;
-  if (const absl::Status status = ReadConstant(arguments[4], "axis", -axes, -1, &from_last);
-      !status.ok()) {
-    return status;
-  }
-  const auto axis = static_cast<size_t>(axes + from_last);
-  std::vector<size_t> stretches;
-  type.shape[axis] = 0;
-  for (size_t i = 0; i < count; ++i) {
-    Shape shape = arguments[i].type.shape;
-    type.shape[axis] += shape[axis];
-    stretches.push_back(ElementsFrom(shape, axis) * DTypeSize(type.dtype));
-    shape[axis] = type.shape[axis];
-    if (shape != type.shape) {
-      return WrongArgument(absl::StrCat("tensor ", i + 1).c_str(),
-                           absl::StrCat("the sizes of the first but for the axis, found ",
-                                        TypeToString(arguments[i].type)));
-    }
-  }
-  int64_t outer = 1;
-  for (size_t i = 0; i < axis; ++i) outer *= type.shape[i];
-  return BindJoin(type, outer, std::move(stretches));
+  const TensorType& first = arguments[0].type;
+  if (first.shape.empty()) return WrongArgument("a", "one axis at least, found a scalar");
+  const auto axis = ReadAxis(arguments[4], first.shape.size());
+  if (!axis.ok()) return axis.status();
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < count; ++i) shapes.push_back(arguments[i].type.shape);
+  return BindJoin(first.dtype, std::move(shapes), *axis, /*is_new=*/false);
 }
 
 absl::StatusOr<BoundRowFunction> BindStack(absl::Span<const Argument> arguments) {
   size_t count = 0;
   if (const absl::Status status = CheckTensors(arguments, &count); !status.ok()) return status;
-  TensorType type = arguments[0].type;
-  for (size_t i = 1; i < count; ++i) {
-    if (arguments[i].type.shape != type.shape) {
-      return WrongArgument(absl::StrCat("tensor ", i + 1).c_str(),
-                           absl::StrCat("the shape of the first, ", ShapeToString(type.shape),
-                                        ", found ", ShapeToString(arguments[i].type.shape)));
-    }
+  const TensorType& first = arguments[0].type;
+  const auto axis = ReadAxis(arguments[4], first.shape.size() + 1);
+  if (!axis.ok()) return axis.status();
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < count; ++i) {
+    shapes.push_back(arguments[i].type.shape);
+    shapes.back().insert(shapes.back().begin() + static_cast<int64_t>(*axis), 1);
   }
-  const auto axes = static_cast<int64_t>(type.shape.size()) + 1;
-  int64_t from_last = -1;
-  if (const absl::Status status = ReadConstant(arguments[4], "axis", -axes, -1, &from_last);
-      !status.ok()) {
-    return status;
-  }
-  const auto axis = static_cast<size_t>(axes + from_last);
-  const std::vector<size_t> stretches(count,
-                                      ElementsFrom(type.shape, axis) * DTypeSize(type.dtype));
-  int64_t outer = 1;
-  for (size_t i = 0; i < axis; ++i) outer *= type.shape[i];
-  type.shape.insert(type.shape.begin() + static_cast<int64_t>(axis), static_cast<int64_t>(count));
-  return BindJoin(type, outer, stretches);
+  return BindJoin(first.dtype, std::move(shapes), *axis, /*is_new=*/true);
 }
 
 const RowFunctionRegistration kConcat({
@@ -133,9 +202,10 @@ const RowFunctionRegistration kConcat({
     .signature = "concat(a, b, c=None, d=None, axis=-1)",
     .doc = "Two to four tensors one behind another along an axis (numpy.concatenate).\n"
            "\n"
-           "a, b, c, d: numbers or flags of one dtype, of known sizes, which are the same but for "
-           "the axis.\n"
-           "axis: a negative constant, -1 is the last axis.",
+           "a, b, c, d: numbers or flags of one dtype, whose sizes are the same but for the axis.\n"
+           "axis: a negative constant, -1 is the last axis.\n"
+           "\n"
+           "Where only the data tells the sizes, others than these are an error of the record.",
     .bind = BindConcat,
 });
 
@@ -144,8 +214,10 @@ const RowFunctionRegistration kStack({
     .signature = "stack(a, b, c=None, d=None, axis=-1)",
     .doc = "Two to four tensors side by side along a new axis (numpy.stack).\n"
            "\n"
-           "a, b, c, d: numbers or flags of one dtype and of one shape, which is known.\n"
-           "axis: a negative constant: where the new axis stands in the result, -1 is last.",
+           "a, b, c, d: numbers or flags of one dtype and of one shape.\n"
+           "axis: a negative constant: where the new axis stands in the result, -1 is last.\n"
+           "\n"
+           "Where only the data tells the shapes, different ones are an error of the record.",
     .bind = BindStack,
 });
 

@@ -1,61 +1,215 @@
+// reshape and ensure_shape: the same elements in the same order, under another shape, or under their own made sure of.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "server/base/row_shape.h"
 #include "server/expr/function.h"
+#include "server/expr/graph.h"
 
 namespace penstock::expr {
 namespace {
 
-absl::StatusOr<BoundView> Bind(absl::Span<const Argument> arguments, bool batched) {
-  const TensorType& type = arguments[0].type;
+// A size that is left open where a shape is written.
+constexpr int64_t kOpen = -1;
+
+// A constant shape as it is written.
+absl::StatusOr<Shape> ReadSizes(const Argument& argument) {
   const auto* sizes =
-      arguments[1].literal ? std::get_if<std::vector<int64_t>>(arguments[1].literal) : nullptr;
-  const auto* size = arguments[1].literal ? std::get_if<int64_t>(arguments[1].literal) : nullptr;
-  if (sizes == nullptr && size == nullptr) {
-    return absl::InvalidArgumentError("expected a constant list of integers as shape");
+      argument.literal ? std::get_if<std::vector<int64_t>>(argument.literal) : nullptr;
+  const auto* size = argument.literal ? std::get_if<int64_t>(argument.literal) : nullptr;
+  if (sizes != nullptr) return Shape(sizes->begin(), sizes->end());
+  if (size != nullptr) return Shape{*size};
+  return absl::InvalidArgumentError("expected a constant list of integers as shape");
+}
+
+// That of one row: without the first size, which stands for the batch.
+absl::StatusOr<Shape> OfRow(Shape shape, bool batched) {
+  if (!batched) return shape;
+  if (shape.empty() || shape[0] != kOpen) {
+    return absl::InvalidArgumentError(
+        "expected -1 as the first size, which is the batch, whose rows must be independent");
   }
-  Shape shape;
-  if (sizes != nullptr) {
-    shape.assign(sizes->begin(), sizes->end());
-  } else {
-    shape = {*size};
-  }
-  if (batched) {
-    if (shape.empty() || shape[0] != -1) {
-      return absl::InvalidArgumentError(
-          "expected -1 as the first size, which is the batch, whose rows must be independent");
-    }
-    shape.erase(shape.begin());
-  }
-  const int64_t elements = *NumElements(type.shape);
+  shape.erase(shape.begin());
+  return shape;
+}
+
+// Works out what is open of a shape for so many elements. False: there is no such shape.
+bool Fill(int64_t elements, Shape* shape) {
   int64_t known = 1;
   int64_t* open = nullptr;
-  for (int64_t& axis : shape) {
-    if (axis == -1 && open == nullptr) {
+  for (int64_t& axis : *shape) {
+    if (axis == kOpen && open == nullptr) {
       open = &axis;
-    } else if (axis < 1 || known > elements / axis) {
-      known = 0;
-      break;
+    } else if (axis < 1 || known > kMaxRowElements / axis) {
+      return false;
     } else {
       known *= axis;
     }
   }
-  if (open != nullptr && known > 0) {
+  if (open != nullptr) {
     *open = elements / known;
     known *= *open;
   }
-  if (known != elements) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected a shape of ", elements, " elements like ", ShapeToString(type.shape), ", found ",
-        ShapeToString(sizes ? Shape(sizes->begin(), sizes->end()) : Shape{*size})));
-  }
-  return BoundView{shape, {}};
+  return known == elements;
 }
 
-const ViewRegistration kRegistration({
+// The row itself, once its shape is known to fit.
+class Reshaped : public RowKernel {
+ public:
+  explicit Reshaped(Shape shape) : shape_(std::move(shape)), sets_shape_(HasUnknownSize(shape_)) {}
+
+  // The result's, or an error of the row.
+  virtual absl::StatusOr<Shape> ShapeOf(const Shape& row) const = 0;
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    const auto shape = ShapeOf(in.shape);
+    if (!shape.ok()) return shape.status();
+    if (sets_shape_) out.SetShape(*shape);
+    // In whole values, while they are warm for what stands behind.
+    constexpr size_t kTileBytes = 4096;
+    for (size_t done = 0; done < in.bytes; done += kTileBytes) {
+      const size_t bytes = std::min(kTileBytes, in.bytes - done);
+      std::memcpy(out.Reserve(bytes), in.data + done, bytes);
+      out.Commit();
+    }
+    return absl::OkStatus();
+  }
+
+ protected:
+  const Shape shape_;
+
+ private:
+  const bool sets_shape_;
+};
+
+class Reshape final : public Reshaped {
+ public:
+  using Reshaped::Reshaped;
+
+  absl::StatusOr<Shape> ShapeOf(const Shape& row) const override {
+    Shape shape = shape_;
+    if (Fill(*NumElements(row), &shape)) return shape;
+    return absl::DataLossError(absl::StrCat("reshape: ", *NumElements(row), " elements of shape ",
+                                            ShapeToString(row), " are none of shape ",
+                                            ShapeToString(shape_)));
+  }
+};
+
+class EnsureShape final : public Reshaped {
+ public:
+  using Reshaped::Reshaped;
+
+  absl::StatusOr<Shape> ShapeOf(const Shape& row) const override {
+    if (FitsShape(shape_, row)) return row;
+    return absl::DataLossError(absl::StrCat("ensure_shape: expected ", ShapeToString(shape_),
+                                            ", found ", ShapeToString(row)));
+  }
+};
+
+template <typename Kernel>
+BoundRowFunction Bound(DType dtype, const Shape& shape) {
+  BoundRowFunction bound;
+  bound.type = {dtype, shape};
+  bound.kernel = std::make_shared<Kernel>(shape);
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+absl::StatusOr<BoundView> BindReshape(absl::Span<const Argument> arguments, bool batched) {
+  const auto written = ReadSizes(arguments[1]);
+  if (!written.ok()) return written.status();
+  auto shape = OfRow(*written, batched);
+  if (!shape.ok()) return shape.status();
+  const Shape& own = arguments[0].type.shape;
+  if (!Fill(*NumElements(own), &*shape)) {
+    return absl::InvalidArgumentError(absl::StrCat("expected a shape of ", *NumElements(own),
+                                                   " elements like ", ShapeToString(own),
+                                                   ", found ", ShapeToString(*written)));
+  }
+  return BoundView{*std::move(shape), {}};
+}
+
+absl::StatusOr<BoundRowFunction> BindReshapeOfRow(absl::Span<const Argument> arguments,
+                                                  bool batched) {
+  const TensorType& x = arguments[0].type;
+  if (NumElements(x.shape).has_value()) {
+    const auto view = BindReshape(arguments, batched);
+    if (!view.ok()) return view.status();
+    return Bound<Reshape>(x.dtype, view->shape);
+  }
+  const auto written = ReadSizes(arguments[1]);
+  if (!written.ok()) return written.status();
+  const auto shape = OfRow(*written, batched);
+  if (!shape.ok()) return shape.status();
+  // Any number of elements that the sizes divide.
+  Shape filled = *shape;
+  if (std::count(filled.begin(), filled.end(), kOpen) == 0) filled.push_back(kOpen);
+  if (!Fill(0, &filled)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected sizes of at least 1, one of them -1 at most, and of ",
+                     kMaxRowElements, " elements at most, found ", ShapeToString(*written)));
+  }
+  return Bound<Reshape>(x.dtype, *shape);
+}
+
+// The shape that `own` and the one written leave.
+absl::StatusOr<Shape> Ensure(absl::Span<const Argument> arguments, bool batched) {
+  const auto written = ReadSizes(arguments[1]);
+  if (!written.ok()) return written.status();
+  auto shape = OfRow(*written, batched);
+  if (!shape.ok()) return shape.status();
+  const Shape& own = arguments[0].type.shape;
+  bool fits = shape->size() == own.size();
+  for (size_t i = 0; fits && i < own.size(); ++i) {
+    int64_t& size = (*shape)[i];
+    fits = size >= kOpen && (size == kOpen || own[i] == kUnknownSize || size == own[i]);
+    if (size == kOpen) size = own[i];
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("expected a shape that fits ",
+                                                   ShapeToString(own), ", -1 for any size, found ",
+                                                   ShapeToString(*written)));
+  }
+  return shape;
+}
+
+absl::StatusOr<BoundView> BindEnsureShape(absl::Span<const Argument> arguments, bool batched) {
+  auto shape = Ensure(arguments, batched);
+  if (!shape.ok()) return shape.status();
+  return BoundView{*std::move(shape), {}};
+}
+
+absl::StatusOr<BoundRowFunction> BindEnsureShapeOfRow(absl::Span<const Argument> arguments,
+                                                      bool batched) {
+  const auto shape = Ensure(arguments, batched);
+  if (!shape.ok()) return shape.status();
+  return Bound<EnsureShape>(arguments[0].type.dtype, *shape);
+}
+
+const ViewRegistration kReshape({
     "reshape",
     "reshape(x, shape)",
     "The same elements in C order under another shape, a list of integers; one of them may be -1. "
-    "Behind batch the first is -1.",
-    Bind,
+    "Behind batch the first is -1. Where only the data tells how many elements there are, another "
+    "number than the shape's is an error of "
+    "the record.",
+    BindReshape,
+    BindReshapeOfRow,
+});
+
+const ViewRegistration kEnsureShape({
+    "ensure_shape",
+    "ensure_shape(x, shape)",
+    "The same tensor, whose shape is known from here on (tf.ensure_shape): a list of integers, -1 "
+    "for any size. Behind batch the first "
+    "is -1. A tensor of another shape is an error of its record, or of the spec where its sizes "
+    "are known.",
+    BindEnsureShape,
+    BindEnsureShapeOfRow,
 });
 
 }  // namespace

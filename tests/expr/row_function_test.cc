@@ -331,20 +331,44 @@ TEST_CASE("The lowest failing row is named") {
   CHECK(status.status.message() == "not a pair");
 }
 
-TEST_CASE("What needs known sizes is refused") {
+TEST_CASE("What needs known sizes, or numbers, is refused") {
   MapSource map;
   map.stage = "map";
-  for (const char* out :
-       {"y = test_pairs(text)[0]", "y = test_pairs(text) + label",
-        "y = test_pairs(text) + test_pairs(text)[:1]", "y = reshape(test_pairs(text), [-1])"}) {
-    CAPTURE(out);
-    map.outs = {out};
+  const struct {
+    const char* out;
+    const char* message;
+  } cases[] = {
+      {"y = unpack_bits(test_pairs(text))", "expected uint8 of known sizes (at most 2^24 bytes), found uint8 (?, 2)"},
+      {"y = test_pairs(text)[0, 2]", "index 2 is out of an axis of 2: uint8 (?, 2)"},
+      {"y = test_pairs(text) + [1, 2, 3]", "do not broadcast: uint8 (?, 2) and int64 (3,)"},
+      {"y = reshape(text, [-1])", "reshape: expected numbers, found string ()"},
+      {"y = text[0]", "expected at most 0 indices, found 1 for string ()"},
+      {"y = \"text\"[0]", "expected a tensor in front of '[', found a text"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.out);
+    map.outs = {c.out};
     const auto program = Compile(kInputs, {map});
     REQUIRE_FALSE(program.ok());
-    CHECK_THAT(std::string(program.status().message()),
-               Catch::Matchers::Contains("known sizes") ||
-                   Catch::Matchers::Contains("only the data tells"));
+    CHECK_THAT(std::string(program.status().message()), Catch::Matchers::Contains(c.message));
   }
+}
+
+TEST_CASE("What is computed of known sizes by the way of unknown ones fills its rows") {
+  const Rows rows({"abc", "bcd", "cdefgh"});
+  CHECK(Run("float32(reshape(test_pairs(text)[:3], [6]))[::3]", rows, 2) ==
+        std::vector<float>{97, 99, 98, 100, 99, 101});
+  CHECK(Run("float32(test_pairs(text)[-1] + int64([1, 2])) / 2", rows, 2) ==
+        std::vector<float>{50, 51, 50.5, 51.5, 52.5, 53.5});
+  CHECK(Run("float32(test_pairs(text)[:2] + [[1, 2], [3, 4]])[..., 1]", rows, 2) ==
+        std::vector<float>{100, 103, 101, 104, 102, 105});
+  RowStatus status;
+  Run("float32(test_pairs(text)[4])", rows, 2, &status);
+  CHECK(status.row == 0);
+  CHECK(status.status.message() == "index 4 is out of axis 0 of (3, 2)");
+  Run("float32(test_pairs(text)[:5] + [[1], [2], [3]])", rows, 6, &status);
+  CHECK(status.row == 2);
+  CHECK(status.status.message() == "shapes do not broadcast: (3, 1) to (5, 2)");
 }
 
 }  // namespace

@@ -56,6 +56,9 @@ TEST_CASE("A crop of a JPEG file decodes that part alone, to the same bytes") {
            "float32(random_crop(image, [9, 7], seed=1)) * 2",
            "crop_to_bounding_box(image, 3, 5, 8, 9)",
            "central_crop(image, 0.5)",
+           "image[3:11, -9:]",
+           "float32(image[3:300, 5:14]) / 255",
+           "image[4:4]",
            "resize_with_crop_or_pad(image, 50, 400)",
            "flip_left_right(random_crop(image, [9, 7], seed=1))",
        }) {

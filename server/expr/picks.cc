@@ -1,0 +1,388 @@
+#include "server/expr/picks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/expr/graph.h"
+
+namespace penstock::expr {
+namespace {
+
+// An axis of the result: where its elements lie, in elements of the tensor.
+struct Walk {
+  int64_t count = 0;
+  int64_t step = 0;
+  const int64_t* places = nullptr;  // in the place of `step`, of a list
+
+  int64_t place(int64_t i) const { return places != nullptr ? places[i] : i * step; }
+};
+
+// All axes of a result, and where its first element lies.
+struct Route {
+  int64_t first = 0;
+  absl::InlinedVector<Walk, 6> walks;
+  Shape shape;
+};
+
+// Elements from one to the next along an axis.
+int64_t StrideOf(const Shape& shape, size_t axis) {
+  int64_t stride = 1;
+  for (size_t i = axis + 1; i < shape.size(); ++i) stride *= shape[i];
+  return stride;
+}
+
+// An index as it is written, counted from the beginning.
+absl::StatusOr<int64_t> IndexIn(int64_t index, size_t axis, const Shape& shape) {
+  const int64_t size = shape[axis];
+  if (index < -size || index >= size) {
+    return absl::DataLossError(
+        absl::StrCat("index ", index, " is out of axis ", axis, " of ", ShapeToString(shape)));
+  }
+  return index < 0 ? index + size : index;
+}
+
+absl::StatusOr<Route> RouteOf(absl::Span<const Pick> picks, const Shape& shape, Arena& scratch) {
+  Route route;
+  for (const Pick& pick : picks) {
+    if (pick.kind == Pick::Kind::kNewAxis) {
+      route.shape.push_back(1);
+      continue;
+    }
+    const int64_t stride = StrideOf(shape, pick.axis);
+    if (pick.kind == Pick::Kind::kSlice) {
+      const Stretch stretch = StretchOf(pick, shape[pick.axis]);
+      route.first += stretch.first * stride;
+      route.shape.push_back(stretch.count);
+      route.walks.push_back({stretch.count, stretch.step * stride});
+      continue;
+    }
+    auto* const places = scratch.AllocateArray<int64_t>(pick.indices.size());
+    for (size_t i = 0; i < pick.indices.size(); ++i) {
+      const auto index = IndexIn(pick.indices[i], pick.axis, shape);
+      if (!index.ok()) return index.status();
+      places[i] = *index * stride;
+    }
+    if (pick.kind == Pick::Kind::kIndex) {
+      route.first += places[0];
+      continue;
+    }
+    const auto count = static_cast<int64_t>(pick.indices.size());
+    route.shape.push_back(count);
+    route.walks.push_back({count, 0, places});
+  }
+  const auto elements = NumElements(route.shape);
+  if (!elements || *elements > kMaxRowElements) {
+    return absl::DataLossError(
+        absl::StrCat("more than ", kMaxRowElements, " elements: ", ShapeToString(route.shape)));
+  }
+  return route;
+}
+
+// One element after another, `step` elements apart.
+template <typename T>
+void CopyElements(const Walk& walk, const uint8_t* from, uint8_t* to) {
+  for (int64_t i = 0; i < walk.count; ++i) {
+    std::memcpy(to + static_cast<size_t>(i) * sizeof(T),
+                from + walk.place(i) * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  }
+}
+
+// Copies what the walks take, outermost first, `run` bytes at each end of them.
+void CopyRuns(absl::Span<const Walk> walks, const uint8_t* from, size_t element_bytes, size_t run,
+              uint8_t*& to) {
+  if (walks.empty()) {
+    std::memcpy(to, from, run);
+    to += run;
+    return;
+  }
+  const Walk& walk = walks[0];
+  const size_t all = static_cast<size_t>(walk.count) * run;
+  if (walks.size() == 1 && walk.places == nullptr && walk.step == 0) {
+    // The same again and again: twice as much each time.
+    std::memcpy(to, from, run);
+    for (size_t done = run; done < all; done *= 2)
+      std::memcpy(to + done, to, std::min(done, all - done));
+    to += all;
+    return;
+  }
+  if (walks.size() == 1 && run == element_bytes) {
+    switch (run) {
+      case 1:
+        CopyElements<uint8_t>(walk, from, to);
+        break;
+      case 2:
+        CopyElements<uint16_t>(walk, from, to);
+        break;
+      case 4:
+        CopyElements<uint32_t>(walk, from, to);
+        break;
+      default:
+        CopyElements<uint64_t>(walk, from, to);
+        break;
+    }
+    to += all;
+    return;
+  }
+  for (int64_t i = 0; i < walk.count; ++i) {
+    CopyRuns(walks.subspan(1), from + walk.place(i) * static_cast<int64_t>(element_bytes),
+             element_bytes, run, to);
+  }
+}
+
+// Copies all that a route takes, which is something; what lies together at the end of the axes goes in one piece.
+void CopyRoute(Route& route, const uint8_t* data, size_t element_bytes, uint8_t* to) {
+  size_t run = element_bytes;
+  while (!route.walks.empty()) {
+    const Walk& last = route.walks.back();
+    const bool together = last.count == 1 ? last.places == nullptr
+                                          : last.step * static_cast<int64_t>(element_bytes) ==
+                                                static_cast<int64_t>(run);
+    if (!together) break;
+    run *= static_cast<size_t>(last.count);
+    route.walks.pop_back();
+  }
+  CopyRuns(route.walks, data + static_cast<size_t>(route.first) * element_bytes, element_bytes, run,
+           to);
+}
+
+class PickKernel final : public RowKernel {
+ public:
+  PickKernel(const TensorType& type, std::vector<Pick> picks, bool sets_shape)
+      : element_bytes_(DTypeSize(type.dtype)), picks_(std::move(picks)), sets_shape_(sets_shape) {
+    is_crop_ = type.shape.size() == 3 && picks_.size() == 3;
+    for (size_t i = 0; is_crop_ && i < picks_.size(); ++i) {
+      const Pick& pick = picks_[i];
+      is_crop_ = pick.kind == Pick::Kind::kSlice && pick.axis == i && pick.step == 1 &&
+                 (i < 2 || (!pick.start && !pick.stop));
+    }
+  }
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    auto route = RouteOf(picks_, in.shape, scratch);
+    if (!route.ok()) return route.status();
+    if (sets_shape_) out.SetShape(route->shape);
+    const auto bytes = static_cast<size_t>(*NumElements(route->shape)) * element_bytes_;
+    uint8_t* const to = out.Reserve(bytes);
+    if (bytes > 0) CopyRoute(*route, in.data, element_bytes_, to);
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+  // A crop of an image that is read in part.
+  bool takes_parts() const override { return is_crop_; }
+  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue>,
+                         Arena& scratch, RowOutput& out) const override {
+    const Stretch rows = StretchOf(picks_[0], image[0]);
+    const Stretch columns = StretchOf(picks_[1], image[1]);
+    const Shape shape = {rows.count, columns.count, image[2]};
+    if (sets_shape_) out.SetShape(shape);
+    const auto bytes = static_cast<size_t>(*NumElements(shape)) * element_bytes_;
+    if (bytes > 0) {
+      return reader.ReadTo(rows.first, columns.first, rows.count, columns.count, bytes, scratch,
+                           out);
+    }
+    out.Reserve(0);
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t element_bytes_;
+  const std::vector<Pick> picks_;
+  const bool sets_shape_;
+  bool is_crop_ = false;  // rows and columns of an image, all of each pixel
+};
+
+class BroadcastKernel final : public RowKernel {
+ public:
+  // `to_second`: to the shape of the second argument, as it is.
+  BroadcastKernel(size_t element_bytes, size_t axes, bool to_second)
+      : element_bytes_(element_bytes), axes_(axes), to_second_(to_second) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+    Shape shape(axes_, 1);
+    if (to_second_) shape = arguments[1].shape;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!Join(arguments[i].shape, &shape)) {
+        return absl::DataLossError(
+            absl::StrCat("shapes do not broadcast: ", ShapeToString(arguments[i].shape), " to ",
+                         ShapeToString(shape)));
+      }
+    }
+    const auto elements = NumElements(shape);
+    if (!elements || *elements > kMaxRowElements) {
+      return absl::DataLossError(
+          absl::StrCat("more than ", kMaxRowElements, " elements: ", ShapeToString(shape)));
+    }
+    const Shape& from = arguments[0].shape;
+    Route route;
+    int64_t stride = 1;
+    route.walks.resize(axes_);
+    for (size_t i = 0; i < axes_; ++i) {
+      const int64_t size = i < from.size() ? from[from.size() - 1 - i] : 1;
+      route.walks[axes_ - 1 - i] = {shape[axes_ - 1 - i], size == 1 ? 0 : stride};
+      stride *= size;
+    }
+    out.SetShape(shape);
+    const auto bytes = static_cast<size_t>(*elements) * element_bytes_;
+    uint8_t* const to = out.Reserve(bytes);
+    if (bytes > 0) CopyRoute(route, arguments[0].data, element_bytes_, to);
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  // Whether the one broadcasts to the other, whose axes of 1 it widens where it may.
+  bool Join(const Shape& from, Shape* shape) const {
+    for (size_t i = 0; i < from.size(); ++i) {
+      const int64_t size = from[from.size() - 1 - i];
+      int64_t& wide = (*shape)[axes_ - 1 - i];
+      if (size == wide || size == 1) continue;
+      if (wide != 1 || to_second_) return false;
+      wide = size;
+    }
+    return true;
+  }
+
+  const size_t element_bytes_;
+  const size_t axes_;
+  const bool to_second_;
+};
+
+BoundRowFunction Broadcast(DType dtype, const Shape& shape, bool to_second) {
+  BoundRowFunction bound;
+  bound.type = {dtype, shape};
+  bound.kernel = std::make_shared<BroadcastKernel>(DTypeSize(dtype), shape.size(), to_second);
+  return bound;
+}
+
+// A row of strings is their lengths and, behind those, their bytes.
+class PickStrings final : public RowKernel {
+ public:
+  PickStrings(std::vector<Pick> picks, const TensorType& result)
+      : picks_(std::move(picks)), is_scalar_(result.shape.empty()) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    const auto route = RouteOf(picks_, in.shape, scratch);
+    if (!route.ok()) return route.status();
+    if (!is_scalar_) out.SetShape(route->shape);
+    const auto strings = static_cast<size_t>(*NumElements(in.shape));
+    auto* const begins = scratch.AllocateArray<uint64_t>(strings + 1);
+    begins[0] = strings * sizeof(uint32_t);
+    for (size_t i = 0; i < strings; ++i) {
+      uint32_t bytes;
+      std::memcpy(&bytes, in.data + i * sizeof(bytes), sizeof(bytes));
+      begins[i + 1] = begins[i] + bytes;
+    }
+    const auto count = static_cast<size_t>(*NumElements(route->shape));
+    auto* const taken = scratch.AllocateArray<int64_t>(count);
+    int64_t* end = taken;
+    if (count > 0) List(route->walks, route->first, end);
+    size_t bytes = is_scalar_ ? 0 : count * sizeof(uint32_t);
+    for (size_t i = 0; i < count; ++i) bytes += begins[taken[i] + 1] - begins[taken[i]];
+    uint8_t* to = out.Reserve(bytes);
+    for (size_t i = 0; i < count && !is_scalar_; ++i, to += sizeof(uint32_t)) {
+      std::memcpy(to, in.data + static_cast<size_t>(taken[i]) * sizeof(uint32_t), sizeof(uint32_t));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const size_t length = begins[taken[i] + 1] - begins[taken[i]];
+      if (length > 0) std::memcpy(to, in.data + begins[taken[i]], length);
+      to += length;
+    }
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  static void List(absl::Span<const Walk> walks, int64_t at, int64_t*& end) {
+    if (walks.empty()) {
+      *end++ = at;
+      return;
+    }
+    for (int64_t i = 0; i < walks[0].count; ++i)
+      List(walks.subspan(1), at + walks[0].place(i), end);
+  }
+
+  const std::vector<Pick> picks_;
+  const bool is_scalar_;
+};
+
+}  // namespace
+
+Stretch StretchOf(const Pick& slice, int64_t size) {
+  const int64_t lowest = slice.step > 0 ? 0 : -1;
+  const int64_t highest = slice.step > 0 ? size : size - 1;
+  const auto cut = [&](std::optional<int64_t> bound, int64_t absent) {
+    if (!bound) return absent;
+    return std::clamp(*bound < 0 ? *bound + size : *bound, lowest, highest);
+  };
+  const int64_t first = cut(slice.start, slice.step > 0 ? 0 : size - 1);
+  const int64_t stop = cut(slice.stop, slice.step > 0 ? size : -1);
+  // Longer steps take the first element alone, too.
+  const int64_t step = std::clamp(slice.step, -size - 1, size + 1);
+  const int64_t distance = step > 0 ? stop - first : first - stop;
+  const int64_t length = std::abs(step);
+  if (distance <= 0) return {0, step, 0};
+  return {first, step, (distance + length - 1) / length};
+}
+
+BoundRowFunction BindPicks(const TensorType& type, std::vector<Pick> picks) {
+  BoundRowFunction bound;
+  bound.type.dtype = type.dtype;
+  for (const Pick& pick : picks) {
+    switch (pick.kind) {
+      case Pick::Kind::kSlice: {
+        const int64_t size = type.shape[pick.axis];
+        bound.type.shape.push_back(size == kUnknownSize ? kUnknownSize
+                                                        : StretchOf(pick, size).count);
+        break;
+      }
+      case Pick::Kind::kList:
+        bound.type.shape.push_back(static_cast<int64_t>(pick.indices.size()));
+        break;
+      case Pick::Kind::kNewAxis:
+        bound.type.shape.push_back(1);
+        break;
+      case Pick::Kind::kIndex:
+        break;
+    }
+  }
+  if (type.dtype == DType::kString) {
+    bound.kernel = std::make_shared<PickStrings>(std::move(picks), bound.type);
+  } else {
+    bound.kernel =
+        std::make_shared<PickKernel>(type, std::move(picks), HasUnknownSize(bound.type.shape));
+  }
+  bound.tensor_arguments = {0};
+  return bound;
+}
+
+BoundRowFunction BindBroadcast(DType dtype, const Shape& shape) {
+  return Broadcast(dtype, shape, /*to_second=*/false);
+}
+
+BoundRowFunction BindBroadcastTo(DType dtype, const Shape& shape) {
+  return Broadcast(dtype, shape, /*to_second=*/true);
+}
+
+std::string PicksToString(absl::Span<const Pick> picks) {
+  std::string text;
+  for (const Pick& pick : picks) {
+    absl::StrAppend(&text, " ", static_cast<int>(pick.kind), " of ", pick.axis, ":");
+    for (const std::optional<int64_t>& bound : {pick.start, pick.stop})
+      absl::StrAppend(&text, bound ? absl::StrCat(*bound) : "", ":");
+    absl::StrAppend(&text, pick.step, " ", absl::StrJoin(pick.indices, ","));
+  }
+  return text;
+}
+
+}  // namespace penstock::expr
