@@ -135,19 +135,24 @@ void CopyRuns(absl::Span<const Walk> walks, const uint8_t* from, size_t element_
 }
 
 // Copies all that a route takes, which is something; what lies together at the end of the axes goes in one piece.
-void CopyRoute(Route& route, const uint8_t* data, size_t element_bytes, uint8_t* to) {
-  size_t run = element_bytes;
-  while (!route.walks.empty()) {
-    const Walk& last = route.walks.back();
-    const bool together = last.count == 1 ? last.places == nullptr
-                                          : last.step * static_cast<int64_t>(element_bytes) ==
-                                                static_cast<int64_t>(run);
-    if (!together) break;
-    run *= static_cast<size_t>(last.count);
-    route.walks.pop_back();
+void CopyRoute(const Route& route, const uint8_t* data, size_t element_bytes, uint8_t* to) {
+  // Axes that are walked as one.
+  absl::InlinedVector<Walk, 6> walks;
+  for (const Walk& walk : route.walks) {
+    if (walk.count == 1 && walk.places == nullptr) continue;
+    if (!walks.empty() && walks.back().places == nullptr && walk.places == nullptr &&
+        walks.back().step == walk.step * walk.count) {
+      walks.back() = {walks.back().count * walk.count, walk.step};
+    } else {
+      walks.push_back(walk);
+    }
   }
-  CopyRuns(route.walks, data + static_cast<size_t>(route.first) * element_bytes, element_bytes, run,
-           to);
+  size_t run = element_bytes;
+  if (!walks.empty() && walks.back().places == nullptr && walks.back().step == 1) {
+    run *= static_cast<size_t>(walks.back().count);
+    walks.pop_back();
+  }
+  CopyRuns(walks, data + static_cast<size_t>(route.first) * element_bytes, element_bytes, run, to);
 }
 
 class PickKernel final : public RowKernel {
@@ -165,7 +170,7 @@ class PickKernel final : public RowKernel {
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& in = arguments[0];
-    auto route = RouteOf(picks_, in.shape, scratch);
+    const auto route = RouteOf(picks_, in.shape, scratch);
     if (!route.ok()) return route.status();
     if (sets_shape_) out.SetShape(route->shape);
     const auto bytes = static_cast<size_t>(*NumElements(route->shape)) * element_bytes_;

@@ -21,6 +21,9 @@ def folder(tmp_path, monkeypatch):
             tfrecord_files.example(id=5 * shard + i, weights=[i + 0.5, -1.0, 2.0], tags=[b"a"] * (i + 1)) for i in range(5)
         ]
         tfrecord_files.write(data / f"part-{shard}.tfrecord", examples)
+    tokens = [tfrecord_files.example(ids=list(range(1, 3 + 2 * i))) for i in range(4)]
+    (data / "text").mkdir()
+    tfrecord_files.write(data / "text/tokens.tfrecord", tokens)
     (data / "table.csv").write_text("name,x,y\na,0.5,1\nb,1.5,2\nc,2.5,3\n")
     np.save(data / "x.npy", np.arange(60, dtype=np.uint8).reshape(10, 6))
     for name in ("cat", "dog"):
