@@ -53,7 +53,7 @@ struct BoundRowFunction {
   bool unpacks_bits = false;
   // The kernel receives one more argument behind those, the row's identity: it makes Draws.
   bool draws = false;
-  // It is of all axes of its argument. Behind `batch` that is the batch's axis, too: no row's affair.
+  // It is of all axes of its first tensor argument. Behind `batch` that is the batch's axis, too: no row's affair.
   bool takes_all_axes = false;
 };
 

@@ -155,7 +155,8 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
     return ErrorAt(syntax.column,
                    absl::StrCat(Text(function.name), ": ", std::string(bound.status().message())));
   }
-  if (batch && bound->takes_all_axes) {
+  if (bound->takes_all_axes && values[bound->tensor_arguments[0]] &&
+      values[bound->tensor_arguments[0]]->batch_axis) {
     return ErrorAt(syntax.column,
                    absl::StrCat(Text(function.name),
                                 ": expected an axis, as this is computed row by row; "

@@ -336,7 +336,7 @@ ERRORS = [
     (lambda x: np.cumsum(x + TABLE, axis=(0, 1)), r"np.cumsum along the axis \(0, 1\); an axis is one integer"),
     (lambda x: np.concatenate([x, x]), "np.concatenate along the axis 0 of 0"),
     (lambda x: np.stack([x, "a"]), "np.stack of strings"),
-    (lambda x: np.take(x + TABLE, [0, 1], mode="wrap"), "in another mode"),
+    (lambda x: np.take(x + TABLE, [0, 1], out=TABLE), "np.take into an array"),
     (lambda x: np.repeat(x, x), "np.repeat as often as only the data tells"),
     (lambda x: np.nonzero(x), "np.nonzero cannot be traced; use np.where"),
     (lambda x: np.where(x > 1), r"np.where without values.*use np.where\(condition, a, b\)"),

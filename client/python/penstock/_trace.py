@@ -385,7 +385,7 @@ class Tensor:
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
     __array__ = _refused(
         "the conversion of a traced value to an array (np.asarray, torch, PIL, a ufunc of another package)",
-        "use NumPy's functions and penstock.image, penstock.io on it; or " + _OUTSIDE,
+        "use NumPy's functions and penstock.image, penstock.io on it, and penstock.functions.take(table, x) for table[x]; or " + _OUTSIDE,
     )
     __matmul__ = __rmatmul__ = _refused("operator @", "use sums of products; or " + _OUTSIDE)
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
@@ -393,6 +393,10 @@ class Tensor:
 
     def __getitem__(self, index):
         items = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(item, Tensor) for item in items):
+            from penstock import _numpy
+
+            return _numpy.by_traced(self, items)
         text = ", ".join(_subscript(item) for item in items)
         if not text:
             return self
@@ -479,5 +483,5 @@ def _index(item):
     if isinstance(item, str):
         raise TraceError(f"the subscript {item!r} of a tensor", "the element has no structure there")
     if isinstance(item, Tensor):
-        raise TraceError("a traced value in a subscript", "subscripts are constants; np.where chooses between values")
+        raise TraceError("a traced value in a slice", "slices are constants; np.take(x, start + np.arange(size)) begins anywhere")
     return operator.index(item)

@@ -1,0 +1,91 @@
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
+#include "server/expr/axis.h"
+
+namespace penstock::expr {
+namespace {
+
+class Compress final : public RowKernel {
+ public:
+  Compress(size_t axis, size_t element_bytes) : axis_(axis), element_bytes_(element_bytes) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& flags = arguments[0];
+    const RowValue& in = arguments[1];
+    const AxisView view(in.shape, axis_);
+    if (flags.shape[0] != view.size) {
+      return absl::DataLossError(absl::StrCat("compress: ", flags.shape[0],
+                                              " flags for an axis of ", view.size, ": ",
+                                              ShapeToString(in.shape)));
+    }
+    const size_t bytes = static_cast<size_t>(view.inner) * element_bytes_;
+    auto* const kept = scratch.AllocateArray<size_t>(static_cast<size_t>(view.size));
+    size_t count = 0;
+    for (int64_t i = 0; i < view.size; ++i) {
+      kept[count] = static_cast<size_t>(i) * bytes;
+      count += flags.data[i] != 0;
+    }
+    Shape shape = in.shape;
+    shape[axis_] = static_cast<int64_t>(count);
+    out.SetShape(shape);
+    uint8_t* to = out.Reserve(static_cast<size_t>(view.outer) * count * bytes);
+    for (int64_t o = 0; o < view.outer && bytes > 0; ++o) {
+      const uint8_t* const from = in.data + static_cast<size_t>(o * view.size) * bytes;
+      for (size_t i = 0; i < count; ++i, to += bytes) std::memcpy(to, from + kept[i], bytes);
+    }
+    out.Commit();
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t axis_;
+  const size_t element_bytes_;
+};
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  const TensorType& condition = arguments[0].type;
+  if (condition.dtype != DType::kBool || condition.shape.size() != 1) {
+    return WrongArgument("condition",
+                         absl::StrCat("flags of one axis, found ", TypeToString(condition)));
+  }
+  const TensorType& x = arguments[1].type;
+  if (x.dtype == DType::kInvalid || x.dtype == DType::kString || x.shape.empty()) {
+    return WrongArgument(
+        "x", absl::StrCat("numbers or flags of one axis at least, found ", TypeToString(x)));
+  }
+  const auto axis = ReadAxis(arguments[2], x);
+  if (!axis.ok()) return axis.status();
+  const int64_t flags = condition.shape[0], size = x.shape[*axis];
+  if (flags != size && flags != kUnknownSize && size != kUnknownSize) {
+    return WrongArgument("condition", absl::StrCat("a flag for each of ", size, ", found ", flags));
+  }
+  BoundRowFunction bound;
+  bound.type = x;
+  bound.type.shape[*axis] = kUnknownSize;
+  bound.kernel = std::make_shared<Compress>(*axis, DTypeSize(x.dtype));
+  bound.tensor_arguments = {0, 1};
+  bound.takes_all_axes = true;
+  return bound;
+}
+
+const RowFunctionRegistration kRegistration({
+    .name = "compress",
+    .signature = "compress(condition, x, axis=-1)",
+    .doc = "The elements of an axis whose flag is set (numpy.compress, tf.boolean_mask): "
+           "compress(x > 0, x).\n"
+           "\n"
+           "condition: flags, one for each element of the axis.\n"
+           "x: numbers or flags of one axis at least.\n"
+           "axis: a negative constant, -1 is the last axis.\n"
+           "\n"
+           "How many there are only the data tells; another number of flags than of elements is an "
+           "error of its record.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr
