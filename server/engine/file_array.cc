@@ -49,8 +49,7 @@ absl::Status FileArray::MakeReady(FileTable& files) const {
     inflated_ = AllocateMemoryBlock(member_->plain_bytes);
     return InflateWhole(**file, *member_, absl::MakeSpan(inflated_.get(), member_->plain_bytes));
   }
-  absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map((*file)->path());
-  if (map.ok() && (*map)->size() == (*file)->size()) map_ = *std::move(map);
+  map_ = files.Map(file_);
   return member_ ? VerifyChecksum(files) : absl::OkStatus();
 }
 

@@ -62,6 +62,14 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t f
   return *std::move(handle);
 }
 
+std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
+  const FileEntry& entry = manifest_[file];
+  absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(entry.path);
+  if (!map.ok() || (*map)->size() != entry.size_bytes || (*map)->identity() != entry.identity)
+    return nullptr;
+  return *std::move(map);
+}
+
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,
                                                                     OnDamage on_damage) {
   {

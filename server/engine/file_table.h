@@ -17,6 +17,7 @@
 #include "server/base/file.h"
 #include "server/engine/shared_indices.h"
 #include "server/io/damage.h"
+#include "server/io/mapped_file.h"
 #include "server/io/record_index.h"
 
 namespace penstock {
@@ -57,6 +58,9 @@ class FileTable {
 
   // The same for who reads the file once and whole: it is opened, and compared with the manifest, each time.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenAnew(uint32_t file);
+
+  // A map of the file; null where there is none to have, or another one has come in its place: then it is read.
+  std::unique_ptr<MappedFile> Map(uint32_t file) const;
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);

@@ -264,11 +264,7 @@ RecordRef GlobalRecords::Find(const Place& place) const {
 
 const MappedFile* GlobalRecords::Map(uint32_t file, FileTable& files) const {
   Mapping& mapping = maps_[file - files_.files.first];
-  std::call_once(mapping.once, [&] {
-    absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(files.manifest()[file].path);
-    if (map.ok() && (*map)->size() == files.manifest()[file].size_bytes)
-      mapping.map = *std::move(map);
-  });
+  std::call_once(mapping.once, [&] { mapping.map = files.Map(file); });
   return mapping.map.get();
 }
 

@@ -143,6 +143,9 @@ Built Load(RandomAccessFile& file, const std::string& path, const IndexStamp& st
   bool moved = false;
   Built index = ParseIndex(std::move(bytes), *count, stamp, &moved);
   if (!index.ok()) return index;
+  // By the file's own time, as a copied one has it too.
+  if (moved && stamp.identity.mtime_ns > (*side_car)->identity().mtime_ns)
+    return absl::DataLossError("it is older than the data");
   if (moved && !SampleHolds(file, **index))
     return absl::DataLossError("it belongs to other data: records are not where it says");
   if ((options.verify || options.on_damage == OnDamage::kSkipRecord) && !(*index)->verified())

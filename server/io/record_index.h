@@ -14,9 +14,10 @@
 // An index is never believed: size, version, checksum, order and range of every number are checked
 // when it is loaded, and one that fails is built anew. It belongs to a data file of the same size
 // and of the same first and last 4 KiB. Where time or inode differ, as they do when data and index
-// were copied together, 16 headers spread over the file must be where the index says, and what it
-// says about verified data is not relied on. A file that was changed in its middle alone, within
-// its size and between those headers, is so noticed by the checksums when its records are read.
+// were copied together, the data must not be newer than the index's file, 16 headers spread over it
+// must be where the index says, and what it says about verified data is not relied on. A file that
+// was changed in its middle alone, within its size, between those headers and under an old time, is
+// noticed only where the checksums of records that changed are verified.
 //
 // Threads:  LoadOrBuildIndex from any thread, also of several processes for one file: each writes
 //           its own temporary file and renames it. RecordIndex is constant.

@@ -43,7 +43,7 @@ struct RecordStreamOptions {
   // kCsv
   char field_delim = ',';
   bool uses_quotes = true;
-  bool skips_header = false;  // the first line
+  bool skips_header = false;  // the first record
   // Where to begin: the plain offset of a record and its ordinal (for messages), as an earlier
   // stream's chunk told them. 0 is the beginning. What lies before is inflated, but not looked at.
   uint64_t start_offset = 0;
@@ -76,7 +76,13 @@ class RecordStream {
   void NextLines(RecordChunk* chunk);
   void NextFixedLength(RecordChunk* chunk);
   void NextCsv(RecordChunk* chunk);
-  bool DropHeaderLine(RecordChunk* chunk);
+  struct CsvEnd {
+    size_t length = 0;
+    size_t ends = 0;  // bytes of what ends the record
+    bool in_quotes = false;
+  };
+  bool FindCsv(RecordChunk* chunk, CsvEnd* end);
+  bool DropHeader(RecordChunk* chunk);
   bool TakeLine(RecordChunk* chunk, const uint8_t* begin, const uint8_t* end);
 
   // Looks at the frame at the window's beginning, which is bad or not yet whole.

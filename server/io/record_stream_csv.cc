@@ -41,6 +41,9 @@ class RecordEnd {
     return is_last ? std::optional(size) : std::nullopt;
   }
 
+  // Of a record that was found: whether its last field ends without the quotation mark that closes it.
+  bool in_quotes() const { return in_quotes_; }
+
  private:
   const char delim_;
   const bool quotes_;
@@ -52,54 +55,59 @@ class RecordEnd {
 
 }  // namespace
 
-// False when the chunk ends with it.
-bool RecordStream::DropHeaderLine(RecordChunk* chunk) {
-  while (true) {
-    const absl::Status status = window_.Ensure(1);
+// Finds the record behind those of the chunk. False when the chunk ends there.
+bool RecordStream::FindCsv(RecordChunk* chunk, CsvEnd* end) {
+  RecordEnd record(options_.field_delim, options_.uses_quotes);
+  std::optional<size_t> length;
+  for (bool is_last = false; !length;) {
+    const uint8_t* const begin = window_.data() + taken_;
+    length = record.Find(begin, window_.data() + window_.size(), is_last, &end->ends);
+    if (length) break;
+    // More bytes move the window, which the records before must not see.
+    if (taken_ > 0) return false;
+    const size_t have = window_.size();
+    if (have > kMaxRecordBytes) {
+      Fail(chunk, window_.offset(), DamageReason::kTooLong,
+           absl::DataLossError(
+               absl::StrCat("record longer than limit: more than ", kMaxRecordBytes, " bytes")),
+           false);
+      return false;
+    }
+    const absl::Status status = window_.Ensure(have + 1);
     if (!status.ok()) {
       EndOfStream(chunk, window_.offset(), status);
       return false;
     }
-    if (window_.size() == 0) {
-      End(chunk);
-      return false;
-    }
-    const void* const line_end = std::memchr(window_.data(), '\n', window_.size());
-    if (line_end != nullptr) {
-      window_.Drop(static_cast<const uint8_t*>(line_end) - window_.data() + 1);
-      return true;
-    }
-    window_.Drop(window_.size());
+    is_last = window_.size() == have;
   }
+  end->length = *length;
+  end->in_quotes = record.in_quotes();
+  if (end->length + end->ends > 0) return true;
+  End(chunk);
+  return false;
+}
+
+// The first record, whatever its fields are. False when the chunk ends with it.
+bool RecordStream::DropHeader(RecordChunk* chunk) {
+  CsvEnd header;
+  if (!FindCsv(chunk, &header)) return false;
+  if (header.in_quotes) {
+    // All of the file would be the header.
+    Fail(chunk, 0, DamageReason::kPartialRecord,
+         absl::DataLossError("a quotation mark of the header is not closed"), false);
+    return false;
+  }
+  window_.Drop(header.length + header.ends);
+  return true;
 }
 
 void RecordStream::NextCsv(RecordChunk* chunk) {
-  if (options_.skips_header && window_.offset() == 0 && !DropHeaderLine(chunk)) return;
-  while (taken_ < ByteWindow::kPieceBytes) {
-    RecordEnd record(options_.field_delim, options_.uses_quotes);
-    std::optional<size_t> length;
-    size_t ends = 0;
-    for (bool is_last = false; !length;) {
-      const uint8_t* const begin = window_.data() + taken_;
-      length = record.Find(begin, window_.data() + window_.size(), is_last, &ends);
-      if (length) break;
-      // More bytes move the window, which the records before must not see.
-      if (taken_ > 0) return;
-      const size_t have = window_.size();
-      if (have > kMaxRecordBytes) {
-        return Fail(chunk, window_.offset(), DamageReason::kTooLong,
-                    absl::DataLossError(absl::StrCat("record longer than limit: more than ",
-                                                     kMaxRecordBytes, " bytes")),
-                    false);
-      }
-      const absl::Status status = window_.Ensure(have + 1);
-      if (!status.ok()) return EndOfStream(chunk, window_.offset(), status);
-      is_last = window_.size() == have;
-    }
-    if (*length == 0 && ends == 0) return End(chunk);
+  if (options_.skips_header && window_.offset() == 0 && !DropHeader(chunk)) return;
+  CsvEnd end;
+  while (taken_ < ByteWindow::kPieceBytes && FindCsv(chunk, &end)) {
     chunk->records.push_back(
-        {window_.offset() + taken_, static_cast<uint32_t>(*length), /*late=*/false});
-    taken_ += *length + ends;
+        {window_.offset() + taken_, static_cast<uint32_t>(end.length), /*late=*/false});
+    taken_ += end.length + end.ends;
   }
 }
 

@@ -7,6 +7,7 @@ import json
 import pathlib
 import sys
 import types
+import zlib
 
 import numpy as np
 import pytest
@@ -115,6 +116,22 @@ def test_what_is_parsed_is_what_tf_data_makes(namespace, name):
     for i, (element, wanted) in enumerate(zip(found, expected)):
         compare(element, wanted, f"{name}, element {i}")
     fits(dataset.element_spec, found[0])
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_columns_of_csv_files_are_inferred_from_compressed_ones(tmp_path):
+    lines = b"x,y\n" + b"1,a\n" * 3000
+    (tmp_path / "table").write_bytes(zlib.compress(lines[:5000]) + zlib.compress(lines[5000:]))
+    options = {"num_epochs": 1, "shuffle": False, "num_rows_for_inference": None}
+    make = penstock.experimental.make_csv_dataset
+    batches = list(make(str(tmp_path / "table"), 1000, compression_type="ZLIB", **options))
+    assert [batch["x"].tolist() for batch in batches] == [[1] * 1000] * 3
+    assert [batch["y"].tolist() for batch in batches] == [[b"a"] * 1000] * 3
+    with pytest.raises(ValueError, match="needed where files are compressed by ZSTD"):
+        make(str(tmp_path / "table"), 1000, compression_type="ZSTD", **options)
+    given = make(str(tmp_path / "table"), 1000, ["x", "y"], [0, ""], compression_type="ZSTD", **options)
+    with pytest.raises(penstock.DataLossError, match="declared ZSTD"):
+        list(given)
 
 
 RAGGED = {

@@ -64,6 +64,13 @@ def write_files(folder):
         tfrecord_files.write(folder / f"parse-{shard}.tfrecord", examples)
     (folder / "table-0.csv").write_text("name,x,y,big\na,0.5,1,3000000000\nb,,2,4\n\"c, d\",2.5,3,5\n")
     (folder / "table-1.csv").write_text("name,x,y,big\ne,1e30,7,6\nf,-4,8,7\n")
+    (folder / "other-order.csv").write_text("name,y,x,big\ne,7,1e30,6\n")
+    (folder / "no-table.csv").write_text("")
+    lines = '"a, ""name""",nothing,x,wide\n"b\nc",,1,a\x85b\nd,,2.5,e\x0cf\n'
+    (folder / "lines.csv").write_text(lines, "utf-8")
+    (folder / "lines.csv.gz").write_bytes(gzip.compress(lines.encode()))
+    (folder / "blank-line.csv").write_text("x,y\n1,2\n\n3,4\n")
+    (folder / "later.csv").write_text("x,y\n" + "1,2\n" * 5000 + "late,\udcff\n", errors="surrogateescape")
 
 
 FEATURES = {
@@ -830,8 +837,12 @@ _FILES = ("table-0.csv", "table-1.csv")
 
 
 def _table(t, batch_size, **options):
+    return _tables(t, _FILES, batch_size, **options)
+
+
+def _tables(t, names, batch_size=2, **options):
     options = {"num_epochs": 1, "shuffle": False, **options}
-    return t.make_csv_dataset([f"{t.folder}/{name}" for name in _FILES], batch_size, **options)
+    return t.make_csv_dataset([f"{t.folder}/{name}" for name in names], batch_size, **options)
 
 
 CASES.update(
@@ -848,6 +859,16 @@ CASES.update(
             "strings": lambda t: _table(t, 4, column_defaults=["", "", "", ""]),
             "no_label": lambda t: _table(t, 2, label_name="z"),
             "no_column": lambda t: _table(t, 2, select_columns=["z"]),
+            "other_order": lambda t: _tables(t, ["table-0.csv", "other-order.csv"]),
+            "other_order, names": lambda t: _tables(t, ["table-0.csv", "other-order.csv"], column_names=["p", "q", "r", "s"]),
+            "wider_later": lambda t: _tables(t, ["other-order.csv", "table-0.csv"], column_names=["p", "q", "r", "s"]),
+            "narrower_sample": lambda t: _tables(t, ["table-0.csv"], num_rows_for_inference=1),
+            "no_sample": lambda t: _tables(t, ["table-1.csv"], num_rows_for_inference=0),
+            "no_table": lambda t: _tables(t, ["table-0.csv", "no-table.csv"]),
+            "lines": lambda t: _tables(t, ["lines.csv"]),
+            "lines, GZIP": lambda t: _tables(t, ["lines.csv.gz"], compression_type="GZIP"),
+            "blank_line": lambda t: _tables(t, ["blank-line.csv"]),
+            "later": lambda t: _tables(t, ["later.csv"]).take(2),
         }.items()
     }
 )

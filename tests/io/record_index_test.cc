@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -227,9 +228,34 @@ TEST_CASE("Data that changed has its index rebuilt") {
       bytes += test::Frame(std::string(length, 'x'));
     REQUIRE(bytes.size() == Records().size());
     Write(path + ".new", bytes);
+    std::filesystem::last_write_time(path + ".new", std::filesystem::last_write_time(path));
     std::filesystem::rename(path + ".new", path);
     CHECK_THAT(Check(path, {}).rejected, Catch::Contains("records are not where it says"));
   }
+}
+
+TEST_CASE("Data that is newer than its index has it rebuilt, wherever the change lies") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  std::string bytes;
+  for (int i = 0; i < 200; ++i) bytes += test::Frame(std::string(100, 'x'));
+  Write(path, bytes);
+  CHECK(Check(path, {}).built);
+  // Two records become one, between the headers that are looked at.
+  const size_t frame = bytes.size() / 200;
+  bytes.replace(50 * frame, 2 * frame, test::Frame(std::string(200 + 16, 'y')));
+  const auto later =
+      std::filesystem::last_write_time(path + ".penstock-index") + std::chrono::seconds(1);
+  SECTION("it was written to") {
+    Write(path, bytes);
+    std::filesystem::last_write_time(path, later);
+  }
+  SECTION("it was replaced") {
+    Write(path + ".new", bytes);
+    std::filesystem::last_write_time(path + ".new", later);
+    std::filesystem::rename(path + ".new", path);
+  }
+  CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("it is older than the data"));
 }
 
 TEST_CASE("An index that was copied with its data is used, but not for having verified it") {

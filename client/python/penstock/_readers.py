@@ -170,7 +170,7 @@ class CsvDataset(_Reader):
       filenames: as TFRecordDataset.
       record_defaults: one for each column that is read: a dtype (float32, float64, int32, int64, string) where a value is
         required, or a value of that type, alone or in a list, that stands for a missing one.
-      header: whether the first line of each file is left out.
+      header: whether the first record of each file is left out.
       field_delim: one character.
       use_quote_delim: whether quotation marks around fields are removed.
       na_value: a text that stands for a missing value, besides the empty one.

@@ -19,19 +19,81 @@ def _files(file_pattern):
     return sorted(names, key=str.encode)
 
 
-def _rows(path, compression, field_delim, use_quote_delim, encoding):
-    import csv
+def _plain(path, compression):
+    """A file's plain bytes, which are read and inflated as they are asked for."""
     import gzip
+    import io
     import zlib
 
-    with open(path, "rb") as file:
-        data = file.read()
+    class Inflated(io.RawIOBase):
+        """Of zlib streams that follow each other."""
+
+        def __init__(self):
+            self._file = open(path, "rb")
+            self._stream = zlib.decompressobj()
+
+        def readable(self):
+            return True
+
+        def close(self):
+            self._file.close()
+            super().close()
+
+        def readinto(self, buffer):
+            while True:
+                stream = self._stream
+                data = stream.unconsumed_tail or stream.unused_data or self._file.read(io.DEFAULT_BUFFER_SIZE)
+                if stream.eof and data:
+                    self._stream = stream = zlib.decompressobj()
+                plain = stream.decompress(data, len(buffer))
+                if plain or not data:
+                    buffer[: len(plain)] = plain
+                    return len(plain)
+
+    if compression == "ZSTD":
+        raise ValueError("column_names and column_defaults are needed where files are compressed by ZSTD")
     if compression == "GZIP":
-        data = gzip.decompress(data)
-    elif compression == "ZLIB":
-        data = zlib.decompress(data)
+        return gzip.open(path, "rb")
+    return io.BufferedReader(Inflated()) if compression == "ZLIB" else open(path, "rb")
+
+
+def _rows(path, compression, field_delim, use_quote_delim, encoding):
+    """The rows of a file, which is read as far as they are taken."""
+    import csv
+    import io
+
     quoting = csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE
-    return csv.reader(data.decode(encoding).splitlines(), delimiter=field_delim, quoting=quoting)
+    # Where a line ends is csv's affair, which knows quotation marks.
+    with io.TextIOWrapper(_plain(path, compression), encoding, newline="") as text:
+        for row in csv.reader(text, delimiter=field_delim, quoting=quoting):
+            yield row or [""]  # a line of nothing is one empty field
+
+
+def _names_of(files, *layout):
+    """The names of the columns, which are the same in all files."""
+    names = None
+    for path in files:
+        own = next(_rows(path, *layout), None)
+        if own is None:
+            raise ValueError(f"the names of the columns are those of each file's header, and {path} is empty")
+        if own != (names or own):
+            raise ValueError(f"the columns of {path} are {own}, those of {files[0]} are {names}")
+        names = own
+    return names
+
+
+def _sample(files, header, num_columns, num_rows, *layout):
+    """The first rows of the files, all of them where num_rows is None."""
+    import itertools
+
+    def rows():
+        for path in files:
+            for number, row in enumerate(itertools.islice(_rows(path, *layout), int(header), None)):
+                if len(row) != num_columns:
+                    raise ValueError(f"expected {num_columns} fields, found {len(row)} ({path}, record {number})")
+                yield row
+
+    return list(itertools.islice(rows(), num_rows))
 
 
 def _is(value, dtype):
@@ -47,6 +109,8 @@ def _is(value, dtype):
 def _inferred(values, na_value):
     """The narrowest type of int32, int64, float32 and float64 that all values have; else string."""
     values = [value for value in values if value not in ("", na_value)]
+    if not values:
+        return ""
     for dtype in (np.int32, np.int64, np.float32, np.float64):
         if all(_is(value, dtype) for value in values):
             return dtype(0)
@@ -80,9 +144,9 @@ def make_csv_dataset(
 
     Args:
       file_pattern: a path, a glob, or a list of them.
-      column_names: of all columns; by default those of the first file's header.
+      column_names: of all columns; by default those of the files' headers, which are all the same.
       column_defaults: one for each column that is read, as CsvDataset's record_defaults; by default 0 or "" of the narrowest type
-        that the first num_rows_for_inference rows of the first file have (None: all of its rows).
+        that the first num_rows_for_inference rows of the files have (None: all of their rows).
       label_name: a column that becomes the second of a pair.
       select_columns: names or numbers of the columns that are read; by default all.
       num_epochs: None: without end, and without a shorter last batch.
@@ -93,13 +157,11 @@ def make_csv_dataset(
       A Dataset of dicts from names to arrays of shape (rows,), or of pairs of such a dict and the label's array.
     """
     files = _files(file_pattern)
-    first = _rows(files[0], compression_type, field_delim, use_quote_delim, encoding)
+    layout = (compression_type, field_delim, use_quote_delim, encoding)
     if column_names is None:
         if not header:
             raise ValueError("column_names are needed where files have no header")
-        column_names = next(first)
-    elif header:
-        next(first, None)
+        column_names = _names_of(files, *layout)
     column_names = list(column_names)
     if len(set(column_names)) != len(column_names):
         raise ValueError(f"column names are distinct, not {column_names}")
@@ -114,7 +176,7 @@ def make_csv_dataset(
     if label_name is not None and label_name not in names:
         raise ValueError(f"label_name is one of the columns that are read: {label_name!r}")
     if column_defaults is None:
-        seen = [row for row, _ in zip(first, range(num_rows_for_inference))] if num_rows_for_inference else list(first)
+        seen = _sample(files, header, len(column_names), num_rows_for_inference, *layout)
         column_defaults = [_inferred([row[column] for row in seen], na_value) for column in selected]
 
     dataset = CsvDataset(
