@@ -77,11 +77,11 @@ bool WaitFor(int socket, short events, uint64_t deadline_ns) {
   }
 }
 
-Status NoAnswer(const std::string& path) {
+Status NoAnswer(const std::string& path, uint64_t timeout_ns) {
   return {Code::kUnavailable, "penstockd at " + path +
-                                  " accepted the connection but did not answer; see: penstock "
-                                  "--socket " +
-                                  path + " list"};
+                                  " accepted the connection but did not answer in " +
+                                  std::to_string(timeout_ns / 1'000'000) +
+                                  " ms; see: penstock --socket " + path + " list"};
 }
 
 Status Connect(const std::string& path, uint64_t deadline_ns, Descriptor* out) {
@@ -398,21 +398,27 @@ Status Attach(const std::string& socket_path, std::string_view pipeline, std::st
 }
 
 Status Attach(const std::string& socket_path, const AttachRequest& request, uint64_t timeout_ns,
-              Attachment* out) {
+              Attachment* out, const std::function<bool()>& is_cancelled) {
   const uint64_t deadline_ns = MonotonicNs() + timeout_ns;
   int started = -1;
   if (Status status = StartAttach(socket_path, request, timeout_ns, &started); !status.ok()) {
     return status;
   }
   Descriptor socket(started);
-  const uint64_t now_ns = MonotonicNs();
   bool done = false;
-  if (Status status = FinishAttach(socket_path, started,
-                                   now_ns < deadline_ns ? deadline_ns - now_ns : 0, out, &done);
-      !status.ok()) {
-    return status;
+  while (true) {
+    const uint64_t now_ns = MonotonicNs();
+    const uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+    const uint64_t wait_ns = is_cancelled != nullptr ? std::min(left_ns, kCancelNs) : left_ns;
+    if (Status status = FinishAttach(socket_path, started, wait_ns, out, &done); !status.ok()) {
+      return status;
+    }
+    if (done) break;
+    if (is_cancelled != nullptr && is_cancelled()) {
+      return {Code::kCancelled, "gave up waiting for an answer of penstockd at " + socket_path};
+    }
+    if (wait_ns == left_ns) return NoAnswer(socket_path, timeout_ns);
   }
-  if (!done) return NoAnswer(socket_path);
   socket.Release();
   return {};
 }

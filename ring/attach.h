@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -197,11 +198,12 @@ struct Attachment {
 };
 
 // Connects to the daemon at `socket_path` and attaches. The error says the cause and the next
-// command to type.
+// command to type. While it waits it asks `is_cancelled`, if there is one, every kCancelNs: Cancelled once that is true.
+inline constexpr uint64_t kCancelNs = 100'000'000;
 Status Attach(const std::string& socket_path, std::string_view pipeline, std::string_view group,
               uint64_t timeout_ns, Attachment* out);
 Status Attach(const std::string& socket_path, const AttachRequest& request, uint64_t timeout_ns,
-              Attachment* out);
+              Attachment* out, const std::function<bool()>& is_cancelled = nullptr);
 
 // The same in two halves, for a client that does other things while the daemon takes its time: `socket`
 // is the caller's to close until FinishAttach() has succeeded, which puts it into `out`.

@@ -27,10 +27,6 @@ using penstock::ring::ConsumerSpec;
 using penstock::ring::MonotonicNs;
 using penstock::ring::Status;
 
-// How long penstockd may take to answer a request to attach: a restarted one waits for its other
-// consumers first.
-constexpr uint64_t kAttachTimeoutNs = 60'000'000'000;
-
 uint64_t ToNs(double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(std::min(seconds, 1e9) * 1e9) : 0;
 }
@@ -74,6 +70,12 @@ Status ReadOptions(const penstock_attach_options& options, penstock_loader* load
     spec.identity = MonotonicNs() ^ (static_cast<uint64_t>(getpid()) << 40);
   }
   loader->reconnect_ns = ToNs(options.reconnect_seconds);
+  loader->attach_ns = ToNs(options.attach_seconds);
+  if (options.is_cancelled != nullptr) {
+    loader->is_cancelled = [ask = options.is_cancelled, context = options.cancel_context] {
+      return ask(context) != 0;
+    };
+  }
   loader->cuda = options.cuda;
   spec.on_device = options.cuda != nullptr;
   if (options.cursor != nullptr) {
@@ -122,7 +124,7 @@ int AttachWith(const penstock_attach_options* given, penstock_loader** loader) {
   std::unique_ptr<penstock_loader, Abandon> made(new penstock_loader);
   ConsumerPosition position;
   Status status = ReadOptions(options, made.get(), &position);
-  if (status.ok()) status = AttachFirst(made.get(), position, kAttachTimeoutNs);
+  if (status.ok()) status = AttachFirst(made.get(), position);
   if (status.ok()) status = CheckRows(*made);
   if (!status.ok()) return Fail(status);
   NotePosition(made.get());
@@ -147,10 +149,22 @@ int Seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
   NoteProgress(&loader->reattachment);
   StartReattaching(loader, position, "");
   loader->lost = false;
-  const int code = Reattach(loader, MonotonicNs() + kAttachTimeoutNs);
-  if (code == PENSTOCK_TIMEOUT) {
-    return Fail(
-        {Code::kUnavailable, "penstockd did not answer: " + loader->reattachment.last.message});
+  const uint64_t until_ns = MonotonicNs() + loader->attach_ns;
+  int code = PENSTOCK_TIMEOUT;
+  while (code == PENSTOCK_TIMEOUT) {
+    const uint64_t now_ns = MonotonicNs();
+    if (now_ns >= until_ns) {
+      const std::string& why = loader->reattachment.last.message;
+      return Fail({Code::kUnavailable, "penstockd at " + loader->socket_path +
+                                           " did not answer in " +
+                                           std::to_string(loader->attach_ns / 1'000'000) + " ms" +
+                                           (why.empty() ? "" : ": " + why)});
+    }
+    code = Reattach(loader, std::min(until_ns, now_ns + penstock::ring::kCancelNs));
+    if (code == PENSTOCK_TIMEOUT && loader->is_cancelled != nullptr && loader->is_cancelled()) {
+      return Fail({Code::kCancelled,
+                   "gave up waiting for an answer of penstockd at " + loader->socket_path});
+    }
   }
   if (code != PENSTOCK_OK) return Fail(loader->reattachment.failed);
   NotePosition(loader);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -91,8 +92,10 @@ struct penstock_loader {
   std::string pipeline;
   penstock::ring::ConsumerSpec spec;
   uint64_t reconnect_ns = 0;
-  uint32_t batch_rows = 0;  // the rows of its batches; 0: those of the pipeline's
-  uint32_t step_rows = 0;   // of a full step, where batch_rows is not 0
+  uint64_t attach_ns = 0;              // how long attaching and seeking may take
+  std::function<bool()> is_cancelled;  // asked meanwhile; null: nobody ends them
+  uint32_t batch_rows = 0;             // the rows of its batches; 0: those of the pipeline's
+  uint32_t step_rows = 0;              // of a full step, where batch_rows is not 0
   std::string
       unjoinable;  // why its batches cannot cross from one step into the next; "" where they can
   uint64_t watch = 0;             // its number in hang_up_watch.h; 0: it is not watched

@@ -1,6 +1,8 @@
 #include "client/c/penstock.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -42,6 +44,7 @@ using penstock_client::LastError;
 using penstock_client::Source;
 
 constexpr double kDefaultReconnectSeconds = 60;
+constexpr double kDefaultAttachSeconds = 60;
 
 int NumSteps(const penstock_loader& loader, uint64_t* steps) {
   if (!loader.num_steps) {
@@ -58,13 +61,15 @@ int NumSteps(const penstock_loader& loader, uint64_t* steps) {
 
 extern "C" {
 
-void penstock_default_options(penstock_attach_options* options) {
-  *options = {};
-  options->bytes = sizeof *options;
-  options->world_size = 1;
-  options->replicas = 1;
-  options->lag_seconds = penstock::ring::kDefaultLagMs / 1000;
-  options->reconnect_seconds = kDefaultReconnectSeconds;
+void penstock_default_options_of(penstock_attach_options* options, uint64_t bytes) {
+  penstock_attach_options all = {};
+  all.bytes = std::min<uint64_t>(bytes, sizeof all);
+  all.world_size = 1;
+  all.replicas = 1;
+  all.lag_seconds = penstock::ring::kDefaultLagMs / 1000;
+  all.reconnect_seconds = kDefaultReconnectSeconds;
+  all.attach_seconds = kDefaultAttachSeconds;
+  std::memcpy(options, &all, all.bytes);
 }
 
 int penstock_attach(const char* name, const char* socket, const char* group,
@@ -299,6 +304,12 @@ const char* penstock_default_socket(void) {
     return static_cast<int>(PENSTOCK_OK);
   });
   return path.c_str();
+}
+
+// Of programs from before penstock_default_options_of, which knew the fields in front of this one.
+#undef penstock_default_options
+void penstock_default_options(penstock_attach_options* options) {
+  penstock_default_options_of(options, offsetof(penstock_attach_options, attach_seconds));
 }
 
 }  // extern "C"

@@ -196,6 +196,13 @@ typedef struct penstock_attach_options {
    * share of the slots held, penstock_next waits for what is being released, or else returns
    * PENSTOCK_RESOURCE_EXHAUSTED. NULL: shared memory. */
   struct penstock_cuda* cuda;
+  /* 60: how long the daemon may take to answer penstock_attach_with and penstock_seek, which return PENSTOCK_UNAVAILABLE
+   * then. One that was restarted waits for its other consumers first. */
+  double attach_seconds;
+  /* Asked some ten times a second while those two wait, in the calling thread, with cancel_context: they return
+   * PENSTOCK_CANCELLED once it is not 0. It lives as long as the loader. NULL: nobody is asked. */
+  int (*is_cancelled)(void* cancel_context);
+  void* cancel_context;
 } penstock_attach_options;
 
 /* Attaches to the pipeline `name`. `socket`: the daemon's, or NULL for $PENSTOCK_SOCKET, else
@@ -203,7 +210,11 @@ typedef struct penstock_attach_options {
 PENSTOCK_API int penstock_attach(const char* name, const char* socket, const char* group,
                                  penstock_loader** loader);
 
+/* Fills in as much of them as the program knows: what a later release adds stands at the end, beyond the memory of a program that was
+ * compiled before. */
+PENSTOCK_API void penstock_default_options_of(penstock_attach_options* options, uint64_t bytes);
 PENSTOCK_API void penstock_default_options(penstock_attach_options* options);
+#define penstock_default_options(options) penstock_default_options_of(options, sizeof *(options))
 /* Results: PENSTOCK_ALREADY_EXISTS when the name or rank is taken, PENSTOCK_FAILED_PRECONDITION when
  * the group is of another kind or the cursor of another stream, PENSTOCK_OUT_OF_RANGE when the step
  * behind the cursor has gone and cannot be had again. */
@@ -211,7 +222,7 @@ PENSTOCK_API int penstock_attach_with(const penstock_attach_options* options,
                                       penstock_loader** loader);
 
 /* Goes to the position of a cursor: the next batch is the one behind it. Batches that are held stay
- * valid. */
+ * valid. Where it is not answered in time or is cancelled, the next call goes on with it. */
 PENSTOCK_API int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes);
 
 /* The next batch: PENSTOCK_OK, PENSTOCK_END, PENSTOCK_TIMEOUT after `timeout_ns` without one, or

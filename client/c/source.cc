@@ -122,11 +122,11 @@ void Unreference(Source* source) {
   if (source->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete source;
 }
 
-Status AttachFirst(penstock_loader* loader, const ConsumerPosition& position, uint64_t timeout_ns) {
+Status AttachFirst(penstock_loader* loader, const ConsumerPosition& position) {
   Attachment attachment;
   Status status = penstock::ring::Attach(
       loader->socket_path, penstock::ring::EncodeRequest(loader->pipeline, loader->spec, position),
-      timeout_ns, &attachment);
+      loader->attach_ns, &attachment, loader->is_cancelled);
   if (!status.ok()) return status;
   // From here on it is itself that it would meet.
   loader->spec.take_over = false;

@@ -66,8 +66,7 @@ void Unreference(Source* source);
 
 // The first attachment of a loader whose constant parts say what to attach to.
 penstock::ring::Status AttachFirst(penstock_loader* loader,
-                                   const penstock::ring::ConsumerPosition& position,
-                                   uint64_t timeout_ns);
+                                   const penstock::ring::ConsumerPosition& position);
 
 // A batch was taken: whatever comes next is a new beginning.
 inline void NoteProgress(Reattachment* reattachment) { reattachment->deadline_ns = 0; }

@@ -24,6 +24,21 @@ namespace {
 // How often a waiting loader looks for Ctrl-C.
 constexpr int64_t kSignalNs = 100'000'000;
 
+// The daemon's answer to an attach may have to wait for a pipeline that rests: a timeout of less is for batches.
+constexpr double kMinAttachSeconds = 1;
+
+// Of a call without the GIL: whether one of Python's signals is to end it, whose exception is set then.
+int IsInterrupted(void*) {
+  nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0 ? 1 : 0;
+}
+
+// Throws what ended a call.
+[[noreturn]] void ThrowLast(int code) {
+  if (code == PENSTOCK_CANCELLED && PyErr_Occurred() != nullptr) throw nb::python_error();
+  ThrowError(code, penstock_last_error());
+}
+
 // The number of a word among `words`; throws with all of them.
 uint32_t NumberOf(const char* what, const std::string& word,
                   std::initializer_list<const char*> words) {
@@ -35,6 +50,14 @@ uint32_t NumberOf(const char* what, const std::string& word,
   }
   ThrowError(PENSTOCK_INVALID_ARGUMENT,
              (std::string(what) + " is one of " + all + ", not \"" + word + "\"").c_str());
+}
+
+// The C interface takes texts up to their first zero byte, which would be another name.
+const char* TextOf(const char* what, const std::string& text) {
+  if (text.find('\0') != std::string::npos) {
+    ThrowError(PENSTOCK_INVALID_ARGUMENT, (std::string(what) + " has a zero byte in it").c_str());
+  }
+  return text.c_str();
 }
 
 class Loader {
@@ -53,10 +76,10 @@ class Loader {
     }
     penstock_attach_options options;
     penstock_default_options(&options);
-    options.pipeline = name.c_str();
-    options.socket = socket ? socket->c_str() : nullptr;
-    options.group = group.c_str();
-    options.consumer_name = consumer ? consumer->c_str() : nullptr;
+    options.pipeline = TextOf("name", name);
+    options.socket = socket ? TextOf("socket", *socket) : nullptr;
+    options.group = TextOf("group", group);
+    options.consumer_name = consumer ? TextOf("consumer", *consumer) : nullptr;
     if (cursor && cursor->size() > 0) {
       options.cursor = cursor->c_str();
       options.cursor_bytes = static_cast<uint32_t>(std::min<size_t>(cursor->size(), UINT32_MAX));
@@ -86,6 +109,10 @@ class Loader {
       has_own_size_ = true;
       if (*batch_size == 0) ThrowError(PENSTOCK_INVALID_ARGUMENT, "batch_size is at least 1");
     }
+    if (timeout.has_value()) {
+      options.attach_seconds = std::clamp(*timeout, kMinAttachSeconds, options.attach_seconds);
+    }
+    options.is_cancelled = &IsInterrupted;
     options.lag_seconds = lag;
     options.reconnect_seconds = reconnect;
     if (!cuda_.is_none()) {
@@ -99,7 +126,7 @@ class Loader {
       nb::gil_scoped_release release;
       code = penstock_attach_with(&options, &loader_);
     }
-    if (code != PENSTOCK_OK) ThrowError(code, penstock_last_error());
+    if (code != PENSTOCK_OK) ThrowLast(code);
     if (!arrays_.Describe(loader_)) {
       penstock_detach(loader_);
       throw nb::python_error();
@@ -214,7 +241,7 @@ class Loader {
       code = penstock_seek(loader, bytes.data(), static_cast<uint32_t>(bytes.size()));
     }
     DoneWaiting();
-    if (code != PENSTOCK_OK) ThrowError(code, penstock_last_error());
+    if (code != PENSTOCK_OK) ThrowLast(code);
     cursor_ = bytes;
     penstock_stats stats;
     penstock_get_stats(loader, &stats);
@@ -361,7 +388,9 @@ NB_MODULE(_core, m) {
            "before the first that this loader will take: -1 at the start of the stream.")
       .def("load_state_dict", &Loader::LoadStateDict, nb::arg("state"),
            "Goes to a position of state_dict(), of this loader or of another one over the same "
-           "stream: the next batch is the one behind it. Batches in use stay valid.")
+           "stream: the next batch is the one behind it. Batches in use stay valid. When the "
+           "daemon does not answer in time (the timeout of attach()) it raises UnavailableError, "
+           "and the next batch is the one behind it all the same.")
       .def("close", &Loader::Close, "Leaves. Arrays that are still in use stay valid.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def(

@@ -298,14 +298,15 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!control.ok()) return control.status();
   absl::StatusOr<std::unique_ptr<HttpServer>> http = std::unique_ptr<HttpServer>();
   if (options.config.http().port() != 0)
-    http = HttpServer::Create(options.config.http().port(), table, monitor, access);
+    http = HttpServer::Create(loop, options.config.http().port(), table, monitor, access);
   if (!http.ok()) return http.status();
   std::unique_ptr<TcpListener> tcp;
   if (const std::string& address = options.config.tcp().address(); !address.empty()) {
-    auto listening = TcpListener::Create(
-        loop, address, [&control](ring::Descriptor connection, const std::string& from) {
-          (*control)->AdoptTcp(std::move(connection), from);
-        });
+    auto listening =
+        TcpListener::Create(loop, "tcp.address", address,
+                            [&control](ring::Descriptor connection, const std::string& from) {
+                              (*control)->AdoptTcp(std::move(connection), from);
+                            });
     if (!listening.ok()) return listening.status();
     tcp = *std::move(listening);
     spdlog::info("the control plane is at {} for those with a certificate", address);
@@ -352,6 +353,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   listener->reset();
   socket->reset();
   EndAfter(settings.Get()->stop_timeout_ms());
+  http->reset();
   // Before the sessions go, so that consumers read this and not a hang-up.
   tuner.reset();
   table.events().Close();

@@ -1,137 +1,158 @@
 #include "server/service/http_server.h"
 
-#include <httplib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
-#include <atomic>
-#include <string>
-#include <system_error>
-#include <thread>
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/new_thread.h"
-#include "server/service/metrics.h"
-#include "server/service/status_json.h"
-#include "server/service/status_page.h"
-#include "spdlog/spdlog.h"
 
 namespace penstock {
 namespace {
 
-constexpr char kLoopback[] = "127.0.0.1";
-constexpr int kTimeoutSeconds = 5;
-constexpr size_t kMaxBodyBytes = 4096;
-constexpr int kSheetRows = 8;
+constexpr size_t kReadBytes = 4096;
+// Of a body or a second request, which nobody looks at.
+constexpr size_t kMaxUnreadBytes = 64 << 10;
 
-// What stands in front of the port.
-std::string NameOf(const std::string& host) {
-  const size_t colon = host.rfind(':');
-  return host.substr(0, colon);
-}
-
-bool IsThisMachine(const httplib::Request& request) {
-  const std::string name = NameOf(request.get_header_value("Host"));
-  return name == "localhost" || name == kLoopback || name.empty();
-}
-
-void Protect(httplib::Response& response) {
-  response.set_header(
-      "Content-Security-Policy",
-      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-      "connect-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'");
-  response.set_header("X-Content-Type-Options", "nosniff");
-  response.set_header("Referrer-Policy", "no-referrer");
-  response.set_header("Cache-Control", "no-store");
-}
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
+constexpr char kTooLong[] =
+    "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: "
+    "0\r\n\r\n";
+constexpr char kTooMany[] =
+    "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 }  // namespace
 
-struct HttpServer::Server {
-  httplib::Server http;
-  int port = 0;
-  std::thread thread;
-  std::atomic<bool> failed{false};
-};
-
-HttpServer::HttpServer(std::unique_ptr<Server> server) : server_(std::move(server)) {}
-
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(int port, const PipelineTable& table,
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(EventLoop& loop, int port,
+                                                               const PipelineTable& table,
                                                                const Monitor& monitor,
                                                                const Access& access) {
-  auto server = std::make_unique<Server>();
-  httplib::Server& http = server->http;
-  http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  http.set_payload_max_length(kMaxBodyBytes);
-  http.set_read_timeout(kTimeoutSeconds);
-  http.set_write_timeout(kTimeoutSeconds);
-  http.set_keep_alive_timeout(1);
-  http.set_keep_alive_max_count(10);
-  // Not SO_REUSEPORT, the library's default: a second daemon would take half of the requests.
-  http.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
-  http.set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
-    Protect(response);
-    if (IsThisMachine(request)) return httplib::Server::HandlerResponse::Unhandled;
-    response.status = 403;
-    response.set_content("this page is for localhost\n", "text/plain");
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  http.Get("/", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content(kStatusPage, "text/html; charset=utf-8");
-  });
-  http.Get("/status.json", [&](const httplib::Request&, httplib::Response& response) {
-    response.set_content(StatusJson(table, monitor), "application/json");
-  });
-  http.Get(R"(/sheet/([A-Za-z0-9_.-]{1,64})\.png)", [&](const httplib::Request& request,
-                                                        httplib::Response& response) {
-    const auto pipeline = table.Find(request.matches[1].str());
-    const auto sample =
-        pipeline.ok() ? (*pipeline)->Sample(kSheetRows, /*with_numbers=*/false) : pipeline.status();
-    if (sample.ok() && !sample->sheet_png().empty()) {
-      response.set_content(sample->sheet_png(), "image/png");
-    } else {
-      response.status = 404;
-      response.set_content("no pictures\n", "text/plain");
-    }
-  });
-  http.Get("/metrics", [&](const httplib::Request&, httplib::Response& response) {
-    std::vector<v1::PipelineStats> stats;
-    for (const auto& pipeline : table.List()) stats.push_back(monitor.Stats(*pipeline));
-    response.set_content(MetricsText(stats, access.Refused(), ReadProcessFigures()),
-                         "text/plain; version=0.0.4; charset=utf-8");
-  });
-  server->port = port == 0 ? http.bind_to_any_port(kLoopback)
-                           : (http.bind_to_port(kLoopback, port) ? port : -1);
-  if (server->port < 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen at ", kLoopback, ":", port,
-                     ": the port is taken, or not allowed; change http { port } (0: none)"));
-  }
-  absl::StatusOr<std::thread> thread = NewThread("the status page", [raw = server.get()] {
-    try {
-      raw->http.listen_after_bind();
-    } catch (const std::system_error& error) {
-      // The library makes its own threads here.
-      spdlog::error("the status page is not served: no threads: {}", error.code().message());
-      raw->failed = true;
-    }
-  });
-  if (!thread.ok()) return thread.status();
-  server->thread = *std::move(thread);
-  return std::unique_ptr<HttpServer>(new HttpServer(std::move(server)));
+  std::unique_ptr<HttpServer> server(new HttpServer(loop, table, monitor, access));
+  if (!server->pool_.status().ok()) return server->pool_.status();
+  auto listener =
+      TcpListener::Create(loop, "http.port", absl::StrCat("127.0.0.1:", port),
+                          [raw = server.get()](ring::Descriptor socket, const std::string&) {
+                            raw->Welcome(std::move(socket));
+                          });
+  if (!listener.ok()) return listener.status();
+  server->listener_ = *std::move(listener);
+  return server;
 }
 
 HttpServer::~HttpServer() {
-  // A stop before the thread has begun to listen would be lost.
-  while (!server_->http.is_running() && server_->http.is_valid() && !server_->failed)
-    std::this_thread::yield();
-  server_->http.stop();
-  server_->thread.join();
+  while (!connections_.empty()) Drop(connections_.begin()->first);
 }
 
-int HttpServer::port() const { return server_->port; }
+void HttpServer::Welcome(ring::Descriptor socket) {
+  if (connections_.size() >= kMaxConnections) Drop(connections_.begin()->first);
+  const Ordinal ordinal = next_ordinal_++;
+  // Edge-triggered, so that it is watched in the same way from its first byte to its last.
+  const auto watch = loop_.Watch(socket.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                 [this, ordinal](uint32_t) { GoOn(ordinal); });
+  if (!watch.ok()) return;
+  Connection& connection = connections_[ordinal];
+  connection.socket = std::move(socket);
+  connection.watch = *watch;
+  connection.timer = loop_.StartTimer(kTimeout, [this, ordinal] { Drop(ordinal); });
+}
+
+void HttpServer::Drop(Ordinal ordinal) {
+  const auto found = connections_.find(ordinal);
+  loop_.Unwatch(found->second.watch);
+  loop_.CancelTimer(found->second.timer);
+  connections_.erase(found);
+}
+
+void HttpServer::GoOn(Ordinal ordinal) {
+  for (bool goes_on = true; goes_on;) {
+    const auto found = connections_.find(ordinal);
+    if (found == connections_.end()) return;
+    Connection& connection = found->second;
+    switch (connection.state) {
+      case State::kAsking:
+        goes_on = Listen(ordinal, connection);
+        break;
+      case State::kAnswering:
+        return;
+      case State::kTelling:
+        goes_on = Tell(connection);
+        break;
+      case State::kEnding:
+        goes_on = End(ordinal, connection);
+        break;
+    }
+  }
+}
+
+bool HttpServer::Listen(Ordinal ordinal, Connection& connection) {
+  char bytes[kReadBytes];
+  const ssize_t count = recv(connection.socket.get(), bytes, sizeof(bytes), 0);
+  if (count < 0 && errno == EINTR) return true;
+  if (count < 0 && errno == EAGAIN) return false;
+  if (count <= 0) {
+    Drop(ordinal);
+    return false;
+  }
+  std::string& said = connection.bytes;
+  const size_t looked_at = said.size() - std::min(said.size(), kHeadEnd.size() - 1);
+  said.append(bytes, static_cast<size_t>(count));
+  if (said.find(kHeadEnd, looked_at) != said.npos) {
+    AnswerLater(ordinal, std::move(said));
+  } else if (said.size() > kMaxHeadBytes) {
+    Answer(ordinal, kTooLong);
+  }
+  return true;
+}
+
+void HttpServer::AnswerLater(Ordinal ordinal, std::string request) {
+  Connection& connection = connections_.at(ordinal);
+  connection.state = State::kAnswering;
+  // How long that takes is not the client's doing.
+  loop_.CancelTimer(connection.timer);
+  const bool taken = pool_.Run([this, ordinal, request = std::move(request)] {
+    loop_.Post([this, ordinal, answer = answers_.Answer(request)] {
+      // It may have had to make room for a newer one.
+      if (connections_.contains(ordinal)) Answer(ordinal, answer);
+    });
+  });
+  if (!taken) Answer(ordinal, kTooMany);
+}
+
+void HttpServer::Answer(Ordinal ordinal, std::string answer) {
+  Connection& connection = connections_.at(ordinal);
+  connection.bytes = std::move(answer);
+  connection.state = State::kTelling;
+  loop_.CancelTimer(connection.timer);
+  connection.timer = loop_.StartTimer(kTimeout, [this, ordinal] { Drop(ordinal); });
+  GoOn(ordinal);
+}
+
+bool HttpServer::Tell(Connection& connection) {
+  const std::string_view left = std::string_view(connection.bytes).substr(connection.done);
+  const ssize_t count = send(connection.socket.get(), left.data(), left.size(), MSG_NOSIGNAL);
+  if (count < 0 && errno == EINTR) return true;
+  if (count < 0 && errno == EAGAIN) return false;
+  if (count >= 0) connection.done += static_cast<size_t>(count);
+  if (count >= 0 && connection.done < connection.bytes.size()) return true;
+  // To close a connection with unread bytes in it would be a reset, which overtakes the answer.
+  shutdown(connection.socket.get(), SHUT_WR);
+  connection.state = State::kEnding;
+  connection.done = 0;
+  return true;
+}
+
+bool HttpServer::End(Ordinal ordinal, Connection& connection) {
+  char bytes[kReadBytes];
+  const ssize_t count = recv(connection.socket.get(), bytes, sizeof(bytes), 0);
+  if (count < 0 && errno == EINTR) return true;
+  if (count < 0 && errno == EAGAIN) return false;
+  if (count > 0) connection.done += static_cast<size_t>(count);
+  if (count > 0 && connection.done <= kMaxUnreadBytes) return true;
+  Drop(ordinal);
+  return false;
+}
 
 }  // namespace penstock

@@ -83,18 +83,19 @@ absl::StatusOr<Certificates> ReadCertificates(const v1::TcpOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Create(EventLoop& loop,
+                                                                 absl::string_view field,
                                                                  const std::string& address,
                                                                  OnConnection on_connection) {
   const absl::StatusOr<TcpAddress> parsed = ParseTcpAddress(address);
   if (!parsed.ok()) return parsed.status();
   ring::Descriptor socket(
       ::socket(parsed->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return absl::ErrnoToStatus(errno, "tcp.address: cannot make a socket");
+  if (!socket) return absl::ErrnoToStatus(errno, absl::StrCat(field, ": cannot make a socket"));
   const int yes = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&parsed->storage), parsed->size) != 0 ||
       listen(socket.get(), kBacklog) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("tcp.address: cannot listen at ", address));
+    return absl::ErrnoToStatus(errno, absl::StrCat(field, ": cannot listen at ", address));
   }
   std::unique_ptr<TcpListener> listener(
       new TcpListener(loop, std::move(socket), std::move(on_connection)));

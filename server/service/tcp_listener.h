@@ -1,4 +1,4 @@
-// Accepts connections by TCP, for the control plane with certificates (TcpOptions).
+// Accepts connections by TCP: for the control plane with certificates (TcpOptions), and for the status page.
 //
 // Threads:  the event loop's.
 // Owns:     the listening socket.
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "penstock/v1/server.pb.h"
 #include "ring/descriptor.h"
 #include "server/service/event_loop.h"
@@ -27,9 +28,11 @@ absl::StatusOr<Certificates> ReadCertificates(const v1::TcpOptions& options);
 
 class TcpListener {
  public:
-  // `on_connection` gets each connection with the number that it comes from.
+  // `on_connection` gets each connection, which does not block, with the number that it comes from. Errors begin with `field`, which says
+  // where the address comes from.
   using OnConnection = std::function<void(ring::Descriptor socket, const std::string& address)>;
   static absl::StatusOr<std::unique_ptr<TcpListener>> Create(EventLoop& loop,
+                                                             absl::string_view field,
                                                              const std::string& address,
                                                              OnConnection on_connection);
   ~TcpListener();

@@ -1,7 +1,10 @@
 // The C interface against a ring_server with known bytes.
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -9,7 +12,9 @@
 #include <vector>
 
 #include "client/c/penstock.h"
+#include "ring/descriptor.h"
 #include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/server_process.h"
 
 namespace {
@@ -261,6 +266,63 @@ TEST_CASE("the errors of the first ten minutes say the cause and the next comman
     CHECK_THAT(penstock_last_error(), Catch::Contains("/tmp/penstock-nowhere/other"));
   }
   CHECK(loader == nullptr);
+}
+
+TEST_CASE(
+    "a daemon that does not answer is waited for as long as the options say, or until that is "
+    "cancelled") {
+  // It listens and does nothing more, as one that was stopped.
+  const penstock::test::ScratchFolder folder;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, (folder / "socket").c_str());
+  const penstock::ring::Descriptor frozen(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(bind(frozen.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(listen(frozen.get(), 8) == 0);
+
+  penstock_loader* loader = nullptr;
+  penstock_attach_options options;
+  penstock_default_options(&options);
+  CHECK(options.attach_seconds == 60);
+  options.pipeline = "counted";
+  options.socket = address.sun_path;
+  SECTION("in time") {
+    options.attach_seconds = 0.25;
+    CHECK(penstock_attach_with(&options, &loader) == PENSTOCK_UNAVAILABLE);
+    CHECK_THAT(penstock_last_error(), Catch::Contains("did not answer in 250 ms"));
+  }
+  SECTION("cancelled") {
+    int questions_left = 2;
+    options.cancel_context = &questions_left;
+    options.is_cancelled = [](void* left) { return --*static_cast<int*>(left) == 0 ? 1 : 0; };
+    CHECK(penstock_attach_with(&options, &loader) == PENSTOCK_CANCELLED);
+    CHECK(questions_left == 0);
+  }
+  CHECK(loader == nullptr);
+}
+
+TEST_CASE("options of a program that knows fewer fields are not written beyond their end") {
+  constexpr size_t kKnown = offsetof(penstock_attach_options, attach_seconds);
+  penstock_attach_options options;
+  for (const bool by_size : {false, true}) {
+    std::memset(static_cast<void*>(&options), 0x5a, sizeof options);
+    if (by_size) {
+      penstock_default_options_of(&options, kKnown);
+    } else {
+      (penstock_default_options)(&options);
+    }
+    CHECK(options.bytes == kKnown);
+    CHECK(options.reconnect_seconds == 60);
+    for (size_t i = kKnown; i < sizeof options; ++i)
+      REQUIRE(reinterpret_cast<const uint8_t*>(&options)[i] == 0x5a);
+  }
+  const ServerProcess server(RING_SERVER);
+  const std::string path = server.socket();
+  options.pipeline = "counted";
+  options.socket = path.c_str();
+  penstock_loader* loader = nullptr;
+  CHECK(penstock_attach_with(&options, &loader) == PENSTOCK_OK);
+  penstock_detach(loader);
 }
 
 // What `readelf`, with `option`, prints about the library.

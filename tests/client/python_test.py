@@ -154,6 +154,14 @@ def test_arguments_of_attach_are_checked(start, given, message):
         start("--steps", 1).attach(**given)
 
 
+@pytest.mark.parametrize("what", ["name", "socket"])
+def test_a_zero_byte_does_not_make_another_name(start, what):
+    server = start("--steps", 1)
+    given = {"name": server.pipeline, "socket": server.socket}
+    with pytest.raises(penstock.InvalidArgumentError, match=f"{what} has a zero byte"):
+        penstock.attach(**{**given, what: given[what] + "\0more"})
+
+
 def test_two_loaders_see_the_same_stream(start):
     server = start("--steps", 30)
     one, two = server.attach(), server.attach(group="eval")

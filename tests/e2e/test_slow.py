@@ -180,3 +180,55 @@ def test_a_cursor_of_another_stream_is_refused(server, tmp_path):
         attach(server, cursor=loader.cursor)
     with pytest.raises(penstock.InvalidArgumentError):
         attach(server, cursor=b"garbage")
+
+
+@pytest.fixture
+def stopped(server):
+    """Stops the daemon, and lets it go on."""
+    yield lambda: os.kill(server.child, signal.SIGSTOP)
+    os.kill(server.child, signal.SIGCONT)
+
+
+def test_a_frozen_daemon_is_waited_for_no_longer_than_was_asked(server, stopped):
+    loader = attach(server, timeout=1)
+    check(loader, 0, 1)
+    state = loader.state_dict()
+    check(loader, 1, 1)
+    stopped()
+    with pytest.raises(penstock.UnavailableError, match="did not answer in 1000 ms"):
+        attach(server, timeout=1)
+    with pytest.raises(penstock.UnavailableError, match="did not answer in 1000 ms"):
+        loader.load_state_dict(state)
+    os.kill(server.child, signal.SIGCONT)
+    # What it asked for is what it goes on with.
+    check(loader, 1, 3)
+
+
+class Alarm(Exception):
+    pass
+
+
+@pytest.fixture
+def alarm():
+    """Has a signal's handler raise Alarm soon, as Ctrl-C's raises KeyboardInterrupt."""
+
+    def ring(number, frame):
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.3)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signal_ends_the_wait_for_a_frozen_daemon(server, stopped, alarm):
+    loader = attach(server)
+    check(loader, 0, 1)
+    state = loader.state_dict()
+    stopped()
+    for wait in (lambda: attach(server, timeout=None), lambda: loader.load_state_dict(state)):
+        alarm()
+        with pytest.raises(Alarm):
+            wait()
+    os.kill(server.child, signal.SIGCONT)
+    check(loader, 1, 3)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -166,6 +167,50 @@ def test_the_newest_batch_as_pictures(watched):
         with pytest.raises(urllib.error.HTTPError) as refused:
             sheet(name)
         assert refused.value.code == 404
+
+
+def test_who_says_nothing_or_half_of_something_keeps_nobody_waiting(watched):
+    def connect(said):
+        connection = socket.create_connection(("127.0.0.1", watched.port), timeout=60)
+        connection.sendall(said)
+        return connection
+
+    # Each of them has five seconds; a server that gave each one of two threads for so long would be at it for many minutes.
+    others = [connect(said) for said in [b"", b"GET /metr", b"GET / HTTP/1.1\r\nHost: localhost\r\n"] * 70]
+    try:
+        assert "penstock_pipeline_steps_total" in watched.get("/metrics")[1]
+        # The oldest have made room.
+        assert others[0].recv(1) == b""
+        # The newest are still listened to.
+        others[-1].sendall(b"\r\n")
+        assert others[-1].recv(1000).startswith(b"HTTP/1.1 200 OK\r\n")
+    finally:
+        for one in others:
+            one.close()
+
+
+def answer_to(watched, *pieces):
+    """All that it says until it hangs up."""
+    with socket.create_connection(("127.0.0.1", watched.port), timeout=60) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces:
+            connection.sendall(piece)
+        with connection.makefile("rb") as file:
+            return file.read()
+
+
+def test_requests_of_all_sizes(watched):
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    page = answer_to(watched, request)
+    head, body = page.split(b"\r\n\r\n", 1)
+    assert b"\r\nConnection: close" in head and b"\r\nContent-Length: %d\r\n" % len(body) in head and body.rstrip().endswith(b"</html>")
+    assert answer_to(watched, *[bytes([byte]) for byte in request]) == page
+    assert answer_to(watched, request, request) == page, "one answer a connection"
+    assert answer_to(watched, b"HEAD" + request[3:]).split(b"\r\n")[0] == b"HTTP/1.1 200 OK"
+    assert answer_to(watched, b"nonsense\r\n\r\n").split(b" ")[1] == b"400"
+    cookie = b"Cookie: " + b"x" * 8000 + b"\r\n"
+    assert answer_to(watched, request[:-2] + cookie * 3 + b"\r\n").split(b" ")[1] == b"200", "those of other servers on this machine"
+    assert answer_to(watched, request[:-2] + cookie * 10 + b"\r\n").split(b" ")[1] == b"431"
 
 
 def test_the_port_is_taken(watched, tmp_path):

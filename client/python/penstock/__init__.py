@@ -157,7 +157,8 @@ def attach(
         /run/penstock/penstock.sock.
       group: the consumers that together read one stream.
       timeout: the longest wait for one batch in seconds, after which DeadlineExceededError is
-        raised; None waits for ever. (A daemon that has died is noticed within a second.)
+        raised; None waits for ever. (A daemon that has died is noticed within a second.) attach() itself and load_state_dict() wait
+        for the daemon's answer that long too, at least one second and at most 60, which is what None stands for here.
       mode: how the group shares the stream. "broadcast": each consumer sees every batch; "rank":
         rank r of n sees its rows of every batch, from r * rows // n up to (r + 1) * rows // n;
         "split": each batch goes to one consumer, first come, first served.
@@ -186,7 +187,7 @@ def attach(
       A Loader, which is its own iterator and a context manager.
 
     Raises:
-      UnavailableError: no daemon answers at the socket.
+      UnavailableError: no daemon answers at the socket, or not in time.
       NotFoundError: it runs no pipeline of that name.
       PermissionDeniedError: the socket is not yours to use.
       FailedPreconditionError: the daemon is of another release, the group of another kind, or the
