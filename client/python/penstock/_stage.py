@@ -6,9 +6,12 @@ import re
 import sys
 import threading
 
+import numpy as np
+
 from penstock import _textproto
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# NumPy's functions written in Python call ours back.
+_FOLDERS = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, np.__file__))
 _MASK = (1 << 64) - 1
 
 
@@ -32,9 +35,9 @@ class Line:
 
 
 def user_line():
-    """The innermost line on the stack that is not of this package."""
+    """The innermost line on the stack that is not of this package or of NumPy."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_FOLDER):
+    while frame is not None and frame.f_code.co_filename.startswith(_FOLDERS):
         frame = frame.f_back
     if frame is None:
         return Line("<unknown>", 0)
