@@ -1,6 +1,5 @@
 """One stage of a spec, with the line of the user's code that made it."""
 
-import itertools
 import os
 import re
 import sys
@@ -56,8 +55,17 @@ class Seed:
         self.given = given
         self._reshuffle = reshuffle
         self._lock = threading.Lock()
-        self._passes = itertools.count()
+        self._num_passes = 0
         self._drawn = None
+
+    def __getstate__(self):
+        # Copies agree, in other processes too: what is not given is drawn before.
+        self.base()
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
 
     def base(self):
         """The first pass' seed."""
@@ -70,7 +78,10 @@ class Seed:
 
     def next(self):
         """The seed of the next pass."""
-        return self.of_pass(next(self._passes))
+        with self._lock:
+            number = self._num_passes
+            self._num_passes += 1
+        return self.of_pass(number)
 
     def of_pass(self, number):
         """The seed of a pass, counted from 0."""
