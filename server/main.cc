@@ -29,6 +29,7 @@ struct Flags {
   std::string log_level;
   bool check_config = false;
   bool supervise = false;
+  bool has_owner = false;
   std::string state_directory;
   std::optional<double> rejoin_seconds;
 };
@@ -54,6 +55,9 @@ absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
       penstock::v1::LogLevel_Parse("LOG_LEVEL_" + absl::AsciiStrToUpper(flags.log_level), &level)) {
     config.set_log_level(level);
   }
+  // Only the owner uses it, who may ask for a type at each step of a trace.
+  if (flags.has_owner && config.connection_limits().max_requests_per_s() == 0)
+    config.mutable_connection_limits()->set_max_requests_per_s(1'000'000);
   const absl::Status status = penstock::CompleteDaemonConfig(&config);
   if (!status.ok()) return status;
   return config;
@@ -124,6 +128,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
 
+  flags.has_owner = options.owner_fd >= 0;
   const auto config = ReadConfig(flags);
   if (!config.ok()) {
     std::fprintf(stderr, "penstockd: %s\n", std::string(config.status().message()).c_str());

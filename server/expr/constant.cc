@@ -144,10 +144,18 @@ std::vector<int64_t> ConstantIntegers(const Node& node) {
 }
 
 bool FitsInteger(const Node& node, DType dtype) {
-  const int64_t value = ScalarInteger(node);
   bool fits = false;
-  VisitType(dtype, [&](auto tag) { fits = Representable<decltype(tag)>(value); });
+  VisitType(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    fits = node.type.dtype == DType::kUint64 ? Representable<T>(ReadScalar<uint64_t>(node, 0))
+                                             : Representable<T>(ReadScalar<int64_t>(node, 0));
+  });
   return fits;
+}
+
+std::string IntegerText(const Node& node) {
+  return node.type.dtype == DType::kUint64 ? absl::StrCat(ReadScalar<uint64_t>(node, 0))
+                                           : absl::StrCat(ReadScalar<int64_t>(node, 0));
 }
 
 }  // namespace penstock::expr

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,5 +23,8 @@ std::vector<int64_t> ConstantIntegers(const Node& node);
 
 // Whether a weak integer constant is representable in `dtype`, an integer type.
 bool FitsInteger(const Node& node, DType dtype);
+
+// The digits of a weak integer constant.
+std::string IntegerText(const Node& node);
 
 }  // namespace penstock::expr

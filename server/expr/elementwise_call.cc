@@ -47,6 +47,14 @@ absl::Status Refuse(const Syntax& syntax, std::string_view name, const char* exp
                  absl::StrCat(Text(name), ": expected ", expected, ", found ", Shown(found)));
 }
 
+// The first value of such a type, to blame it.
+const Value& FirstOf(const std::vector<Value>& values, bool (*is_such)(DType)) {
+  for (const Value& value : values) {
+    if (is_such(value.node->type.dtype)) return value;
+  }
+  return values.back();
+}
+
 absl::Status CheckNumbers(const Syntax& syntax, std::string_view name,
                           const std::vector<Value>& values) {
   for (const Value& value : values) {
@@ -131,8 +139,15 @@ absl::StatusOr<Computation> Decide(const Syntax& syntax, const ElementwiseFuncti
       if (made.type == DType::kBool) return Refuse(syntax, function.name, "numbers", values.back());
       break;
     case TypeRule::kIntegral:
+      if (IsFloating(made.type)) {
+        return Refuse(syntax, function.name, "integers or bools", FirstOf(values, IsFloating));
+      }
+      break;
+    case TypeRule::kInteger:
       if (IsFloating(made.type))
-        return Refuse(syntax, function.name, "integers or bools", values.back());
+        return Refuse(syntax, function.name, "integers", FirstOf(values, IsFloating));
+      if (made.type == DType::kBool)
+        return Refuse(syntax, function.name, "integers", values.back());
       break;
     case TypeRule::kFloating:
       made.result = made.type = ToFloating(made.type);
@@ -195,13 +210,13 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
                  {values[0], Value{*no, false, {}}});
   }
   if (const Node* unfit = FindUnfit(function, made->type, values); unfit != nullptr) {
-    // Comparing with one that does not fit is still exact in a wider type.
+    // Comparing with one that does not fit is still exact in the literal's type, to which the others saturate.
     if (function.rule != TypeRule::kCompare) {
       return ErrorAt(syntax.column,
-                     absl::StrCat(Text(function.name), ": ", ScalarInteger(*unfit),
+                     absl::StrCat(Text(function.name), ": ", IntegerText(*unfit),
                                   " is out of the range of ", Text(DTypeName(made->type))));
     }
-    made->type = DType::kInt64;
+    made->type = unfit->type.dtype;
   }
   auto nodes = Operands(syntax, function, made->type, *shape, values);
   if (!nodes.ok()) return nodes.status();

@@ -81,6 +81,7 @@ enum class TypeRule : uint8_t {
   kPromote,   // the promoted type of all arguments
   kNumber,    // the same, but flags are refused (NumPy's `-`)
   kIntegral,  // the same for integers and flags only
+  kInteger,   // the same for integers only
   kRound,     // the promoted type; integers are returned as they are
   kFloating,  // the promoted type made floating
   kDivide,    // the same by the rules of `/`

@@ -81,8 +81,10 @@ Argument Typer::ToArgument(const std::optional<Value>& value) {
       literals_.emplace_back(node.data[0] != 0);
     } else if (IsFloating(node.type.dtype)) {
       literals_.emplace_back(ScalarValue(node));
-    } else {
+    } else if (FitsInteger(node, DType::kInt64)) {
       literals_.emplace_back(ScalarInteger(node));
+    } else {
+      return argument;
     }
     argument.literal = &literals_.back();
   } else if (IsInteger(node.type.dtype) &&

@@ -105,8 +105,8 @@ class Lexer {
 
   absl::Status Symbol(Token& token) {
     static constexpr std::string_view kSymbols[] = {
-        "...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "<",
-        ">",   "=",  "(",  ")",  "[",  "]",  ",",  ":", "&", "|", "^", "~"};
+        "...", "**", "//", "==", "!=", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%",
+        "<",   ">",  "=",  "(",  ")",  "[",  "]",  ",",  ":",  "&", "|", "^", "~"};
     for (const std::string_view symbol : kSymbols) {
       if (text_.substr(position_, symbol.size()) == symbol) {
         token.kind = Token::Kind::kSymbol;

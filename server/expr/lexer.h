@@ -15,7 +15,7 @@ struct Token {
   Kind kind = Kind::kEnd;
   int column = 0;    // from 1
   std::string text;  // the name, the symbol, or the characters between the quotes
-  int64_t integer = 0;
+  uint64_t integer = 0;
   double number = 0;
 
   bool Is(std::string_view symbol) const { return kind == Kind::kSymbol && text == symbol; }

@@ -26,12 +26,14 @@ constexpr BinaryOperator kOperators[] = {
     {"|", 2, "bitwise_or"},
     {"^", 3, "bitwise_xor"},
     {"&", 4, "bitwise_and"},
-    {"+", 5, "add"},
-    {"-", 5, "subtract"},
-    {"*", 6, "multiply"},
-    {"/", 6, "divide"},
-    {"//", 6, "floor_divide"},
-    {"%", 6, "remainder"},
+    {"<<", 5, "left_shift"},
+    {">>", 5, "right_shift"},
+    {"+", 6, "add"},
+    {"-", 6, "subtract"},
+    {"*", 7, "multiply"},
+    {"/", 7, "divide"},
+    {"//", 7, "floor_divide"},
+    {"%", 7, "remainder"},
 };
 
 const BinaryOperator* FindOperator(const Token& token) {
@@ -159,7 +161,7 @@ class Parser {
       if (!operand.ok()) return operand;
       Syntax& value = **operand;
       if (value.kind == Syntax::Kind::kInteger) {
-        value.integer = -value.integer;
+        value.negative = !value.negative;
         return operand;
       }
       if (value.kind == Syntax::Kind::kFloat) {

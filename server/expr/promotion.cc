@@ -51,17 +51,19 @@ std::optional<DType> Promote(DType a, DType b) {
 std::optional<DType> PromoteAll(absl::Span<const Operand> operands, bool& weak) {
   std::optional<DType> strong;
   bool weak_integer = false;
+  bool weak_large = false;
   bool weak_floating = false;
   for (const Operand& operand : operands) {
     if (operand.weak) {
       (IsFloating(operand.dtype) ? weak_floating : weak_integer) = true;
+      weak_large |= operand.dtype == DType::kUint64;
       continue;
     }
     strong = strong ? Promote(*strong, operand.dtype) : Promote(operand.dtype, operand.dtype);
     if (!strong) return std::nullopt;
   }
   weak = !strong.has_value();
-  if (weak) return weak_floating ? DType::kFloat64 : DType::kInt64;
+  if (weak) return weak_floating ? DType::kFloat64 : weak_large ? DType::kUint64 : DType::kInt64;
   if (IsFloating(*strong)) return strong;
   if (weak_floating) {
     const bool small = IsInteger(*strong) && DTypeSize(*strong) <= 2;

@@ -12,8 +12,8 @@ namespace penstock::expr {
 
 struct Operand {
   DType dtype = DType::kInvalid;
-  bool weak = false;  // a scalar without a type of its own: kInt64 or kFloat64 stand for "integer"
-                      // and "floating"
+  bool weak = false;  // a scalar without a type of its own: kInt64 (kUint64 beyond its range) or
+                      // kFloat64 stand for "integer" and "floating"
 };
 
 // nullopt when the types have no common one (strings, float16).

@@ -23,7 +23,7 @@ using SyntaxPtr = std::unique_ptr<Syntax>;
 
 struct Syntax {
   enum class Kind : uint8_t {
-    kInteger,  // integer
+    kInteger,  // integer, negative
     kFloat,    // number
     kText,     // text
     kFlag,     // integer 0 or 1
@@ -41,7 +41,8 @@ struct Syntax {
   // kCall, of one that is written as a call: the column of its last parenthesis, and whether a comma stands in front of it.
   int end_column = 0;
   bool ends_in_comma = false;
-  int64_t integer = 0;
+  uint64_t integer = 0;
+  bool negative = false;
   double number = 0;
   std::string text;
   std::vector<SyntaxPtr> children;

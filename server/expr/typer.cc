@@ -1,5 +1,6 @@
 #include "server/expr/typer.h"
 
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -79,12 +80,18 @@ absl::StatusOr<NamedValue> Typer::Output(std::string_view text) {
 Typer::Result Typer::Type(const Syntax& syntax) {
   switch (syntax.kind) {
     case Syntax::Kind::kInteger: {
-      auto node = Scalar(DType::kInt64, 0, syntax.integer, true);
+      constexpr uint64_t kLeast = uint64_t{1} << 63;
+      if (syntax.negative && syntax.integer > kLeast) {
+        return ErrorAt(syntax.column, absl::StrCat("number out of range: -", syntax.integer));
+      }
+      const bool large = !syntax.negative && syntax.integer >= kLeast;
+      auto node = Scalar(large ? DType::kUint64 : DType::kInt64,
+                         syntax.negative ? 0 - syntax.integer : syntax.integer);
       if (!node.ok()) return At(syntax, node.status());
       return Value{*node, false, {}};
     }
     case Syntax::Kind::kFloat: {
-      auto node = Scalar(DType::kFloat64, syntax.number, 0, true);
+      auto node = Scalar(DType::kFloat64, std::bit_cast<uint64_t>(syntax.number));
       if (!node.ok()) return At(syntax, node.status());
       return Value{*node, false, {}};
     }
@@ -112,14 +119,10 @@ Typer::Result Typer::Type(const Syntax& syntax) {
   return ErrorAt(syntax.column, "expected a value, found an index");
 }
 
-absl::StatusOr<const Node*> Typer::Scalar(DType dtype, double number, int64_t integer, bool weak) {
-  std::vector<uint8_t> data(8);
-  if (dtype == DType::kFloat64) {
-    std::memcpy(data.data(), &number, 8);
-  } else {
-    std::memcpy(data.data(), &integer, 8);
-  }
-  return graph_.Constant({dtype, {}}, std::move(data), weak);
+absl::StatusOr<const Node*> Typer::Scalar(DType dtype, uint64_t bits) {
+  std::vector<uint8_t> data(sizeof(bits));
+  std::memcpy(data.data(), &bits, sizeof(bits));
+  return graph_.Constant({dtype, {}}, std::move(data), true);
 }
 
 std::vector<std::string> Typer::KnownNames() const {
@@ -178,6 +181,7 @@ Typer::Result Typer::TypeList(const Syntax& syntax) {
   NamedConstant list;
   list.has_shape = true;
   std::vector<const Node*> items;
+  const Syntax* large = nullptr;
   bool floating = false;
   for (const SyntaxPtr& child : syntax.children) {
     auto item = Type(*child);
@@ -192,9 +196,14 @@ Typer::Result Typer::TypeList(const Syntax& syntax) {
                                   ", found ", ShapeToString(node->type.shape)));
     }
     floating |= IsFloating(node->type.dtype);
+    if (node->type.dtype == DType::kUint64 && node->weak) large = child.get();
     items.push_back(node);
   }
   if (items.empty()) return ErrorAt(syntax.column, "expected at least one item in a list");
+  if (large != nullptr && !floating) {
+    return ErrorAt(large->column,
+                   absl::StrCat("number out of range of int64 in a list: ", large->integer));
+  }
   Shape shape = items[0]->type.shape;
   shape.insert(shape.begin(), static_cast<int64_t>(items.size()));
   const DType dtype = floating ? DType::kFloat64 : DType::kInt64;

@@ -80,7 +80,8 @@ class Typer {
   // Integers of a constant list, or of one number.
   absl::StatusOr<std::vector<int64_t>> Integers(const Syntax& syntax, const Value& value) const;
   std::vector<std::string> KnownNames() const;
-  absl::StatusOr<const Node*> Scalar(DType dtype, double number, int64_t integer, bool weak);
+  // A weak one, of a type of 8 bytes.
+  absl::StatusOr<const Node*> Scalar(DType dtype, uint64_t bits);
 
   Graph& graph_;
   const std::vector<NamedValue>& features_;

@@ -57,6 +57,14 @@ const ElementwiseFunction kFamily[] = {
      Of(Arithmetic::kOr)},
     {"bitwise_xor", "bitwise_xor(a, b)", "a ^ b, of integers or bools.", 2, TypeRule::kIntegral,
      Of(Arithmetic::kXor)},
+    {"left_shift", "left_shift(a, b)",
+     "a << b, of integers. What leaves the type is gone; 0 from its number of bits on, and for b < "
+     "0.",
+     2, TypeRule::kInteger, Of(Arithmetic::kLeftShift, Arithmetic::kReverseLeftShift)},
+    {"right_shift", "right_shift(a, b)",
+     "a >> b, of integers, with the sign of a moved in. As by all bits from their number on, and "
+     "for b < 0.",
+     2, TypeRule::kInteger, Of(Arithmetic::kRightShift, Arithmetic::kReverseRightShift)},
 };
 
 const ElementwiseRegistration kRegistration(kFamily);

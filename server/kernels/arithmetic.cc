@@ -193,6 +193,14 @@ Handler ArithmeticHandler(int code, Lane lane, Form form) {
       return ForIntegers<OrOp>(lane, form);
     case Arithmetic::kXor:
       return ForIntegers<XorOp>(lane, form);
+    case Arithmetic::kLeftShift:
+      return ForIntegers<ByLane<ScalarLeftShift>>(lane, form);
+    case Arithmetic::kReverseLeftShift:
+      return ForIntegers<ByLane<ReverseScalar<ScalarLeftShift>>>(lane, form);
+    case Arithmetic::kRightShift:
+      return ForIntegers<ByLane<ScalarRightShift>>(lane, form);
+    case Arithmetic::kReverseRightShift:
+      return ForIntegers<ByLane<ReverseScalar<ScalarRightShift>>>(lane, form);
     case Arithmetic::kCopysign:
       return ForFloats<CopysignOp>(lane, form);
     case Arithmetic::kReverseCopysign:

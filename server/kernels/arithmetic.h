@@ -29,6 +29,10 @@ enum class Arithmetic : int {
   kAnd,  // bitwise: integers only
   kOr,
   kXor,
+  kLeftShift,  // integers only; by a negative number as by all bits
+  kReverseLeftShift,
+  kRightShift,
+  kReverseRightShift,
   kCopysign,
   kReverseCopysign,
   kFmin,

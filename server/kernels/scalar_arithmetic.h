@@ -56,6 +56,26 @@ struct ScalarFloorDivide {
   }
 };
 
+// A distance that is no number of bits of the type, such as a negative one, shifts all of them out.
+struct ScalarLeftShift {
+  template <typename T>
+  static T Apply(T a, T distance) {
+    using U = std::make_unsigned_t<T>;
+    if (static_cast<U>(distance) >= std::numeric_limits<U>::digits) return 0;
+    return static_cast<T>(static_cast<U>(a) << distance);
+  }
+};
+
+struct ScalarRightShift {
+  template <typename T>
+  static T Apply(T a, T distance) {
+    using U = std::make_unsigned_t<T>;
+    if (static_cast<U>(distance) < std::numeric_limits<U>::digits) return a >> distance;
+    if constexpr (std::is_signed_v<T>) return a < 0 ? -1 : 0;
+    return 0;
+  }
+};
+
 // Has the divisor's sign.
 struct ScalarRemainder {
   template <typename T>

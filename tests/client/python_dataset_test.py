@@ -1,10 +1,12 @@
 """penstock.Dataset over a private daemon: results against tf.data's, passes, resuming, lives and deaths."""
 
+import copy
 import gc
 import itertools
 import json
 import os
 import pathlib
+import pickle
 import signal
 import socket as socket_module
 import subprocess
@@ -24,6 +26,40 @@ import dataset_cases  # noqa: E402
 
 GOLDENS = json.loads((GOLDEN / "dataset.json").read_text())
 RESULTS = GOLDENS["cases"]
+
+
+def test_copies_and_pickles_of_datasets(tmp_path):
+    numbers = np.arange(40_000)
+    penstock.Dataset.range(5).save(str(tmp_path / "saved"))
+    kinds = {
+        "array": penstock.Dataset.from_tensor_slices(numbers).batch(1000),
+        "shuffle": penstock.Dataset.range(50).shuffle(50, seed=3).batch(50),
+        "drawn": penstock.Dataset.range(50).shuffle(50).batch(50),
+        "loaded": penstock.Dataset.load(str(tmp_path / "saved")),
+    }
+    for name, dataset in kinds.items():
+        twins = [copy.copy(dataset), copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset)), pickle.loads(pickle.dumps(dataset))]
+        wanted = [x.tolist() for x in dataset]
+        assert [[x.tolist() for x in twin] for twin in twins[1:]] == [wanted] * 3, name
+    # What a copy stands on is not gone with what it was made of, and is not another one's then.
+    copies = [copy.deepcopy(kinds["array"]), pickle.loads(pickle.dumps(kinds["array"]))]
+    dataset = None
+    del kinds, twins
+    gc.collect()
+    others = [penstock.Dataset.from_tensor_slices(-numbers) for _ in range(3)]
+    assert all(np.concatenate(list(twin)).tolist() == numbers.tolist() for twin in copies) and len(others) == 3
+
+
+def test_integers_beyond_64_bits_are_refused_by_name():
+    numbers = penstock.Dataset.range(3)
+    for call, what in (
+        (lambda: numbers.shuffle(3, seed=2**64), "seed"),
+        (lambda: numbers.batch(2**63), "batch_size"),
+        (lambda: numbers.take(-(2**63) - 1), "count"),
+    ):
+        with pytest.raises(ValueError, match=f"{what} is an integer of 64 bits, from -2\\*\\*63"):
+            call()
+    assert [int(x) for x in numbers.shuffle(1, seed=-(2**63)).take(2**63 - 1)] == [0, 1, 2]
 
 
 @pytest.fixture(scope="module")

@@ -138,6 +138,10 @@ def test_arrays_that_do_not_fit():
         (lambda: make(np.int64(3)), ValueError, "first axes"),
         (lambda: make(np.array([1 + 2j])), TypeError, "complex128"),
         (lambda: make({"a": np.array([b"x", 3], object)}), TypeError, "from_tensor_slices: a holds a int among strings"),
+        (lambda: make([2**64, 1]), TypeError, "value holds 18446744073709551616, where tensors hold numbers of at most 64 bits"),
+        (lambda: make([None, 1]), TypeError, "value holds None, where tensors hold numbers"),
+        (lambda: make([[1, 2], [3]]), ValueError, "from_tensor_slices's argument holds lists of different lengths.*pad them"),
+        (lambda: make({"a": [[1, 2], [3]]}), ValueError, "from_tensor_slices: a holds lists of different lengths"),
         (lambda: make(()), TypeError, "holds no tensor"),
         (lambda: make({3: np.arange(3)}), TypeError, "no name: 3"),
     ]

@@ -265,6 +265,14 @@ def test_types_are_known_while_tracing():
     assert batched["shape"] == (None,)
 
 
+def test_a_type_is_asked_for_once(monkeypatch):
+    asked = []
+    ask = penstock.Dataset._type_of
+    monkeypatch.setattr(penstock.Dataset, "_type_of", lambda self, trace, node: asked.append(node.value) or ask(self, trace, node))
+    NUMBERS.map(lambda x: x.reshape((1,) * x.ndim) + x.ndim + len(x.shape) * (x.dtype == np.int64))
+    assert asked == ["value"]
+
+
 def test_the_function_is_called_once_and_gets_the_elements_structure():
     calls = []
 
@@ -329,23 +337,36 @@ ERRORS = [
     (lambda x: np.linalg.norm(x), "np.linalg.*cannot be traced"),
     (lambda x: np.sinc(x), "np.sinc cannot be traced; did you mean"),
     (lambda x: np.dot(x, x), "np.dot cannot be traced; use np.matmul"),
-    (lambda x: np.sum(x, axis=(0, 1)), "over several axes; use one axis, or all"),
+    (lambda x: np.sum(x, axis=(0, 1)), "np.sum along the axis 0 of 0; it has no axes"),
+    (lambda x: np.sum(x + TABLE, axis=(0, 2)), "np.sum along the axis 2 of 2; axes are from -2 to 1"),
+    (lambda x: np.sum(x + TABLE, axis=()), "np.sum over no axis; leave it out"),
+    (lambda x: np.sum(x, where=x > 3), "np.sum has no argument where="),
+    (lambda x: np.sum(x, out=np.zeros(3)), "np.sum into an array; it gives a new one"),
+    (lambda x: np.round(x, 1, out=np.zeros(3)), "np.round into an array; it gives a new one"),
+    (lambda x: np.clip(x, 1, 2, out=np.zeros(3)), "np.clip into an array; it gives a new one"),
+    (lambda x: np.clip(x, 1, 2, where=x > 3), "np.clip with these arguments.*'where'"),
     (lambda x: np.argsort(x), "np.argsort cannot be traced; use np.sort or np.argmax"),
     (lambda x: np.resize(x, (2, 2)), "np.resize cannot be traced; use np.reshape"),
     (lambda x: np.sort(x + TABLE, axis=2), "np.sort along the axis 2 of 2; axes are from -2 to 1"),
-    (lambda x: np.cumsum(x + TABLE, axis=(0, 1)), r"np.cumsum along the axis \(0, 1\); an axis is one integer"),
+    (lambda x: np.cumsum(x + TABLE, axis=(0, 1)), r"np.cumsum along the axis \(0, 1\); it is one integer, a constant"),
     (lambda x: np.concatenate([x, x]), "np.concatenate along the axis 0 of 0"),
     (lambda x: np.stack([x, "a"]), "np.stack of strings"),
     (lambda x: np.take(x + TABLE, [0, 1], out=TABLE), "np.take into an array"),
     (lambda x: np.repeat(x, x), "np.repeat as often as only the data tells"),
     (lambda x: np.nonzero(x), "np.nonzero cannot be traced; use np.where"),
     (lambda x: np.where(x > 1), r"np.where without values.*use np.where\(condition, a, b\)"),
-    (lambda x: np.round(x, 2), "to 2 decimals"),
+    (lambda x: np.round(x, 2.5), "np.round to decimals 2.5; it is one integer, a constant"),
+    (lambda x: np.roll(x, 1), r"np.roll cannot be traced; use np.concatenate\("),
+    (lambda x: np.linalg.norm(x), r"np.linalg.norm cannot be traced; use np.sqrt\(np.sum\("),
+    (lambda x: np.array([x, x]), "conversion of a traced value to an array.*np.stack to join several"),
+    (lambda x: x == None, "operator ==: b is None"),  # noqa: E711
+    (lambda x: x[1.5], r"the subscript 1.5; subscripts are integers"),
+    (lambda x: x.astype("flaot32"), "astype.*flaot32.*types are NumPy's"),
+    (lambda x: x + 2**64, "operator .: b is an integer that no type holds"),
     (lambda x: np.asarray(x), "conversion of a traced value to an array"),
     (lambda x: np.add.accumulate(x), "np.add.accumulate cannot be traced"),
     (lambda x: np.add(x, 1, out=np.zeros(3)), "no argument out="),
     (lambda x: np.add(x, 1, where=np.array([True])), "no argument where="),
-    (lambda x: x @ x, "operator @"),
     (lambda x: x.item(), r"attribute .item of a traced value"),
     (lambda x: x.numpy(), r"attribute .numpy of a traced value"),
     (lambda x: x + Other(), "is of type .*Other; constants are numbers and NumPy arrays"),

@@ -125,6 +125,14 @@ def test_the_owners_end_stops_it(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_private_daemon_counts_no_requests(tmp_path):
+    config = tmp_path / "penstockd.textproto"
+    config.write_text("connection_limits { max_requests_per_s: 7 }")
+    for options, limit in (((), 2000), (("--exit-with-parent", "0"), 1000000), (("--exit-with-parent", "0", "--config", config), 7)):
+        code, out, _ = run_daemon(*options, "--check-config")
+        assert code == 0 and f"max_requests_per_s: {limit}" in out
+
+
 def test_fault_60_without_descriptors_it_refuses_and_recovers(tmp_path, counter):
     def few_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))

@@ -235,6 +235,19 @@ case("where((long > 1) == (long < 3), (long + 1) * (long - 1), (long + 2) * (lon
 case("pack_bits(b)"), case("pack_bits(u8 % 2)"), case("pack_bits(image)"), case("pack_bits(unpack_bits(bytes))"), case("pack_bits(unpack_bits(bytes)[3:])")
 case("(1 - float32(si)) * 0.9 + tanh(long / K) * long", ulp=64), case("(long + 1) * (long - 1) / (long * long + 1)")
 case("(f + g) * (f - g) + (f + g) / 2"), case("((d + e) * (d + e) - d * (e + 1)) / (d - 2)"), case("long * 2 + 1"), case("i64 + (i64 > 5)")
+for op in ["<<", ">>"]:
+    for a in ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]:
+        case(f"{a} {op} 3"), case(f"{a} {op} {a}"), case(f"{a} {op} {a} % 9"), case(f"5 {op} {a}"), case(f"({a} {op} 5) + 1")
+        case(f"{a} {op} 7"), case(f"{a} {op} 70")
+    case(f"i8 {op} u8"), case(f"u8 {op} i8"), case(f"i32 {op} small"), case(f"-1 {op} small"), case(f"1 + i64 {op} 2 & 7")
+case("(u8 >> 4) & 15 | u8 << 4"), case("1 << small << 3")
+# Numbers of 64 bits.
+for op in ["==", "<", ">="]:
+    for a in ["i8", "u8", "i64", "u64"]:
+        case(f"{a} {op} 18446744073709551615"), case(f"{a} {op} 9223372036854775808"), case(f"{a} {op} -9223372036854775808")
+case("u64 ^ 18446744073709551615"), case("u64 * 14695981039346656037 & 9223372036854775808"), case("uint64(9223372036854775809) - u64")
+case("i64 + -9223372036854775808"), case("maximum(i64, -9223372036854775808)"), case("u64 - 18446744073709551615 + 1"), case("d + 18446744073709551615")
+case("f * 9223372036854775808"), case("i64 / 18446744073709551615"), case("-9223372036854775808"), case("18446744073709551615")
 case("float32(si)"), case("si / 3 + scalar"), case("1"), case("2.5 * K"), case("(1 - 0.9) / (50 - 1)"), case("float32(1) / 3"), case("True"), case("N * 2")
 
 

@@ -16,9 +16,12 @@ def integer(value, what):
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
-        return int(np.asarray(value)[()].__index__())
+        number = int(np.asarray(value)[()].__index__())
     except (TypeError, AttributeError):
         raise TypeError(f"{what} is an integer, not {value!r}") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"{what} is an integer of 64 bits, from -2**63 to 2**63 - 1: {number}")
+    return number
 
 
 def optional(value, what):

@@ -37,13 +37,29 @@ class MemoryArray:
     def load(self):
         return np.load(self.spec_value())
 
+    # Nobody writes into it, so that a copy is itself; in a pickle its values travel, since a descriptor means nothing elsewhere.
+    def __copy__(self):
+        return self
 
-def _of_list(values):
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return MemoryArray, (self.load(),)
+
+
+def _of_list(values, what):
     """An array of nested lists: of objects, if they hold strings, since NumPy's types of them drop zeros at the end."""
     leaf = values
     while isinstance(leaf, (list, tuple)) and leaf:
         leaf = leaf[0]
-    array = None if isinstance(leaf, (str, bytes)) else np.asarray(values)
+    try:
+        array = None if isinstance(leaf, (str, bytes)) else np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{what} holds lists of different lengths, which no tensor has ({error}); pad them, or write them to a TFRecord file, whose "
+            "features may have any length (penstock write OUT.tfrecord --jsonl FILE)"
+        ) from None
     return np.array(values, object) if array is None or array.dtype.kind in "SU" else array
 
 
@@ -52,7 +68,7 @@ def as_array(value, what):
     array = value if isinstance(value, np.ndarray) else None
     if array is None:
         if isinstance(value, (list, tuple)):
-            array = _of_list(value)
+            array = _of_list(value, what)
         elif isinstance(value, (str, bytes)):
             array = np.empty((), object)
             array[()] = value
@@ -101,6 +117,8 @@ def tensor_values(name, value, what):
     if array.dtype.kind in "OSU":
         strings = [item.encode() if isinstance(item, str) else item for item in array.ravel().tolist()]
         wrong = [item for item in strings if not isinstance(item, bytes)]
+        if len(wrong) == len(strings) > 0:
+            raise TypeError(f"{what} holds {wrong[0]!r}, where tensors hold numbers of at most 64 bits or strings")
         if wrong:
             raise TypeError(f"{what} holds a {type(wrong[0]).__name__} among strings")
         num_bytes = sum(map(len, strings), 16 * len(strings))

@@ -24,8 +24,15 @@ from penstock._sources import Sources
 from penstock._stage import Spec, Stage, user_line
 from penstock._work import Work
 
-# The structure is asked of the daemon when it is needed.
-_ASK = object()
+
+class _Ask:
+    """In the place of a structure: it is asked of the daemon when it is needed."""
+
+    def __reduce__(self):
+        return "_ASK"
+
+
+_ASK = _Ask()
 
 
 def _apply(_, function, element):

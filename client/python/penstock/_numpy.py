@@ -1,5 +1,8 @@
 """NumPy's functions and methods on traced values: which of ours stands for each."""
 
+import math
+import operator
+
 import numpy as np
 
 from penstock import _dtypes, _trace
@@ -11,7 +14,6 @@ _SYNONYMS = {
     "absolute": "abs",
     "true_divide": "divide",
     "bitwise_not": "invert",
-    "unpackbits": "unpack_bits",
     "permute_dims": "transpose",
     "mod": "remainder",
     "pow": "power",
@@ -29,6 +31,44 @@ _INSTEAD = {
     "copyto": "np.where(condition, a, b)",
     "vectorize": "NumPy's own functions, which work on the whole of an array",
     "apply_along_axis": "NumPy's own functions, which work on the whole of an array",
+    "hstack": "np.concatenate",
+    "vstack": "np.concatenate or np.stack",
+    "dstack": "np.concatenate or np.stack",
+    "column_stack": "np.stack(arrays, axis=1)",
+    "append": "np.concatenate",
+    "tile": "np.concatenate([x] * n)",
+    "roll": "np.concatenate([x[-n:], x[:-n]])",
+    "diff": "x[1:] - x[:-1]",
+    "rollaxis": "np.moveaxis",
+    "split": "subscripts, such as x[:n] and x[n:]",
+    "array_split": "subscripts, such as x[:n] and x[n:]",
+    "broadcast_to": "arithmetic, which broadcasts, such as x + np.zeros(shape)",
+    "atleast_1d": "np.reshape or np.expand_dims",
+    "median": "np.sort and a subscript",
+    "percentile": "np.sort and a subscript",
+    "quantile": "np.sort and a subscript",
+    "average": "np.mean, or np.sum of products",
+    "ptp": "np.max(x) - np.min(x)",
+    "count_nonzero": "np.sum(x != 0)",
+    "nansum": "np.sum(np.nan_to_num(x))",
+    "einsum": "np.matmul, or np.sum of products",
+    "tensordot": "np.matmul, or np.sum of products",
+    "inner": "np.sum of products",
+    "outer": "x[:, None] * y",
+    "linalg.norm": "np.sqrt(np.sum(np.square(x), axis))",
+    "isclose": "np.abs(a - b) <= tolerance",
+    "isin": "comparisons, joined by |",
+    "digitize": "np.sum(x[..., None] >= edges, axis=-1)",
+    "searchsorted": "np.sum(x[..., None] > edges, axis=-1)",
+    "radians": "x * (np.pi / 180)",
+    "deg2rad": "x * (np.pi / 180)",
+    "degrees": "x * (180 / np.pi)",
+    "rad2deg": "x * (180 / np.pi)",
+    "float_power": "x.astype(np.float64) ** y",
+    "ldexp": "x * 2.0 ** n",
+    "modf": "np.trunc",
+    "heaviside": "np.where(condition, a, b)",
+    "empty_like": "np.zeros_like",
 }
 
 
@@ -36,10 +76,50 @@ def _as_bool(x):
     return x.astype(bool) if isinstance(x, _trace.Tensor) else np.asarray(x, bool)[()]
 
 
+def _integer(value, what):
+    """An int of a size, an axis or a count; NumPy's will do."""
+    if isinstance(value, (bool, np.bool_, _trace.Tensor)) or not hasattr(value, "__index__"):
+        raise TraceError(f"{what} {value!r}", "it is one integer, a constant")
+    return operator.index(value)
+
+
+def _integers(values, what):
+    """The ints of a tuple, a list, an array, or one of them."""
+    several = isinstance(values, (tuple, list)) or isinstance(values, np.ndarray) and values.ndim == 1
+    return [_integer(value, what) for value in (values if several else (values,))]
+
+
+def _axis(axis, ndim, shown):
+    """An axis, counted from the first."""
+    axis = _integer(axis, f"{shown} along the axis")
+    if not -ndim <= axis < ndim:
+        known = f"axes are from {-ndim} to {ndim - 1}" if ndim else "it has no axes"
+        raise TraceError(f"{shown} along the axis {axis} of {ndim}", known)
+    return axis % ndim
+
+
+def _axes(axes, ndim, shown):
+    """One axis or several, counted from the first."""
+    axes = [_axis(axis, ndim, shown) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
+    if len({*axes}) != len(axes):
+        raise TraceError(f"{shown} along an axis that is named twice", "each axis once")
+    return axes
+
+
 def _round(x, decimals=0, out=None):
-    if decimals != 0:
-        raise TraceError(f"np.round to {decimals} decimals", "np.rint rounds to integers")
-    return call("rint", (x,), {}, "np.round") if _is_floating(x) else x
+    if out is not None:
+        raise TraceError("np.round into an array", "it gives a new one")
+    decimals = _integer(decimals, "np.round to decimals")
+    is_floating = _is_floating(x)
+    if decimals >= 0 and not is_floating:
+        return x
+    # As NumPy does it, in the type of x; of integers in float64.
+    power = float(f"1e{abs(decimals)}")
+    if not is_floating:
+        return (np.rint(x.astype(np.float64) / power) * power).astype(x.dtype)
+    if decimals == 0:
+        return call("rint", (x,), {}, "np.round")
+    return np.rint(x * power) / power if decimals > 0 else np.rint(x / power) * power
 
 
 def _is_floating(x):
@@ -68,11 +148,15 @@ def _cast(x, dtype):
     return x.astype(dtype) if isinstance(x, (_trace.Tensor, np.ndarray, np.generic)) else x
 
 
-def _clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
+def _clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, dtype=None):
+    if out is not None:
+        raise TraceError("np.clip into an array", "it gives a new one")
     low = a_min if a_min is not None else min
     high = a_max if a_max is not None else max
+    if dtype is not None:
+        a, low, high = (_cast(x, dtype) for x in (a, low, high))
     if low is None:
-        return np.minimum(a, high)
+        return a if high is None else np.minimum(a, high)
     if high is None:
         return np.maximum(a, low)
     return call("clip", (a, low, high), {}, "np.clip")
@@ -85,43 +169,71 @@ def _where(condition, *values):
 
 
 def _expand_dims(a, axis):
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    ndim = a.ndim + len(axes)
-    wanted = {x % ndim for x in axes}
+    ndim = a.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
+    wanted = _axes(axis, ndim, "np.expand_dims")
     return a[tuple(None if x in wanted else slice(None) for x in range(ndim))]
 
 
 def _squeeze(a, axis=None):
     shape = a.shape
-    axes = [i for i, n in enumerate(shape) if n == 1] if axis is None else np.atleast_1d(axis).tolist()
-    wanted = {x % len(shape) for x in axes}
+    wanted = [i for i, n in enumerate(shape) if n == 1] if axis is None else _axes(axis, len(shape), "np.squeeze")
+    for x in wanted:
+        if shape[x] != 1:
+            size = "a size that only the data tells" if shape[x] is None else f"size {shape[x]}"
+            raise TraceError(f"np.squeeze of the axis {x}, of {size}", "only axes of size 1 can be left out")
     return a[tuple(0 if x in wanted else slice(None) for x in range(len(shape)))]
 
 
-def _flip(m, axis=None):
+def _flip(m, axis=None, shown="np.flip"):
     ndim = m.ndim
-    axes = range(ndim) if axis is None else np.atleast_1d(axis).tolist()
-    wanted = {x % ndim for x in axes}
+    wanted = range(ndim) if axis is None else _axes(axis, ndim, shown)
     return m[tuple(slice(None, None, -1) if x in wanted else slice(None) for x in range(ndim))]
 
 
+def _rot90(m, k=1, axes=(0, 1)):
+    first, second = _axes(tuple(axes), m.ndim, "np.rot90")
+    turns = _integer(k, "np.rot90 by quarters") % 4
+    if turns % 2 == 0:
+        return _flip(m, (first, second)) if turns else m
+    turned = _swapaxes(_flip(m, second) if turns == 1 else m, first, second)
+    return turned if turns == 1 else _flip(turned, second)
+
+
 def _moveaxis(a, source, destination):
-    order = list(range(a.ndim))
-    order.insert(destination % a.ndim, order.pop(source % a.ndim))
-    return call("transpose", (a, order), {}, "np.moveaxis")
+    shown, ndim = "np.moveaxis", a.ndim
+    source, destination = _axes(source, ndim, shown), _axes(destination, ndim, shown)
+    if len(source) != len(destination):
+        raise TraceError(f"np.moveaxis of {len(source)} axes to {len(destination)} places", "one place for each axis")
+    order = [x for x in range(ndim) if x not in source]
+    for to, x in sorted(zip(destination, source)):
+        order.insert(to, x)
+    return call("transpose", (a, order), {}, shown)
 
 
 def _swapaxes(a, axis1, axis2):
     order = list(range(a.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
+    i, j = (_axis(axis, len(order), "np.swapaxes") for axis in (axis1, axis2))
+    order[i], order[j] = order[j], order[i]
     return call("transpose", (a, order), {}, "np.swapaxes")
 
 
+def _along_last(a, axis, bitorder, shown):
+    """The array whose bits are meant: without an axis all of it, as one axis."""
+    if bitorder != "big" or axis is not None and _axis(axis, a.ndim, shown) != a.ndim - 1:
+        raise TraceError(f"{shown} along another axis than the last, or from the least significant bit",
+                         "np.moveaxis, or x[..., ::-1], before or behind it")  # fmt: skip
+    return _flat(a) if axis is None else a
+
+
 def _unpackbits(a, axis=None, count=None, bitorder="big"):
-    if bitorder != "big" or count is not None or axis not in (None, -1):
-        raise TraceError("np.unpackbits along another axis, of a count, or from the least significant bit",
-                         "it works along the last axis, from the most significant bit")  # fmt: skip
-    return call("unpack_bits", (a,), {}, "np.unpackbits")
+    if count is not None:
+        raise TraceError("np.unpackbits of a count", "np.unpackbits(x, axis=-1)[..., :count]")
+    return call("unpack_bits", (_along_last(a, axis, bitorder, "np.unpackbits"),), {}, "np.unpackbits")
+
+
+def _packbits(a, axis=None, bitorder="big"):
+    a = _along_last(a, axis, bitorder, "np.packbits")
+    return call("pack_bits", (a if a.dtype in (bool, np.uint8) else a != 0,), {}, "np.packbits")
 
 
 def _shape(a):
@@ -134,7 +246,8 @@ def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     if order != "C":
         raise TraceError(f"np.reshape in order {order}", "transpose before it")
     shape = shape if shape is not None else newshape
-    return call("reshape", (a, [shape] if isinstance(shape, int) else list(shape)), {}, "np.reshape")
+    sizes = _integers(shape, "np.reshape to the size")
+    return call("reshape", (a, sizes), {}, "np.reshape") if sizes else _squeeze(a, tuple(range(a.ndim)))
 
 
 def _pad(array, pad_width, mode="constant", **kwargs):
@@ -142,29 +255,47 @@ def _pad(array, pad_width, mode="constant", **kwargs):
     return call("pad", (array, width), {"mode": mode, **kwargs}, "np.pad")
 
 
+def _axes_last(a, axes, shown):
+    """The array with the axes of a reduction as one, behind the others."""
+    kept = [x for x in range(a.ndim) if x not in axes]
+    shape = a.shape
+    sizes = [shape[x] for x in kept]
+    if any(shape[x] is None for x in axes) or sizes.count(None) > 1:
+        raise TraceError(f"{shown} over several axes of sizes that only the data tells", "resize, crop or pad before it")
+    order = [*kept, *axes]
+    moved = a if order == sorted(order) else call("transpose", (a, order), {}, shown)
+    merged = math.prod(shape[x] for x in axes)
+    return _reshape(moved, [-1 if size is None else size for size in sizes] + [merged])
+
+
 def _reduction(name):
     """NumPy's reduction by ours, which counts axes from the last; without an axis it takes all values of an element."""
+    shown = f"np.{name}"
 
-    def reduce(a, axis=None, dtype=None, out=None, **kwargs):
-        if out is not None or isinstance(axis, tuple):
-            raise TraceError(f"np.{name} into an array, or over several axes", "one axis, or all of them")
-        if axis is not None:
-            kwargs["axis"] = axis - a.ndim if axis >= 0 else axis
+    def reduce(a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
+        if out is not None:
+            raise TraceError(f"{shown} into an array", "it gives a new one")
         # NumPy computes in that type. Ours of integers has 64 bits, and a cast would not wrap as sums of fewer do.
         if dtype is not None and np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
-            raise TraceError(f"np.{name} in {np.dtype(dtype)}, where it wraps", "leave dtype out, and cast the result")
-        result = call(name, (a if dtype is None else a.astype(dtype),), kwargs, f"np.{name}")
+            raise TraceError(f"{shown} in {np.dtype(dtype)}, where it wraps", "leave dtype out, and cast the result")
+        wide = a if dtype is None else a.astype(dtype)
+        axes = sorted(_axes(axis, a.ndim, shown)) if isinstance(axis, tuple) else []
+        if isinstance(axis, tuple) and not axes:
+            raise TraceError(f"{shown} over no axis", "leave it out")
+        if 1 < len(axes) < a.ndim:
+            result = call(name, (_axes_last(wide, axes, shown), -1), kwargs, shown)
+            result = _expand_dims(result, axes) if keepdims else result
+        else:
+            axis = axes[0] if len(axes) == 1 else None if axes else axis
+            where = {} if axis is None else {"axis": _counted_from_last(axis, a.ndim, shown)}
+            result = call(name, (wide,), {**where, "keepdims": bool(keepdims), **kwargs}, shown)
         return result if dtype is None else result.astype(dtype)
 
     return reduce
 
 
 def _counted_from_last(axis, ndim, shown):
-    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
-        raise TraceError(f"{shown} along the axis {axis!r}", "an axis is one integer, a constant")
-    if not -ndim <= axis < ndim:
-        raise TraceError(f"{shown} along the axis {axis} of {ndim}", f"axes are from {-ndim} to {ndim - 1}")
-    return int(axis) - ndim if axis >= 0 else int(axis)
+    return _axis(axis, ndim, shown) - ndim
 
 
 def _flat(a):
@@ -184,13 +315,32 @@ def _along(name, axis):
     return apply
 
 
-def _argmax(a, axis=None, out=None, **kwargs):
-    return _along("argmax", None)(a.astype(np.uint8) if a.dtype == bool else a, axis, out=out, **kwargs)
+def _argmax(a, axis=None, out=None, *, keepdims=False):
+    place = _along("argmax", None)(_flags_as_bytes(a), axis, out=out)
+    if not keepdims:
+        return place
+    return _reshape(place, (1,) * a.ndim) if axis is None else _expand_dims(place, axis)
 
 
-def _argmin(a, axis=None, out=None, **kwargs):
+def _argmin(a, axis=None, out=None, *, keepdims=False):
     # No integer's complement wraps, as its negative may.
-    return _argmax(~a if a.dtype.kind in "biu" else -a, axis, out, **kwargs)
+    return _argmax(~a if a.dtype.kind in "biu" else -a, axis, out, keepdims=keepdims)
+
+
+def _flags_as_bytes(a):
+    return a.astype(np.int8) if a.dtype == bool else a
+
+
+def _sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    if kind not in (None, "quicksort", "mergesort", "heapsort", "stable") or order is not None:
+        raise TraceError(f"np.sort with kind={kind!r}, order={order!r}", "np.sort(x, axis=axis)")
+    # Of numbers every kind gives the same.
+    result = _along("sort", -1)(_flags_as_bytes(a), axis)
+    return result.astype(bool) if a.dtype == bool else result
+
+
+def _cumsum(a, axis=None, dtype=None, out=None):
+    return _along("cumsum", None)(_flags_as_bytes(a), axis, dtype, out=out)
 
 
 def _along_axis(a, axis, shown):
@@ -298,7 +448,8 @@ def _stack(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
 
 
 def _transpose(a, axes=None):
-    return call("transpose", (a,) if axes is None else (a, list(axes)), {}, "np.transpose")
+    order = () if axes is None else (_integers(axes, "np.transpose to the axis"),)
+    return call("transpose", (a, *order), {}, "np.transpose")
 
 
 # By the names of NumPy's functions: those that take more than a call.
@@ -311,18 +462,20 @@ _SPECIAL = {
     "expand_dims": _expand_dims,
     "squeeze": _squeeze,
     "flip": _flip,
-    "fliplr": lambda m: _flip(m, 1),
-    "flipud": lambda m: _flip(m, 0),
+    "fliplr": lambda m: _flip(m, 1, "np.fliplr"),
+    "flipud": lambda m: _flip(m, 0, "np.flipud"),
+    "rot90": _rot90,
     "moveaxis": _moveaxis,
     "swapaxes": _swapaxes,
     "unpackbits": _unpackbits,
+    "packbits": _packbits,
     "reshape": _reshape,
     "pad": _pad,
     **{name: _reduction(name) for name in ("sum", "prod", "mean", "var", "std", "min", "max", "any", "all")},
     "argmax": _argmax,
     "argmin": _argmin,
-    "cumsum": _along("cumsum", None),
-    "sort": _along("sort", -1),
+    "cumsum": _cumsum,
+    "sort": _sort,
     "take": _take,
     "compress": _compress,
     "searchsorted": _searchsorted,
@@ -335,6 +488,7 @@ _SPECIAL = {
     "amin": _reduction("min"),
     "ravel": lambda a, order="C": _reshape(a, -1, order),
     "transpose": _transpose,
+    "divmod": lambda x, y: (x // y, x % y),
     "square": lambda x: x * x,
     "reciprocal": lambda x: 1.0 / x,
     "positive": lambda x: x,
@@ -348,7 +502,7 @@ _SPECIAL = {
     "zeros_like": lambda a, dtype=None: _fill(a, 0, dtype),
     "ones_like": lambda a, dtype=None: _fill(a, 1, dtype),
     "full_like": lambda a, fill_value, dtype=None: _fill(a, fill_value, dtype),
-    "astype": lambda x, dtype: x.astype(dtype),
+    "astype": lambda x, dtype, *, copy=True: x.astype(dtype),
     "shape": _shape,
     "ndim": lambda a: a.ndim,
     "copy": lambda a, *args, **kwargs: a,
@@ -360,6 +514,13 @@ def _fill(a, value, dtype):
     return np.where(a == a, value, value).astype(a.dtype if dtype is None else dtype)
 
 
+def _instead(name):
+    instead = _INSTEAD.get(name)
+    if instead is not None:
+        return f"use {instead}"
+    return _trace.near(name, {*FUNCTIONS, *_SPECIAL}) or _trace._OUTSIDE
+
+
 def _apply(name, args, kwargs, shown):
     special = _SPECIAL.get(name)
     if special is not None:
@@ -367,23 +528,24 @@ def _apply(name, args, kwargs, shown):
             return special(*args, **kwargs)
         except TraceError:
             raise
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise TraceError(f"{shown} with these arguments ({error})", "see docs/python.md") from None
     ours = _SYNONYMS.get(name, name)
     if ours not in FUNCTIONS or name in _INSTEAD:
-        instead = _INSTEAD.get(name)
-        if instead is None:
-            instead = _trace.near(name, {*FUNCTIONS, *_SPECIAL}) or _trace._OUTSIDE
-        else:
-            instead = f"use {instead}"
-        raise TraceError(f"{shown} cannot be traced", instead)
+        raise TraceError(f"{shown} cannot be traced", _instead(name))
     return call(ours, args, kwargs, shown)
+
+
+# What a ufunc's reduce() is called.
+_REDUCED = {
+    "add": "sum", "maximum": "max", "minimum": "min", "multiply": "prod", "logical_and": "all", "logical_or": "any"
+}  # fmt: skip
 
 
 def call_ufunc(ufunc, method, inputs, kwargs):
     shown = f"np.{ufunc.__name__}"
-    if method == "reduce" and ufunc.__name__ in ("add", "maximum", "minimum", "multiply"):
-        name = {"add": "sum", "maximum": "max", "minimum": "min", "multiply": "prod"}[ufunc.__name__]
+    name = _REDUCED.get(ufunc.__name__)
+    if method == "reduce" and name is not None:
         # As ufunc.reduce does: the first axis unless one is given.
         kwargs.setdefault("axis", 0)
         return _apply(name, inputs, kwargs, shown + ".reduce")
@@ -403,12 +565,17 @@ def call_function(func, args, kwargs):
     module = getattr(func, "__module__", "numpy") or "numpy"
     shown = f"{module.replace('numpy', 'np', 1)}.{func.__name__}"
     if module not in ("numpy", "np"):
-        raise TraceError(f"{shown} cannot be traced", _trace._OUTSIDE)
+        raise TraceError(f"{shown} cannot be traced", _instead(shown.removeprefix("np.")))
     return _apply(func.__name__, args, kwargs, shown)
 
 
-def _astype(x, dtype, **kwargs):
-    name = getattr(_dtypes.as_dtype(dtype), "name", "")
+def _astype(x, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    if casting != "unsafe":
+        raise TraceError(f"astype with casting={casting!r}", "what does not fit saturates (docs/expressions.md)")
+    try:
+        name = getattr(_dtypes.as_dtype(dtype), "name", "")
+    except TypeError as error:
+        raise TraceError(f"astype({dtype!r}): {error}", "types are NumPy's, such as np.float32") from None
     return call(name, (x,), {}, f"astype({name})")
 
 
@@ -423,14 +590,12 @@ def method(x, name):
     if name == "T":
         return _transpose(x)
     if name == "astype":
-        return lambda dtype, **kwargs: _astype(x, dtype, **kwargs)
+        return lambda *args, **kwargs: _astype(x, *args, **kwargs)
     if name in ("reshape", "transpose"):
-        function = _SPECIAL[name]
 
         def variadic(*sizes, **kwargs):
-            if len(sizes) == 1 and not isinstance(sizes[0], int):
-                sizes = sizes[0]
-            return function(x, sizes, **kwargs) if sizes else function(x, **kwargs)
+            given = sizes if len(sizes) < 2 else (sizes,)
+            return _apply(name, (x, *given), kwargs, f".{name}()")
 
         return variadic
     if name == "flatten":

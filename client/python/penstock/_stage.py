@@ -1,14 +1,16 @@
 """One stage of a spec, with the line of the user's code that made it."""
 
-import itertools
 import os
 import re
 import sys
 import threading
 
+import numpy as np
+
 from penstock import _textproto
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# NumPy's functions written in Python call ours back.
+_FOLDERS = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, np.__file__))
 _MASK = (1 << 64) - 1
 
 
@@ -32,9 +34,9 @@ class Line:
 
 
 def user_line():
-    """The innermost line on the stack that is not of this package."""
+    """The innermost line on the stack that is not of this package or of NumPy."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_FOLDER):
+    while frame is not None and frame.f_code.co_filename.startswith(_FOLDERS):
         frame = frame.f_back
     if frame is None:
         return Line("<unknown>", 0)
@@ -53,8 +55,17 @@ class Seed:
         self.given = given
         self._reshuffle = reshuffle
         self._lock = threading.Lock()
-        self._passes = itertools.count()
+        self._num_passes = 0
         self._drawn = None
+
+    def __getstate__(self):
+        # Copies agree, in other processes too: what is not given is drawn before.
+        self.base()
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
 
     def base(self):
         """The first pass' seed."""
@@ -67,7 +78,10 @@ class Seed:
 
     def next(self):
         """The seed of the next pass."""
-        return self.of_pass(next(self._passes))
+        with self._lock:
+            number = self._num_passes
+            self._num_passes += 1
+        return self.of_pass(number)
 
     def of_pass(self, number):
         """The seed of a pass, counted from 0."""

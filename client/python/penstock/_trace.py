@@ -77,6 +77,14 @@ class Trace:
         self.parsed_structure = None
         self._around = None
         self._adopted = {}
+        self._specs = {}
+
+    def spec_of(self, node):
+        """The TensorSpec of a value, which the daemon is asked for once."""
+        found = self._specs.get(node.number)
+        if found is None:
+            found = self._specs[node.number] = self.dataset._type_of(self, node)
+        return found
 
     def adopt(self, around):
         """Values of another call may be used, whose element is the second part of this one's."""
@@ -160,16 +168,11 @@ def to_node(trace, value, what="an operand"):
         value = value[()]
         if value.dtype.name not in FUNCTIONS:
             raise TraceError(f"{what} is a constant of type {value.dtype.name}", "cast it to one of NumPy's numbers")
-        text = _literal(value)
-        if value.dtype.kind in "iu" and abs(int(value)) >= 1 << 63:
-            # A number of an expression is below 2^63.
-            half, rest = divmod(int(value), 2)
-            text = f"({value.dtype.name}({half}) * {value.dtype.name}(2) + {value.dtype.name}({rest}))"
-            return Node(trace, "text", text)
+        text = None if value.dtype.name in _HALVES else _literal(value)
         if text is not None and value.dtype != bool:
             return Node(trace, "call", value.dtype.name, [Node(trace, "text", text)])
         if text is None:
-            return Node(trace, "array", value)
+            return _array(trace, value)
     if isinstance(value, float) and not math.isfinite(value):
         return Node(trace, "array", value)
     if isinstance(value, np.ndarray):
@@ -179,7 +182,9 @@ def to_node(trace, value, what="an operand"):
                 "constants are arrays of numbers with elements",
             )
         # As it is now: the function may write into it behind this.
-        return Node(trace, "array", value.copy())
+        return _array(trace, value.copy())
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise TraceError(f"{what} is an integer that no type holds", "integers go from -2**63 to 2**64 - 1; a float may be larger")
     text = _literal(value)
     if text is None:
         kind = type(value)
@@ -188,6 +193,16 @@ def to_node(trace, value, what="an operand"):
             "constants are numbers and NumPy arrays; " + _OUTSIDE,
         )
     return Node(trace, "text", text)
+
+
+# A spec has no constants of these; what they hold, float32 holds too.
+_HALVES = ("float16", "bfloat16")
+
+
+def _array(trace, value):
+    if value.dtype.name not in _HALVES:
+        return Node(trace, "array", value)
+    return Node(trace, "call", value.dtype.name, [Node(trace, "array", value.astype(np.float32))])
 
 
 def find_trace(values):
@@ -247,7 +262,7 @@ _NEUTRAL = {
     "where": (True,),
 }
 # TensorFlow's and NumPy's names of parameters, by ours.
-_SYNONYMS = {"images": "image", "a_min": "low", "a_max": "high", "min": "low", "max": "high", "newshape": "shape"}
+_SYNONYMS = {"images": "image", "a_min": "low", "a_max": "high", "min": "low", "max": "high", "newshape": "shape", "correction": "ddof"}
 
 
 def call(name, args, kwargs, shown=None):
@@ -283,6 +298,8 @@ def call(name, args, kwargs, shown=None):
             positional = False
             continue
         value = given[parameter]
+        if value is None and default is ...:
+            raise TraceError(f"{shown}: {parameter} is None", f"it is {FUNCTIONS[name][0]}")
         if parameter == "dtype" and not isinstance(value, str):
             # NumPy's types and dtypes, and TensorFlow's.
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
@@ -320,7 +337,7 @@ def _refused(what, instead):
 _SYMBOLS = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
     "bitwise_or": "|", "bitwise_xor": "^", "bitwise_and": "&", "add": "+", "subtract": "-", "multiply": "*",
-    "divide": "/", "floor_divide": "//", "remainder": "%", "power": "**",
+    "divide": "/", "floor_divide": "//", "remainder": "%", "power": "**", "left_shift": "<<", "right_shift": ">>",
 }  # fmt: skip
 
 
@@ -345,7 +362,7 @@ class Tensor:
             continue
         _plain = {"bitwise_or": "or", "bitwise_xor": "xor", "bitwise_and": "and", "subtract": "sub",
                   "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv", "remainder": "mod",
-                  "power": "pow"}.get(_name, _name)  # fmt: skip
+                  "power": "pow", "left_shift": "lshift", "right_shift": "rshift"}.get(_name, _name)  # fmt: skip
         locals()[f"__{_plain}__"] = _binary(_name)
         locals()[f"__r{_plain}__"] = _binary(_name, swap=True)
     del _name, _plain
@@ -366,6 +383,15 @@ class Tensor:
     def __divmod__(self, other):
         return self // other, self % other
 
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
+    def __matmul__(self, other):
+        return call("matmul", (self, other), {}, "operator @")
+
+    def __rmatmul__(self, other):
+        return call("matmul", (other, self), {}, "operator @")
+
     def __round__(self, digits=None):
         return np.round(self).astype(np.int64) if digits is None else np.round(self, digits)
 
@@ -385,9 +411,9 @@ class Tensor:
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
     __array__ = _refused(
         "the conversion of a traced value to an array (np.asarray, torch, PIL, a ufunc of another package)",
-        "use NumPy's functions and penstock.image, penstock.io on it, and penstock.functions.take(table, x) for table[x]; or " + _OUTSIDE,
+        "use NumPy's functions and penstock.image, penstock.io on it, np.stack to join several, and penstock.functions.take(table, x) for table[x]; or "
+        + _OUTSIDE,
     )
-    __matmul__ = __rmatmul__ = _refused("operator @", "use sums of products; or " + _OUTSIDE)
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
     __call__ = _refused("a call of a traced value", _OUTSIDE)
 
@@ -446,7 +472,7 @@ class Tensor:
         return math.prod(self.shape)
 
     def _spec(self):
-        return self._trace.dataset._type_of(self._trace, self._node)
+        return self._trace.spec_of(self._node)
 
     def __repr__(self):
         return f"<traced {self._node.kind} {self._node.value}>"
@@ -484,4 +510,6 @@ def _index(item):
         raise TraceError(f"the subscript {item!r} of a tensor", "the element has no structure there")
     if isinstance(item, Tensor):
         raise TraceError("a traced value in a slice", "slices are constants; np.take(x, start + np.arange(size)) begins anywhere")
+    if not hasattr(item, "__index__"):
+        raise TraceError(f"the subscript {item!r}", "subscripts are integers, slices, ..., None and lists of integers")
     return operator.index(item)
