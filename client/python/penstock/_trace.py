@@ -402,7 +402,10 @@ class Tensor:
     __int__ = _refused("int() of a traced value", "use x.astype(np.int64)")
     __float__ = _refused("float() of a traced value", "use x.astype(np.float32)")
     __complex__ = _refused("complex() of a traced value", "there are no complex numbers")
-    __index__ = _refused("a traced value as an index, a size or a count", "these are constants; np.where chooses between values")
+    __index__ = _refused(
+        "a traced value as an index, a size or a count",
+        "these are constants; penstock.functions.take(table, x) is table[x], and np.where chooses between values",
+    )
     __len__ = _refused("len() of a traced value", "use x.shape[0], where the size is known")
     __iter__ = _refused(
         "a for loop or unpacking over a traced value", "use NumPy's functions, which work on the whole of it, or x[0], x[1]"
@@ -411,8 +414,8 @@ class Tensor:
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
     __array__ = _refused(
         "the conversion of a traced value to an array (np.asarray, torch, PIL, a ufunc of another package)",
-        "use NumPy's functions and penstock.image, penstock.io on it, np.stack to join several, and penstock.functions.take(table, x) for table[x]; or "
-        + _OUTSIDE,
+        "use NumPy's functions and penstock.image, penstock.io on it, np.stack to join several, and penstock.functions.take(table, x) for "
+        "table[x]; or " + _OUTSIDE,
     )
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
     __call__ = _refused("a call of a traced value", _OUTSIDE)
