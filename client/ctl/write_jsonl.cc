@@ -1,4 +1,6 @@
+#include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -79,6 +81,13 @@ absl::Status Learn(const json& value, uint64_t line, Field* field) {
 // Calls `visit(line, object)` for each line.
 template <typename Visit>
 absl::Status ForEachObject(const std::string& path, Visit visit) {
+  // A pipe gives its lines once.
+  std::error_code ignored;
+  const std::filesystem::file_status found = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a regular file, which is read twice: ", path));
+  }
   std::ifstream file(path);
   if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   std::string text;
@@ -89,12 +98,15 @@ absl::Status ForEachObject(const std::string& path, Visit visit) {
       object = json::parse(text);
     } catch (const json::parse_error& error) {
       return Error(absl::StrCat("not JSON at column ", error.byte), path, line, "");
+    } catch (const json::out_of_range&) {
+      return Error("number beyond float64", path, line, "");
     }
     if (!object.is_object()) {
       return Error("expected a JSON object, such as {\"x\": [1, 2], \"y\": 3}", path, line, "");
     }
     if (absl::Status status = visit(line, object); !status.ok()) return status;
   }
+  if (file.bad()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
   return absl::OkStatus();
 }
 

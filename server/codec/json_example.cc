@@ -48,6 +48,24 @@ google::protobuf::util::TypeResolver& Resolver() {
   return *resolver;
 }
 
+// Whether a list has a null in it. REQUIRES: the library has read the text.
+bool HasNullInList(std::string_view json) {
+  std::string open;  // the brackets around what is looked at
+  for (size_t at = 0; at < json.size(); ++at) {
+    const char byte = json[at];
+    if (byte == '"' || byte == '\'') {
+      for (++at; at < json.size() && json[at] != byte; ++at) at += json[at] == '\\';
+    } else if (byte == '[' || byte == '{') {
+      open.push_back(byte);
+    } else if ((byte == ']' || byte == '}') && !open.empty()) {
+      open.pop_back();
+    } else if (byte == 'n' && !open.empty() && open.back() == '[' && json.substr(at, 4) == "null") {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> SerializeJsonExample(std::string_view json) {
@@ -55,6 +73,9 @@ absl::StatusOr<std::string> SerializeJsonExample(std::string_view json) {
   const auto status = google::protobuf::util::JsonToBinaryString(
       &Resolver(), "penstock/penstock_json.Example",
       google::protobuf::StringPiece(json.data(), json.size()), &example);
+  // The library leaves it out, so that all behind it would move; that of later TensorFlows puts a 0 there.
+  if (status.ok() && HasNullInList(json))
+    return absl::DataLossError("not a tf.train.Example in JSON: a list has a null in it");
   if (status.ok()) return example;
   return absl::DataLossError(
       absl::StrCat("not a tf.train.Example in JSON: ",

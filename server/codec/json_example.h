@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// The serialized Example. DataLoss when the text is no JSON, or not that of an Example.
+// The serialized Example. DataLoss when the text is no JSON, or not that of an Example, or a list has a null in it.
 absl::StatusOr<std::string> SerializeJsonExample(std::string_view json);
 
 }  // namespace penstock

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/local_file.h"
 
 namespace penstock {
@@ -25,6 +26,11 @@ absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std:
   const bool is_local = IsLocalFileSystem(files);
   LocalFileLook look;
   for (const std::string& pattern : patterns) {
+    // The system would take what stands before it for the path.
+    if (const size_t zero = pattern.find('\0'); zero != std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "files: expected a path or glob, found a zero byte at ", zero, " of ", pattern.size()));
+    }
     absl::StatusOr<std::vector<std::string>> paths = files.Glob(pattern);
     if (!paths.ok()) return paths.status();
     for (std::string& path : *paths) {

@@ -45,8 +45,8 @@ const RowFunctionRegistration kDecodeJsonExample({
            "{\"feature\": {\"id\": {\"int64List\": {\"value\": [\"7\"]}}}}}; bytes in base64.\n"
            "\n"
            "Strings, of the shape of json_examples. What is no JSON of an Example is an error of "
-           "its record. The protobuf "
-           "library reads it, some microseconds a value:\n"
+           "its record, and so is a list with a null in it (TensorFlow: 0 or\n"
+           "left out, by its release). The protobuf library reads it, some microseconds a value:\n"
            "records that are read more than once are better written as TFRecords first (penstock "
            "write --jsonl).",
     .bind = Bind,

@@ -50,7 +50,8 @@ inline constexpr size_t kCompressedPieceBytes = 32 << 10;
 
 // A file that does not begin as its declared compression does is refused, with what it looks like;
 // one of no bytes at all is an empty stream whatever is declared. Members of gzip, streams of zlib
-// and frames of zstd that follow each other are joined; zero bytes behind the last one are padding.
+// and frames of zstd that follow each other are joined; zero bytes behind the last one are padding,
+// but of zstd, as its own program has it.
 // `piece_bytes`: how much is read from the file at a time (tests make it small; at least 16).
 absl::StatusOr<std::unique_ptr<ByteStream>> OpenStream(std::shared_ptr<RandomAccessFile> file,
                                                        Compression compression,

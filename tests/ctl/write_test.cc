@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "client/ctl/make_sample.h"
 #include "server/io/example_builder.h"
 #include "server/io/tfrecord_writer.h"
@@ -108,6 +109,7 @@ TEST_CASE("A bad JSON line is named") {
       {"{\"x\": 9223372036854775808}",
        "integer beyond int64: 9223372036854775808 (PATH, line 1, field \"x\")"},
       {"{\"x\": 1e300}", "number beyond float32: 1e+300 (PATH, line 1, field \"x\")"},
+      {"{\"x\": 1}\n{\"x\": -1e400}", "number beyond float64 (PATH, line 2)"},
   };
   for (const Case& c : cases) {
     Folder folder;
@@ -119,6 +121,23 @@ TEST_CASE("A bad JSON line is named") {
     CHECK(records.status().message() == expected);
     CHECK_FALSE(std::filesystem::exists(folder / "out"));
   }
+}
+
+TEST_CASE("JSON lines of what cannot be read twice are refused, and not half read") {
+  Folder folder;
+  std::filesystem::create_directory(folder / "folder");
+  int pipe_fds[2];
+  REQUIRE(pipe(pipe_fds) == 0);
+  REQUIRE(write(pipe_fds[1], "{\"x\": 1}\n", 9) == 9);
+  close(pipe_fds[1]);
+  for (const std::string& path : {folder / "folder", absl::StrCat("/dev/fd/", pipe_fds[0])}) {
+    INFO(path);
+    const auto records = WriteJsonLines(folder / "out", path);
+    CHECK(records.status().message() ==
+          absl::StrCat("expected a regular file, which is read twice: ", path));
+    CHECK_FALSE(std::filesystem::exists(folder / "out"));
+  }
+  close(pipe_fds[0]);
 }
 
 TEST_CASE("Files become Examples in the order of their names") {

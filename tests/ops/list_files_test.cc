@@ -55,6 +55,17 @@ TEST_CASE("list_files: shuffled lists hold every file once a pass, in an order o
   CHECK(std::equal(same.begin(), same.begin() + kFiles, same.begin() + kFiles));
 }
 
+TEST_CASE("A path with a zero byte is refused, and not taken for what stands before it") {
+  ScratchFolder folder;
+  WriteFile(folder / "a", "x");
+  for (const char* op : {"list_files", "text_line", "files"}) {
+    const auto plan = PlanText(Stages(absl::StrCat(op, " { files: '", folder / "a", "\\000b' }")));
+    CHECK(plan.status().code() == absl::StatusCode::kInvalidArgument);
+    CHECK(absl::StrContains(plan.status().message(),
+                            absl::StrCat("found a zero byte at ", (folder / "a").size(), " of ")));
+  }
+}
+
 TEST_CASE("list_files: without a seed one is drawn and stands in the plan's spec") {
   ScratchFolder folder;
   WriteFile(folder / "a", "x");
