@@ -40,7 +40,8 @@ Status ConsumerTable::CheckGroup(const ConsumerSpec& spec) const {
                                                  " (group \"" + spec.group + "\")"};
   };
   for (const Consumer& consumer : consumers_) {
-    if (consumer.judged || consumer.spec.group != spec.group || consumer.spec.mode == spec.mode) {
+    if (consumer.judged || consumer.left || consumer.spec.group != spec.group ||
+        consumer.spec.mode == spec.mode) {
       continue;
     }
     return refuse("its mode is " + std::string(ModeName(consumer.spec.mode)) + ", not " +
@@ -69,7 +70,7 @@ Status ConsumerTable::CheckGroup(const ConsumerSpec& spec) const {
 
 Consumer* ConsumerTable::FindRival(const ConsumerSpec& spec) {
   for (Consumer& consumer : consumers_) {
-    if (consumer.judged || consumer.spec.group != spec.group) continue;
+    if (consumer.judged || consumer.left || consumer.spec.group != spec.group) continue;
     const bool same_place = spec.mode == GroupMode::kRank && consumer.spec.place() == spec.place();
     const bool same_name = !spec.name.empty() && consumer.spec.name == spec.name;
     const bool same_identity = spec.identity != 0 && consumer.spec.identity == spec.identity;
@@ -133,7 +134,7 @@ Consumer ConsumerTable::Remove(uint32_t id, const SlotTable& slots) {
   if (removed.splits()) {
     if (SplitGroup* split = FindSplit(removed.spec.group)) split->Forget(id);
   } else {
-    LeavePlace(removed, removed.member.stop != kNeverStops, slots.TailNeeded(removed.member));
+    LeavePlace(removed, false, slots.TailNeeded(removed.member));
   }
   return removed;
 }
@@ -180,15 +181,19 @@ std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group,
   return takers;
 }
 
+void ConsumerTable::NoteStop(Consumer& consumer) {
+  const uint64_t stop = consumer.page->page().stop_at.load(std::memory_order_seq_cst);
+  if (stop == kNeverStops) return;
+  consumer.left = true;
+  consumer.member.stop = stop;
+  LeavePlace(consumer, true, 0);
+}
+
 std::span<const Member> ConsumerTable::Members() {
   members_.clear();
   for (Consumer& consumer : consumers_) {
-    if (consumer.splits()) continue;
-    Member& member = consumer.member;
-    if (member.stop == kNeverStops) {
-      member.stop = member.page->stop_at.load(std::memory_order_seq_cst);
-    }
-    members_.push_back(member);
+    if (!consumer.left) NoteStop(consumer);
+    if (!consumer.splits() || consumer.member.kept != 0) members_.push_back(consumer.member);
   }
   for (const RankGroup& rank : ranks_) rank.AddMissing(&members_);
   for (const auto& split : splits_) {
@@ -224,12 +229,25 @@ uint32_t ConsumerTable::Grant(uint32_t lease_share, bool ended) {
 
 bool ConsumerTable::DropDeserted(uint64_t now_ns, uint64_t rejoin_ns) {
   return std::erase_if(splits_, [&](const std::unique_ptr<SplitGroup>& split) {
-           const bool has_consumer =
-               std::any_of(consumers_.begin(), consumers_.end(), [&](const Consumer& consumer) {
-                 return consumer.splits() && consumer.spec.group == split->name();
-               });
-           return split->NoteDesertion(!has_consumer && !consumers_.empty(), now_ns) >= rejoin_ns;
+           bool has_taker = false, has_others = false;
+           for (const Consumer& consumer : consumers_) {
+             const bool is_member = consumer.splits() && consumer.spec.group == split->name();
+             has_taker |= is_member && !consumer.left && !consumer.judged;
+             has_others |= !is_member;
+           }
+           const bool is_deserted = !has_taker && has_others;
+           if (split->NoteDesertion(is_deserted, now_ns) < rejoin_ns || !is_deserted) return false;
+           KeepLeases(*split);
+           return true;
          }) > 0;
+}
+
+void ConsumerTable::KeepLeases(const SplitGroup& split) {
+  for (Consumer& consumer : consumers_) {
+    if (!consumer.splits() || consumer.spec.group != split.name()) continue;
+    consumer.member.start = kNoStep;
+    consumer.member.kept = split.LeasedSlots(consumer.id, &consumer.member.kept_below);
+  }
 }
 
 uint32_t ConsumerTable::TakeSleeper(const Consumer& consumer) {

@@ -26,10 +26,11 @@ struct Consumer {
   uint32_t index = 0;
   ConsumerSpec spec;
   std::unique_ptr<ConsumerPage> page;
-  Member member;               // not of a split group: there the group is the member
+  Member member;  // of a split group, that is the member, only what it kept when the group ended
   uint64_t granted = 0;        // steps it was given, in a split group
   uint64_t skipped = 0;        // steps it missed
   bool judged = false;         // it gets no further step
+  bool left = false;           // of its own accord: it takes no further step, and may hold some
   uint64_t looks = 0;          // how often Tick() has looked at it
   uint64_t waiting_looks = 0;  // and found it asleep: it waits for batches
   bool evicted = false;        // since it was sent away for good
@@ -54,7 +55,8 @@ class ConsumerTable {
 
   // Whether the newcomer's mode is that of its group, if there is one.
   Status CheckGroup(const ConsumerSpec& spec) const;
-  // The consumer whose place the newcomer wants, by rank, name or identity; null if it is free.
+  // The consumer whose place the newcomer wants, by rank, name or identity; null if it is free. Whoever has left wants none any more,
+  // whatever it still holds.
   Consumer* FindRival(const ConsumerSpec& spec);
 
   RankGroup* FindRank(std::string_view group);
@@ -76,8 +78,8 @@ class ConsumerTable {
   uint64_t HeldAtMost(const Consumer& consumer, uint64_t position, const SlotTable& slots,
                       uint32_t held_max) const;
 
-  // Takes over what each consumer has written about its stop and its releases, and returns the
-  // members for SlotTable.
+  // Takes over what each consumer has written about its stop and its releases, so that the name and place of one that has left are free,
+  // and returns the members for SlotTable.
   std::span<const Member> Members();
 
   // Publishes to the split groups.
@@ -85,8 +87,8 @@ class ConsumerTable {
   // Gives steps to those who ask for them. Returns the wait bits of those to be woken.
   uint32_t Grant(uint32_t lease_share, bool ended);
 
-  // Forgets the split groups that have had no consumer for `rejoin_ns` while other consumers are there,
-  // which they would hold up. Returns whether there were any.
+  // Forgets the split groups that have had nobody who takes steps for `rejoin_ns` while other consumers are there,
+  // which they would hold up. Who still holds a step of one keeps its slot. Returns whether there were any.
   bool DropDeserted(uint64_t now_ns, uint64_t rejoin_ns);
 
   // The wait bits of those; marks them as awake.
@@ -101,6 +103,10 @@ class ConsumerTable {
 
  private:
   std::vector<SplitGroup::Taker> Takers(const SplitGroup& group, uint32_t lease_share);
+  // What the group's consumers hold becomes their own.
+  void KeepLeases(const SplitGroup& split);
+  // Takes over whether it has left.
+  void NoteStop(Consumer& consumer);
   void LeavePlace(const Consumer& consumer, bool left, uint64_t tail);
 
   std::vector<Consumer> consumers_;

@@ -195,6 +195,17 @@ uint64_t SplitGroup::available() const {
                        [](const auto& item) { return item.second.can_be_given(); });
 }
 
+uint64_t SplitGroup::LeasedSlots(uint32_t consumer, uint64_t* below) const {
+  uint64_t slots = 0;
+  *below = 0;
+  for (const auto& [step, item] : items_) {
+    if (item.state != State::kLeased || item.consumer != consumer || item.held_bit >= 0) continue;
+    slots |= uint64_t{1} << item.slot;
+    *below = step + 1;
+  }
+  return slots;
+}
+
 uint32_t SplitGroup::Leases(uint32_t consumer) const {
   return static_cast<uint32_t>(
       std::count_if(items_.begin(), items_.end(), [consumer](const auto& item) {

@@ -72,6 +72,8 @@ class SplitGroup {
   }
 
   uint32_t Leases(uint32_t consumer) const;
+  // The slots of its leases, as bits; `below` becomes the step behind the last of them.
+  uint64_t LeasedSlots(uint32_t consumer, uint64_t* below) const;
   // Steps that wait for a consumer.
   uint64_t available() const;
   uint64_t redelivered() const { return redelivered_; }

@@ -52,6 +52,8 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
   uint32_t newcomers, sleepers = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    // Who has left has left its place, though it may still hold slots.
+    consumers_.Members();
     if (Status status = consumers_.CheckGroup(spec); !status.ok()) return status;
     const Consumer* rival = consumers_.FindRival(spec);
     const bool is_itself =

@@ -200,10 +200,11 @@ class FileRecordsOp final : public OrderOp {
     }
     for (size_t i = 0; i < cycle_.size(); ++i) {
       if (!state.cycle[i].open) continue;
-      cycle_[i] = Open(state.cycle[i].file, offsets[state.cycle[i].file]);
+      const auto file = static_cast<uint32_t>(state.cycle[i].file);
+      cycle_[i] = Open(file, offsets[file]);
       ++num_open_;
     }
-    next_file_ = state.next_file;
+    next_file_ = static_cast<uint32_t>(state.next_file);
     position_ = state.position;
     taken_of_block_ = state.taken_of_block;
     taken_ = state.taken;

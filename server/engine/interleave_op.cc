@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,6 @@
 namespace penstock {
 namespace {
 
-// Elements whose datasets are asked for their lengths before the first attempt to find a place.
-constexpr uint64_t kCountedAtOnce = 64;
 constexpr uint64_t kDroppedAtOnce = 1024;
 
 class InterleaveOp final : public ChainedOrderOp {
@@ -52,7 +51,7 @@ class InterleaveOp final : public ChainedOrderOp {
     if (seek_) Close(std::move(seek_->counted));
     // What they had asked for may have arrived.
     for (std::unique_ptr<Nested>& nested : idle_) nested->op->Restart(0);
-    waiting_.clear();
+    waiting_.reset();
     epoch_ = epoch;
     num_open_ = 0;
     num_elements_ = 0;
@@ -88,13 +87,12 @@ class InterleaveOp final : public ChainedOrderOp {
     std::unique_ptr<OrderOp> op;
     uint64_t to_skip = 0;  // elements to leave out before the next one
   };
-  // The way to a place, while the lengths of the nested datasets are found.
+  // The way to a place, while the lengths of the nested datasets are found: of those that are over nothing is kept, since an endless
+  // input may have any number of them in front of it.
   struct Seek {
-    uint64_t goal = 0;    // elements to look at before the next attempt
-    RecordList elements;  // of the input so far
-    std::vector<uint64_t> counts;
-    bool unknown = false;  // one has no length that is known
-    bool over = false;     // the input has no more elements
+    InterleaveState state;
+    RecordList elements;  // of the input, whose datasets the places of the cycle hold
+    bool over = false;    // the input has no more elements
     std::unique_ptr<Nested> counted;
   };
 
@@ -147,11 +145,10 @@ class InterleaveOp final : public ChainedOrderOp {
     return result;
   }
 
-  // The next element of the input: those that wait from a seek first.
+  // The next element of the input: the one that a seek has left first.
   Pulled NextElement(RecordRef* element) {
-    if (!waiting_.empty()) {
-      *element = waiting_.front();
-      waiting_.pop_front();
+    if (waiting_) {
+      *element = *std::exchange(waiting_, std::nullopt);
       return Pulled::kSome;
     }
     RecordList incoming;
@@ -202,77 +199,56 @@ class InterleaveOp final : public ChainedOrderOp {
     idle_.push_back(std::move(nested));
   }
 
-  // What a seek looked at, from number `first` on, is what comes next.
-  void EndSeek(uint64_t first) {
-    waiting_.assign(seek_->elements.begin() + first, seek_->elements.end());
-    num_elements_ = first;
-    Close(std::move(seek_->counted));
-    seek_.reset();
-  }
-
   Pulled GoToPosition() {
     if (resume_at_ == 0) return Pulled::kSome;
     if (num_elements_ > 0) return GoForward();
     if (!seek_) {
       seek_ = std::make_unique<Seek>();
-      seek_->goal = kCountedAtOnce;
+      seek_->state.cycle.resize(cycle_.size());
+      seek_->elements.resize(cycle_.size());
     }
-    while (true) {
-      const size_t looked_at = seek_->counts.size();
-      const Pulled result = CountElements();
-      if (seek_->unknown) {
-        EndSeek(0);
-        return GoForward();
-      }
-      if (result != Pulled::kSome && seek_->counts.size() == looked_at) return result;
-      const InterleaveState state = InterleaveAfter(
-          resume_at_, seek_->counts, static_cast<uint32_t>(cycle_.size()), block_length_);
-      // Without elements left the state may depend on those that were not looked at, unless it has no room for them.
-      const bool full = std::all_of(state.cycle.begin(), state.cycle.end(),
-                                    [](const auto& place) { return place.open; });
-      if (state.next_file < seek_->counts.size() || full || seek_->over) {
-        GoTo(state);
-        return Pulled::kSome;
+    InterleaveState& state = seek_->state;
+    while (!TakeUntil(resume_at_, block_length_, seek_->over, &state)) {
+      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      dropped_.clear();
+      const Pulled result = PullElement(dropped_);
+      if (result == Pulled::kEnd) {
+        seek_->over = true;
+        continue;
       }
       if (result != Pulled::kSome) return result;
-      seek_->goal *= 2;
+      const RecordRef element = dropped_.front();
+      Close(std::move(seek_->counted));
+      seek_->counted = Open(element, state.next_file);
+      const std::optional<uint64_t> count = seek_->counted->op->Count();
+      if (!count || *count == kEndless) {
+        waiting_ = element;
+        EndSeek();
+        return GoForward();
+      }
+      seek_->elements[state.position] = element;
+      OpenNextFile(*count, &state);
     }
+    EndSeek();
+    resume_at_ = 0;
+    return Pulled::kSome;
   }
 
-  void GoTo(const InterleaveState& state) {
+  // What comes next is what comes next there.
+  void EndSeek() {
+    Close(std::move(seek_->counted));
+    const InterleaveState& state = seek_->state;
     for (size_t i = 0; i < cycle_.size(); ++i) {
       if (!state.cycle[i].open) continue;
-      const uint32_t number = state.cycle[i].file;
-      cycle_[i] = Open(seek_->elements[number], number);
+      cycle_[i] = Open(seek_->elements[i], state.cycle[i].file);
       cycle_[i]->to_skip = state.cycle[i].ordinal;
       ++num_open_;
     }
-    EndSeek(state.next_file);
+    num_elements_ = state.next_file;
     turn_.Set(state.position, state.taken_of_block);
     taken_ = state.taken;
-    resume_at_ = 0;
-  }
-
-  // Finds the lengths of the first `goal` elements' datasets; kBlocked, kFailed: of fewer, which may do.
-  Pulled CountElements() {
-    Seek& seek = *seek_;
-    Pulled result = Pulled::kSome;
-    while (result == Pulled::kSome && !seek.over && seek.elements.size() < seek.goal) {
-      result = PullElement(seek.elements);
-      if (result == Pulled::kEnd) {
-        seek.over = true;
-        result = Pulled::kSome;
-      }
-    }
-    while (!seek.unknown && seek.counts.size() < seek.elements.size()) {
-      const RecordRef& element = seek.elements[seek.counts.size()];
-      Close(std::move(seek.counted));
-      seek.counted = Open(element, seek.counts.size());
-      const std::optional<uint64_t> count = seek.counted->op->Count();
-      seek.unknown = !count || *count == kEndless;
-      if (!seek.unknown) seek.counts.push_back(*count);
-    }
-    return result;
+    resume_at_ -= state.taken;
+    seek_.reset();
   }
 
   Pulled GoForward() {
@@ -296,7 +272,7 @@ class InterleaveOp final : public ChainedOrderOp {
   std::vector<std::unique_ptr<Nested>> cycle_;
   CycleTurn turn_;
   std::deque<std::unique_ptr<Nested>> idle_;
-  std::deque<RecordRef> waiting_;  // elements of the input that were looked at
+  std::optional<RecordRef> waiting_;  // an element of the input that was looked at
   uint64_t epoch_ = 0;
   uint64_t num_elements_ = 0;  // of the input that have been opened
   size_t num_open_ = 0;

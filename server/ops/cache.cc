@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -17,33 +19,36 @@ uint64_t DefaultBytes() {
          static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) / 4;
 }
 
-// Keeps elements' cells by their ordinals, whichever come first, as long as there is room; what is kept stays.
+// Keeps elements' cells by their ordinals, whichever come first, as long as there is room; what is kept stays. A run of elements begins
+// where a cursor has led, which may be anywhere, or where others were left out.
 class MemoryKept final : public KeptElements {
  public:
   MemoryKept(FrontContext& context, uint64_t bytes_max, int stage)
       : context_(context), bytes_max_(bytes_max), stage_(stage) {}
-  ~MemoryKept() override { context_.store.Release(kept_); }
+  ~MemoryKept() override { GiveBack(); }
 
-  bool Has(uint64_t ordinal) const override {
-    return ordinal < kept_.size() && kept_[ordinal].data != nullptr;
-  }
+  bool Has(uint64_t ordinal) const override { return Find(ordinal) != nullptr; }
 
   bool Deal(uint64_t ordinal, RecordList& out) override {
-    context_.store.Share({&kept_[ordinal], 1});
-    out.push_back(kept_[ordinal]);
+    const RecordRef* const element = Find(ordinal);
+    context_.store.Share({element, 1});
+    out.push_back(*element);
     if (context_.gauges != nullptr) context_.gauges[stage_].Hit();
     return true;
   }
 
   void Keep(uint64_t ordinal, const RecordRef& element) override {
-    const uint64_t bytes = element.length + sizeof(RecordRef);
-    const bool fits = bytes_ + bytes <= bytes_max_ && ordinal < UINT32_MAX;
+    auto run = RunFrom(ordinal);
+    const bool begins = run == runs_.end() || run->first + run->second.size() != ordinal;
+    const uint64_t bytes =
+        element.length + sizeof(RecordRef) + (begins && !runs_.empty() ? kRunBytes : 0);
+    const bool fits = bytes_ + bytes <= bytes_max_;
     if (fits) {
       bytes_ += bytes;
       ++elements_;
-      if (kept_.size() <= ordinal) kept_.resize(ordinal + 1);
+      if (begins) run = runs_.emplace(ordinal, RecordList()).first;
       context_.store.Share({&element, 1});
-      kept_[ordinal] = element;
+      run->second.push_back(element);
     }
     is_full_ = is_full_ || !fits;
     Show(is_full_ ? KeptState::kFull : KeptState::kFilling);
@@ -55,12 +60,29 @@ class MemoryKept final : public KeptElements {
   }
 
   void GiveBack() override {
-    context_.store.Release(kept_);
-    kept_.clear();
+    for (const auto& [first, run] : runs_) context_.store.Release(run);
+    runs_.clear();
     bytes_ = elements_ = 0;
   }
 
  private:
+  // What a further run costs beside its elements.
+  static constexpr uint64_t kRunBytes = 128;
+
+  // The run that begins here or nearest in front of it: the one that an element which is not kept may belong behind.
+  std::map<uint64_t, RecordList>::iterator RunFrom(uint64_t ordinal) {
+    const auto behind = runs_.upper_bound(ordinal);
+    return behind == runs_.begin() ? runs_.end() : std::prev(behind);
+  }
+
+  // Null when it is not kept.
+  const RecordRef* Find(uint64_t ordinal) const {
+    const auto behind = runs_.upper_bound(ordinal);
+    if (behind == runs_.begin()) return nullptr;
+    const auto& [first, run] = *std::prev(behind);
+    return ordinal - first < run.size() ? &run[ordinal - first] : nullptr;
+  }
+
   void Show(KeptState state) const {
     if (context_.gauges != nullptr) context_.gauges[stage_].Set(state, elements_, bytes_);
   }
@@ -68,7 +90,7 @@ class MemoryKept final : public KeptElements {
   FrontContext& context_;
   const uint64_t bytes_max_;
   const int stage_;
-  RecordList kept_;  // by ordinal; without data where none is kept
+  std::map<uint64_t, RecordList> runs_;  // by their first ordinals; none reaches into the next
   uint64_t bytes_ = 0;
   uint64_t elements_ = 0;
   bool is_full_ = false;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,7 +61,13 @@ class RepeatOp final : public ChainedOrderOp {
 
   absl::Status Restore(Position& position) override {
     first_epoch_ = position.Take();
-    GoToPass(position.Take());
+    const uint64_t pass = position.Take();
+    if (pass > count_.value_or(kMaxPass)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("not a position of this pipeline: in pass ", pass, " of ",
+                       count_ ? absl::StrCat(*count_) : std::string("a repeat without end")));
+    }
+    GoToPass(pass);
     has_elements_ = position.Take() != 0;
     return ChainedOrderOp::Restore(position);
   }
@@ -75,6 +82,9 @@ class RepeatOp final : public ChainedOrderOp {
   }
 
  private:
+  // Of a repeat without end: nobody gets there, and behind the last number there is none.
+  static constexpr uint64_t kMaxPass = uint64_t{1} << 63;
+
   bool IsOver() const { return count_ && pass_ == *count_; }
 
   // Begins the next pass; false when there is none. A pass without elements is followed by no other: an endless repeat of nothing

@@ -61,8 +61,10 @@ void Reception::Welcome(Visitor visitor) {
   const int fd = visitor.socket.get();
   // Edge-triggered: bytes that are peeked at stay readable, and half a request must not keep the
   // loop busy.
-  const auto watch = loop_.Watch(fd, EPOLLIN | EPOLLRDHUP | EPOLLET,
-                                 [this, ordinal](uint32_t) { Listen(ordinal); });
+  const auto watch =
+      loop_.Watch(fd, EPOLLIN | EPOLLRDHUP | EPOLLET, [this, ordinal](uint32_t events) {
+        Listen(ordinal, (events & (EPOLLRDHUP | EPOLLHUP)) != 0);
+      });
   if (!watch.ok()) return;
   const EventLoop::Id timer = loop_.StartTimer(timeout_(), [this, ordinal] { Release(ordinal); });
   waiting_[ordinal] = {std::move(visitor), *watch, timer};
@@ -77,7 +79,7 @@ Visitor Reception::Release(Ordinal ordinal) {
   return visitor;
 }
 
-void Reception::Listen(Ordinal ordinal) {
+void Reception::Listen(Ordinal ordinal, bool hung_up) {
   const int fd = waiting_.at(ordinal).visitor.socket.get();
   uint8_t bytes[sizeof(ring::AttachRequest)];
   const ssize_t size = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
@@ -91,12 +93,16 @@ void Reception::Listen(Ordinal ordinal) {
     destinations_.control(Release(ordinal));
     return;
   }
-  if (absl::StartsWith(kHttp2Preface, said)) return;
+  if (absl::StartsWith(kHttp2Preface, said)) {
+    if (hung_up) Release(ordinal);
+    return;
+  }
 
   ring::ParsedRequest request;
   ring::Status error;
   switch (ring::ParseRequest(bytes, size, &request, &error)) {
     case ring::ParseState::kNeedMore:
+      if (hung_up) Release(ordinal);
       return;
     case ring::ParseState::kRequest: {
       Visitor visitor = Release(ordinal);

@@ -47,7 +47,7 @@ class Reception {
   };
   using Ordinal = uint64_t;  // in the order of arrival
 
-  void Listen(Ordinal ordinal);
+  void Listen(Ordinal ordinal, bool hung_up);
   Visitor Release(Ordinal ordinal);
 
   EventLoop& loop_;

@@ -48,6 +48,21 @@ def attach(server, **options):
     return penstock.attach("ranges", socket=server.socket, timeout=60, **options)
 
 
+@pytest.mark.parametrize("options", [{"mode": "rank", "rank": 0, "world_size": 1}, {"consumer": "trainer"}], ids=["rank", "name"])
+def test_a_closed_loader_makes_room_for_the_next_though_its_batches_live(create, options):
+    server = create(stop=1000)
+    kept = []
+    for number in range(3):
+        with attach(server, **options) as loader:
+            kept.append(next(loader))
+            with pytest.raises(penstock.AlreadyExistsError):
+                attach(server, **options)
+    others = attach(server, group="others")
+    for _ in range(20):
+        next(others)
+    assert [int(batch[-1] - batch[0]) for batch in kept] == [9, 9, 9]
+
+
 def attach_when_back(server, **options):
     """As attach, to a daemon that is just being started again: until then nobody listens."""
     deadline = time.monotonic() + 60

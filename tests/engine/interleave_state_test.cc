@@ -57,7 +57,7 @@ TEST_CASE("the state of an interleave after any number of records is that of its
       if (records < order.size() && state.cycle[state.position].open) {
         const InterleaveState::Slot& slot = state.cycle[state.position];
         if (slot.ordinal < counts[slot.file])
-          REQUIRE(std::pair(slot.file, slot.ordinal) == order[records]);
+          REQUIRE(std::pair(static_cast<uint32_t>(slot.file), slot.ordinal) == order[records]);
       }
     }
   }

@@ -87,6 +87,8 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
   for (const char* const text : {kBase,
                                  "$RANGE | shuffle { buffer_size: 10 seed: 1 } | repeat { count: 3 "
                                  "} | batch { batch_size: 7 }",
+                                 "$RANGE | batch { batch_size: 4 } | repeat { count: 3 }",
+                                 "$TURNS | batch { batch_size: 4 } | repeat {}",
                                  "$BIG | skip { count: 20 } | shard { num_shards: 3 index: 1 } | "
                                  "enumerate {} | batch { batch_size: 7 }",
                                  "concatenate { (| $SHARDS |) (| $LINES |) } | zip { (| $GZIP |) } "
@@ -96,8 +98,8 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
     const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
     const ResumePoint point = *ReadCursor(CursorOf(spec, 2), fingerprint);
     for (size_t i = 0; i < point.position.counters().size(); ++i) {
-      for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{17}, uint64_t{1} << 32,
-                                   uint64_t{1} << 63, ~uint64_t{0}}) {
+      for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{17}, uint64_t{1} << 31,
+                                   uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{0}}) {
         std::vector<uint64_t> counters = point.position.counters();
         counters[i] = value;
         INFO(text << "\ncounter " << i << " is " << value << ", was "
@@ -107,6 +109,29 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
         CHECK((!result.ok() || result->finished || result->batches.size() == 3));
       }
     }
+  }
+}
+
+TEST_CASE("The way to a place that is never reached can be given up") {
+  ContractFiles files;
+  const auto plan = MustPlan(
+      files.Spec("list_files { files: 'FOLDER/shard-*.tfrecord' seed: 3 } | repeat {} | "
+                 "interleave { (| tfrecord {} |) cycle_length: 3 } | batch { batch_size: 7 }"));
+  const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
+  const std::string forged = *CursorMaker(fingerprint).Make(3, Position({0, uint64_t{1} << 62}));
+  // Stopped before it has begun, or on the way.
+  for (int i = 0; i < 20; ++i)
+    CHECK(RunPlan(plan, {.max_steps = 0, .cursor = forged}).batches.empty());
+}
+
+TEST_CASE("What a cache keeps far behind the beginning takes no room for what is in front of it") {
+  const auto plan = MustPlan(Stages("counter {} | cache {} | batch { batch_size: 7 }"));
+  const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
+  for (const uint64_t first : {uint64_t{1} << 31, uint64_t{1} << 40}) {
+    const std::string forged = *CursorMaker(fingerprint).Make(3, Position({first}));
+    const RunResult run = RunPlan(plan, {.max_steps = 3, .cursor = forged});
+    REQUIRE(run.batches.size() == 3);
+    CHECK(run.batches[2].As<int64_t>(0).front() == static_cast<int64_t>(first) + 14);
   }
 }
 

@@ -243,6 +243,104 @@ TEST_CASE("another user's consumer is taken over with the right to send it away 
   CHECK(successor.Take().step == 0);  // which its predecessor has not let go of
 }
 
+TEST_CASE("who has left has left its name and its place, whatever it still holds") {
+  auto writer = MakeWriter();
+  Produce(writer.get());
+  ConsumerSpec named;
+  named.name = "trainer";
+  named.identity = 1;
+  ConsumerSpec worker = Split(3);
+  worker.name = "worker";
+  for (ConsumerSpec spec : {Rank(0, 2), named, worker}) {
+    const Status status = [&] {
+      Attached first(writer.get(), spec);
+      const Lease held = first.Take();
+      spec.identity += 10;
+      ConsumerHandle handle;
+      CHECK(writer->Attach(spec, {}, getpid(), &handle).code == Code::kAlreadyExists);
+      first.reader().Leave();
+      Attached second(writer.get(), spec);
+      second.reader().Release(second.Take());
+      Produce(writer.get());
+      CHECK(IsIntact(held));
+      // The group, too, is the successor's: another mode finds that one there.
+      ConsumerSpec other = spec;
+      other.name = "other";
+      other.mode = spec.mode == GroupMode::kBroadcast ? GroupMode::kSplit : GroupMode::kBroadcast;
+      CHECK(writer->Attach(other, {}, getpid(), &handle).code == Code::kFailedPrecondition);
+      second.reader().Leave();
+      first.Die();
+      const Status left = writer->Attach(other, {}, getpid(), &handle);
+      writer->Detach(handle.id);
+      second.Die();
+      return left;
+    }();
+    CHECK(status.ok());
+  }
+}
+
+TEST_CASE("a split group that all have left holds nobody up, whatever they still hold") {
+  auto writer = MakeWriter();
+  Attached plain(writer.get(), ConsumerSpec{});
+  Attached worker(writer.get(), Split(1));
+  Produce(writer.get());
+  const Lease held = worker.Take();
+  worker.reader().Leave();
+  writer->Tick(kSecondNs, kSecondNs);
+  writer->Tick(2 * kSecondNs, kSecondNs);
+  const auto take = [&](uint64_t step) {
+    Produce(writer.get());
+    const Lease lease = plain.Take();
+    CHECK(lease.step == step);
+    plain.reader().Release(lease);
+  };
+  for (uint64_t step = 0; step < 50; ++step) take(step);
+  CHECK(IsIntact(held));
+  // The next group of that name is another one; what was held is one slot until it is let go of.
+  Attached next(writer.get(), Split(2));
+  Produce(writer.get());
+  CHECK(next.Take().step >= 40);
+  CHECK(IsIntact(held));
+  worker.reader().Release(held);
+  worker.Die();
+  next.reader().Leave();
+  next.Die();
+  writer->Tick(3 * kSecondNs, kSecondNs);
+  writer->Tick(4 * kSecondNs, kSecondNs);
+  for (uint64_t step = 50; step < 100; ++step) take(step);
+}
+
+TEST_CASE("where nobody is waited for, a split group lives as long as somebody takes its steps") {
+  auto writer = MakeWriter();
+  Attached plain(writer.get(), ConsumerSpec{});
+  Attached worker(writer.get(), Split(1));
+  writer->Tick(kSecondNs, 0);
+  Produce(writer.get());
+  CHECK(worker.Take().step == 0);
+  writer->Tick(2 * kSecondNs, 0);
+  CHECK(worker.Take().step == 1);
+}
+
+TEST_CASE("a rank that has left is not missed, though it still holds a step") {
+  auto writer = MakeWriter();
+  Attached first(writer.get(), Rank(0, 2)), second(writer.get(), Rank(1, 2));
+  Produce(writer.get());
+  const Lease held = second.Take();
+  second.reader().Leave();
+  CHECK(IsIntact(held));
+  for (uint64_t now_ns = kSecondNs; now_ns < 4 * kSecondNs; now_ns += kSecondNs)
+    writer->Tick(now_ns, kSecondNs);
+  second.Die();
+  for (uint64_t now_ns = 4 * kSecondNs; now_ns < 8 * kSecondNs; now_ns += kSecondNs)
+    writer->Tick(now_ns, kSecondNs);
+  for (uint64_t step = 0; step < 20; ++step) {
+    const Lease lease = first.Take();
+    CHECK(lease.step == step);
+    first.reader().Release(lease);
+    Produce(writer.get());
+  }
+}
+
 TEST_CASE(
     "faults 39 and 46: a name is taken once, or taken over, and what is held is in quarantine") {
   auto writer = MakeWriter();

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <list>
 
 #include "tests/service/test_daemon.h"
@@ -122,6 +124,33 @@ TEST_CASE("fault 57: more silent visitors than the waiting room holds do not loc
   for (int i = 0; i < 200; ++i) visitors.emplace_back(daemon.Connect());
   CheckServes(daemon);
   CHECK(HangsUp(visitors.front().get()));  // the oldest made room
+}
+
+TEST_CASE("a visitor who hangs up behind half of something has gone at once") {
+  v1::DaemonConfig config;
+  config.mutable_connection_limits()->set_first_bytes_timeout_ms(60'000);
+  TestDaemon daemon(config);
+  REQUIRE(daemon.CreateCounter("counter", 42).ok());
+  CheckServes(daemon);
+  const ring::AttachRequest request = ring::EncodeRequest("counter", "default");
+  const std::string whole(reinterpret_cast<const char*>(&request), sizeof request);
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = descriptors();
+  for (int i = 0; i < 100; ++i) {
+    const ring::Descriptor visitor(daemon.Connect());
+    const std::string words = i % 2 == 0 ? "PRI * HT" : whole.substr(0, 200);
+    REQUIRE(send(visitor.get(), words.data(), words.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(words.size()));
+  }
+  auto after = descriptors();
+  for (int i = 0; i < 1000 && after > before + 20; ++i) {
+    CheckServes(daemon);
+    after = descriptors();
+  }
+  CHECK(after <= before + 20);
 }
 
 TEST_CASE("control connections have a limit, and one that closes makes room") {
