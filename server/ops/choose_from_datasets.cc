@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/directed_order.h"
 #include "server/engine/element_cells.h"
+#include "server/engine/like_elements.h"
 #include "server/engine/op_registry.h"
 
 namespace penstock {
@@ -70,7 +71,8 @@ const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
       Dataset choices = plan.TakeDataset();
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();
-      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
+      if (absl::Status status = MakeAlike(plan.stage_index(), &*inputs); !status.ok())
+        return status;
       const bool stop = !options.has_stop_on_empty_dataset() || options.stop_on_empty_dataset();
       const bool endless_choices = choices.endless;
       plan.SetBranches(

@@ -6,6 +6,7 @@
 #include "server/base/random.h"
 #include "server/engine/directed_order.h"
 #include "server/engine/drawn_seed.h"
+#include "server/engine/like_elements.h"
 #include "server/engine/op_registry.h"
 
 namespace penstock {
@@ -86,7 +87,8 @@ const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
       const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();
-      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
+      if (absl::Status status = MakeAlike(plan.stage_index(), &*inputs); !status.ok())
+        return status;
       absl::StatusOr<std::vector<double>> weights = ReadWeights(options, inputs->size());
       if (!weights.ok()) return weights.status();
       const bool stop = options.stop_on_empty_dataset();

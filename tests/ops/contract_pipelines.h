@@ -355,6 +355,13 @@ inline constexpr const char* kContractPipelines[] = {
     "} "
     "| batch { batch_size: 7 }",
     "zip { (| counter {} |) (| random { seed: 4 } |) (| $RANGE |) } | batch { batch_size: 9 }",
+    // Elements in another order of features, and of other sizes.
+    "$BIG | $PARSE | map { out: 'm = n % 5' out: 'n = n' } | concatenate { (| $SHARDS | $PARSE | "
+    "map { out: 'n = n' out: 'm = n % 3' } |) } | shuffle { buffer_size: 40 seed: 3 } | repeat { "
+    "count: 2 } | batch { batch_size: 90 }",
+    "range { stop: 60 } | batch { batch_size: 4 drop_remainder: true } | concatenate { (| $RANGE | "
+    "batch { batch_size: 7 drop_remainder: true } |) } | shuffle { buffer_size: 9 seed: 3 } | "
+    "unbatch {} | batch { batch_size: 9 }",
     "sample_from_datasets { (| $RANGE |) (| range { stop: 30 } |) seed: 1 } | batch { batch_size: "
     "9 "
     "} | repeat { count: 2 }",
