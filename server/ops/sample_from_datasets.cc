@@ -92,15 +92,20 @@ const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
       absl::StatusOr<std::vector<double>> weights = ReadWeights(options, inputs->size());
       if (!weights.ok()) return weights.status();
       const bool stop = options.stop_on_empty_dataset();
-      const bool all_endless = std::all_of(inputs->begin(), inputs->end(),
-                                           [](const Dataset& input) { return input.endless; });
+      size_t drawn = 0;
+      size_t endless = 0;
+      for (size_t i = 0; i < inputs->size(); ++i) {
+        if ((*weights)[i] == 0) continue;
+        ++drawn;
+        endless += (*inputs)[i].endless;
+      }
       plan.SetBranches(*std::move(inputs), [weights = *std::move(weights), key,
                                             rerandomize = options.rerandomize_each_iteration(),
                                             stop](FrontContext& context, OrderInputs inputs) {
         return DirectedOrder(context, std::make_unique<WeightedChooser>(weights, key, rerandomize),
                              std::move(inputs), stop);
       });
-      if (stop) plan.SetEndless(all_endless);
+      plan.SetEndless(endless > 0 && (!stop || endless == drawn));
       return absl::OkStatus();
     },
     OpPlace::kAnywhere);

@@ -1,4 +1,5 @@
-// Sources without end: what comes out although not everything has come.
+// Sources without end: what comes out although not everything has come, and whether the whole has an end.
+#include "server/engine/step_count.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/stages.h"
@@ -64,6 +65,57 @@ TEST_CASE("an element that is there is handed over, though no other may ever com
       }
     }
   }
+}
+
+TEST_CASE("skip leaves out all of an endless dataset, without asking it") {
+  for (const char* endless :
+       {"counter {}", "range { stop: 5 } | repeat {}", "random { seed: 1 }",
+        "range { stop: 5 } | filter { predicate: 'value > 2' } | repeat {}"}) {
+    INFO(endless);
+    const auto plan =
+        MustPlan(std::string(endless) + " | skip { count: -1 } | batch { batch_size: 2 }");
+    const RunResult result = RunPlan(plan, {.max_steps = 3});
+    CHECK(result.batches.empty());
+    CHECK(result.finished);
+    CHECK(result.status.ok());
+    CHECK_FALSE(plan->endless());
+    CHECK(CountSteps(*plan).steps == 0);
+  }
+}
+
+TEST_CASE("what says that a stream has no end") {
+  const std::string numbers = "range { stop: 2 } | repeat {} | ";
+  const std::string choose = "choose_from_datasets { (| counter {} |) ";
+  const std::string sample = "sample_from_datasets { seed: 1 (| counter {} |) ";
+  const struct {
+    std::string stages;
+    bool endless;
+  } cases[] = {
+      {"counter {} | filter { predicate: 'value > 2' }", true},
+      {"counter {} | take_while { predicate: 'value < 3' }", false},
+      {"counter {} | repeat { count: 2 }", true},
+      {"counter {} | repeat { count: 0 }", false},
+      {numbers + choose + "(| counter {} |) }", true},
+      {numbers + choose + "(| range { stop: 3 } |) }", false},
+      {numbers + choose + "(| range { stop: 3 } |) stop_on_empty_dataset: false }", true},
+      {"range { stop: 2 } | " + choose + "(| counter {} |) }", false},
+      {sample + "(| range { stop: 3 } |) }", true},
+      {sample + "(| range { stop: 3 } |) stop_on_empty_dataset: true }", false},
+      {sample + "(| range { stop: 3 } |) weight: 0 weight: 1 }", false},
+      {sample + "(| range { stop: 3 } |) weight: 1 weight: 0 stop_on_empty_dataset: true }", true},
+      {"range { stop: 3 } | map { out: 'n = value' } | flat_map { (| counter {} | zip { (| "
+       "window_part {} | repeat {} |) } | take_while { predicate: 'feature(\"0\") < "
+       "feature(\"1/n\")' } |) }",
+       false},
+  };
+  for (const auto& c : cases) {
+    INFO(c.stages);
+    const auto plan = MustPlan(c.stages);
+    CHECK(plan->endless() == c.endless);
+    CHECK((CountSteps(*plan).why_not.find("no end") != std::string::npos) == c.endless);
+  }
+  // Nothing is repeated of it.
+  CHECK(CountSteps(*MustPlan("range { stop: 0 } | repeat {}")).steps == 0);
 }
 
 }  // namespace
