@@ -4,8 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace penstock {
 namespace {
 
@@ -140,26 +138,6 @@ std::unique_ptr<OrderOp> DirectedOrder(FrontContext& context, std::unique_ptr<Ch
                                        OrderInputs inputs, bool stop_on_empty) {
   return std::make_unique<DirectedOrderOp>(context, std::move(chooser), std::move(inputs),
                                            stop_on_empty);
-}
-
-absl::Status CheckSameElements(const std::vector<Dataset>& inputs) {
-  if (inputs.empty()) return absl::InvalidArgumentError("expected at least one input, found none");
-  const Dataset& first = inputs.front();
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    const Dataset& other = inputs[i];
-    // An element belongs to the input whose files it comes from.
-    if (other.work->FirstFile() <= inputs[i - 1].work->FirstFile()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input ", i,
-                       ": expected another source than those of the inputs before it, found "
-                       "window_part of the same elements"));
-    }
-    if (other.signature == first.signature && other.structure == first.structure) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "input ", i, ": expected elements like those of input 0, ",
-        SignatureToString(first.signature), ", found ", SignatureToString(other.signature)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace penstock

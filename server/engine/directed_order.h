@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/engine/dataset.h"
 #include "server/engine/order_op.h"
 
 namespace penstock {
@@ -33,8 +32,5 @@ class Chooser {
 // `stop_on_empty`: an input that is chosen and has no more elements ends the pass; otherwise that choice is passed over.
 std::unique_ptr<OrderOp> DirectedOrder(FrontContext& context, std::unique_ptr<Chooser> chooser,
                                        OrderInputs inputs, bool stop_on_empty);
-
-// InvalidArgument unless there is an input and all have elements of one kind.
-absl::Status CheckSameElements(const std::vector<Dataset>& inputs);
 
 }  // namespace penstock

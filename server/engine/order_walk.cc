@@ -1,5 +1,7 @@
 #include "server/engine/order_walk.h"
 
+#include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,6 +10,7 @@
 #include "server/engine/front.h"
 #include "server/engine/plan_impl.h"
 #include "server/engine/segment.h"
+#include "server/engine/unbatch_rows.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
@@ -54,20 +57,39 @@ class OrderWalk {
     return absl::OutOfRangeError(absl::StrCat("the stream has only ", next_, " steps"));
   }
 
-  uint32_t rows() const { return step_.info.rows; }
-  const RecordRef& reference(uint32_t row, uint32_t i) const {
-    return step_.records[size_t{row} * plan_->width() + i];
+  uint32_t rows() const {
+    size_t rows = step_.info.rows;
+    for (uint32_t i = 0; i < plan_->width() && !plan_->program().batched(); ++i) {
+      if (const Batch* const batch = FindBatch(element(0)[i]))
+        rows = std::max(rows, batch->rows.size());
+    }
+    return rows;
   }
-  // The record itself, or nullopt where the reference belongs to no file.
-  std::optional<RecordRef> Locate(const RecordRef& reference) const {
-    if (reference.file >= plan_->manifest().size() ||
-        plan_->manifest()[reference.file].path.empty())
-      return std::nullopt;
-    RecordRef place = plan_->work().SourceOf(reference.file)->loader->Locate(reference);
-    place.epoch = reference.epoch;
-    return place;
+  // Whether the step is a batch that a later stage has taken as an element, or several of them side by side.
+  bool is_whole_batch() const {
+    const RecordRef* const end = element(0) + plan_->width();
+    return !plan_->program().batched() &&
+           std::any_of(element(0), end, [this](const RecordRef& r) { return FindBatch(r); });
   }
-  const RecordRef* element(uint32_t row) const { return &reference(row, 0); }
+  // The records that fill a row.
+  void FindPlaces(uint32_t row, std::vector<RecordRef>* places) const {
+    places->clear();
+    if (!is_whole_batch()) return Locate(plan_->work(), {element(row), plan_->width()}, places);
+    for (uint32_t i = 0; i < plan_->width(); ++i) {
+      const Batch* const batch = FindBatch(element(0)[i]);
+      if (batch == nullptr) {
+        Locate(plan_->work(), {&element(0)[i], 1}, places);
+      } else if (row < batch->rows.size()) {
+        for (RecordRef place : batch->rows[row]) {
+          place.epoch += element(0)[i].epoch - batch->epoch;
+          places->push_back(place);
+        }
+      }
+    }
+  }
+  const RecordRef* element(uint32_t row) const {
+    return &step_.records[size_t{row} * plan_->width()];
+  }
   // The columns of one element, valid until the next call.
   absl::Status Evaluate(uint32_t row, DrawLog* log, Columns* columns) {
     evaluator_.Reset();
@@ -87,9 +109,48 @@ class OrderWalk {
   FileTable& files() { return files_; }
 
  private:
+  struct Batch {
+    std::vector<std::vector<RecordRef>> rows;  // the records of each
+    uint64_t epoch = 0;                        // of the element, before a later stage repeats it
+  };
+
+  // Adds the records themselves, of those references that belong to a file.
+  void Locate(const WorkNode& work, absl::Span<const RecordRef> references,
+              std::vector<RecordRef>* places) const {
+    for (const RecordRef& reference : references) {
+      if (reference.file >= plan_->manifest().size() ||
+          plan_->manifest()[reference.file].path.empty())
+        continue;
+      places->push_back(work.SourceOf(reference.file)->loader->Locate(reference));
+      places->back().epoch = reference.epoch;
+    }
+  }
+
+  const Batch* FindBatch(const RecordRef& reference) const {
+    const auto found = batches_.find(reference.data);
+    return found == batches_.end() ? nullptr : &found->second;
+  }
+
+  void RunSegment(SegmentTask* task) {
+    Batch batch;
+    if (task->errand == nullptr && task->segment->batch != nullptr) {
+      const uint32_t width = task->segment->width;
+      for (size_t first = 0; first < task->records.size(); first += width) {
+        Locate(*task->segment->work, absl::MakeConstSpan(task->records).subspan(first, width),
+               &batch.rows.emplace_back());
+      }
+    }
+    segment_runner_.Run(task);
+    // Where an older batch was, there is none any more.
+    for (const RecordRef& element : task->elements) batches_.erase(element.data);
+    if (batch.rows.empty() || task->elements.empty()) return;
+    batch.epoch = task->elements.front().epoch;
+    batches_.emplace(task->elements.front().data, std::move(batch));
+  }
+
   bool WorkOnce() {
     if (SegmentTask* task = segments_.Pop()) {
-      segment_runner_.Run(task);
+      RunSegment(task);
       return true;
     }
     ReadRequest* request = reads_.Pop();
@@ -119,6 +180,7 @@ class OrderWalk {
   Front front_;
   Step step_;
   uint64_t next_ = 0;
+  std::unordered_map<const uint8_t*, Batch> batches_;  // by the cell of the element that each is
 };
 
 // Goes to a row that must be there.
@@ -136,23 +198,41 @@ absl::Status GoToRow(OrderWalk& walk, uint64_t step, uint32_t row) {
 
 absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row) {
   std::vector<RecordPlace> places;
-  for (uint32_t i = 0; i < walk.plan().width(); ++i) {
-    const std::optional<RecordRef> record = walk.Locate(walk.reference(row, i));
-    if (!record) continue;
+  std::vector<RecordRef> records;
+  walk.FindPlaces(row, &records);
+  for (const RecordRef& record : records) {
     RecordPlace place;
-    const FileEntry& entry = walk.plan().manifest()[record->file];
+    const FileEntry& entry = walk.plan().manifest()[record.file];
     place.file = entry.path;
-    place.offset = record->offset;
-    place.epoch = record->epoch;
+    place.offset = record.offset;
+    place.epoch = record.epoch;
     if (entry.plain_tfrecord) {
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = walk.files().Open(record->file);
+      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = walk.files().Open(record.file);
       if (!file.ok()) return file.status();
-      place.record = RecordOrdinal(**file, record->offset);
+      place.record = RecordOrdinal(**file, record.offset);
       place.record_known = true;
     }
     places.push_back(std::move(place));
   }
   return places;
+}
+
+// Of an element that is a batch of so many rows, one of these; nothing where it is something else that was made of a batch.
+void TakeRow(uint32_t row, uint32_t rows, Arena& arena, Signature* features, Columns* columns) {
+  const std::unique_ptr<SplitOp> op = RowsOf(*features);
+  if (op == nullptr) return;
+  uint32_t count = 0;
+  Split split;
+  split.counts = {&count, 1};
+  Columns out(columns->size());
+  if (!op->Run(1, *columns, &split, absl::MakeSpan(out), arena).ok() || count != rows) return;
+  *features = op->output();
+  *columns = std::move(out);
+  for (size_t i = 0; i < columns->size(); ++i) {
+    Column& column = (*columns)[i];
+    column.rows += row;
+    if (column.dims != nullptr) column.dims += row * (*features)[i].type.shape.size();
+  }
 }
 
 }  // namespace
@@ -172,10 +252,15 @@ absl::StatusOr<ShownRow> ShowRow(std::shared_ptr<const Plan> plan, uint64_t step
   if (!places.ok()) return places.status();
   shown.records = *std::move(places);
   Columns columns;
-  if (absl::Status status = walk.Evaluate(row, &shown.log, &columns); !status.ok()) return status;
+  Signature features = walk.plan().work().output;
+  const bool is_whole_batch = walk.is_whole_batch();
+  absl::Status status = walk.Evaluate(is_whole_batch ? 0 : row, &shown.log, &columns);
+  if (!status.ok()) return status;
+  Arena arena;
+  if (is_whole_batch) TakeRow(row, walk.rows(), arena, &features, &columns);
   uint64_t bytes = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
-    Feature feature = walk.plan().work().output[i];
+    Feature feature = features[i];
     const size_t size = NumBytes(feature.type).value_or(columns[i].row_size(0));
     bytes += size;
     if (bytes > kShownBytesMax) {
@@ -202,15 +287,16 @@ absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::st
   if (!any)
     return absl::NotFoundError(absl::StrCat("the pipeline reads no file of the name ", file));
   if (absl::Status status = walk.GoTo(first_step); !status.ok()) return status;
+  std::vector<RecordRef> records;
   for (uint64_t step = first_step; step - first_step < steps_max; ++step) {
     absl::StatusOr<bool> more = walk.Next();
     if (!more.ok()) return more.status();
     if (!*more) break;
     for (uint32_t row = 0; row < walk.rows(); ++row) {
-      for (uint32_t i = 0; i < walk.plan().width(); ++i) {
-        const std::optional<RecordRef> record = walk.Locate(walk.reference(row, i));
-        if (record && record->offset == offset && wanted[record->file])
-          return RowPlace{step, row, record->epoch};
+      walk.FindPlaces(row, &records);
+      for (const RecordRef& record : records) {
+        if (record.offset == offset && wanted[record.file])
+          return RowPlace{step, row, record.epoch};
       }
     }
   }

@@ -50,8 +50,9 @@ struct SegmentTask {
   // What is to be done instead of all that follows: for an op that has other work than a segment's for the workers.
   std::function<void()> errand;
   const Segment* segment = nullptr;
-  Position start;      // in front of the first record
-  RecordList records;  // of the block's elements
+  Position start;            // in front of the block's first record
+  uint64_t rows_before = 0;  // of the block, in tasks before this one
+  RecordList records;        // of the elements that it has of the block
   uint64_t rows = 0;
   bool input_failed = false;  // behind the last record
 

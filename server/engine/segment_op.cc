@@ -16,23 +16,32 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
   while (*pulled < count) {
     Ask();
     if (blocks_.empty()) {
-      if (input_result_ == Pulled::kEnd && !WithinLimits(/*at_end=*/true)) return Pulled::kFailed;
+      if (input_result_ == Pulled::kEnd) {
+        if (resumed_ && before_ < resume_at_) return FailBehindBlock();
+        if (!WithinLimits(/*at_end=*/true)) return Pulled::kFailed;
+      }
       return input_result_ == Pulled::kSome ? Pulled::kBlocked : input_result_;
     }
     SegmentTask& block = *blocks_.front();
     if (!block.done.load(std::memory_order_acquire)) return Pulled::kBlocked;  // SYNC segment-done
+    const bool is_last = block.ends || !block.error.ok() || block.input_failed;
+    if (segment_->batch == nullptr && block.rows_before == 0 && next_ == 0) {
+      looked_at_ = block.start;
+      has_looked_ = true;
+      before_ = 0;
+    }
     if (resumed_) {
       // What was taken before it was counted then, as were the failures on the way.
-      if (resume_at_ > block.elements.size()) {
-        return Fail(absl::FailedPreconditionError(absl::StrCat("the cursor is behind element ",
-                                                               resume_at_, " of a block that has ",
-                                                               block.elements.size())));
-      }
-      for (; next_ < resume_at_; ++next_) context_.store.Release({&block.elements[next_], 1});
+      const uint64_t taken = std::min<uint64_t>(resume_at_ - before_, block.elements.size());
+      for (; next_ < taken; ++next_) context_.store.Release({&block.elements[next_], 1});
       while (next_failure_ < block.failures.size() &&
-             block.failures[next_failure_].before < resume_at_)
+             before_ + block.failures[next_failure_].before < resume_at_)
         ++next_failure_;
-      resumed_ = false;
+      resumed_ = before_ + taken < resume_at_;
+      if (resumed_ && (is_last || block.rows_before + block.rows == segment_->block_rows)) {
+        before_ += taken;
+        return FailBehindBlock();
+      }
     }
     while (*pulled < count) {
       if (!NoteFailures(block)) return Pulled::kFailed;
@@ -44,7 +53,6 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     // Failures behind the last element are noted when something is asked for behind them.
     if (next_ < block.elements.size() || next_failure_ < block.failures.size()) break;
     // Whoever has got all that was asked for is told of an end or an error the next time.
-    const bool is_last = block.ends || !block.error.ok() || block.input_failed;
     if (*pulled == count && is_last) break;
     // A block behind which nothing comes stays: it is the position of the end.
     if (!block.error.ok()) return Fail(block.error);
@@ -53,6 +61,7 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     block.elements.clear();
     Retire(std::move(blocks_.front()));
     blocks_.pop_front();
+    if (has_looked_) before_ += next_;
     next_ = next_failure_ = 0;
   }
   return Pulled::kSome;
@@ -123,7 +132,8 @@ void SegmentOp::Restart(uint64_t epoch) {
   }
   input_result_ = Pulled::kSome;
   next_ = next_failure_ = 0;
-  resume_at_ = 0;
+  has_looked_ = false;
+  before_ = resume_at_ = 0;
   resumed_ = false;
   taken_ = skipped_ = skipped_of_block_ = 0;
   status_ = absl::OkStatus();
@@ -131,12 +141,15 @@ void SegmentOp::Restart(uint64_t epoch) {
 }
 
 void SegmentOp::Save(Position& position) const {
-  position.Add(resumed_ ? resume_at_ : next_);
+  position.Add(resumed_ ? resume_at_ : before_ + next_);
   position.Add(taken_);
   position.Add(skipped_);
+  // Whether more comes of the block whose element was taken last is known only when all of it has been looked at: it stays the position
+  // until another one is. What comes of a batch is one element, behind which the next one begins.
   const SegmentTask* first = !blocks_.empty() ? blocks_.front().get() : partial_.get();
-  if (first == nullptr) return input_->Save(position);
-  for (const uint64_t counter : first->start.counters()) position.Add(counter);
+  if (!has_looked_ && first == nullptr) return input_->Save(position);
+  for (const uint64_t counter : (has_looked_ ? looked_at_ : first->start).counters())
+    position.Add(counter);
 }
 
 absl::Status SegmentOp::Restore(Position& position) {
@@ -155,8 +168,12 @@ void SegmentOp::Ask() {
       partial_ = NewTask();
       input_->Save(partial_->start);
     }
-    const Pulled result = input_->Pull(segment_->block_rows, partial_->records, &partial_->rows);
-    if (result == Pulled::kBlocked) return;
+    const Pulled result = input_->Pull(segment_->block_rows - partial_->rows_before,
+                                       partial_->records, &partial_->rows);
+    if (result == Pulled::kBlocked) {
+      if (blocks_.empty() && partial_->rows > 0) PushPart();
+      return;
+    }
     if (result != Pulled::kSome) input_result_ = result;
     if (partial_->rows == 0) {
       // It stays as the position of the end, whoever asks before or behind. A batch that failed leaves what it had.
@@ -168,6 +185,15 @@ void SegmentOp::Ask() {
     context_.segments.Push(partial_.get());
     blocks_.push_back(std::move(partial_));
   }
+}
+
+// Whoever waits is not kept waiting for the rest of the block.
+void SegmentOp::PushPart() {
+  std::unique_ptr<SegmentTask> rest = NewTask();
+  rest->start = partial_->start;
+  rest->rows_before = partial_->rows_before + partial_->rows;
+  context_.segments.Push(partial_.get());
+  blocks_.push_back(std::exchange(partial_, std::move(rest)));
 }
 
 bool SegmentOp::NoteFailures(const SegmentTask& block) {
@@ -189,6 +215,11 @@ bool SegmentOp::WithinLimits(bool at_end) {
   return false;
 }
 
+Pulled SegmentOp::FailBehindBlock() {
+  return Fail(absl::FailedPreconditionError(
+      absl::StrCat("the cursor is behind element ", resume_at_, " of a block that has ", before_)));
+}
+
 Pulled SegmentOp::Fail(absl::Status status) {
   status_ = std::move(status);
   return Pulled::kFailed;
@@ -204,7 +235,7 @@ std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
   }
   task->segment = segment_.get();
   task->start.Clear();
-  task->rows = 0;
+  task->rows_before = task->rows = 0;
   task->elements.clear();
   task->failures.clear();
   task->error = absl::OkStatus();

@@ -1,7 +1,8 @@
 // The front's side of a segment: an order op that deals in the elements that the segment's tasks hand over.
 //
-// Tasks run ahead of need, in blocks whose bounds do not depend on time. The position is that of the input in front of the block whose
-// turn it is, and how many of the block's elements have been taken; going there computes one block again.
+// Tasks run ahead of need, in blocks whose bounds do not depend on time. Where nothing else is ahead, what there is of a block goes in a
+// task of its own: the rest may come late, or never. The position is that of the input in front of the block that was looked at last, and
+// how many of the block's elements have been taken; going there computes one block again.
 //
 // Threads:  one at a time (the front's lock).
 // Limits:   kBlocksAhead blocks are in flight or waiting.
@@ -42,9 +43,11 @@ class SegmentOp final : public OrderOp {
   Pulled SkipBlocks(uint64_t count, uint64_t* skipped);
   // Asks for blocks until enough are on their way.
   void Ask();
+  void PushPart();
   // Lists the failures in front of the next element; false when there are too many of them.
   bool NoteFailures(const SegmentTask& block);
   bool WithinLimits(bool at_end);
+  Pulled FailBehindBlock();
   Pulled Fail(absl::Status status);
   std::unique_ptr<SegmentTask> NewTask();
   void Retire(std::unique_ptr<SegmentTask> task);
@@ -53,13 +56,16 @@ class SegmentOp final : public OrderOp {
   FrontContext& context_;
   const std::shared_ptr<const Segment> segment_;
   const std::unique_ptr<OrderOp> input_;
-  std::deque<std::unique_ptr<SegmentTask>> blocks_;  // those that were asked for
+  std::deque<std::unique_ptr<SegmentTask>> blocks_;  // those that were asked for, or parts of them
   std::unique_ptr<SegmentTask> partial_;             // the next one, while it is filled
   std::vector<std::unique_ptr<SegmentTask>> idle_;
   std::vector<std::unique_ptr<SegmentTask>> retired_;  // wait for their worker
   Pulled input_result_ = Pulled::kSome;                // what the input came to: kEnd or kFailed
   size_t next_ = 0;                                    // element of blocks_.front()
   size_t next_failure_ = 0;                            // the same
+  Position looked_at_;             // in front of the block that was looked at last
+  bool has_looked_ = false;        // whether there is one; a batch is none
+  uint64_t before_ = 0;            // its elements that were in tasks before blocks_.front()
   uint64_t resume_at_ = 0;         // elements of the first block to leave out before the next one
   bool resumed_ = false;           // whether the first block is one that was taken from before
   uint64_t taken_ = 0;             // elements in this pass

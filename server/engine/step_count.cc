@@ -72,11 +72,11 @@ StepCount CountSteps(const Plan& plan) {
   Front front(built, files, store, reads, segments, damage, cancelled);
   const std::optional<uint64_t> count = front.Count();
   StepCount result;
-  if (count == OrderOp::kEndless || plan.endless()) {
-    result.why_not = "the stream has no end (`repeat` without count)";
-  } else if (count) {
+  if (count && *count != OrderOp::kEndless) {
     result.steps = count;
     DescribePass(built, front.context(), &result);
+  } else if (count || plan.endless()) {
+    result.why_not = "the stream has no end (`repeat` without count)";
   } else if (const std::string missing = files.MissingIndex(); !missing.empty()) {
     result.why_not = absl::StrCat(
         "the records have not been counted: `penstock index` of the pipeline's files "

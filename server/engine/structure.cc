@@ -57,6 +57,12 @@ absl::StatusOr<std::vector<std::string>> StructurePaths(std::string_view structu
   return paths;
 }
 
+bool SameStructure(std::string_view a, std::string_view b) {
+  // What the plan has is JSON of few levels; this kind of it sorts its keys.
+  return a == b || nlohmann::json::parse(a, nullptr, /*allow_exceptions=*/false) ==
+                       nlohmann::json::parse(b, nullptr, /*allow_exceptions=*/false);
+}
+
 absl::StatusOr<std::string> StructureComponent(std::string_view structure, int64_t i) {
   // What the plan has is JSON of few levels already.
   const auto node = nlohmann::ordered_json::parse(structure, nullptr, /*allow_exceptions=*/false);

@@ -17,6 +17,9 @@ namespace penstock {
 // `null` alone has `value`. InvalidArgument for a text that is no structure.
 absl::StatusOr<std::vector<std::string>> StructurePaths(std::string_view structure);
 
+// Whether two structures are one but for the order of keys in dicts.
+bool SameStructure(std::string_view a, std::string_view b);
+
 // That of component `i` of a tuple. InvalidArgument where there is none.
 absl::StatusOr<std::string> StructureComponent(std::string_view structure, int64_t i);
 

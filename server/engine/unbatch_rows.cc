@@ -196,6 +196,10 @@ class UnbatchOp final : public SplitOp {
   const Signature output_;
 };
 
+bool HasRows(const Feature& feature) {
+  return !feature.type.shape.empty() && feature.type.form == RowForm::kPlain;
+}
+
 }  // namespace
 
 absl::Status AddUnbatch(PlanBuilder& plan) {
@@ -208,18 +212,21 @@ absl::Status AddUnbatch(PlanBuilder& plan) {
     return absl::OkStatus();
   }
   if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
-  Signature output = plan.signature();
-  for (Feature& feature : output) {
-    if (feature.type.shape.empty() || feature.type.form != RowForm::kPlain) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("expected dense features with at least one axis, found \"", feature.name,
-                       "\" ", TypeToString(feature.type)));
-    }
-    feature.type.shape.erase(feature.type.shape.begin());
+  for (const Feature& feature : plan.signature()) {
+    if (HasRows(feature)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected dense features with at least one axis, found \"", feature.name,
+                     "\" ", TypeToString(feature.type)));
   }
-  plan.EndSegment(std::make_unique<UnbatchOp>(plan.signature(), std::move(output)),
-                  plan.structure());
+  plan.EndSegment(RowsOf(plan.signature()), plan.structure());
   return absl::OkStatus();
+}
+
+std::unique_ptr<SplitOp> RowsOf(const Signature& signature) {
+  if (!std::all_of(signature.begin(), signature.end(), HasRows)) return nullptr;
+  Signature output = signature;
+  for (Feature& feature : output) feature.type.shape.erase(feature.type.shape.begin());
+  return std::make_unique<UnbatchOp>(signature, std::move(output));
 }
 
 }  // namespace penstock

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/directed_order.h"
 #include "server/engine/element_cells.h"
+#include "server/engine/like_elements.h"
 #include "server/engine/op_registry.h"
 
 namespace penstock {
@@ -70,9 +72,14 @@ const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
       Dataset choices = plan.TakeDataset();
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();
-      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
+      if (absl::Status status = MakeAlike(plan.stage_index(), &*inputs); !status.ok())
+        return status;
       const bool stop = !options.has_stop_on_empty_dataset() || options.stop_on_empty_dataset();
-      const bool endless_choices = choices.endless;
+      // It ends with the choices, and where it stops with the first input that does.
+      const auto endless = [](const Dataset& input) { return input.endless; };
+      const bool never_ends =
+          choices.endless && (stop ? std::all_of(inputs->begin(), inputs->end(), endless)
+                                   : std::any_of(inputs->begin(), inputs->end(), endless));
       plan.SetBranches(
           *std::move(inputs),
           [stop, cells, stage = plan.stage()](FrontContext& context, OrderInputs inputs) {
@@ -82,8 +89,7 @@ const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
             return DirectedOrder(context, std::move(chooser), std::move(inputs), stop);
           },
           std::move(choices));
-      // It ends with the choices.
-      if (!endless_choices) plan.SetEndless(false);
+      plan.SetEndless(never_ends);
       return absl::OkStatus();
     });
 

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/directed_order.h"
+#include "server/engine/like_elements.h"
 #include "server/engine/op_registry.h"
 
 namespace penstock {
@@ -94,7 +94,8 @@ const OpRegistration<v1::Concatenate> kConcatenate(
         return absl::InvalidArgumentError(
             absl::StrCat("expected at least two inputs, found ", inputs->size()));
       }
-      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
+      if (absl::Status status = MakeAlike(plan.stage_index(), &*inputs); !status.ok())
+        return status;
       plan.SetBranches(*std::move(inputs), [](FrontContext&, OrderInputs inputs) {
         return std::make_unique<ConcatenateOp>(std::move(inputs));
       });

@@ -128,7 +128,7 @@ const OpRegistration<v1::Repeat> kRepeat(
               "count: expected -1 (without end) or at least 0, found ", options.count()));
         count = options.count();
       }
-      if (!count) plan.SetEndless(true);
+      if (!count || *count == 0) plan.SetEndless(!count);
       plan.AddOrder([count](FrontContext&, OrderInputs inputs) {
         return std::make_unique<RepeatOp>(std::move(inputs[0]), count);
       });

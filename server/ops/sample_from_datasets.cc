@@ -6,6 +6,7 @@
 #include "server/base/random.h"
 #include "server/engine/directed_order.h"
 #include "server/engine/drawn_seed.h"
+#include "server/engine/like_elements.h"
 #include "server/engine/op_registry.h"
 
 namespace penstock {
@@ -86,19 +87,25 @@ const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
       const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();
-      if (absl::Status status = CheckSameElements(*inputs); !status.ok()) return status;
+      if (absl::Status status = MakeAlike(plan.stage_index(), &*inputs); !status.ok())
+        return status;
       absl::StatusOr<std::vector<double>> weights = ReadWeights(options, inputs->size());
       if (!weights.ok()) return weights.status();
       const bool stop = options.stop_on_empty_dataset();
-      const bool all_endless = std::all_of(inputs->begin(), inputs->end(),
-                                           [](const Dataset& input) { return input.endless; });
+      size_t drawn = 0;
+      size_t endless = 0;
+      for (size_t i = 0; i < inputs->size(); ++i) {
+        if ((*weights)[i] == 0) continue;
+        ++drawn;
+        endless += (*inputs)[i].endless;
+      }
       plan.SetBranches(*std::move(inputs), [weights = *std::move(weights), key,
                                             rerandomize = options.rerandomize_each_iteration(),
                                             stop](FrontContext& context, OrderInputs inputs) {
         return DirectedOrder(context, std::make_unique<WeightedChooser>(weights, key, rerandomize),
                              std::move(inputs), stop);
       });
-      if (stop) plan.SetEndless(all_endless);
+      plan.SetEndless(endless > 0 && (!stop || endless == drawn));
       return absl::OkStatus();
     },
     OpPlace::kAnywhere);

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <limits>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +11,9 @@ namespace {
 // Its position: how many elements are still to be left out, and its input's.
 class SkipOp final : public ChainedOrderOp {
  public:
+  // Nothing is left: the input, which may have no end, is not asked at all.
+  static constexpr uint64_t kAll = UINT64_MAX;
+
   SkipOp(std::unique_ptr<OrderOp> input, uint64_t count)
       : ChainedOrderOp(std::move(input)), count_(count), left_(count) {}
 
@@ -40,6 +43,7 @@ class SkipOp final : public ChainedOrderOp {
   }
 
   std::optional<uint64_t> Count() override {
+    if (count_ == kAll) return 0;
     const std::optional<uint64_t> count = input().Count();
     if (!count || *count == kEndless) return count;
     return *count - std::min(*count, count_);
@@ -47,6 +51,7 @@ class SkipOp final : public ChainedOrderOp {
 
  private:
   Pulled LeaveOut() {
+    if (count_ == kAll) return Pulled::kEnd;
     if (left_ == 0) return Pulled::kSome;
     uint64_t skipped = 0;
     const Pulled result = input().Skip(left_, &skipped);
@@ -63,8 +68,8 @@ const OpRegistration<v1::Skip> kSkip(
       if (options.count() < -1)
         return absl::InvalidArgumentError(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
-      const uint64_t count =
-          options.count() == -1 ? std::numeric_limits<uint64_t>::max() : options.count();
+      const uint64_t count = options.count() == -1 ? SkipOp::kAll : options.count();
+      if (count == SkipOp::kAll) plan.SetEndless(false);
       plan.AddOrder([count](FrontContext&, OrderInputs inputs) {
         return std::make_unique<SkipOp>(std::move(inputs[0]), count);
       });

@@ -39,6 +39,7 @@ const OpRegistration<v1::TakeWhile> kTakeWhile(
       if (!predicate.ok()) return predicate.status();
       plan.EndSegment(std::make_unique<TakeWhileOp>(plan.signature(), *std::move(predicate)),
                       plan.structure());
+      plan.SetEndless(false);
       return absl::OkStatus();
     });
 

@@ -8,8 +8,8 @@ namespace penstock {
 namespace {
 
 // One element of each input, side by side. An input is never asked for more than the others have given, so that between two pulls
-// nothing waits here: its position is its inputs', or that one of them has ended. From then on none is asked: how far the others were
-// pulled in vain, and whether that found damage, is a matter of who asked for how much.
+// nothing waits here but for a pull that is blocked: its position is its inputs', or that one of them has ended. From then on none is
+// asked: how far the others were pulled in vain, and whether that found damage, is a matter of who asked for how much.
 class ZipOp final : public OrderOp {
  public:
   ZipOp(FrontContext& context, OrderInputs inputs) : context_(context) {
@@ -26,16 +26,22 @@ class ZipOp final : public OrderOp {
     uint64_t complete = wanted;
     Pulled result = Pulled::kSome;
     OrderOp* failed = nullptr;
+    bool blocked = false;
     // The shortest input says how it goes on. That one before it fails behind that place is nobody's concern.
     for (Lane& lane : lanes_) {
       if (lane.num_waiting >= complete) continue;
       const Pulled of_lane = lane.op->Pull(complete, lane.waiting, &lane.num_waiting);
-      if (of_lane == Pulled::kBlocked) return Pulled::kBlocked;
       if (of_lane == Pulled::kSome) continue;
       complete = lane.num_waiting;
+      if (of_lane == Pulled::kBlocked) {
+        blocked = true;
+        continue;
+      }
       result = of_lane;
       failed = of_lane == Pulled::kFailed ? lane.op.get() : nullptr;
     }
+    // Who is blocked is asked once more before it is the end.
+    if (blocked && result != Pulled::kSome) return Pulled::kBlocked;
     failed_ = failed;
     for (uint64_t i = 0; i < complete; ++i) {
       for (Lane& lane : lanes_) {
@@ -44,15 +50,20 @@ class ZipOp final : public OrderOp {
       }
     }
     for (Lane& lane : lanes_) {
+      const size_t taken = complete * lane.op->width();
+      if (blocked) {
+        lane.waiting.erase(lane.waiting.begin(), lane.waiting.begin() + taken);
+        lane.num_waiting -= complete;
+        continue;
+      }
       // What has no partner is left over at the end.
-      context_.store.Release(
-          absl::MakeConstSpan(lane.waiting).subspan(complete * lane.op->width()));
+      context_.store.Release(absl::MakeConstSpan(lane.waiting).subspan(taken));
       lane.waiting.clear();
       lane.num_waiting = 0;
     }
     *pulled += complete;
     ended_ = result == Pulled::kEnd;
-    return result;
+    return blocked ? Pulled::kBlocked : result;
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {

@@ -1,5 +1,7 @@
 #include "server/engine/order_walk.h"
 
+#include <cstring>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/io/record_index.h"
@@ -84,6 +86,78 @@ TEST_CASE("a row behind a segment comes from the record that it was before") {
       }
     }
   }
+}
+
+TEST_CASE("a row of a batch that a later stage takes as a whole comes from its own record") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 60);
+  WriteShard(folder / "b", 1000, 35);
+  const std::string source = absl::StrCat("stage { tfrecord { files: '", folder.path(), "/?' } } ");
+  const std::string parse = "stage { parse_example { feature { key: 'n' int64 {} } } } ";
+  const std::string batch = "stage { batch { batch_size: 7 } } ";
+  const std::string shuffle = "stage { shuffle { buffer_size: 4 seed: 1 } } ";
+  for (const std::string& stages :
+       {parse + batch + shuffle + "stage { repeat { count: 2 } }",
+        "stage { shuffle { global: true seed: 1 } } " + parse + batch + shuffle,
+        parse + "stage { filter { predicate: 'n % 3 == 1' } } " + batch + shuffle,
+        parse + batch + shuffle + "stage { map { out: 'n = n' out: 'm = n * 2' } }",
+        parse + batch + shuffle +
+            "stage { enumerate {} } stage { map { out: 'n = feature(\"1/n\")' } }"}) {
+    const std::string spec = source + stages;
+    CAPTURE(spec);
+    const auto plan = PlanText(spec);
+    INFO(plan.status().ToString());
+    REQUIRE(plan.ok());
+    const RunResult result = RunPlan(*plan);
+    REQUIRE(result.batches.size() >= 5);
+    for (const Batch& step : result.batches) {
+      if (step.info.step % 3 == 1) continue;
+      // Of a last one that is short too.
+      const std::string& bytes = step.parts[0][0];
+      const auto* const values = reinterpret_cast<const int64_t*>(bytes.data());
+      const uint32_t rows = bytes.size() / sizeof(int64_t);
+      for (uint32_t row = 0; row < rows; ++row) {
+        const auto records = FindRecords(*plan, step.info.step, row);
+        INFO(records.status().ToString());
+        REQUIRE(records.ok());
+        REQUIRE(records->size() == 1);
+        CHECK(records->front().file == folder / (values[row] < 1000 ? "a" : "b"));
+        CHECK(records->front().record == static_cast<uint64_t>(values[row] % 1000));
+        CHECK(records->front().epoch == step.info.epoch);
+        const auto back =
+            FindRow(*plan, records->front().file, records->front().offset, step.info.step, 28);
+        REQUIRE(back.ok());
+        CHECK(back->step == step.info.step);
+        CHECK(back->row == row);
+        const auto shown = ShowRow(*plan, step.info.step, row);
+        INFO(shown.status().ToString());
+        REQUIRE(shown.ok());
+        CHECK(shown->records.front().offset == records->front().offset);
+        CHECK(shown->features[0] == Feature{"n", {DType::kInt64, {}}});
+        CHECK(shown->values[0] == bytes.substr(row * sizeof(int64_t), sizeof(int64_t)));
+      }
+      CHECK(FindRecords(*plan, step.info.step, rows).status().code() ==
+            absl::StatusCode::kOutOfRange);
+    }
+  }
+}
+
+TEST_CASE("what was made of a whole batch is shown as it is, with the record of the row") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 12);
+  const auto plan = PlanText(absl::StrCat(
+      "stage { tfrecord { files: '", folder / "a",
+      "' } } stage { parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: "
+      "4 } } stage { shuffle { buffer_size: 1 seed: 1 } } stage { map { out: 'n = sum(n)' } }"));
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  const auto shown = ShowRow(*plan, 1, 3);
+  REQUIRE(shown.ok());
+  CHECK(shown->records.front().record == 7);
+  CHECK(shown->features[0] == Feature{"n", {DType::kInt64, {}}});
+  int64_t sum = 0;
+  std::memcpy(&sum, shown->values[0].data(), sizeof(sum));
+  CHECK(sum == 4 + 5 + 6 + 7);
 }
 
 TEST_CASE("a row of several sources comes from a record of each") {

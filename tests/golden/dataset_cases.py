@@ -225,6 +225,23 @@ CASES = {
     "slices_of_floats": lambda t: t.Dataset.from_tensor_slices(array([0.1, float("inf"), -1e30], "float32")).batch(2),
     "slices_of_many": lambda t: t.Dataset.from_tensor_slices(array(range(30000), "int64").reshape(-1, 3)).skip(9990).batch(4),
     "slices_and_map": lambda t: t.Dataset.from_tensor_slices((array([1, 2], "int64"), array([3, 4], "int64"))).map(lambda a, b: a * b),
+    "concatenate_other_order": lambda t: number(t, 2).map(lambda x: {"p": x, "q": x * 0.5}).concatenate(
+        number(t, 5, 7).map(lambda x: {"q": x * 0.5, "p": x})
+    ).batch(3),
+    "concatenate_nested_other_order": lambda t: number(t, 2).map(lambda x: ({"b": x, "a": {"z": x + 1, "y": x}}, x)).concatenate(
+        number(t, 5, 7).map(lambda x: ({"a": {"y": x, "z": x + 1}, "b": x}, x))
+    ),
+    "concatenate_batches": lambda t: number(t, 4).batch(2, drop_remainder=True).concatenate(number(t, 7).batch(3, drop_remainder=True)),
+    "concatenate_batches_of_strings": lambda t: t.Dataset.from_tensor_slices([b"a", b"", b"ccc", b"dd"]).batch(2, True).concatenate(
+        t.Dataset.from_tensor_slices([b"e", b"ff", b"ggg"]).batch(3)
+    ).map(lambda x: {"x": x}),
+    "concatenate_batches_unbatched": lambda t: number(t, 4).batch(2, True).concatenate(number(t, 6).batch(3, True)).unbatch().batch(4),
+    "concatenate_slices_padded": lambda t: t.Dataset.from_tensors(array([1, 2])).concatenate(
+        t.Dataset.from_tensors(array([3, 4, 5]))
+    ).padded_batch(2),
+    "skip_all_of_no_end": lambda t: number(t, 3).repeat().skip(-1),
+    "filter_of_filter_of_no_end": lambda t: t.Dataset.counter().filter(lambda x: x < 3).filter(lambda x: x != 1).take(2),
+    "unbatch_of_no_end": lambda t: t.Dataset.counter().batch(2).unbatch().take(5),
     "pairs_of_records": lambda t: t.Dataset.zip((records(t), records(t).skip(1))).batch(4, drop_remainder=True),
 }
 
@@ -301,6 +318,15 @@ CASES.update({
     "counter_arguments": lambda t: t.Dataset.counter(5, -2, dtype=t.int32).take(4).batch(3),
     "choose": lambda t: t.Dataset.choose_from_datasets(three(t), number(t, 3).repeat()),
     "choose_on": lambda t: t.Dataset.choose_from_datasets(three(t), number(t, 3).repeat(9), stop_on_empty_dataset=False).batch(4),
+    "choose_other_order": lambda t: t.Dataset.choose_from_datasets(
+        [number(t, 3).map(lambda x: {"p": x, "q": -x}), number(t, 3).map(lambda x: {"q": x * x, "p": x})], number(t, 2).repeat()
+    ),
+    "choose_batches": lambda t: t.Dataset.choose_from_datasets(
+        [number(t, 5).batch(2), number(t, 9).batch(3, drop_remainder=True)], number(t, 2).repeat()
+    ),
+    "choose_of_no_end": lambda t: t.Dataset.choose_from_datasets(
+        [t.Dataset.counter(), t.Dataset.counter(9), number(t, 3)], number(t, 3).repeat(), stop_on_empty_dataset=False
+    ).take(9),
     "sample_of_one_kind": lambda t: t.Dataset.sample_from_datasets([number(t, 1).repeat(3), number(t, 1).repeat(2)], [0.5, 0.5]),
     "sample_by_weights": lambda t: t.Dataset.sample_from_datasets(
         three(t), t.Dataset.from_tensor_slices(numpy.array([[0, 2, 0], [1, 0, 0], [0, 0, 0.5], [3, 0, 0]], numpy.float32)).repeat(2)
@@ -339,6 +365,10 @@ CASES.update({
         key_func=lambda x: x % 3, reduce_func=lambda key, w: w.map(lambda x: x * 10).batch(10), window_size_func=lambda key: key + 2
     ),
     "group_of_tuple": lambda t: number(t, 9).enumerate().group_by_window(lambda i, x: x % 2, lambda key, w: w.skip(1), 3),
+    "group_of_no_end": lambda t: t.Dataset.counter().group_by_window(lambda x: x % 2, lambda key, w: w.batch(2), 2).take(3),
+    "bucket_of_no_end": lambda t: t.Dataset.counter().map(lambda x: t.np.stack([x, x])).bucket_by_sequence_length(
+        lambda x: length(t, x), [1, 5], [2, 2, 2]
+    ).take(2),
     "bucket": lambda t: lists(t).bucket_by_sequence_length(lambda e: length(t, e["many"]), [2, 4], [3, 2, 1]),
     "bucket_boundary": lambda t: lists(t).bucket_by_sequence_length(
         lambda e: length(t, e["many"]), bucket_boundaries=[2, 5], bucket_batch_sizes=[3, 2, 2], pad_to_bucket_boundary=True,

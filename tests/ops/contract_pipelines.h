@@ -355,6 +355,20 @@ inline constexpr const char* kContractPipelines[] = {
     "} "
     "| batch { batch_size: 7 }",
     "zip { (| counter {} |) (| random { seed: 4 } |) (| $RANGE |) } | batch { batch_size: 9 }",
+    // Where little comes through, and by and by: blocks in parts.
+    "counter {} | filter { predicate: '(value < 70)|(value % 9000 == 8999)' } | filter { "
+    "predicate: 'value % 3 != 1' } | take { count: 60 } | batch { batch_size: 2 } | repeat { "
+    "count: 2 }",
+    "counter {} | filter { predicate: '(value % 100 < 40) & (value % 700 < 200)' } | enumerate {} "
+    "| filter { predicate: 'feature(\"0\") % 7 != 2' } | take { count: 80 } | batch { batch_size: "
+    "3 } | repeat { count: 2 }",
+    // Elements in another order of features, and of other sizes.
+    "$BIG | $PARSE | map { out: 'm = n % 5' out: 'n = n' } | concatenate { (| $SHARDS | $PARSE | "
+    "map { out: 'n = n' out: 'm = n % 3' } |) } | shuffle { buffer_size: 40 seed: 3 } | repeat { "
+    "count: 2 } | batch { batch_size: 90 }",
+    "range { stop: 60 } | batch { batch_size: 4 drop_remainder: true } | concatenate { (| $RANGE | "
+    "batch { batch_size: 7 drop_remainder: true } |) } | shuffle { buffer_size: 9 seed: 3 } | "
+    "unbatch {} | batch { batch_size: 9 }",
     "sample_from_datasets { (| $RANGE |) (| range { stop: 30 } |) seed: 1 } | batch { batch_size: "
     "9 "
     "} | repeat { count: 2 }",

@@ -53,3 +53,8 @@ def of_concatenate(first, second):
     if INFINITE in (first, second):
         return INFINITE
     return UNKNOWN if UNKNOWN in (first, second) else first + second
+
+
+def of_values(before):
+    """Where values tell how many elements come of one or of a few: what has no end stays without one."""
+    return INFINITE if before == INFINITE else UNKNOWN

@@ -81,4 +81,6 @@ def choose(datasets, choices, stop_on_empty):
     ]
     stages = (*choices._stages, Stage("choose_from_datasets", fields))
     options = _merged_options([choices, *datasets])
-    return Dataset(stages, datasets[0]._structure, UNKNOWN, options)
+    ends = {dataset._count != INFINITE for dataset in datasets}
+    endless = choices._count == INFINITE and ends != {True} and (not stop_on_empty or ends == {False})
+    return Dataset(stages, datasets[0]._structure, INFINITE if endless else UNKNOWN, options)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from penstock import _padding, _program, _trace, _windows
+from penstock import _cardinality, _padding, _program, _trace, _windows
 from penstock._arguments import integer
 from penstock._dataset import Dataset
 from penstock._stage import Stage, user_line
@@ -29,7 +29,7 @@ def bucket(
     stage = _program.condition_stage(
         "bucket_by_sequence_length", trace, result, name, line, "element_length", "integer", more
     )
-    return dataset._like((*dataset._stages, stage), dataset._known_structure)
+    return dataset._like((*dataset._stages, stage), dataset._known_structure, _cardinality.of_values(dataset._count))
 
 
 def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
@@ -61,7 +61,7 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
             f"reduce_func returned a {type(result).__name__}", "it returns a dataset made of the window, such as window.batch(5)"
         )
     stages = (*dataset._stages, _stage(fields, result._stages, name, line))
-    return dataset._like(stages, result._known_structure)
+    return dataset._like(stages, result._known_structure, _cardinality.of_values(dataset._count))
 
 
 def _stage(fields, inside, name, line):

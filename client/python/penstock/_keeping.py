@@ -88,7 +88,8 @@ class Keeping:
             ("compression", "GZIP" if compression == "GZIP" else None),
             ("sharded", None if shard_func is None else True),
         ]
-        for _ in dataset._then("save", fields).skip(-1):
+        # Every element is gone through, and none is handed over: skip(-1) would not ask for any.
+        for _ in dataset._then("save", fields).skip(np.iinfo(np.int64).max):
             pass
 
     def _numbered(self, shard_func):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 import numpy as np
 
-from penstock import _program
+from penstock import _cardinality, _program
 from penstock._arguments import AUTOTUNE, optional
 from penstock._stage import Seed, user_line
 
@@ -114,7 +114,7 @@ class Work:
 
     def unbatch(self, name: Optional[str] = None) -> Dataset:
         """An element of each row of the tensors' first axis, which all of them have in common."""
-        return self._then("unbatch", [], name=name)
+        return self._then("unbatch", [], cardinality=_cardinality.of_values(self._count), name=name)
 
     def ignore_errors(
         self,
@@ -167,7 +167,7 @@ class Work:
             ("seed", Seed(optional(seed, "seed"))),
         ]
         stage = _program.condition_stage("rejection_resample", trace, result, name, line, "class_func", "integer", more)
-        return self._like((*self._stages, stage), (None, self._structure))
+        return self._like((*self._stages, stage), (None, self._structure), _cardinality.of_values(self._count))
 
     # --- states ---
 
