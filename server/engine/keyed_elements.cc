@@ -47,6 +47,10 @@ absl::StatusOr<std::unique_ptr<expr::Program>> CompileInteger(const Signature& s
   source.outs = {absl::StrCat(field, " = ", expression)};
   absl::StatusOr<std::unique_ptr<expr::Program>> program = expr::Compile(signature, {source});
   if (!program.ok()) return program.status();
+  if ((*program)->draws()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": expected no random functions: draw in a map before this stage"));
+  }
   const TensorType type = (*program)->output().front().type;
   if (!IsInteger(type.dtype) || !type.shape.empty()) {
     return absl::InvalidArgumentError(

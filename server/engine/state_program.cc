@@ -80,6 +80,10 @@ absl::StatusOr<std::shared_ptr<const StateProgram>> StateProgram::Create(
   }
   absl::StatusOr<std::unique_ptr<expr::Program>> program = expr::Compile(input, {source});
   if (!program.ok()) return program.status();
+  if ((*program)->draws()) {
+    return absl::InvalidArgumentError(
+        "expected no random functions beside a state: draw in a map before this stage");
+  }
   const Signature& output = (*program)->output();
   for (int i = 0; i < state.size(); ++i) {
     const std::string& text = state[i];

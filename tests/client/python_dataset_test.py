@@ -50,6 +50,14 @@ def test_copies_and_pickles_of_datasets(tmp_path):
     assert all(np.concatenate(list(twin)).tolist() == numbers.tolist() for twin in copies) and len(others) == 3
 
 
+def test_a_length_that_only_the_data_tells_is_asked_for():
+    rows = penstock.Dataset.range(1, 9).flat_map(lambda x: penstock.Dataset.range(x).batch(10))
+    with pytest.raises(penstock.TraceError, match=r"bucket_by_sequence_length returned None; .*np.shape\(x\)\[0\]"):
+        rows.bucket_by_sequence_length(lambda x: x.shape[0], [3, 6], [2, 2, 2])
+    buckets = rows.bucket_by_sequence_length(lambda x: np.shape(x)[0], [3, 6], [2, 2, 2])
+    assert [x.shape for x in buckets] == [(2, 2), (2, 4), (2, 7), (1, 5), (1, 8)]
+
+
 def test_integers_beyond_64_bits_are_refused_by_name():
     numbers = penstock.Dataset.range(3)
     for call, what in (

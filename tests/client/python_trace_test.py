@@ -399,6 +399,32 @@ def test_what_cannot_be_traced_is_named(function, message):
     assert "python_trace_test.py:" in str(error.value).splitlines()[0]
 
 
+def test_draws_take_no_traced_value():
+    random_uniform = penstock.functions.random_uniform
+    drawn = NUMBERS.map(lambda x: (x, random_uniform([2], seed=3), np.where(random_uniform(seed=4) < 0.5, x, x + 100))).batch(12)
+    ((numbers, pairs, chosen),) = drawn
+    assert pairs.shape == (12, 2) and len({*pairs.ravel().tolist()}) == 24 and 0 <= pairs.min() < pairs.max() < 1
+    assert {*((chosen - numbers) // 100).tolist()} == {0, 1}
+    inner = NUMBERS.map(lambda x: x).flat_map(
+        lambda x: penstock.Dataset.from_tensors(x).map(lambda y: y + penstock.functions.random_normal(mean=0, stddev=0))
+    )
+    assert [float(x) for x in inner] == PLAIN.tolist()
+    assert 0 < len(list(NUMBERS.repeat(50).filter(lambda x: random_uniform() < 0.5))) < 600
+    zero = np.float32(0)
+    assert 12 <= NUMBERS.map(lambda x: random_uniform(minval=1, maxval=1.5)).reduce(zero, lambda state, x: state + x) < 18
+    for function in (
+        lambda: NUMBERS.reduce(zero, lambda state, x: state + random_uniform()),
+        lambda: list(NUMBERS.scan(zero, lambda state, x: (state, random_uniform()))),
+    ):
+        with pytest.raises(penstock.InvalidArgumentError, match="no random functions beside a state: draw in a map before"):
+            function()
+    for function in (loop, lambda x: random_uniform):
+        with pytest.raises(penstock.TraceError):
+            NUMBERS.map(function)
+        with pytest.raises(penstock.TraceError, match="random_uniform is called without a traced value"):
+            random_uniform()
+
+
 def test_values_of_other_traces_and_missing_functions():
     kept = []
     NUMBERS.map(lambda x: kept.append(x) or x)

@@ -164,6 +164,25 @@ TEST_CASE("What is no set of weights, choices, windows or buckets is refused") {
        "= "
        "s' }",
        "expected each name of initial_state once, found \"t\""},
+      {"range { stop: 3 } | scan { initial_state { name: 's' int_value: 1 } state: 's = s' "
+       "out: 'a = random_uniform()' }",
+       "expected no random functions beside a state: draw in a map before this stage"},
+      {"range { stop: 3 } | reduce { initial_state { name: 's' int_value: 1 } "
+       "state: 's = s + int64(random_uniform(maxval=9))' }",
+       "expected no random functions beside a state: draw in a map before this stage"},
+      {"range { stop: 3 } | group_by_window { key: 'int64(random_uniform(maxval=9))' "
+       "window_size: 2 (| batch { batch_size: 2 } |) }",
+       "key: expected no random functions: draw in a map before this stage"},
+      {"range { stop: 3 } | group_by_window { key: 'value' window_size_of_key: "
+       "'1 + int64(random_uniform(maxval=9))' (| batch { batch_size: 2 } |) }",
+       "window_size_of_key: expected no random functions"},
+      {"range { stop: 3 } | bucket_by_sequence_length { element_length: "
+       "'int64(random_uniform(maxval=9))' bucket_boundary: 2 bucket_batch_size: 1 "
+       "bucket_batch_size: 1 }",
+       "element_length: expected no random functions"},
+      {"range { stop: 3 } | rejection_resample { class_func: 'int64(random_uniform(maxval=2))' "
+       "target_dist: 1 target_dist: 1 }",
+       "class_func: expected no random functions"},
       {"range { stop: 3 } | pad_to_cardinality { cardinality: 4 }",
        "expected elements that are dicts"},
       {"range { stop: 3 } | assert_cardinality { cardinality: -2 }", "expected -1 (without end)"},

@@ -35,8 +35,9 @@ class _Ask:
 _ASK = _Ask()
 
 
-def _apply(_, function, element):
-    return function(*element) if isinstance(element, tuple) else function(element)
+def _apply(trace, function, element):
+    with trace:
+        return function(*element) if isinstance(element, tuple) else function(element)
 
 
 class Dataset(Sources, Order, Batching, Work, Keeping):

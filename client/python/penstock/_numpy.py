@@ -299,7 +299,14 @@ def _counted_from_last(axis, ndim, shown):
 
 
 def _flat(a):
-    return a if a.ndim == 1 else _reshape(a, -1)
+    if a.ndim == 1:
+        return a
+    if None in a.shape:
+        raise TraceError(
+            "a NumPy function without an axis takes all values as one axis, and only the data tells how many there are",
+            "give an axis (-1 is within each row of a batch), or make batches of one size (drop_remainder=True)",
+        )
+    return _reshape(a, -1)
 
 
 def _along(name, axis):

@@ -177,6 +177,11 @@ def condition_stage(op, trace, result, name, line, field="predicate", what="bool
     """
     if trace.parse_stage is not None:
         raise TraceError(f"a parse inside of the function given to {op}", "parse in a map before it")
+    if result is None:
+        raise TraceError(
+            f"the function given to {op} returned None",
+            f"it returns one {what}; a size in x.shape that only the data tells is None, and np.shape(x)[0] is each element's",
+        )
     if not _is_tensor(result):
         raise TraceError(
             f"the result of the function given to {op} is of type {type(result).__name__}", f"it returns one {what}"

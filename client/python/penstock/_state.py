@@ -18,7 +18,9 @@ def _traced(dataset, initial_state, function, what):
     messages = [_arrays.tensor_values(path, value, f"the initial_state of {what}")[0] for path, value in zip(paths, values)]
     trace.features = [*trace.features, *paths]
     state = _structure.fill(structure, iter([_trace.Tensor(trace, _trace.Node(trace, "feature", path)) for path in paths]))
-    return trace, function(state, element), structure, list(zip(paths, messages))
+    with trace:
+        result = function(state, element)
+    return trace, result, structure, list(zip(paths, messages))
 
 
 def _values_of(state, structure, what):

@@ -5,6 +5,7 @@ to them as a graph of the expression language (docs/expressions.md).
 import math
 import operator
 import re
+import threading
 
 import numpy as np
 
@@ -60,8 +61,12 @@ class Node:
         self.number = trace.num_nodes
 
 
+# The calls that this thread is in, the innermost last.
+_calls = threading.local()
+
+
 class Trace:
-    """One call of a user's function.
+    """One call of a user's function, during which it is entered.
 
     Attributes:
       dataset: the one whose elements the function is given.
@@ -78,6 +83,13 @@ class Trace:
         self._around = None
         self._adopted = {}
         self._specs = {}
+
+    def __enter__(self):
+        _calls.traces = [*getattr(_calls, "traces", ()), self]
+        return self
+
+    def __exit__(self, *error):
+        _calls.traces = _calls.traces[:-1]
 
     def spec_of(self, node):
         """The TensorSpec of a value, which the daemon is asked for once."""
@@ -269,6 +281,9 @@ def call(name, args, kwargs, shown=None):
     """A call of the expression language's function `name`; `shown` is what the user has called."""
     shown = shown or name
     trace = find_trace(list(args) + list(kwargs.values()))
+    if trace is None and name in FUNCTIONS and all(default is not ... for _, default in parameters(name)):
+        # One that draws takes no tensor.
+        trace = next(reversed(getattr(_calls, "traces", ())), None)
     if trace is None:
         raise TraceError(f"{shown} is called without a traced value", "it works inside a function given to map")
     if name not in FUNCTIONS:
