@@ -160,7 +160,7 @@ def test_conditions_are_traced():
     assert numbers.filter(lambda x: x > 3).cardinality() == penstock.UNKNOWN_CARDINALITY
     for function, message in [
         (lambda x: x > 2 and x < 5, "truth of a traced value"),
-        (lambda x: None, "of type NoneType; it returns one bool"),
+        (lambda x: None, "the function given to filter returned None; it returns one bool"),
         (lambda x: (x > 2,), "of type tuple"),
         (lambda x: penstock.io.parse_single_example(x, FEATURES)["n"] > 2, "parse in a map before it"),
     ]:

@@ -189,7 +189,7 @@ def stopped(server):
     os.kill(server.child, signal.SIGCONT)
 
 
-def test_a_frozen_daemon_is_waited_for_no_longer_than_was_asked(server, stopped):
+def test_fault_48_a_frozen_daemon_is_waited_for_no_longer_than_was_asked(server, stopped):
     loader = attach(server, timeout=1)
     check(loader, 0, 1)
     state = loader.state_dict()
@@ -221,7 +221,7 @@ def alarm():
     signal.signal(signal.SIGALRM, before)
 
 
-def test_a_signal_ends_the_wait_for_a_frozen_daemon(server, stopped, alarm):
+def test_fault_48_a_signal_ends_the_wait_for_a_frozen_daemon(server, stopped, alarm):
     loader = attach(server)
     check(loader, 0, 1)
     state = loader.state_dict()

@@ -169,7 +169,7 @@ def test_the_newest_batch_as_pictures(watched):
         assert refused.value.code == 404
 
 
-def test_who_says_nothing_or_half_of_something_keeps_nobody_waiting(watched):
+def test_fault_57_who_says_nothing_or_half_of_something_keeps_nobody_waiting(watched):
     def connect(said):
         connection = socket.create_connection(("127.0.0.1", watched.port), timeout=60)
         connection.sendall(said)
