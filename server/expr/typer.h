@@ -54,6 +54,8 @@ class Typer {
   Result TypeSubscript(const Syntax& syntax);
   Result Apply(const Syntax& syntax, const ElementwiseFunction& function,
                std::vector<Value> arguments);
+  Result CompareMixedSigns(const Syntax& syntax, const ElementwiseFunction& function,
+                           std::vector<Value> values);
   // The operands as the function computes them: cast, and broadcast to the shape of the result.
   absl::StatusOr<std::vector<const Node*>> Operands(const Syntax& syntax,
                                                     const ElementwiseFunction& function, DType type,
