@@ -7,6 +7,7 @@
 #include "server/expr/picks.h"
 #include "server/expr/promotion.h"
 #include "server/expr/typer.h"
+#include "server/kernels/arithmetic.h"
 
 namespace penstock::expr {
 namespace {
@@ -177,7 +178,54 @@ const Node* FindUnfit(const ElementwiseFunction& function, DType type,
   return nullptr;
 }
 
+// Whether the function looks at the order of its operands, and not only at which of them are zero.
+bool Orders(const ElementwiseFunction& function) {
+  return function.rule == TypeRule::kCompare &&
+         function.operation.lookup == kernels::FindComparison &&
+         function.operation.code <= static_cast<int>(kernels::Comparison::kGreaterEqual);
+}
+
+// Whether a signed integer is compared with one of uint64: no type holds both, and float64 would take different ones for equal.
+bool MixesSigns(const ElementwiseFunction& function, const std::vector<Value>& values) {
+  if (!Orders(function)) return false;
+  const Node& a = *values[0].node;
+  const Node& b = *values[1].node;
+  if (a.weak || b.weak || !IsInteger(a.type.dtype) || !IsInteger(b.type.dtype)) return false;
+  return IsSigned(a.type.dtype) ? b.type.dtype == DType::kUint64
+                                : IsSigned(b.type.dtype) && a.type.dtype == DType::kUint64;
+}
+
+const ElementwiseFunction& Named(std::string_view name) {
+  return std::get<ElementwiseFunction>(FindFunction(name)->function);
+}
+
 }  // namespace
+
+// A negative one is less than all of uint64; the others are compared there.
+Typer::Result Typer::CompareMixedSigns(const Syntax& syntax, const ElementwiseFunction& function,
+                                       std::vector<Value> values) {
+  Value& is_signed = values[IsSigned(values[0].node->type.dtype) ? 0 : 1];
+  const bool is_left = &is_signed == &values[0];
+  auto zero = Scalar(DType::kInt64, 0);
+  if (!zero.ok()) return At(syntax, zero.status());
+  Result negative = Apply(syntax, Named("less"), {is_signed, Value{*zero, false, {}}});
+  if (!negative.ok()) return negative;
+  auto cast = graph_.Cast(is_signed.node, DType::kUint64);
+  if (!cast.ok()) return At(syntax, cast.status());
+  is_signed.node = *cast;
+  Result compared = Apply(syntax, function, std::move(values));
+  if (!compared.ok()) return compared;
+  const std::string_view name = function.name;
+  const bool of_negative =
+      name == "not_equal" || (is_left ? name == "less" || name == "less_equal"
+                                      : name == "greater" || name == "greater_equal");
+  if (of_negative) {
+    return Apply(syntax, Named("bitwise_or"), {*std::move(negative), *std::move(compared)});
+  }
+  Result others = Apply(syntax, Named("invert"), {*std::move(negative)});
+  if (!others.ok()) return others;
+  return Apply(syntax, Named("bitwise_and"), {*std::move(others), *std::move(compared)});
+}
 
 Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& function,
                            std::vector<Value> values) {
@@ -191,6 +239,7 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
   }
   const auto shape = CommonShape(syntax, function.name, values);
   if (!shape.ok()) return shape.status();
+  if (MixesSigns(function, values)) return CompareMixedSigns(syntax, function, std::move(values));
   auto made = Decide(syntax, function, values);
   if (!made.ok()) return made.status();
   if (absl::Status status = CheckRowElements(syntax, function.name, {made->result, *shape});
@@ -216,7 +265,7 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
                      absl::StrCat(Text(function.name), ": ", IntegerText(*unfit),
                                   " is out of the range of ", Text(DTypeName(made->type))));
     }
-    made->type = unfit->type.dtype;
+    made->type = Orders(function) ? unfit->type.dtype : DType::kFloat64;
   }
   auto nodes = Operands(syntax, function, made->type, *shape, values);
   if (!nodes.ok()) return nodes.status();

@@ -59,6 +59,8 @@ class Typer {
   absl::StatusOr<std::vector<Pick>> ReadPicks(const Syntax& syntax, const Value& base);
   Result Apply(const Syntax& syntax, const ElementwiseFunction& function,
                std::vector<Value> arguments);
+  Result CompareMixedSigns(const Syntax& syntax, const ElementwiseFunction& function,
+                           std::vector<Value> values);
   // The operands as the function computes them: cast, and broadcast to the shape of the result.
   absl::StatusOr<std::vector<const Node*>> Operands(const Syntax& syntax,
                                                     const ElementwiseFunction& function, DType type,

@@ -140,6 +140,12 @@ for op in ["==", "!=", "<", "<=", ">", ">="]:
                  ("b", "b"), ("i32", "f")]:
         case(f"{a} {op} {b}")
     case(f"f {op} 0.5"), case(f"u8 {op} 300"), case(f"i8 {op} -200"), case(f"0 {op} i32")
+for op in ["==", "!=", "<", "<=", ">", ">="]:
+    # Some of both are nearer to each other than float64 tells apart.
+    case(f"i64 {op} u64"), case(f"u64 {op} i64"), case(f"i8 {op} u64"), case(f"u64 // 2 {op} int64(u64 // 2)"), case(f"u64 // 2 {op} i64[:, None]")
+    case(f"int64(u64 // 2) - 1 {op} u64 // 2"), case(f"u64 // 2 + 1 {op} int64(u64 // 2)"), case(f"uint64(9223372036854775808) {op} i64")
+# EXCEPTION: NumPy refuses the number.
+case("logical_and(i8, 18446744073709551615)", "i8 != 0"), case("logical_xor(i64, u64)")
 for op in ["&", "|", "^"]:
     case(f"u8 {op} 15"), case(f"i32 {op} j32"), case(f"b {op} (f > 0)"), case(f"i64 {op} j64"), case(f"i8 {op} u8")
 case("~i8"), case("~u8"), case("~i32"), case("~u64"), case("~b"), case("~(f > 0)"), case("~u16")
