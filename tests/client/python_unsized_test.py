@@ -247,3 +247,20 @@ def test_a_large_tensor_is_sliced_and_turned():
     np.testing.assert_array_equal(found[0], values[5:-2:3])
     np.testing.assert_array_equal(found[1], values.reshape(-1, 2).T)
     assert found[2] == values[-1]
+
+
+def test_batches_of_several_sizes_as_a_whole():
+    values = np.arange(30).reshape(10, 3) % 7
+    rows = penstock.Dataset.from_tensor_slices(values).batch(4)
+    for function in [
+        lambda x: np.ravel(x),
+        lambda x: np.cumsum(x),
+        lambda x: np.argmax(x),
+        lambda x: np.sort(x, axis=None),
+        lambda x: np.take(x, [2, 0]),
+        lambda x: x - x.mean(axis=0),
+        lambda x: x / np.sum(x),
+        lambda x: x[x[:, 0] > 2],
+    ]:
+        for ours, theirs in zip(rows.map(function), (values[:4], values[4:8], values[8:]), strict=True):
+            np.testing.assert_array_equal(ours, function(theirs))

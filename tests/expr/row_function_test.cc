@@ -338,7 +338,8 @@ TEST_CASE("What needs known sizes, or numbers, is refused") {
     const char* out;
     const char* message;
   } cases[] = {
-      {"y = unpack_bits(test_pairs(text))", "expected uint8 of known sizes (at most 2^24 bytes), found uint8 (?, 2)"},
+      {"y = unpack_bits(test_pairs(text))",
+       "expected uint8 of known sizes (at most 2^24 bytes), found uint8 (?, 2)"},
       {"y = test_pairs(text)[0, 2]", "index 2 is out of an axis of 2: uint8 (?, 2)"},
       {"y = test_pairs(text) + [1, 2, 3]", "do not broadcast: uint8 (?, 2) and int64 (3,)"},
       {"y = reshape(text, [-1])", "reshape: expected numbers, found string ()"},

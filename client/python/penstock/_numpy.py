@@ -1,11 +1,11 @@
 """NumPy's functions and methods on traced values: which of ours stands for each."""
 
 import math
-import operator
 
 import numpy as np
 
-from penstock import _dtypes, _trace
+from penstock import _dtypes, _taking, _trace
+from penstock._axes import counted_from_last, flat, to_axes, to_axis, to_integer, to_integers
 from penstock._registry import FUNCTIONS
 from penstock._trace import TraceError, call
 
@@ -76,40 +76,10 @@ def _as_bool(x):
     return x.astype(bool) if isinstance(x, _trace.Tensor) else np.asarray(x, bool)[()]
 
 
-def _integer(value, what):
-    """An int of a size, an axis or a count; NumPy's will do."""
-    if isinstance(value, (bool, np.bool_, _trace.Tensor)) or not hasattr(value, "__index__"):
-        raise TraceError(f"{what} {value!r}", "it is one integer, a constant")
-    return operator.index(value)
-
-
-def _integers(values, what):
-    """The ints of a tuple, a list, an array, or one of them."""
-    several = isinstance(values, (tuple, list)) or isinstance(values, np.ndarray) and values.ndim == 1
-    return [_integer(value, what) for value in (values if several else (values,))]
-
-
-def _axis(axis, ndim, shown):
-    """An axis, counted from the first."""
-    axis = _integer(axis, f"{shown} along the axis")
-    if not -ndim <= axis < ndim:
-        known = f"axes are from {-ndim} to {ndim - 1}" if ndim else "it has no axes"
-        raise TraceError(f"{shown} along the axis {axis} of {ndim}", known)
-    return axis % ndim
-
-
-def _axes(axes, ndim, shown):
-    """One axis or several, counted from the first."""
-    axes = [_axis(axis, ndim, shown) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
-    if len({*axes}) != len(axes):
-        raise TraceError(f"{shown} along an axis that is named twice", "each axis once")
-    return axes
-
-
 def _round(x, decimals=0, out=None):
     if out is not None:
         raise TraceError("np.round into an array", "it gives a new one")
-    decimals = _integer(decimals, "np.round to decimals")
+    decimals = to_integer(decimals, "np.round to decimals")
     is_floating = _is_floating(x)
     if decimals >= 0 and not is_floating:
         return x
@@ -170,13 +140,13 @@ def _where(condition, *values):
 
 def _expand_dims(a, axis):
     ndim = a.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
-    wanted = _axes(axis, ndim, "np.expand_dims")
+    wanted = to_axes(axis, ndim, "np.expand_dims")
     return a[tuple(None if x in wanted else slice(None) for x in range(ndim))]
 
 
 def _squeeze(a, axis=None):
     shape = a.shape
-    wanted = [i for i, n in enumerate(shape) if n == 1] if axis is None else _axes(axis, len(shape), "np.squeeze")
+    wanted = [i for i, n in enumerate(shape) if n == 1] if axis is None else to_axes(axis, len(shape), "np.squeeze")
     for x in wanted:
         if shape[x] != 1:
             size = "a size that only the data tells" if shape[x] is None else f"size {shape[x]}"
@@ -186,13 +156,13 @@ def _squeeze(a, axis=None):
 
 def _flip(m, axis=None, shown="np.flip"):
     ndim = m.ndim
-    wanted = range(ndim) if axis is None else _axes(axis, ndim, shown)
+    wanted = range(ndim) if axis is None else to_axes(axis, ndim, shown)
     return m[tuple(slice(None, None, -1) if x in wanted else slice(None) for x in range(ndim))]
 
 
 def _rot90(m, k=1, axes=(0, 1)):
-    first, second = _axes(tuple(axes), m.ndim, "np.rot90")
-    turns = _integer(k, "np.rot90 by quarters") % 4
+    first, second = to_axes(tuple(axes), m.ndim, "np.rot90")
+    turns = to_integer(k, "np.rot90 by quarters") % 4
     if turns % 2 == 0:
         return _flip(m, (first, second)) if turns else m
     turned = _swapaxes(_flip(m, second) if turns == 1 else m, first, second)
@@ -201,7 +171,7 @@ def _rot90(m, k=1, axes=(0, 1)):
 
 def _moveaxis(a, source, destination):
     shown, ndim = "np.moveaxis", a.ndim
-    source, destination = _axes(source, ndim, shown), _axes(destination, ndim, shown)
+    source, destination = to_axes(source, ndim, shown), to_axes(destination, ndim, shown)
     if len(source) != len(destination):
         raise TraceError(f"np.moveaxis of {len(source)} axes to {len(destination)} places", "one place for each axis")
     order = [x for x in range(ndim) if x not in source]
@@ -212,17 +182,17 @@ def _moveaxis(a, source, destination):
 
 def _swapaxes(a, axis1, axis2):
     order = list(range(a.ndim))
-    i, j = (_axis(axis, len(order), "np.swapaxes") for axis in (axis1, axis2))
+    i, j = (to_axis(axis, len(order), "np.swapaxes") for axis in (axis1, axis2))
     order[i], order[j] = order[j], order[i]
     return call("transpose", (a, order), {}, "np.swapaxes")
 
 
 def _along_last(a, axis, bitorder, shown):
     """The array whose bits are meant: without an axis all of it, as one axis."""
-    if bitorder != "big" or axis is not None and _axis(axis, a.ndim, shown) != a.ndim - 1:
+    if bitorder != "big" or axis is not None and to_axis(axis, a.ndim, shown) != a.ndim - 1:
         raise TraceError(f"{shown} along another axis than the last, or from the least significant bit",
                          "np.moveaxis, or x[..., ::-1], before or behind it")  # fmt: skip
-    return _flat(a) if axis is None else a
+    return flat(a) if axis is None else a
 
 
 def _unpackbits(a, axis=None, count=None, bitorder="big"):
@@ -246,7 +216,7 @@ def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     if order != "C":
         raise TraceError(f"np.reshape in order {order}", "transpose before it")
     shape = shape if shape is not None else newshape
-    sizes = _integers(shape, "np.reshape to the size")
+    sizes = to_integers(shape, "np.reshape to the size")
     return call("reshape", (a, sizes), {}, "np.reshape") if sizes else _squeeze(a, tuple(range(a.ndim)))
 
 
@@ -279,7 +249,7 @@ def _reduction(name):
         if dtype is not None and np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
             raise TraceError(f"{shown} in {np.dtype(dtype)}, where it wraps", "leave dtype out, and cast the result")
         wide = a if dtype is None else a.astype(dtype)
-        axes = sorted(_axes(axis, a.ndim, shown)) if isinstance(axis, tuple) else []
+        axes = sorted(to_axes(axis, a.ndim, shown)) if isinstance(axis, tuple) else []
         if isinstance(axis, tuple) and not axes:
             raise TraceError(f"{shown} over no axis", "leave it out")
         if 1 < len(axes) < a.ndim:
@@ -287,26 +257,11 @@ def _reduction(name):
             result = _expand_dims(result, axes) if keepdims else result
         else:
             axis = axes[0] if len(axes) == 1 else None if axes else axis
-            where = {} if axis is None else {"axis": _counted_from_last(axis, a.ndim, shown)}
+            where = {} if axis is None else {"axis": counted_from_last(axis, a.ndim, shown)}
             result = call(name, (wide,), {**where, "keepdims": bool(keepdims), **kwargs}, shown)
         return result if dtype is None else result.astype(dtype)
 
     return reduce
-
-
-def _counted_from_last(axis, ndim, shown):
-    return _axis(axis, ndim, shown) - ndim
-
-
-def _flat(a):
-    if a.ndim == 1:
-        return a
-    if None in a.shape:
-        raise TraceError(
-            "a NumPy function without an axis takes all values as one axis, and only the data tells how many there are",
-            "give an axis (-1 is within each row of a batch), or make batches of one size (drop_remainder=True)",
-        )
-    return _reshape(a, -1)
 
 
 def _along(name, axis):
@@ -314,8 +269,8 @@ def _along(name, axis):
     default = axis
 
     def apply(a, axis=default, dtype=None, **kwargs):
-        a, axis = (_flat(a), -1) if axis is None else (a, axis)
-        kwargs["axis"] = _counted_from_last(axis, a.ndim, f"np.{name}")
+        a, axis = (flat(a), -1) if axis is None else (a, axis)
+        kwargs["axis"] = counted_from_last(axis, a.ndim, f"np.{name}")
         result = call(name, (a,), kwargs, f"np.{name}")
         return result if dtype is None else result.astype(dtype)
 
@@ -350,74 +305,6 @@ def _cumsum(a, axis=None, dtype=None, out=None):
     return _along("cumsum", None)(_flags_as_bytes(a), axis, dtype, out=out)
 
 
-def _along_axis(a, axis, shown):
-    """The array, flat without an axis, and the beginning of a subscript up to that axis."""
-    a, axis = (_flat(a), 0) if axis is None else (a, axis)
-    axis = _counted_from_last(axis, a.ndim, shown) + a.ndim
-    return a, (slice(None),) * axis
-
-
-def _take(a, indices, axis=None, out=None, mode="raise"):
-    if out is not None:
-        raise TraceError("np.take into an array", "the result is a value of its own")
-    if axis is None:
-        a, axis = _flat(a), 0
-    axis = _counted_from_last(axis, a.ndim, "np.take")
-    indices = indices if isinstance(indices, _trace.Tensor) else np.asarray(indices)
-    if isinstance(indices, _trace.Tensor) or mode != "raise":
-        return call("take", (a, indices), {"axis": axis, "mode": mode}, "np.take")
-    return a[(*(slice(None),) * (axis + a.ndim), indices if indices.ndim else indices.item())]
-
-
-def _compress(condition, a, axis=None, out=None):
-    if out is not None:
-        raise TraceError("np.compress into an array", "the result is a value of its own")
-    if axis is None:
-        a, axis = _flat(a), 0
-    return call("compress", (condition, a), {"axis": _counted_from_last(axis, a.ndim, "np.compress")}, "np.compress")
-
-
-def _searchsorted(a, v, side="left", sorter=None):
-    if sorter is not None:
-        raise TraceError("np.searchsorted with a sorter", "np.searchsorted(a[sorter], v)")
-    a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
-    return call("searchsorted", (a, v), {"side": side}, "np.searchsorted")
-
-
-def _digitize(x, bins, right=False):
-    bins = np.asarray(bins)
-    if np.any(bins[1:] < bins[:-1]):
-        raise TraceError("np.digitize with falling boundaries", "give them in rising order")
-    return _searchsorted(bins, x, "left" if right else "right")
-
-
-def _isin(element, test_elements, assume_unique=False, invert=False, kind=None):
-    known = np.unique(np.asarray(test_elements))
-    if known.size == 0:
-        return ((element == element) & (element != element)) ^ bool(invert)
-    place = _searchsorted(known, element)
-    same = call("take", (known, place), {"mode": "clip"}, "np.isin") == element
-    return ~same if invert else same
-
-
-def by_traced(a, items):
-    """What `a[items]` is where one item is a traced value: np.take's of integers, np.compress' of flags."""
-    *before, index = items
-    whole = all(item is Ellipsis or (isinstance(item, slice) and item == slice(None)) for item in before)
-    if not isinstance(index, _trace.Tensor) or not whole or Ellipsis in before[:-1]:
-        raise TraceError("a traced value in a subscript beside others", "np.take(x, indices, axis) takes of one axis")
-    axis = -1 if before and before[-1] is Ellipsis else len(before)
-    return _compress(index, a, axis) if index.dtype == bool else _take(a, index, axis)
-
-
-def _repeat(a, repeats, axis=None):
-    a, before = _along_axis(a, axis, "np.repeat")
-    size = a.shape[len(before)]
-    if size is None or isinstance(repeats, _trace.Tensor):
-        raise TraceError("np.repeat as often as only the data tells", "the size of the axis and the number of repeats are known")
-    return a[(*before, np.repeat(np.arange(size), repeats))]
-
-
 def _operands(arrays, dtype, shown):
     """The arrays that a function joins, of one type as NumPy finds it."""
     arrays = [a if isinstance(a, _trace.Tensor) else np.asarray(a) for a in arrays]
@@ -440,22 +327,22 @@ def _concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         raise TraceError("np.concatenate into an array, or with other casts", "x.astype(dtype)")
     arrays = _operands(arrays, dtype, "np.concatenate")
     if axis is None:
-        arrays, axis = [_flat(a) for a in arrays], 0
-    return _joined(arrays, _counted_from_last(axis, arrays[0].ndim, "np.concatenate"))
+        arrays, axis = [flat(a) for a in arrays], 0
+    return _joined(arrays, counted_from_last(axis, arrays[0].ndim, "np.concatenate"))
 
 
 def _stack(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if out is not None or casting != "same_kind":
         raise TraceError("np.stack into an array, or with other casts", "x.astype(dtype)")
     arrays = _operands(arrays, dtype, "np.stack")
-    axis = _counted_from_last(axis, arrays[0].ndim + 1, "np.stack")
+    axis = counted_from_last(axis, arrays[0].ndim + 1, "np.stack")
     if 2 <= len(arrays) <= 4:
         return call("stack", arrays, {"axis": axis}, "np.stack")
     return _joined([_expand_dims(a, axis) for a in arrays], axis)
 
 
 def _transpose(a, axes=None):
-    order = () if axes is None else (_integers(axes, "np.transpose to the axis"),)
+    order = () if axes is None else (to_integers(axes, "np.transpose to the axis"),)
     return call("transpose", (a, *order), {}, "np.transpose")
 
 
@@ -483,12 +370,12 @@ _SPECIAL = {
     "argmin": _argmin,
     "cumsum": _cumsum,
     "sort": _sort,
-    "take": _take,
-    "compress": _compress,
-    "searchsorted": _searchsorted,
-    "digitize": _digitize,
-    "isin": _isin,
-    "repeat": _repeat,
+    "take": _taking.take,
+    "compress": _taking.compress,
+    "searchsorted": _taking.searchsorted,
+    "digitize": _taking.digitize,
+    "isin": _taking.isin,
+    "repeat": _taking.repeat,
     "concatenate": _concatenate,
     "stack": _stack,
     "amax": _reduction("max"),

@@ -438,9 +438,9 @@ class Tensor:
     def __getitem__(self, index):
         items = index if isinstance(index, tuple) else (index,)
         if any(isinstance(item, Tensor) for item in items):
-            from penstock import _numpy
+            from penstock import _taking
 
-            return _numpy.by_traced(self, items)
+            return _taking.by_traced(self, items)
         text = ", ".join(_subscript(item) for item in items)
         if not text:
             return self
