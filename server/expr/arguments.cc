@@ -139,6 +139,13 @@ absl::Status CheckElements(int64_t height, int64_t width, int64_t channels) {
                                           channels, " > ", kMaxRowElements, " elements"));
 }
 
+absl::StatusOr<int64_t> CountElements(const Shape& shape) {
+  const auto elements = NumElements(shape);
+  if (elements && *elements <= kMaxRowElements) return *elements;
+  return absl::DataLossError(absl::StrCat("result larger than limit: ", ShapeToString(shape), " > ",
+                                          kMaxRowElements, " elements"));
+}
+
 absl::Status FirstError(std::initializer_list<absl::Status> statuses) {
   for (const absl::Status& status : statuses) {
     if (!status.ok()) return status;

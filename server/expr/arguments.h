@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/expr/function.h"
 
 namespace penstock::expr {
@@ -44,6 +45,8 @@ absl::Status CheckImage(const Argument& argument, std::initializer_list<DType> d
 // Refuses a result of more than kMaxRowElements elements: sizes that only the data tells have met no
 // check before. REQUIRES: each size is below 2^31.
 absl::Status CheckElements(int64_t height, int64_t width, int64_t channels);
+// The number of elements of a result, within the same limit. REQUIRES: all sizes are known.
+absl::StatusOr<int64_t> CountElements(const Shape& shape);
 
 // The first error of several.
 absl::Status FirstError(std::initializer_list<absl::Status> statuses);

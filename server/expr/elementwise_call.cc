@@ -20,7 +20,7 @@ std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
     const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
     const bool open = x == kUnknownSize || y == kUnknownSize;
     if (x != y && x != 1 && y != 1 && !open) return std::nullopt;
-    static_assert(kUnknownSize < 0);
+    // Of two that match so, an open one is the lesser number.
     result[result.size() - 1 - i] = x == 1 ? y : y == 1 ? x : std::max(x, y);
   }
   return result;

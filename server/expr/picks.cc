@@ -8,7 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/expr/graph.h"
+#include "server/expr/arguments.h"
 
 namespace penstock::expr {
 namespace {
@@ -75,11 +75,8 @@ absl::StatusOr<Route> RouteOf(absl::Span<const Pick> picks, const Shape& shape, 
     route.shape.push_back(count);
     route.walks.push_back({count, 0, places});
   }
-  const auto elements = NumElements(route.shape);
-  if (!elements || *elements > kMaxRowElements) {
-    return absl::DataLossError(
-        absl::StrCat("more than ", kMaxRowElements, " elements: ", ShapeToString(route.shape)));
-  }
+  const auto elements = CountElements(route.shape);
+  if (!elements.ok()) return elements.status();
   return route;
 }
 
@@ -221,11 +218,8 @@ class BroadcastKernel final : public RowKernel {
                          ShapeToString(shape)));
       }
     }
-    const auto elements = NumElements(shape);
-    if (!elements || *elements > kMaxRowElements) {
-      return absl::DataLossError(
-          absl::StrCat("more than ", kMaxRowElements, " elements: ", ShapeToString(shape)));
-    }
+    const auto elements = CountElements(shape);
+    if (!elements.ok()) return elements.status();
     const Shape& from = arguments[0].shape;
     Route route;
     int64_t stride = 1;

@@ -6,7 +6,6 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
-#include "server/expr/graph.h"
 
 namespace penstock::expr {
 namespace {
@@ -71,11 +70,8 @@ class JoinRows final : public RowKernel {
       }
     }
     shape[axis_] = along;
-    const auto elements = NumElements(shape);
-    if (!elements || *elements > kMaxRowElements) {
-      return absl::DataLossError(
-          absl::StrCat("more than ", kMaxRowElements, " elements: ", ShapeToString(shape)));
-    }
+    const auto elements = CountElements(shape);
+    if (!elements.ok()) return elements.status();
     if (sets_shape_) out.SetShape(shape);
     uint8_t* to = out.Reserve(static_cast<size_t>(*elements) * element_bytes_);
     size_t outer = 1;

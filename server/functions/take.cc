@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
-#include "server/expr/graph.h"
 #include "server/expr/number_types.h"
 
 namespace penstock::expr {
@@ -50,11 +49,8 @@ class Take final : public RowKernel {
     if (absl::Status status = ReadPlaces(indices, count, view.size, places); !status.ok())
       return status;
     const Shape shape = ShapeOf(in.shape, axis_, indices.shape);
-    const auto elements = NumElements(shape);
-    if (!elements || *elements > kMaxRowElements) {
-      return absl::DataLossError(
-          absl::StrCat("more than ", kMaxRowElements, " elements: ", ShapeToString(shape)));
-    }
+    const auto elements = CountElements(shape);
+    if (!elements.ok()) return elements.status();
     if (sets_shape_) out.SetShape(shape);
     const size_t bytes = static_cast<size_t>(view.inner) * element_bytes_;
     uint8_t* to = out.Reserve(static_cast<size_t>(*elements) * element_bytes_);
