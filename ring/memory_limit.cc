@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ring/descriptor.h"
+#include "ring/memory_promise.h"
 
 namespace penstock::ring {
 namespace {
@@ -133,6 +134,15 @@ MemoryAtHand ReadMemoryAtHand(const std::string& root) {
       });
     }
   }
+  return at_hand;
+}
+
+MemoryAtHand ReadUnpromisedMemory() {
+  MemoryAtHand at_hand = ReadMemoryAtHand();
+  const uint64_t promised = std::min(MemoryPromise::Total(), at_hand.bytes);
+  if (promised == 0) return at_hand;
+  at_hand.bytes -= promised;
+  at_hand.source += ", " + BytesToString(promised) + " promised to other rings";
   return at_hand;
 }
 

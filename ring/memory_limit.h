@@ -21,6 +21,9 @@ struct MemoryAtHand {
 // `root` stands in front of /proc and /sys, for tests.
 MemoryAtHand ReadMemoryAtHand(const std::string& root = "");
 
+// The same without what rings of this process were promised and have not taken yet (ring/memory_promise.h).
+MemoryAtHand ReadUnpromisedMemory();
+
 // kResourceExhausted, with the figures, unless `bytes` fit and some are left over. `what` begins
 // the sentence: "a ring of 3 slots of 12.0 MiB".
 Status CheckMemory(const std::string& what, uint64_t bytes, const MemoryAtHand& at_hand);

@@ -39,6 +39,9 @@ class RingWriter final : public Writer {
   }
   uint8_t* variable(int slot) override { return segment_->variable(static_cast<uint32_t>(slot)); }
   uint64_t variable_bytes() const override { return segment_->plan().variable_bytes; }
+  void MakeRoom(int slot, uint64_t bytes) override {
+    segment_->MakeRoom(static_cast<uint32_t>(slot), bytes);
+  }
   void Publish(int slot, const PublishInfo& info) override;
   void Finish(Code code, std::string_view message) override;
   void WaitForRelease(uint64_t timeout_ns) override;
@@ -81,9 +84,7 @@ class RingWriter final : public Writer {
   std::vector<ConsumerStats> Consumers() const override;
   uint64_t published() const override { return header().published.load(std::memory_order_acquire); }
   uint64_t segment_bytes() const override { return segment_->bytes(); }
-  uint64_t memory_bytes() const override {
-    return header().slots.load(std::memory_order_relaxed) * segment_->plan().slot_stride;
-  }
+  uint64_t memory_bytes() const override { return segment_->taken_bytes(); }
   uint32_t slots() const override {
     std::lock_guard<std::mutex> lock(mutex_);
     return slots_.limit();

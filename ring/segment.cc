@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -23,6 +24,9 @@
 
 namespace penstock::ring {
 namespace {
+
+// Of a slot's variable memory that grows, what is there from the beginning at least.
+constexpr uint64_t kFirstVariableBytes = 64 << 10;
 
 uint64_t DrawGeneration() {
   uint64_t generation = 0;
@@ -51,10 +55,10 @@ Status Segment::Create(const SegmentOptions& options, std::unique_ptr<Segment>* 
   SegmentPlan plan;
   if (Status status = PlanSegment(options, &plan); !status.ok()) return status;
   // Before anything is created, so that a ring that cannot fit leaves no trace.
-  if (Status status =
-          CheckMemory("a ring of " + std::to_string(options.slots) + " slots of " +
-                          BytesToString(plan.slot_stride),
-                      plan.slot_data_offset + plan.slot_stride * options.slots, ReadMemoryAtHand());
+  if (Status status = CheckMemory("a ring of " + std::to_string(options.slots) + " slots of " +
+                                      BytesToString(plan.slot_stride),
+                                  plan.slot_data_offset + plan.slot_stride * options.slots,
+                                  ReadUnpromisedMemory());
       !status.ok()) {
     return status;
   }
@@ -67,6 +71,7 @@ Status Segment::Create(const SegmentOptions& options, std::unique_ptr<Segment>* 
     return status;
   }
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), std::move(region), std::move(plan)));
+  segment->taken_of_.resize(options.slots_max);
   segment->reserve_ = options.reserve;
   // Before a page of it is touched. It holds for the slots of later, too, and for whoever maps them.
   if (options.numa_node >= 0) {
@@ -137,18 +142,46 @@ Status Segment::Populate(uint32_t first, uint32_t count) {
   }
   if (Status status =
           CheckMemory(std::to_string(count) + " slots of " + BytesToString(plan_.slot_stride),
-                      bytes, ReadMemoryAtHand());
+                      bytes, ReadUnpromisedMemory());
       !status.ok()) {
     return status;
   }
-  uint8_t* data = slot_data(first);
+  if (!plan_.variable_grows) {
+    Take(slot_data(first), bytes);
+    return {};
+  }
+  const uint64_t begin_bytes = TakenFor(kFirstVariableBytes);
+  for (uint32_t slot = first; slot < first + count; ++slot) {
+    Take(slot_data(slot), begin_bytes);
+    taken_of_[slot] = begin_bytes;
+    promise_.More(plan_.slot_stride - begin_bytes);
+  }
+  return {};
+}
+
+uint64_t Segment::TakenFor(uint64_t variable_bytes) const {
+  const uint64_t bytes = plan_.variable_offset + variable_bytes + kTensorPadding;
+  return std::min((bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes,
+                  plan_.slot_stride);
+}
+
+void Segment::MakeRoom(uint32_t slot, uint64_t bytes) {
+  if (!plan_.variable_grows) return;
+  const uint64_t taken = taken_of_[slot], needed = TakenFor(bytes);
+  if (needed <= taken) return;
+  Take(slot_data(slot) + taken, needed - taken);
+  taken_of_[slot] = needed;
+  promise_.Less(needed - taken);
+}
+
+void Segment::Take(uint8_t* data, uint64_t bytes) {
   if (!LayHugePages(data, bytes)) has_huge_pages_.store(false, std::memory_order_relaxed);
-  if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return {};
+  taken_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return;
   // Before Linux 5.14: touch each page.
   for (uint64_t offset = 0; offset < bytes; offset += kPageBytes) {
     static_cast<volatile uint8_t*>(data)[offset] = 0;
   }
-  return {};
 }
 
 }  // namespace penstock::ring

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "ring/aligned_map.h"
+
 namespace penstock::ring {
 namespace {
 
@@ -199,7 +201,11 @@ Status PlanSegment(const SegmentOptions& options, SegmentPlan* out) {
   out->variable_bytes = RoundUp(options.variable_bytes, kTensorAlignment);
   // The last part has spare bytes of its own inside, unless it fills the memory to the end.
   if (out->variable_bytes > 0) slot_bytes += out->variable_bytes + kTensorPadding;
-  out->slot_stride = RoundUp(slot_bytes, kPageBytes);
+  // On a NUMA node all is taken at creation, where it is looked at.
+  out->variable_grows = options.variable_grows && !all_fixed && options.numa_node < 0;
+  // So that pieces of different slots are never on one huge page.
+  const uint64_t unit = out->variable_grows ? kHugePageBytes : kPageBytes;
+  out->slot_stride = RoundUp(slot_bytes, unit);
 
   out->ring_entries = std::bit_ceil(options.slots_max);
   uint64_t offset = sizeof(SegmentHeader);
@@ -215,7 +221,7 @@ Status PlanSegment(const SegmentOptions& options, SegmentPlan* out) {
       place(uint64_t{options.slots_max} * out->tensors.size(), sizeof(TensorExtent));
   out->structure_bytes = options.structure.size();
   out->structure_offset = place(out->structure_bytes, 1);
-  out->slot_data_offset = RoundUp(offset, kPageBytes);
+  out->slot_data_offset = RoundUp(offset, unit);
   uint64_t data_bytes = 0;
   if (__builtin_mul_overflow(out->slot_stride, uint64_t{options.slots_max}, &data_bytes) ||
       data_bytes >= kMaxSegmentBytes) {

@@ -26,6 +26,7 @@ struct SegmentPlan {
   uint64_t slot_stride = 0;
   uint64_t variable_offset = 0;
   uint64_t variable_bytes = 0;
+  bool variable_grows = false;
   uint64_t segment_bytes = 0;
 };
 

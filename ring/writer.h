@@ -49,6 +49,9 @@ struct SegmentOptions {
   uint32_t slots_max = 9;  // address space; more are populated as consumers attach: 2 each, and 1
   // A slot's memory for all tensors that are not fixed, with 64 spare bytes behind each part.
   uint64_t variable_bytes = 0;
+  // Its pages are taken when a batch first needs them (Writer::MakeRoom), not at creation: for a size that nobody asked for. They are
+  // looked for and reserved at creation all the same.
+  bool variable_grows = false;
   std::string structure;  // as layout.h says; empty: a flat dict
   // The steps of the whole stream; where they are not known, why: at most kMaxUncountedBytes are
   // kept.
@@ -138,6 +141,9 @@ class Writer {
   // The slot's memory for the parts of all tensors that are not fixed.
   virtual uint8_t* variable(int slot) = 0;
   virtual uint64_t variable_bytes() const = 0;
+  // To be called before the first `bytes` of a claimed slot's variable memory are written: where it grows, their pages are taken. From any
+  // thread, one at a time for each slot.
+  virtual void MakeRoom(int slot, uint64_t bytes) = 0;
   // REQUIRES: every extent lies inside of the slot's variable memory.
   virtual void Publish(int slot, const PublishInfo& info) = 0;
   // The end of the stream (kOk) or its failure; every `next` behind the last step returns it.

@@ -33,6 +33,8 @@ struct BatchTensor {
   bool fixed() const { return kind == TensorKind::kDense && NumBytes(type).has_value(); }
 };
 
+class BatchSink;
+
 // Memory for one step, claimed from the sink.
 struct ClaimedSlot {
   int slot = -1;
@@ -43,6 +45,8 @@ struct ClaimedSlot {
   // there one after another, each aligned to 64 bytes and followed by 64 spare ones.
   uint8_t* variable = nullptr;
   uint64_t variable_bytes = 0;
+  // Whose MakeRoom() is called before variable memory is written; null where all of it is there.
+  BatchSink* grows = nullptr;
 };
 
 // The parts of one tensor that is not fixed, in the order of ring/layout.h; offsets are counted
@@ -69,13 +73,16 @@ struct StepInfo {
 };
 
 // Threads: TryClaim, Publish and Finish are called by one thread at a time, in step order;
-// WaitForSlot and Interrupt by any thread.
+// MakeRoom, WaitForSlot and Interrupt by any thread.
 class BatchSink {
  public:
   virtual ~BatchSink() = default;
 
   // Claims memory for the next step; false when no slot is free.
   virtual bool TryClaim(ClaimedSlot* slot) = 0;
+
+  // The first `bytes` of a claimed slot's variable memory are about to be written. From any thread, one at a time for each slot.
+  virtual void MakeRoom(int /*slot*/, uint64_t /*bytes*/) {}
 
   // Makes a claimed and filled step visible. Steps are published in order without gaps; up to the
   // number of slots are claimed at a time.

@@ -42,6 +42,8 @@ class Plan {
   // others.
   virtual uint64_t slot_bytes() const = 0;
   virtual uint64_t variable_bytes() const = 0;
+  // Whether nobody named that size, so that it is a bound and not an amount.
+  virtual bool variable_grows() const = 0;
 
   // The path of file number `file` of a SkippedPlace.
   virtual const std::string& FilePath(uint32_t file) const = 0;

@@ -22,6 +22,9 @@ class PlanImpl final : public Plan {
   const std::string& structure() const override { return built_.dataset_.structure; }
   uint64_t slot_bytes() const override { return program_.fixed_bytes() + variable_bytes_; }
   uint64_t variable_bytes() const override { return variable_bytes_; }
+  bool variable_grows() const override {
+    return variable_bytes_ > 0 && built_.spec_.ring().slot_bytes() == 0;
+  }
   const std::string& FilePath(uint32_t file) const override { return manifest()[file].path; }
   std::vector<NeededIndex> NeededIndices() const override;
   bool endless() const override { return built_.dataset_.endless; }

@@ -81,6 +81,7 @@ RowStatus VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t sha
             slot.variable_bytes, " bytes; raise ring { slot_bytes: N } or take smaller batches")),
         -1};
   }
+  if (slot.grows != nullptr) slot.grows->MakeRoom(slot.slot, bytes);
   Write(slot.variable, *extents);
   return {};
 }

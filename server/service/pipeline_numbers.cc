@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ring/aligned_map.h"
 #include "ring/memory_limit.h"
 #include "server/base/numa_node.h"
 #include "server/base/processors.h"
@@ -32,10 +33,12 @@ absl::Status CheckReadAhead(int64_t bytes) {
                                                  ", ", kMaxReadAhead, "]"));
 }
 
-// A slot's tensors begin on pages of their own, and what has no fixed size has some bytes to spare.
+// A slot's tensors begin on pages of their own, huge ones where variable memory grows, and what has no fixed size has some bytes to
+// spare.
 uint64_t Pipeline::SlotCost() const {
   const uint64_t bytes = checked_.plan->slot_bytes();
-  return bytes + bytes / 64 + (uint64_t{64} << 10);
+  const uint64_t page_bytes = checked_.plan->variable_grows() ? ring::kHugePageBytes : 0;
+  return bytes + bytes / 64 + (uint64_t{64} << 10) + page_bytes;
 }
 
 absl::Status Pipeline::CheckNumbers(const v1::Change& change) const {
@@ -158,7 +161,7 @@ uint32_t Pipeline::MostSlots() const {
     std::lock_guard<std::mutex> lock(mutex_);
     memory_bytes = memory_bytes_;
   }
-  uint64_t left = ring::ReadMemoryAtHand().bytes / kPartForSlots;
+  uint64_t left = ring::ReadUnpromisedMemory().bytes / kPartForSlots;
   if (options_.memory != nullptr) left = std::min(left, options_.memory->Left(options_.owner));
   const uint64_t more = std::min<uint64_t>(left / SlotCost(), kMaxSlots);
   return std::min({stream->writer().slots() + static_cast<uint32_t>(more),

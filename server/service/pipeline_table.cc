@@ -157,7 +157,7 @@ absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spe
   if (__builtin_mul_overflow(checked->slots, slot_bytes, &ring_bytes)) ring_bytes = UINT64_MAX;
   const ring::Status memory = ring::CheckMemory(
       absl::StrCat("a ring of ", checked->slots, " slots of ", ring::BytesToString(slot_bytes)),
-      ring_bytes, ring::ReadMemoryAtHand());
+      ring_bytes, ring::ReadUnpromisedMemory());
   if (!memory.ok()) return FromRing(memory);
   return checked;
 }

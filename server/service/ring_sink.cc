@@ -43,11 +43,9 @@ uint32_t DefaultSlots(uint64_t slot_bytes, uint64_t cache_bytes) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(fitting, least, kMaxDefaultSlots));
 }
 
-absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
-    const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
-    std::string structure, uint64_t variable_bytes, uint64_t first_step, const StepCount& count,
-    std::string_view first_cursor, ring::SplitLog* split_log, bool slots_grow,
-    std::function<ring::Status(uint64_t bytes)> reserve, int numa_node) {
+absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pipeline,
+                                                           const std::vector<BatchTensor>& tensors,
+                                                           uint32_t slots, RingSinkOptions asked) {
   ring::SegmentOptions options;
   options.pipeline = pipeline;
   for (const BatchTensor& tensor : tensors) {
@@ -61,20 +59,21 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(
     spec.ragged_rank = static_cast<uint32_t>(tensor.ragged_rank);
     spec.padding = tensor.padding;
     options.tensors.push_back(std::move(spec));
-    if (!tensor.fixed()) options.variable_bytes = variable_bytes;
+    if (!tensor.fixed()) options.variable_bytes = asked.variable_bytes;
   }
-  options.first_step = first_step;
-  options.first_cursor = first_cursor;
-  options.split_log = split_log;
-  options.reserve = std::move(reserve);
-  options.numa_node = numa_node;
-  options.num_steps = count.steps;
-  options.uncounted = count.why_not;
-  options.pass_steps = count.pass_steps;
-  options.pass_last_rows = count.pass_last_rows;
+  options.variable_grows = asked.variable_grows;
+  options.first_step = asked.first_step;
+  options.first_cursor = asked.first_cursor;
+  options.split_log = asked.split_log;
+  options.reserve = std::move(asked.reserve);
+  options.numa_node = asked.numa_node;
+  options.num_steps = asked.count.steps;
+  options.uncounted = asked.count.why_not;
+  options.pass_steps = asked.count.pass_steps;
+  options.pass_last_rows = asked.count.pass_last_rows;
   options.slots = slots;
-  options.slots_max = slots_grow ? kMaxSlots : slots;
-  options.structure = std::move(structure);
+  options.slots_max = asked.slots_grow ? kMaxSlots : slots;
+  options.structure = std::move(asked.structure);
   std::unique_ptr<ring::Writer> writer;
   const ring::Status status = ring::Writer::Create(options, &writer);
   if (status.code != ring::Code::kOk) return FromRing(status);
@@ -89,6 +88,7 @@ bool RingSink::TryClaim(ClaimedSlot* slot) {
   for (int i = 0; i < num_tensors_; ++i) slot->tensors[i] = writer_->tensor(slot->slot, i);
   slot->variable_bytes = writer_->variable_bytes();
   slot->variable = slot->variable_bytes > 0 ? writer_->variable(slot->slot) : nullptr;
+  slot->grows = this;
   return true;
 }
 

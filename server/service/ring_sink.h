@@ -32,26 +32,31 @@ uint64_t AssumedCacheBytes();
 // fit half of it. A ring that stays in the cache is up to twice as fast as one that does not.
 uint32_t DefaultSlots(uint64_t slot_bytes, uint64_t cache_bytes = AssumedCacheBytes());
 
-// A slot's memory for tensors whose size only the data tells, where the spec names none.
-inline constexpr uint64_t kDefaultVariableBytes = 64 << 20;
+struct RingSinkOptions {
+  std::string structure;  // of an element, as ring/layout.h says; empty for a flat dict
+  // A slot's memory for all tensors that are not fixed, and whether its pages are taken as batches need them; unused when all are.
+  uint64_t variable_bytes = 0;
+  bool variable_grows = false;
+  uint64_t first_step = 0;              // the number of the first step that will be published
+  StepCount count = {};                 // what consumers are told of the stream's length
+  std::string_view first_cursor;        // that of the first step's position, if it is known
+  ring::SplitLog* split_log = nullptr;  // may be null, else it outlives the sink
+  bool slots_grow = true;               // whether more slots come as consumers do
+  // As those of ring::SegmentOptions.
+  std::function<ring::Status(uint64_t bytes)> reserve = nullptr;
+  int numa_node = kNoNumaNode;
+};
 
 class RingSink : public BatchSink {
  public:
-  // `structure`: how the tensors make up an element, as ring/layout.h says; empty for a flat dict.
-  // `variable_bytes`: a slot's memory for all tensors that are not fixed; unused when all are.
-  // `first_step`: the number of the first step that will be published. `count`: what consumers are
-  // told of the stream's length. `first_cursor`: that of the first step's position, if it is known.
-  // `split_log` may be null, else it outlives the sink. `slots_grow`: whether more slots come as consumers do.
-  // `reserve`, `numa_node`: as those of ring::SegmentOptions.
   // ResourceExhausted, with the figures, when the memory is not there.
-  static absl::StatusOr<std::unique_ptr<RingSink>> Create(
-      const std::string& pipeline, const std::vector<BatchTensor>& tensors, uint32_t slots,
-      std::string structure = "", uint64_t variable_bytes = kDefaultVariableBytes,
-      uint64_t first_step = 0, const StepCount& count = {}, std::string_view first_cursor = {},
-      ring::SplitLog* split_log = nullptr, bool slots_grow = true,
-      std::function<ring::Status(uint64_t bytes)> reserve = nullptr, int numa_node = kNoNumaNode);
+  static absl::StatusOr<std::unique_ptr<RingSink>> Create(const std::string& pipeline,
+                                                          const std::vector<BatchTensor>& tensors,
+                                                          uint32_t slots,
+                                                          RingSinkOptions options = {});
 
   bool TryClaim(ClaimedSlot* slot) override;
+  void MakeRoom(int slot, uint64_t bytes) override { writer_->MakeRoom(slot, bytes); }
   void Publish(const ClaimedSlot& slot, const StepInfo& info) override;
   void Finish(const absl::Status& status) override;
   void WaitForSlot(absl::Duration timeout) override;

@@ -67,11 +67,18 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
     reserve = [memory = options.memory](uint64_t bytes) { return ToRing(memory->Take(bytes)); };
   }
   auto placement = std::make_shared<Placement>(options.numa_node, options.misplaced);
-  absl::StatusOr<std::unique_ptr<RingSink>> sink = RingSink::Create(
-      options.name, first.tensors(), options.slots, first.structure(), first.variable_bytes(),
-      options.start.step, CountOf(first, options.phases), options.start_cursor,
-      options.split_log.get(),
-      /*slots_grow=*/!first.spec().ring().has_device(), std::move(reserve), placement->ring_node());
+  absl::StatusOr<std::unique_ptr<RingSink>> sink =
+      RingSink::Create(options.name, first.tensors(), options.slots,
+                       {.structure = first.structure(),
+                        .variable_bytes = first.variable_bytes(),
+                        .variable_grows = first.variable_grows(),
+                        .first_step = options.start.step,
+                        .count = CountOf(first, options.phases),
+                        .first_cursor = options.start_cursor,
+                        .split_log = options.split_log.get(),
+                        .slots_grow = !first.spec().ring().has_device(),
+                        .reserve = std::move(reserve),
+                        .numa_node = placement->ring_node()});
   if (!sink.ok()) return sink.status();
   placement->LookAtRing((*sink)->writer());
   std::shared_ptr<Stream> stream(new Stream(*std::move(sink), std::move(placement), options));

@@ -20,8 +20,9 @@ constexpr char kSlots[] = "ring.slots";
 constexpr uint64_t kPartForReadAhead = 256;
 
 int64_t MostReadAhead() {
-  return static_cast<int64_t>(std::clamp<uint64_t>(
-      ring::ReadMemoryAtHand().bytes / kPartForReadAhead, ReadAheadTuner::kLeast, kMaxReadAhead));
+  return static_cast<int64_t>(
+      std::clamp<uint64_t>(ring::ReadUnpromisedMemory().bytes / kPartForReadAhead,
+                           ReadAheadTuner::kLeast, kMaxReadAhead));
 }
 
 v1::TunedNumber* AddNumber(const std::string& name, int64_t value, int64_t least, int64_t most,

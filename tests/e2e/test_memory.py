@@ -98,6 +98,29 @@ def test_a_limit_for_each_pipeline(start):
         next(loader)
 
 
+def test_a_slot_of_strings_takes_what_its_batches_need(start, tmp_path):
+    (tmp_path / "lines.txt").write_text("\n".join(["short"] * 1000 + ["x" * 6 * MIB] + ["short"] * 999))
+    command = start("")
+    spec = tmp_path / "text.textproto"
+    spec.write_text(f"""
+        name: "text" workers: 2
+        stage {{ text_line {{ files: "{tmp_path}/lines.txt" }} }} stage {{ batch {{ batch_size: 100 }} }}""")
+    assert command("create", spec).code == 0
+    loader = attach(command, "text")
+    assert next(loader).tolist() == [b"short"] * 100
+    slots = int(re.search(r"ring +(\d+) slots", command("stats", "text").out).group(1))
+    # One huge page of each, of the 64 MiB that it may take.
+    assert shared_memory(command) < (2 * slots + 1) * MIB
+    batches = [[len(line) for line in batch.tolist()] for batch in loader]
+    assert len(batches) == 19 and batches[9] == [6 * MIB] + [5] * 99
+    assert 6 * MIB < shared_memory(command) < (2 * slots + 8) * MIB
+    # A size that somebody named is there from the beginning.
+    spec.write_text(spec.read_text().replace('"text"', '"asked"') + " ring { slots: 3 slot_bytes: 10000000 }")
+    before = shared_memory(command)
+    assert command("create", spec).code == 0
+    assert shared_memory(command) - before > 3 * 10_000_000
+
+
 def test_a_limit_for_each_process(start):
     command = start(f"max_process_bytes: {10 * MIB}")
     # Each command is a process of its own; this one has only what is made for it.

@@ -47,7 +47,8 @@ TEST_CASE("tensors that are not fixed get their memory, and arrive with cursor a
       {"x", {DType::kFloat32, {2, 3}}, true},
       {"crop", {DType::kUint8, {2, kUnknownSize}}, true},
       {"ids", {DType::kInt64, {2, kUnknownSize}}, true, TensorKind::kRagged, 1}};
-  auto sink = RingSink::Create("p", tensors, 3, "[null,null,null,null]", 10000);
+  auto sink = RingSink::Create("p", tensors, 3,
+                               {.structure = "[null,null,null,null]", .variable_bytes = 10000});
   REQUIRE(sink.ok());
   ring::TestConsumer consumer(&(*sink)->writer());
   CHECK(consumer.reader().structure() == "[null,null,null,null]");
