@@ -179,7 +179,10 @@ void StartReattaching(penstock_loader* loader, const ConsumerPosition& position,
     poll(nullptr, 0, kRetryMs);
   }
   if (!again.reason.empty() && loader->reconnect_ns == 0) {
-    Fail(loader, {Code::kUnavailable, again.reason + "; start it again and attach anew"});
+    const std::string advice = "; start it again and attach anew";
+    // A daemon that was stopped has said it already.
+    Fail(loader, {Code::kUnavailable,
+                  again.reason.ends_with(advice) ? again.reason : again.reason + advice});
   }
 }
 

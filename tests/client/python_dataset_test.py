@@ -7,12 +7,15 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import signal
 import socket as socket_module
 import subprocess
 import sys
 import threading
+import time
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -591,14 +594,98 @@ def test_ctrl_c_of_a_terminal_does_not_reach_the_daemon():
     assert os.getsid(_daemon.private_process()) != os.getsid(0)
 
 
-def test_a_killed_daemon_is_an_error_and_then_replaced():
+def shuffled():
+    return penstock.Dataset.range(40000).shuffle(100).map(lambda x: x * 3).batch(10)
+
+
+def kill_daemon():
+    os.kill(_daemon.private_process(), signal.SIGKILL)
+
+
+def test_fault_48_an_iteration_goes_on_where_the_daemon_is_killed():
+    dataset = shuffled()
+    iterator, other = iter(dataset), iter(penstock.Dataset.range(10**9).batch(10))
+    batches, held = [next(iterator).copy() for _ in range(20)], next(other)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            kill_daemon()
+            batches += (batch.copy() for batch in itertools.islice(iterator, 20))
+        batches += (batch.copy() for batch in iterator)
+    assert len(told) == 3
+    for warning in told:
+        assert re.match("the private penstockd was killed, .* goes on behind step [0-9]+$", str(warning.message))
+    again = iter(dataset)
+    again.load_state_dict({**iterator.state_dict(), "cursor": b"", "step": -1})
+    assert np.concatenate(batches).tolist() == np.concatenate(list(again)).tolist()
+    assert iterator.step == 3999
+    # One that was not asked for anything while daemons came and went.
+    with pytest.warns(RuntimeWarning, match="behind step"):
+        assert [int(batch[0]) for batch in itertools.islice(other, 20)] == list(range(10, 210, 10))
+    assert held.tolist() == list(range(10))
+
+
+def test_a_daemon_that_dies_again_and_again_without_an_element_is_an_error():
+    iterator = iter(penstock.Dataset.range(10**15).filter(lambda x: x < 0))
+    iterator.state_dict()
+    kill_daemon()
+    ended = threading.Event()
+
+    def kill_the_next():
+        first = _daemon.private_process()
+        while not ended.wait(0.05):
+            pid = _daemon.private_process()
+            if pid not in (None, first):
+                time.sleep(0.3)
+                return os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_the_next)
+    killer.start()
+    try:
+        with pytest.warns(RuntimeWarning, match="behind step -1"):
+            with pytest.raises(penstock.UnavailableError, match="gone away"):
+                next(iterator)
+    finally:
+        ended.set()
+        killer.join()
+
+
+def test_a_daemon_that_was_stopped_is_an_error():
     iterator = iter(penstock.Dataset.range(10**9).batch(10))
     next(iterator)
-    os.kill(_daemon.private_process(), signal.SIGKILL)
-    with pytest.raises(penstock.UnavailableError):
-        for _ in range(10**6):
+    penstock.stop_private_daemon()
+    with pytest.raises(penstock.UnavailableError) as caught:
+        for _ in range(100):
             next(iterator)
+    assert str(caught.value).count("start it again") == 1
     assert batched(penstock.Dataset.range(5)) == list(range(5))
+
+
+def test_threads_share_an_iterator():
+    iterator = iter(penstock.Dataset.range(20000).batch(10))
+    firsts = []
+
+    def run():
+        for batch in iterator:
+            firsts.append(int(batch[0]))
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(firsts) == list(range(0, 20000, 10))
+
+
+def test_a_process_without_standard_streams():
+    program = """
+import os, sys
+os.close(0)
+os.close(2)
+import penstock
+print(sum(1 for _ in penstock.Dataset.range(100)))
+"""
+    assert subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True).stdout == "100\n"
 
 
 def in_a_fork(function):

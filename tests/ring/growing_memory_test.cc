@@ -19,12 +19,9 @@ constexpr uint64_t kMiB = 1 << 20;
 // Slots of a number, and of strings in 64 MiB.
 SegmentOptions Strings(bool grows) {
   SegmentOptions options = SmallRing(3, 5);
-  options.tensors = {{"text",
-                      static_cast<uint8_t>(TensorDType::kString),
-                      true,
-                      {kWords / 2},
-                      TensorKind::kString},
-                     {"tag", static_cast<uint8_t>(TensorDType::kInt32), false, {}}};
+  options.tensors = {
+      {"text", static_cast<uint8_t>(TensorDType::kString), true, {kWords / 2}, TensorKind::kString},
+      {"tag", static_cast<uint8_t>(TensorDType::kInt32), false, {}}};
   options.variable_bytes = 64 * kMiB;
   options.variable_grows = grows;
   return options;
@@ -38,7 +35,8 @@ std::unique_ptr<Segment> MakeSegment(const SegmentOptions& options) {
   return segment;
 }
 
-TEST_CASE("variable memory that grows takes a huge page of each slot, and the rest as it is needed") {
+TEST_CASE(
+    "variable memory that grows takes a huge page of each slot, and the rest as it is needed") {
   const auto segment = MakeSegment(Strings(true));
   CHECK(segment->plan().variable_bytes == 64 * kMiB);
   CHECK(segment->plan().slot_stride % kHugePageBytes == 0);

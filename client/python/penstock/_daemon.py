@@ -46,6 +46,17 @@ def find_program():
     return program
 
 
+def _beyond_standard(fd):
+    """The descriptor, moved to where no standard stream of a child takes its place."""
+    import fcntl
+
+    if fd > 2:
+        return fd
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(fd)
+    return moved
+
+
 class _Daemon:
     def __init__(self):
         import subprocess
@@ -63,12 +74,12 @@ class _Daemon:
         # child would have to close.
         closing = []
         try:
-            owner = os.pidfd_open(os.getpid())
+            owner = _beyond_standard(os.pidfd_open(os.getpid()))
             self._owner = None
         except OSError:
-            owner, self._owner = os.pipe()
+            owner, self._owner = (_beyond_standard(end) for end in os.pipe())
         closing.append(owner)
-        ready, ready_end = os.pipe()
+        ready, ready_end = (_beyond_standard(end) for end in os.pipe())
         closing.append(ready_end)
         try:
             self.process = subprocess.Popen(
@@ -129,6 +140,7 @@ class _Daemon:
 
 _lock = threading.Lock()
 _daemon = None
+_dead = set()  # the sockets of those that have ended by themselves
 
 
 def private_socket():
@@ -138,10 +150,21 @@ def private_socket():
         if _daemon is not None and not _daemon.alive():
             # Killed; pipelines that it ran have failed.
             _daemon._remove_folder()
+            _dead.add(_daemon.socket)
             _daemon = None
         if _daemon is None:
             _daemon = _Daemon()
         return _daemon.socket
+
+
+def has_died(socket):
+    """Whether the daemon of that socket was this process' and has ended by itself: not by stop_private_daemon()."""
+    daemon = _daemon
+    if daemon is not None and daemon.socket == socket:
+        # Its descriptors are closed a moment before its end can be waited for.
+        daemon.wait(2)
+        return not daemon.alive()
+    return socket in _dead
 
 
 def with_private_daemon(function):
@@ -150,12 +173,8 @@ def with_private_daemon(function):
     try:
         return function(socket)
     except _errors.UnavailableError:
-        daemon = _daemon
-        if daemon is not None and daemon.socket == socket:
-            # Its descriptors are closed a moment before its end can be waited for.
-            daemon.wait(2)
-            if daemon.alive():
-                raise
+        if _daemon is not None and _daemon.socket == socket and not has_died(socket):
+            raise
         return function(private_socket())
 
 
@@ -176,6 +195,7 @@ def private_process():
 def _after_fork():
     global _daemon, _lock
     _lock = threading.Lock()
+    _dead.clear()
     daemon, _daemon = _daemon, None
     if daemon is not None:
         daemon.forget()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
+import warnings
 from typing import Any, Dict
 
 import numpy as np
@@ -18,7 +20,12 @@ class DatasetIterator:
     """The elements of one pass over a Dataset, in order; its own iterator and a context manager.
 
     It runs a pipeline, in the process' private daemon or a given one, that is deleted when the
-    iterator is closed, let go of, or the process ends. Nothing starts before the first `next`.
+    iterator is closed, let go of, or the process ends. Nothing starts before the first `next`. Several
+    threads may take elements from one iterator: each element goes to one of them.
+
+    Where the private daemon is killed or crashes, the iterator goes on in a new one, behind the element
+    taken last, with a RuntimeWarning; UnavailableError where that one dies before it has given any.
+
     Attributes that it lacks are those of the Loader (stats, step, epoch, rows).
     """
 
@@ -36,6 +43,9 @@ class DatasetIterator:
         self._connection = None
         self._process = os.getpid()
         self._closed = False
+        self._starting = threading.Lock()
+        self._private_socket = None  # of the private daemon that runs it
+        self._returned_at = None  # the step taken last when a new daemon took the place of a dead one
 
     def __iter__(self) -> DatasetIterator:
         return self
@@ -44,10 +54,13 @@ class DatasetIterator:
         loader = self._loader
         if loader is None or self._process != os.getpid():
             loader = self._start()
-        try:
-            return next(loader)
-        except _errors.Error as error:
-            raise type(error)(self._spec.explain(str(error))) from None
+        while True:
+            try:
+                return next(loader)
+            except _errors.UnavailableError as error:
+                loader = self._start_again(loader, error)
+            except _errors.Error as error:
+                raise type(error)(self._spec.explain(str(error))) from None
 
     def get_next(self) -> Any:
         """The next element, as next() gives it: StopIteration is raised behind the last one, where TensorFlow has OutOfRangeError."""
@@ -89,6 +102,28 @@ class DatasetIterator:
             raise _errors.FailedPreconditionError(
                 f"this iterator belongs to process {self._process}, which forked this one; make one here: iter(dataset)"
             )
+        with self._starting:
+            return self._loader or self._create()
+
+    def _start_again(self, loader, error):
+        """Goes on in a new private daemon where that of `loader` has died, else raises the error."""
+        with self._starting:
+            if self._loader is not None and self._loader is not loader:
+                return self._loader  # another thread was first
+            state = None if self._loader is None else self._position()
+            if state is None or self._returned_at == state["step"] or not _daemon.has_died(self._private_socket):
+                raise type(error)(self._spec.explain(str(error))) from None
+            warnings.warn(
+                f"the private penstockd was killed, or it crashed; a new one goes on behind step {state['step']}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            self._returned_at = state["step"]
+            self._leave()
+            self._state = state
+            return self._create()
+
+    def _create(self):
         if self._closed:
             raise _errors.FailedPreconditionError("the iterator is closed")
         name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}"
@@ -96,6 +131,7 @@ class DatasetIterator:
         cursor = self._state["cursor"] if self._state is not None else b""
 
         def run(socket):
+            self._private_socket = None if self._socket is not None else socket
             _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None)
             # Its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
             self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=0.0)
@@ -122,6 +158,9 @@ class DatasetIterator:
         """
         if self._spec is None:
             self._start()
+        return self._position()
+
+    def _position(self):
         if self._loader.cursor:
             position = self._loader.state_dict()
         else:
