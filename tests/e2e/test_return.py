@@ -233,3 +233,27 @@ def test_a_run_goes_on_over_a_daemons_death_and_ends_well(supervised, command, c
     lines = [first, *out.splitlines(keepends=True)]
     assert [int(line.split()[1].rstrip(":")) for line in lines] == list(range(steps))
     assert "run-" not in command("list").out
+
+
+@pytest.mark.parametrize("name", ["named", None])
+def test_fault_48_a_dataset_in_a_killed_daemon_goes_on(supervised, name):
+    dataset = penstock.Dataset.range(2000).shuffle(100, seed=7).batch(10)
+    iterator = dataset.loader(supervised.socket, name=name)
+    firsts = [int(next(iterator)[0]) for _ in range(30)]
+    for _ in range(2):
+        supervised.kill()
+        firsts += [int(next(iterator)[0]) for _ in range(30)]
+    firsts += [int(batch[0]) for batch in iterator]
+    assert iterator.step == 199
+    assert firsts == [int(batch[0]) for batch in dataset.loader(supervised.socket)]
+
+
+@pytest.mark.parametrize("options", [{"reconnect": 0}, {"timeout": 0.5}])
+def test_a_dataset_whose_daemon_stays_away_is_an_error(tmp_path, options):
+    daemon = Daemon(tmp_path / "penstock.sock", "--log-level", "error")
+    iterator = penstock.Dataset.range(10**9).batch(10).loader(daemon.socket, **options)
+    next(iterator)
+    daemon.kill()
+    with pytest.raises(penstock.UnavailableError):
+        for _ in range(100):
+            next(iterator)

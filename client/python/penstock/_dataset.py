@@ -172,6 +172,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         name: Optional[str] = None,
         group: str = "default",
         timeout: Optional[float] = None,
+        reconnect: float = 60.0,
     ) -> DatasetIterator:
         """Runs the dataset in a daemon that other processes use too.
 
@@ -179,7 +180,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
           socket: the daemon's; by default the one of penstock.default_socket().
           name: the pipeline's there, which stays until `penstock delete NAME`; other processes read it with
             penstock.attach(name). Without one it is deleted with the iterator.
-          group, timeout: as penstock.attach.
+          group, timeout, reconnect: as penstock.attach.
 
         Returns:
           A DatasetIterator, whose seeds are the dataset's own in every pass.
@@ -189,7 +190,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         """
         from penstock import _core
 
-        return DatasetIterator(self, socket or _core.default_socket(), name, group, timeout, first_pass=True)
+        return DatasetIterator(self, socket or _core.default_socket(), name, group, timeout, first_pass=True, reconnect=reconnect)
 
     def spec_text(self, name: Optional[str] = None) -> str:
         """The pipeline as the text of a PipelineSpec, for `penstock create` and `penstock run`."""

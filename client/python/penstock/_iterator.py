@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import warnings
 from typing import Any, Dict
 
@@ -14,6 +15,8 @@ from penstock import _control, _core, _daemon, _errors
 from penstock._stage import Spec
 
 _numbers = itertools.count(1)
+# Between two looks for a daemon that has gone away.
+_RETRY_SECONDS = 0.1
 
 
 class DatasetIterator:
@@ -24,17 +27,19 @@ class DatasetIterator:
     threads may take elements from one iterator: each element goes to one of them.
 
     Where the private daemon is killed or crashes, the iterator goes on in a new one, behind the element
-    taken last, with a RuntimeWarning; UnavailableError where that one dies before it has given any.
+    taken last, with a RuntimeWarning; UnavailableError where that one dies before it has given any. In a
+    given daemon it goes on when that is there again within `reconnect` seconds.
 
     Attributes that it lacks are those of the Loader (stats, step, epoch, rows).
     """
 
-    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None):
+    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0):
         self._dataset = dataset
         self._socket = socket
         self._name = name
         self._group = group
         self._timeout = timeout
+        self._reconnect = reconnect
         self._first_pass = first_pass
         self._number = number  # of the pass; the next one by default
         self._state = None
@@ -106,22 +111,41 @@ class DatasetIterator:
             return self._loader or self._create()
 
     def _start_again(self, loader, error):
-        """Goes on in a new private daemon where that of `loader` has died, else raises the error."""
+        """Goes on where the daemon of `loader` has died: in a new private one, or in the given one as soon as it is there again. Else
+        raises the error."""
         with self._starting:
             if self._loader is not None and self._loader is not loader:
                 return self._loader  # another thread was first
             state = None if self._loader is None else self._position()
-            if state is None or self._returned_at == state["step"] or not _daemon.has_died(self._private_socket):
+            if state is None or self._returned_at == state["step"] or not self._may_return():
                 raise type(error)(self._spec.explain(str(error))) from None
+            self._returned_at = state["step"]
+            self._leave()
+            self._state = state
+            if self._socket is not None:
+                return self._wait_for_daemon()
             warnings.warn(
                 f"the private penstockd was killed, or it crashed; a new one goes on behind step {state['step']}",
                 RuntimeWarning,
                 stacklevel=3,
             )
-            self._returned_at = state["step"]
-            self._leave()
-            self._state = state
             return self._create()
+
+    def _may_return(self):
+        if self._socket is None:
+            return _daemon.has_died(self._private_socket)
+        # A pipeline that has a name comes back by itself, and its loader has looked for it.
+        return self._name is None and self._reconnect > 0
+
+    def _wait_for_daemon(self):
+        deadline = time.monotonic() + min(self._reconnect, self._reconnect if self._timeout is None else self._timeout)
+        while True:
+            try:
+                return self._create()
+            except _errors.UnavailableError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_RETRY_SECONDS)
 
     def _create(self):
         if self._closed:
@@ -133,8 +157,9 @@ class DatasetIterator:
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
             _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None)
-            # Its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
-            self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=0.0)
+            # Without a name its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
+            reconnect = 0.0 if self._name is None else self._reconnect
+            self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=reconnect)
 
         try:
             if self._socket is None:
