@@ -7,6 +7,24 @@
 #include "server/expr/typer.h"
 
 namespace penstock::expr {
+namespace {
+
+// Of strings `==`, `!=` and `+` are other functions.
+const FunctionEntry* OfStrings(const FunctionEntry* entry,
+                               const std::vector<std::optional<Value>>& arguments) {
+  std::string_view name;
+  if (entry->name() == "equal") name = "string_equal";
+  if (entry->name() == "not_equal") name = "string_not_equal";
+  if (entry->name() == "add") name = "string_join";
+  if (name.empty()) return entry;
+  for (const std::optional<Value>& argument : arguments) {
+    if (argument && argument->node != nullptr && argument->node->type.dtype == DType::kString)
+      return FindFunction(name);
+  }
+  return entry;
+}
+
+}  // namespace
 
 Typer::Result Typer::TypeCall(const Syntax& syntax) {
   const FunctionEntry* entry = FindFunction(syntax.text);
@@ -52,6 +70,8 @@ Typer::Result Typer::TypeCall(const Syntax& syntax) {
                                                  "\": ", Text(entry->signature())));
     }
   }
+  entry = OfStrings(entry, arguments);
+  arguments.resize(entry->parameters.size());
   if (const auto* function = std::get_if<ElementwiseFunction>(&entry->function)) {
     std::vector<Value> values;
     for (auto& argument : arguments) values.push_back(std::move(*argument));

@@ -1,4 +1,4 @@
-"""Writes tf_data_symbols.txt: every public name of tf.data, and those of tf.io that read data.
+"""Writes tf_data_symbols.txt: every public name of tf.data, those of tf.io that read data, and some of tf.strings.
 
 Run by hand, with a Python that has TensorFlow:  python tests/golden/make_tf_data_symbols.py
 """
@@ -11,6 +11,8 @@ import tensorflow as tf
 HERE = pathlib.Path(__file__).parent
 # What tf.io has beside them writes files, or is of images and graphs.
 READS = ("parse_", "decode_", "Fixed", "VarLen", "Sparse", "Ragged", "TFRecord", "deserialize_", "read_file", "matching_files", "match_")
+# Those that are here.
+STRINGS = ("join", "length", "lower", "regex_full_match", "regex_replace", "split", "strip", "substr", "to_number", "upper")
 
 
 def public(owner):
@@ -28,7 +30,7 @@ def main():
     names += [f"tf.data.Iterator.{name}" for name in public(tf.data.Iterator)]
     names += [f"tf.data.Options.{name}" for name in public(tf.data.Options)]
     names += [f"tf.io.{name}" for name in public(tf.io) if name.startswith(READS)]
-    names += ["tf.io.gfile", "tf.strings.to_number"]
+    names += ["tf.io.gfile", *(f"tf.strings.{name}" for name in STRINGS)]
     lines = [f"TensorFlow {tf.__version__}", *sorted(set(names))]
     (HERE / "tf_data_symbols.txt").write_text("\n".join(lines) + "\n")
 

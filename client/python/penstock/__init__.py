@@ -12,7 +12,7 @@
 
 import numpy as _np
 
-from penstock import experimental, functions, image, io
+from penstock import experimental, functions, image, io, strings
 
 from penstock import _core
 from penstock._core import Loader, abi_version, default_socket, version
@@ -108,6 +108,7 @@ __all__ = [
     "io",
     "stop_private_daemon",
     "string",
+    "strings",
     "uint16",
     "uint32",
     "uint64",

@@ -143,10 +143,7 @@ def is_identifier(name):
 
 
 def _quoted(text):
-    for quote in ('"', "'"):
-        if quote not in text and "\n" not in text:
-            return quote + text + quote
-    raise TraceError(f"a text with both kinds of quotes: {text!r}", "rename it")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _literal(value):
@@ -159,6 +156,11 @@ def _literal(value):
         return repr(float(value))
     if isinstance(value, str):
         return _quoted(value)
+    if isinstance(value, bytes):
+        try:
+            return _quoted(value.decode())
+        except UnicodeDecodeError:
+            raise TraceError(f"{value!r} is no text in UTF-8", "a spec is text, and so are its constants") from None
     if isinstance(value, (list, tuple)):
         items = [_literal(item) for item in value]
         return None if None in items or not items else f"[{', '.join(items)}]"
@@ -277,9 +279,35 @@ _NEUTRAL = {
 _SYNONYMS = {"images": "image", "a_min": "low", "a_max": "high", "min": "low", "max": "high", "newshape": "shape", "correction": "ddof"}
 
 
+def _holds_strings(value):
+    return isinstance(value, np.ndarray) and value.ndim == 1 and (
+        value.dtype.kind in "SU" or value.dtype == object and all(isinstance(word, (str, bytes)) for word in value)
+    )  # fmt: skip
+
+
+def _compare_with_words(name, args, shown):
+    """A traced string beside an array of words that differ: a flag for each word."""
+    words, text = args if _holds_strings(args[0]) else reversed(args)
+    words = [word if isinstance(word, str) else bytes(word).decode() for word in words.tolist()]
+    number = call("string_lookup", (text, vocabulary(words)), {"default": -1}, shown)
+    return call(name, (number, np.arange(len(words))), {}, shown)
+
+
+def vocabulary(words):
+    """Words as `string_lookup` takes them."""
+    if any("\n" in word for word in words):
+        raise TraceError("a word with a line end", "words of a vocabulary are one a line")
+    if len(set(words)) < len(words):
+        twice = next(word for i, word in enumerate(words) if word in words[:i])
+        raise TraceError(f"{twice!r} stands twice in the array of words", "words of a vocabulary differ")
+    return "\n".join(words)
+
+
 def call(name, args, kwargs, shown=None):
     """A call of the expression language's function `name`; `shown` is what the user has called."""
     shown = shown or name
+    if name in ("equal", "not_equal") and any(_holds_strings(arg) for arg in args):
+        return _compare_with_words(name, args, shown)
     trace = find_trace(list(args) + list(kwargs.values()))
     if trace is None and name in FUNCTIONS and all(default is not ... for _, default in parameters(name)):
         # One that draws takes no tensor.

@@ -314,6 +314,16 @@ def decode_compressed(bytes, compression_type="", name=None):
     return _trace.call("decode_compressed", (bytes, compression_type or ""), {}, "penstock.io.decode_compressed")
 
 
+def decode_base64(input, name=None):
+    """The bytes that a traced text in base64 stands for, as tf.io.decode_base64; in the alphabet with + and / too."""
+    return _trace.call("decode_base64", (input,), {}, "penstock.io.decode_base64")
+
+
+def encode_base64(input, pad=False, name=None):
+    """A traced string's bytes as a text in base64, with - and _, as tf.io.encode_base64."""
+    return _trace.call("encode_base64", (input, bool(pad)), {}, "penstock.io.encode_base64")
+
+
 def read_file(filename, name=None):
     """The bytes of the file that a traced string names, as tf.io.read_file.
 

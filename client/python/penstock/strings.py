@@ -1,0 +1,116 @@
+"""tf.strings' names, on traced strings (inside a function given to map): a string, or a tensor of strings.
+
+`==`, `!=` and `+` work on traced strings too. Texts and bytes are constants alike; they are UTF-8.
+"""
+
+from penstock import _trace
+from penstock.io import string_to_number as to_number
+
+__all__ = [
+    "join",
+    "length",
+    "lookup",
+    "lower",
+    "regex_full_match",
+    "regex_replace",
+    "split",
+    "strip",
+    "substr",
+    "to_number",
+    "upper",
+]
+
+
+def _call(name, *args, **kwargs):
+    return _trace.call(name, args, kwargs, "penstock.strings." + name.removeprefix("string_"))
+
+
+def length(input, unit="BYTE", name=None):
+    """How long it is, int32, as tf.strings.length: in bytes, or with unit "UTF8_CHAR" in characters."""
+    return _call("string_length", input, unit)
+
+
+def lower(input, encoding="", name=None):
+    """With small letters of ASCII, as tf.strings.lower; other bytes stay, so that encoding is "" alone."""
+    _refuse_encoding(encoding)
+    return _call("string_lower", input)
+
+
+def upper(input, encoding="", name=None):
+    """With capital letters of ASCII, as tf.strings.upper; other bytes stay, so that encoding is "" alone."""
+    _refuse_encoding(encoding)
+    return _call("string_upper", input)
+
+
+def strip(input, name=None):
+    """Without white space at its ends, as tf.strings.strip."""
+    return _call("string_strip", input)
+
+
+def substr(input, pos, len, unit="BYTE", name=None):
+    """At most `len` bytes (or "UTF8_CHAR"acters) from `pos` on, as tf.strings.substr; pos and len are constants.
+
+    A pos outside of the text is an error of its record.
+    """
+    return _call("substr", input, pos, len, unit)
+
+
+def split(input, sep=None, maxsplit=-1, name=None):
+    """Its parts, as tf.strings.split: a tensor of strings, shape (n,), of which split(x, "/")[-2] takes one.
+
+    Of a tensor of strings all must have as many parts; the result then is no ragged tensor, but one with an axis more.
+
+    Args:
+      sep: what stands between parts; None or "" for white space.
+      maxsplit: after so many parts the rest is one; -1 for all.
+    """
+    return _call("string_split", input, sep or "", maxsplit)
+
+
+def join(inputs, separator="", name=None):
+    """The strings of a list one behind another, as tf.strings.join: traced ones and constants."""
+    inputs = list(inputs)
+    if not inputs:
+        raise _trace.TraceError("penstock.strings.join of nothing", "it takes a list of strings")
+    # Constants side by side are one, since a call needs a traced string.
+    parts = []
+    for value in inputs:
+        value = value.decode() if isinstance(value, bytes) else value
+        if parts and isinstance(value, str) and isinstance(parts[-1], str):
+            parts[-1] += _text(separator) + value
+        else:
+            parts.append(value)
+    joined = parts[0]
+    for value in parts[1:]:
+        joined = _call("string_join", joined, value, separator)
+    return joined
+
+
+def regex_full_match(input, pattern, name=None):
+    """Whether the whole of it is as `pattern` says, bool, as tf.strings.regex_full_match; RE2's syntax."""
+    return _call("regex_full_match", input, pattern)
+
+
+def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
+    """With `rewrite` where `pattern` matches, as tf.strings.regex_replace; \\\\1 to \\\\9 are groups; RE2's syntax."""
+    return _call("regex_replace", input, pattern, rewrite, bool(replace_global))
+
+
+def lookup(input, vocabulary, default=None):
+    """Which of the words it is, int64, from 0 on: what a StaticVocabularyTable and Keras' StringLookup are for.
+
+    Args:
+      vocabulary: a list or an array of texts that differ, without line ends.
+      default: the number of every other text; None makes it an error of its record.
+    """
+    words = [_text(word) for word in (vocabulary.tolist() if hasattr(vocabulary, "tolist") else vocabulary)]
+    return _call("string_lookup", input, _trace.vocabulary(words), **({} if default is None else {"default": int(default)}))
+
+
+def _text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _refuse_encoding(encoding):
+    if encoding:
+        raise _trace.TraceError(f"encoding={encoding!r}", "only letters of ASCII have another case here")

@@ -1,0 +1,19 @@
+// Characters of UTF-8, of bytes that may be anything.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+
+namespace penstock {
+
+// Whether the byte continues a character.
+inline bool ContinuesUtf8(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+// Bytes that begin a character: all that continue none.
+inline size_t CountUtf8(absl::string_view text) {
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), ContinuesUtf8));
+}
+
+}  // namespace penstock

@@ -1,0 +1,40 @@
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "server/expr/texts.h"
+
+namespace penstock::expr {
+namespace {
+
+template <char (*change)(unsigned char)>
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  return BindEachText(arguments[0], "input", {DType::kString, {}},
+                      [](absl::string_view text, RowOutput& out) {
+                        std::string changed(text);
+                        for (char& c : changed) c = change(static_cast<unsigned char>(c));
+                        PutText(changed, out);
+                        return absl::OkStatus();
+                      });
+}
+
+const RowFunctionRegistration kStringLower({
+    .name = "string_lower",
+    .signature = "string_lower(input)",
+    .doc = "Capital letters of ASCII made small, as tf.strings.lower does.\n"
+           "\n"
+           "input: a string, or a tensor of strings. All other bytes stay, those of UTF-8, too.",
+    .bind = Bind<absl::ascii_tolower>,
+});
+
+const RowFunctionRegistration kStringUpper({
+    .name = "string_upper",
+    .signature = "string_upper(input)",
+    .doc = "Small letters of ASCII made capital, as tf.strings.upper does.\n"
+           "\n"
+           "input: a string, or a tensor of strings. All other bytes stay, those of UTF-8, too.",
+    .bind = Bind<absl::ascii_toupper>,
+});
+
+}  // namespace
+}  // namespace penstock::expr

@@ -1,0 +1,89 @@
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "server/expr/arguments.h"
+#include "server/expr/texts.h"
+
+namespace penstock::expr {
+namespace {
+
+constexpr int64_t kSplitsMax = int64_t{1} << 31;
+
+// At white space: none of the parts is empty, but for the rest behind `limit` of them.
+std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit) {
+  std::vector<absl::string_view> parts;
+  text = absl::StripLeadingAsciiWhitespace(text);
+  while (!text.empty()) {
+    size_t end = 0;
+    while (end < text.size() && !absl::ascii_isspace(static_cast<unsigned char>(text[end]))) ++end;
+    parts.push_back(text.substr(0, end));
+    text = absl::StripLeadingAsciiWhitespace(text.substr(end));
+    if (static_cast<int64_t>(parts.size()) == limit) {
+      parts.push_back(text);
+      break;
+    }
+  }
+  return parts;
+}
+
+// At each `sep`, up to `limit` of them.
+std::vector<absl::string_view> At(absl::string_view sep, absl::string_view text, int64_t limit) {
+  std::vector<absl::string_view> parts;
+  while (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
+    const size_t end = text.find(sep);
+    if (end == absl::string_view::npos) break;
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + sep.size());
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
+  std::string sep;
+  int64_t limit = -1;
+  absl::Status status =
+      FirstError({ReadConstant(arguments[1], "sep", &sep),
+                  ReadConstant(arguments[2], "maxsplit", -1, kSplitsMax, &limit)});
+  if (!status.ok()) return status;
+  return BindEachText(
+      arguments[0], "input", {DType::kString, {kUnknownSize}},
+      [sep, limit](absl::string_view text, RowOutput& out) {
+        std::vector<absl::string_view> parts = {text};
+        if (limit != 0) parts = sep.empty() ? AtSpace(text, limit) : At(sep, text, limit);
+        size_t bytes = parts.size() * sizeof(uint32_t);
+        for (const absl::string_view part : parts) bytes += part.size();
+        out.SetShape({static_cast<int64_t>(parts.size())});
+        uint8_t* to = out.Reserve(bytes);
+        for (const absl::string_view part : parts) {
+          const auto size = static_cast<uint32_t>(part.size());
+          std::memcpy(to, &size, sizeof(size));
+          to += sizeof(size);
+        }
+        for (const absl::string_view part : parts) {
+          if (!part.empty()) std::memcpy(to, part.data(), part.size());
+          to += part.size();
+        }
+        out.Commit();
+        return absl::OkStatus();
+      });
+}
+
+const RowFunctionRegistration kStringSplit({
+    .name = "string_split",
+    .signature = "string_split(input, sep=\"\", maxsplit=-1)",
+    .doc = "The parts of a text, as tf.strings.split finds them.\n"
+           "\n"
+           "input: a string, which becomes a tensor of strings, (n,); or a tensor of strings, "
+           "all with as many parts, (..., n).\n"
+           "sep: what stands between two parts, of any length; \"\": white space of ASCII, "
+           "however much, where no part is empty; a constant.\n"
+           "maxsplit: behind so many parts the rest is one, which may be empty; 0: the text as it "
+           "is; -1: all; a constant.",
+    .bind = Bind,
+});
+
+}  // namespace
+}  // namespace penstock::expr

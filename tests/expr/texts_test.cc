@@ -1,0 +1,93 @@
+// Functions of strings, by numbers that tell what they have made. What each of them makes is compared with TensorFlow's in
+// tests/client/python_strings_test.py.
+#include "server/expr/program.h"
+#include "tests/support/catch.h"
+
+namespace penstock::expr {
+namespace {
+
+// The float that the text makes of each of the strings.
+std::vector<float> Run(const std::string& text, std::vector<std::string> strings,
+                       RowStatus* status = nullptr) {
+  MapSource map;
+  map.stage = "map";
+  map.outs = {"y = float32(" + text + ")"};
+  auto program = Compile({{"x", {DType::kString, {}}}}, {map});
+  INFO(program.status().ToString());
+  REQUIRE(program.ok());
+  std::vector<RowBytes> rows;
+  for (std::string& string : strings) {
+    const size_t size = string.size();
+    string.resize(size + 64);
+    rows.push_back({reinterpret_cast<const uint8_t*>(string.data()), size});
+  }
+  std::vector<float> out(strings.size() + 16, -7);
+  const Column in[] = {{nullptr, 0, rows.data()}};
+  uint8_t* const outs[] = {reinterpret_cast<uint8_t*>(out.data())};
+  Arena arena;
+  const RowStatus result = (*program)->Run(static_cast<int>(rows.size()), in, outs, arena);
+  if (status != nullptr) *status = result;
+  CHECK((status != nullptr || result.ok()));
+  out.resize(strings.size());
+  return out;
+}
+
+TEST_CASE("strings are compared and joined by the operators of numbers") {
+  const std::vector<std::string> strings = {"cat", "", "a \"cat\"", "ca"};
+  CHECK(Run("x == \"cat\"", strings) == std::vector<float>{1, 0, 0, 0});
+  CHECK(Run("\"cat\" != x", strings) == std::vector<float>{0, 1, 1, 1});
+  CHECK(Run("x + \"t\" == \"cat\"", strings) == std::vector<float>{0, 0, 0, 1});
+  CHECK(Run("x == \"a \\\"cat\\\"\"", strings) == std::vector<float>{0, 0, 1, 0});
+  CHECK(Run("string_length(x + x + \"!\")", strings) == std::vector<float>{7, 1, 15, 5});
+}
+
+TEST_CASE("the parts of a text are a tensor of strings") {
+  const std::vector<std::string> strings = {"a,bb,,ccc", "", ",", std::string(5000, 'x') + ",y"};
+  CHECK(Run("sum(string_length(string_split(x, \",\")))", strings) ==
+        std::vector<float>{6, 0, 0, 5001});
+  CHECK(Run("sum(int64(string_split(x, \",\") == \"\"))", strings) ==
+        std::vector<float>{1, 1, 2, 0});
+  CHECK(Run("sum(string_length(string_upper(string_split(x, \",\")) + x))", strings) ==
+        std::vector<float>{6 + 4 * 9, 0, 2, 5001 + 2 * 5002});
+  CHECK(Run("string_length(string_split(x, \",\")[-1])", strings) ==
+        std::vector<float>{3, 0, 0, 1});
+}
+
+TEST_CASE("labels are numbered by a vocabulary") {
+  CHECK(Run("string_lookup(x, \"cat\\ndog\", default=-1)", {"cat\\ndog", "dog"})[1] == -1);
+  CHECK(Run("string_lookup(x, \"cat\ndog\", default=-1)", {"dog", "cow", "", "cat"}) ==
+        std::vector<float>{1, -1, -1, 0});
+  RowStatus status;
+  Run("string_lookup(x, \"cat\ndog\")", {"cat", "c\now"}, &status);
+  CHECK(status.row == 1);
+  CHECK(status.status.code() == absl::StatusCode::kDataLoss);
+  CHECK_THAT(std::string(status.status.message()),
+             Catch::Matchers::Contains("one of the 2 words of the vocabulary, found \"c\\now\""));
+}
+
+TEST_CASE("a part beyond a text is an error of its row") {
+  CHECK(Run("string_length(substr(x, 2, 5))", {"abc", "ab", "abcdefghi"}) ==
+        std::vector<float>{1, 0, 5});
+  RowStatus status;
+  Run("string_length(substr(x, 2, 5))", {"abc", "a"}, &status);
+  CHECK(status.row == 1);
+  CHECK_THAT(std::string(status.status.message()), Catch::Matchers::Contains("outside of the text: 2 of 1"));
+}
+
+TEST_CASE("characters of UTF-8 are counted, whatever the bytes are") {
+  CHECK(Run("string_length(x, unit=\"UTF8_CHAR\")", {"aé世", "\xff\x80\x80", "\x80"}) ==
+        std::vector<float>{3, 1, 0});
+  CHECK(Run("string_length(substr(x, -2, 1, unit=\"UTF8_CHAR\"))", {"aé世", "🙂b"}) ==
+        std::vector<float>{2, 4});
+}
+
+TEST_CASE("base64 is read in both alphabets") {
+  CHECK(Run("string_length(decode_base64(x))", {"-_8=", "+/8", "", "AAAA"}) ==
+        std::vector<float>{2, 2, 0, 3});
+  RowStatus status;
+  Run("string_length(decode_base64(x))", {"A"}, &status);
+  CHECK(status.status.code() == absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace penstock::expr

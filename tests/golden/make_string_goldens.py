@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Writes strings.json: what TensorFlow makes of string_cases.py. Needs TensorFlow (2.21 made the committed file)."""
+
+import json
+import pathlib
+
+import string_cases
+import tensorflow as tf
+
+
+def result(case, text):
+    """The tensor, or "error"."""
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string)])
+    def run(x):
+        return case(tf, x)
+
+    try:
+        found = run(text)
+    except tf.errors.OpError:
+        return "error"
+    values = found.numpy()
+    flat = [value.hex() for value in values.ravel()] if found.shape.rank and found.dtype == tf.string else None
+    if flat is None:
+        flat = [values.hex()] if found.dtype == tf.string else values.ravel().tolist()
+    return {"dtype": found.dtype.name, "shape": list(found.shape), "values": flat}
+
+
+if __name__ == "__main__":
+    results = {}
+    for cases, texts in ((string_cases.CASES, string_cases.TEXTS), (string_cases.CODED_CASES, string_cases.CODED)):
+        for name, case in cases.items():
+            results[name] = [result(case, text) for text in texts]
+    lines = [f"{json.dumps(name)}:{json.dumps(found, separators=(',', ':'))}" for name, found in results.items()]
+    text = '{"tensorflow":%s,"cases":{\n%s}}\n' % (json.dumps(tf.__version__), ",\n".join(lines))
+    (pathlib.Path(__file__).parent / "strings.json").write_text(text)
