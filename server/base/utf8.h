@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/strings/string_view.h"
 
@@ -15,5 +16,9 @@ inline bool ContinuesUtf8(char byte) { return (static_cast<unsigned char>(byte) 
 inline size_t CountUtf8(absl::string_view text) {
   return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), ContinuesUtf8));
 }
+
+// The code point at the beginning of a text that has a byte, and its bytes; -1 and the bytes of the longest beginning of a character, at
+// least one, where there is none (The Unicode Standard 15, 3.9: "U+FFFD Substitution of Maximal Subparts"; table 3-7 of what is well formed).
+int32_t DecodeUtf8(absl::string_view text, size_t* bytes);
 
 }  // namespace penstock

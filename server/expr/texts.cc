@@ -121,6 +121,23 @@ void PutText(absl::string_view text, RowOutput& out) {
   out.Commit();
 }
 
+void PutTexts(absl::Span<const absl::string_view> texts, RowOutput& out) {
+  size_t bytes = texts.size() * sizeof(uint32_t);
+  for (const absl::string_view text : texts) bytes += text.size();
+  out.SetShape({static_cast<int64_t>(texts.size())});
+  uint8_t* to = out.Reserve(bytes);
+  for (const absl::string_view text : texts) {
+    const auto size = static_cast<uint32_t>(text.size());
+    std::memcpy(to, &size, sizeof(size));
+    to += sizeof(size);
+  }
+  for (const absl::string_view text : texts) {
+    if (!text.empty()) std::memcpy(to, text.data(), text.size());
+    to += text.size();
+  }
+  out.Commit();
+}
+
 absl::StatusOr<BoundRowFunction> BindEachPair(absl::Span<const Argument> pair, std::string_view a,
                                               std::string_view b, DType dtype, EachPair function) {
   BoundRowFunction bound;
@@ -143,10 +160,10 @@ absl::StatusOr<BoundRowFunction> BindEachPair(absl::Span<const Argument> pair, s
              shape[axis] == kUnknownSize;
     }
     if (!fits) {
-      return absl::InvalidArgumentError(absl::StrCat("expected a string, or two tensors of one "
-                                                     "shape, found ",
-                                                     TypeToString(pair[0].type), " and ",
-                                                     TypeToString(pair[1].type)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected a string, or two tensors of one "
+                       "shape, found ",
+                       TypeToString(pair[0].type), " and ", TypeToString(pair[1].type)));
     }
     if (joined.empty()) joined = shape;
     for (size_t axis = 0; axis < shape.size(); ++axis)

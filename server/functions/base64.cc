@@ -16,8 +16,8 @@ absl::StatusOr<BoundRowFunction> BindDecode(absl::Span<const Argument> arguments
         const bool is_web_safe = text.find_first_of("-_") != absl::string_view::npos;
         if (!(is_web_safe ? absl::WebSafeBase64Unescape(text, &bytes)
                           : absl::Base64Unescape(text, &bytes))) {
-          return absl::DataLossError(
-              absl::StrCat("expected base64, found a text of ", text.size(), " bytes that is none"));
+          return absl::DataLossError(absl::StrCat("expected base64, found a text of ", text.size(),
+                                                  " bytes that is none"));
         }
         PutText(bytes, out);
         return absl::OkStatus();
@@ -39,11 +39,12 @@ absl::StatusOr<BoundRowFunction> BindEncode(absl::Span<const Argument> arguments
 const RowFunctionRegistration kDecodeBase64({
     .name = "decode_base64",
     .signature = "decode_base64(input)",
-    .doc = "The bytes that a text in base64 (RFC 4648) stands for, as tf.io.decode_base64 reads it, "
-           "and also in the alphabet with + and /.\n"
-           "\n"
-           "input: a string, or a tensor of strings; with or without = at the end. Any other text "
-           "is an error of its record.",
+    .doc =
+        "The bytes that a text in base64 (RFC 4648) stands for, as tf.io.decode_base64 reads it, "
+        "and also in the alphabet with + and /.\n"
+        "\n"
+        "input: a string, or a tensor of strings; with or without = at the end. Any other text "
+        "is an error of its record.",
     .bind = BindDecode,
 });
 

@@ -19,9 +19,8 @@ absl::StatusOr<std::shared_ptr<const RE2>> ReadPattern(const Argument& argument)
     return status;
   auto compiled = std::make_shared<RE2>(pattern, RE2::Quiet);
   if (!compiled->ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("pattern: expected a regular expression, found \"", pattern,
-                     "\": ", compiled->error()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pattern: expected a regular expression, found \"", pattern, "\": ", compiled->error()));
   }
   return compiled;
 }
@@ -47,9 +46,8 @@ absl::StatusOr<BoundRowFunction> BindReplace(absl::Span<const Argument> argument
   if (!status.ok()) return status;
   std::string error;
   if (!(*pattern)->CheckRewriteString(Piece(rewrite), &error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rewrite: expected a text for the pattern's groups, found \"", rewrite,
-                     "\": ", error));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rewrite: expected a text for the pattern's groups, found \"", rewrite, "\": ", error));
   }
   return BindEachText(
       arguments[0], "input", {DType::kString, {}},

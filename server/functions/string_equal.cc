@@ -16,10 +16,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 const RowFunctionRegistration kStringEqual({
     .name = "string_equal",
     .signature = "string_equal(x, y)",
-    .doc = "Whether two texts have the same bytes: what `x == y` is of strings.\n"
-           "\n"
-           "x, y: strings, tensors of strings of one shape, or constants; at least one no constant. "
-           "A string is compared with each of the other's.",
+    .doc =
+        "Whether two texts have the same bytes: what `x == y` is of strings.\n"
+        "\n"
+        "x, y: strings, tensors of strings of one shape, or constants; at least one no constant. "
+        "A string is compared with each of the other's.",
     .bind = Bind<true>,
 });
 

@@ -20,11 +20,12 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 const RowFunctionRegistration kStringJoin({
     .name = "string_join",
     .signature = "string_join(a, b, separator=\"\")",
-    .doc = "One text behind another, as tf.strings.join joins two.\n"
-           "\n"
-           "a, b: strings, tensors of strings of one shape, or constants; at least one no constant. "
-           "A string belongs to each of the other's.\n"
-           "separator: what comes between them, a constant.",
+    .doc =
+        "One text behind another, as tf.strings.join joins two.\n"
+        "\n"
+        "a, b: strings, tensors of strings of one shape, or constants; at least one no constant. "
+        "A string belongs to each of the other's.\n"
+        "separator: what comes between them, a constant.",
     .bind = Bind,
 });
 

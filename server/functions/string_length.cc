@@ -14,15 +14,14 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (unit != "BYTE" && unit != "UTF8_CHAR") {
     return WrongArgument("unit", "\"BYTE\" or \"UTF8_CHAR\"");
   }
-  return BindEachText(
-      arguments[0], "input", {DType::kInt32, {}},
-      [counts_characters = unit != "BYTE"](absl::string_view text, RowOutput& out) {
-        const auto length =
-            static_cast<int32_t>(counts_characters ? CountUtf8(text) : text.size());
-        std::memcpy(out.Reserve(sizeof(length)), &length, sizeof(length));
-        out.Commit();
-        return absl::OkStatus();
-      });
+  return BindEachText(arguments[0], "input", {DType::kInt32, {}},
+                      [counts_characters = unit != "BYTE"](absl::string_view text, RowOutput& out) {
+                        const auto length =
+                            static_cast<int32_t>(counts_characters ? CountUtf8(text) : text.size());
+                        std::memcpy(out.Reserve(sizeof(length)), &length, sizeof(length));
+                        out.Commit();
+                        return absl::OkStatus();
+                      });
 }
 
 const RowFunctionRegistration kStringLength({

@@ -1,4 +1,3 @@
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -48,27 +47,14 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       FirstError({ReadConstant(arguments[1], "sep", &sep),
                   ReadConstant(arguments[2], "maxsplit", -1, kSplitsMax, &limit)});
   if (!status.ok()) return status;
-  return BindEachText(
-      arguments[0], "input", {DType::kString, {kUnknownSize}},
-      [sep, limit](absl::string_view text, RowOutput& out) {
-        std::vector<absl::string_view> parts = {text};
-        if (limit != 0) parts = sep.empty() ? AtSpace(text, limit) : At(sep, text, limit);
-        size_t bytes = parts.size() * sizeof(uint32_t);
-        for (const absl::string_view part : parts) bytes += part.size();
-        out.SetShape({static_cast<int64_t>(parts.size())});
-        uint8_t* to = out.Reserve(bytes);
-        for (const absl::string_view part : parts) {
-          const auto size = static_cast<uint32_t>(part.size());
-          std::memcpy(to, &size, sizeof(size));
-          to += sizeof(size);
-        }
-        for (const absl::string_view part : parts) {
-          if (!part.empty()) std::memcpy(to, part.data(), part.size());
-          to += part.size();
-        }
-        out.Commit();
-        return absl::OkStatus();
-      });
+  return BindEachText(arguments[0], "input", {DType::kString, {kUnknownSize}},
+                      [sep, limit](absl::string_view text, RowOutput& out) {
+                        std::vector<absl::string_view> parts = {text};
+                        if (limit != 0)
+                          parts = sep.empty() ? AtSpace(text, limit) : At(sep, text, limit);
+                        PutTexts(parts, out);
+                        return absl::OkStatus();
+                      });
 }
 
 const RowFunctionRegistration kStringSplit({

@@ -90,6 +90,15 @@ def test_labels_of_paths():
     assert [bytes(path.item()) for path in kept] == [b"/data/cat/1.jpg", b"/data/cow/3.jpg"]
 
 
+def test_characters_become_numbers_and_data_is_divided():
+    lines = texts(["schön".encode(), b"no", b"", b"\xff"])
+    numbers = lines.map(lambda line: S.lookup(S.unicode_split(line), list("schönno"[:5]), default=9))
+    assert [line.tolist() for line in numbers] == [[0, 1, 2, 3, 4], [4, 9], [], [9]]
+    names = texts([b"file-%d" % i for i in range(1000)])
+    parts = [[path.item() for path in names.filter(lambda x: (S.to_hash_bucket_fast(x, 10) == 0) == held_out)] for held_out in (False, True)]
+    assert not set(parts[0]) & set(parts[1]) and len(parts[0]) + len(parts[1]) == 1000 and 50 < len(parts[1]) < 150
+
+
 def test_a_filter_by_a_text():
     words = texts([b"a", b"b", b"a", b""])
     assert [bytes(word.item()) for word in words.filter(lambda word: word != "a")] == [b"b", b""]
@@ -127,6 +136,9 @@ def test_images_in_json_are_base64():
         (lambda x: S.lookup(x, ["a\nb"]), "a word with a line end"),
         (lambda x: S.lower(x, encoding="utf-8"), "only letters of ASCII"),
         (lambda x: x == b"\xff", "is no text in UTF-8"),
+        (lambda x: S.unicode_decode(x, "UTF-16"), "texts are UTF-8 here"),
+        (lambda x: S.unicode_decode(x, errors="fail"), '"strict", "replace" or "ignore"'),
+        (lambda x: S.to_hash_bucket_fast(x, 0), "num_buckets"),
         (lambda x: x == 3, "string"),
         (lambda x: S.join([x, 3]), "b: expected a string"),
         (lambda x: x < "a", "expected numbers"),

@@ -71,7 +71,8 @@ TEST_CASE("a part beyond a text is an error of its row") {
   RowStatus status;
   Run("string_length(substr(x, 2, 5))", {"abc", "a"}, &status);
   CHECK(status.row == 1);
-  CHECK_THAT(std::string(status.status.message()), Catch::Matchers::Contains("outside of the text: 2 of 1"));
+  CHECK_THAT(std::string(status.status.message()),
+             Catch::Matchers::Contains("outside of the text: 2 of 1"));
 }
 
 TEST_CASE("characters of UTF-8 are counted, whatever the bytes are") {

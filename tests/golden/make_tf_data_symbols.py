@@ -12,7 +12,10 @@ HERE = pathlib.Path(__file__).parent
 # What tf.io has beside them writes files, or is of images and graphs.
 READS = ("parse_", "decode_", "Fixed", "VarLen", "Sparse", "Ragged", "TFRecord", "deserialize_", "read_file", "matching_files", "match_")
 # Those that are here.
-STRINGS = ("join", "length", "lower", "regex_full_match", "regex_replace", "split", "strip", "substr", "to_number", "upper")
+STRINGS = (
+    "join", "length", "lower", "regex_full_match", "regex_replace", "split", "strip", "substr", "to_hash_bucket_fast", "to_number",
+    "unicode_decode", "unicode_split", "upper",
+)  # fmt: skip
 
 
 def public(owner):

@@ -20,6 +20,11 @@ TEXTS = [
     b"x" * 300 + b"--" + b"y" * 300,
     b"aaaa",
     b"k1=v1;k2=v2;k3",
+    # Cut, overlong, surrogates, beyond U+10FFFF.
+    b"\xe4\xb8 \xf0\x9f\x99\xc0\xaf\xe0\x80\xaf",
+    b"\xed\xa0\x80\xf4\x90\x80\x80\xf5\xfe\xf0\x9f",
+    b"\xef\xbf\xbd\xef\xbf\xbf\xf4\x8f\xbf\xbf\xef\xbb\xbf",
+    bytes(range(100)),
 ]
 CODED = [
     b"",
@@ -75,6 +80,12 @@ CASES = {
     "substr, none": lambda t, x: t.strings.substr(x, 0, 0),
     "substr, characters": lambda t, x: t.strings.substr(x, 2, 9, unit="UTF8_CHAR"),
     "substr, characters from the end": lambda t, x: t.strings.substr(x, -3, 2, unit="UTF8_CHAR"),
+    "hash": lambda t, x: t.strings.to_hash_bucket_fast(x, 2**62),
+    "hash, 10": lambda t, x: t.strings.to_hash_bucket_fast(x, 10),
+    "unicode_decode": lambda t, x: t.strings.unicode_decode(x, "UTF-8"),
+    "unicode_decode, ignore": lambda t, x: t.strings.unicode_decode(x, "UTF-8", errors="ignore"),
+    "unicode_decode, strict": lambda t, x: t.strings.unicode_decode(x, "UTF-8", errors="strict"),
+    "unicode_split": lambda t, x: t.strings.unicode_split(x, "UTF-8"),
     "encode_base64": lambda t, x: t.io.encode_base64(x),
     "encode_base64, padded": lambda t, x: t.io.encode_base64(x, pad=True),
 }

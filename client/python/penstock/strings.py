@@ -16,7 +16,10 @@ __all__ = [
     "split",
     "strip",
     "substr",
+    "to_hash_bucket_fast",
     "to_number",
+    "unicode_decode",
+    "unicode_split",
     "upper",
 ]
 
@@ -96,6 +99,23 @@ def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
     return _call("regex_replace", input, pattern, rewrite, bool(replace_global))
 
 
+def to_hash_bucket_fast(input, num_buckets, name=None):
+    """Which of num_buckets it falls into, int64, as tf.strings.to_hash_bucket_fast: the same on every machine."""
+    return _call("string_to_hash_bucket_fast", input, num_buckets)
+
+
+def unicode_decode(input, input_encoding="UTF-8", errors="replace", name=None):
+    """Its code points, int32, shape (n,), as tf.strings.unicode_decode, with errors "replace", "ignore" or "strict"."""
+    _refuse_all_but_utf8(input_encoding)
+    return _call("unicode_decode", input, errors)
+
+
+def unicode_split(input, input_encoding="UTF-8", errors="replace", name=None):
+    """Its characters, each a string, shape (n,), as tf.strings.unicode_split."""
+    _refuse_all_but_utf8(input_encoding)
+    return _call("unicode_split", input, errors)
+
+
 def lookup(input, vocabulary, default=None):
     """Which of the words it is, int64, from 0 on: what a StaticVocabularyTable and Keras' StringLookup are for.
 
@@ -109,6 +129,11 @@ def lookup(input, vocabulary, default=None):
 
 def _text(value):
     return value.decode() if isinstance(value, bytes) else value
+
+
+def _refuse_all_but_utf8(encoding):
+    if encoding.upper().replace("_", "-") not in ("UTF-8", "UTF8"):
+        raise _trace.TraceError(f"input_encoding={encoding!r}", "texts are UTF-8 here")
 
 
 def _refuse_encoding(encoding):
