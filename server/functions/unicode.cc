@@ -73,11 +73,10 @@ absl::StatusOr<BoundRowFunction> BindSplit(absl::Span<const Argument> arguments)
   return BindEachText(arguments[0], "input", {DType::kString, {kUnknownSize}},
                       [on_malformed](absl::string_view text, RowOutput& out) {
                         std::vector<absl::string_view> characters;
-                        absl::Status status =
-                            VisitCharacters(text, on_malformed,
-                                            [&](int32_t, absl::string_view character) {
-                                              characters.push_back(character);
-                                            });
+                        absl::Status status = VisitCharacters(
+                            text, on_malformed, [&](int32_t, absl::string_view character) {
+                              characters.push_back(character);
+                            });
                         if (status.ok()) PutTexts(characters, out);
                         return status;
                       });

@@ -82,6 +82,18 @@ TEST_CASE("characters of UTF-8 are counted, whatever the bytes are") {
         std::vector<float>{2, 4});
 }
 
+TEST_CASE("characters are taken apart, whatever the bytes are") {
+  const std::vector<std::string> strings = {"aé", "", "\xe4\xb8", "\xf0\x9f\x99", "\xed\xa0\x80"};
+  CHECK(Run("sum(unicode_decode(x))", strings) ==
+        std::vector<float>{97 + 0xe9, 0, 0xfffd, 0xfffd, 3 * 0xfffd});
+  CHECK(Run("sum(string_length(unicode_split(x, errors=\"ignore\")))", strings) ==
+        std::vector<float>{3, 0, 0, 0, 0});
+  RowStatus status;
+  Run("sum(unicode_decode(x, errors=\"strict\"))", {"a", "a\xc3"}, &status);
+  CHECK(status.row == 1);
+  CHECK_THAT(std::string(status.status.message()), Catch::Matchers::Contains("other bytes at 1"));
+}
+
 TEST_CASE("base64 is read in both alphabets") {
   CHECK(Run("string_length(decode_base64(x))", {"-_8=", "+/8", "", "AAAA"}) ==
         std::vector<float>{2, 2, 0, 3});
