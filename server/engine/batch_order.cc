@@ -42,7 +42,7 @@ class BatchOp final : public ChainedOrderOp {
           // The pass has elements, so that it comes to an end here again at most batch_size times.
           wrapped_ = true;
           input().Restart(epoch_);
-          if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+          if (context_.interrupted()) return Pulled::kBlocked;
           continue;
         }
       }
@@ -102,6 +102,11 @@ class BatchOp final : public ChainedOrderOp {
     if (!count || *count == kEndless) return count;
     const bool more = remainder_ != Remainder::kDrop && *count % batch_size_ != 0;
     return *count / batch_size_ + (more ? 1 : 0);
+  }
+  std::optional<uint64_t> CountRows() override {
+    // Batches that are all full are counted.
+    const bool full = remainder_ == Remainder::kDrop || remainder_ == Remainder::kWrap;
+    return full ? std::nullopt : input().Count();
   }
 
  private:

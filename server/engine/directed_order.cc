@@ -24,7 +24,7 @@ class DirectedOrderOp final : public OrderOp {
       if (over_) return Pulled::kEnd;
       if (!status_.ok()) return Pulled::kFailed;
       // Choices may be passed over for ever.
-      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context_.interrupted()) return Pulled::kBlocked;
       if (!choice_) {
         uint64_t choice = 0;
         const Pulled result = chooser_->Next(ended_, &choice);

@@ -27,7 +27,7 @@ class ElementTurnsOp final : public OrderOp {
     if (!status_.ok()) return Pulled::kFailed;
     while (*pulled < count) {
       // Datasets may come to nothing for ever.
-      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context_.interrupted()) return Pulled::kBlocked;
       Place& place = places_[turn_.place()];
       if (!place.taken_by_element) {
         while (num_known_ <= num_opened_ && !is_over_) {

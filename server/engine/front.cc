@@ -7,17 +7,17 @@
 namespace penstock {
 namespace {
 
-// Charges an op's time, but for its input's, to its stage and counts what leaves it.
+// Charges an op's time, but for its input's, to its stage; the stage's last op counts what leaves it.
 class MeasuredOrderOp final : public OrderOp {
  public:
-  MeasuredOrderOp(std::unique_ptr<OrderOp> op, int stage, StageClock* const& clock)
-      : op_(std::move(op)), stage_(stage), clock_(clock) {}
+  MeasuredOrderOp(std::unique_ptr<OrderOp> op, int stage, bool counts, StageClock* const& clock)
+      : op_(std::move(op)), stage_(stage), counts_(counts), clock_(clock) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     StageClock::Scope scope(*clock_, stage_);
     const uint64_t before = *pulled;
     const Pulled result = op_->Pull(count, out, pulled);
-    clock_->Count(stage_, *pulled - before);
+    if (counts_) clock_->Count(stage_, *pulled - before);
     return result;
   }
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
@@ -28,6 +28,7 @@ class MeasuredOrderOp final : public OrderOp {
   void Save(Position& position) const override { op_->Save(position); }
   absl::Status Restore(Position& position) override { return op_->Restore(position); }
   std::optional<uint64_t> Count() override { return op_->Count(); }
+  std::optional<uint64_t> CountRows() override { return op_->CountRows(); }
   uint64_t pass() const override { return op_->pass(); }
   void BeginPass(uint64_t pass) override { op_->BeginPass(pass); }
   uint32_t width() const override { return op_->width(); }
@@ -36,17 +37,23 @@ class MeasuredOrderOp final : public OrderOp {
  private:
   const std::unique_ptr<OrderOp> op_;
   const int stage_;
+  const bool counts_;
   StageClock* const& clock_;  // changes with the worker that runs the front
 };
+
+std::unique_ptr<OrderOp> MakeMeasured(const OrderNode& node, bool is_last_of_stage,
+                                      FrontContext& context) {
+  OrderInputs inputs;
+  for (const std::unique_ptr<OrderNode>& input : node.inputs)
+    inputs.push_back(MakeMeasured(*input, input->stage != node.stage, context));
+  return std::make_unique<MeasuredOrderOp>(node.make(context, std::move(inputs)), node.stage,
+                                           is_last_of_stage, context.clock);
+}
 
 }  // namespace
 
 std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context) {
-  OrderInputs inputs;
-  for (const std::unique_ptr<OrderNode>& input : node.inputs)
-    inputs.push_back(MakeOrder(*input, context));
-  return std::make_unique<MeasuredOrderOp>(node.make(context, std::move(inputs)), node.stage,
-                                           context.clock);
+  return MakeMeasured(node, /*is_last_of_stage=*/true, context);
 }
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,

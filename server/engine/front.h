@@ -38,6 +38,9 @@ class Front {
   // Begins with that pass. REQUIRES: nothing was assembled yet.
   void BeginPass(uint64_t pass) { last_->BeginPass(pass); }
 
+  // Who waits for the front: as FrontContext has it.
+  void set_waiting(const std::atomic<int>* waiting) { context_.waiting = waiting; }
+
   // Leaves out up to `count` steps and adds their number to `*skipped`.
   Pulled Skip(uint64_t count, uint64_t* skipped) { return last_->Skip(count, skipped); }
 

@@ -145,7 +145,7 @@ class DatasetsOp final : public GroupedOrder {
  protected:
   Pulled Take(uint64_t count, RecordList& out, uint64_t* taken) override {
     while (*taken < count) {
-      if (context().cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context().interrupted()) return Pulled::kBlocked;
       if (!dataset_.is_open()) {
         RecordList window;
         if (const Pulled result = groups_.Next(&window); result != Pulled::kSome) return result;

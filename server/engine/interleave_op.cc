@@ -98,6 +98,8 @@ class InterleaveOp final : public ChainedOrderOp {
 
   Pulled TakeElements(uint64_t count, RecordList& out, uint64_t* pulled) {
     while (*pulled < count) {
+      // Datasets may come to nothing for ever.
+      if (context_.interrupted()) return Pulled::kBlocked;
       std::unique_ptr<Nested>& nested = cycle_[turn_.place()];
       if (!nested) {
         const Pulled opened = OpenNext(&nested);
@@ -209,7 +211,7 @@ class InterleaveOp final : public ChainedOrderOp {
     }
     InterleaveState& state = seek_->state;
     while (!TakeUntil(resume_at_, block_length_, seek_->over, &state)) {
-      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context_.interrupted()) return Pulled::kBlocked;
       dropped_.clear();
       const Pulled result = PullElement(dropped_);
       if (result == Pulled::kEnd) {
@@ -253,7 +255,7 @@ class InterleaveOp final : public ChainedOrderOp {
 
   Pulled GoForward() {
     while (resume_at_ > 0) {
-      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context_.interrupted()) return Pulled::kBlocked;
       uint64_t pulled = 0;
       dropped_.clear();
       const Pulled result = TakeElements(std::min(resume_at_, kDroppedAtOnce), dropped_, &pulled);

@@ -49,7 +49,7 @@ class KeptOrder final : public OrderOp {
             FromInput(std::min<uint64_t>(count - *skipped, kSkippedAtOnce), skipped_, skipped);
         context_.store.Release(skipped_);
         if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
-        if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+        if (context_.interrupted()) return Pulled::kBlocked;
         continue;
       }
       if (const Pulled result = GoTo(next_, Call::kSkip); result != Pulled::kSome) {

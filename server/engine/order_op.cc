@@ -8,7 +8,7 @@ Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, u
   constexpr uint64_t kAtOnce = 1024;
   RecordList dropped;
   while (*skipped < count) {
-    if (context.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+    if (context.interrupted()) return Pulled::kBlocked;
     uint64_t pulled = 0;
     const Pulled result = op.Pull(std::min(kAtOnce, count - *skipped), dropped, &pulled);
     *skipped += pulled;

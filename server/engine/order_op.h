@@ -35,7 +35,7 @@ struct FrontContext {
   ReadQueue& reads;
   SegmentQueue& segments;
   DamageLog& damage;
-  // Set when nobody wants anything any more: what goes on for long without a read looks at it.
+  // Set when nobody wants anything any more.
   const std::atomic<bool>& cancelled;
   // Whose time and elements are counted: it changes with the worker that runs the front.
   StageClock* const& clock;
@@ -46,11 +46,19 @@ struct FrontContext {
   const RecordList* window = nullptr;
   // What ops keep of their elements, by stage; null for a front whose ops keep nothing beyond its own life.
   KeptGauge* gauges = nullptr;
+  // How many wait for the front's lock; null where nobody can.
+  const std::atomic<int>* waiting = nullptr;
+
+  // What may go on for ever without a read looks at it, and returns kBlocked: to be called again, unless nobody wants anything any more.
+  bool interrupted() const {
+    return cancelled.load(std::memory_order_relaxed) ||
+           (waiting != nullptr && waiting->load(std::memory_order_relaxed) > 0);
+  }
 };
 
 enum class Pulled {
   kSome,     // as many elements as were asked for
-  kBlocked,  // fewer: a read is under way; pull again later for the rest
+  kBlocked,  // fewer: a read is under way, or it was interrupted; pull again later for the rest
   kEnd,      // fewer: the end of this pass; sticky until Restart()
   kFailed,   // fewer: OrderOp::status() says why; sticky until Restart()
 };
@@ -80,6 +88,9 @@ class OrderOp {
   // The elements of one pass, where they are known without a pass; kEndless where it has no end.
   static constexpr uint64_t kEndless = UINT64_MAX;
   virtual std::optional<uint64_t> Count() = 0;
+
+  // Behind `batch`: the elements in all batches of one pass, as Count().
+  virtual std::optional<uint64_t> CountRows() { return std::nullopt; }
 
   // Of `repeat`: its pass, from 0 on, that the last element belongs to. Others make one pass.
   virtual uint64_t pass() const { return 0; }
@@ -112,7 +123,7 @@ class ChainedOrderOp : public OrderOp {
   std::unique_ptr<OrderOp> input_;
 };
 
-// Skip() by way of Pull(), for ops that know no shorter way. kBlocked also when the front is cancelled.
+// Skip() by way of Pull(), for ops that know no shorter way. kBlocked also when the front is interrupted.
 Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, uint64_t* skipped);
 
 // Makes the op of one stage over its inputs (none for a source).

@@ -53,7 +53,7 @@ class ReplayedOrder : public OrderOp {
 
   Pulled GoToPosition() {
     while (resume_at_ > 0) {
-      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context_.interrupted()) return Pulled::kBlocked;
       uint64_t taken = 0;
       dropped_.clear();
       const Pulled result = Take(std::min(resume_at_, kDroppedAtOnce), dropped_, &taken);

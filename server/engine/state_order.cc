@@ -36,7 +36,7 @@ class StateOrderOp final : public ReplayedOrder {
     while (*taken < count) {
       if (!status_.ok()) return Pulled::kFailed;
       if (over_) return Pulled::kEnd;
-      if (context().cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context().interrupted()) return Pulled::kBlocked;
       RecordList incoming;
       uint64_t pulled = 0;
       const Pulled result =

@@ -29,6 +29,7 @@ StepAssembler::StepAssembler(const Means& means, const ExecutorOptions& options)
       recycled_(options.start.step),
       last_position_(options.start.position) {
   front_.set_gauges(means.gauges);
+  front_.set_waiting(&waiting_);
   if (options.start_pass) front_.BeginPass(*options.start_pass);
 }
 
@@ -150,10 +151,13 @@ Position StepAssembler::AtLimit() const {
 std::unique_lock<std::mutex> StepAssembler::Lock() const {
   constexpr auto kLook = std::chrono::microseconds(100);
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) return lock;
+  waiting_.fetch_add(1);
   while (!lock.owns_lock() && !stop_.load() && !steps_.has_failed()) {
     std::this_thread::sleep_for(kLook);
     lock.try_lock();
   }
+  waiting_.fetch_sub(1);
   return lock;
 }
 

@@ -112,6 +112,8 @@ class StepAssembler {
   std::atomic<uint64_t> assembled_;  // written under mutex_, behind the step's table entry
   std::mutex claim_mutex_;           // behind mutex_: one claims at a time
 
+  mutable std::atomic<int> waiting_{0};  // for mutex_, in Lock()
+
   // Under mutex_.
   mutable std::mutex mutex_;
   Front front_;

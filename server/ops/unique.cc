@@ -28,7 +28,7 @@ class UniqueOp final : public ReplayedOrder {
   Pulled Take(uint64_t count, RecordList& out, uint64_t* taken) override {
     while (*taken < count) {
       if (!status_.ok()) return Pulled::kFailed;
-      if (context().cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context().interrupted()) return Pulled::kBlocked;
       incoming_.clear();
       uint64_t pulled = 0;
       const Pulled result = input_->Pull(count - *taken, incoming_, &pulled);

@@ -31,7 +31,7 @@ class WindowOp final : public OrderOp {
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
       // Windows may come to nothing for ever.
-      if (context_.cancelled.load(std::memory_order_relaxed)) return Pulled::kBlocked;
+      if (context_.interrupted()) return Pulled::kBlocked;
       if (const Pulled result = Open(); result != Pulled::kSome) return result;
       uint64_t arrived = 0;
       const Pulled result = dataset_.Pull(count - *pulled, out, &arrived);

@@ -18,6 +18,9 @@ constexpr double kMostlyBusy = 0.8;
 constexpr double kHardlyWaits = 0.01;
 constexpr double kNsPerSecond = 1e9;
 
+// Shorter looks may lie between two steps.
+constexpr double kShortestLook = 0.9;
+
 double Growth(uint64_t from, uint64_t to) { return to > from ? static_cast<double>(to - from) : 0; }
 
 std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
@@ -45,6 +48,24 @@ double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors, 
   return wait < 1 ? std::min(growth, wait / (1 - wait)) : growth;
 }
 
+// The first stage of which nothing came, behind the last one that gave something; "" where there is none, or steps are made.
+std::string Barren(const Look& from, const Look& to) {
+  if (to.stats.steps() > from.stats.steps() || from.stats.stages_size() != to.stats.stages_size())
+    return "";
+  const double seconds = static_cast<double>(to.at_ns - from.at_ns) / kNsPerSecond;
+  if (seconds < kShortestLook) return "";
+  for (int i = to.stats.stages_size() - 1; i > 0; --i) {
+    const v1::StageStats& before = to.stats.stages(i - 1);
+    const double given = Growth(from.stats.stages(i - 1).elements(), before.elements());
+    if (Growth(from.stats.stages(i).elements(), to.stats.stages(i).elements()) > 0) return "";
+    if (given == 0) continue;
+    return absl::StrCat("stage ", to.stats.stages(i).name(), " gave no element in the last ",
+                        std::lround(10 * seconds) / 10.0, " s, while stage ", before.name(),
+                        " gave ", std::llround(given));
+  }
+  return "";
+}
+
 std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stats, int processors,
                      bool knows_wait) {
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) return "the stream has ended";
@@ -60,6 +81,7 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
                         Percent(analysis.blocked()),
                         " of the time; more workers would change nothing");
   }
+  if (!analysis.barren().empty()) return analysis.barren();
   if (analysis.bottleneck() == "reading") {
     return absl::StrCat("reading-bound: workers wait for files or the order ",
                         Percent(analysis.starved()),
@@ -132,6 +154,7 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
     analysis.add_stage_blocked(std::min(analysis.blocked(), 1 - share));
     analysis.add_stage_starved(std::max(0.0, 1 - share - analysis.blocked()));
   }
+  if (runs && analysis.bottleneck() != "consumer") analysis.set_barren(Barren(from, to));
   const double wait = stats.consumers().empty() ? -1 : TrainerWait(from.waits, to.waits);
   analysis.set_trainer_wait(std::max(0.0, wait));
   if (runs && analysis.bottleneck() != "consumer" && analysis.bottleneck() != "reading")

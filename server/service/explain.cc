@@ -60,6 +60,10 @@ void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) 
     out->push_back(absl::StrCat(NameOf(consumer), " waits ", Percent(consumer.empty()),
                                 " of its time for batches that are not made yet"));
   }
+  if (!now.barren().empty()) {
+    out->push_back(now.barren());
+    return;
+  }
   if (now.bottleneck() == "reading") {
     out->push_back(absl::StrCat("the ", stats.workers(), " workers wait ", Percent(now.starved()),
                                 " of their time for files to be read, or for the order"));

@@ -64,6 +64,22 @@ TEST_CASE("the bottleneck and the sentence follow the shares") {
   }
 }
 
+TEST_CASE("the first stage that gives nothing is told where no steps are made") {
+  const auto after = [](int64_t seconds, uint64_t steps, uint64_t parse, uint64_t map) {
+    Look look = After(seconds, 0.05, 0.05, 0);
+    look.stats.set_steps(steps);
+    look.stats.mutable_stages(0)->set_elements(parse);
+    look.stats.mutable_stages(1)->set_elements(map);
+    return look;
+  };
+  const v1::Analysis barren = Analyse(after(1, 7, 100, 50), after(3, 7, 5100, 50), 4);
+  CHECK(barren.barren() ==
+        "stage map gave no element in the last 2 s, while stage parse gave 5000");
+  CHECK(barren.sentence() == barren.barren());
+  for (const Look& now : {after(3, 8, 5100, 50), after(3, 7, 5100, 51), after(3, 7, 100, 50)})
+    CHECK(Analyse(after(1, 7, 100, 50), now, 4).barren().empty());
+}
+
 TEST_CASE("what-if: a rate that only processors limit grows as the workers do") {
   // Two of four processors, both always busy: three workers make half as much again.
   const v1::Analysis analysis = Analyse(After(0, 0, 0, 0), After(10, 0.3, 0.7, 0), 4);

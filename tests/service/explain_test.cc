@@ -113,6 +113,9 @@ TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all"
   CHECK(Explain(Stats("reading")) ==
         std::vector<std::string>{
             "the 2 workers wait 90 % of their time for files to be read, or for the order"});
+  v1::PipelineStats barren = Stats("reading");
+  barren.mutable_analysis()->set_barren("stage filter gave no element");
+  CHECK(Explain(barren) == std::vector<std::string>{"stage filter gave no element"});
   CHECK(Explain(Stats("consumer")).back() ==
         "nobody reads: the first consumer that attaches lets it go on");
   stats.set_state(v1::PIPELINE_STATE_PAUSED);
