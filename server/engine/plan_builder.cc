@@ -190,7 +190,7 @@ class OneToOne final : public SplitOp {
  public:
   explicit OneToOne(std::unique_ptr<WorkOp> op) : op_(std::move(op)) {}
   const Signature& output() const override { return op_->output(); }
-  bool one_to_one() const override { return true; }
+  std::optional<uint64_t> elements_of_each() const override { return 1; }
   RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,
                 Arena& arena) const override {
     std::fill(split->counts.begin(), split->counts.end(), 1);

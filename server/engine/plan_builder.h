@@ -111,6 +111,12 @@ class PlanBuilder {
   // Batches that stand already pad their rows to the longest from here on, with these elements, one for each feature.
   void PadBatch(std::vector<std::string> values);
   bool PadsRows() const;
+  // The elements of every batch, where all have as many; absent also where there are no batches.
+  std::optional<uint32_t> full_batch_rows() const {
+    const Remainder remainder = dataset_.batch.remainder;
+    const bool full = remainder == Remainder::kDrop || remainder == Remainder::kWrap;
+    return batched() && full ? dataset_.batch_rows : std::nullopt;
+  }
   // What stands so far is every record of these files once, in any order that one likes: a global shuffle may take their place.
   void SetIndexed(IndexedFiles indexed) { dataset_.indexed = indexed; }
   const std::optional<IndexedFiles>& indexed() const { return dataset_.indexed; }

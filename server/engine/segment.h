@@ -41,8 +41,12 @@ struct Segment {
   // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that cannot be had still end it.
   std::optional<IgnoredFailures> ignored;
 
-  // Whether every element makes one, whatever its value.
-  bool one_to_one() const { return !ignored && (batch != nullptr || split->one_to_one()); }
+  // How many every element makes, whatever its values; absent where that differs or is not known.
+  std::optional<uint64_t> elements_of_each() const {
+    if (ignored) return std::nullopt;
+    return batch != nullptr ? 1 : split->elements_of_each();
+  }
+  bool one_to_one() const { return elements_of_each() == 1; }
 };
 
 struct SegmentTask {
@@ -54,6 +58,7 @@ struct SegmentTask {
   uint64_t rows_before = 0;  // of the block, in tasks before this one
   RecordList records;        // of the elements that it has of the block
   uint64_t rows = 0;
+  uint64_t references = 0;    // records.size() at first
   bool input_failed = false;  // behind the last record
 
   // Set by the worker, which gives the records back.

@@ -114,6 +114,17 @@ Pulled SegmentOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
   return SkipByPulling(*this, context_, count, skipped);
 }
 
+std::optional<uint64_t> SegmentOp::Count() {
+  const std::optional<uint64_t> each = segment_->elements_of_each();
+  const std::optional<uint64_t> count = each ? input_->Count() : std::nullopt;
+  if (!count || each == 1) return count;
+  if (*count == 0) return 0;
+  // Of nothing without end neither an element nor the end comes.
+  if (*count == kEndless) return each > 0 ? count : std::nullopt;
+  uint64_t product = 0;
+  return __builtin_mul_overflow(*count, *each, &product) ? kEndless : product;
+}
+
 void SegmentOp::Restart(uint64_t epoch) {
   if (!blocks_.empty()) {
     SegmentTask& front = *blocks_.front();
@@ -163,7 +174,8 @@ absl::Status SegmentOp::Restore(Position& position) {
 absl::Status SegmentOp::status() const { return status_.ok() ? input_->status() : status_; }
 
 void SegmentOp::Ask() {
-  while (input_result_ == Pulled::kSome && blocks_.size() < kBlocksAhead) {
+  while (input_result_ == Pulled::kSome && blocks_.size() < kBlocksAhead &&
+         references_ahead_ < kReferencesAhead && !context_.interrupted()) {
     if (partial_ == nullptr) {
       partial_ = NewTask();
       input_->Save(partial_->start);
@@ -182,9 +194,15 @@ void SegmentOp::Ask() {
       return;
     }
     partial_->input_failed = result == Pulled::kFailed;
-    context_.segments.Push(partial_.get());
-    blocks_.push_back(std::move(partial_));
+    Push(std::move(partial_));
   }
+}
+
+void SegmentOp::Push(std::unique_ptr<SegmentTask> task) {
+  task->references = task->records.size();
+  references_ahead_ += task->references;
+  context_.segments.Push(task.get());
+  blocks_.push_back(std::move(task));
 }
 
 // Whoever waits is not kept waiting for the rest of the block.
@@ -192,8 +210,7 @@ void SegmentOp::PushPart() {
   std::unique_ptr<SegmentTask> rest = NewTask();
   rest->start = partial_->start;
   rest->rows_before = partial_->rows_before + partial_->rows;
-  context_.segments.Push(partial_.get());
-  blocks_.push_back(std::exchange(partial_, std::move(rest)));
+  Push(std::exchange(partial_, std::move(rest)));
 }
 
 bool SegmentOp::NoteFailures(const SegmentTask& block) {
@@ -247,6 +264,7 @@ std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
 
 // Its elements are given back when its worker is done with it.
 void SegmentOp::Retire(std::unique_ptr<SegmentTask> task) {
+  references_ahead_ -= task->references;
   retired_.push_back(std::move(task));
   ReleaseRetired();
 }

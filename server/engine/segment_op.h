@@ -5,7 +5,7 @@
 // how many of the block's elements have been taken; going there computes one block again.
 //
 // Threads:  one at a time (the front's lock).
-// Limits:   kBlocksAhead blocks are in flight or waiting.
+// Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,8 @@ namespace penstock {
 class SegmentOp final : public OrderOp {
  public:
   static constexpr size_t kBlocksAhead = 32;
+  // Behind so many no further block is asked for, unless there is none: batches of millions are blocks too.
+  static constexpr uint64_t kReferencesAhead = uint64_t{1} << 20;
 
   SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
             std::unique_ptr<OrderOp> input);
@@ -31,10 +33,8 @@ class SegmentOp final : public OrderOp {
   void Restart(uint64_t epoch) override;
   void Save(Position& position) const override;
   absl::Status Restore(Position& position) override;
-  // Nobody knows before the values do, unless every element makes one.
-  std::optional<uint64_t> Count() override {
-    return segment_->one_to_one() ? input_->Count() : std::nullopt;
-  }
+  // Nobody knows before the values do, unless every element makes as many.
+  std::optional<uint64_t> Count() override;
   uint32_t width() const override { return 1; }
   absl::Status status() const override;
 
@@ -44,6 +44,7 @@ class SegmentOp final : public OrderOp {
   // Asks for blocks until enough are on their way.
   void Ask();
   void PushPart();
+  void Push(std::unique_ptr<SegmentTask> task);
   // Lists the failures in front of the next element; false when there are too many of them.
   bool NoteFailures(const SegmentTask& block);
   bool WithinLimits(bool at_end);
@@ -60,6 +61,7 @@ class SegmentOp final : public OrderOp {
   std::unique_ptr<SegmentTask> partial_;             // the next one, while it is filled
   std::vector<std::unique_ptr<SegmentTask>> idle_;
   std::vector<std::unique_ptr<SegmentTask>> retired_;  // wait for their worker
+  uint64_t references_ahead_ = 0;                      // of blocks_
   Pulled input_result_ = Pulled::kSome;                // what the input came to: kEnd or kFailed
   size_t next_ = 0;                                    // element of blocks_.front()
   size_t next_failure_ = 0;                            // the same

@@ -3,6 +3,9 @@
 // Threads: constant after construction; Run() is safe from any thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "absl/types/span.h"
 #include "server/base/arena.h"
 #include "server/base/column.h"
@@ -27,8 +30,9 @@ class SplitOp {
 
   // As WorkOp::draws().
   virtual bool draws() const { return false; }
-  // Whether every element makes one, whatever its values.
-  virtual bool one_to_one() const { return false; }
+  // How many every element makes, whatever its values; absent where that differs or is not known.
+  virtual std::optional<uint64_t> elements_of_each() const { return std::nullopt; }
+  bool one_to_one() const { return elements_of_each() == 1; }
 
   // Sets split->counts[r] for every row; `out` receives a column for each feature, of all new elements in their order. Columns may be
   // views of `in` or memory of `arena`. A row that fails is the lowest of its kind.

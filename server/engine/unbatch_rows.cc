@@ -13,8 +13,9 @@ namespace {
 // input in front of a batch, and how many of its elements have been taken.
 class UnjoinOp final : public ChainedOrderOp {
  public:
-  UnjoinOp(FrontContext& context, std::unique_ptr<OrderOp> input)
-      : ChainedOrderOp(std::move(input)), context_(context) {}
+  // `full_rows`: the elements of every batch, where all have as many.
+  UnjoinOp(FrontContext& context, std::unique_ptr<OrderOp> input, std::optional<uint32_t> full_rows)
+      : ChainedOrderOp(std::move(input)), context_(context), full_rows_(full_rows) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
@@ -58,7 +59,13 @@ class UnjoinOp final : public ChainedOrderOp {
     return ChainedOrderOp::Restore(position);
   }
 
-  std::optional<uint64_t> Count() override { return std::nullopt; }
+  std::optional<uint64_t> Count() override {
+    if (!full_rows_) return input().CountRows();
+    const std::optional<uint64_t> batches = input().Count();
+    if (!batches || *batches == kEndless) return batches;
+    uint64_t product = 0;
+    return __builtin_mul_overflow(*batches, *full_rows_, &product) ? kEndless : product;
+  }
 
  private:
   uint64_t rows() const { return complete_ ? batch_.size() / width() : 0; }
@@ -87,6 +94,7 @@ class UnjoinOp final : public ChainedOrderOp {
   }
 
   FrontContext& context_;
+  const std::optional<uint32_t> full_rows_;
   RecordList batch_;
   Position start_;         // in front of it
   bool asked_ = false;     // a pull has begun
@@ -102,6 +110,13 @@ class UnbatchOp final : public SplitOp {
       : input_(std::move(input)), output_(std::move(output)) {}
 
   const Signature& output() const override { return output_; }
+
+  std::optional<uint64_t> elements_of_each() const override {
+    for (const Feature& feature : input_) {
+      if (feature.type.shape[0] != kUnknownSize) return feature.type.shape[0];
+    }
+    return std::nullopt;
+  }
 
   RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,
                 Arena& arena) const override {
@@ -205,10 +220,10 @@ bool HasRows(const Feature& feature) {
 absl::Status AddUnbatch(PlanBuilder& plan) {
   // Padding is no element's own: such batches are made first.
   if (plan.batched() && !plan.PadsRows()) {
-    plan.ClearBatch();
-    plan.AddOrder([](FrontContext& context, OrderInputs inputs) {
-      return std::make_unique<UnjoinOp>(context, std::move(inputs[0]));
+    plan.AddOrder([full_rows = plan.full_batch_rows()](FrontContext& context, OrderInputs inputs) {
+      return std::make_unique<UnjoinOp>(context, std::move(inputs[0]), full_rows);
     });
+    plan.ClearBatch();
     return absl::OkStatus();
   }
   if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
