@@ -144,7 +144,10 @@ NOT_COUNTED = (
     "list_files", "read_file_of_listed", "save_shards_in_turns", "save_shards_in_few_turns", "save_shards_in_blocks", "save_shards_gzip",
     "window_map_value",
 )  # fmt: skip
-COUNTED = ("sample_of_one_kind", "sample_by_weights_of_one", "skip_all_of_no_end")
+COUNTED = (
+    "sample_of_one_kind", "sample_by_weights_of_one", "skip_all_of_no_end", "unbatch", "unbatch_of_tuple", "unbatch_and_batch", "rebatch",
+    "rebatch_sizes", "experimental_unbatch",
+)  # fmt: skip
 
 
 def plain_spec(spec):
@@ -845,6 +848,22 @@ def test_reduce_gives_the_state():
         numbers.reduce(np.int64(0), lambda s, x: (s, x))
     with pytest.raises(penstock.TraceError, match="returned no pair"):
         numbers.scan(np.int64(0), lambda s, x: s)
+
+
+@pytest.mark.parametrize("size", [1, 4, 5])
+@pytest.mark.parametrize("remainder", [None, "drop", "pad", "wrap"])
+def test_the_elements_of_batches_are_counted(remainder, size):
+    for count in (0, 7, 12):
+        batches = penstock.Dataset.range(count).batch(size, remainder=remainder)
+        for dataset in (
+            batches.unbatch(), batches.unbatch().batch(3), batches.rebatch(3), batches.rebatch([1, 3]),
+            batches.rebatch([1, 3], drop_remainder=True), batches.rebatch(2, drop_remainder=True),
+        ):  # fmt: skip
+            assert len(dataset) == sum(1 for _ in dataset), dataset
+    numbers = penstock.Dataset.range(9)
+    assert numbers.repeat().batch(2).unbatch().cardinality() == penstock.INFINITE_CARDINALITY
+    assert numbers.filter(lambda x: x > 1).batch(2).unbatch().cardinality() == penstock.UNKNOWN_CARDINALITY
+    assert numbers.batch(2).take(2).unbatch().cardinality() == penstock.UNKNOWN_CARDINALITY
 
 
 def test_cardinality_can_be_stated():

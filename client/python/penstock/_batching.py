@@ -35,7 +35,8 @@ class Batching:
         """
         fields = _batch_fields(batch_size, drop_remainder, remainder)
         count = _batched(self._count, batch_size, drop_remainder, remainder)
-        return self._then("batch", fields, cardinality=count, name=name)
+        rows = _cardinality.of_rows(self._count, count, int(batch_size), drop_remainder, remainder)
+        return self._then("batch", fields, cardinality=count, name=name, rows=rows)
 
     def padded_batch(
         self,
@@ -62,7 +63,8 @@ class Batching:
             ("padding_value", _padding.values(self._structure, padding_values)),
         ]
         count = _batched(self._count, batch_size, drop_remainder, remainder)
-        return self._then("padded_batch", fields, cardinality=count, name=name)
+        rows = _cardinality.of_rows(self._count, count, int(batch_size), drop_remainder, remainder)
+        return self._then("padded_batch", fields, cardinality=count, name=name, rows=rows)
 
     def ragged_batch(
         self,
@@ -86,7 +88,8 @@ class Batching:
             ("int32_row_splits", True if dtype == np.int32 else None),
         ]
         count = _batched(self._count, batch_size, drop_remainder, remainder)
-        return self._then("ragged_batch", fields, cardinality=count, name=name)
+        rows = _cardinality.of_rows(self._count, count, int(batch_size), drop_remainder, remainder)
+        return self._then("ragged_batch", fields, cardinality=count, name=name, rows=rows)
 
     def sparse_batch(self, batch_size: int, row_shape: Any, name: Optional[str] = None) -> Dataset:
         """Joins elements, each a lone dense tensor, to penstock.SparseTensors that hold all their values.
@@ -117,7 +120,7 @@ class Batching:
         if not sizes or min(sizes) < 1:
             raise ValueError(f"batch_size is at least 1: {batch_size}")
         fields = [("batch_size", sizes), ("drop_remainder", True if drop_remainder else None)]
-        return self._then("rebatch", fields, name=name)
+        return self._then("rebatch", fields, cardinality=_cardinality.of_batches(self._rows, sizes, drop_remainder), name=name)
 
     def window(
         self,

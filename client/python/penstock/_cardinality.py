@@ -40,6 +40,27 @@ def of_batch(before, size, drop_remainder):
     return before // size if drop_remainder else -(-before // size)
 
 
+def of_rows(before, batches, size, drop_remainder, remainder):
+    """The rows of those batches that are elements."""
+    if before < 0:
+        return before
+    return batches * size if drop_remainder or remainder in ("drop", "wrap") else before
+
+
+def of_batches(before, sizes, drop_remainder):
+    """Of sizes that are taken by turns."""
+    if before < 0:
+        return before
+    batches, left = divmod(before, sum(sizes))
+    batches *= len(sizes)
+    for size in sizes:
+        if left < (size if drop_remainder else 1):
+            break
+        left -= size
+        batches += 1
+    return batches
+
+
 def of_zip(counts):
     if 0 in counts:
         return 0

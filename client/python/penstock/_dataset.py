@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
-from penstock import _control, _daemon, _dtypes, _errors, _program, _structure, _trace
+from penstock import _cardinality, _control, _daemon, _dtypes, _errors, _program, _structure, _trace
 from penstock._arguments import integer
 from penstock._batching import Batching
 from penstock._cardinality import INFINITE, UNKNOWN
@@ -61,19 +61,25 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         self._window = window
         self._known_structure = structure
         self._count = cardinality
+        # Elements of an unbatch behind it.
+        self._rows = _cardinality.of_values(cardinality)
         self._options = options or Options()
         self._described = None
 
-    def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None):
+    def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None, rows=None):
         """This dataset with one more stage.
 
         Args:
           fields: pairs of the message's field and its value; None leaves it out.
           structure: of the elements behind it; by default as before.
+          rows: how many rows all elements have together, if that is known.
         """
         structure = self._known_structure if structure is ... else structure
         stages = (*self._stages, Stage(op, fields, name))
-        return self._like(stages, structure, cardinality)
+        dataset = self._like(stages, structure, cardinality)
+        if rows is not None:
+            dataset._rows = rows
+        return dataset
 
     def _like(self, stages, structure, cardinality=UNKNOWN):
         """Those stages, where this dataset's are."""

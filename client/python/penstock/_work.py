@@ -114,7 +114,7 @@ class Work:
 
     def unbatch(self, name: Optional[str] = None) -> Dataset:
         """An element of each row of the tensors' first axis, which all of them have in common."""
-        return self._then("unbatch", [], cardinality=_cardinality.of_values(self._count), name=name)
+        return self._then("unbatch", [], cardinality=self._rows, name=name)
 
     def ignore_errors(
         self,
