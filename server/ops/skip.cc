@@ -68,6 +68,11 @@ const OpRegistration<v1::Skip> kSkip(
       if (options.count() < -1)
         return absl::InvalidArgumentError(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
+      if (options.count() > 0) {
+        // Of batches that cannot be elements the failing rows are left out in front of them already.
+        absl::Status status = plan.LeaveOutFailures();
+        if (!status.ok() && !plan.batched()) return status;
+      }
       const uint64_t count = options.count() == -1 ? SkipOp::kAll : options.count();
       if (count == SkipOp::kAll) plan.SetEndless(false);
       plan.AddOrder([count](FrontContext&, OrderInputs inputs) {

@@ -205,6 +205,16 @@ def test_what_fails_is_left_out_of_its_batch_alone(batched):
     assert batches == [[1, 3], [4, 6], [7]]
 
 
+@pytest.mark.parametrize("count", range(1, 6))
+@pytest.mark.parametrize("texts", [TEXTS, [b"bad", *TEXTS, b"bad"]])
+def test_take_and_skip_part_what_does_not_fail(texts, count):
+    whole = [int(value) for value in _numbers(texts).ignore_errors()]
+    assert [int(value) for value in _numbers(texts).take(count).ignore_errors()] == whole[:count]
+    skipped = _numbers(texts).skip(count).ignore_errors()
+    assert [int(value) for value in skipped] == whole[count:]
+    assert [row for batch in _numbers(texts).ragged_batch(1).skip(1).ignore_errors() for row in batch.tolist()] == whole[1:]
+
+
 def test_limits_count_what_fails_in_front_of_a_batch():
     assert len(list(_numbers(TEXTS).batch(2).ignore_errors(max_skipped=2))) == 3
     with pytest.raises(penstock.DataLossError, match="stage ignore_errors: too many damaged places: 2 > 1"):
