@@ -17,10 +17,11 @@ TEST_CASE("unbatch and rebatch are counted where every element has as many rows"
     int64_t first_axis;  // -1: unknown
   } cases[] = {
       {numbers + "batch { batch_size: 5 } | unbatch {} | batch { batch_size: 4 }", 6, -1},
-      {numbers + "batch { batch_size: 5 drop_remainder: true } | unbatch {} | batch { batch_size: 4 }",
+      {numbers +
+           "batch { batch_size: 5 drop_remainder: true } | unbatch {} | batch { batch_size: 4 }",
        5, -1},
-      {numbers + "batch { batch_size: 5 remainder: WRAP } | unbatch {} | batch { batch_size: 4 }", 7,
-       -1},
+      {numbers + "batch { batch_size: 5 remainder: WRAP } | unbatch {} | batch { batch_size: 4 }",
+       7, -1},
       {numbers + "batch { batch_size: 5 remainder: PAD } | unbatch {} | batch { batch_size: 4 }", 6,
        -1},
       {numbers + "batch { batch_size: 5 drop_remainder: true } | take { count: 3 } | unbatch {} | "
