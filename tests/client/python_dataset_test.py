@@ -863,6 +863,7 @@ def test_the_elements_of_batches_are_counted(remainder, size):
     numbers = penstock.Dataset.range(9)
     assert numbers.repeat().batch(2).unbatch().cardinality() == penstock.INFINITE_CARDINALITY
     assert numbers.filter(lambda x: x > 1).batch(2).unbatch().cardinality() == penstock.UNKNOWN_CARDINALITY
+    assert numbers.map(lambda x: x * np.ones(2)).take(0).unbatch().cardinality() == 0
     assert numbers.batch(2).take(2).unbatch().cardinality() == penstock.UNKNOWN_CARDINALITY
 
 

@@ -62,7 +62,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         self._known_structure = structure
         self._count = cardinality
         # Elements of an unbatch behind it.
-        self._rows = _cardinality.of_values(cardinality)
+        self._rows = 0 if cardinality == 0 else _cardinality.of_values(cardinality)
         self._options = options or Options()
         self._described = None
 
