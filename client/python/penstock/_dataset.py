@@ -285,14 +285,13 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
 
     def _type_of(self, trace, node):
         """The TensorSpec of a value inside a function given to map."""
-        stages = (*self._stages, *_program.type_stages(trace, node, user_line()))
         try:
-            pipeline, _ = _validate(Spec(self._whole(stages)))
+            (spec,), _ = types_of(self._whole((*self._stages, *_program.type_stages(trace, node, user_line()))))
         except _errors.InvalidArgumentError as error:
             raise _trace.TraceError(
                 f"the type of this value is not known while tracing ({error})", "use functions that need none"
             ) from None
-        return _specs(pipeline)[0]
+        return spec
 
 
 def _merged_options(datasets):
@@ -315,6 +314,12 @@ def _validate(spec):
         return _daemon.with_private_daemon(lambda socket: _control.validate(socket, "check", spec.text))
     except _errors.Error as error:
         raise type(error)(spec.explain(str(error))) from None
+
+
+def types_of(stages):
+    """A TensorSpec for each tensor of the stages' elements, in order, and the rows of their batches."""
+    pipeline, _ = _validate(Spec(stages))
+    return _specs(pipeline), int(pipeline["batch_rows"])
 
 
 def _specs(pipeline):

@@ -82,7 +82,7 @@ class Trace:
         self.parsed_structure = None
         self._around = None
         self._adopted = {}
-        self._specs = {}
+        self._types = None
 
     def __enter__(self):
         _calls.traces = [*getattr(_calls, "traces", ()), self]
@@ -93,10 +93,11 @@ class Trace:
 
     def spec_of(self, node):
         """The TensorSpec of a value, which the daemon is asked for once."""
-        found = self._specs.get(node.number)
-        if found is None:
-            found = self._specs[node.number] = self.dataset._type_of(self, node)
-        return found
+        if self._types is None:
+            from penstock import _types
+
+            self._types = _types.Types(self)
+        return self._types.spec_of(node)
 
     def adopt(self, around):
         """Values of another call may be used, whose element is the second part of this one's."""
