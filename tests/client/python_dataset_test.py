@@ -1026,3 +1026,18 @@ def test_fields_of_comma_separated_values(tmp_path):
     bad = penstock.experimental.CsvDataset(str(tmp_path / "b.csv"), defaults)
     with pytest.raises(penstock.DataLossError, match=r'expected a value of float32, found "oops".*b\.csv.*offset 6'):
         list(bad)
+
+
+def test_numpys_iterator_gives_scalars():
+    dataset = penstock.Dataset.from_tensor_slices({"a": [1, 2], "b": ([b"one", b"two"], np.zeros((2, 3)))})
+    iterator = dataset.as_numpy_iterator()
+    first = next(iterator)
+    assert (type(first["a"]), first["a"]) == (np.int64, 1)
+    assert (type(first["b"][0]), first["b"][0].decode()) == (bytes, "one")
+    assert first["b"][1].shape == (3,)
+    state = iterator.state_dict()
+    again = dataset.as_numpy_iterator()
+    again.load_state_dict(state)
+    assert [element["b"][0] for element in again] == [b"two"]
+    # Behind a batch everything has axes.
+    assert next(dataset.batch(2).as_numpy_iterator())["a"].tolist() == [1, 2]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _registry
+from penstock import _control, _registry
 
 NUMBERS = penstock.Dataset.range(-3, 9)
 PLAIN = np.arange(-3, 9)
@@ -267,10 +267,10 @@ def test_types_are_known_while_tracing():
 
 def test_a_type_is_asked_for_once(monkeypatch):
     asked = []
-    ask = penstock.Dataset._type_of
-    monkeypatch.setattr(penstock.Dataset, "_type_of", lambda self, trace, node: asked.append(node.value) or ask(self, trace, node))
+    ask = _control.validate
+    monkeypatch.setattr(_control, "validate", lambda socket, name, text: asked.append(text) or ask(socket, name, text))
     NUMBERS.map(lambda x: x.reshape((1,) * x.ndim) + x.ndim + len(x.shape) * (x.dtype == np.int64))
-    assert asked == ["value"]
+    assert len([text for text in asked if "map" in text]) == 1
 
 
 def test_the_function_is_called_once_and_gets_the_elements_structure():
@@ -497,3 +497,15 @@ def test_mixing_takes_whole_batches():
         own = images[4 * step : 4 * step + 4]
         np.testing.assert_allclose(image, np.tensordot(label, own, 1), rtol=1e-5)
     assert step == 1
+
+
+def test_halves_have_names():
+    def halves(x):
+        return x.astype(penstock.bfloat16), x.astype("bfloat16"), x.astype(penstock.float16), x.astype(_TensorFlowType())
+
+    specs = NUMBERS.map(halves).element_spec
+    assert [str(spec.dtype) for spec in specs] == ["bfloat16", "bfloat16", "float16", "bfloat16"]
+
+
+class _TensorFlowType:
+    name = "bfloat16"

@@ -16,7 +16,7 @@ from penstock import _control, _daemon, _dtypes, _errors, _program, _structure, 
 from penstock._arguments import integer
 from penstock._batching import Batching
 from penstock._cardinality import INFINITE, UNKNOWN
-from penstock._iterator import DatasetIterator
+from penstock._iterator import DatasetIterator, NumpyIterator
 from penstock._keeping import Keeping
 from penstock._options import Options, TensorSpec
 from penstock._order import Order
@@ -163,8 +163,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         return DatasetIterator(self)
 
     def as_numpy_iterator(self) -> DatasetIterator:
-        """The same as iter(dataset)."""
-        return iter(self)
+        """As iter(dataset), with NumPy's scalars and bytes in the place of arrays without axes."""
+        return NumpyIterator(self)
 
     def loader(
         self,

@@ -467,7 +467,8 @@ def _astype(x, dtype, order="K", casting="unsafe", subok=True, copy=True):
     if casting != "unsafe":
         raise TraceError(f"astype with casting={casting!r}", "what does not fit saturates (docs/expressions.md)")
     try:
-        name = getattr(_dtypes.as_dtype(dtype), "name", "")
+        # A string, TensorFlow's and ml_dtypes' type, whose name NumPy does not know.
+        name = "bfloat16" if getattr(dtype, "name", dtype) == "bfloat16" else getattr(_dtypes.as_dtype(dtype), "name", "")
     except TypeError as error:
         raise TraceError(f"astype({dtype!r}): {error}", "types are NumPy's, such as np.float32") from None
     return call(name, (x,), {}, f"astype({name})")
