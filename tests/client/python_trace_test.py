@@ -330,7 +330,14 @@ ERRORS = [
     (lambda x: int(x), r"int\(\) of a traced value; use x.astype\(np.int64\)"),
     (lambda x: float(x), r"use x.astype\(np.float32\)"),
     (lambda x: math.sqrt(x), r"float\(\)"),
-    (lambda x: len(x), r"len\(\).*x.shape\[0\]"),
+    (lambda x: len(x), r"len\(\).*np.shape\(x\)\[0\]"),
+    (lambda x: {1: 2}[x], "as a key of a dict or a set.*penstock.functions.take\\(table, x\\)"),
+    (lambda x: x in {1, 2}, "as a key of a dict or a set"),
+    (lambda x: bytes(x), r"bytes\(\) of a traced value.*decode_raw"),
+    (lambda x: penstock.io.read_file(f"/folder/{x}.jpg"), "an f-string of a traced value g[i]ve"),
+    (lambda x: np.float32(x), "on it, x[.]astype"),
+    (lambda x: np.compress(x[None] > 0, x[None]).size, "np.size\\(x\\) is each element's"),
+    (lambda x: penstock.functions.random_uniform([2, None]), "shape is \\[2, None\\], where None is a size that only the data tells"),
     (lambda x: [1, 2, 3][x], "as an index, a size or a count"),
     (lambda x: range(x), "as an index, a size or a count"),
     (lambda x: np.fft.fft(x), "np.fft.*cannot be traced"),
@@ -509,3 +516,16 @@ def test_halves_have_names():
 
 class _TensorFlowType:
     name = "bfloat16"
+
+
+def test_types_and_shapes_are_given_as_tensorflow_takes_them():
+    element = NUMBERS.map(
+        lambda x: (
+            penstock.functions.random_uniform([], 0, 5, dtype=np.int64, seed=1),
+            penstock.functions.random_normal((), seed=1),
+            penstock.functions.decode_raw(penstock.io.encode_png((x + np.zeros((1, 1, 1))).astype(np.uint8)), np.uint8)[1:4],
+        )
+    )
+    draw, normal, png = element.element_spec
+    assert (draw.shape, draw.dtype, normal.shape) == ((), np.int64, ())
+    assert bytes(next(iter(element))[2].tolist()) == b"PNG"

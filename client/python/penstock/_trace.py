@@ -202,6 +202,8 @@ def to_node(trace, value, what="an operand"):
         raise TraceError(f"{what} is an integer that no type holds", "integers go from -2**63 to 2**64 - 1; a float may be larger")
     text = _literal(value)
     if text is None:
+        if isinstance(value, (list, tuple)) and any(item is None for item in value):
+            raise TraceError(f"{what} is {value}, where None is a size that only the data tells", "a constant is needed here")
         kind = type(value)
         raise TraceError(
             f"{what} is of type {kind.__module__}.{kind.__qualname__}",
@@ -314,7 +316,13 @@ def call(name, args, kwargs, shown=None):
         # One that draws takes no tensor.
         trace = next(reversed(getattr(_calls, "traces", ())), None)
     if trace is None:
-        raise TraceError(f"{shown} is called without a traced value", "it works inside a function given to map")
+        texts = any("<traced " in value for value in args if isinstance(value, str))
+        raise TraceError(
+            f"{shown} is called without a traced value",
+            "str() and an f-string of a traced value give its description, once, and no text of the element"
+            if texts
+            else "it works inside a function given to map",
+        )
     if name not in FUNCTIONS:
         raise TraceError(f"{shown} is not part of the expression language", near(name, FUNCTIONS) or _OUTSIDE)
     known = parameters(name)
@@ -344,9 +352,12 @@ def call(name, args, kwargs, shown=None):
         value = given[parameter]
         if value is None and default is ...:
             raise TraceError(f"{shown}: {parameter} is None", f"it is {FUNCTIONS[name][0]}")
-        if parameter == "dtype" and not isinstance(value, str):
+        if parameter in ("dtype", "out_type") and not isinstance(value, str):
             # NumPy's types and dtypes, and TensorFlow's.
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
+        if parameter == "shape" and default is None and isinstance(value, (list, tuple)) and not value:
+            # Left out, it is a scalar's.
+            value = None
         if value is None or default is not ... and not isinstance(value, (Tensor, np.ndarray)) and value == default:
             positional = False
         elif positional:
@@ -395,7 +406,6 @@ class Tensor:
     __slots__ = ("_trace", "_node")
     # Before NumPy's and torch's arrays in mixed operations.
     __array_priority__ = 1000
-    __hash__ = None
 
     def __init__(self, trace, node):
         self._trace = trace
@@ -443,6 +453,11 @@ class Tensor:
         "the truth of a traced value (if, while, and, or, not, x < y < z, in) is not known while tracing",
         "use np.where(condition, a, b), and &, |, ~ in conditions",
     )
+    __hash__ = _refused(
+        "a traced value as a key of a dict or a set (table[x], hash(x), x in a set)",
+        "penstock.functions.take(table, x) looks x up in an array, and (x == a) | (x == b) compares",
+    )
+    __bytes__ = _refused("bytes() of a traced value", "penstock.io.decode_raw(x, np.uint8) are a string's bytes as numbers")
     __int__ = _refused("int() of a traced value", "use x.astype(np.int64)")
     __float__ = _refused("float() of a traced value", "use x.astype(np.float32)")
     __complex__ = _refused("complex() of a traced value", "there are no complex numbers")
@@ -450,15 +465,15 @@ class Tensor:
         "a traced value as an index, a size or a count",
         "these are constants; penstock.functions.take(table, x) is table[x], and np.where chooses between values",
     )
-    __len__ = _refused("len() of a traced value", "use x.shape[0], where the size is known")
+    __len__ = _refused("len() of a traced value", "use np.shape(x)[0]")
     __iter__ = _refused(
         "a for loop or unpacking over a traced value", "use NumPy's functions, which work on the whole of it, or x[0], x[1]"
     )
     __contains__ = _refused("`in` on a traced value", "compare, and reduce the result")
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
     __array__ = _refused(
-        "the conversion of a traced value to an array (np.asarray, torch, PIL, a ufunc of another package)",
-        "use NumPy's functions and penstock.image, penstock.io on it, np.stack to join several, and penstock.functions.take(table, x) for "
+        "the conversion of a traced value to an array (np.asarray, np.float32(x), torch, PIL, a ufunc of another package)",
+        "use NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several, and penstock.functions.take(table, x) for "
         "table[x]; or " + _OUTSIDE,
     )
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
@@ -515,7 +530,7 @@ class Tensor:
     @property
     def size(self):
         if None in self.shape:
-            raise TraceError("the size of a value is not known while tracing", "use functions that need none")
+            raise TraceError("the size of a value that only the data tells", "np.size(x) is each element's")
         return math.prod(self.shape)
 
     def _spec(self):
