@@ -529,3 +529,13 @@ def test_types_and_shapes_are_given_as_tensorflow_takes_them():
     draw, normal, png = element.element_spec
     assert (draw.shape, draw.dtype, normal.shape) == ((), np.int64, ())
     assert bytes(next(iter(element))[2].tolist()) == b"PNG"
+
+
+def test_lists_of_flags_are_flags():
+    def flags(np, x):
+        y = x + np.arange(3)
+        return np.where([True, False, True], y, -y), np.logical_or([[True], [False]], y > 2), np.compress([False, True, True], y)
+
+    found = NUMBERS.map(lambda x: flags(np, x)).batch(len(PLAIN))
+    for got, rows in zip(next(iter(found)), zip(*(flags(np, x) for x in PLAIN))):
+        np.testing.assert_array_equal(got, np.stack(rows), strict=True)

@@ -190,6 +190,9 @@ def to_node(trace, value, what="an operand"):
             return _array(trace, value)
     if isinstance(value, float) and not math.isfinite(value):
         return Node(trace, "array", value)
+    if isinstance(value, (list, tuple)) and _are_flags(value):
+        # The language's own lists hold numbers.
+        value = np.asarray(value)
     if isinstance(value, np.ndarray):
         if value.dtype.name not in FUNCTIONS or value.size == 0:
             raise TraceError(
@@ -210,6 +213,12 @@ def to_node(trace, value, what="an operand"):
             "constants are numbers and NumPy arrays; " + _OUTSIDE,
         )
     return Node(trace, "text", text)
+
+
+def _are_flags(values):
+    return bool(values) and all(
+        _are_flags(value) if isinstance(value, (list, tuple)) else isinstance(value, (bool, np.bool_)) for value in values
+    )
 
 
 # A spec has no constants of these; what they hold, float32 holds too.
