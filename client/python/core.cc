@@ -15,6 +15,7 @@
 #include "client/python/control.h"
 #include "client/python/device.h"
 #include "client/python/error.h"
+#include "client/python/records.h"
 
 namespace nb = nanobind;
 
@@ -347,6 +348,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The native part of penstock.";
   penstock_python::DefineDevice(m);
   penstock_python::DefineControl(m);
+  penstock_python::DefineRecords(m);
   m.def("version", &penstock_version, "The release, such as \"0.1.0\".");
   m.def("abi_version", &penstock_abi_version, "The version of the ring's ABI.");
   m.def("default_socket", &penstock_default_socket, "The socket that attach() uses by default.");

@@ -120,14 +120,20 @@ absl::StatusOr<Shape> PaddedShape(const Shape& own,
 
 }  // namespace
 
+absl::string_view HowToBeDense(const TensorType& type) {
+  const bool is_list = type.form == RowForm::kSparse || type.form == RowForm::kRagged;
+  return is_list ? "; in a map before it, x[:] makes a dense list of such a feature x" : "";
+}
+
 absl::Status ReadPadding(const google::protobuf::RepeatedPtrField<v1::PaddedShape>& padded_shapes,
                          const google::protobuf::RepeatedPtrField<v1::PaddingValue>& padding_values,
                          const Signature& signature, BatchForm* form) {
   form->kind = BatchForm::Kind::kPadded;
   for (const Feature& feature : signature) {
     if (feature.type.form != RowForm::kPlain) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected dense features, found \"", feature.name, "\" ", TypeToString(feature.type)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected dense features, found \"", feature.name, "\" ",
+                       TypeToString(feature.type), HowToBeDense(feature.type)));
     }
     form->shapes.push_back(feature.type.shape);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/padding_options.h"
 
 namespace penstock {
 namespace {
@@ -231,7 +232,7 @@ absl::Status AddUnbatch(PlanBuilder& plan) {
     if (HasRows(feature)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("expected dense features with at least one axis, found \"", feature.name,
-                     "\" ", TypeToString(feature.type)));
+                     "\" ", TypeToString(feature.type), HowToBeDense(feature.type)));
   }
   plan.EndSegment(RowsOf(plan.signature()), plan.structure());
   return absl::OkStatus();

@@ -1,6 +1,8 @@
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/map_source.h"
 #include "server/engine/op_registry.h"
 #include "server/engine/structure.h"
@@ -89,6 +91,43 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outs)
   return absl::OkStatus();
 }
 
+// The address that begins a message about one of the expressions, `stage "map", column 7 of "x = y + 1": `; "" where there is none.
+absl::string_view AddressOf(absl::string_view message, const expr::MapSource& source) {
+  for (const std::vector<std::string>* texts : {&source.lets, &source.outs}) {
+    for (const std::string& text : *texts) {
+      const std::string quoted = absl::StrCat(" of \"", text, "\": ");
+      const size_t found = message.find(quoted);
+      if (found != absl::string_view::npos) return message.substr(0, found + quoted.size());
+    }
+  }
+  return "";
+}
+
+// Why a map behind a batch is neither computed of its rows nor of whole batches. What has come further in the text is what its author
+// meant: an operation that fails in both ways says how rows are written, and else it is what whole batches, as NumPy sees them, fail at.
+absl::Status RefusedBothWays(const absl::Status& rows, const absl::Status& batches,
+                             const expr::MapSource& source) {
+  const absl::string_view of_rows = rows.message();
+  const absl::string_view of_batches = batches.message();
+  if (of_rows == of_batches) return rows;
+  const absl::string_view address = AddressOf(of_rows, source);
+  if (!address.empty() && AddressOf(of_batches, source) == address) {
+    return absl::Status(
+        rows.code(),
+        absl::StrCat(of_rows, "; nor of whole batches: ", of_batches.substr(address.size())));
+  }
+  // The same expression need not be said twice: "nor row by row, column 7: ".
+  const size_t text = address.find(" of \"");
+  const size_t column = address.find("column ");
+  if (!address.empty() && column < text &&
+      absl::StrContains(of_batches, address.substr(text, address.size() - text))) {
+    return absl::Status(batches.code(), absl::StrCat(of_batches, "; nor row by row, ",
+                                                     address.substr(column, text - column), ": ",
+                                                     of_rows.substr(address.size())));
+  }
+  return absl::Status(batches.code(), absl::StrCat(of_batches, "; nor row by row: ", of_rows));
+}
+
 const OpRegistration<v1::Map> kMap(
     "map", [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
       // Padding is part of a batch and of none of its rows.
@@ -107,8 +146,8 @@ const OpRegistration<v1::Map> kMap(
         const absl::Status row_by_row = op.status();
         if (absl::Status status = plan.EndBatches(); !status.ok()) return row_by_row;
         source->batched = false;
-        op = MapOp::Create(plan.signature(), {*std::move(source)});
-        if (!op.ok()) return row_by_row;
+        op = MapOp::Create(plan.signature(), {*source});
+        if (!op.ok()) return RefusedBothWays(row_by_row, op.status(), *source);
       }
       if (!op.ok()) return op.status();
       absl::Status status = CheckStructure(options.structure(), (*op)->output());

@@ -69,7 +69,7 @@ OBSERVERS = {"tests", "bench", "examples"}
 PUBLIC_HEADERS = {"penstock.h": "client/c", "penstock_cuda.h": "client/c", "penstock.hpp": "client/cpp"}
 
 # Other people's libraries whose headers are included in quotes.
-LIBRARIES = {"CLI", "absl", "boost", "google", "grpcpp", "hwy", "nlohmann", "spdlog"}
+LIBRARIES = {"CLI", "absl", "boost", "google", "grpcpp", "hwy", "nlohmann", "re2", "spdlog"}
 
 # What a trainer's process must never load from us: its framework brings its own.
 TRAINER_MODULES = {"ring", "cuda", "client/c", "client/cpp", "client/python"}

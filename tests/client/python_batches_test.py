@@ -1,6 +1,7 @@
 """Maps behind `batch`, and places behind datasets of elements: the values are those that tf.data gives."""
 
 import itertools
+import re
 
 import numpy as np
 import penstock
@@ -42,3 +43,33 @@ def test_elements_in_front_of_an_error_are_there_behind_any_skip(skipped):
 def test_elements_are_there_although_their_input_never_goes_on():
     flat = D.counter().filter(lambda x: x < 5).flat_map(lambda x: D.range(2))
     assert [int(x) for x in itertools.islice(flat.skip(1), 3)] == [1, 0, 1]
+
+
+PAIRS = penstock.Dataset.from_tensor_slices({"x": np.zeros((4, 3, 2), np.float32), "v": np.zeros((4, 3), np.int64)}).batch(2)
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        # Both ways for one reason.
+        (lambda e: e["v"] + np.arange(5), r'column 11 of "[^"]*": add: shapes do not broadcast: int64 \(\?, 3\) and int64 \(5,\)$'),
+        (lambda e: e["v"][:, 7], r"index 7 is out of an axis of 3: int64 \(\?, 3\)$"),
+        # The same operation: rows have a cure.
+        (
+            lambda e: e["x"] * e["v"],
+            r"multiply: broadcasting .* reaches the batch axis.*\(x\[:, None\]\).*; nor of whole batches: multiply: shapes do not broadcast: "
+            r"float32 \(\?, 3, 2\) and int64 \(\?, 3\)$",
+        ),
+        # Whole batches come further.
+        (
+            lambda e: e["v"] - e["v"].mean() + e["x"],
+            r'column 23 of "[^"]*": add: shapes do not broadcast.*; nor row by row, column 14: mean: expected an axis',
+        ),
+        (lambda e: np.cumsum(e["v"], axis=0)[:, 9], r"index 9 is out of an axis of 3: .*; nor row by row, column 9: cumsum: axis"),
+        (lambda e: e["v"][0, 7], r"index 7 is out of an axis of 3: .*; nor row by row, column 11: the first axis .* is the batch"),
+    ],
+)
+def test_what_is_refused_of_rows_and_of_batches_says_what_to_act_on(function, message):
+    with pytest.raises(penstock.InvalidArgumentError) as caught:
+        PAIRS.map(function).element_spec
+    assert re.search(message, str(caught.value).split("\n")[0]), caught.value

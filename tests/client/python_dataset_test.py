@@ -374,7 +374,7 @@ def test_mistakes_are_told_before_anything_runs(namespace):
         (lambda: penstock.Dataset.range(), TypeError, "1 to 3 integers"),
         (lambda: penstock.TFRecordDataset([]), ValueError, "the list is empty"),
         (lambda: penstock.TFRecordDataset("x", compression_type="LZ4"), ValueError, "GZIP"),
-        (lambda: penstock.Dataset.from_generator(lambda: iter([1])), penstock.UnimplementedError, "penstock write"),
+        (lambda: penstock.Dataset.from_generator(lambda: iter([1])), penstock.UnimplementedError, "penstock.io.TFRecordWriter"),
         (lambda: numbers.windo, AttributeError, "no attribute 'windo'"),
         (lambda: len(numbers.repeat()), TypeError, "infinite"),
         (lambda: len(dataset_cases.records(namespace)), TypeError, "unknown"),
@@ -1046,3 +1046,18 @@ def test_fields_of_comma_separated_values(tmp_path):
     bad = penstock.experimental.CsvDataset(str(tmp_path / "b.csv"), defaults)
     with pytest.raises(penstock.DataLossError, match=r'expected a value of float32, found "oops".*b\.csv.*offset 6'):
         list(bad)
+
+
+def test_numpys_iterator_gives_scalars():
+    dataset = penstock.Dataset.from_tensor_slices({"a": [1, 2], "b": ([b"one", b"two"], np.zeros((2, 3)))})
+    iterator = dataset.as_numpy_iterator()
+    first = next(iterator)
+    assert (type(first["a"]), first["a"]) == (np.int64, 1)
+    assert (type(first["b"][0]), first["b"][0].decode()) == (bytes, "one")
+    assert first["b"][1].shape == (3,)
+    state = iterator.state_dict()
+    again = dataset.as_numpy_iterator()
+    again.load_state_dict(state)
+    assert [element["b"][0] for element in again] == [b"two"]
+    # Behind a batch everything has axes.
+    assert next(dataset.batch(2).as_numpy_iterator())["a"].tolist() == [1, 2]

@@ -214,3 +214,22 @@ def test_datasets_of_other_row_splits_are_not_joined(tmp_path):
     assert [spec.row_splits_dtype for spec in (same.element_spec["rows"], same.element_spec["long"])] == [np.int32, np.int64]
     with pytest.raises(ValueError, match="row splits are int32 or int64, not float32"):
         rows.parse_example({"x": penstock.io.RaggedFeature(penstock.int64, row_splits_dtype=np.float32)})
+
+
+def test_a_list_of_a_record_is_made_dense(tmp_path):
+    rows = [[1], [2, 3, 4], []]
+    with penstock.TFRecordWriter(tmp_path / "lists") as writer:
+        for row in rows:
+            writer.write(penstock.io.serialize_example({"ids": np.array(row, np.int64)}))
+    lists = penstock.TFRecordDataset(tmp_path / "lists").parse_example({"ids": penstock.io.VarLenFeature(penstock.int64)})
+    dense = lists.map(lambda x: x["ids"].to_dense())
+    assert [row.tolist() for row in dense] == rows
+    assert next(iter(dense.padded_batch(3))).tolist() == [[1, 0, 0], [2, 3, 4], [0, 0, 0]]
+    assert [int(i) for i in dense.unbatch()] == [1, 2, 3, 4]
+    bare = lists.map(lambda x: x["ids"])
+    hint = r"sparse int64 \(\?,\); in a map before it, x\[:\] makes a dense list of such a feature x"
+    for refused in (bare.padded_batch(2), bare.unbatch(), bare.bucket_by_sequence_length(lambda x: np.shape(x)[0], [2], [1, 1])):
+        with pytest.raises(penstock.InvalidArgumentError, match=hint):
+            refused.element_spec
+    with pytest.raises(penstock.TraceError, match="to_dense of a value of more than one axis"):
+        lists.batch(2).map(lambda x: x["ids"].to_dense())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _registry
+from penstock import _control, _registry
 
 NUMBERS = penstock.Dataset.range(-3, 9)
 PLAIN = np.arange(-3, 9)
@@ -267,10 +267,10 @@ def test_types_are_known_while_tracing():
 
 def test_a_type_is_asked_for_once(monkeypatch):
     asked = []
-    ask = penstock.Dataset._type_of
-    monkeypatch.setattr(penstock.Dataset, "_type_of", lambda self, trace, node: asked.append(node.value) or ask(self, trace, node))
+    ask = _control.validate
+    monkeypatch.setattr(_control, "validate", lambda socket, name, text: asked.append(text) or ask(socket, name, text))
     NUMBERS.map(lambda x: x.reshape((1,) * x.ndim) + x.ndim + len(x.shape) * (x.dtype == np.int64))
-    assert asked == ["value"]
+    assert len([text for text in asked if "map" in text]) == 1
 
 
 def test_the_function_is_called_once_and_gets_the_elements_structure():
@@ -330,7 +330,14 @@ ERRORS = [
     (lambda x: int(x), r"int\(\) of a traced value; use x.astype\(np.int64\)"),
     (lambda x: float(x), r"use x.astype\(np.float32\)"),
     (lambda x: math.sqrt(x), r"float\(\)"),
-    (lambda x: len(x), r"len\(\).*x.shape\[0\]"),
+    (lambda x: len(x), r"len\(\).*np.shape\(x\)\[0\]"),
+    (lambda x: {1: 2}[x], "as a key of a dict or a set.*penstock.functions.take\\(table, x\\)"),
+    (lambda x: x in {1, 2}, "as a key of a dict or a set"),
+    (lambda x: bytes(x), r"bytes\(\) of a traced value.*decode_raw"),
+    (lambda x: penstock.io.read_file(f"/folder/{x}.jpg"), "an f-string of a traced value g[i]ve"),
+    (lambda x: np.float32(x), "on it, x[.]astype"),
+    (lambda x: np.compress(x[None] > 0, x[None]).size, "np.size\\(x\\) is each element's"),
+    (lambda x: penstock.functions.random_uniform([2, None]), "shape is \\[2, None\\], where None is a size that only the data tells"),
     (lambda x: [1, 2, 3][x], "as an index, a size or a count"),
     (lambda x: range(x), "as an index, a size or a count"),
     (lambda x: np.fft.fft(x), "np.fft.*cannot be traced"),
@@ -497,3 +504,38 @@ def test_mixing_takes_whole_batches():
         own = images[4 * step : 4 * step + 4]
         np.testing.assert_allclose(image, np.tensordot(label, own, 1), rtol=1e-5)
     assert step == 1
+
+
+def test_halves_have_names():
+    def halves(x):
+        return x.astype(penstock.bfloat16), x.astype("bfloat16"), x.astype(penstock.float16), x.astype(_TensorFlowType())
+
+    specs = NUMBERS.map(halves).element_spec
+    assert [str(spec.dtype) for spec in specs] == ["bfloat16", "bfloat16", "float16", "bfloat16"]
+
+
+class _TensorFlowType:
+    name = "bfloat16"
+
+
+def test_types_and_shapes_are_given_as_tensorflow_takes_them():
+    element = NUMBERS.map(
+        lambda x: (
+            penstock.functions.random_uniform([], 0, 5, dtype=np.int64, seed=1),
+            penstock.functions.random_normal((), seed=1),
+            penstock.functions.decode_raw(penstock.io.encode_png((x + np.zeros((1, 1, 1))).astype(np.uint8)), np.uint8)[1:4],
+        )
+    )
+    draw, normal, png = element.element_spec
+    assert (draw.shape, draw.dtype, normal.shape) == ((), np.int64, ())
+    assert bytes(next(iter(element))[2].tolist()) == b"PNG"
+
+
+def test_lists_of_flags_are_flags():
+    def flags(np, x):
+        y = x + np.arange(3)
+        return np.where([True, False, True], y, -y), np.logical_or([[True], [False]], y > 2), np.compress([False, True, True], y)
+
+    found = NUMBERS.map(lambda x: flags(np, x)).batch(len(PLAIN))
+    for got, rows in zip(next(iter(found)), zip(*(flags(np, x) for x in PLAIN))):
+        np.testing.assert_array_equal(got, np.stack(rows), strict=True)

@@ -264,3 +264,28 @@ def test_batches_of_several_sizes_as_a_whole():
     ]:
         for ours, theirs in zip(rows.map(function), (values[:4], values[4:8], values[8:]), strict=True):
             np.testing.assert_array_equal(ours, function(theirs))
+
+
+def test_sizes_and_lists_that_only_the_data_tells():
+    lists = penstock.Dataset.range(4).map(lambda n: np.compress(np.arange(6) < n, np.arange(6) * n))
+    assert [int(n) for n in lists.map(lambda x: np.size(x))] == [0, 1, 2, 3]
+    rows = lists.map(lambda x: x[:, None] + np.zeros((1, 2)))
+    sizes = rows.map(lambda x: (np.size(x), np.size(x, 0), np.size(x, -1), np.size(x[0:1])))
+    assert [tuple(map(int, element)) for element in sizes] == [(2 * n, n, 2, 2 * min(n, 1)) for n in range(4)]
+    assert penstock.Dataset.range(2).map(lambda n: n + np.zeros((2, 3))).map(lambda x: (np.size(x) + np.size(x, 1)) * x[0, 0]).element_spec
+
+
+def test_a_batch_is_reshaped_by_the_size_that_it_has():
+    values = np.arange(60, dtype=np.int32).reshape(5, 3, 4)
+    batches = penstock.Dataset.from_tensor_slices(values).batch(2)
+
+    def found(function):
+        return np.concatenate([*batches.map(function)])
+
+    np.testing.assert_array_equal(found(lambda x: x.reshape(x.shape[0], -1)), values.reshape(5, -1))
+    np.testing.assert_array_equal(found(lambda x: np.reshape(x, (x.shape[0], 12))), values.reshape(5, 12))
+    np.testing.assert_array_equal(found(lambda x: x.reshape(x.shape[0], 2, -1)), values.reshape(5, 2, -1))
+    np.testing.assert_array_equal(found(lambda x: x.reshape((x.shape[0],) + (2, 6))), values.reshape(5, 2, 6))
+    for shape in ((None, 5, -1), (-1, None), (None, None)):
+        with pytest.raises(penstock.TraceError, match="reshape"):
+            batches.map(lambda x, shape=shape: x.reshape(*shape))

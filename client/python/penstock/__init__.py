@@ -49,11 +49,14 @@ from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock._trace import Tensor, TraceError
+from penstock._writer import TFRecordOptions, TFRecordWriter
 
 bool = _np.bool_
 int8, int16, int32, int64 = _np.int8, _np.int16, _np.int32, _np.int64
 uint8, uint16, uint32, uint64 = _np.uint8, _np.uint16, _np.uint32, _np.uint64
-float32, float64 = _np.float32, _np.float64
+float16, float32, float64 = _np.float16, _np.float32, _np.float64
+# Not one of NumPy's.
+bfloat16 = "bfloat16"
 
 __version__ = version()
 
@@ -84,6 +87,8 @@ __all__ = [
     "SparseTensor",
     "ResourceExhaustedError",
     "TFRecordDataset",
+    "TFRecordOptions",
+    "TFRecordWriter",
     "Tensor",
     "TensorSpec",
     "TextLineDataset",
@@ -95,8 +100,10 @@ __all__ = [
     "UnknownError",
     "abi_version",
     "attach",
+    "bfloat16",
     "default_socket",
     "experimental",
+    "float16",
     "float32",
     "float64",
     "functions",

@@ -16,7 +16,7 @@ from penstock import _cardinality, _control, _daemon, _dtypes, _errors, _program
 from penstock._arguments import integer
 from penstock._batching import Batching
 from penstock._cardinality import INFINITE, UNKNOWN
-from penstock._iterator import DatasetIterator
+from penstock._iterator import DatasetIterator, NumpyIterator
 from penstock._keeping import Keeping
 from penstock._options import Options, TensorSpec
 from penstock._order import Order
@@ -169,8 +169,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         return DatasetIterator(self)
 
     def as_numpy_iterator(self) -> DatasetIterator:
-        """The same as iter(dataset)."""
-        return iter(self)
+        """As iter(dataset), with NumPy's scalars and bytes in the place of arrays without axes."""
+        return NumpyIterator(self)
 
     def loader(
         self,
@@ -291,14 +291,13 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
 
     def _type_of(self, trace, node):
         """The TensorSpec of a value inside a function given to map."""
-        stages = (*self._stages, *_program.type_stages(trace, node, user_line()))
         try:
-            pipeline, _ = _validate(Spec(self._whole(stages)))
+            (spec,), _ = types_of(self._whole((*self._stages, *_program.type_stages(trace, node, user_line()))))
         except _errors.InvalidArgumentError as error:
             raise _trace.TraceError(
                 f"the type of this value is not known while tracing ({error})", "use functions that need none"
             ) from None
-        return _specs(pipeline)[0]
+        return spec
 
 
 def _merged_options(datasets):
@@ -321,6 +320,12 @@ def _validate(spec):
         return _daemon.with_private_daemon(lambda socket: _control.validate(socket, "check", spec.text))
     except _errors.Error as error:
         raise type(error)(spec.explain(str(error))) from None
+
+
+def types_of(stages):
+    """A TensorSpec for each tensor of the stages' elements, in order, and the rows of their batches."""
+    pipeline, _ = _validate(Spec(stages))
+    return _specs(pipeline), int(pipeline["batch_rows"])
 
 
 def _specs(pipeline):

@@ -212,11 +212,35 @@ def _shape(a):
     return call("shape", (a,), {}, "np.shape") if None in shape else shape
 
 
+def _sizes_with_rest(a, shape):
+    """The sizes of a reshape, where None of x.shape, such as the rows of a batch, is what is left over."""
+    if not isinstance(shape, (tuple, list)) or sum(size is None for size in shape) != 1:
+        return shape
+    sizes = [*shape]
+    if any(isinstance(size, _trace.Tensor) for size in sizes):
+        return shape
+    own = a.shape
+    if -1 in sizes and sizes[0] is None and own.count(None) == 1 and own[0] is None and sizes.count(-1) == 1:
+        # x.reshape(x.shape[0], -1): the axis that stays is the one whose size nobody knows.
+        others = math.prod(size for size in sizes if size not in (None, -1))
+        known = math.prod(own[1:])
+        if others > 0 and known % others == 0:
+            sizes[sizes.index(-1)] = known // others
+    return sizes if -1 in sizes else [-1 if size is None else size for size in sizes]
+
+
+def _size(a, axis=None):
+    """The number of elements, or of those along an axis, as _shape."""
+    if axis is not None:
+        return _shape(a)[to_axis(axis, a.ndim, "np.size")]
+    return np.prod(_shape(a)) if None in a.shape else math.prod(a.shape)
+
+
 def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     if order != "C":
         raise TraceError(f"np.reshape in order {order}", "transpose before it")
     shape = shape if shape is not None else newshape
-    sizes = to_integers(shape, "np.reshape to the size")
+    sizes = to_integers(_sizes_with_rest(a, shape), "np.reshape to the size")
     return call("reshape", (a, sizes), {}, "np.reshape") if sizes else _squeeze(a, tuple(range(a.ndim)))
 
 
@@ -398,10 +422,18 @@ _SPECIAL = {
     "full_like": lambda a, fill_value, dtype=None: _fill(a, fill_value, dtype),
     "astype": lambda x, dtype, *, copy=True: x.astype(dtype),
     "shape": _shape,
+    "size": _size,
     "ndim": lambda a: a.ndim,
     "copy": lambda a, *args, **kwargs: a,
     "nan_to_num": _nan_to_num,
 }  # fmt: skip
+
+
+def _to_dense(x):
+    """The values of a VarLenFeature as a list, which batches of any kind take."""
+    if x.ndim != 1:
+        raise TraceError("to_dense of a value of more than one axis", "batches that are sparse have to_dense() in the trainer")
+    return x[:]
 
 
 def _fill(a, value, dtype):
@@ -467,7 +499,8 @@ def _astype(x, dtype, order="K", casting="unsafe", subok=True, copy=True):
     if casting != "unsafe":
         raise TraceError(f"astype with casting={casting!r}", "what does not fit saturates (docs/expressions.md)")
     try:
-        name = getattr(_dtypes.as_dtype(dtype), "name", "")
+        # A string, TensorFlow's and ml_dtypes' type, whose name NumPy does not know.
+        name = "bfloat16" if getattr(dtype, "name", dtype) == "bfloat16" else getattr(_dtypes.as_dtype(dtype), "name", "")
     except TypeError as error:
         raise TraceError(f"astype({dtype!r}): {error}", "types are NumPy's, such as np.float32") from None
     return call(name, (x,), {}, f"astype({name})")
@@ -494,6 +527,8 @@ def method(x, name):
         return variadic
     if name == "flatten":
         name = "ravel"
+    if name == "to_dense":
+        return lambda: _to_dense(x)
     if name not in METHODS or name not in _SPECIAL and name not in FUNCTIONS:
         return None
     return lambda *args, **kwargs: _apply(name, (x, *args), kwargs, f".{name}()")

@@ -127,7 +127,7 @@ class Sources:
         """Refused: a Python generator cannot run in the daemon."""
         raise _errors.UnimplementedError(
             "from_generator would run Python in the data path; write what the generator yields once, with "
-            "`penstock write OUT.tfrecord --jsonl FILE` (a JSON object a line), and read it with TFRecordDataset"
+            "penstock.io.TFRecordWriter and penstock.io.serialize_example, and read it with TFRecordDataset"
         )
 
 

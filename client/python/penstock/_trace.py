@@ -82,7 +82,7 @@ class Trace:
         self.parsed_structure = None
         self._around = None
         self._adopted = {}
-        self._specs = {}
+        self._types = None
 
     def __enter__(self):
         _calls.traces = [*getattr(_calls, "traces", ()), self]
@@ -93,10 +93,11 @@ class Trace:
 
     def spec_of(self, node):
         """The TensorSpec of a value, which the daemon is asked for once."""
-        found = self._specs.get(node.number)
-        if found is None:
-            found = self._specs[node.number] = self.dataset._type_of(self, node)
-        return found
+        if self._types is None:
+            from penstock import _types
+
+            self._types = _types.Types(self)
+        return self._types.spec_of(node)
 
     def adopt(self, around):
         """Values of another call may be used, whose element is the second part of this one's."""
@@ -189,6 +190,9 @@ def to_node(trace, value, what="an operand"):
             return _array(trace, value)
     if isinstance(value, float) and not math.isfinite(value):
         return Node(trace, "array", value)
+    if isinstance(value, (list, tuple)) and _are_flags(value):
+        # The language's own lists hold numbers.
+        value = np.asarray(value)
     if isinstance(value, np.ndarray):
         if value.dtype.name not in FUNCTIONS or value.size == 0:
             raise TraceError(
@@ -201,12 +205,20 @@ def to_node(trace, value, what="an operand"):
         raise TraceError(f"{what} is an integer that no type holds", "integers go from -2**63 to 2**64 - 1; a float may be larger")
     text = _literal(value)
     if text is None:
+        if isinstance(value, (list, tuple)) and any(item is None for item in value):
+            raise TraceError(f"{what} is {value}, where None is a size that only the data tells", "a constant is needed here")
         kind = type(value)
         raise TraceError(
             f"{what} is of type {kind.__module__}.{kind.__qualname__}",
             "constants are numbers and NumPy arrays; " + _OUTSIDE,
         )
     return Node(trace, "text", text)
+
+
+def _are_flags(values):
+    return bool(values) and all(
+        _are_flags(value) if isinstance(value, (list, tuple)) else isinstance(value, (bool, np.bool_)) for value in values
+    )
 
 
 # A spec has no constants of these; what they hold, float32 holds too.
@@ -313,7 +325,13 @@ def call(name, args, kwargs, shown=None):
         # One that draws takes no tensor.
         trace = next(reversed(getattr(_calls, "traces", ())), None)
     if trace is None:
-        raise TraceError(f"{shown} is called without a traced value", "it works inside a function given to map")
+        texts = any("<traced " in value for value in args if isinstance(value, str))
+        raise TraceError(
+            f"{shown} is called without a traced value",
+            "str() and an f-string of a traced value give its description, once, and no text of the element"
+            if texts
+            else "it works inside a function given to map",
+        )
     if name not in FUNCTIONS:
         raise TraceError(f"{shown} is not part of the expression language", near(name, FUNCTIONS) or _OUTSIDE)
     known = parameters(name)
@@ -343,9 +361,12 @@ def call(name, args, kwargs, shown=None):
         value = given[parameter]
         if value is None and default is ...:
             raise TraceError(f"{shown}: {parameter} is None", f"it is {FUNCTIONS[name][0]}")
-        if parameter == "dtype" and not isinstance(value, str):
+        if parameter in ("dtype", "out_type") and not isinstance(value, str):
             # NumPy's types and dtypes, and TensorFlow's.
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
+        if parameter == "shape" and default is None and isinstance(value, (list, tuple)) and not value:
+            # Left out, it is a scalar's.
+            value = None
         if value is None or default is not ... and not isinstance(value, (Tensor, np.ndarray)) and value == default:
             positional = False
         elif positional:
@@ -394,7 +415,6 @@ class Tensor:
     __slots__ = ("_trace", "_node")
     # Before NumPy's and torch's arrays in mixed operations.
     __array_priority__ = 1000
-    __hash__ = None
 
     def __init__(self, trace, node):
         self._trace = trace
@@ -442,6 +462,11 @@ class Tensor:
         "the truth of a traced value (if, while, and, or, not, x < y < z, in) is not known while tracing",
         "use np.where(condition, a, b), and &, |, ~ in conditions",
     )
+    __hash__ = _refused(
+        "a traced value as a key of a dict or a set (table[x], hash(x), x in a set)",
+        "penstock.functions.take(table, x) looks x up in an array, and (x == a) | (x == b) compares",
+    )
+    __bytes__ = _refused("bytes() of a traced value", "penstock.io.decode_raw(x, np.uint8) are a string's bytes as numbers")
     __int__ = _refused("int() of a traced value", "use x.astype(np.int64)")
     __float__ = _refused("float() of a traced value", "use x.astype(np.float32)")
     __complex__ = _refused("complex() of a traced value", "there are no complex numbers")
@@ -449,15 +474,15 @@ class Tensor:
         "a traced value as an index, a size or a count",
         "these are constants; penstock.functions.take(table, x) is table[x], and np.where chooses between values",
     )
-    __len__ = _refused("len() of a traced value", "use x.shape[0], where the size is known")
+    __len__ = _refused("len() of a traced value", "use np.shape(x)[0]")
     __iter__ = _refused(
         "a for loop or unpacking over a traced value", "use NumPy's functions, which work on the whole of it, or x[0], x[1]"
     )
     __contains__ = _refused("`in` on a traced value", "compare, and reduce the result")
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
     __array__ = _refused(
-        "the conversion of a traced value to an array (np.asarray, torch, PIL, a ufunc of another package)",
-        "use NumPy's functions and penstock.image, penstock.io on it, np.stack to join several, and penstock.functions.take(table, x) for "
+        "the conversion of a traced value to an array (np.asarray, np.float32(x), torch, PIL, a ufunc of another package)",
+        "use NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several, and penstock.functions.take(table, x) for "
         "table[x]; or " + _OUTSIDE,
     )
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
@@ -514,7 +539,7 @@ class Tensor:
     @property
     def size(self):
         if None in self.shape:
-            raise TraceError("the size of a value is not known while tracing", "use functions that need none")
+            raise TraceError("the size of a value that only the data tells", "np.size(x) is each element's")
         return math.prod(self.shape)
 
     def _spec(self):

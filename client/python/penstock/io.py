@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock import _dtypes, _textproto, _trace
+from penstock._example import serialize_example
 from penstock._functions import lookup as _lookup
 from penstock._stage import Stage, user_line
+from penstock._writer import TFRecordOptions, TFRecordWriter
 
 
 class FixedLenFeature:
