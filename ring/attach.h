@@ -22,6 +22,9 @@
 //   AttachReply + one memory file    ◄──  JSON of a ValidatePipelineResponse (control.proto); of a
 //                                         delete, and with an error, no file
 //
+// While it waits for that, a client may ask on another connection whether the daemon is still at work
+// (a probe). Any answer is a sign of life, a refusal by a daemon that knows no probes too.
+//
 // Threads:  the functions hold no state and are safe from any thread.
 // Owns:     a descriptor passed in stays the caller's; one handed out is the caller's to close.
 // Limits:   request and reply have fixed sizes, little-endian; names and messages as in layout.h.
@@ -52,6 +55,8 @@ enum class Operation : uint32_t {
   kCreate = 2,    // the pipeline's name goes over that of the spec, if it is given
   kValidate = 3,  // starts nothing
   kDelete = 4,
+  kProbe =
+      5,  // answered at once and without a file: the daemon is at work, however long another request takes it
 };
 
 // Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,

@@ -111,6 +111,7 @@ struct ConsumerStats {
   uint32_t world_size = 1;
   uint64_t skipped = 0;   // steps that it missed
   bool detached = false;  // and its leases, if there are any, are in quarantine
+  bool left = false;      // of its own accord: it takes no further step, and may hold some
   bool evicted = false;   // detached for good, and not to attach again elsewhere
   SlowPolicy slow = SlowPolicy::kBlock;
   uint32_t lag_ms = 0;

@@ -240,6 +240,7 @@ std::vector<ConsumerStats> RingWriter::Consumers() const {
     one.world_size = consumer.spec.world_size;
     one.skipped = consumer.skipped;
     one.detached = consumer.judged;
+    one.left = consumer.left;
     one.evicted = consumer.evicted;
     one.slow = consumer.spec.slow;
     one.looks = consumer.looks;

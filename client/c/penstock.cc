@@ -17,6 +17,7 @@
 #include "client/c/own_batches.h"
 #include "client/c/source.h"
 #include "client/c/spec_request.h"
+#include "ring/answer_time.h"
 #include "ring/attach.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
@@ -263,7 +264,9 @@ int AskFor(const char* socket, Operation operation, const char* name, const char
   asked.operation = operation;
   if (name != nullptr) asked.name = name;
   if (spec != nullptr) asked.spec = spec;
-  const Status status = penstock_client::RequestSpec(path, asked, &answer);
+  Status status = penstock::ring::AnswerTime(asked.silence_ns_max, &asked.silence_ns_max);
+  if (!status.ok()) return Fail(status);
+  status = penstock_client::RequestSpec(path, asked, &answer);
   if (!status.ok()) return Fail(status);
   if (description == nullptr) return PENSTOCK_OK;
   *description = strdup(answer.c_str());

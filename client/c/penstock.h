@@ -289,7 +289,10 @@ PENSTOCK_API void* penstock_batch_writable(penstock_batch* batch, const void* da
 /* Starts a pipeline in the daemon, checks a spec, or deletes a pipeline. `socket`: as penstock_attach. `spec`: the text of a
  * PipelineSpec, whose relative paths count from this process' folder. `name`: goes over that of the spec; NULL: does not.
  * `description`: unless NULL, becomes JSON that describes the pipeline (ValidatePipelineResponse in control.proto), to be given back
- * to penstock_free. A pipeline lives until it is deleted. */
+ * to penstock_free. A pipeline lives until it is deleted.
+ *
+ * A daemon that is at work is waited for as long as it takes. One that gives no sign of life for $PENSTOCK_ANSWER_SECONDS (0.1 to 86400; 60)
+ * is not: PENSTOCK_UNAVAILABLE, and what was asked for may still be done when it goes on. */
 PENSTOCK_API int penstock_create(const char* socket, const char* name, const char* spec,
                                  char** description);
 PENSTOCK_API int penstock_validate(const char* socket, const char* spec, char** description);

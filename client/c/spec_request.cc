@@ -1,10 +1,10 @@
 #include "client/c/spec_request.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <memory>
 #include <utility>
 
+#include "client/c/signs_of_life.h"
 #include "ring/descriptor.h"
 #include "ring/layout.h"
 
@@ -42,14 +43,18 @@ Status Gone(const std::string& path) {
 // How long a daemon may take to accept a connection.
 constexpr uint64_t kConnectNs = 10'000'000'000;
 
-// A connection whose reads wait.
-Status Connect(const std::string& path, Descriptor* out) {
+// A connection whose reads wait, no longer than that for the rest of an answer that has begun.
+Status Connect(const std::string& path, uint64_t silence_ns_max, Descriptor* out) {
   int made = -1;
   Status status = penstock::ring::ConnectToDaemon(path, kConnectNs, &made);
   if (!status.ok()) return status;
   *out = Descriptor(made);
   const int flags = fcntl(made, F_GETFL);
-  if (flags < 0 || fcntl(made, F_SETFL, flags & ~O_NONBLOCK) != 0)
+  timeval longest = {};
+  longest.tv_sec = static_cast<time_t>(silence_ns_max / 1'000'000'000);
+  longest.tv_usec = static_cast<suseconds_t>(silence_ns_max % 1'000'000'000 / 1000 + 1);
+  if (flags < 0 || fcntl(made, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
+      setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest) != 0)
     return {Code::kInternal, std::string("a connection cannot wait: ") + std::strerror(errno)};
   return {};
 }
@@ -91,17 +96,21 @@ bool Send(int socket, const AttachRequest& request, int file) {
   return true;
 }
 
-// How often a waiting request asks whether it is still wanted.
-constexpr int kCancelMs = 100;
-
-// Waits for something to read; false when it is not wanted any more.
-bool WaitForAnswer(int socket, const std::function<bool()>& is_cancelled) {
-  if (is_cancelled == nullptr) return true;  // the read waits
-  pollfd entry = {socket, POLLIN, 0};
-  while (poll(&entry, 1, kCancelMs) <= 0) {
-    if (is_cancelled()) return false;
+// Waits for something to read.
+Status WaitForAnswer(int socket, const std::string& path, const SpecRequest& asked) {
+  SignsOfLife signs(path, asked.silence_ns_max);
+  while (!signs.Wait(socket)) {
+    if (asked.is_cancelled != nullptr && asked.is_cancelled())
+      return {Code::kCancelled, "gave up waiting for an answer of penstockd at " + path};
+    if (signs.missing()) {
+      return {Code::kUnavailable,
+              "penstockd at " + path + " gave no sign of life in " +
+                  std::to_string(asked.silence_ns_max / 1'000'000) +
+                  " ms: it stands still, or its machine is overloaded; what was "
+                  "asked for may still be done when it goes on"};
+    }
   }
-  return true;
+  return {};
 }
 
 // The whole reply, and the memory file that comes with it, if any.
@@ -171,14 +180,14 @@ Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std
   if (!written)
     return {Code::kResourceExhausted, std::string("no memory file: ") + std::strerror(errno)};
   Descriptor socket;
-  if (Status status = Connect(socket_path, &socket); !status.ok()) return status;
+  if (Status status = Connect(socket_path, asked.silence_ns_max, &socket); !status.ok())
+    return status;
   AttachReply reply;
   Descriptor answered;
   // Who is refused at the door may be hung up on before the request is sent: the answer is there.
   if (!Send(socket.get(), request, file.get()) && errno != EPIPE && errno != ECONNRESET)
     return Gone(socket_path);
-  if (!WaitForAnswer(socket.get(), asked.is_cancelled))
-    return {Code::kCancelled, "gave up waiting for an answer of penstockd at " + socket_path};
+  if (Status status = WaitForAnswer(socket.get(), socket_path, asked); !status.ok()) return status;
   if (!Receive(socket.get(), &reply, &answered)) return Gone(socket_path);
   if (reply.magic != penstock::ring::kReplyMagic)
     return {Code::kFailedPrecondition,

@@ -3,9 +3,11 @@
 // Threads:  any; no state.
 // Owns:     its connection, which ends with the call unless the caller takes it.
 // Limits:   a spec of at most 1 MiB, as the daemon has it.
-// Cost:     one connection; blocks until the daemon has answered.
+// Cost:     one connection, and from time to time one beside it; blocks until the daemon has answered, however long that takes, but not at
+//           one that gives no sign of life.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -23,6 +25,8 @@ struct SpecRequest {
   std::string_view cursor;  // of a create: where it goes on; "": at the begin
   // Of a create: the pipeline lives as long as its connection.
   bool temporary = false;
+  // How long a daemon may give no sign of life (signs_of_life.h): kUnavailable then, and what was asked for may still be done.
+  uint64_t silence_ns_max = 60'000'000'000;
   // Asked ten times a second while the daemon is busy with the answer, and when a signal comes; true gives up: kCancelled. May be null.
   std::function<bool()> is_cancelled = nullptr;
 };

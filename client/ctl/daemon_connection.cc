@@ -10,21 +10,25 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/signs_of_life.h"
 #include "penstock/v1/control.grpc.pb.h"
+#include "ring/answer_time.h"
 #include "ring/attach.h"
 
 namespace penstock::ctl {
 namespace {
 
 constexpr uint64_t kConnectTimeoutNs = 10'000'000'000;
-// How long a call may take that only looks something up or sets something.
-constexpr int kAnswerSeconds = 30;
+// How long a call may take that only looks something up or sets something, and how long a daemon may give no sign of life in one that
+// takes longer.
+constexpr uint64_t kAnswerNs = 30'000'000'000;
 
 // Calls that take as long as the pipeline's data does.
 template <typename Request>
@@ -47,16 +51,22 @@ using Stub = v1::PipelineService::Stub;
 }  // namespace
 
 struct DaemonConnection::Channel {
+  explicit Channel(std::shared_ptr<grpc::Channel> made)
+      : channel(std::move(made)), stub(v1::PipelineService::NewStub(channel)) {}
+
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<Stub> stub;
 };
 
-DaemonConnection::DaemonConnection() : channel_(std::make_unique<Channel>()) {}
+DaemonConnection::DaemonConnection() = default;
 DaemonConnection::DaemonConnection(DaemonConnection&&) = default;
 DaemonConnection& DaemonConnection::operator=(DaemonConnection&&) = default;
 DaemonConnection::~DaemonConnection() = default;
 
 absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socket) {
   DaemonConnection connection;
+  const ring::Status given = ring::AnswerTime(kAnswerNs, &connection.answer_ns_);
+  if (!given.ok()) return absl::InvalidArgumentError(given.message);
   connection.socket_ = socket.empty() ? ring::DefaultSocketPath() : socket;
   if (connection.socket_.starts_with(kTcpPrefix)) return OpenTcp(std::move(connection));
   // Connected here and not by gRPC: its errors would be of the system's words only.
@@ -68,8 +78,8 @@ absl::StatusOr<DaemonConnection> DaemonConnection::Open(const std::string& socke
   // A row that is shown has its values in the answer.
   grpc::ChannelArguments options;
   options.SetMaxReceiveMessageSize(-1);
-  connection.channel_->stub = v1::PipelineService::NewStub(
-      grpc::CreateCustomInsecureChannelFromFd("penstockd", fd, options));
+  connection.channel_ =
+      std::make_unique<Channel>(grpc::CreateCustomInsecureChannelFromFd("penstockd", fd, options));
   return connection;
 }
 
@@ -93,7 +103,7 @@ absl::StatusOr<DaemonConnection> DaemonConnection::OpenTcp(DaemonConnection conn
   }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  connection.channel_->stub = v1::PipelineService::NewStub(
+  connection.channel_ = std::make_unique<Channel>(
       grpc::CreateCustomChannel(connection.socket_.substr(std::strlen(kTcpPrefix)),
                                 grpc::SslCredentials(options), arguments));
   return connection;
@@ -111,10 +121,20 @@ absl::StatusOr<DaemonConnection> DaemonConnection::OpenOrStart(const std::string
 template <typename Method, typename Request, typename Response>
 absl::Status DaemonConnection::Call(Method method, const Request& request, Response* response) {
   grpc::ClientContext context;
+  std::optional<SignsOfLife> signs;
   // A private daemon has nobody who could stop it.
-  if (!kTakesLong<Request> && !is_private())
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(kAnswerSeconds));
+  if (kTakesLong<Request> && !is_private()) {
+    signs.emplace(channel_->channel, &context, answer_ns_);
+  } else if (!is_private()) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(answer_ns_));
+  }
   const grpc::Status status = (channel_->stub.get()->*method)(&context, request, response);
+  if (status.error_code() == grpc::StatusCode::CANCELLED && signs && signs->missing()) {
+    const absl::Status silent = NoAnswer();
+    return absl::Status(
+        silent.code(),
+        absl::StrCat(silent.message(), "; what was asked for may still be done when it goes on"));
+  }
   return FromGrpc(status.error_code(), status.error_message());
 }
 
@@ -126,14 +146,16 @@ absl::StatusOr<Response> DaemonConnection::Ask(Method method, const Request& req
   return response;
 }
 
+absl::Status DaemonConnection::NoAnswer() const {
+  return absl::DeadlineExceededError(absl::StrCat(
+      "penstockd at ", socket_, " does not answer: it stands still, or its machine is overloaded (",
+      static_cast<double>(answer_ns_) * 1e-9, " s)"));
+}
+
 absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) const {
   // The library's own words: a daemon that ran out of some time of its own says which.
-  if (code == grpc::StatusCode::DEADLINE_EXCEEDED && message == "Deadline Exceeded") {
-    return absl::DeadlineExceededError(
-        absl::StrCat("penstockd at ", socket_,
-                     " does not answer: it stands still, or its machine is overloaded (",
-                     kAnswerSeconds, " s)"));
-  }
+  if (code == grpc::StatusCode::DEADLINE_EXCEEDED && message == "Deadline Exceeded")
+    return NoAnswer();
   // Whom the daemon does not know it answers in the words of its other protocol, and hangs up.
   const bool hung_up = code == grpc::StatusCode::UNKNOWN && message == "Stream removed";
   if (hung_up ||
@@ -145,9 +167,11 @@ absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) co
                        "certificate: ",
                        message));
     }
-    return absl::UnavailableError(absl::StrCat(
-        "penstockd at ", socket_, " closed the connection (", message, "): it has ended, or user ",
-        geteuid(), " is not in its allowed_uids, or asks too often; see its log"));
+    return absl::UnavailableError(
+        absl::StrCat("penstockd at ", socket_, " closed the connection (", message,
+                     "): it has ended, or user ", geteuid(),
+                     " is not in its allowed_uids, asks too often, or has more connections than "
+                     "others while there are no more; see its log"));
   }
   return absl::Status(static_cast<absl::StatusCode>(code), message);
 }
@@ -173,7 +197,7 @@ absl::Status DaemonConnection::WatchEvents(
     const std::function<bool(const v1::WatchEventsResponse& response)>& take) {
   grpc::ClientContext context;
   if (!request.follow() && !is_private())
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(kAnswerSeconds));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(answer_ns_));
   const auto reader = channel_->stub->WatchEvents(&context, request);
   v1::WatchEventsResponse response;
   while (reader->Read(&response)) {

@@ -2,10 +2,12 @@
 //
 // Threads:  one.
 // Owns:     its connection, and the private daemon if it started one. gRPC's headers are left to the
-//           one file behind this one.
+//           file behind this one.
+// Limits:   a daemon that gives no sign of life for 30 seconds, or $PENSTOCK_ANSWER_SECONDS, is not waited for: DeadlineExceeded.
 // Cost:     a private daemon takes some tens of milliseconds to start.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -77,12 +79,14 @@ class DaemonConnection {
   // One call: `method` is the stub's.
   template <typename Method, typename Request, typename Response>
   absl::Status Call(Method method, const Request& request, Response* response);
+  absl::Status NoAnswer() const;
   absl::Status FromGrpc(int code, const std::string& message) const;
   template <typename Response, typename Method, typename Request>
   absl::StatusOr<Response> Ask(Method method, const Request& request);
 
   std::unique_ptr<PrivateDaemon> daemon_;  // outlives the connection
   std::string socket_;
+  uint64_t answer_ns_ = 0;
   std::unique_ptr<Channel> channel_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ring/descriptor.h"
+#include "server/base/file_error.h"
 
 namespace penstock::ctl {
 namespace {
@@ -17,14 +18,14 @@ constexpr size_t kMaxTextBytes = (1 << 20) + 1;
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open the spec ", path));
+  if (!file) return FileError(errno, absl::StrCat("cannot open the spec ", path));
   std::string text(kMaxTextBytes, '\0');
   size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(file.get(), text.data() + size, text.size() - size);
     if (got == 0) break;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read the spec ", path));
+    if (got < 0) return FileError(errno, absl::StrCat("cannot read the spec ", path));
     size += got;
   }
   text.resize(size);
@@ -101,7 +102,7 @@ absl::StatusOr<v1::SpecSource> SpecArguments::Read() const {
 absl::Status SpecArguments::AddOverrides(v1::SpecSource* source) const {
   std::error_code error;
   const std::filesystem::path directory = std::filesystem::current_path(error);
-  if (error) return absl::ErrnoToStatus(error.value(), "cannot find the current directory");
+  if (error) return FileError(error.value(), "cannot find the current directory");
   source->set_base_directory(directory.string());
   v1::SpecOverrides* overrides = source->mutable_overrides();
   overrides->set_name(name);

@@ -1,11 +1,15 @@
 #include "client/python/control.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "client/c/spec_request.h"
 #include "client/python/error.h"
+#include "ring/answer_time.h"
 
 namespace nb = nanobind;
 
@@ -14,8 +18,16 @@ namespace {
 
 using penstock::ring::Operation;
 
+// As the timeout of an attach: a second at least, and at most what holds without one.
+uint64_t SilenceFor(double seconds, uint64_t most_ns) {
+  constexpr double kLeastSeconds = 1;
+  return static_cast<uint64_t>(
+      std::min(std::max(seconds, kLeastSeconds) * 1e9, static_cast<double>(most_ns)));
+}
+
 nb::tuple RequestSpec(const std::string& socket, uint32_t operation, const std::string& name,
-                      const std::string& spec, const nb::bytes& cursor, bool temporary) {
+                      const std::string& spec, const nb::bytes& cursor, bool temporary,
+                      const std::optional<double>& answer_seconds) {
   const std::string position(cursor.c_str(), cursor.size());
   penstock_client::SpecRequest asked;
   asked.operation = static_cast<Operation>(operation);
@@ -24,6 +36,11 @@ nb::tuple RequestSpec(const std::string& socket, uint32_t operation, const std::
   asked.cursor = position;
   asked.temporary = temporary;
   bool interrupted = false;
+  const penstock::ring::Status given =
+      penstock::ring::AnswerTime(asked.silence_ns_max, &asked.silence_ns_max);
+  if (!given.ok()) ThrowError(static_cast<int>(given.code), given.message.c_str());
+  if (answer_seconds.has_value())
+    asked.silence_ns_max = SilenceFor(*answer_seconds, asked.silence_ns_max);
   asked.is_cancelled = [&interrupted] {
     nb::gil_scoped_acquire acquire;
     interrupted = PyErr_CheckSignals() != 0;
@@ -49,8 +66,10 @@ void DefineControl(nb::module_& m) {
   m.attr("DELETE") = static_cast<uint32_t>(Operation::kDelete);
   m.def("request_spec", &RequestSpec, nb::arg("socket"), nb::arg("operation"), nb::arg("name") = "",
         nb::arg("spec") = "", nb::arg("cursor") = nb::bytes("", 0), nb::arg("temporary") = false,
+        nb::arg("answer_seconds") = nb::none(),
         "Asks the daemon for one of CREATE, VALIDATE and DELETE: its answer, which is JSON, and "
-        "the descriptor of the connection that a temporary pipeline lives as long as (-1: none).");
+        "the descriptor of the connection that a temporary pipeline lives as long as (-1: none). "
+        "UnavailableError when it gives no sign of life in answer_seconds.");
 }
 
 }  // namespace penstock_python

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/disk.h"
+#include "server/base/file_error.h"
 #include "server/base/pending_call.h"
 
 namespace penstock {
@@ -36,7 +37,7 @@ absl::Status ErrorOf(int error, const char* what, const std::string& path) {
     return absl::ResourceExhaustedError(
         absl::StrCat(message, error == ENOSPC ? ": the disk is full" : ": the quota is used up"));
   }
-  return absl::ErrnoToStatus(error, message);
+  return FileError(error, message);
 }
 
 class LocalWrittenFile final : public WrittenFile {

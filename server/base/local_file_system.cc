@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "server/base/disk.h"
 #include "server/base/file.h"
+#include "server/base/file_error.h"
 #include "server/base/local_file.h"
 #include "server/base/pending_call.h"
 #include "server/base/read_fully.h"
@@ -81,13 +82,13 @@ class LocalFiles final : public FileSystem {
     // Looked at before it is opened: opening a device may do something, and a FIFO's other end sees
     // it.
     const int place = open(path.c_str(), O_PATH | O_CLOEXEC);
-    if (place < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+    if (place < 0) return FileError(errno, absl::StrCat("cannot open ", path));
     absl::Status status = CheckLocalFile(path, place);
     close(place);
     if (!status.ok()) return status;
     // O_NONBLOCK: what has become a FIFO since must not hold up the daemon.
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+    if (fd < 0) return FileError(errno, absl::StrCat("cannot open ", path));
     return TakeLocalFile(path, fd);
   }
 
@@ -96,16 +97,22 @@ class LocalFiles final : public FileSystem {
     if (pattern.find_first_of("*?[") == std::string::npos) {
       struct stat status;
       if (stat(pattern.c_str(), &status) != 0) {
-        return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", pattern));
+        return FileError(errno, absl::StrCat("cannot open ", pattern));
       }
       return std::vector<std::string>{pattern};
     }
     glob_t found{};
     // A folder that is not there matches nothing; any other one that cannot be listed is an error.
+    thread_local int listing_error;
     const auto on_error = [](const char*, int error) {
+      listing_error = error;
       return error != ENOENT && error != ENOTDIR ? 1 : 0;
     };
     const int result = glob(pattern.c_str(), GLOB_NOSORT, on_error, &found);
+    if (result == GLOB_ABORTED && listing_error == ELOOP) {
+      globfree(&found);
+      return FileError(ELOOP, absl::StrCat("cannot list a folder of the glob ", pattern));
+    }
     return TakeMatches(pattern, result, &found);
   }
 
@@ -117,8 +124,7 @@ class LocalFiles final : public FileSystem {
 
 absl::Status CheckLocalFile(const std::string& path, int fd) {
   struct stat status;
-  if (fstat(fd, &status) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
+  if (fstat(fd, &status) != 0) return FileError(errno, absl::StrCat("cannot stat ", path));
   if (!S_ISREG(status.st_mode)) return NotRegular(path);
   struct statfs system;
   if (fstatfs(fd, &system) == 0 && IsKernels(system)) return OfKernel(path);
@@ -147,7 +153,7 @@ absl::StatusOr<LocalFileLook::Facts> LocalFileLook::At(const std::string& path) 
   const int folder = folder_fd_ >= 0 ? folder_fd_ : AT_FDCWD;
   struct stat status;
   if (fstatat(folder, name, &status, 0) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+    return FileError(errno, absl::StrCat("cannot open ", path));
   if (!S_ISREG(status.st_mode)) return NotRegular(path);
   if (!knows_device_ || device_ != status.st_dev) {
     struct statfs system;
@@ -160,7 +166,7 @@ absl::StatusOr<LocalFileLook::Facts> LocalFileLook::At(const std::string& path) 
   // What all may read needs no second question.
   constexpr mode_t kAllRead = S_IRUSR | S_IRGRP | S_IROTH;
   if ((status.st_mode & kAllRead) != kAllRead && faccessat(folder, name, R_OK, AT_EACCESS) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+    return FileError(errno, absl::StrCat("cannot open ", path));
   }
   return Facts{static_cast<uint64_t>(status.st_size), IdentityOf(status)};
 }
@@ -169,7 +175,7 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> TakeLocalFile(const std::strin
   absl::Status checked = CheckLocalFile(path, fd);
   struct stat status;
   if (checked.ok() && fstat(fd, &status) != 0)
-    checked = absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
+    checked = FileError(errno, absl::StrCat("cannot stat ", path));
   if (!checked.ok()) {
     close(fd);
     return checked;

@@ -140,8 +140,10 @@ class RootedFiles final : public FileSystem {
 
   absl::Status ErrorOf(int error, const std::string& path) const {
     if (error == EXDEV || error == ELOOP) {
-      return absl::PermissionDeniedError(absl::StrCat(
-          "leads out of the daemon's data_roots by \"..\" or a symbolic link: ", path));
+      return absl::PermissionDeniedError(
+          absl::StrCat("leads out of the daemon's data_roots by \"..\" or a symbolic link, or its "
+                       "links lead in a circle: ",
+                       path));
     }
     return absl::ErrnoToStatus(error, absl::StrCat("cannot open ", path));
   }

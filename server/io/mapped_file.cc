@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/file_error.h"
 #include "server/base/pending_call.h"
 #include "server/io/bus_guard.h"
 #include "server/io/tfrecord_frame.h"
@@ -30,12 +31,12 @@ size_t WholePages(uint64_t bytes) {
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& path) {
   const PendingCall call("opening", path);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  if (fd < 0) return FileError(errno, absl::StrCat("cannot open ", path));
   struct stat status;
   const int failed = fstat(fd, &status) != 0 ? errno : 0;
   if (failed != 0 || !S_ISREG(status.st_mode)) {
     close(fd);
-    if (failed != 0) return absl::ErrnoToStatus(failed, absl::StrCat("cannot stat ", path));
+    if (failed != 0) return FileError(failed, absl::StrCat("cannot stat ", path));
     return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
   }
   const uint64_t size = status.st_size;
@@ -45,7 +46,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
   if (size > 0) memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   const int error = errno;
   close(fd);
-  if (memory == MAP_FAILED) return absl::ErrnoToStatus(error, absl::StrCat("cannot map ", path));
+  if (memory == MAP_FAILED) return FileError(error, absl::StrCat("cannot map ", path));
   size_t slot = kNoSlot;
   if (size > 0) {
     const std::optional<size_t> guarded = GuardRange(memory, WholePages(size));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/file_error.h"
 #include "server/io/crc32c.h"
 #include "server/io/tfrecord_reader.h"
 
@@ -18,7 +19,7 @@ namespace {
 constexpr size_t kBufferBytes = 1 << 20;
 
 absl::Status ErrnoStatus(const char* what, const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat(what, " ", path));
+  return FileError(errno, absl::StrCat(what, " ", path));
 }
 
 void AppendLittleEndian(std::string* out, uint64_t value, int bytes) {

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -80,6 +81,7 @@ std::optional<Identity> ControlServer::WhoIs(const grpc::ServerContext& context)
   std::lock_guard<std::mutex> lock(peers_mutex_);
   const auto found = peers_.find(context.peer());
   if (found == peers_.end()) return std::nullopt;
+  places_.Touch(static_cast<FairPlaces::Place>(found->second.key));
   return found->second.who;
 }
 
@@ -135,8 +137,16 @@ ControlServer::~ControlServer() {
 
 void ControlServer::Adopt(Visitor visitor) {
   const size_t limit = settings_.Get()->connection_limits().max_control_connections();
-  if (connections_.size() - static_cast<size_t>(tcp_connections_) >= limit) {
-    spdlog::warn("closed a control connection of process {}: limit {} reached", visitor.pid, limit);
+  if (connections_.size() - static_cast<size_t>(tcp_connections_) >= limit &&
+      !MakeRoomFor(visitor.who.uid)) {
+    // At powers of two, so that nobody fills the log by knocking.
+    if (++refused_; (refused_ & (refused_ - 1)) == 0) {
+      spdlog::warn(
+          "closed a control connection of process {}: connection_limits.max_control_connections is "
+          "{} "
+          "({} refused so far)",
+          visitor.pid, limit, refused_);
+    }
     return;
   }
   const std::string peer = absl::StrCat("fd:", visitor.socket.get());
@@ -144,9 +154,24 @@ void ControlServer::Adopt(Visitor visitor) {
   if (!WatchOver(visitor.socket.get(), peer, "", &key)) return;
   {
     std::lock_guard<std::mutex> lock(peers_mutex_);
+    places_.Take(static_cast<FairPlaces::Place>(key), visitor.who.uid);
     peers_[peer] = {key, std::move(visitor.who)};
   }
   grpc::AddInsecureChannelFromFd(grpc_->server.get(), visitor.socket.Release());
+}
+
+bool ControlServer::MakeRoomFor(uid_t user) {
+  std::optional<FairPlaces::Place> leaving;
+  {
+    std::lock_guard<std::mutex> lock(peers_mutex_);
+    leaving = places_.ToGiveUp(user);
+  }
+  if (!leaving) return false;
+  const int key = static_cast<int>(*leaving);
+  // gRPC, which has the same socket, notices it as its peer's end.
+  shutdown(key, SHUT_RDWR);
+  Forget(key);
+  return true;
 }
 
 bool ControlServer::WatchOver(int socket, const std::string& peer, const std::string& address,
@@ -194,6 +219,7 @@ void ControlServer::Forget(int key) {
     std::lock_guard<std::mutex> lock(peers_mutex_);
     const auto found = peers_.find(connection.peer);
     if (found != peers_.end() && found->second.key == key) peers_.erase(found);
+    places_.Leave(static_cast<FairPlaces::Place>(key));
   }
   connections_.erase(key);
 }

@@ -2,8 +2,8 @@
 //
 // Threads:  the event loop's; gRPC runs the calls on threads of its own.
 // Owns:     the server and its connections. gRPC's headers are left to the file behind this one.
-// Limits:   connection_limits; a connection beyond max_control_connections is closed. Each call is
-//           checked against the access rules and counted.
+// Limits:   connection_limits; a connection beyond max_control_connections is closed, unless another user has more of them than its own:
+//           then the one of his that asked for something longest ago is. Each call is checked against the access rules and counted.
 #pragma once
 
 #include <map>
@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "server/service/access.h"
 #include "server/service/event_loop.h"
+#include "server/service/fair_places.h"
 #include "server/service/listener.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
@@ -51,6 +52,8 @@ class ControlServer {
   ControlServer(EventLoop& loop, PipelineTable& table, const Monitor& monitor,
                 const Settings& settings, Access& access);
   void Forget(int key);
+  // Closes the connection that another user has to give up for one of `user`; false where none has.
+  bool MakeRoomFor(uid_t user);
   // Who made a call: by his certificate, or by the name that gRPC gives his connection.
   std::optional<Identity> WhoIs(const grpc::ServerContext& context) const;
   // Keeps a duplicate of the socket until its end; false when that cannot be.
@@ -77,9 +80,11 @@ class ControlServer {
   std::map<int, Connection> connections_;  // by the duplicate's number
   std::map<std::string, int> by_address_;  // those that came by TCP
   int tcp_connections_ = 0;
+  uint64_t refused_ = 0;
   uint64_t tcp_refused_ = 0;
   mutable std::mutex peers_mutex_;
   std::map<std::string, Peer> peers_;  // under peers_mutex_
+  mutable FairPlaces places_;          // under peers_mutex_; keys of peers_
 };
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
+#include "server/base/file_error.h"
 #include "server/base/numa_node.h"
 #include "server/service/read_deadline.h"
 #include "server/service/tcp_address.h"
@@ -84,14 +85,14 @@ absl::string_view FieldOf(absl::string_view message) {
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  if (!file) return FileError(errno, absl::StrCat("cannot open ", path));
   std::string text;
   char buffer[16384];
   while (text.size() <= kMaxTextBytes) {
     const ssize_t got = read(file.get(), buffer, sizeof(buffer));
     if (got == 0) break;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+    if (got < 0) return FileError(errno, absl::StrCat("cannot read ", path));
     text.append(buffer, got);
   }
   return text;

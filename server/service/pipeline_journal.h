@@ -2,7 +2,7 @@
 // drawn seeds, where they began, and who read them.
 //
 //   NAME.pipeline    a KeptPipeline
-//   NAME.consumers   a line for each consumer: its identity and its process
+//   NAME.consumers   a line for each consumer that goes on: its identity and its process
 //   NAME.split-N     the split groups (split_file.h)
 //
 // Threads:  safe from any thread for different pipelines.

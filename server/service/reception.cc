@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -56,7 +57,7 @@ Reception::~Reception() {
 }
 
 void Reception::Welcome(Visitor visitor) {
-  if (waiting_.size() >= kMaxWaiting) Release(waiting_.begin()->first);
+  MakeRoomFor(visitor.who.uid);
   const Ordinal ordinal = next_ordinal_++;
   const int fd = visitor.socket.get();
   // Edge-triggered: bytes that are peeked at stay readable, and half a request must not keep the
@@ -67,7 +68,15 @@ void Reception::Welcome(Visitor visitor) {
       });
   if (!watch.ok()) return;
   const EventLoop::Id timer = loop_.StartTimer(timeout_(), [this, ordinal] { Release(ordinal); });
+  places_.Take(ordinal, visitor.who.uid);
   waiting_[ordinal] = {std::move(visitor), *watch, timer};
+}
+
+void Reception::MakeRoomFor(uid_t user) {
+  if (waiting_.size() < kMaxWaiting) return;
+  std::optional<Ordinal> leaving = places_.ToGiveUp(user);
+  if (!leaving) leaving = places_.QuietestOf(user);
+  Release(leaving.value_or(waiting_.begin()->first));
 }
 
 Visitor Reception::Release(Ordinal ordinal) {
@@ -76,6 +85,7 @@ Visitor Reception::Release(Ordinal ordinal) {
   loop_.CancelTimer(found->second.timer);
   Visitor visitor = std::move(found->second.visitor);
   waiting_.erase(found);
+  places_.Leave(ordinal);
   return visitor;
 }
 
@@ -107,6 +117,10 @@ void Reception::Listen(Ordinal ordinal, bool hung_up) {
     case ring::ParseState::kRequest: {
       Visitor visitor = Release(ordinal);
       ring::Descriptor file = TakeRequest(fd);
+      if (request.operation == ring::Operation::kProbe) {
+        ring::SendAnswer(fd, {}, -1);
+        return;
+      }
       if (request.operation == ring::Operation::kAttach) {
         destinations_.attach(std::move(visitor), request);
       } else {

@@ -1,10 +1,10 @@
 // Finds out what a new connection wants by its first bytes: gRPC (an HTTP/2 preface), to attach to a
-// ring, or something about a spec. A visitor who says nothing, or half of something, keeps nobody else waiting and is
-// shown out after a time.
+// ring, something about a spec, or whether the daemon is at work, which is answered here. A visitor who
+// says nothing, or half of something, keeps nobody else waiting and is shown out after a time.
 //
 // Threads:  the event loop's.
 // Owns:     the connections that have not said enough yet.
-// Limits:   kMaxWaiting of them, then the oldest goes; each within `timeout()`.
+// Limits:   kMaxWaiting of them, then the oldest of whoever has most goes; each within `timeout()`.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "ring/attach.h"
 #include "server/service/event_loop.h"
+#include "server/service/fair_places.h"
 #include "server/service/listener.h"
 
 namespace penstock {
@@ -27,7 +28,7 @@ class Reception {
     std::function<void(Visitor)> control;
     // The request has been read.
     std::function<void(Visitor, const ring::ParsedRequest&)> attach;
-    // Any other operation; the memory file that came along, if any.
+    // An operation on a spec; the memory file that came along, if any.
     std::function<void(Visitor, const ring::ParsedRequest&, ring::Descriptor)> spec;
   };
 
@@ -49,12 +50,14 @@ class Reception {
 
   void Listen(Ordinal ordinal, bool hung_up);
   Visitor Release(Ordinal ordinal);
+  void MakeRoomFor(uid_t user);
 
   EventLoop& loop_;
   const std::function<absl::Duration()> timeout_;
   const Destinations destinations_;
   Ordinal next_ordinal_ = 0;
   std::map<Ordinal, Waiting> waiting_;
+  FairPlaces places_;  // ordinals of waiting_
 };
 
 }  // namespace penstock

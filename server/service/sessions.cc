@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ring/futex.h"
+#include "server/service/fair_places.h"
 #include "server/service/ring_sink.h"
 #include "spdlog/spdlog.h"
 
@@ -17,8 +18,8 @@ constexpr int kThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
 constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
 constexpr absl::Duration kLongestLook = absl::Seconds(1);
-// Looking who was sent away is as often as this, in ticks.
-constexpr uint64_t kEvictedTicks = 10;
+// Looking who has left or was sent away is as often as this, in ticks.
+constexpr uint64_t kGoneTicks = 10;
 
 }  // namespace
 
@@ -73,12 +74,9 @@ void Sessions::Expect(const std::shared_ptr<Pipeline>& pipeline) {
 void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool may_send_away,
                       const PipelineTable::Visible& visible) {
   const int socket = visitor.socket.get();
-  if (sessions_.size() + num_waiting_ >= max_consumers_) {
-    ring::SendReply(
-        socket,
-        {ring::Code::kResourceExhausted,
-         absl::StrCat("too many consumers: connection_limits.max_consumers is ", max_consumers_)},
-        nullptr);
+  const uid_t user = visitor.who.uid;
+  if (const ring::Status room = CheckRoomFor(user); !room.ok()) {
+    ring::SendReply(socket, room, nullptr);
     return;
   }
   auto pipeline = table_.Find(request.pipeline, visible);
@@ -92,6 +90,7 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
   waiting->newcomer.spec.may_send_away = may_send_away;
   waiting->visitor = std::move(visitor);
   ++num_waiting_;
+  ++of_user_[user];
   const auto returning = returning_.find(request.pipeline);
   if (returning == returning_.end()) {
     EnterLater(*std::move(pipeline), std::move(waiting));
@@ -100,6 +99,25 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
   returning->second.missing.erase(request.consumer.identity);
   returning->second.waiting.push_back(std::move(waiting));
   if (returning->second.missing.empty()) StartAgain(request.pipeline);
+}
+
+ring::Status Sessions::CheckRoomFor(uid_t user) const {
+  const auto found = of_user_.find(user);
+  const size_t has = found == of_user_.end() ? 0 : found->second;
+  const size_t taken = sessions_.size() + num_waiting_;
+  if (MayTakePlace(taken, has, max_consumers_)) return {};
+  std::string message =
+      absl::StrCat("too many consumers: connection_limits.max_consumers is ", max_consumers_);
+  if (taken < max_consumers_) {
+    absl::StrAppend(&message, ", and the last eighth is for users who have less than that; user ",
+                    user, " has ", has);
+  }
+  return {ring::Code::kResourceExhausted, message};
+}
+
+void Sessions::GiveRoom(uid_t user) {
+  const auto found = of_user_.find(user);
+  if (--found->second == 0) of_user_.erase(found);
 }
 
 void Sessions::EnterLater(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting) {
@@ -158,6 +176,7 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
   entering_.erase(&waiting);
   if (!attached.ok()) {
     ring::SendReply(waiting.visitor.socket.get(), ToRing(attached.status()), nullptr);
+    GiveRoom(waiting.visitor.who.uid);
     WriteDown(pipeline);
     return;
   }
@@ -197,15 +216,25 @@ void Sessions::Tell(const Session& session, v1::EventKind kind, std::string text
   table_.events().Publish(std::move(event));
 }
 
-void Sessions::TellEvicted(Session& session) {
-  if (session.evicted) return;
+bool Sessions::NoteGone(Session& session) {
+  if (session.gone) return false;
   for (const ring::ConsumerStats& one : session.attached.stream->writer().Consumers()) {
-    if (one.id != session.attached.handle.id || !one.evicted) continue;
-    session.evicted = true;
+    if (one.id != session.attached.handle.id || !(one.left || one.evicted)) continue;
+    session.gone = true;
+    if (!one.evicted) return true;
     Tell(session, v1::EVENT_KIND_EVICTED,
          absl::StrCat("consumer ", one.id, " (process ", one.pid, ") of group ", one.group,
                       " was sent away at step ", one.position));
   }
+  return session.gone;
+}
+
+void Sessions::LookForGone() {
+  std::set<std::string> pipelines;
+  for (auto& [key, session] : sessions_) {
+    if (NoteGone(session)) pipelines.insert(session.pipeline);
+  }
+  for (const std::string& pipeline : pipelines) WriteDown(pipeline);
 }
 
 ring::Status Sessions::WatchOver(Key key, Session& session) {
@@ -237,11 +266,12 @@ void Sessions::End(Key key, const char* why) {
   if (found == sessions_.end()) return;
   Session session = std::move(found->second);
   sessions_.erase(found);
+  GiveRoom(session.visitor.who.uid);
   loop_.Unwatch(session.socket_watch);
   loop_.Unwatch(session.process_watch);
   loop_.Unwatch(session.bell_watch);
   if (!stopping_) {
-    TellEvicted(session);
+    NoteGone(session);
     Tell(session, v1::EVENT_KIND_LEFT,
          absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
                       ") of group ", session.group, " ", why));
@@ -260,7 +290,7 @@ void Sessions::WriteDown(const std::string& pipeline, std::function<void()> done
   if (stopping_) return;
   std::vector<PipelineJournal::KnownConsumer> consumers;
   for (const auto& [key, session] : sessions_) {
-    if (session.pipeline == pipeline && session.identity != 0) {
+    if (session.pipeline == pipeline && session.identity != 0 && !session.gone) {
       consumers.push_back({session.identity, session.visitor.pid});
     }
   }
@@ -301,9 +331,7 @@ void Sessions::Tick() {
   for (const auto& pipeline : table_.List()) {
     pipeline->Tick(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(rejoin_)));
   }
-  if (++ticks_ % kEvictedTicks == 0) {
-    for (auto& [key, session] : sessions_) TellEvicted(session);
-  }
+  if (++ticks_ % kGoneTicks == 0) LookForGone();
   tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
 }
 

@@ -4,7 +4,7 @@
 //
 // Threads:  the event loop's. Rings are made and entered on a few threads of its own.
 // Owns:     each consumer's socket and pidfd, and a reference to its stream.
-// Limits:   `max_consumers`, those that wait to attach included.
+// Limits:   `max_consumers`, those that wait to attach included; the last eighth of them for users who have less than that.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ class Sessions {
     EventLoop::Id bell_watch = 0;
     std::string group;
     std::string name;
-    bool evicted = false;  // that was told
+    bool gone = false;  // it has left or was sent away, though what it holds keeps the connection
   };
   using Key = uint64_t;
 
@@ -89,14 +89,17 @@ class Sessions {
   // On the pool, and the results on the loop again.
   void EnterNow(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting);
   void StartAgain(const std::string& name);
+  ring::Status CheckRoomFor(uid_t user) const;
+  void GiveRoom(uid_t user);
   void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);
   ring::Status WatchOver(Key key, Session& session);
   void End(Key key, const char* why);
   // To those who listen to events.
   void Tell(const Session& session, v1::EventKind kind, std::string text);
-  // Tells who was sent away since it was asked last.
-  void TellEvicted(Session& session);
-  // Who is attached to the pipeline or enters it. `done` is called on the loop when it is written; at once where nothing is.
+  // Tells who was sent away since it was looked at last. True for who takes no further step from now on.
+  bool NoteGone(Session& session);
+  void LookForGone();
+  // Who takes steps of the pipeline or enters it. `done` is called on the loop when it is written; at once where nothing is.
   void WriteDown(const std::string& pipeline, std::function<void()> done = nullptr);
   void Tick();
   void LookForIdle();
@@ -111,6 +114,7 @@ class Sessions {
   std::map<std::string, Returning> returning_;      // by the pipeline's name
   std::map<const Waiting*, std::string> entering_;  // their pipelines
   size_t num_waiting_ = 0;
+  std::map<uid_t, size_t> of_user_;  // of sessions_ and those that wait; nobody without any
   bool stopping_ = false;
   EventLoop::Id tick_ = 0;
   EventLoop::Id look_ = 0;

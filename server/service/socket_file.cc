@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/file_error.h"
 
 namespace penstock {
 namespace {
@@ -69,8 +70,8 @@ absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path) {
   for (;;) {
     ring::Descriptor lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
     if (!lock) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot open the lock ", lock_path,
-                                                     "; choose another place with --socket PATH"));
+      return FileError(errno, absl::StrCat("cannot open the lock ", lock_path,
+                                           "; choose another place with --socket PATH"));
     }
     if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
       return absl::FailedPreconditionError(

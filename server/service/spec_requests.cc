@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "penstock/v1/control.pb.h"
 #include "server/base/new_thread.h"
+#include "server/service/fair_places.h"
 #include "server/service/overrides.h"
 #include "server/service/ring_sink.h"
 
@@ -127,12 +129,8 @@ void SpecRequests::Serve(Visitor visitor, const ring::ParsedRequest& parsed,
   request->parsed = parsed;
   request->file = std::move(file);
   const int socket = request->visitor.socket.get();
-  bool full;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    full = queue_.size() >= kMaxRequests || watched_.size() >= kMaxRequests;
-  }
-  if (full) {
+  const uid_t user = request->visitor.who.uid;
+  if (!HasRoomFor(user)) {
     ring::SendAnswer(socket,
                      {ring::Code::kResourceExhausted,
                       absl::StrCat("too many requests at a time: limit ", kMaxRequests)},
@@ -143,7 +141,19 @@ void SpecRequests::Serve(Visitor visitor, const ring::ParsedRequest& parsed,
     ring::SendAnswer(socket, {ring::Code::kResourceExhausted, "no descriptor can be watched"}, -1);
     return;
   }
-  Enqueue([this, request] { Answer(*request); });
+  Enqueue({user, [this, request] { Answer(*request); }});
+}
+
+bool SpecRequests::HasRoomFor(uid_t user) {
+  const auto temporary =
+      static_cast<size_t>(std::count_if(watched_.begin(), watched_.end(), [user](const auto& item) {
+        return item.second.request->visitor.who.uid == user;
+      }));
+  if (!MayTakePlace(watched_.size(), temporary, kMaxRequests)) return false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto waiting = static_cast<size_t>(std::count_if(
+      queue_.begin(), queue_.end(), [user](const Task& task) { return task.user == user; }));
+  return MayTakePlace(queue_.size(), waiting, kMaxRequests);
 }
 
 bool SpecRequests::WatchOver(Key key, const std::shared_ptr<Request>& request) {
@@ -176,28 +186,41 @@ void SpecRequests::Abandon(Key key) {
   request->abandoned = true;
   // Else Create() sees it.
   if (request->created.empty()) return;
-  Enqueue([this, name = request->created] { table_.Delete(name).IgnoreError(); });
+  Enqueue({request->visitor.who.uid,
+           [this, name = request->created] { table_.Delete(name).IgnoreError(); }});
 }
 
-void SpecRequests::Enqueue(std::function<void()> work) {
+void SpecRequests::Enqueue(Task task) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(std::move(work));
+    queue_.push_back(std::move(task));
   }
   wake_.notify_one();
 }
 
+std::deque<SpecRequests::Task>::iterator SpecRequests::NextTask() {
+  return std::find_if(queue_.begin(), queue_.end(), [this](const Task& task) {
+    const auto running = running_.find(task.user);
+    return running == running_.end() || running->second < kThreadsOfUser;
+  });
+}
+
 void SpecRequests::Work() {
+  std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    std::function<void()> work;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-      if (stopping_) return;
-      work = std::move(queue_.front());
-      queue_.pop_front();
-    }
-    work();
+    wake_.wait(lock, [this] { return stopping_ || NextTask() != queue_.end(); });
+    if (stopping_) return;
+    const auto next = NextTask();
+    Task task = std::move(*next);
+    queue_.erase(next);
+    ++running_[task.user];
+    lock.unlock();
+    task.work();
+    // It may own a visitor, whose end takes system calls.
+    task.work = nullptr;
+    lock.lock();
+    // The others looked past this user's further tasks, which this thread takes up again.
+    if (--running_[task.user] == 0) running_.erase(task.user);
   }
 }
 

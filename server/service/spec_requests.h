@@ -7,7 +7,8 @@
 // Threads:  Serve() and the destructor on the event loop's; the work is done, and answered, on
 //           kThreads of its own, since a spec's files may take time to be looked at.
 // Owns:     the visitors and what they have sent.
-// Limits:   kMaxRequests requests and temporary pipelines at a time; further ones are refused.
+// Limits:   kMaxRequests requests and temporary pipelines at a time; further ones are refused, and the last eighth is for users who have less
+//           than that. One user has kThreadsOfUser of the threads at most.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +32,8 @@ namespace penstock {
 
 class SpecRequests {
  public:
-  static constexpr int kThreads = 2;
+  static constexpr int kThreads = 4;
+  static constexpr int kThreadsOfUser = 2;
   static constexpr size_t kMaxRequests = 512;
 
   // All must outlive this.
@@ -65,7 +67,15 @@ class SpecRequests {
 
   bool WatchOver(Key key, const std::shared_ptr<Request>& request);
   void Abandon(Key key);
-  void Enqueue(std::function<void()> work);
+  // Of one user.
+  struct Task {
+    uid_t user = 0;
+    std::function<void()> work;
+  };
+  bool HasRoomFor(uid_t user);
+  void Enqueue(Task task);
+  // The first task whose user has not got all of his threads; none.
+  std::deque<Task>::iterator NextTask();  // under mutex_
   void Work();
 
   void Answer(Request& request);
@@ -81,9 +91,10 @@ class SpecRequests {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;  // under mutex_
-  bool stopping_ = false;                    // under mutex_
-  absl::Status status_;                      // constant after construction
+  std::deque<Task> queue_;        // under mutex_
+  std::map<uid_t, int> running_;  // under mutex_; tasks of whom, nobody without any
+  bool stopping_ = false;         // under mutex_
+  absl::Status status_;           // constant after construction
   std::vector<std::thread> threads_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/file_error.h"
 #include "server/base/pending_call.h"
 #include "server/io/crc32c.h"
 
@@ -24,7 +25,7 @@ constexpr size_t kMagicBytes = 8;
 constexpr size_t kHeaderBytes = kMagicBytes + sizeof(uint64_t) + sizeof(uint32_t);
 
 absl::Status ErrorOf(const char* what, const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat(what, " ", path));
+  return FileError(errno, absl::StrCat(what, " ", path));
 }
 
 std::string Framed(std::string_view text) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/file_error.h"
 #include "server/service/tcp_address.h"
 #include "spdlog/spdlog.h"
 
@@ -39,7 +40,7 @@ std::string NumberOf(const sockaddr_storage& storage) {
 
 absl::StatusOr<std::string> ReadPem(const char* field, const std::string& path, bool is_secret) {
   const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat(field, ": cannot open ", path));
+  if (!file) return FileError(errno, absl::StrCat(field, ": cannot open ", path));
   struct stat about;
   if (fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
     return absl::InvalidArgumentError(absl::StrCat(field, ": not a regular file: ", path));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "server/base/local_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
 
@@ -97,6 +98,30 @@ TEST_CASE("the kernel's files and devices are never read, with and without roots
     CHECK((*everything)->Open(path).status().code() == absl::StatusCode::kPermissionDenied);
     CHECK(LocalFileSystem().Open(path).status().code() == absl::StatusCode::kPermissionDenied);
   }
+}
+
+TEST_CASE("fault 55: links that lead in a circle are an error with the path") {
+  const Tree tree;
+  fs::create_symlink("second", tree.folder / "root/first");
+  fs::create_symlink("first", tree.folder / "root/second");
+  for (const std::string name : {"root/first", "root/first/a.txt", "root/first/*.txt"}) {
+    INFO(name);
+    const std::string path = tree.folder / name;
+    const bool is_glob = name.find('*') != name.npos;
+    const absl::Status here =
+        is_glob ? LocalFileSystem().Glob(path).status() : LocalFileSystem().Open(path).status();
+    CHECK(here.code() == absl::StatusCode::kFailedPrecondition);
+    CHECK_THAT(std::string(here.message()),
+               Catch::Contains(path) && Catch::Contains("lead in a circle"));
+    // A glob follows no link that leads nowhere.
+    const absl::Status below =
+        is_glob ? tree.files->Glob(path).status() : tree.files->Open(path).status();
+    CHECK(below.code() ==
+          (is_glob ? absl::StatusCode::kNotFound : absl::StatusCode::kPermissionDenied));
+  }
+  LocalFileLook look;
+  CHECK(look.At(tree.folder / "root/first").status().code() ==
+        absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_CASE("a FIFO's other end notices nothing") {

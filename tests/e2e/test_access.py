@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 
@@ -184,3 +186,86 @@ def test_fault_57_too_many_requests_are_refused(serve, place):
     assert any("asks too often" in error for error in errors)
     # Another user has a budget of his own.
     assert Penstock(place, daemon.socket)("list").code == 0
+
+
+# Connects as often as it is told and says something at each; prints how many were answered or hung up on, and holds the others until its input
+# ends.
+_HOLD = """
+import select, socket, sys
+path, number, says, enough = sys.argv[1], int(sys.argv[2]), bytes.fromhex(sys.argv[3]), int(sys.argv[4])
+poll = select.poll()
+held = {}
+for _ in range(number):
+    peer = socket.socket(socket.AF_UNIX)
+    peer.connect(path)
+    peer.sendall(says)
+    held[peer.fileno()] = peer
+    poll.register(peer, select.POLLIN)
+heard = 0
+while heard < enough:
+    for fd, _ in poll.poll():
+        poll.unregister(fd)
+        heard += 1
+print("holds", flush=True)
+sys.stdin.read()
+"""
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
+
+
+@pytest.fixture
+def hold():
+    """Another user's process that holds connections."""
+    processes = []
+
+    def start(stranger, number, says, enough):
+        process = subprocess.Popen([*stranger.identity, "/usr/bin/python3", "-c", _HOLD, stranger.socket, str(number), says.hex(), str(enough)],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={})
+        processes.append(process)
+        assert process.stdout.readline() == "holds\n"
+
+    yield start
+    for process in processes:
+        process.communicate(timeout=60)
+
+
+def test_fault_57_who_holds_all_control_connections_gives_one_up(serve, place, hold):
+    daemon = serve(f"allowed_uids: {_STRANGER} connection_limits {{ max_control_connections: 8 }}", pipelines=())
+    stranger = Stranger(place, daemon.socket)
+    # Each is there when the daemon's settings have come.
+    hold(stranger, 8, _PREFACE, 8)
+    for _ in range(3):
+        assert Penstock(place, daemon.socket)("list").code == 0
+    hold(stranger, 1, _PREFACE, 1)
+    # All are his again: of his own he is given none up for a further one.
+    assert stranger("list").code == 1
+    assert Penstock(place, daemon.socket)("list").code == 0
+
+
+def test_fault_57_who_says_nothing_turns_out_nobody_else_who_does_not(serve, place, hold):
+    daemon = serve(f"allowed_uids: {_STRANGER} connection_limits {{ first_bytes_timeout_ms: 60000 }}", pipelines=())
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.connect(daemon.socket)
+        # 128 may say nothing at a time; the oldest others are hung up on.
+        hold(Stranger(place, daemon.socket), 200, b"", 73)
+        slow.sendall(b"PNSTKATT" + struct.pack("<II", 77, 0))
+        assert slow.recv(8) == b"PNSTKREP"
+
+
+def test_fault_57_one_user_does_not_take_all_places_of_consumers(serve, place):
+    daemon = serve(f"allowed_uids: {_STRANGER} connection_limits {{ max_consumers: 16 }}", pipelines=["train"])
+    code = ("import penstock, sys\n"
+            "held = []\n"
+            "try:\n"
+            "    while True: held.append(penstock.attach('train', socket=sys.argv[1]))\n"
+            "except penstock.ResourceExhaustedError as error: print(len(held), error, flush=True)\n"
+            "sys.stdin.read()\n")
+    with subprocess.Popen([*Stranger(place, daemon.socket).identity, sys.executable, "-c", code, daemon.socket], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ, HOME="/")) as process:
+        line = process.stdout.readline()
+        assert line.startswith("14 ") and "the last eighth" in line, line
+        import penstock
+
+        with penstock.attach("train", socket=daemon.socket, timeout=60) as loader:
+            next(loader)
+        process.communicate(timeout=60)

@@ -257,3 +257,24 @@ def test_a_dataset_whose_daemon_stays_away_is_an_error(tmp_path, options):
     with pytest.raises(penstock.UnavailableError):
         for _ in range(100):
             next(iterator)
+
+
+@pytest.mark.parametrize("how", ["closed", "taken_over"])
+def test_who_takes_no_further_batch_is_not_waited_for(tmp_path, counter, how):
+    server = Supervised(tmp_path, "--rejoin-seconds", "3600")
+    try:
+        assert server.daemon.is_ready
+        assert Penstock(tmp_path, server.socket)("create", counter(more="stage { repeat {} }")).code == 0
+        first = attach(server.socket, consumer="trainer")
+        kept = next(first)
+        if how == "closed":
+            first.close()
+        second = attach(server.socket, consumer="trainer", take_over=how == "taken_over")
+        step = second.step + 1
+        # It holds its connection for what it holds, and is known to come back until it is seen that it will not.
+        known = tmp_path / "penstock.sock.state" / "counter.consumers"
+        eventually(lambda: known.read_bytes().count(f" {os.getpid()}\n".encode()) == 1)
+        server.kill()
+        assert rows(next(second)) == expected(step) and rows(kept) == expected(0)
+    finally:
+        server.stop()

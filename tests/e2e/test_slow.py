@@ -232,3 +232,30 @@ def test_fault_48_a_signal_ends_the_wait_for_a_frozen_daemon(server, stopped, al
             wait()
     os.kill(server.child, signal.SIGCONT)
     check(loader, 1, 3)
+
+
+@pytest.mark.parametrize("words", [["delete", "ranges"], ["create", "ranges.textproto", "--name", "more"], ["validate", "ranges.textproto"],
+                                   ["update", "ranges", "--workers", 1], ["drain", "ranges"], ["list"]],
+                         ids=lambda words: words[0])  # fmt: skip
+def test_fault_48_a_command_does_not_wait_for_a_frozen_daemon(server, stopped, tmp_path, words):
+    stopped()
+    result = Penstock(tmp_path, server.socket)(*words, PENSTOCK_ANSWER_SECONDS="0.6")
+    assert result.code == 1 and "does not answer" in result.err and "(0.6 s)" in result.err, result
+
+
+def test_fault_48_python_does_not_start_a_pipeline_in_a_frozen_daemon(server, stopped):
+    stopped()
+    numbers = penstock.Dataset.range(10).batch(5).loader(socket=server.socket, timeout=1)
+    with pytest.raises(penstock.UnavailableError, match="gave no sign of life in 1000 ms"):
+        next(numbers)
+
+
+def test_a_command_waits_for_a_daemon_that_works(server, tmp_path):
+    # It takes a second, in which nothing else is told.
+    result = Penstock(tmp_path, server.socket)("profile", "ranges", "--seconds", 1, "--out", "profile.json", PENSTOCK_ANSWER_SECONDS="0.3")
+    assert result.code == 0, result
+
+
+def test_how_long_a_command_waits_is_a_number_of_seconds(server, tmp_path):
+    result = Penstock(tmp_path, server.socket)("list", PENSTOCK_ANSWER_SECONDS="soon")
+    assert result.code == 1 and "PENSTOCK_ANSWER_SECONDS" in result.err, result

@@ -10,8 +10,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/service/access.h"
+#include "server/service/settings.h"
 #include "tests/service/test_daemon.h"
+#include "tests/support/hanging_files.h"
 
 namespace penstock {
 namespace {
@@ -237,6 +241,54 @@ TEST_CASE("a daemon stops while requests wait") {
          MemoryFile(parts).get());
   }
   CHECK(daemon.Stop().ok());
+}
+
+TEST_CASE("fault 57: one user's requests over files that hang keep nobody else's waiting") {
+  const test::ScratchFolder folder;
+  test::HangingFiles files(
+      [](const std::string& path, uint64_t) { return absl::EndsWith(path, "hangs"); });
+  for (const char* name : {"first-hangs", "second-hangs"}) test::WriteShard(folder / name, 0, 10);
+  v1::DaemonConfig config;
+  for (const uint32_t user : {1001, 1002}) config.add_allowed_uids(user);
+  REQUIRE(CompleteDaemonConfig(&config).ok());
+  const Settings settings(config);
+  Access access(settings);
+  const auto loop = EventLoop::Create();
+  REQUIRE(loop.ok());
+  PipelineTable table(files, config.worker_defaults());
+  SpecRequests specs(**loop, table, access);
+  struct LetGo {
+    ~LetGo() { files.LetGo(); }
+    test::HangingFiles& files;
+  } let_go{files};
+  int created = 0;
+  const auto ask = [&](uid_t user, const std::string& text) {
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    const std::vector<std::string> parts = {text, "spec", folder.path(), ""};
+    ring::ParsedRequest request;
+    request.operation = Operation::kCreate;
+    request.pipeline = absl::StrCat("pipeline-", ++created);
+    for (size_t i = 0; i < parts.size(); ++i)
+      request.part_bytes[i] = static_cast<uint32_t>(parts[i].size());
+    Visitor visitor;
+    visitor.socket = ring::Descriptor(ends[0]);
+    visitor.who.uid = user;
+    specs.Serve(std::move(visitor), request, MemoryFile(parts));
+    return ring::Descriptor(ends[1]);
+  };
+  const auto hanging = [](const std::string& file) {
+    return "name: 'hangs' stage { tfrecord { files: '" + file +
+           "' } } stage { shuffle { global: true seed: 1 } } stage { batch { batch_size: 5 } }";
+  };
+  const ring::Descriptor first = ask(1001, hanging("first-hangs")),
+                         second = ask(1001, hanging("second-hangs"));
+  while (files.hanging() < 2) std::this_thread::yield();
+  const ring::Descriptor third = ask(1001, Count(7)), other = ask(1002, Count(7));
+  CHECK(Receive(other.get()).code == Code::kOk);
+  files.LetGo();
+  for (const ring::Descriptor* own : {&first, &second, &third})
+    CHECK(Receive(own->get()).code == Code::kOk);
 }
 
 }  // namespace

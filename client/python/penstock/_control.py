@@ -10,14 +10,14 @@ def _ask(path, operation, *request):
     return json.loads(answer) if answer else None, connection
 
 
-def create(path, name, text, cursor=b"", temporary=False):
-    """Starts a pipeline.
+def create(path, name, text, cursor=b"", temporary=False, timeout=None):
+    """Starts a pipeline. `timeout` as penstock.attach: how long the daemon may give no sign of life.
 
     Returns:
       A dict that describes it (Pipeline in control.proto), and the connection: a temporary pipeline
       lives as long as that; None of any other.
     """
-    answer, connection = _ask(path, _core.CREATE, name, text, cursor, temporary)
+    answer, connection = _ask(path, _core.CREATE, name, text, cursor, temporary, timeout)
     if not temporary:
         return answer["pipeline"], None
     import socket as sockets

@@ -104,6 +104,6 @@ VALIDATE: int
 DELETE: int
 
 def request_spec(
-    socket: str, operation: int, name: str = "", spec: str = "", cursor: bytes = b"", temporary: bool = False
+    socket: str, operation: int, name: str = "", spec: str = "", cursor: bytes = b"", temporary: bool = False, answer_seconds: Optional[float] = None
 ) -> Tuple[str, int]: ...
 def writable(array: np.ndarray) -> Optional[np.ndarray]: ...

@@ -156,7 +156,7 @@ class DatasetIterator:
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
-            _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None)
+            _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None, self._timeout)
             # Without a name its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
             reconnect = 0.0 if self._name is None else self._reconnect
             self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=reconnect)
