@@ -1,7 +1,5 @@
 #include "cuda/device.h"
 
-#include <cstring>
-
 namespace penstock::cuda {
 
 using ring::Code;
@@ -38,28 +36,6 @@ Status Device::Open(const std::string& library, int32_t ordinal,
                                  std::to_string(count) + ", counted from 0"};
   }
   return Retain(driver, ordinal, out);
-}
-
-Status Device::OpenByUuid(const std::string& library, const Uuid& uuid,
-                          std::shared_ptr<const Device>* out) {
-  Driver driver;
-  if (Status status = LoadDriver(library, &driver); !status.ok()) return status;
-  int32_t count = 0;
-  if (const Result result = driver.DeviceGetCount(&count); result != kSuccess) {
-    return CallError(driver, result, "the devices cannot be counted");
-  }
-  for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
-    DeviceNumber number = 0;
-    Uuid found = {};
-    if (driver.DeviceGet(&number, ordinal) == kSuccess &&
-        driver.DeviceGetUuid(&found, number) == kSuccess &&
-        std::memcmp(&found, &uuid, sizeof uuid) == 0) {
-      return Retain(driver, ordinal, out);
-    }
-  }
-  return {Code::kNotFound,
-          "the ring's device is not among the " + std::to_string(count) +
-              " that this process sees; look at CUDA_VISIBLE_DEVICES here and in the daemon"};
 }
 
 Device::~Device() {

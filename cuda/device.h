@@ -21,9 +21,6 @@ class Device {
   // kNotFound, with the number of devices, when there is no such one; else as LoadDriver().
   static ring::Status Open(const std::string& library, int32_t ordinal,
                            std::shared_ptr<const Device>* out);
-  // The device with this UUID, whatever its number is in this process (CUDA_VISIBLE_DEVICES).
-  static ring::Status OpenByUuid(const std::string& library, const Uuid& uuid,
-                                 std::shared_ptr<const Device>* out);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;

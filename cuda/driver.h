@@ -69,7 +69,6 @@ inline constexpr Result kErrorAlreadyRegistered = 712;
 inline constexpr Result kErrorNotSupported = 801;
 
 inline constexpr int32_t kAttributeComputeCapabilityMajor = 75;
-inline constexpr int32_t kAttributeComputeCapabilityMinor = 76;
 inline constexpr int32_t kAttributeVirtualMemory = 102;
 inline constexpr int32_t kAttributeDescriptors = 103;
 inline constexpr int32_t kAttributeReadOnlyHostRegister = 113;

@@ -31,7 +31,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
 
-from daemon import BIN, ctl, spec_text
+from daemon import BIN, ctl, daemon, spec_text
 from sample_data import shards, warm
 from window import process_cpu_seconds
 
@@ -64,24 +64,12 @@ def median_of(values, digits=4):
     return round(statistics.median(values), digits)
 
 
-@contextlib.contextmanager
-def daemon(folder, http_port=0):
-    socket, config = os.path.join(folder, "penstock.sock"), os.path.join(folder, "penstockd.textproto")
+def watched_daemon(folder, http_port=0):
+    """A running penstockd, as daemon() makes one, with a status page."""
+    config = os.path.join(folder, "penstockd.textproto")
     # The limits of a user are not what is measured.
     pathlib.Path(config).write_text(f"http {{ port: {http_port} }} connection_limits {{ max_requests_per_s: 1000000 max_streams: 100 }}\n")
-    ready, ready_end = os.pipe()
-    with open(os.path.join(folder, "penstockd.log"), "w") as output:
-        process = subprocess.Popen([BIN / "penstockd", "--socket", socket, "--config", config, "--state-dir", "none", "--ready-fd", str(ready_end)],
-                                   pass_fds=[ready_end], stderr=output)
-    os.close(ready_end)
-    try:
-        with os.fdopen(ready) as pipe:
-            if not pipe.read(1):
-                raise RuntimeError("penstockd did not start: " + pathlib.Path(folder, "penstockd.log").read_text())
-        yield process, socket
-    finally:
-        process.terminate()
-        process.wait()
+    return daemon(folder, "--config", config)
 
 
 class Taker:
@@ -130,7 +118,7 @@ class Bench:
             files = shards("chess", 200_000, log)
             warm(files)
             spec = str(spec_text(NAME, f"{files}/*.tfrecord", folder))
-            with daemon(folder, http_port) as (process, socket):
+            with watched_daemon(folder, http_port) as (process, socket):
                 ctl(socket, "create", spec, *(["--workers", str(workers)] if workers else []))
                 taker = Taker(socket)
                 taker.rate(self.seconds / 2)

@@ -47,8 +47,9 @@ void PrintTotals(const Interval& interval) {
               stats.small_pages() ? ", without huge pages" : "",
               stats.resting() ? "; it rests: nobody reads it" : "");
   if (stats.has_numa()) std::printf("%s", DescribeNuma(stats, "NUMA        ").c_str());
+  // A wait is counted as a whole when it ends, though it may have begun before the interval.
   std::printf("slot wait   %.1f %% of the time\n",
-              interval.Share(stats.slot_wait_ns() - interval.from.slot_wait_ns()));
+              std::min(100.0, interval.Share(stats.slot_wait_ns() - interval.from.slot_wait_ns())));
 }
 
 void PrintStages(const Interval& interval) {

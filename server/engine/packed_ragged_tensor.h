@@ -37,7 +37,6 @@ class PackedRaggedTensor final : public JoinedTensor {
   };
 
   bool is_string() const { return layout_.row.dtype == DType::kString; }
-  size_t row_axes() const { return tensor_.ragged_rank - (tensor_.batched ? 1 : 0); }
 
   const BatchTensor& tensor_;
   const RowLayout& layout_;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
 #include "server/engine/batch_program.h"
@@ -50,7 +51,9 @@ void VisitStages(Message& message, const Visit& visit) {
   }
 }
 
+// An expression's error names its stage itself.
 absl::Status InStage(const std::string& stage, const absl::Status& status) {
+  if (absl::StartsWith(status.message(), "stage \"")) return status;
   return absl::Status(status.code(), absl::StrCat("stage ", stage, ": ", status.message()));
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
+#include "server/expr/number_types.h"
 
 namespace penstock::expr {
 
@@ -16,6 +17,13 @@ absl::StatusOr<size_t> ReadAxis(const Argument& argument, const TensorType& type
     return status;
   }
   return static_cast<size_t>(axis + num_axes);
+}
+
+absl::StatusOr<size_t> ReadAxisOfNumbers(const TensorType& x, const Argument& argument) {
+  if (!VisitNumber(x.dtype, [](auto) {})) {
+    return WrongArgument("x", absl::StrCat("numbers, found ", TypeToString(x)));
+  }
+  return ReadAxis(argument, x);
 }
 
 }  // namespace penstock::expr

@@ -25,5 +25,7 @@ struct AxisView {
 // The axis that an argument names, counted from the last: -1 is the last one. Only so does it mean
 // the same before and behind a batch.
 absl::StatusOr<size_t> ReadAxis(const Argument& argument, const TensorType& type);
+// The same of an argument `x` that holds numbers.
+absl::StatusOr<size_t> ReadAxisOfNumbers(const TensorType& x, const Argument& argument);
 
 }  // namespace penstock::expr

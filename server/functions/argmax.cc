@@ -62,10 +62,7 @@ class Argmax final : public RowKernel {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const TensorType& x = arguments[0].type;
-  if (!VisitNumber(x.dtype, [](auto) {})) {
-    return WrongArgument("x", absl::StrCat("numbers, found ", TypeToString(x)));
-  }
-  const auto axis = ReadAxis(arguments[1], x);
+  const auto axis = ReadAxisOfNumbers(x, arguments[1]);
   if (!axis.ok()) return axis.status();
   if (x.shape[*axis] == 0) return WrongArgument("x", "an axis with elements");
   BoundRowFunction bound;

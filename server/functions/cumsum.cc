@@ -2,8 +2,6 @@
 #include <memory>
 #include <type_traits>
 
-#include "absl/strings/str_cat.h"
-#include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
 
@@ -54,10 +52,7 @@ class Cumsum final : public RowKernel {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const TensorType& x = arguments[0].type;
-  if (!VisitNumber(x.dtype, [](auto) {})) {
-    return WrongArgument("x", absl::StrCat("numbers, found ", TypeToString(x)));
-  }
-  const auto axis = ReadAxis(arguments[1], x);
+  const auto axis = ReadAxisOfNumbers(x, arguments[1]);
   if (!axis.ok()) return axis.status();
   BoundRowFunction bound;
   bound.type = {SumType(x.dtype), x.shape};

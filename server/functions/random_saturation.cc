@@ -7,14 +7,11 @@ namespace {
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   double lower = 0, upper = 0;
-  if (const absl::Status status =
-          FirstError({CheckPixels(arguments[0], 3), ReadConstant(arguments[1], "lower", &lower),
-                      ReadConstant(arguments[2], "upper", &upper)});
+  if (const absl::Status status = FirstError(
+          {CheckPixels(arguments[0], 3), ReadBounds(arguments[1], arguments[2], &lower, &upper)});
       !status.ok()) {
     return status;
   }
-  if (lower < 0) return WrongArgument("lower", "a constant of at least 0");
-  if (upper <= lower) return WrongArgument("upper", "a constant above lower");
   return BindDrawnPixels(arguments[0].type, arguments[3], 3, [lower, upper](Draws& draws) {
     const double factor = draws.Between(lower, upper);
     draws.Note("factor", factor);

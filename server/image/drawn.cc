@@ -39,6 +39,18 @@ class DrawnKernel final : public RowKernel {
 
 }  // namespace
 
+absl::Status ReadBounds(const Argument& lower_argument, const Argument& upper_argument,
+                        double* lower, double* upper) {
+  if (const absl::Status status = FirstError({ReadConstant(lower_argument, "lower", lower),
+                                              ReadConstant(upper_argument, "upper", upper)});
+      !status.ok()) {
+    return status;
+  }
+  if (*lower < 0) return WrongArgument("lower", "a constant of at least 0");
+  if (*upper <= *lower) return WrongArgument("upper", "a constant above lower");
+  return absl::OkStatus();
+}
+
 BoundRowFunction BindDrawn(const TensorType& image, const Argument& seed, DrawnFunction run,
                            DrawnFilter filter) {
   BoundRowFunction bound;

@@ -12,6 +12,10 @@
 
 namespace penstock::expr {
 
+// The arguments `lower` and `upper` of what is drawn evenly between them, 0 <= lower < upper.
+absl::Status ReadBounds(const Argument& lower_argument, const Argument& upper_argument,
+                        double* lower, double* upper);
+
 // Writes what becomes of one image, whose shape has been set.
 using DrawnFunction = std::function<absl::Status(Draws& draws, const RowValue& image,
                                                  Arena& scratch, RowOutput& out)>;

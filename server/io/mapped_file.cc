@@ -14,7 +14,6 @@
 #include "server/base/file_error.h"
 #include "server/base/pending_call.h"
 #include "server/io/bus_guard.h"
-#include "server/io/tfrecord_frame.h"
 
 namespace penstock {
 namespace {
@@ -93,28 +92,6 @@ absl::Status MappedFile::Copy(uint64_t offset, absl::Span<uint8_t> out) const {
   if (out.empty()) return absl::OkStatus();
   std::memcpy(out.data(), memory_ + offset, out.size());
   return CheckWhole(offset);
-}
-
-absl::Status MappedFile::CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const {
-  if (absl::Status status = CheckRange(offset, kFrameBytes + out.size()); !status.ok())
-    return status;
-  uint8_t header[kRecordHeaderBytes];
-  uint8_t footer[kRecordFooterBytes];
-  const uint8_t* const data = memory_ + offset + kRecordHeaderBytes;
-  std::memcpy(header, memory_ + offset, kRecordHeaderBytes);
-  if (!out.empty()) std::memcpy(out.data(), data, out.size());
-  std::memcpy(footer, data + out.size(), kRecordFooterBytes);
-  if (absl::Status status = CheckWhole(offset); !status.ok()) return status;
-  const char* problem = nullptr;
-  if (!HeaderHolds(header)) {
-    problem = DamageReasonName(DamageReason::kLengthChecksum);
-  } else if (LoadU64(header) != out.size()) {
-    problem = "a record of another length is there";
-  } else if (MaskCrc32c(Crc32c(out.data(), out.size())) != LoadU32(footer)) {
-    problem = DamageReasonName(DamageReason::kDataChecksum);
-  }
-  if (problem == nullptr) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(problem, " (", path_, ", offset ", offset, ")"));
 }
 
 }  // namespace penstock

@@ -62,10 +62,6 @@ class MappedFile {
     if (offset < size_) __builtin_prefetch(memory_ + offset);
   }
 
-  // Copies the data of the TFRecord whose header is at `offset`. DataLoss where header or data do
-  // not match their checksums, or the length is another one.
-  absl::Status CopyRecord(uint64_t offset, absl::Span<uint8_t> out) const;
-
   // Whether a page was found to be gone. Every copy fails from then on.
   bool torn() const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -191,13 +192,6 @@ uint64_t RecordIndex::length(uint64_t ordinal) const {
     if (behind != damage_.end()) end = std::min(end, behind->offset);
   }
   return end - begin - kFrameBytes;
-}
-
-std::optional<uint64_t> RecordIndex::OrdinalAt(uint64_t offset) const {
-  const uint64_t* const end = offsets_ + size_;
-  const uint64_t* const found = std::lower_bound(offsets_, end, offset);
-  if (found == end || *found != offset) return std::nullopt;
-  return found - offsets_;
 }
 
 std::string IndexPathBeside(const std::string& data_path) {

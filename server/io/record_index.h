@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,8 +57,6 @@ class RecordIndex {
   uint64_t offset(uint64_t ordinal) const { return offsets_[ordinal]; }
   // Of the record's data.
   uint64_t length(uint64_t ordinal) const;
-  // The record whose header is at this offset.
-  std::optional<uint64_t> OrdinalAt(uint64_t offset) const;
 
   // What was left out, by offset.
   const std::vector<Damage>& damage() const { return damage_; }

@@ -138,81 +138,70 @@ struct ReverseScalar {
 };
 
 template <class Op>
-Handler ForFloats(Lane lane, Form form) {
-  if (lane == Lane::kFloat32) return Binary<Op, float>(form);
-  if (lane == Lane::kFloat64) return Binary<Op, double>(form);
-  return nullptr;
+Handler OfIntegers(Lane lane, Form form) {
+  return ForIntegers(lane, [form](auto type) { return Binary<Op, decltype(type)>(form); });
 }
 template <class Op>
-Handler ForIntegers(Lane lane, Form form) {
-  if (lane == Lane::kInt32) return Binary<Op, int32_t>(form);
-  if (lane == Lane::kUint32) return Binary<Op, uint32_t>(form);
-  if (lane == Lane::kInt64) return Binary<Op, int64_t>(form);
-  if (lane == Lane::kUint64) return Binary<Op, uint64_t>(form);
-  return nullptr;
-}
-template <class Op>
-Handler ForAll(Lane lane, Form form) {
-  const Handler handler = ForFloats<Op>(lane, form);
-  return handler != nullptr ? handler : ForIntegers<Op>(lane, form);
+Handler OfNumbers(Lane lane, Form form) {
+  return ForNumbers(lane, [form](auto type) { return Binary<Op, decltype(type)>(form); });
 }
 
 Handler ArithmeticHandler(int code, Lane lane, Form form) {
   switch (static_cast<Arithmetic>(code)) {
     case Arithmetic::kAdd:
-      return ForAll<AddOp>(lane, form);
+      return OfNumbers<AddOp>(lane, form);
     case Arithmetic::kSubtract:
-      return ForAll<SubtractOp>(lane, form);
+      return OfNumbers<SubtractOp>(lane, form);
     case Arithmetic::kReverseSubtract:
-      return ForAll<Reverse<SubtractOp>>(lane, form);
+      return OfNumbers<Reverse<SubtractOp>>(lane, form);
     case Arithmetic::kMultiply:
-      return ForAll<MultiplyOp>(lane, form);
+      return OfNumbers<MultiplyOp>(lane, form);
     case Arithmetic::kDivide:
-      return ForFloats<DivideOp>(lane, form);
+      return BinaryOfFloats<DivideOp>(lane, form);
     case Arithmetic::kReverseDivide:
-      return ForFloats<Reverse<DivideOp>>(lane, form);
+      return BinaryOfFloats<Reverse<DivideOp>>(lane, form);
     case Arithmetic::kFloorDivide:
-      return ForAll<ByLane<ScalarFloorDivide>>(lane, form);
+      return OfNumbers<ByLane<ScalarFloorDivide>>(lane, form);
     case Arithmetic::kReverseFloorDivide:
-      return ForAll<ByLane<ReverseScalar<ScalarFloorDivide>>>(lane, form);
+      return OfNumbers<ByLane<ReverseScalar<ScalarFloorDivide>>>(lane, form);
     case Arithmetic::kRemainder:
-      return ForAll<ByLane<ScalarRemainder>>(lane, form);
+      return OfNumbers<ByLane<ScalarRemainder>>(lane, form);
     case Arithmetic::kReverseRemainder:
-      return ForAll<ByLane<ReverseScalar<ScalarRemainder>>>(lane, form);
+      return OfNumbers<ByLane<ReverseScalar<ScalarRemainder>>>(lane, form);
     case Arithmetic::kPower:
-      return ForAll<ByLane<ScalarPower>>(lane, form);
+      return OfNumbers<ByLane<ScalarPower>>(lane, form);
     case Arithmetic::kReversePower:
-      return ForAll<ByLane<ReverseScalar<ScalarPower>>>(lane, form);
+      return OfNumbers<ByLane<ReverseScalar<ScalarPower>>>(lane, form);
     case Arithmetic::kMinimum:
-      return ForAll<MinimumOp>(lane, form);
+      return OfNumbers<MinimumOp>(lane, form);
     case Arithmetic::kMaximum:
-      return ForAll<MaximumOp>(lane, form);
+      return OfNumbers<MaximumOp>(lane, form);
     case Arithmetic::kAnd:
-      return ForIntegers<AndOp>(lane, form);
+      return OfIntegers<AndOp>(lane, form);
     case Arithmetic::kOr:
-      return ForIntegers<OrOp>(lane, form);
+      return OfIntegers<OrOp>(lane, form);
     case Arithmetic::kXor:
-      return ForIntegers<XorOp>(lane, form);
+      return OfIntegers<XorOp>(lane, form);
     case Arithmetic::kLeftShift:
-      return ForIntegers<ByLane<ScalarLeftShift>>(lane, form);
+      return OfIntegers<ByLane<ScalarLeftShift>>(lane, form);
     case Arithmetic::kReverseLeftShift:
-      return ForIntegers<ByLane<ReverseScalar<ScalarLeftShift>>>(lane, form);
+      return OfIntegers<ByLane<ReverseScalar<ScalarLeftShift>>>(lane, form);
     case Arithmetic::kRightShift:
-      return ForIntegers<ByLane<ScalarRightShift>>(lane, form);
+      return OfIntegers<ByLane<ScalarRightShift>>(lane, form);
     case Arithmetic::kReverseRightShift:
-      return ForIntegers<ByLane<ReverseScalar<ScalarRightShift>>>(lane, form);
+      return OfIntegers<ByLane<ReverseScalar<ScalarRightShift>>>(lane, form);
     case Arithmetic::kCopysign:
-      return ForFloats<CopysignOp>(lane, form);
+      return BinaryOfFloats<CopysignOp>(lane, form);
     case Arithmetic::kReverseCopysign:
-      return ForFloats<Reverse<CopysignOp>>(lane, form);
+      return BinaryOfFloats<Reverse<CopysignOp>>(lane, form);
     case Arithmetic::kFmin:
-      return ForAll<FminOp>(lane, form);
+      return OfNumbers<FminOp>(lane, form);
     case Arithmetic::kFmax:
-      return ForAll<FmaxOp>(lane, form);
+      return OfNumbers<FmaxOp>(lane, form);
     case Arithmetic::kFmod:
-      return ForFloats<ByLane<ScalarFmod>>(lane, form);
+      return BinaryOfFloats<ByLane<ScalarFmod>>(lane, form);
     case Arithmetic::kReverseFmod:
-      return ForFloats<ByLane<ReverseScalar<ScalarFmod>>>(lane, form);
+      return BinaryOfFloats<ByLane<ReverseScalar<ScalarFmod>>>(lane, form);
   }
   return nullptr;
 }

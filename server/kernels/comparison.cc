@@ -155,21 +155,7 @@ struct ReverseSelectOp {
 
 template <class Op>
 Handler Compare(Lane lane, Form form) {
-  switch (lane) {
-    case Lane::kInt32:
-      return Binary<Op, int32_t, int32_t>(form);
-    case Lane::kUint32:
-      return Binary<Op, uint32_t, int32_t>(form);
-    case Lane::kInt64:
-      return Binary<Op, int64_t, int32_t>(form);
-    case Lane::kUint64:
-      return Binary<Op, uint64_t, int32_t>(form);
-    case Lane::kFloat32:
-      return Binary<Op, float, int32_t>(form);
-    case Lane::kFloat64:
-      return Binary<Op, double, int32_t>(form);
-  }
-  return nullptr;
+  return ForNumbers(lane, [form](auto type) { return Binary<Op, decltype(type), int32_t>(form); });
 }
 
 Handler ComparisonHandler(int code, Lane lane, Form form) {
@@ -198,21 +184,7 @@ Handler ComparisonHandler(int code, Lane lane, Form form) {
 
 template <class Op>
 Handler TestOf(Lane lane, Form form) {
-  switch (lane) {
-    case Lane::kInt32:
-      return Unary<Op, int32_t, int32_t>(form);
-    case Lane::kUint32:
-      return Unary<Op, uint32_t, int32_t>(form);
-    case Lane::kInt64:
-      return Unary<Op, int64_t, int32_t>(form);
-    case Lane::kUint64:
-      return Unary<Op, uint64_t, int32_t>(form);
-    case Lane::kFloat32:
-      return Unary<Op, float, int32_t>(form);
-    case Lane::kFloat64:
-      return Unary<Op, double, int32_t>(form);
-  }
-  return nullptr;
+  return ForNumbers(lane, [form](auto type) { return Unary<Op, decltype(type), int32_t>(form); });
 }
 
 Handler TestHandler(int code, Lane lane, Form form) {
@@ -257,21 +229,7 @@ Handler SelectionOf(int code, Form form) {
 }
 
 Handler SelectionHandler(int code, Lane lane, Form form) {
-  switch (lane) {
-    case Lane::kInt32:
-      return SelectionOf<int32_t>(code, form);
-    case Lane::kUint32:
-      return SelectionOf<uint32_t>(code, form);
-    case Lane::kInt64:
-      return SelectionOf<int64_t>(code, form);
-    case Lane::kUint64:
-      return SelectionOf<uint64_t>(code, form);
-    case Lane::kFloat32:
-      return SelectionOf<float>(code, form);
-    case Lane::kFloat64:
-      return SelectionOf<double>(code, form);
-  }
-  return nullptr;
+  return ForNumbers(lane, [=](auto type) { return SelectionOf<decltype(type)>(code, form); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -70,19 +70,6 @@ struct Logaddexp {
   }
 };
 
-template <class Scalar>
-Handler OfOne(Lane lane, Form form) {
-  if (lane == Lane::kFloat32) return Unary<ByLane<Scalar>, float>(form);
-  if (lane == Lane::kFloat64) return Unary<ByLane<Scalar>, double>(form);
-  return nullptr;
-}
-template <class Scalar>
-Handler OfTwo(Lane lane, Form form) {
-  if (lane == Lane::kFloat32) return Binary<ByLane<Scalar>, float>(form);
-  if (lane == Lane::kFloat64) return Binary<ByLane<Scalar>, double>(form);
-  return nullptr;
-}
-
 // These two are common enough for a way of their own.
 template <int kQuarters>
 Handler OfAngle(Lane lane, Form form) {
@@ -98,33 +85,33 @@ Handler ExtendedHandler(int code, Lane lane, Form form) {
     case Extended::kCos:
       return OfAngle<1>(lane, form);
     case Extended::kTan:
-      return OfOne<Tan>(lane, form);
+      return UnaryOfFloats<ByLane<Tan>>(lane, form);
     case Extended::kArcsin:
-      return OfOne<Arcsin>(lane, form);
+      return UnaryOfFloats<ByLane<Arcsin>>(lane, form);
     case Extended::kArccos:
-      return OfOne<Arccos>(lane, form);
+      return UnaryOfFloats<ByLane<Arccos>>(lane, form);
     case Extended::kArctan:
-      return OfOne<Arctan>(lane, form);
+      return UnaryOfFloats<ByLane<Arctan>>(lane, form);
     case Extended::kSinh:
-      return OfOne<Sinh>(lane, form);
+      return UnaryOfFloats<ByLane<Sinh>>(lane, form);
     case Extended::kCosh:
-      return OfOne<Cosh>(lane, form);
+      return UnaryOfFloats<ByLane<Cosh>>(lane, form);
     case Extended::kArcsinh:
-      return OfOne<Arcsinh>(lane, form);
+      return UnaryOfFloats<ByLane<Arcsinh>>(lane, form);
     case Extended::kArccosh:
-      return OfOne<Arccosh>(lane, form);
+      return UnaryOfFloats<ByLane<Arccosh>>(lane, form);
     case Extended::kArctanh:
-      return OfOne<Arctanh>(lane, form);
+      return UnaryOfFloats<ByLane<Arctanh>>(lane, form);
     case Extended::kExp2:
-      return OfOne<Exp2>(lane, form);
+      return UnaryOfFloats<ByLane<Exp2>>(lane, form);
     case Extended::kExpm1:
-      return OfOne<Expm1>(lane, form);
+      return UnaryOfFloats<ByLane<Expm1>>(lane, form);
     case Extended::kLog2:
-      return OfOne<Log2>(lane, form);
+      return UnaryOfFloats<ByLane<Log2>>(lane, form);
     case Extended::kLog10:
-      return OfOne<Log10>(lane, form);
+      return UnaryOfFloats<ByLane<Log10>>(lane, form);
     case Extended::kCbrt:
-      return OfOne<Cbrt>(lane, form);
+      return UnaryOfFloats<ByLane<Cbrt>>(lane, form);
   }
   return nullptr;
 }
@@ -132,13 +119,13 @@ Handler ExtendedHandler(int code, Lane lane, Form form) {
 Handler ExtendedPairHandler(int code, Lane lane, Form form) {
   switch (static_cast<ExtendedPair>(code)) {
     case ExtendedPair::kArctan2:
-      return OfTwo<Arctan2>(lane, form);
+      return BinaryOfFloats<ByLane<Arctan2>>(lane, form);
     case ExtendedPair::kReverseArctan2:
-      return OfTwo<ReverseArctan2>(lane, form);
+      return BinaryOfFloats<ByLane<ReverseArctan2>>(lane, form);
     case ExtendedPair::kHypot:
-      return OfTwo<Hypot>(lane, form);
+      return BinaryOfFloats<ByLane<Hypot>>(lane, form);
     case ExtendedPair::kLogaddexp:
-      return OfTwo<Logaddexp>(lane, form);
+      return BinaryOfFloats<ByLane<Logaddexp>>(lane, form);
   }
   return nullptr;
 }

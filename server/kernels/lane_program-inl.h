@@ -511,6 +511,36 @@ Handler Ternary(Form form) {
   PENSTOCK_FORM(form, k64, kHasWide<T>, TernaryCode, Op, T, Second);
 }
 
+// make(a value of the lane's type), or null where the lane is of another kind.
+template <class Make>
+Handler ForFloats(Lane lane, const Make& make) {
+  if (lane == Lane::kFloat32) return make(float{});
+  if (lane == Lane::kFloat64) return make(double{});
+  return nullptr;
+}
+template <class Make>
+Handler ForIntegers(Lane lane, const Make& make) {
+  if (lane == Lane::kInt32) return make(int32_t{});
+  if (lane == Lane::kUint32) return make(uint32_t{});
+  if (lane == Lane::kInt64) return make(int64_t{});
+  if (lane == Lane::kUint64) return make(uint64_t{});
+  return nullptr;
+}
+template <class Make>
+Handler ForNumbers(Lane lane, const Make& make) {
+  const Handler handler = ForFloats(lane, make);
+  return handler != nullptr ? handler : ForIntegers(lane, make);
+}
+
+template <class Op>
+Handler UnaryOfFloats(Lane lane, Form form) {
+  return ForFloats(lane, [form](auto type) { return Unary<Op, decltype(type)>(form); });
+}
+template <class Op>
+Handler BinaryOfFloats(Lane lane, Form form) {
+  return ForFloats(lane, [form](auto type) { return Binary<Op, decltype(type)>(form); });
+}
+
 // Flags are int32 lanes of 0 and 1.
 template <class D, class M>
 HWY_INLINE auto FlagsFromMask(D d, M mask) {

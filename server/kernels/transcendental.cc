@@ -12,23 +12,16 @@ HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
 namespace HWY_NAMESPACE {
 
-template <class Op>
-Handler ForFloats(Lane lane, Form form) {
-  if (lane == Lane::kFloat32) return Unary<Op, float>(form);
-  if (lane == Lane::kFloat64) return Unary<Op, double>(form);
-  return nullptr;
-}
-
 Handler TranscendentalHandler(int code, Lane lane, Form form) {
   switch (static_cast<Transcendental>(code)) {
     case Transcendental::kExp:
-      return ForFloats<ExpOp>(lane, form);
+      return UnaryOfFloats<ExpOp>(lane, form);
     case Transcendental::kLog:
-      return ForFloats<LogOp>(lane, form);
+      return UnaryOfFloats<LogOp>(lane, form);
     case Transcendental::kLog1p:
-      return ForFloats<Log1pOp>(lane, form);
+      return UnaryOfFloats<Log1pOp>(lane, form);
     case Transcendental::kTanh:
-      return ForFloats<TanhOp>(lane, form);
+      return UnaryOfFloats<TanhOp>(lane, form);
   }
   return nullptr;
 }

@@ -124,49 +124,38 @@ struct ReciprocalOp {
 };
 
 template <class Op>
-Handler ForFloats(Lane lane, Form form) {
-  if (lane == Lane::kFloat32) return Unary<Op, float>(form);
-  if (lane == Lane::kFloat64) return Unary<Op, double>(form);
-  return nullptr;
+Handler OfIntegers(Lane lane, Form form) {
+  return ForIntegers(lane, [form](auto type) { return Unary<Op, decltype(type)>(form); });
 }
 template <class Op>
-Handler ForIntegers(Lane lane, Form form) {
-  if (lane == Lane::kInt32) return Unary<Op, int32_t>(form);
-  if (lane == Lane::kUint32) return Unary<Op, uint32_t>(form);
-  if (lane == Lane::kInt64) return Unary<Op, int64_t>(form);
-  if (lane == Lane::kUint64) return Unary<Op, uint64_t>(form);
-  return nullptr;
-}
-template <class Op>
-Handler ForAll(Lane lane, Form form) {
-  const Handler handler = ForFloats<Op>(lane, form);
-  return handler != nullptr ? handler : ForIntegers<Op>(lane, form);
+Handler OfNumbers(Lane lane, Form form) {
+  return ForNumbers(lane, [form](auto type) { return Unary<Op, decltype(type)>(form); });
 }
 
 Handler UnaryHandler(int code, Lane lane, Form form) {
   switch (static_cast<Simple>(code)) {
     case Simple::kNegative:
-      return ForAll<NegativeOp>(lane, form);
+      return OfNumbers<NegativeOp>(lane, form);
     case Simple::kAbsolute:
-      return ForAll<AbsoluteOp>(lane, form);
+      return OfNumbers<AbsoluteOp>(lane, form);
     case Simple::kSign:
-      return ForAll<SignOp>(lane, form);
+      return OfNumbers<SignOp>(lane, form);
     case Simple::kInvert:
-      return ForIntegers<InvertOp>(lane, form);
+      return OfIntegers<InvertOp>(lane, form);
     case Simple::kSqrt:
-      return ForFloats<SqrtOp>(lane, form);
+      return UnaryOfFloats<SqrtOp>(lane, form);
     case Simple::kFloor:
-      return ForFloats<FloorOp>(lane, form);
+      return UnaryOfFloats<FloorOp>(lane, form);
     case Simple::kCeil:
-      return ForFloats<CeilOp>(lane, form);
+      return UnaryOfFloats<CeilOp>(lane, form);
     case Simple::kRint:
-      return ForFloats<RintOp>(lane, form);
+      return UnaryOfFloats<RintOp>(lane, form);
     case Simple::kTrunc:
-      return ForFloats<TruncOp>(lane, form);
+      return UnaryOfFloats<TruncOp>(lane, form);
     case Simple::kSquare:
-      return ForAll<SquareOp>(lane, form);
+      return OfNumbers<SquareOp>(lane, form);
     case Simple::kReciprocal:
-      return ForFloats<ReciprocalOp>(lane, form);
+      return UnaryOfFloats<ReciprocalOp>(lane, form);
   }
   return nullptr;
 }

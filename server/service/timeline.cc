@@ -167,9 +167,9 @@ absl::StatusOr<v1::Change> Timeline::Withdraw(uint64_t next, int64_t time_unix_m
         "no change waits: nothing was changed that has an effect on the batches");
   }
   if (!is_waiting() && last().first_step <= next) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "no change waits: the last one holds from step ", last().first_step,
-        " on, which has been begun; the next step that nothing has been done for is ", next));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no change waits: the last one holds from step ", last().first_step,
+                     " on, and every step in front of it has been begun; the next one is ", next));
   }
   size_t index = history_.size() - 1;
   while (IsWithdrawn(history_[index]) || !ChangesBytes(history_[index])) --index;

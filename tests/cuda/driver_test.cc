@@ -91,17 +91,6 @@ TEST_CASE("a device that is not there is refused with the number of those that a
   CHECK(device == nullptr);
 }
 
-TEST_CASE("a device is found by its UUID, or said to be hidden") {
-  Fake fake;
-  fake.Set("devices", 2);
-  std::shared_ptr<const Device> device;
-  CHECK(Device::OpenByUuid(FAKE_CUDA, Uuid{{2}}, &device).ok());
-  CHECK(device->ordinal() == 1);
-  const Status status = Device::OpenByUuid(FAKE_CUDA, Uuid{{9}}, &device);
-  CHECK(status.code == Code::kNotFound);
-  CHECK(Says(status, "CUDA_VISIBLE_DEVICES"));
-}
-
 TEST_CASE("lack of memory is told from other errors") {
   Fake fake;
   const auto device = fake.Open();

@@ -37,6 +37,14 @@ def test_the_life_of_a_pipeline(remote, counter):
     assert "NOT_FOUND" in gone.err
 
 
+def test_a_ring_is_full_for_no_more_than_all_of_the_time(remote, counter):
+    assert remote("create", counter()).code == 0
+    # A wait that ends in a short interval has begun before it.
+    for _ in range(20):
+        stats = remote("stats", "counter", "--interval", "0.02")
+        assert float(re.search(r"^slot wait +([\d.]+) % of the time$", stats.out, re.M)[1]) <= 100, stats
+
+
 def test_get_prints_a_spec_that_can_be_created(remote, counter, tmp_path):
     assert remote("create", counter()).code == 0
     (tmp_path / "got.textproto").write_text(remote("get", "counter").out)

@@ -96,7 +96,8 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
        kInvalid, "found \"float33\""},
       {good + "stage { map { constant { name: 'A' value: [1, 2] shape: 3 } out: 'x = n' } }",
        kInvalid, "expected as many values as the shape (3,) holds, found 2"},
-      {good + "stage { map { out: 'x = m + 1' } }", kInvalid, "stage map"},
+      {good + "stage { map { out: 'x = m + 1' } }", kInvalid,
+       "stage \"map\", column 5 of \"x = m + 1\": unknown name \"m\""},
   };
   for (const BadSpec& bad : cases) {
     INFO(bad.spec);
@@ -107,6 +108,11 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
     CHECK(absl::StrContains(std::string(plan.status().message()),
                             absl::StrReplaceAll(bad.message, {{"FOLDER", folder.path()}})));
   }
+}
+
+TEST_CASE("The error of an expression names its stage once") {
+  const auto plan = PlanText("stage { range { stop: 4 } } stage { map { out: 'x = m + 1' } }");
+  CHECK(absl::StartsWith(plan.status().message(), "stage \"map\", column 5 of \"x = m + 1\": "));
 }
 
 TEST_CASE("A plan names stages, element, tensors and sizes") {

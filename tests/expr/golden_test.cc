@@ -7,19 +7,12 @@
 #include "server/expr/compile.h"
 #include "tests/expr/instruction_sets.h"
 #include "tests/support/catch.h"
+#include "tests/support/hex.h"
 
 namespace penstock::expr {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<uint8_t> FromHex(const std::string& text) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
 
 TensorType TypeOf(const Json& json) {
   TensorType type;
@@ -69,7 +62,7 @@ TEST_CASE("Expressions give what NumPy gives") {
   std::vector<Column> columns;
   for (const auto& [name, input] : document["inputs"].items()) {
     signature.push_back({name, TypeOf(input)});
-    data.push_back(FromHex(input["bytes"].get<std::string>()));
+    data.push_back(test::BytesFromHex(input["bytes"].get<std::string>()));
     data.back().resize(data.back().size() + 64);
   }
   for (size_t i = 0; i < data.size(); ++i) {
@@ -107,7 +100,7 @@ TEST_CASE("Expressions give what NumPy gives") {
       FAIL_CHECK(TypeToString((*program)->output()[0].type) << " for " << TypeToString(expected));
       continue;
     }
-    const std::vector<uint8_t> want = FromHex(json["bytes"].get<std::string>());
+    const std::vector<uint8_t> want = test::BytesFromHex(json["bytes"].get<std::string>());
     std::vector<uint8_t> got(want.size() + 64, 0xA5);
     uint8_t* const out[] = {got.data()};
     Arena arena;

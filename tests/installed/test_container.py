@@ -78,7 +78,7 @@ def image(images):
 class Container:
     """A process in namespaces of its own, on a read-only root, without rights and without /dev/shm."""
 
-    def __init__(self, image, folder, name, user, shared, words):
+    def __init__(self, image, folder, name, user, shared, words, state=None):
         mounted, config = image
         self.name = f"penstock-{os.getpid()}-{name}"
         bundle = folder / name
@@ -94,7 +94,8 @@ class Container:
             "root": {"path": mounted, "readonly": True},
             "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
                        {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=64k"]},
-                       bind(shared, "/run/penstock", "rw"), bind(folder, "/data", "ro")],
+                       bind(shared, "/run/penstock", "rw"), bind(folder, "/data", "ro"),
+                       *([bind(state, "/var/lib/penstock", "rw")] if state else [])],
             "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")]},
         }))
         self.process = subprocess.Popen([*_CRUN, "run", "--bundle", bundle, self.name], stdout=subprocess.PIPE,
@@ -217,6 +218,36 @@ def test_a_killed_trainer_in_a_container_gives_its_batches_back(image, shared, t
         daemon.process.communicate(timeout=60)
 
 
+def test_pipelines_outlive_a_container(image, shared, tmp_path):
+    """The next container finds those of the one that was killed, where it has the same folder for them."""
+    (tmp_path / "counter.textproto").write_text(SPEC)
+    state = tmp_path / "state"
+    state.mkdir()
+    os.chown(state, 10001, 10001)
+    _, config = image
+    socket = shared / "penstock.sock"
+
+    def ask(*words):
+        asked = Container(image, tmp_path, f"ask-{os.urandom(4).hex()}", (10002, 10001), shared, ["penstock", *words])
+        out, error = asked.process.communicate(timeout=60)
+        assert asked.process.returncode == 0, error
+        return out
+
+    first = Container(image, tmp_path, "first", (10001, 10001), shared, config["Entrypoint"], state)
+    eventually(lambda: socket.exists() or first.process.poll() is not None)
+    ask("create", "/data/counter.textproto")
+    first.kill("KILL")
+    first.process.communicate(timeout=60)
+    socket.unlink()
+    second = Container(image, tmp_path, "second", (10001, 10001), shared, config["Entrypoint"], state)
+    try:
+        eventually(lambda: socket.exists() or second.process.poll() is not None)
+        assert "counter" in ask("list")
+    finally:
+        second.kill("TERM")
+        second.process.communicate(timeout=60)
+
+
 @pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not installed; ./dev test service installs it")
 def test_hadolint():
     for name in ("Dockerfile", "Dockerfile.cuda"):
@@ -235,7 +266,12 @@ def test_kubernetes_files_hold_together():
             assert {mount["name"] for mount in container["volumeMounts"]} <= names
             security = container["securityContext"]
             assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
+    # What the daemon writes in a container outlives it: the socket's folder, and where the pipelines are kept.
+    folders = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume}
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts["state"] == folders["state"] == "/var/lib/penstock"
     compose = yaml.safe_load((TREE / "docker" / "compose.yaml").read_text())
+    assert "state:/var/lib/penstock" in compose["services"]["penstockd"]["volumes"]
     for service in compose["services"].values():
         assert not {"ipc", "shm_size", "privileged", "pid"} & set(service)
         assert service["read_only"] and service["cap_drop"] == ["ALL"]

@@ -204,7 +204,8 @@ TEST_CASE("what the batch ops refuse") {
        "expected a bytes_value for string"},
       {"padded_batch { batch_size: 2 padding_value { feature: 'ints' } }",
        "expected an int64_value"},
-      {"map { out: 'a = ints + words' }", "expected numbers, found string (?,)"},
+      {"map { out: 'a = ints + words' }",
+       "string_join: a: expected a string or a tensor of strings, found int64 (?,)"},
       {"map { out: 'a = ints[0, 0]' }", "expected at most 1 indices, found 2 for int64 (?,)"},
   };
   for (const auto& c : cases) {

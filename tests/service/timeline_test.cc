@@ -168,7 +168,11 @@ TEST_CASE("a change of a step that has not been begun is withdrawn") {
   REQUIRE(Add(timeline, SkipAt(20)).ok());
   REQUIRE(Add(timeline, SkipAt(50)).ok());
   REQUIRE(Add(timeline, Workers(50, 2)).ok());
-  CHECK(absl::IsFailedPrecondition(timeline.Withdraw(50, 1).status()));
+  const absl::Status begun = timeline.Withdraw(50, 1).status();
+  CHECK(absl::IsFailedPrecondition(begun));
+  CHECK(begun.message() ==
+        "no change waits: the last one holds from step 50 on, and every step in front of it has "
+        "been begun; the next one is 50");
   REQUIRE(timeline.Withdraw(49, 1).ok());
   // Numbers that had to stand behind it do not keep others from an earlier step.
   CHECK(timeline.last_step() == 49);

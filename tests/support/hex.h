@@ -1,8 +1,10 @@
 // Bytes as the hexadecimal digits that golden files hold.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,6 +15,11 @@ inline std::string FromHex(const std::string& digits) {
   for (size_t i = 0; i < digits.size(); i += 2)
     bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
   return bytes;
+}
+
+inline std::vector<uint8_t> BytesFromHex(const std::string& digits) {
+  const std::string bytes = FromHex(digits);
+  return {bytes.begin(), bytes.end()};
 }
 
 inline std::string ToHex(std::string_view bytes) {

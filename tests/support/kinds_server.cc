@@ -9,32 +9,27 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "tests/support/all_kinds.h"
 #include "tests/support/attach_server.h"
+#include "tests/support/given_options.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "usage: kinds_server SOCKET [--OPTION VALUE]...\n");
     return 2;
   }
-  std::map<std::string, std::string> given;
-  for (int i = 2; i + 1 < argc; i += 2) given[argv[i]] = argv[i + 1];
-  const auto number = [&given](const char* name, uint64_t fallback) {
-    const auto found = given.find(name);
-    return found == given.end() ? fallback : std::strtoull(found->second.c_str(), nullptr, 10);
-  };
-  const uint64_t steps = number("--steps", UINT64_MAX);
-  const uint32_t rows = static_cast<uint32_t>(number("--rows", 5));
-  const uint32_t last_rows = static_cast<uint32_t>(number("--last-rows", rows));
-  const uint32_t last_valid = static_cast<uint32_t>(number("--last-valid", last_rows));
+  const penstock::GivenOptions given(argc, argv);
+  const uint64_t steps = given.Number("--steps", UINT64_MAX);
+  const uint32_t rows = static_cast<uint32_t>(given.Number("--rows", 5));
+  const uint32_t last_rows = static_cast<uint32_t>(given.Number("--last-rows", rows));
+  const uint32_t last_valid = static_cast<uint32_t>(given.Number("--last-valid", last_rows));
   penstock::ring::SegmentOptions options = penstock::AllKindsRing(rows);
-  options.slots = static_cast<uint32_t>(number("--slots", 3));
-  options.structure = given["--structure"];
+  options.slots = static_cast<uint32_t>(given.Number("--slots", 3));
+  options.structure = given.Text("--structure");
   std::unique_ptr<penstock::ring::Writer> writer;
   if (auto status = penstock::ring::Writer::Create(options, &writer); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.message.c_str());

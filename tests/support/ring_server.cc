@@ -18,13 +18,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "ring/layout.h"
 #include "tests/support/attach_server.h"
+#include "tests/support/given_options.h"
 
 namespace {
 
@@ -83,31 +83,26 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: ring_server SOCKET [--OPTION VALUE]...\n");
     return 2;
   }
-  std::map<std::string, std::string> given;
-  for (int i = 2; i + 1 < argc; i += 2) given[argv[i]] = argv[i + 1];
-  const auto number = [&given](const char* name, uint64_t fallback) {
-    const auto found = given.find(name);
-    return found == given.end() ? fallback : std::strtoull(found->second.c_str(), nullptr, 10);
-  };
+  const penstock::GivenOptions given(argc, argv);
   Options options;
-  options.steps = number("--steps", UINT64_MAX);
-  options.hold_at = number("--hold-at", UINT64_MAX);
-  options.rows = static_cast<uint32_t>(number("--rows", 8));
-  options.last_rows = static_cast<uint32_t>(number("--last-rows", 0));
-  options.with_id = number("--id", 1) != 0;
-  options.end_code = static_cast<int>(number("--end-code", 0));
-  options.end_message = given["--end-message"];
+  options.steps = given.Number("--steps", UINT64_MAX);
+  options.hold_at = given.Number("--hold-at", UINT64_MAX);
+  options.rows = static_cast<uint32_t>(given.Number("--rows", 8));
+  options.last_rows = static_cast<uint32_t>(given.Number("--last-rows", 0));
+  options.with_id = given.Number("--id", 1) != 0;
+  options.end_code = static_cast<int>(given.Number("--end-code", 0));
+  options.end_message = given.Text("--end-message");
 
   const int64_t rows = options.rows;
   penstock::ring::SegmentOptions segment;
-  segment.pipeline = given.count("--name") != 0 ? given["--name"] : "counted";
-  segment.slots = static_cast<uint32_t>(number("--slots", 3));
-  segment.slots_max = static_cast<uint32_t>(number("--slots-max", 9));
+  segment.pipeline = given.Text("--name", "counted");
+  segment.slots = static_cast<uint32_t>(given.Number("--slots", 3));
+  segment.slots_max = static_cast<uint32_t>(given.Number("--slots-max", 9));
   segment.tensors = {{"x", Code8(TensorDType::kFloat32), true, {rows, 4}},
                      {"y", Code8(TensorDType::kInt64), true, {rows}},
                      {"flag", Code8(TensorDType::kBool), true, {rows}}};
   if (options.with_id) segment.tensors.push_back({"id", Code8(TensorDType::kUint64), false, {}});
-  if (const uint64_t wide = number("--wide", 0); wide != 0) {
+  if (const uint64_t wide = given.Number("--wide", 0); wide != 0) {
     segment.tensors.push_back(
         {"wide", Code8(TensorDType::kFloat32), true, {rows, static_cast<int64_t>(wide)}});
   }

@@ -6,19 +6,12 @@
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/hex.h"
 
 namespace penstock::testing {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<uint8_t> FromHex(const std::string& text) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
 
 // The status, and in `out` what was decoded. The data lies on its own heap block, so that a
 // sanitizer sees reads beyond it.
@@ -42,7 +35,7 @@ TEST_CASE("decode_png: TensorFlow's bytes and verdicts") {
   REQUIRE(document["files"].size() > 100);
   int num_refused = 0;
   for (const auto& file : document["files"]) {
-    const std::vector<uint8_t> bytes = FromHex(file["bytes"].get<std::string>());
+    const std::vector<uint8_t> bytes = test::BytesFromHex(file["bytes"].get<std::string>());
     for (const auto& result : file["results"]) {
       const auto channels = result["channels"].get<int64_t>();
       const auto dtype = result["dtype"].get<std::string>();

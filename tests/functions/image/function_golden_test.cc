@@ -9,19 +9,12 @@
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/hex.h"
 
 namespace penstock::testing {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<uint8_t> FromHex(const std::string& text) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
 
 struct Tensor {
   TensorType type;
@@ -30,7 +23,7 @@ struct Tensor {
 
 Tensor Read(const Json& json) {
   Tensor tensor{{*DTypeFromName(json["dtype"].get<std::string>()), {}}, {}};
-  if (json.contains("bytes")) tensor.bytes = FromHex(json["bytes"].get<std::string>());
+  if (json.contains("bytes")) tensor.bytes = test::BytesFromHex(json["bytes"].get<std::string>());
   for (const auto& size : json["shape"]) tensor.type.shape.push_back(size.get<int64_t>());
   return tensor;
 }

@@ -7,19 +7,12 @@
 #include "server/codec/jpeg.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/hex.h"
 
 namespace penstock::testing {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<uint8_t> FromHex(const std::string& text) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
 
 struct Decoded {
   absl::Status status;
@@ -45,11 +38,12 @@ TEST_CASE("JPEG options give what TensorFlow and Pillow give") {
   int whole = 0;
   for (const auto& json : document["cases"]) {
     const std::string kind = json["kind"].get<std::string>();
-    const std::vector<uint8_t> file = FromHex(json["file"].get<std::string>());
+    const std::vector<uint8_t> file = test::BytesFromHex(json["file"].get<std::string>());
     const bool fails = json.contains("fails");
     const int number = seen[kind]++;
     CAPTURE(kind, number, file.size(), fails);
-    const auto want = fails ? std::vector<uint8_t>{} : FromHex(json["pixels"].get<std::string>());
+    const auto want =
+        fails ? std::vector<uint8_t>{} : test::BytesFromHex(json["pixels"].get<std::string>());
     if (kind == "crop") {
       const auto window = json["window"].get<std::vector<int>>();
       JpegDecoder decoder;
@@ -97,7 +91,7 @@ TEST_CASE("A window of an upright image is a part of it") {
   int turned = 0;
   for (const auto& json : document["cases"]) {
     if (json["kind"] != "upright") continue;
-    const std::vector<uint8_t> file = FromHex(json["file"].get<std::string>());
+    const std::vector<uint8_t> file = test::BytesFromHex(json["file"].get<std::string>());
     JpegOptions options;
     options.upright = true;
     const Decoded whole = Decode(file, options);
@@ -124,7 +118,7 @@ TEST_CASE("EXIF data that is cut or wrong leaves an image as it is") {
   const Json document = Json::parse(ReadGolden("jpeg_options.json"));
   std::vector<uint8_t> file;
   for (const auto& json : document["cases"]) {
-    if (json["kind"] == "upright") file = FromHex(json["file"].get<std::string>());
+    if (json["kind"] == "upright") file = test::BytesFromHex(json["file"].get<std::string>());
     if (JpegOrientation(file.data(), file.size()) == 6) break;
   }
   REQUIRE(JpegOrientation(file.data(), file.size()) == 6);

@@ -6,19 +6,12 @@
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/hex.h"
 
 namespace penstock::testing {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<uint8_t> FromHex(const std::string& text) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
 
 // The greatest distance: of bytes, or of floats (all below 1 here).
 double Distance(DType dtype, const std::vector<uint8_t>& got, const std::vector<uint8_t>& want) {
@@ -44,7 +37,7 @@ TEST_CASE("resize gives what Pillow and OpenCV give") {
     const Json& source = document["images"][json["image"].get<std::string>()];
     const TensorType type{*DTypeFromName(source["dtype"].get<std::string>()),
                           {source["shape"][0], source["shape"][1], source["shape"][2]}};
-    std::vector<uint8_t> image = FromHex(source["bytes"].get<std::string>());
+    std::vector<uint8_t> image = test::BytesFromHex(source["bytes"].get<std::string>());
     const size_t bytes = image.size();
     image.resize(bytes + 64);
     const std::string like = json["like"].get<std::string>();
@@ -59,7 +52,7 @@ TEST_CASE("resize gives what Pillow and OpenCV give") {
     const auto program = expr::Compile(signature, {&map, 1});
     INFO(program.status().ToString());
     REQUIRE(program.ok());
-    const std::vector<uint8_t> want = FromHex(json["bytes"].get<std::string>());
+    const std::vector<uint8_t> want = test::BytesFromHex(json["bytes"].get<std::string>());
     const TensorType& result = (*program)->output()[0].type;
     REQUIRE(result == TensorType{type.dtype, {size[0], size[1], type.shape[2]}});
     std::vector<uint8_t> got(want.size() + 64);

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
+#include "tests/functions/random/distance.h"
 #include "tests/functions/random/drawn_rows.h"
 
 namespace penstock::testing {
@@ -95,7 +97,6 @@ TEST_CASE("cutmix cuts a rectangle whose area is the partner's share") {
 }
 
 TEST_CASE("Lambda is drawn from a beta distribution") {
-  // The distance of Kolmogorov and Smirnov, as in distribution_test.cc.
   const auto distance = [](const std::string& alpha, double (*cumulative)(double)) {
     const auto program = CompileDrawing({"y = mixup(one_hot([0, 1], 2), " + alpha + ", seed=9)"});
     REQUIRE(program.ok());
@@ -103,17 +104,8 @@ TEST_CASE("Lambda is drawn from a beta distribution") {
     std::vector<double> values;
     for (const DrawLog::Draw& draw : rows.log.draws) values.push_back(draw.value);
     REQUIRE(values.size() == 20'000);
-    std::sort(values.begin(), values.end());
-    const auto n = static_cast<double>(values.size());
-    double greatest = 0;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const double expected = cumulative(values[i]);
-      greatest = std::max({greatest, std::fabs(expected - static_cast<double>(i) / n),
-                           std::fabs(static_cast<double>(i + 1) / n - expected)});
-    }
-    return greatest * std::sqrt(n);
+    return Distance(std::move(values), cumulative);
   };
-  constexpr double kFarthest = 2.7;
   CHECK(distance("1", [](double x) { return x; }) < kFarthest);
   CHECK(distance("0.5", [](double x) { return std::asin(std::sqrt(x)) * 2 / 3.14159265358979; }) <
         kFarthest);

@@ -5,26 +5,13 @@
 #include <cstdio>
 #include <map>
 
+#include "tests/functions/random/distance.h"
 #include "tests/functions/random/drawn_rows.h"
 
 namespace penstock::testing {
 namespace {
 
 constexpr size_t kRows = 20'000;
-
-// The greatest distance of the values' distribution from `cumulative` (Kolmogorov and Smirnov), times the root of their number.
-double Distance(std::vector<double> values, double (*cumulative)(double)) {
-  std::sort(values.begin(), values.end());
-  const auto n = static_cast<double>(values.size());
-  double greatest = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double expected = cumulative(values[i]);
-    greatest = std::max({greatest, std::fabs(expected - static_cast<double>(i) / n),
-                         std::fabs(static_cast<double>(i + 1) / n - expected)});
-  }
-  return greatest * std::sqrt(n);
-}
-constexpr double kFarthest = 2.7;  // 2 exp(-2 x^2) is 1e-6
 
 double UniformBelow(double x) { return std::clamp(x, 0.0, 1.0); }
 double NormalBelow(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
