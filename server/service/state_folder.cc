@@ -76,7 +76,8 @@ absl::Status StateFolder::Write(const std::string& name, std::string_view text,
   const PendingCall call("writing", path, 0, CallKind::kWrite);
   {
     const ring::Descriptor file(
-        open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
+        open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+             0640));
     if (!file) return ErrorOf("cannot make", temporary);
     absl::Status status = WriteAll(file.get(), Framed(text), temporary);
     if (status.ok() && durability == Durability::kPowerLoss && fsync(file.get()) != 0) {
@@ -96,8 +97,12 @@ absl::Status StateFolder::Write(const std::string& name, std::string_view text,
 
 absl::StatusOr<std::string> StateFolder::Read(const std::string& name) const {
   const std::string path = PathOf(name);
-  const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const ring::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return ErrorOf("cannot open", path);
+  struct stat info = {};
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return absl::DataLossError(absl::StrCat("no regular file (", path, ")"));
+  }
   std::string bytes;
   char buffer[16384];
   while (true) {

@@ -1,6 +1,7 @@
 // The daemon's memory: what is written is read back, and what is not whole is noticed.
 #include "server/service/state_folder.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -40,6 +41,21 @@ TEST_CASE("a state file is read back whole, or it is an error") {
   }
   (*folder)->SetAside("a.pipeline");
   CHECK((*folder)->List(".pipeline").empty());
+}
+
+TEST_CASE("what is no regular file in a state folder is an error, and nobody waits for it") {
+  const test::ScratchFolder scratch;
+  const auto folder = StateFolder::Open(scratch / "state");
+  REQUIRE(folder.ok());
+  REQUIRE(mkfifo((*folder)->PathOf("p.pipeline").c_str(), 0600) == 0);
+  REQUIRE(mkdir((*folder)->PathOf("q.pipeline").c_str(), 0700) == 0);
+  for (const char* name : {"p.pipeline", "q.pipeline"}) {
+    const auto read = (*folder)->Read(name);
+    CHECK(read.status().code() == absl::StatusCode::kDataLoss);
+    CHECK_THAT(std::string(read.status().message()), Catch::Matchers::Contains("no regular file"));
+  }
+  REQUIRE(mkfifo((*folder)->PathOf("r.pipeline.new").c_str(), 0600) == 0);
+  CHECK_FALSE((*folder)->Write("r.pipeline", "text", StateFolder::Durability::kCrash).ok());
 }
 
 TEST_CASE("one daemon has a state folder") {
