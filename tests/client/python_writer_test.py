@@ -33,7 +33,7 @@ def records(path, compression=None):
     return [element.item() for element in penstock.TFRecordDataset(path, compression)]
 
 
-@pytest.mark.parametrize("features, golden", zip(record_cases.CASES, TENSORFLOW["examples"]), ids=str)
+@pytest.mark.parametrize("features, golden", list(zip(record_cases.CASES, TENSORFLOW["examples"])), ids=str)
 def test_examples_are_those_of_tensorflow(features, golden):
     assert penstock.io.serialize_example(features).hex() == golden
 

@@ -13,7 +13,7 @@ import pytest
 
 import tfrecord_files
 from own_sizes import own_batches
-from programs import Penstock
+from programs import Penstock, eventually
 from test_groups import attach, create, kill, rank, split, start_holder, supervised, values  # noqa: F401
 
 penstock = pytest.importorskip("penstock")
@@ -272,6 +272,7 @@ def test_a_split_group_of_a_size_of_its_own_outlives_the_daemon(create, size):
     held.clear()
     for worker in workers:
         worker.close()
+    eventually(lambda: server.listens)
     last = split(server)
     for batch in last:
         given.update(values(batch))

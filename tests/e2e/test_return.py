@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -28,6 +29,12 @@ class Supervised:
         before = self.child
         os.kill(before, signal.SIGKILL)
         eventually(lambda: self.child not in (None, before))
+
+    @property
+    def listens(self):
+        """Whether a newcomer gets in: not yet where the next one has only begun."""
+        with socket.socket(socket.AF_UNIX) as visitor:
+            return visitor.connect_ex(self.socket) == 0
 
     def stop(self):
         return self.daemon.stop()
