@@ -177,7 +177,7 @@ void AddUpdate(Command root, const std::string& socket) {
   command.Add("--at-step", &arguments->step,
               "The first step that it holds for; without it the earliest possible");
   command.AddFlag("--withdraw", &arguments->withdraw,
-                  "The last change is taken back, as long as its step or epoch has not begun");
+                  "The last change is taken back, as long as a step in front of it has not begun");
   command.Add("--etag", &arguments->etag, "Only if nobody has changed the pipeline meanwhile");
   command.Runs([&socket, arguments] { return Report("update", Update(socket, *arguments)); });
 }

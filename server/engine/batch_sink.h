@@ -45,7 +45,7 @@ struct ClaimedSlot {
   // there one after another, each aligned to 64 bytes and followed by 64 spare ones.
   uint8_t* variable = nullptr;
   uint64_t variable_bytes = 0;
-  // Whose MakeRoom() is called before variable memory is written; null where all of it is there.
+  // Whose MakeRoom() is called before variable memory is written; null: it need not be.
   BatchSink* grows = nullptr;
 };
 

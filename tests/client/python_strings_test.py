@@ -54,13 +54,13 @@ def test_results_are_tensorflows(name, case, values):
         else:
             same(np.asarray(taken(dataset)), expected)
             sound.append((value, expected))
+    if name in BY_ROWS:
+        return
     # The same of a batch, where all have one shape.
     shapes = {tuple(expected["shape"]) for _, expected in sound}
     for shape in shapes:
         of_shape = [(value, expected) for value, expected in sound if tuple(expected["shape"]) == shape]
         whole = texts([value for value, _ in of_shape]).batch(len(of_shape)).map(lambda x: case(penstock, x))
-        if name in BY_ROWS:
-            continue
         for found, (_, expected) in zip(taken(whole), of_shape):
             same(np.asarray(found, None if expected["dtype"] != "string" else object), expected)
 

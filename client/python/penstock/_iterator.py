@@ -138,7 +138,8 @@ class DatasetIterator:
         return self._name is None and self._reconnect > 0
 
     def _wait_for_daemon(self):
-        deadline = time.monotonic() + min(self._reconnect, self._reconnect if self._timeout is None else self._timeout)
+        seconds = self._reconnect if self._timeout is None else min(self._reconnect, self._timeout)
+        deadline = time.monotonic() + seconds
         while True:
             try:
                 return self._create()

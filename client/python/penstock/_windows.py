@@ -7,9 +7,6 @@ from penstock import _textproto, _trace
 from penstock._dataset import Dataset
 from penstock._stage import Nested, Spec, Stage, user_line
 
-# Ops that do to a tuple what they do to its parts, each by itself.
-_APART = ("batch", "take", "skip", "shard", "repeat")
-
 
 class Value:
     """What a function makes of one window: the only element of a dataset."""
