@@ -10,6 +10,7 @@
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
+#include "server/kernels/extreme.h"
 #include "server/kernels/reduce.h"
 
 namespace penstock::expr {
@@ -50,13 +51,10 @@ bool Averages(Kind kind) { return kind == Kind::kMean || kind == Kind::kVar || k
 template <typename T>
 using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
+// As kernels::ExtremeCode has it.
 template <typename T>
-T Lesser(T a, T b) {
-  return a <= b || a != a ? a : b;
-}
-template <typename T>
-T Greater(T a, T b) {
-  return a >= b || a != a ? a : b;
+T Extreme(T a, T b, bool least) {
+  return (least ? a <= b : a >= b) || a != a ? a : b;
 }
 
 // Every NaN is the one that element-wise arithmetic makes.
@@ -88,7 +86,9 @@ class Reduce final : public RowKernel {
         axis_(axis),
         keeps_axes_(keeps_axes),
         ddof_(ddof),
-        sets_shape_(sets_shape) {}
+        sets_shape_(sets_shape),
+        take_(kernels::FindExtreme(
+            dtype, kind == Kind::kMin ? kernels::Extreme::kLeast : kernels::Extreme::kGreatest)) {}
 
   static Shape ShapeOf(Shape shape, int64_t axis, bool keeps_axes) {
     if (axis < 0) return keeps_axes ? Shape(shape.size(), 1) : Shape{};
@@ -156,17 +156,7 @@ class Reduce final : public RowKernel {
                             [](A a, T x, int64_t) { return a * static_cast<A>(x); }));
       case Kind::kMin:
       case Kind::kMax: {
-        T* const best = scratch.AllocateArray<T>(inner);
-        std::copy_n(in, inner, best);
-        const bool least = kind_ == Kind::kMin;
-        for (int64_t i = 1; i < view.size; ++i) {
-          const T* const row = in + static_cast<size_t>(i) * inner;
-          if (least) {
-            for (size_t n = 0; n < inner; ++n) best[n] = Lesser(best[n], row[n]);
-          } else {
-            for (size_t n = 0; n < inner; ++n) best[n] = Greater(best[n], row[n]);
-          }
-        }
+        const T* const best = TakeExtremes(view, in, scratch);
         for (size_t n = 0; n < inner; ++n) Put(best[n], to + n * sizeof(T));
         return;
       }
@@ -179,6 +169,33 @@ class Reduce final : public RowKernel {
       default:
         return;
     }
+  }
+
+  // Step i of the axis is compared with partial result i % together, each in order; these are then compared in pairs of halves.
+  // Which of 0.0 and -0.0 is given follows from the sizes alone, whatever the instruction set.
+  template <typename T>
+  T* TakeExtremes(const AxisView& view, const T* in, Arena& scratch) const {
+    constexpr size_t kElements = 512;
+    constexpr size_t kFew = 16;  // do not pay for calls
+    const auto inner = static_cast<size_t>(view.inner);
+    const auto size = static_cast<size_t>(view.size);
+    if (inner == 1 && size < kFew) {
+      T* const best = scratch.AllocateArray<T>(1);
+      *best = in[0];
+      for (size_t i = 1; i < size; ++i) *best = Extreme(*best, in[i], kind_ == Kind::kMin);
+      return best;
+    }
+    size_t together = 1;
+    while (2 * together <= size && 2 * together * inner <= kElements) together *= 2;
+    T* const best = scratch.AllocateArray<T>(together * inner);
+    std::copy_n(in, together * inner, best);
+    size_t done = together;
+    for (; done + together <= size; done += together)
+      take_(best, in + done * inner, together * inner);
+    take_(best, in + done * inner, (size - done) * inner);
+    for (size_t half = together / 2; half > 0; half /= 2)
+      take_(best, best + half * inner, half * inner);
+    return best;
   }
 
   // Mean, variance and deviation in float64.
@@ -227,6 +244,7 @@ class Reduce final : public RowKernel {
   const bool keeps_axes_;
   const double ddof_;
   const bool sets_shape_;
+  const kernels::ExtremeCode take_;
 };
 
 template <Kind kKind>

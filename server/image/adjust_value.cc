@@ -3,7 +3,6 @@
 
 #include "server/image/adjust.h"
 #include "server/kernels/image_arithmetic.h"
-#include "server/kernels/power.h"
 
 namespace penstock::expr {
 
@@ -17,9 +16,7 @@ PixelMap BrightnessMap(float delta) {
 PixelMap GammaMap(float gamma, float gain) {
   return {.apply =
               [gamma, gain](const float* in, int64_t num_pixels, int64_t channels, float* out) {
-                for (int64_t i = 0; i < num_pixels * channels; ++i) {
-                  out[i] = gain * kernels::ScalarPower::Apply(in[i], gamma);
-                }
+                kernels::PowerOfAll(in, num_pixels * channels, gamma, gain, out);
               },
           .by_value = true};
 }

@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "server/kernels/lane_program-inl.h"
+#include "server/kernels/power-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
@@ -121,6 +122,16 @@ struct ScalarFmod {
     return std::fmod(a, b);
   }
 };
+struct PowerOp {
+  template <class D, class V>
+  static HWY_INLINE V Apply(D d, V a, V b) {
+    if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
+      return PowerOfFloats(d, a, b);
+    } else {
+      return ByLane<ScalarPower>::Apply(d, a, b);
+    }
+  }
+};
 template <class Op>
 struct Reverse {
   template <class D, class V>
@@ -136,6 +147,12 @@ struct ReverseScalar {
     return Scalar::Apply(b, a);
   }
 };
+
+// As long as what goes lane by lane: more vectors at once would gain nothing.
+template <>
+inline constexpr bool kIsByLane<PowerOp> = true;
+template <>
+inline constexpr bool kIsByLane<Reverse<PowerOp>> = true;
 
 template <class Op>
 Handler OfIntegers(Lane lane, Form form) {
@@ -169,9 +186,9 @@ Handler ArithmeticHandler(int code, Lane lane, Form form) {
     case Arithmetic::kReverseRemainder:
       return OfNumbers<ByLane<ReverseScalar<ScalarRemainder>>>(lane, form);
     case Arithmetic::kPower:
-      return OfNumbers<ByLane<ScalarPower>>(lane, form);
+      return OfNumbers<PowerOp>(lane, form);
     case Arithmetic::kReversePower:
-      return OfNumbers<ByLane<ReverseScalar<ScalarPower>>>(lane, form);
+      return OfNumbers<Reverse<PowerOp>>(lane, form);
     case Arithmetic::kMinimum:
       return OfNumbers<MinimumOp>(lane, form);
     case Arithmetic::kMaximum:

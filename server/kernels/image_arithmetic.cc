@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "server/kernels/image_arithmetic.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "server/kernels/power-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels::HWY_NAMESPACE {
@@ -24,6 +25,13 @@ HWY_INLINE void ForEach(size_t count, const Work& work) {
 void AddToAll(const float* in, size_t count, float value, float* out) {
   ForEach(count, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(hn::Add(hn::LoadU(d, in + i), hn::Set(d, value)), d, out + i);
+  });
+}
+
+void PowerOfAll(const float* in, size_t count, float exponent, float factor, float* out) {
+  ForEach(count, [&](auto d, size_t i) HWY_ATTR {
+    const auto power = PowerOfFloats(d, hn::LoadU(d, in + i), hn::Set(d, exponent));
+    hn::StoreU(hn::Mul(hn::Set(d, factor), power), d, out + i);
   });
 }
 
@@ -61,12 +69,16 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::kernels {
 
 HWY_EXPORT(AddToAll);
+HWY_EXPORT(PowerOfAll);
 HWY_EXPORT(AddPairs);
 HWY_EXPORT(AddQuarters);
 HWY_EXPORT(StretchAround);
 
 void AddToAll(const float* in, size_t count, float value, float* out) {
   HWY_DYNAMIC_DISPATCH(AddToAll)(in, count, value, out);
+}
+void PowerOfAll(const float* in, size_t count, float exponent, float factor, float* out) {
+  HWY_DYNAMIC_DISPATCH(PowerOfAll)(in, count, exponent, factor, out);
 }
 void AddPairs(const float* first, const float* second, size_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(AddPairs)(first, second, count, out);

@@ -12,6 +12,9 @@ namespace penstock::kernels {
 // out[i] = in[i] + value. `out` may be `in`.
 void AddToAll(const float* in, size_t count, float value, float* out);
 
+// out[i] = factor * in[i] ** exponent. `out` may be `in`.
+void PowerOfAll(const float* in, size_t count, float exponent, float factor, float* out);
+
 // out[i] = first[i] + second[i]. `out` may be `first`.
 void AddPairs(const float* first, const float* second, size_t count, float* out);
 

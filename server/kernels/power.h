@@ -1,4 +1,5 @@
-// x ** y on single values. Slow (about 100 ns for a floating type): kernels call it lane by lane.
+// x ** y on single values of float64 (some 200 ns where y is no small integer) and of integers: kernels call it lane by lane. Of float32
+// there are vectors (power-inl.h).
 #pragma once
 
 #include <cmath>
@@ -60,6 +61,7 @@ struct ScalarPower {
         return odd ? std::copysign(magnitude, x) : magnitude;
       }
       if (x < 0 && !integral) return std::numeric_limits<T>::quiet_NaN();
+      if (integral && std::fabs(y) < 64) return static_cast<T>(Product(x, static_cast<int>(y)));
       const long double magnitude =
           ExpExtended(static_cast<long double>(y) * LogExtended(std::fabs(x)));
       return static_cast<T>(x < 0 && odd ? -magnitude : magnitude);
@@ -70,14 +72,26 @@ struct ScalarPower {
         if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
       }
       using U = std::make_unsigned_t<T>;
-      U result = 1;
-      U base = static_cast<U>(x);
-      for (U n = static_cast<U>(y); n != 0; n >>= 1) {
-        if (n & 1) result *= base;
-        base *= base;
-      }
-      return static_cast<T>(result);
+      return static_cast<T>(BySquares(static_cast<U>(x), static_cast<U>(y)));
     }
+  }
+
+ private:
+  // base ** n, n of at least 0.
+  template <typename Value, typename Count>
+  static Value BySquares(Value base, Count n) {
+    Value result = 1;
+    for (; n != 0; n >>= 1) {
+      if (n & 1) result *= base;
+      base *= base;
+    }
+    return result;
+  }
+
+  // In x87 precision.
+  static long double Product(long double x, int n) {
+    const long double product = BySquares(x, n < 0 ? -n : n);
+    return n < 0 ? 1 / product : product;
   }
 };
 
