@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/random.h"
 #include "server/base/release.h"
+#include "server/engine/constant_file.h"
 #include "server/engine/deterministic_bytes.h"
 #include "server/engine/plan_impl.h"
 #include "server/io/crc32c.h"
@@ -127,6 +128,7 @@ void AddStages(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   const std::vector<v1::Stage*> stages = AllStages(spec);
   for (size_t i = 0; i < stages.size(); ++i) {
     v1::Stage stage = *stages[i];
+    StripConstantFiles(&stage);
     switch (plan.stage_kinds()[i]) {
       case StageKind::kHint:
         break;

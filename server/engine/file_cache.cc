@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "server/base/random.h"
 #include "server/base/release.h"
+#include "server/engine/constant_file.h"
 #include "server/engine/deterministic_bytes.h"
 #include "server/io/index_file.h"
 
@@ -72,7 +73,9 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
   cache->first_file_ = before.first_file;
   cache->manifest_ = std::move(before.files);
   for (const v1::Stage* stage : before.stages) {
-    const std::string bytes = DeterministicBytes(*stage);
+    v1::Stage content = *stage;
+    StripConstantFiles(&content);
+    const std::string bytes = DeterministicBytes(content);
     absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
   }
   // Elements that fail are in none that is made in front of an ignore_errors.

@@ -3,18 +3,29 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/constant_file.h"
 
 namespace penstock {
 namespace {
 
-absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant) {
+// `resolved`: the same one, in the plan's own spec.
+absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant, FileSystem& files,
+                                               v1::Constant* resolved) {
   expr::NamedConstant result;
   result.name = constant.name();
   if (constant.name().empty()) return absl::InvalidArgumentError("a constant has no name");
-  if (constant.value().empty() == constant.int_value().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("constant ", constant.name(),
-                                                   ": expected one of value and int_value, found ",
-                                                   constant.value().empty() ? "none" : "both"));
+  const int given =
+      !constant.value().empty() + !constant.int_value().empty() + !constant.npy().empty();
+  if (given != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "constant ", constant.name(), ": expected one of value, int_value and npy, found ",
+        given == 0 ? "none" : "several"));
+  }
+  if (!constant.npy().empty()) {
+    const absl::Status status = ReadConstantFile(constant, files, &result, resolved);
+    if (status.ok()) return result;
+    return absl::Status(status.code(),
+                        absl::StrCat("constant ", constant.name(), ": ", status.message()));
   }
   if (!constant.dtype().empty()) {
     const std::optional<DType> dtype = DTypeFromName(constant.dtype());
@@ -45,14 +56,16 @@ absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant) {
 
 absl::StatusOr<expr::MapSource> ReadMapSource(
     const google::protobuf::RepeatedPtrField<v1::Constant>& constants,
-    const google::protobuf::RepeatedPtrField<std::string>& lets, const PlanBuilder& plan) {
+    const google::protobuf::RepeatedPtrField<std::string>& lets, PlanBuilder& plan) {
   expr::MapSource source;
   source.stage = plan.stage();
   source.batched = plan.batched();
   source.files = &plan.files();
   source.lets.assign(lets.begin(), lets.end());
-  for (const v1::Constant& constant : constants) {
-    absl::StatusOr<expr::NamedConstant> converted = ToConstant(constant);
+  const std::vector<v1::Constant*> resolved = ConstantsOf(plan.stage_spec());
+  for (int i = 0; i < constants.size(); ++i) {
+    absl::StatusOr<expr::NamedConstant> converted =
+        ToConstant(constants[i], plan.files(), resolved[i]);
     if (!converted.ok()) return converted.status();
     source.constants.push_back(*std::move(converted));
   }

@@ -10,9 +10,9 @@
 
 namespace penstock {
 
-// The stage's text but for its outs. Messages leave out the stage's name.
+// The text of the stage whose plan is made, but for its outs; `constants` are all of its op's. Messages leave out the stage's name.
 absl::StatusOr<expr::MapSource> ReadMapSource(
     const google::protobuf::RepeatedPtrField<v1::Constant>& constants,
-    const google::protobuf::RepeatedPtrField<std::string>& lets, const PlanBuilder& plan);
+    const google::protobuf::RepeatedPtrField<std::string>& lets, PlanBuilder& plan);
 
 }  // namespace penstock

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/signature.h"
+#include "server/engine/constant_file.h"
 #include "server/engine/deterministic_bytes.h"
 #include "server/engine/plan_impl.h"
 
@@ -59,6 +60,7 @@ class Finder {
       if (op.draws()) return false;
       v1::Stage stage = *stages_[part.stage];
       stage.clear_name();
+      StripConstantFiles(&stage);
       ShareableLevel level;
       if (chain->levels.empty()) level.text = chain->source->loader->ContentKey() + "\n";
       absl::StrAppend(&level.text, part.batched ? "batched " : "", SignatureToString(op.output()),

@@ -28,7 +28,7 @@ std::string ColumnBytes(const TensorSource& tensor) {
 
 absl::StatusOr<expr::MapSource> StateProgram::ReadSource(
     const google::protobuf::RepeatedPtrField<v1::Constant>& constants,
-    const google::protobuf::RepeatedPtrField<std::string>& lets, const PlanBuilder& plan) {
+    const google::protobuf::RepeatedPtrField<std::string>& lets, PlanBuilder& plan) {
   return ReadMapSource(constants, lets, plan);
 }
 

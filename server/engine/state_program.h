@@ -28,7 +28,7 @@ class StateProgram {
   template <typename Options>
   static absl::StatusOr<std::shared_ptr<const StateProgram>> Read(
       const Options& options, const google::protobuf::RepeatedPtrField<std::string>& outs,
-      const PlanBuilder& plan) {
+      PlanBuilder& plan) {
     absl::StatusOr<expr::MapSource> source = ReadSource(options.constant(), options.let(), plan);
     if (!source.ok()) return source.status();
     return Create(*std::move(source), options.initial_state(), options.state(), outs,
@@ -50,7 +50,7 @@ class StateProgram {
  private:
   static absl::StatusOr<expr::MapSource> ReadSource(
       const google::protobuf::RepeatedPtrField<v1::Constant>& constants,
-      const google::protobuf::RepeatedPtrField<std::string>& lets, const PlanBuilder& plan);
+      const google::protobuf::RepeatedPtrField<std::string>& lets, PlanBuilder& plan);
   static absl::StatusOr<std::shared_ptr<const StateProgram>> Create(
       expr::MapSource source,
       const google::protobuf::RepeatedPtrField<v1::TensorValues>& initial_state,

@@ -100,6 +100,12 @@ absl::StatusOr<std::vector<uint8_t>> Convert(const std::string& name, DType dtyp
 }  // namespace
 
 absl::StatusOr<const Node*> MakeConstant(Graph& graph, const NamedConstant& constant) {
+  TensorType type;
+  type.dtype = constant.dtype;
+  if (!constant.bytes.empty()) {
+    type.shape = constant.shape;
+    return graph.Constant(type, constant.bytes, /*weak=*/false);
+  }
   const bool floating = !constant.float_values.empty();
   const size_t count = floating ? constant.float_values.size() : constant.int_values.size();
   if (floating && !constant.int_values.empty()) {
@@ -110,8 +116,6 @@ absl::StatusOr<const Node*> MakeConstant(Graph& graph, const NamedConstant& cons
     return absl::InvalidArgumentError(
         absl::StrCat("constant \"", constant.name, "\": expected a value, found none"));
   }
-  TensorType type;
-  type.dtype = constant.dtype;
   bool weak = false;
   if (constant.has_shape) {
     type.shape = constant.shape;

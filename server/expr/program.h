@@ -30,8 +30,9 @@ struct NamedConstant {
   DType dtype = DType::kInvalid;
   bool has_shape = false;  // false: a scalar for one value, else one axis
   Shape shape;
-  std::vector<double> float_values;  // exactly one of the two is filled
+  std::vector<double> float_values;  // exactly one of the three is filled
   std::vector<int64_t> int_values;
+  std::vector<uint8_t> bytes = {};  // elements of `dtype` and `shape`, as they are
 };
 
 // The text of one `map` stage.

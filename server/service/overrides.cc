@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 #include "server/base/signature.h"
+#include "server/engine/constant_file.h"
 #include "server/engine/plan.h"
 #include "server/service/text_proto.h"
 
@@ -40,19 +41,6 @@ OpList FindOpList(v1::Stage* stage, const std::string& name, FieldDescriptor::Cp
 // The list of files that a stage reads; without an op if it is no source.
 OpList FilesOf(v1::Stage* stage) {
   return FindOpList(stage, "files", FieldDescriptor::CPPTYPE_STRING);
-}
-
-std::vector<v1::Constant*> ConstantsOf(v1::Stage* stage) {
-  const OpList list = FindOpList(stage, "constant", FieldDescriptor::CPPTYPE_MESSAGE);
-  std::vector<v1::Constant*> constants;
-  if (list.op == nullptr || list.field->message_type() != v1::Constant::descriptor())
-    return constants;
-  const auto* reflection = list.op->GetReflection();
-  for (int i = 0; i < reflection->FieldSize(*list.op, list.field); ++i) {
-    constants.push_back(
-        static_cast<v1::Constant*>(reflection->MutableRepeatedMessage(list.op, list.field, i)));
-  }
-  return constants;
 }
 
 // The stages of a spec with the names that the user sees.
@@ -153,6 +141,8 @@ absl::Status SetNumbers(const std::vector<absl::string_view>& words, v1::Constan
 }
 
 absl::Status SetConstant(absl::string_view text, v1::Constant* constant) {
+  if (!constant->npy().empty())
+    return absl::InvalidArgumentError("its values are in a file: change its npy in the spec");
   const std::vector<absl::string_view> words = absl::StrSplit(text, ',');
   const bool integers = constant->int_value_size() > 0;
   const int size = integers ? constant->int_value_size() : constant->value_size();
@@ -165,7 +155,7 @@ absl::Status SetConstant(absl::string_view text, v1::Constant* constant) {
 }
 
 v1::Constant* FindConstant(v1::Stage* stage, absl::string_view name) {
-  for (v1::Constant* constant : ConstantsOf(stage)) {
+  for (v1::Constant* constant : ConstantsOf(*stage)) {
     if (constant->name() == name) return constant;
   }
   return nullptr;
@@ -177,7 +167,7 @@ absl::StatusOr<v1::Constant*> LocateConstant(const NamedStages& stages,
   std::vector<std::string> known;
   for (int i = 0; i < stages.size(); ++i) {
     if (!change.stage().empty() && stages.name(i) != change.stage()) continue;
-    for (v1::Constant* constant : ConstantsOf(stages.stage(i))) known.push_back(constant->name());
+    for (v1::Constant* constant : ConstantsOf(*stages.stage(i))) known.push_back(constant->name());
     if (FindConstant(stages.stage(i), change.name()) != nullptr) candidates.push_back(i);
   }
   if (!change.stage().empty()) {
@@ -233,7 +223,8 @@ void VisitPaths(Message* options, const Visit& visit) {
         visit(&path);
         reflection.SetString(options, field, path);
       }
-    } else if (field->message_type() == v1::TensorValues::descriptor()) {
+    } else if (field->message_type() == v1::TensorValues::descriptor() ||
+               field->message_type() == v1::Constant::descriptor()) {
       for (int i = 0; i < reflection.FieldSize(*options, field); ++i)
         VisitPaths(reflection.MutableRepeatedMessage(options, field, i), visit);
     }

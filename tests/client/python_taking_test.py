@@ -118,7 +118,7 @@ ERRORS = [
     (lambda x, i: np.stack([x, x])[1, i], penstock.TraceError, "takes of one axis"),
     (lambda x, i: np.stack([x, x])[i, i], penstock.TraceError, "takes of one axis"),
     (lambda x, i: np.stack([x, x])[..., ..., i], penstock.TraceError, "takes of one axis"),
-    (lambda x, i: TABLE[i], penstock.TraceError, r"penstock.functions.take\(table, x\)"),
+    (lambda x, i: TABLE[i], penstock.TraceError, r"penstock.functions.take\(table, x, axis=0\)"),
     (lambda x, i: np.digitize(x, [3, 1]), penstock.TraceError, "rising order"),
 ]
 

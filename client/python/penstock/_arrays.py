@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock import _textproto
 
-_MAX_INLINE_BYTES = 16 << 10
+MAX_INLINE_BYTES = 16 << 10
 # Of strings with their field's name, most of which are paths: a spec that holds them itself can be saved.
 _MAX_INLINE_STRING_BYTES = 64 << 10
 # Of strings of one length in a memory file, beyond four times their own.
@@ -132,7 +132,7 @@ def tensor_values(name, value, what):
     dtype = array.dtype.name
     if path is not None:
         return _textproto.Message(*head, ("dtype", dtype), ("npy", path)), array
-    if array.nbytes > _MAX_INLINE_BYTES or array.size == 0 or dtype == "bfloat16":
+    if array.nbytes > MAX_INLINE_BYTES or array.size == 0 or dtype == "bfloat16":
         return _textproto.Message(*head, ("dtype", dtype), ("npy", MemoryArray(array))), array
     field = {"i": "int_value", "b": "int_value", "u": "uint_value"}.get(array.dtype.kind, "value")
     values = [int(item) for item in array.ravel()] if field != "value" else [float(item) for item in array.ravel()]

@@ -82,19 +82,21 @@ class _Writer:
         name = self._arrays[content] = self._new_name("c")
         # A Python number that is not finite has no type of its own.
         dtype = None if isinstance(array, float) and not isinstance(array, np.generic) else array.dtype.name
-        values = np.asarray(array).ravel().tolist()
-        is_int = dtype is not None and array.dtype.kind in "iub"
-        if is_int and max(values) >= 1 << 63:
-            raise TraceError("a constant of uint64 above 2^63 - 1", "there is no place for it in a spec")
+        values = _constant_values(np.asarray(array), is_int=dtype is not None and array.dtype.kind in "iub")
         self.constants.append(
-            _textproto.Message(
-                ("name", name),
-                ("int_value" if is_int else "value", [int(value) for value in values] if is_int else values),
-                ("dtype", dtype),
-                ("shape", list(np.shape(array)) or None),
-            )
+            _textproto.Message(("name", name), values, ("dtype", dtype), ("shape", list(np.shape(array)) or None))
         )
         return name
+
+
+def _constant_values(array, is_int):
+    """The field with an array's values, or with the file that has them."""
+    from penstock import _arrays
+
+    if array.nbytes > _arrays.MAX_INLINE_BYTES or is_int and int(array.max()) >= 1 << 63:
+        return "npy", _arrays.MemoryArray(array)
+    values = array.ravel().tolist()
+    return ("int_value", [int(value) for value in values]) if is_int else ("value", values)
 
 
 def _bare(text):

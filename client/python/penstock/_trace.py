@@ -364,6 +364,8 @@ def call(name, args, kwargs, shown=None):
         if parameter in ("dtype", "out_type") and not isinstance(value, str):
             # NumPy's types and dtypes, and TensorFlow's.
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
+        if parameter == "axis":
+            value = _counted_from_last(value, given.get("x", given.get("a")), name)
         if parameter == "shape" and default is None and isinstance(value, (list, tuple)) and not value:
             # Left out, it is a scalar's.
             value = None
@@ -378,6 +380,14 @@ def call(name, args, kwargs, shown=None):
             keywords.append((parameter, text))
     inputs += [to_node(trace, value, shown) for value in rest]
     return Tensor(trace, Node(trace, "call", name, inputs, keywords))
+
+
+def _counted_from_last(axis, array, name):
+    """An axis as the language has it, whose rows may be of a batch: from -1 down. Others stay as they are, to be refused."""
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)) or axis < 0 or not isinstance(array, (Tensor, np.ndarray)):
+        return axis
+    ndim = array.ndim + (name == "stack")  # which makes a new one
+    return int(axis) - ndim if axis < ndim else axis
 
 
 def _binary(name, swap=False):
@@ -464,7 +474,7 @@ class Tensor:
     )
     __hash__ = _refused(
         "a traced value as a key of a dict or a set (table[x], hash(x), x in a set)",
-        "penstock.functions.take(table, x) looks x up in an array, and (x == a) | (x == b) compares",
+        "penstock.functions.take(table, x, axis=0) looks x up in an array, and (x == a) | (x == b) compares",
     )
     __bytes__ = _refused("bytes() of a traced value", "penstock.io.decode_raw(x, np.uint8) are a string's bytes as numbers")
     __int__ = _refused("int() of a traced value", "use x.astype(np.int64)")
@@ -472,7 +482,7 @@ class Tensor:
     __complex__ = _refused("complex() of a traced value", "there are no complex numbers")
     __index__ = _refused(
         "a traced value as an index, a size or a count",
-        "these are constants; penstock.functions.take(table, x) is table[x], and np.where chooses between values",
+        "these are constants; penstock.functions.take(table, x, axis=0) is table[x], and np.where chooses between values",
     )
     __len__ = _refused("len() of a traced value", "use np.shape(x)[0]")
     __iter__ = _refused(
@@ -482,7 +492,7 @@ class Tensor:
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
     __array__ = _refused(
         "the conversion of a traced value to an array (np.asarray, np.float32(x), torch, PIL, a ufunc of another package)",
-        "use NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several, and penstock.functions.take(table, x) for "
+        "use NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several, and penstock.functions.take(table, x, axis=0) for "
         "table[x]; or " + _OUTSIDE,
     )
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
