@@ -15,8 +15,8 @@ namespace {
 // Whether a file holds what the spec says of it.
 absl::Status CheckDeclared(const v1::Constant& constant, const TensorType& type) {
   if (!constant.dtype().empty() && DTypeFromName(constant.dtype()) != type.dtype) {
-    return absl::InvalidArgumentError(absl::StrCat("dtype: expected \"", constant.dtype(),
-                                                   "\", found ", TypeToString(type)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("dtype: expected \"", constant.dtype(), "\", found ", TypeToString(type)));
   }
   const Shape shape(constant.shape().begin(), constant.shape().end());
   if (!shape.empty() && shape != type.shape) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "server/image/resize_method.h"
+#include "server/kernels/weighted_sum.h"
 
 namespace penstock::expr {
 namespace {
@@ -48,6 +49,54 @@ Tap MakeTap(float scale, int64_t to, int64_t size) {
   return tap;
 }
 
+// The taps of a line's pixels. Those of the middle ones lie side by side, as PixelSpans has them.
+class LineTaps {
+ public:
+  LineTaps(int64_t width_in, int64_t width_out, Arena& scratch)
+      : width_in_(width_in),
+        width_out_(width_out),
+        taps_(scratch.AllocateArray<Tap>(static_cast<size_t>(width_out))),
+        starts_(scratch.AllocateArray<int64_t>(static_cast<size_t>(width_out))),
+        weights_(scratch.AllocateArray<float>(static_cast<size_t>(4 * width_out))) {
+    const float scale = static_cast<float>(width_in) / static_cast<float>(width_out);
+    for (int64_t x = 0; x < width_out; ++x) {
+      taps_[x] = MakeTap(scale, x, width_in);
+      starts_[x] = taps_[x].index[0];
+      std::copy_n(taps_[x].weight, 4, weights_ + 4 * x);
+    }
+    while (middle_ < width_out && !IsMiddle(middle_)) ++middle_;
+    end_ = middle_;
+    while (end_ < width_out && IsMiddle(end_)) ++end_;
+  }
+
+  void Sum(const float* line, int64_t channels, float* out) const {
+    for (int64_t x = 0; x < middle_; ++x) SumPixel(line, channels, x, out);
+    kernels::SumPixels(line, width_in_, channels, {4, starts_ + middle_, weights_ + 4 * middle_},
+                       end_ - middle_, kFirst, out + middle_ * channels);
+    for (int64_t x = end_; x < width_out_; ++x) SumPixel(line, channels, x, out);
+  }
+
+  static constexpr float kFirst = -0.0f;
+
+ private:
+  bool IsMiddle(int64_t x) const { return taps_[x].index[3] - taps_[x].index[0] == 3; }
+
+  void SumPixel(const float* line, int64_t channels, int64_t x, float* out) const {
+    const Tap& tap = taps_[x];
+    for (int64_t c = 0; c < channels; ++c) {
+      float sum = kFirst;
+      for (int i = 0; i < 4; ++i) sum += line[tap.index[i] * channels + c] * tap.weight[i];
+      out[x * channels + c] = sum;
+    }
+  }
+
+  const int64_t width_in_, width_out_;
+  Tap* const taps_;
+  int64_t* const starts_;
+  float* const weights_;
+  int64_t middle_ = 0, end_ = 0;
+};
+
 }  // namespace
 
 void ResizeBicubic(DType, const RowValue& image, int64_t height, int64_t width, Arena& scratch,
@@ -55,30 +104,18 @@ void ResizeBicubic(DType, const RowValue& image, int64_t height, int64_t width, 
   const auto* const in = reinterpret_cast<const float*>(image.data);
   const int64_t rows = image.shape[0], columns = image.shape[1], channels = image.shape[2];
   const float row_scale = static_cast<float>(rows) / static_cast<float>(height);
-  const float column_scale = static_cast<float>(columns) / static_cast<float>(width);
-  auto* const taps = scratch.AllocateArray<Tap>(static_cast<size_t>(width));
-  for (int64_t x = 0; x < width; ++x) taps[x] = MakeTap(column_scale, x, columns);
+  const LineTaps across(columns, width, scratch);
   const int64_t row_values = columns * channels;
-  auto* const line = scratch.AllocateArray<float>(static_cast<size_t>(row_values));
+  auto* const line =
+      scratch.AllocateArray<float>(static_cast<size_t>(row_values) + kernels::kPixelPadding);
+  std::fill_n(line + row_values, kernels::kPixelPadding, 0.0f);
   const auto row_bytes = static_cast<size_t>(width * channels) * sizeof(float);
   for (int64_t y = 0; y < height; ++y) {
     const Tap tap = MakeTap(row_scale, y, rows);
     const float* from[4];
     for (int i = 0; i < 4; ++i) from[i] = in + tap.index[i] * row_values;
-    for (int64_t i = 0; i < row_values; ++i) {
-      line[i] = from[0][i] * tap.weight[0] + from[1][i] * tap.weight[1] +
-                from[2][i] * tap.weight[2] + from[3][i] * tap.weight[3];
-    }
-    auto* to = reinterpret_cast<float*>(out.Reserve(row_bytes));
-    for (int64_t x = 0; x < width; ++x) {
-      const Tap& across = taps[x];
-      const float* pixel[4];
-      for (int i = 0; i < 4; ++i) pixel[i] = line + across.index[i] * channels;
-      for (int64_t c = 0; c < channels; ++c, ++to) {
-        *to = pixel[0][c] * across.weight[0] + pixel[1][c] * across.weight[1] +
-              pixel[2][c] * across.weight[2] + pixel[3][c] * across.weight[3];
-      }
-    }
+    kernels::SumRows(from, tap.weight, 4, row_values, LineTaps::kFirst, line);
+    across.Sum(line, channels, reinterpret_cast<float*>(out.Reserve(row_bytes)));
     out.Commit();
   }
 }

@@ -5,6 +5,7 @@
 
 #include "server/image/resize_method.h"
 #include "server/kernels/power.h"
+#include "server/kernels/weighted_sum.h"
 
 namespace penstock::expr {
 namespace {
@@ -120,26 +121,19 @@ void ResizeBySpans(const RowValue& image, int64_t height, int64_t width, Arena& 
   const Spans down = MakeSpans<Kernel>(rows, height, antialias, scratch);
   const Spans across = MakeSpans<Kernel>(columns, width, antialias, scratch);
   const int64_t row_values = columns * channels;
-  auto* const line = scratch.AllocateArray<float>(static_cast<size_t>(row_values));
+  auto* const line =
+      scratch.AllocateArray<float>(static_cast<size_t>(row_values) + kernels::kPixelPadding);
+  std::fill_n(line + row_values, kernels::kPixelPadding, 0.0f);
+  auto* const lines = scratch.AllocateArray<const float*>(static_cast<size_t>(down.span));
   const auto row_bytes = static_cast<size_t>(width * channels) * sizeof(float);
   for (int64_t y = 0; y < height; ++y) {
-    std::fill_n(line, row_values, 0.0f);
     const int64_t rows_used = std::min(down.span, rows - down.starts[y]);
-    for (int64_t k = 0; k < rows_used; ++k) {
-      const float weight = down.weights[y * down.span + k];
-      const float* const from = in + (down.starts[y] + k) * row_values;
-      for (int64_t i = 0; i < row_values; ++i) line[i] += weight * from[i];
-    }
-    auto* to = reinterpret_cast<float*>(out.Reserve(row_bytes));
-    for (int64_t x = 0; x < width; ++x, to += channels) {
-      std::fill_n(to, channels, 0.0f);
-      const int64_t columns_used = std::min(across.span, columns - across.starts[x]);
-      const float* pixel = line + across.starts[x] * channels;
-      for (int64_t k = 0; k < columns_used; ++k, pixel += channels) {
-        const float weight = across.weights[x * across.span + k];
-        for (int64_t c = 0; c < channels; ++c) to[c] += weight * pixel[c];
-      }
-    }
+    for (int64_t k = 0; k < rows_used; ++k) lines[k] = in + (down.starts[y] + k) * row_values;
+    kernels::SumRows(lines, down.weights + y * down.span, rows_used, row_values, 0.0f, line);
+    auto* const to = reinterpret_cast<float*>(out.Reserve(row_bytes));
+    kernels::SumPixels(line, columns, channels,
+                       {static_cast<size_t>(across.span), across.starts, across.weights}, width,
+                       0.0f, to);
     out.Commit();
   }
 }

@@ -17,8 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <Extreme kExtreme, class D, class V>
 HWY_INLINE V Choose(D d, V best, V value) {
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
-    const auto holds =
-        kExtreme == Extreme::kLeast ? hn::Le(best, value) : hn::Ge(best, value);
+    const auto holds = kExtreme == Extreme::kLeast ? hn::Le(best, value) : hn::Ge(best, value);
     return hn::IfThenElse(hn::Or(holds, hn::IsNaN(best)), best, value);
   } else {
     return kExtreme == Extreme::kLeast ? hn::Min(best, value) : hn::Max(best, value);

@@ -53,7 +53,8 @@ HWY_INLINE V PowerByLogarithm(D d, V x, V y) {
   const auto odd = hn::AndNot(fraction, hn::Ne(hn::Floor(half), half));
   const auto below = hn::Lt(hn::CopySign(one, x), zero);
   power = hn::IfThenElse(hn::And(below, odd), hn::Neg(power), power);
-  const auto no_number = hn::And(hn::And(fraction, hn::Lt(x, zero)), hn::Or(root, hn::Lt(magnitude, infinity)));
+  const auto no_number =
+      hn::And(hn::And(fraction, hn::Lt(x, zero)), hn::Or(root, hn::Lt(magnitude, infinity)));
   return hn::IfThenElse(no_number, hn::Set(d, std::numeric_limits<double>::quiet_NaN()), power);
 }
 

@@ -44,9 +44,9 @@ void CheckRows(DType dtype) {
         for (size_t i = 0; i < count; ++i) {
           best[i] = Drawn<T>(random);
           values[i] = Drawn<T>(random);
-          const bool stays = best[i] != best[i] || (extreme == Extreme::kLeast
-                                                        ? best[i] <= values[i]
-                                                        : best[i] >= values[i]);
+          const bool stays =
+              best[i] != best[i] ||
+              (extreme == Extreme::kLeast ? best[i] <= values[i] : best[i] >= values[i]);
           want[i] = stays ? best[i] : values[i];
         }
         FindExtreme(dtype, extreme)(best, values, count);

@@ -55,8 +55,9 @@ TEST_CASE("A power of float32 is the true value, rounded") {
                                       std::numeric_limits<float>::lowest(),
                                       std::nextafter(1.0F, 2.0F),
                                       std::nextafter(1.0F, 0.0F)};
-  std::vector<float> exponents = {0.25F, -0.5F, 1.7F,   2.2F,  1 / 2.2F, -2.5F, 63.0F,    64.0F,
-                                  65.0F, 1e10F, -1e10F, 1e-9F, 0.1F,     30.5F, 16777216.0F, 8388609.0F};
+  std::vector<float> exponents = {0.25F, -0.5F, 1.7F,        2.2F,      1 / 2.2F, -2.5F,
+                                  63.0F, 64.0F, 65.0F,       1e10F,     -1e10F,   1e-9F,
+                                  0.1F,  30.5F, 16777216.0F, 8388609.0F};
   for (int n = -20; n <= 20; ++n) exponents.push_back(static_cast<float>(n));
   exponents.insert(exponents.end(), special.begin(), special.end());
   std::mt19937 random(11);
