@@ -42,6 +42,15 @@ bool NextChunk(const uint8_t* file, size_t size, size_t* offset, Chunk* chunk) {
   return true;
 }
 
+// Whether a zlib stream of `bytes` begins so that ISA-L inflates it as zlib does: of the full window, or of a smaller one that holds all of
+// it, as libpng writes small images. What reaches farther back zlib refuses, and ISA-L does not notice.
+bool IsPlainStream(const uint8_t* head, size_t bytes) {
+  const int window_bits = (head[0] >> 4) + 8;
+  return (head[0] & 0x0f) == 8 && window_bits <= 15 &&
+         (window_bits == 15 || bytes <= size_t{1} << window_bits) && (head[1] & 0x20) == 0 &&
+         (head[0] * 256 + head[1]) % 31 == 0;
+}
+
 // What may stand behind the image without libpng looking at it.
 bool IsPassedOver(const Chunk& chunk) {
   return chunk.Is("tEXt") || chunk.Is("zTXt") || chunk.Is("iTXt") || chunk.Is("eXIf");
@@ -60,12 +69,7 @@ bool Inflate(const uint8_t* file, size_t size, size_t bytes, Inflated* inflated)
   do {
     if (!NextChunk(file, size, &offset, &chunk)) return false;
   } while (!chunk.Is("IDAT"));
-  // A stream with the full window: zlib heeds a smaller one, ISA-L does not.
-  const uint8_t* const head = chunk.type + 4;
-  if (chunk.length < 2 || head[0] != 0x78 || (head[1] & 0x20) != 0 ||
-      (head[0] * 256 + head[1]) % 31 != 0) {
-    return false;
-  }
+  if (chunk.length < 2 || !IsPlainStream(chunk.type + 4, bytes)) return false;
   inflate_state& state = inflated->state;
   isal_inflate_init(&state);
   state.crc_flag = ISAL_ZLIB_NO_HDR_VER;

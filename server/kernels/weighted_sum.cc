@@ -15,8 +15,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D>
-HWY_INLINE void SumAt(D d, const float* const* rows, const float* weights, size_t num_rows, size_t i,
-                      float first, float* out) {
+HWY_INLINE void SumAt(D d, const float* const* rows, const float* weights, size_t num_rows,
+                      size_t i, float first, float* out) {
   auto sum = hn::Set(d, first);
   for (size_t k = 0; k < num_rows; ++k)
     sum = hn::Add(sum, hn::Mul(hn::Set(d, weights[k]), hn::LoadU(d, rows[k] + i)));
