@@ -17,6 +17,24 @@ DType SumType(DType dtype) {
 template <typename T>
 using Sum = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
 
+// The last sum stays in a register: a load of what was just stored takes longer than the addition.
+template <typename T>
+void AddAlong(const T* in, int64_t size, Sum<T>* to) {
+  if (size == 0) return;
+  Sum<T> sum = to[0] = static_cast<Sum<T>>(in[0]);
+  for (int64_t i = 1; i < size; ++i) to[i] = sum += static_cast<Sum<T>>(in[i]);
+}
+
+template <typename T>
+void AddRows(const T* in, int64_t size, int64_t inner, Sum<T>* to) {
+  for (int64_t i = 0; i < size; ++i, in += inner, to += inner) {
+    for (int64_t n = 0; n < inner; ++n) {
+      const auto value = static_cast<Sum<T>>(in[n]);
+      to[n] = i == 0 ? value : to[n - inner] + value;
+    }
+  }
+}
+
 class Cumsum final : public RowKernel {
  public:
   Cumsum(DType dtype, size_t axis, bool sets_shape)
@@ -34,9 +52,10 @@ class Cumsum final : public RowKernel {
           reinterpret_cast<Sum<T>*>(out.Reserve(static_cast<size_t>(count) * sizeof(Sum<T>)));
       for (int64_t o = 0; o < view.outer; ++o) {
         const int64_t start = o * view.size * view.inner;
-        for (int64_t i = start; i < start + view.size * view.inner; ++i) {
-          const auto value = static_cast<Sum<T>>(data[i]);
-          to[i] = i < start + view.inner ? value : to[i - view.inner] + value;
+        if (view.inner == 1) {
+          AddAlong(data + start, view.size, to + start);
+        } else {
+          AddRows(data + start, view.size, view.inner, to + start);
         }
       }
       out.Commit();

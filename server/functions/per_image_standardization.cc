@@ -4,6 +4,7 @@
 
 #include "server/expr/arguments.h"
 #include "server/image/pixels.h"
+#include "server/kernels/reduce.h"
 
 namespace penstock::expr {
 namespace {
@@ -24,31 +25,9 @@ class Standardize final : public RowKernel {
     if (sets_shape_) out.SetShape(image.shape);
     const size_t count = image.bytes / DTypeSize(dtype_);
     if (count == 0) return absl::OkStatus();
-    float* const values = scratch.AllocateArray<float>(count);
-    switch (dtype_) {
-      case DType::kUint8:
-        Widen(image.data, count, values);
-        break;
-      case DType::kInt8:
-        Widen(reinterpret_cast<const int8_t*>(image.data), count, values);
-        break;
-      case DType::kUint16:
-        Widen(reinterpret_cast<const uint16_t*>(image.data), count, values);
-        break;
-      case DType::kInt16:
-        Widen(reinterpret_cast<const int16_t*>(image.data), count, values);
-        break;
-      default:
-        Widen(reinterpret_cast<const float*>(image.data), count, values);
-    }
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i) sum += values[i];
-    const auto mean = static_cast<float>(sum / static_cast<double>(count));
-    double squares = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const double distance = values[i] - mean;
-      squares += distance * distance;
-    }
+    const float* const values = Values(image, count, scratch);
+    const auto mean = static_cast<float>(kernels::Sum(values, count) / static_cast<double>(count));
+    const double squares = kernels::SumOfSquares(values, count, mean);
     const float deviation =
         std::max(static_cast<float>(std::sqrt(squares / static_cast<double>(count))),
                  1 / std::sqrt(static_cast<float>(count)));
@@ -63,6 +42,25 @@ class Standardize final : public RowKernel {
   }
 
  private:
+  const float* Values(const RowValue& image, size_t count, Arena& scratch) const {
+    if (dtype_ == DType::kFloat32) return reinterpret_cast<const float*>(image.data);
+    float* const values = scratch.AllocateArray<float>(count);
+    switch (dtype_) {
+      case DType::kUint8:
+        Widen(image.data, count, values);
+        break;
+      case DType::kInt8:
+        Widen(reinterpret_cast<const int8_t*>(image.data), count, values);
+        break;
+      case DType::kUint16:
+        Widen(reinterpret_cast<const uint16_t*>(image.data), count, values);
+        break;
+      default:
+        Widen(reinterpret_cast<const int16_t*>(image.data), count, values);
+    }
+    return values;
+  }
+
   const DType dtype_;
   const bool sets_shape_;
 };

@@ -51,10 +51,34 @@ bool Averages(Kind kind) { return kind == Kind::kMean || kind == Kind::kVar || k
 template <typename T>
 using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
-// As kernels::ExtremeCode has it.
+// What means and variances are of.
 template <typename T>
-T Extreme(T a, T b, bool least) {
-  return (least ? a <= b : a >= b) || a != a ? a : b;
+using Averaged = std::conditional_t<std::is_same_v<T, float>, float, double>;
+
+// At most so many values of a row are added one after the other, more by the tree of kernels::Sum().
+constexpr int64_t kShortRow = 16;
+
+template <int kSize, typename T>
+void TransposeRowsOf(const T* in, int64_t rows, T* to) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int i = 0; i < kSize; ++i) to[i * rows + row] = in[row * kSize + i];
+  }
+}
+
+template <typename T>
+void TransposeRows(const T* in, int64_t size, int64_t rows, T* to) {
+  switch (size) {
+    case 2:
+      return TransposeRowsOf<2>(in, rows, to);
+    case 3:
+      return TransposeRowsOf<3>(in, rows, to);
+    case 4:
+      return TransposeRowsOf<4>(in, rows, to);
+    default:
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t i = 0; i < size; ++i) to[i * rows + row] = in[row * size + i];
+      }
+  }
 }
 
 // Every NaN is the one that element-wise arithmetic makes.
@@ -66,9 +90,36 @@ void Put(T value, uint8_t* to) {
   std::memcpy(to, &value, sizeof(T));
 }
 
+// Fold() for one to four places, which stay in registers: a load of what was just stored takes longer than an addition.
+template <int kInner, typename T, typename A, typename Take>
+void FoldFew(const AxisView& view, const T* in, A first, A* totals, const Take& take) {
+  A local[kInner];
+  std::fill_n(local, kInner, first);
+  for (int64_t i = 0; i < view.size; ++i, in += kInner) {
+    for (int n = 0; n < kInner; ++n) local[n] = take(local[n], in[n], n);
+  }
+  std::copy_n(local, kInner, totals);
+}
+
 // For each place behind the axis: start with `first`, and take the values along the axis one after the other.
 template <typename T, typename A, typename Take>
 A* Fold(const AxisView& view, const T* in, A first, A* totals, const Take& take) {
+  switch (view.inner) {
+    case 1:
+      FoldFew<1>(view, in, first, totals, take);
+      return totals;
+    case 2:
+      FoldFew<2>(view, in, first, totals, take);
+      return totals;
+    case 3:
+      FoldFew<3>(view, in, first, totals, take);
+      return totals;
+    case 4:
+      FoldFew<4>(view, in, first, totals, take);
+      return totals;
+    default:
+      break;
+  }
   std::fill_n(totals, view.inner, first);
   for (int64_t i = 0; i < view.size; ++i, in += view.inner) {
     for (int64_t n = 0; n < view.inner; ++n) totals[n] = take(totals[n], in[n], n);
@@ -115,6 +166,7 @@ class Reduce final : public RowKernel {
     VisitValue(dtype_, [&](auto type) {
       using T = decltype(type);
       const T* from = reinterpret_cast<const T*>(in.data);
+      if (view.inner == 1 && view.size <= kShortRow) return RunShort(view, from, scratch, to);
       for (int64_t o = 0; o < view.outer; ++o, from += view.size * view.inner) {
         const Arena::Mark mark = scratch.GetMark();
         RunOuter(view, from, scratch, to);
@@ -127,6 +179,23 @@ class Reduce final : public RowKernel {
   }
 
  private:
+  // Short rows, one behind the other: what a call for each would cost is more than its arithmetic. A tile of them is transposed, so that
+  // many are reduced side by side.
+  template <typename T>
+  void RunShort(const AxisView& view, const T* in, Arena& scratch, uint8_t* to) const {
+    constexpr int64_t kTileRows = 128;
+    T* const tile = scratch.AllocateArray<T>(static_cast<size_t>(view.size * kTileRows));
+    AxisView columns = view;
+    columns.outer = 1;
+    for (int64_t row = 0; row < view.outer; row += columns.inner) {
+      columns.inner = std::min(kTileRows, view.outer - row);
+      TransposeRows(in + row * view.size, view.size, columns.inner, tile);
+      const Arena::Mark mark = scratch.GetMark();
+      RunOuter(columns, tile, scratch, to + static_cast<size_t>(row) * result_bytes_);
+      scratch.Rewind(mark);
+    }
+  }
+
   template <typename T>
   void RunOuter(const AxisView& view, const T* in, Arena& scratch, uint8_t* to) const {
     if (Averages(kind_)) return Average(view, in, scratch, to);
@@ -176,15 +245,8 @@ class Reduce final : public RowKernel {
   template <typename T>
   T* TakeExtremes(const AxisView& view, const T* in, Arena& scratch) const {
     constexpr size_t kElements = 512;
-    constexpr size_t kFew = 16;  // do not pay for calls
     const auto inner = static_cast<size_t>(view.inner);
     const auto size = static_cast<size_t>(view.size);
-    if (inner == 1 && size < kFew) {
-      T* const best = scratch.AllocateArray<T>(1);
-      *best = in[0];
-      for (size_t i = 1; i < size; ++i) *best = Extreme(*best, in[i], kind_ == Kind::kMin);
-      return best;
-    }
     size_t together = 1;
     while (2 * together <= size && 2 * together * inner <= kElements) together *= 2;
     T* const best = scratch.AllocateArray<T>(together * inner);
@@ -225,16 +287,17 @@ class Reduce final : public RowKernel {
         });
       }
     }
-    for (size_t n = 0; n < inner; ++n) {
-      double value = means[n];
-      if (kind_ != Kind::kMean) value = squares[n] / std::max(number - ddof_, 0.0);
-      if (kind_ == Kind::kStd) value = std::sqrt(value);
-      if constexpr (std::is_same_v<T, float>) {
-        Put(static_cast<float>(value), to + n * sizeof(float));
-      } else {
-        Put(value, to + n * sizeof(double));
-      }
+    if (kind_ != Kind::kMean) {
+      for (size_t n = 0; n < inner; ++n) means[n] = Spread(squares[n], number);
     }
+    for (size_t n = 0; n < inner; ++n)
+      Put(static_cast<Averaged<T>>(means[n]), to + n * sizeof(Averaged<T>));
+  }
+
+  // The variance or its root.
+  double Spread(double squares, double number) const {
+    const double variance = squares / std::max(number - ddof_, 0.0);
+    return kind_ == Kind::kStd ? std::sqrt(variance) : variance;
   }
 
   const Kind kind_;
