@@ -34,10 +34,14 @@ To ConvertPixel(From value, bool saturate) {
   } else if constexpr (std::is_floating_point_v<From>) {
     constexpr auto kScale =
         static_cast<From>(static_cast<double>(std::numeric_limits<To>::max()) + 0.5);
-    const From scaled = value * kScale;
-    if (scaled != scaled) return 0;
-    return static_cast<To>(
-        std::clamp(scaled, static_cast<From>(std::numeric_limits<To>::min()), Highest<From, To>()));
+    constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
+    // Without a return, and in the form of the processor's least and greatest, so that the loop becomes a short one of vectors.
+    From scaled = value * kScale;
+    if constexpr (kLow < 0) scaled = scaled == scaled ? scaled : 0;
+    scaled = scaled > kLow ? scaled : kLow;  // 0 of NaN, too
+    scaled = scaled < Highest<From, To>() ? scaled : Highest<From, To>();
+    using Whole = std::conditional_t<sizeof(To) < sizeof(int32_t), int32_t, To>;
+    return static_cast<To>(static_cast<Whole>(scaled));
   } else {
     constexpr auto kIn = static_cast<int64_t>(std::numeric_limits<From>::max());
     constexpr auto kOut = static_cast<int64_t>(std::numeric_limits<To>::max());

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "server/image/resize_method.h"
+#include "server/kernels/weighted_sum.h"
 
 namespace penstock::expr {
 namespace {
@@ -31,6 +32,57 @@ struct Cover {
   float share(int64_t i) const { return i == start ? begin : i == end - 1 ? finish : 1.0f; }
 };
 
+// The covers of a line's pixels. Those that rounding makes reach beyond the image, whose last pixel then counts twice, are at its end.
+class LineCovers {
+ public:
+  LineCovers(int64_t width_in, int64_t width_out, float scale, Arena& scratch)
+      : width_in_(width_in),
+        width_out_(width_out),
+        starts_(scratch.AllocateArray<int64_t>(static_cast<size_t>(width_out))),
+        counts_(scratch.AllocateArray<int64_t>(static_cast<size_t>(width_out))) {
+    for (int64_t x = 0; x < width_out; ++x) {
+      const Cover cover(x, scale);
+      starts_[x] = cover.start;
+      counts_[x] = cover.end - cover.start;
+      span_ = std::max(span_, counts_[x]);
+      if (cover.end <= width_in && inside_ == x) inside_ = x + 1;
+    }
+    weights_ = scratch.AllocateArray<float>(static_cast<size_t>(width_out * span_));
+    for (int64_t x = 0; x < width_out; ++x) {
+      const Cover cover(x, scale);
+      for (int64_t k = 0; k < counts_[x]; ++k)
+        weights_[x * span_ + k] = cover.share(cover.start + k);
+    }
+  }
+
+  void Sum(const float* line, int64_t channels, float* out) const {
+    kernels::SumPixels(line, width_in_, channels,
+                       {static_cast<size_t>(span_), starts_, weights_, counts_}, inside_, kFirst,
+                       out);
+    for (int64_t x = inside_; x < width_out_; ++x) {
+      for (int64_t c = 0; c < channels; ++c) {
+        float sum = kFirst;
+        for (int64_t k = 0; k < counts_[x]; ++k) {
+          const int64_t column = std::min(starts_[x] + k, width_in_ - 1);
+          sum += line[column * channels + c] * weights_[x * span_ + k];
+        }
+        out[x * channels + c] = sum;
+      }
+    }
+  }
+
+ private:
+  // What leaves the first product as it is.
+  static constexpr float kFirst = -0.0f;
+
+  const int64_t width_in_, width_out_;
+  int64_t* const starts_;
+  int64_t* const counts_;
+  float* weights_ = nullptr;
+  int64_t span_ = 0;
+  int64_t inside_ = 0;
+};
+
 }  // namespace
 
 void ResizeArea(DType, const RowValue& image, int64_t height, int64_t width, Arena& scratch,
@@ -40,30 +92,33 @@ void ResizeArea(DType, const RowValue& image, int64_t height, int64_t width, Are
   const float row_scale = static_cast<float>(rows) / static_cast<float>(height);
   const float column_scale = static_cast<float>(columns) / static_cast<float>(width);
   const auto scale = static_cast<float>(1.0 / (row_scale * column_scale));
-  const auto row_bytes = static_cast<size_t>(width * channels) * sizeof(float);
-  auto* const sum = scratch.AllocateArray<float>(static_cast<size_t>(channels));
+  const LineCovers across(columns, width, column_scale, scratch);
+  const int64_t row_values = columns * channels, values = width * channels;
+  // The last row has nothing behind it that could be read: it is summed from a copy.
+  auto* const last =
+      scratch.AllocateArray<float>(static_cast<size_t>(row_values) + kernels::kPixelPadding);
+  std::copy_n(in + (rows - 1) * row_values, row_values, last);
+  std::fill_n(last + row_values, kernels::kPixelPadding, 0.0f);
   for (int64_t y = 0; y < height; ++y) {
+    const Arena::Mark mark = scratch.GetMark();
     const Cover down(y, row_scale);
-    auto* to = reinterpret_cast<float*>(out.Reserve(row_bytes));
-    for (int64_t x = 0; x < width; ++x, to += channels) {
-      const Cover across(x, column_scale);
-      std::fill_n(to, channels, 0.0f);
-      for (int64_t row = down.start; row < down.end; ++row) {
-        const float* const line = in + std::clamp<int64_t>(row, 0, rows - 1) * columns * channels;
-        for (int64_t column = across.start; column < across.end; ++column) {
-          const float* const pixel = line + std::clamp<int64_t>(column, 0, columns - 1) * channels;
-          const float share = across.share(column);
-          for (int64_t c = 0; c < channels; ++c) {
-            const float part = pixel[c] * share;
-            sum[c] = column == across.start ? part : sum[c] + part;
-          }
-        }
-        const float share = down.share(row);
-        for (int64_t c = 0; c < channels; ++c) to[c] += sum[c] * share;
-      }
-      for (int64_t c = 0; c < channels; ++c) to[c] *= scale;
+    const auto used = static_cast<size_t>(down.end - down.start);
+    auto* const sums = scratch.AllocateArray<float>(used * static_cast<size_t>(values));
+    auto* const lines = scratch.AllocateArray<const float*>(used);
+    auto* const shares = scratch.AllocateArray<float>(used);
+    for (size_t k = 0; k < used; ++k) {
+      const int64_t row = std::min(down.start + static_cast<int64_t>(k), rows - 1);
+      float* const line = sums + k * static_cast<size_t>(values);
+      across.Sum(row == rows - 1 ? last : in + row * row_values, channels, line);
+      lines[k] = line;
+      shares[k] = down.share(down.start + static_cast<int64_t>(k));
     }
+    auto* const to =
+        reinterpret_cast<float*>(out.Reserve(static_cast<size_t>(values) * sizeof(float)));
+    kernels::SumRows(lines, shares, used, static_cast<size_t>(values), 0.0f, to);
+    for (int64_t i = 0; i < values; ++i) to[i] *= scale;
     out.Commit();
+    scratch.Rewind(mark);
   }
 }
 

@@ -52,8 +52,7 @@ HWY_INLINE void ForPixels(const float* in, size_t num_pixels, float* out, const 
 // Even sixths of the hue rise in their middle colour, odd ones fall.
 HWY_INLINE V RiseOrFall(V sixth, V ratio) {
   const V falling = hn::Sub(Constant(1), ratio);
-  return hn::IfThenElse(hn::Eq(sixth, Constant(5)), falling,
-                        InSixths(sixth, 1, 3, falling, ratio));
+  return hn::IfThenElse(hn::Eq(sixth, Constant(5)), falling, InSixths(sixth, 1, 3, falling, ratio));
 }
 
 HWY_INLINE Colours Turned(Colours in, float sixths) {
@@ -64,7 +63,8 @@ HWY_INLINE Colours Turned(Colours in, float sixths) {
   const auto below = hn::Lt(in.b, lesser), above = hn::Gt(in.b, greater);
   const V low = hn::IfThenElse(below, in.b, lesser), high = hn::IfThenElse(above, in.b, greater);
   const V middle = hn::IfThenElse(below, lesser, hn::IfThenElse(above, greater, in.b));
-  const V of_green = hn::IfThenElse(below, Constant(1), hn::IfThenElse(above, Constant(3), Constant(2)));
+  const V of_green =
+      hn::IfThenElse(below, Constant(1), hn::IfThenElse(above, Constant(3), Constant(2)));
   const V of_red = hn::IfThenElse(below, zero, hn::IfThenElse(above, Constant(4), Constant(5)));
   const V from = hn::IfThenElse(green, of_green, of_red);
   const V range = hn::Sub(high, low);
@@ -119,7 +119,8 @@ HWY_INLINE Colours Saturated(Colours in, float factor) {
 
   // Into [0, 2), by whole steps.
   V phase = hn::IfThenElse(hn::Le(hue, zero), hn::Add(hue, two), hue);
-  for (int i = 0; i < 2; ++i) phase = hn::IfThenElse(hn::Ge(phase, two), hn::Sub(phase, two), phase);
+  for (int i = 0; i < 2; ++i)
+    phase = hn::IfThenElse(hn::Ge(phase, two), hn::Sub(phase, two), phase);
   const V second = hn::Mul(chroma, hn::Sub(one, hn::Abs(hn::Sub(phase, one))));
   // A hue beyond the circle, which damaged floats can have, is in no sixth, and black.
   const auto inside = hn::And(hn::Ge(hue, zero), hn::Lt(hue, Constant(6)));

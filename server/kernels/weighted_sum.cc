@@ -56,7 +56,8 @@ void SumPixels(const float* line, size_t width_in, size_t channels, const PixelS
   const float* const end = out + width_out * channels;
   for (size_t x = 0; x < width_out; ++x, out += channels) {
     const auto start = static_cast<size_t>(spans.starts[x]);
-    const size_t count = std::min(spans.span, width_in - start);
+    const size_t count = spans.counts != nullptr ? static_cast<size_t>(spans.counts[x])
+                                                 : std::min(spans.span, width_in - start);
     const float* const weights = spans.weights + x * spans.span;
     for (size_t c = 0; c < channels; c += kLanes) {
       const float* pixel = line + start * channels + c;

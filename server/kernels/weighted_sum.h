@@ -20,11 +20,12 @@ void SumRows(const float* const* rows, const float* weights, size_t num_rows, si
              float first, float* out);
 
 // Which pixels of a line each pixel of the result is made of: those from starts[x] on with weights[x * span], weights[x * span + 1] …, as
-// many of `span` as the line of `width_in` pixels has.
+// many of `span` as counts[x] says or, without counts, the line of `width_in` pixels has.
 struct PixelSpans {
   size_t span = 0;
   const int64_t* starts = nullptr;
   const float* weights = nullptr;
+  const int64_t* counts = nullptr;
 };
 
 // out: width_out pixels of `channels` values.

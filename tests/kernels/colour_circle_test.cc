@@ -119,8 +119,13 @@ bool HasBits(float found, float expected) {
 
 // Ties, greys, zeros of both signs, values beyond the circle, infinity and NaN among them.
 float Drawn(std::mt19937& random) {
-  static constexpr float kSpecial[] = {0,   -0.0F, 0.5F, 1,
-                                       255, -3,    std::numeric_limits<float>::infinity(),
+  static constexpr float kSpecial[] = {0,
+                                       -0.0F,
+                                       0.5F,
+                                       1,
+                                       255,
+                                       -3,
+                                       std::numeric_limits<float>::infinity(),
                                        std::numeric_limits<float>::quiet_NaN()};
   if (random() % 3 == 0) return kSpecial[random() % (random() % 4 == 0 ? 8 : 4)];
   return static_cast<float>(random()) / 0x1p32F;
@@ -152,21 +157,22 @@ void CheckPixels(const Pixels& by_vectors, const Pixels& one_by_one) {
 TEST_CASE("The hue of many pixels") {
   for (const float sixths : {0.0F, 0.6F, -0.6F, 1.0F, 3.0F, -3.0F, 5.9F, 6.0F, -6.0F}) {
     CAPTURE(sixths);
-    CheckPixels([&](const float* in, size_t n, float* out) { kernels::TurnHue(in, n, sixths, out); },
-                [&](const float* in, size_t n, float* out) {
-                  for (size_t i = 0; i < n; ++i) TurnOne(in + 3 * i, sixths, out + 3 * i);
-                });
+    CheckPixels(
+        [&](const float* in, size_t n, float* out) { kernels::TurnHue(in, n, sixths, out); },
+        [&](const float* in, size_t n, float* out) {
+          for (size_t i = 0; i < n; ++i) TurnOne(in + 3 * i, sixths, out + 3 * i);
+        });
   }
 }
 
 TEST_CASE("The saturation of many pixels") {
   for (const float factor : {0.0F, 0.3F, 1.0F, 1.7F, 100.0F}) {
     CAPTURE(factor);
-    CheckPixels(
-        [&](const float* in, size_t n, float* out) { kernels::ScaleSaturation(in, n, factor, out); },
-        [&](const float* in, size_t n, float* out) {
-          for (size_t i = 0; i < n; ++i) Saturate(in + 3 * i, factor, out + 3 * i);
-        });
+    CheckPixels([&](const float* in, size_t n,
+                    float* out) { kernels::ScaleSaturation(in, n, factor, out); },
+                [&](const float* in, size_t n, float* out) {
+                  for (size_t i = 0; i < n; ++i) Saturate(in + 3 * i, factor, out + 3 * i);
+                });
   }
 }
 

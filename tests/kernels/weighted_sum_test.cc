@@ -67,17 +67,26 @@ TEST_CASE("Weighted sums of pixels") {
             std::vector<float> weights(width_out * span), want;
             for (int64_t& start : starts) start = static_cast<int64_t>(random() % width_in);
             for (float& weight : weights) weight = Drawn(random);
+            // As many as the line has, or fewer.
+            const bool has_counts = random() % 2 == 0;
+            std::vector<int64_t> counts;
+            for (const int64_t start : starts) {
+              const auto most = std::min<int64_t>(span, static_cast<int64_t>(width_in) - start);
+              counts.push_back(has_counts ? static_cast<int64_t>(random() % (most + 1)) : most);
+            }
             for (size_t x = 0; x < width_out; ++x) {
               for (size_t c = 0; c < channels; ++c) {
                 float sum = first;
-                for (size_t k = 0; k < span && starts[x] + k < width_in; ++k)
+                for (int64_t k = 0; k < counts[x]; ++k)
                   sum += weights[x * span + k] * line.As<float>()[(starts[x] + k) * channels + c];
                 want.push_back(sum);
               }
             }
             const GuardedMemory out(width_out * channels * sizeof(float));
-            SumPixels(line.As<float>(), width_in, channels, {span, starts.data(), weights.data()},
-                      width_out, first, out.As<float>());
+            const PixelSpans spans = {span, starts.data(), weights.data(),
+                                      has_counts ? counts.data() : nullptr};
+            SumPixels(line.As<float>(), width_in, channels, spans, width_out, first,
+                      out.As<float>());
             REQUIRE(SameBits(out.As<float>(), want));
           }
         }
