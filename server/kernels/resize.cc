@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "server/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
@@ -88,18 +89,32 @@ int64_t NumBlocks(int64_t width_out, int channels) {
   return (width_out * channels + 4 * kBlockResults - 1) / (4 * kBlockResults) * 4;
 }
 
-template <typename T>
-void ResizeAnyRow(const BilinearRow& row, const T* in, float* out) {
-  const int channels = row.channels;
-  for (int64_t x = 0; x < row.width_out; ++x) {
-    const BilinearTap& tap = row.taps[x];
+// `channels`: the row's, as a constant where it can be one.
+template <typename Channels, typename T>
+void ResizePixels(const BilinearRow& row, const T* in, float* out, Channels channels) {
+  for (int64_t x = 0; x < row.width_out; ++x, out += channels) {
+    const BilinearTap tap = row.taps[x];
     const T* const left = in + int64_t{tap.lower} * channels;
     const T* const right = in + int64_t{tap.upper} * channels;
     for (int c = 0; c < channels; ++c) {
       const float l = static_cast<float>(left[c]);
       const float r = static_cast<float>(right[c]);
-      *out++ = l + (r - l) * tap.lerp;
+      out[c] = l + (r - l) * tap.lerp;
     }
+  }
+}
+
+template <typename T>
+void ResizeAnyRow(const BilinearRow& row, const T* in, float* out) {
+  switch (row.channels) {
+    case 1:
+      return ResizePixels(row, in, out, std::integral_constant<int, 1>());
+    case 3:
+      return ResizePixels(row, in, out, std::integral_constant<int, 3>());
+    case 4:
+      return ResizePixels(row, in, out, std::integral_constant<int, 4>());
+    default:
+      return ResizePixels(row, in, out, row.channels);
   }
 }
 
