@@ -1,9 +1,12 @@
 """One side of one case: takes batches for a while and prints a line of JSON, as bench/peers/window.py does.
 
-    python take.py --side penstock|tensorflow --case NAME --folder FOLDER [--tuned] [--seconds S]
+    python take.py --side penstock|tensorflow --case NAME --folder FOLDER [--tuned] [--seconds S] [--cases-of FOLDER]
+
+The cases are those of the cases.py beside this file, or of another folder.
 """
 
 import argparse
+import importlib
 import os
 import pathlib
 import sys
@@ -11,7 +14,6 @@ import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
-import cases
 import window
 
 
@@ -45,7 +47,7 @@ def tensorflow_names():
 
     tnp.experimental_enable_numpy_behavior()
     names = types.SimpleNamespace(
-        Dataset=tf.data.Dataset, TFRecordDataset=tf.data.TFRecordDataset, io=tf.io, np=tnp, AUTOTUNE=tf.data.AUTOTUNE,
+        Dataset=tf.data.Dataset, TFRecordDataset=tf.data.TFRecordDataset, io=tf.io, image=tf.image, np=tnp, AUTOTUNE=tf.data.AUTOTUNE,
         int64=tf.int64, float32=tf.float32, string=tf.string, uint8=tf.uint8, is_tensorflow=True,
     )  # fmt: skip
 
@@ -80,11 +82,14 @@ def touch(arrays):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--side", choices=["penstock", "tensorflow"], required=True)
-    parser.add_argument("--case", choices=list(cases.CASES), required=True)
+    parser.add_argument("--cases-of", default=os.path.dirname(os.path.abspath(__file__)))
+    parser.add_argument("--case", required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--seconds", type=float, default=3)
     arguments = parser.parse_args()
+    sys.path.insert(0, arguments.cases_of)
+    cases = importlib.import_module("cases")
 
     names, iterate = penstock_names() if arguments.side == "penstock" else tensorflow_names()
     batches = iterate(cases.CASES[arguments.case](names, arguments.tuned, arguments.folder))
