@@ -127,6 +127,46 @@ A* Fold(const AxisView& view, const T* in, A first, A* totals, const Take& take)
   return totals;
 }
 
+// The sums along the axis, of the squared distances from `centres` if there are any. Step i of the axis is added to partial sum
+// i % together, each in order; these are then added in pairs of halves, as kernels::Sum() does.
+template <typename T>
+Wide<T>* SumAlong(const AxisView& view, const T* in, Arena& scratch,
+                  const double* centres = nullptr) {
+  const auto inner = static_cast<size_t>(view.inner);
+  const auto size = static_cast<size_t>(view.size);
+  if constexpr (!std::is_floating_point_v<T>) {
+    return Fold(view, in, uint64_t{0}, scratch.AllocateArray<uint64_t>(inner),
+                [](uint64_t a, T x, int64_t) { return a + static_cast<uint64_t>(x); });
+  } else {
+    if (inner == 1) {
+      auto* const total = scratch.AllocateArray<double>(1);
+      *total =
+          centres == nullptr ? kernels::Sum(in, size) : kernels::SumOfSquares(in, size, *centres);
+      return total;
+    }
+    size_t together = 1;
+    while (2 * together <= size && 2 * together * inner <= kernels::kSumLanes) together *= 2;
+    const size_t columns = together * inner, rounds = size / together;
+    auto* const totals = scratch.AllocateArray<double>(columns);
+    double* repeated = nullptr;
+    if (centres != nullptr) {
+      repeated = scratch.AllocateArray<double>(columns);
+      for (size_t i = 0; i < together; ++i) std::copy_n(centres, inner, repeated + i * inner);
+    }
+    kernels::SumColumns(in, rounds, columns, repeated, totals);
+    for (size_t i = rounds * columns; i < size * inner; ++i) {
+      const size_t place = i - rounds * columns;
+      const double value = static_cast<double>(in[i]);
+      totals[place] +=
+          centres == nullptr ? value : (value - repeated[place]) * (value - repeated[place]);
+    }
+    for (size_t half = columns / 2; half > 0 && half >= inner; half /= 2) {
+      for (size_t i = 0; i < half; ++i) totals[i] += totals[i + half];
+    }
+    return totals;
+  }
+}
+
 class Reduce final : public RowKernel {
  public:
   // `axis`: negative for all.
@@ -213,13 +253,7 @@ class Reduce final : public RowKernel {
     using A = Wide<T>;
     switch (kind_) {
       case Kind::kSum:
-        if constexpr (std::is_floating_point_v<T>) {
-          if (inner == 1) {
-            return Put(static_cast<T>(kernels::Sum(in, static_cast<size_t>(view.size))), to);
-          }
-        }
-        return put_all(Fold(view, in, A{0}, scratch.AllocateArray<A>(inner),
-                            [](A a, T x, int64_t) { return a + static_cast<A>(x); }));
+        return put_all(SumAlong(view, in, scratch));
       case Kind::kProd:
         return put_all(Fold(view, in, A{1}, scratch.AllocateArray<A>(inner),
                             [](A a, T x, int64_t) { return a * static_cast<A>(x); }));
@@ -264,30 +298,26 @@ class Reduce final : public RowKernel {
   template <typename T>
   void Average(const AxisView& view, const T* in, Arena& scratch, uint8_t* to) const {
     const auto inner = static_cast<size_t>(view.inner);
-    const auto count = static_cast<size_t>(view.size);
     const auto number = static_cast<double>(view.size);
-    auto* const means = scratch.AllocateArray<double>(inner);
-    auto* const squares = scratch.AllocateArray<double>(inner);
-    constexpr bool kFloating = std::is_floating_point_v<T>;
-    bool summed = false;
-    if constexpr (kFloating) {
-      if (inner == 1) {
-        means[0] = kernels::Sum(in, count) / number;
-        if (kind_ != Kind::kMean) squares[0] = kernels::SumOfSquares(in, count, means[0]);
-        summed = true;
-      }
+    double* means;
+    if constexpr (std::is_floating_point_v<T>) {
+      means = SumAlong(view, in, scratch);
+    } else {
+      means = Fold(view, in, 0.0, scratch.AllocateArray<double>(inner),
+                   [](double a, T x, int64_t) { return a + static_cast<double>(x); });
     }
-    if (!summed) {
-      Fold(view, in, 0.0, means, [](double a, T x, int64_t) { return a + static_cast<double>(x); });
-      for (size_t n = 0; n < inner; ++n) means[n] /= number;
-      if (kind_ != Kind::kMean) {
-        Fold(view, in, 0.0, squares, [&](double a, T x, int64_t n) {
-          const double distance = static_cast<double>(x) - means[n];
-          return a + distance * distance;
-        });
-      }
-    }
+    for (size_t n = 0; n < inner; ++n) means[n] /= number;
     if (kind_ != Kind::kMean) {
+      double* squares;
+      if constexpr (std::is_floating_point_v<T>) {
+        squares = SumAlong(view, in, scratch, means);
+      } else {
+        squares = Fold(view, in, 0.0, scratch.AllocateArray<double>(inner),
+                       [means](double a, T x, int64_t n) {
+                         const double distance = static_cast<double>(x) - means[n];
+                         return a + distance * distance;
+                       });
+      }
       for (size_t n = 0; n < inner; ++n) means[n] = Spread(squares[n], number);
     }
     for (size_t n = 0; n < inner; ++n)

@@ -77,6 +77,58 @@ double SumOf(const T* HWY_RESTRICT values, size_t count, double center) {
   return FinishSum<kSquares>(lanes, values + rounds * kSumLanes, count % kSumLanes, center);
 }
 
+// The columns from `first` on: kVectors vectors of them.
+template <bool kSquares, int kVectors, class D, typename T>
+HWY_INLINE void SumColumnsAt(D d, const T* in, size_t rows, size_t columns, size_t first,
+                             const double* centres, double* totals) {
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  hn::Vec<D> sums[kVectors], middles[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    sums[v] = hn::Zero(d);
+    middles[v] = kSquares ? hn::LoadU(d, centres + first + v * kLanes) : hn::Zero(d);
+  }
+  const T* p = in + first;
+  for (size_t row = 0; row < rows; ++row, p += columns) {
+    for (int v = 0; v < kVectors; ++v) {
+      auto value = LoadDoubles(d, p + v * kLanes);
+      if constexpr (kSquares) {
+        value = hn::Sub(value, middles[v]);
+        value = hn::Mul(value, value);
+      }
+      sums[v] = hn::Add(sums[v], value);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, totals + first + v * kLanes);
+}
+
+template <bool kSquares, typename T>
+void SumAllColumns(const T* in, size_t rows, size_t columns, const double* centres,
+                   double* totals) {
+  const hn::ScalableTag<double> d;
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  size_t c = 0;
+  for (; c + 4 * kLanes <= columns; c += 4 * kLanes)
+    SumColumnsAt<kSquares, 4>(d, in, rows, columns, c, centres, totals);
+  for (; c + kLanes <= columns; c += kLanes)
+    SumColumnsAt<kSquares, 1>(d, in, rows, columns, c, centres, totals);
+  for (; c < columns; ++c)
+    SumColumnsAt<kSquares, 1>(hn::CappedTag<double, 1>(), in, rows, columns, c, centres, totals);
+}
+
+template <typename T>
+void SumColumnsOf(const T* in, size_t rows, size_t columns, const double* centres, double* totals) {
+  if (centres == nullptr) return SumAllColumns<false>(in, rows, columns, centres, totals);
+  SumAllColumns<true>(in, rows, columns, centres, totals);
+}
+void SumFloatColumns(const float* in, size_t rows, size_t columns, const double* centres,
+                     double* totals) {
+  SumColumnsOf(in, rows, columns, centres, totals);
+}
+void SumDoubleColumns(const double* in, size_t rows, size_t columns, const double* centres,
+                      double* totals) {
+  SumColumnsOf(in, rows, columns, centres, totals);
+}
+
 double SumFloats(const float* values, size_t count) { return SumOf<false>(values, count, 0); }
 double SumDoubles(const double* values, size_t count) { return SumOf<false>(values, count, 0); }
 double SumFloatSquares(const float* values, size_t count, double center) {
@@ -93,10 +145,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace penstock::kernels {
 
+HWY_EXPORT(SumFloatColumns);
+HWY_EXPORT(SumDoubleColumns);
 HWY_EXPORT(SumFloats);
 HWY_EXPORT(SumDoubles);
 HWY_EXPORT(SumFloatSquares);
 HWY_EXPORT(SumDoubleSquares);
+
+void SumColumns(const float* in, size_t rows, size_t columns, const double* centres,
+                double* totals) {
+  HWY_DYNAMIC_DISPATCH(SumFloatColumns)(in, rows, columns, centres, totals);
+}
+void SumColumns(const double* in, size_t rows, size_t columns, const double* centres,
+                double* totals) {
+  HWY_DYNAMIC_DISPATCH(SumDoubleColumns)(in, rows, columns, centres, totals);
+}
 
 double Sum(const float* values, size_t count) {
   return HWY_DYNAMIC_DISPATCH(SumFloats)(values, count);

@@ -18,6 +18,13 @@ double Sum(const double* values, size_t count);
 double SumOfSquares(const float* values, size_t count, double center);
 double SumOfSquares(const double* values, size_t count, double center);
 
+// totals[c] = the sum of in[r * columns + c] over the rows r, one after the other from 0 on; or of (in[…] - centres[c]) ** 2, where centres
+// are given. `columns` centres and totals, rows * columns values.
+void SumColumns(const float* in, size_t rows, size_t columns, const double* centres,
+                double* totals);
+void SumColumns(const double* in, size_t rows, size_t columns, const double* centres,
+                double* totals);
+
 double SumScalar(const float* values, size_t count);
 double SumScalar(const double* values, size_t count);
 double SumOfSquaresScalar(const float* values, size_t count, double center);

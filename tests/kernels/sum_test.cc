@@ -71,6 +71,38 @@ TEST_CASE("Sums have the bits of their scalar twin") {
 }
 
 template <typename T>
+void CheckColumnSums() {
+  std::mt19937 random(5);
+  OnEachInstructionSet([&] {
+    for (size_t columns = 0; columns <= 70; ++columns) {
+      for (const size_t rows : {0, 1, 2, 9}) {
+        CAPTURE(columns, rows);
+        const GuardedMemory in(rows * columns * sizeof(T)), centres(columns * sizeof(double));
+        const GuardedMemory totals(columns * sizeof(double));
+        Draw(random, in.As<T>(), rows * columns);
+        Draw(random, centres.As<double>(), columns);
+        std::vector<double> sums(columns, 0.0), squares(columns, 0.0);
+        for (size_t i = 0; i < rows * columns; ++i) {
+          const double value = static_cast<double>(in.As<T>()[i]);
+          const double distance = value - centres.As<double>()[i % columns];
+          sums[i % columns] += value;
+          squares[i % columns] += distance * distance;
+        }
+        SumColumns(in.As<T>(), rows, columns, nullptr, totals.As<double>());
+        REQUIRE(std::memcmp(totals.data(), sums.data(), columns * sizeof(double)) == 0);
+        SumColumns(in.As<T>(), rows, columns, centres.As<double>(), totals.As<double>());
+        REQUIRE(std::memcmp(totals.data(), squares.data(), columns * sizeof(double)) == 0);
+      }
+    }
+  });
+}
+
+TEST_CASE("Sums of columns have the bits of a loop") {
+  CheckColumnSums<float>();
+  CheckColumnSums<double>();
+}
+
+template <typename T>
 void CheckProducts() {
   std::mt19937 random(4);
   OnEachInstructionSet([&] {
