@@ -34,6 +34,9 @@ class ElementCells final : public Loader {
   // The loader of further features of these cells: those from number `first` on, under other names.
   std::unique_ptr<ElementCells> Showing(size_t first, Signature visible) const;
 
+  // Whether a cell holds more than what is loaded.
+  bool hides() const { return visible_.size() < places_.size(); }
+
   // The int64 that is the first feature of an element.
   static int64_t First(const RecordRef& element);
   // The bytes of a feature of an element: the sizes of its axes where only the data tells, and its value.

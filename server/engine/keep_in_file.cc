@@ -18,6 +18,8 @@ absl::Status BeginKeeping(PlanBuilder& plan) {
 
 absl::Status KeepInFile(const KeepOptions& options, PlanBuilder& plan) {
   if (absl::Status status = BeginKeeping(plan); !status.ok()) return status;
+  // A file without a name is read by plans that make the same cells.
+  if (!options.name.empty()) plan.EndSegmentAlone();
   absl::StatusOr<std::shared_ptr<const FileCache>> cache = FileCache::Create(
       options.folder, options.name, options.bytes_max, options.compressed, options.sharded, plan);
   if (!cache.ok()) return cache.status();

@@ -227,6 +227,12 @@ void PlanBuilder::EndSegmentAsIs() {
   if (cells() == nullptr) EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
 }
 
+void PlanBuilder::EndSegmentAlone() {
+  if (cells() == nullptr || cells()->hides()) {
+    EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
+  }
+}
+
 absl::Status PlanBuilder::LeaveOutFailures() {
   if (!ignored_ || !can_fail()) return absl::OkStatus();
   if (batched()) return EndBatches();

@@ -83,6 +83,8 @@ class PlanBuilder {
   void EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden);
   // The same with nothing hidden; nothing is done where the elements are in cells already.
   void EndSegmentAsIs();
+  // The same where cells are to hold nothing but the elements, since others load them.
+  void EndSegmentAlone();
   // Where an ignore_errors follows, elements that fail up to here are left out here and not behind the stage, which counts or joins them.
   // InvalidArgument as EndBatches().
   absl::Status LeaveOutFailures();

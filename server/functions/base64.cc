@@ -9,13 +9,18 @@
 namespace penstock::expr {
 namespace {
 
+// Abseil also takes white space, and dots for the = at the end.
+bool IsLooseBase64(absl::string_view text) {
+  return text.find_first_of(" \t\n\v\f\r.") != absl::string_view::npos;
+}
+
 absl::StatusOr<BoundRowFunction> BindDecode(absl::Span<const Argument> arguments) {
   return BindEachText(
       arguments[0], "input", {DType::kString, {}}, [](absl::string_view text, RowOutput& out) {
         std::string bytes;
         const bool is_web_safe = text.find_first_of("-_") != absl::string_view::npos;
-        if (!(is_web_safe ? absl::WebSafeBase64Unescape(text, &bytes)
-                          : absl::Base64Unescape(text, &bytes))) {
+        if (IsLooseBase64(text) || !(is_web_safe ? absl::WebSafeBase64Unescape(text, &bytes)
+                                                 : absl::Base64Unescape(text, &bytes))) {
           return absl::DataLossError(absl::StrCat("expected base64, found a text of ", text.size(),
                                                   " bytes that is none"));
         }

@@ -11,6 +11,12 @@ namespace {
 
 constexpr int64_t kPlaceMax = int64_t{1} << 40;
 
+// As TensorFlow counts them: bytes in front of the first character that continue none are one, too.
+int64_t CountCharacters(absl::string_view text) {
+  const bool begins_amid = !text.empty() && ContinuesUtf8(text[0]);
+  return static_cast<int64_t>(CountUtf8(text)) + (begins_amid ? 1 : 0);
+}
+
 // Where character number `number` begins; behind the last one the end.
 size_t PlaceOf(absl::string_view text, int64_t number, bool counts_characters) {
   if (!counts_characters) return static_cast<size_t>(number);
@@ -35,7 +41,8 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   return BindEachText(
       arguments[0], "input", {DType::kString, {}},
       [pos, len, by_characters = unit != "BYTE"](absl::string_view text, RowOutput& out) {
-        const auto length = static_cast<int64_t>(by_characters ? CountUtf8(text) : text.size());
+        const int64_t length =
+            by_characters ? CountCharacters(text) : static_cast<int64_t>(text.size());
         if (pos > length || pos < -length) {
           return absl::DataLossError(
               absl::StrCat("pos lies outside of the text: ", pos, " of ", length));

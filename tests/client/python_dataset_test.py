@@ -249,6 +249,42 @@ def test_without_a_seed_orders_differ():
     assert batched(dataset) != batched(dataset)
 
 
+def _drawing(dataset):
+    """Functions that draw, each with a seed of its own but for those that are alike."""
+    draw = penstock.functions.random_uniform
+    normal = penstock.functions.random_normal
+    return dataset.map(lambda x: (draw(), draw(), draw(seed=3) + normal(None, 0, 1, "float32", 4), normal([2], seed=None)))
+
+
+def test_random_functions_without_a_seed_draw_anew_in_each_pass():
+    dataset = _drawing(penstock.Dataset.range(50))
+    first, second = (np.array([np.hstack(element) for element in dataset]) for _ in range(2))
+    assert (first[:, 2] == second[:, 2]).all() and (first[:, 0] != first[:, 1]).all()
+    assert (first[:, [0, 1, 3, 4]] != second[:, [0, 1, 3, 4]]).all()
+    # Who asks for the text alone leaves them to the daemon, as those of shuffles.
+    assert dataset.spec_text().count("seed=") == 2
+
+
+def test_a_pass_with_random_functions_without_a_seed_goes_on_from_its_state():
+    dataset = _drawing(penstock.Dataset.range(60).filter(lambda x: penstock.functions.random_uniform() < 0.7).shuffle(9))
+    dataset = dataset.scan(np.float32(0), lambda total, x: (total + x[0], (total, x)))
+    iterator = iter(dataset)
+    head = [next(iterator)[0].tolist() for _ in range(7)]
+    state = iterator.state_dict()
+    tail = [[np.hstack((total, *x)).tolist()] for total, x in iterator]
+    assert len(head) + len(tail) < 60
+    for again in (dataset, pickle.loads(pickle.dumps(dataset))):
+        resumed = iter(again)
+        resumed.load_state_dict(state)
+        assert [[np.hstack((total, *x)).tolist()] for total, x in resumed] == tail
+
+
+def test_what_a_file_keeps_is_drawn_once(tmp_path):
+    dataset = penstock.Dataset.range(20).map(lambda x: penstock.functions.random_uniform()).cache(str(tmp_path / "kept"))
+    first, second = ([float(x) for x in dataset] for _ in range(2))
+    assert first == second
+
+
 def test_datasets_made_of_one_another_count_passes_together():
     dataset = penstock.Dataset.range(50).shuffle(50, seed=1)
     assert len({tuple(batched(dataset.take(50))) for _ in range(3)}) == 3
@@ -626,6 +662,18 @@ def test_fault_48_an_iteration_goes_on_where_the_daemon_is_killed():
     with pytest.warns(RuntimeWarning, match="behind step"):
         assert [int(batch[0]) for batch in itertools.islice(other, 20)] == list(range(10, 210, 10))
     assert held.tolist() == list(range(10))
+
+
+def test_an_iteration_that_draws_without_a_seed_goes_on_where_the_daemon_is_killed():
+    dataset = _drawing(penstock.Dataset.range(4000)).map(lambda a, b, c, d: a).batch(10)
+    iterator = iter(dataset)
+    batches = [next(iterator).copy() for _ in range(20)]
+    kill_daemon()
+    with pytest.warns(RuntimeWarning, match="behind step"):
+        batches += (batch.copy() for batch in iterator)
+    again = iter(dataset)
+    again.load_state_dict({**iterator.state_dict(), "cursor": b"", "step": -1})
+    assert np.concatenate(batches).tolist() == np.concatenate([batch.copy() for batch in again]).tolist()
 
 
 def test_a_daemon_that_dies_again_and_again_without_an_element_is_an_error():

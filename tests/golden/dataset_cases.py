@@ -307,6 +307,10 @@ CASES.update({
         t, "shards-gzip", number(t, 20).map(lambda x: {"x": x, "y": x * 0.5}), "GZIP", lambda e: e["x"] % 2,
         reader_func=lambda d: d.interleave(lambda x: x.skip(3), cycle_length=2),
     ),
+    "save_parts_of_groups": lambda t: saved(
+        t, "groups", number(t, 20).group_by_window(lambda x: x % 3, lambda key, w: w.skip(1).repeat(2), 3),
+        reader_func=lambda d: d.flat_map(lambda x: x),
+    ),
     "save_shards_of_one": lambda t: saved(
         t, "one", number(t, 4), shard_func=lambda x: numpy.int64(0), reader_func=lambda d: d.flat_map(lambda x: x)
     ),

@@ -25,6 +25,8 @@ TEXTS = [
     b"\xed\xa0\x80\xf4\x90\x80\x80\xf5\xfe\xf0\x9f",
     b"\xef\xbf\xbd\xef\xbf\xbf\xf4\x8f\xbf\xbf\xef\xbb\xbf",
     bytes(range(100)),
+    # Begins in the middle of a character.
+    b"\x80\xa6[\xfe\xd5\x18Ob",
 ]
 CODED = [
     b"",
@@ -40,6 +42,10 @@ CODED = [
     b"AA==AA==",
     b"!!!!",
     b"A A=",
+    b"AA E",
+    b" AAEC",
+    b"AAEC\r\n",
+    b"AA..",
     base64.urlsafe_b64encode(bytes(range(256))),
     base64.urlsafe_b64encode(bytes(range(200))).rstrip(b"="),
 ]

@@ -1,15 +1,20 @@
 """From a traced graph to the stages that compute it."""
 
+import os
+import re
+
 import numpy as np
 
 from penstock import _structure, _textproto
 from penstock._registry import FUNCTIONS
-from penstock._stage import Stage
-from penstock._trace import _SYMBOLS, Tensor, TraceError, _quoted, is_identifier, to_node
+from penstock._stage import Seed, SeededText, Stage
+from penstock._trace import _SYMBOLS, Tensor, TraceError, _quoted, is_identifier, parameters, to_node
 
 # Deeper texts are cut by a `let`; the daemon refuses them from 200 levels on.
 _MAX_DEPTH = 40
 _PREFIXES = {"negative": "-", "invert": "~"}
+# What stands in a text where a seed belongs, which no text of the user's holds.
+_SEED_MARK = os.urandom(16).hex()
 
 
 class _Writer:
@@ -25,6 +30,7 @@ class _Writer:
         self._texts = {}
         self._depths = {}
         self._arrays = {}
+        self._seeds = []
         for node, is_shared in self._needed(outputs):
             text, depth = self._write(node)
             if node.kind in ("call", "subscript") and (is_shared or depth > _MAX_DEPTH):
@@ -35,6 +41,24 @@ class _Writer:
 
     def text(self, node):
         return _bare(self._texts[node.number])
+
+    def seeded(self, text):
+        """A text of this writer as a field of a stage holds it."""
+        texts = re.split(f"{_SEED_MARK}(\\d+) ", text)
+        if len(texts) == 1:
+            return text
+        return SeededText(self._seeds[int(part)] if i % 2 else part for i, part in enumerate(texts))
+
+    def all_seeded(self, texts):
+        return [self.seeded(text) for text in texts]
+
+    def _seed_argument(self, node, is_first):
+        """A seed where the call draws and was given none, so that all passes and their cursors know it."""
+        known = parameters(node.value) if node.value in FUNCTIONS else []
+        if ("seed", None) not in known[len(node.inputs) :] or any(key == "seed" for key, _ in node.keywords):
+            return ""
+        self._seeds.append(("seed=" if is_first else ", seed=", Seed(None)))
+        return f"{_SEED_MARK}{len(self._seeds) - 1} "
 
     def _needed(self, outputs):
         """Pairs of a node and whether several use it, inputs first."""
@@ -72,7 +96,7 @@ class _Writer:
         if node.value in _PREFIXES and len(inputs) == 1:
             return f"({_PREFIXES[node.value]}{inputs[0]})", depth
         arguments = [_bare(text) for text in inputs] + [f"{key}={text}" for key, text in node.keywords]
-        return f"{node.value}({', '.join(arguments)})", depth
+        return f"{node.value}({', '.join(arguments)}{self._seed_argument(node, not arguments)})", depth
 
     def _constant(self, array):
         content = (getattr(array, "dtype", None), np.shape(array), np.asarray(array).tobytes())
@@ -119,8 +143,8 @@ def _map_stage(nodes, names, structure, features, name, line, op="map"):
     is_flat_dict = isinstance(structure, dict) and all(inner is None for inner in structure.values())
     fields = [
         ("constant", writer.constants),
-        ("let", writer.lets),
-        ("out", outs),
+        ("let", writer.all_seeded(writer.lets)),
+        ("out", writer.all_seeded(outs)),
         ("structure", None if is_flat_dict else _structure.to_json(structure)),
     ]
     return Stage(op, fields, name, line)
@@ -190,7 +214,12 @@ def condition_stage(op, trace, result, name, line, field="predicate", what="bool
         )
     node = to_node(trace, result)
     writer = _Writer([node], trace.features)
-    fields = [("constant", writer.constants), ("let", writer.lets), (field, writer.text(node)), *more]
+    fields = [
+        ("constant", writer.constants),
+        ("let", writer.all_seeded(writer.lets)),
+        (field, writer.seeded(writer.text(node))),
+        *more,
+    ]
     return Stage(op, fields, name, line)
 
 
@@ -199,7 +228,7 @@ def expression(trace, value):
     writer = _Writer([to_node(trace, value)], trace.features)
     if writer.constants or writer.lets:
         raise TraceError("an expression with arrays or parts that are used twice", "a simpler one works")
-    return writer.text(to_node(trace, value))
+    return writer.seeded(writer.text(to_node(trace, value)))
 
 
 def state_stage(op, trace, states, state, result, name, line):
@@ -220,13 +249,13 @@ def state_stage(op, trace, states, state, result, name, line):
     writer = _Writer(nodes + outs, trace.features)
     fields = [
         ("constant", writer.constants),
-        ("let", writer.lets),
+        ("let", writer.all_seeded(writer.lets)),
         ("initial_state", [message for _, message in states]),
-        ("state", [f"{_quoted(path)} = {writer.text(node)}" for (path, _), node in zip(states, nodes)]),
+        ("state", writer.all_seeded(f"{_quoted(path)} = {writer.text(node)}" for (path, _), node in zip(states, nodes))),
     ]
     if result is not None:
         names = [out if is_identifier(out) else _quoted(out) for out in _structure.paths(structure)]
-        fields.append(("out", [f"{out} = {writer.text(node)}" for out, node in zip(names, outs)]))
+        fields.append(("out", writer.all_seeded(f"{out} = {writer.text(node)}" for out, node in zip(names, outs))))
         fields.append(("structure", _structure.to_json(structure)))
     return Stage(op, fields, name, line), structure
 

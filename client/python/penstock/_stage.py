@@ -106,10 +106,25 @@ class _FirstSeed(Seed):
         return self._seed.base()
 
 
+class SeededText:
+    """An expression whose calls draw by a Seed.
+
+    Attributes:
+      parts: texts, and pairs of a text and a Seed: an argument, which is left out where its seed is left to the daemon.
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts):
+        self.parts = tuple(parts)
+
+
 def of_first_pass(value):
     """Stages, or a part of one, whose seeds are those of the first pass in all passes: what a file keeps is one pass."""
     if isinstance(value, Seed):
         return _FirstSeed(value)
+    if isinstance(value, SeededText):
+        return SeededText(part if isinstance(part, str) else (part[0], _FirstSeed(part[1])) for part in value.parts)
     if isinstance(value, Stage):
         return Stage(value.op, [(field, of_first_pass(inner)) for field, inner in value.fields], value.name, value.line)
     if isinstance(value, Nested):
@@ -179,8 +194,9 @@ class Spec:
 
     def _value(self, value):
         if isinstance(value, Seed):
-            self.seeds.append(self._seed(value))
-            return self.seeds[-1]
+            return self._drawn(value)
+        if isinstance(value, SeededText):
+            return "".join(part if isinstance(part, str) else self._argument(*part) for part in value.parts)
         if isinstance(value, Stage):
             return self._message(value)
         if isinstance(value, Nested):
@@ -190,6 +206,14 @@ class Spec:
         if isinstance(value, (list, tuple)):
             return [self._value(item) for item in value]
         return value.spec_value() if hasattr(value, "spec_value") else value
+
+    def _drawn(self, seed):
+        self.seeds.append(self._seed(seed))
+        return self.seeds[-1]
+
+    def _argument(self, text, seed):
+        drawn = self._drawn(seed)
+        return "" if drawn is None else f"{text}{drawn}"
 
     def explain(self, message):
         """The daemon's message with the lines that made the stages it names."""
