@@ -63,7 +63,7 @@ absl::Status BatchProgram::AddTensor(const Dataset& dataset, size_t index) {
   if (is_sparse) {
     tensor.kind = TensorKind::kSparse;
   } else if (form == RowForm::kPackedRagged) {
-    absl::Status status = MakePackedRagged(&tensor);
+    absl::Status status = MakePackedRagged(&tensor, &seen);
     if (!status.ok()) return status;
   } else if (has_unknown && batched_ &&
              (form == RowForm::kRagged || form_.kind == BatchForm::Kind::kRagged)) {
@@ -112,8 +112,10 @@ absl::Status BatchProgram::MakeRagged(BatchTensor* tensor, Feature* seen) const 
 }
 
 // Rows that are ragged themselves: the axis of rows, if there is one, is another ragged one in front.
-absl::Status BatchProgram::MakePackedRagged(BatchTensor* tensor) const {
-  const Shape& shape = tensor->type.shape;
+absl::Status BatchProgram::MakePackedRagged(BatchTensor* tensor, Feature* seen) const {
+  Shape& shape = tensor->type.shape;
+  // Batches of known size that are rows themselves.
+  if (batched_) shape[1] = seen->type.shape[1] = kUnknownSize;
   const int rank = static_cast<int>(std::count(shape.begin() + 1, shape.end(), kUnknownSize));
   const int rank_max = kMaxRaggedRank - (tensor->type.dtype == DType::kString ? 1 : 0);
   if (rank > rank_max) {

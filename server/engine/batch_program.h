@@ -57,7 +57,7 @@ class BatchProgram {
 
   absl::Status AddTensor(const Dataset& dataset, size_t index);
   absl::Status MakeRagged(BatchTensor* tensor, Feature* seen) const;
-  absl::Status MakePackedRagged(BatchTensor* tensor) const;
+  absl::Status MakePackedRagged(BatchTensor* tensor, Feature* seen) const;
   RowLayout LayoutOf(const Dataset& dataset, size_t index) const;
 
   const WorkNode* work_ = nullptr;

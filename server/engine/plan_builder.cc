@@ -249,12 +249,11 @@ absl::Status PlanBuilder::EndBatches() {
   if (!batched()) return absl::OkStatus();
   absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset_, stage_names_);
   if (!program.ok()) return program.status();
-  for (const BatchTensor& tensor : program->tensors()) {
-    if (tensor.kind != TensorKind::kRagged && tensor.kind != TensorKind::kSparse) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "treats batches as elements, which is not built for ragged and sparse ones; expected none, "
-        "found \"",
-        tensor.name, "\", which is ", tensor.kind == TensorKind::kRagged ? "ragged" : "sparse"));
+  Signature element = program->element();
+  for (size_t i = 0; i < element.size(); ++i) {
+    const TensorKind kind = program->tensors()[i].kind;
+    if (kind == TensorKind::kRagged) element[i].type.form = RowForm::kPackedRagged;
+    if (kind == TensorKind::kSparse) element[i].type.form = RowForm::kPackedSparse;
   }
   auto segment = std::make_shared<Segment>();
   segment->stage = dataset_.batch.stage;
@@ -262,7 +261,7 @@ absl::Status PlanBuilder::EndBatches() {
   segment->width = dataset_.width;
   segment->batch = std::make_unique<BatchProgram>(*std::move(program));
   segment->ignored = ignored_;
-  BeginAfter(segment, segment->batch->element(), dataset_.structure);
+  BeginAfter(segment, std::move(element), dataset_.structure);
 
   auto node = std::make_unique<OrderNode>();
   node->stage = segment->stage;

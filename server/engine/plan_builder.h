@@ -105,7 +105,7 @@ class PlanBuilder {
   // The elements of the batches that stood so far.
   void ClearBatch() { dataset_.batch_rows.reset(); }
   // Batches become elements like any others, with the batch axis in their features' shapes: for ops that treat each as a whole.
-  // Nothing is done where there are none. InvalidArgument for ragged ones.
+  // Nothing is done where there are none. Ragged and sparse ones become packed rows (RowForm).
   absl::Status EndBatches();
   // Joins elements to batches of `rows`. A `padded_batch` changes the shapes of features, but not
   // what its rows are computed from: PadsRows() tells whether it does.

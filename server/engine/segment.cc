@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/packed_row.h"
 #include "server/base/row_shape.h"
 #include "server/engine/step.h"
 
@@ -30,6 +32,30 @@ RowBytes JoinStrings(RowBytes offsets, RowBytes bytes, Arena& arena) {
   return {joined, size};
 }
 
+absl::Span<const int64_t> Integers(const RowBytes& bytes) {
+  return {reinterpret_cast<const int64_t*>(bytes.data), bytes.size / sizeof(int64_t)};
+}
+
+// A ragged or sparse tensor as a row (server/base/packed_row.h). `part`: those of the tensor, by their numbers in ring/layout.h.
+RowBytes PackTensor(const BatchTensor& tensor, const std::function<RowBytes(int)>& part,
+                    Arena& arena) {
+  const bool is_string = tensor.type.dtype == DType::kString;
+  const int first = is_string ? 2 : 1;  // part behind the values
+  const size_t count =
+      is_string ? part(0).size / sizeof(int64_t) - 1 : part(0).size / DTypeSize(tensor.type.dtype);
+  const PackedValues values = ReadDenseRow(
+      tensor.type.dtype, count, is_string ? JoinStrings(part(0), part(1), arena) : part(0));
+  if (tensor.kind == TensorKind::kSparse) {
+    return PackSparse(Integers(part(first + 1)), Integers(part(first)), values, arena);
+  }
+  std::vector<std::vector<int64_t>> splits;
+  for (int axis = 0; axis < tensor.ragged_rank; ++axis) {
+    const absl::Span<const int64_t> of_axis = Integers(part(first + axis));
+    splits.emplace_back(of_axis.begin(), of_axis.end());
+  }
+  return PackRagged(splits, values, arena);
+}
+
 // The tensors of a batch as columns of one row.
 Columns ColumnsOf(const BatchProgram& program, const Step& step, Arena& arena) {
   Columns columns(program.tensors().size());
@@ -49,6 +75,11 @@ Columns ColumnsOf(const BatchProgram& program, const Step& step, Arena& arena) {
         return RowBytes{step.slot.variable + extent.parts[number].offset,
                         extent.parts[number].bytes};
       };
+      columns[i].rows = row;
+      if (tensor.kind == TensorKind::kRagged || tensor.kind == TensorKind::kSparse) {
+        *row = PackTensor(tensor, part, arena);
+        continue;
+      }
       const bool is_string = tensor.kind == TensorKind::kString;
       if (HasUnknownAxes(tensor.type.shape)) {
         std::memcpy(dims, part(is_string ? 2 : 1).data, ndim * sizeof(int64_t));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/expr/broadcast.h"
 #include "server/expr/constant.h"
 #include "server/expr/picks.h"
 #include "server/expr/promotion.h"
@@ -11,20 +12,6 @@
 
 namespace penstock::expr {
 namespace {
-
-// The shape of a broadcast, NumPy's way; nullopt when the shapes do not match. A size that only the data tells must turn out to match.
-std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
-  Shape result(std::max(a.size(), b.size()), 1);
-  for (size_t i = 0; i < result.size(); ++i) {
-    const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
-    const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
-    const bool open = x == kUnknownSize || y == kUnknownSize;
-    if (x != y && x != 1 && y != 1 && !open) return std::nullopt;
-    // Of two that match so, an open one is the lesser number.
-    result[result.size() - 1 - i] = x == 1 ? y : y == 1 ? x : std::max(x, y);
-  }
-  return result;
-}
 
 // Whether a constant broadcasts to `shape` as the same elements over and over: its axes, but for
 // leading ones of size 1, are the last ones of `shape`.
@@ -70,33 +57,27 @@ absl::Status CheckNumbers(const Syntax& syntax, std::string_view name,
   return absl::OkStatus();
 }
 
-// Axes are aligned at the end, so behind a batch every other argument must have fewer axes than the batch axis is away, or as many
-// with a leading axis of one, which is taken off here.
-absl::Status KeepRowsApart(const Syntax& syntax, std::string_view name, Graph& graph,
-                           std::vector<Value>* values) {
+// The most axes of one row.
+size_t RankOfRows(const std::vector<Value>& values) {
   size_t rank = 0;
-  for (const Value& value : *values) {
+  for (const Value& value : values) {
     if (value.batch_axis) rank = std::max(rank, value.node->type.shape.size());
   }
+  return rank;
+}
+
+// Takes off a leading axis of one, which repeats along the batch.
+absl::Status KeepRowsApart(const Syntax& syntax, std::string_view name, Graph& graph,
+                           std::vector<Value>* values) {
+  const size_t rank = RankOfRows(*values);
   for (Value& value : *values) {
     const Shape& own = value.node->type.shape;
-    bool reaches = value.batch_axis ? own.size() != rank : own.size() > rank;
-    if (!value.batch_axis && own.size() == rank + 1 && own[0] == 1) {
-      auto row = graph.View(value.node, Shape(own.begin() + 1, own.end()), {});
-      if (!row.ok()) return At(syntax, row.status());
-      value.node = *row;
-      reaches = false;
-    }
-    if (reaches) {
-      return ErrorAt(
-          syntax.column,
-          absl::StrCat(Text(name), ": broadcasting ", Shown(values->front()), " with ",
-                       Shown(values->back()),
-                       " reaches the batch axis, but rows must be independent: give both the "
-                       "same number of axes (x[:, None]) or compute this before batch"));
-    }
+    if (value.batch_axis || own.size() != rank + 1 || own[0] != 1) continue;
+    auto row = graph.View(value.node, Shape(own.begin() + 1, own.end()), {});
+    if (!row.ok()) return At(syntax, row.status());
+    value.node = *row;
   }
-  return absl::OkStatus();
+  return CheckRowsApart(syntax, name, *values);
 }
 
 // What the operands broadcast to; of a size that only the data tells, too.
@@ -200,6 +181,22 @@ const ElementwiseFunction& Named(std::string_view name) {
 }
 
 }  // namespace
+
+absl::Status CheckRowsApart(const Syntax& syntax, std::string_view name,
+                            const std::vector<Value>& values) {
+  const size_t rank = RankOfRows(values);
+  for (const Value& value : values) {
+    const size_t own = value.node->type.shape.size();
+    if (value.batch_axis ? own == rank : own <= rank) continue;
+    return ErrorAt(
+        syntax.column,
+        absl::StrCat(Text(name), ": broadcasting ", Shown(values.front()), " with ",
+                     Shown(values.back()),
+                     " reaches the batch axis, but rows must be independent: give both the "
+                     "same number of axes (x[:, None]) or compute this before batch"));
+  }
+  return absl::OkStatus();
+}
 
 // A negative one is less than all of uint64; the others are compared there.
 Typer::Result Typer::CompareMixedSigns(const Syntax& syntax, const ElementwiseFunction& function,

@@ -55,6 +55,8 @@ struct BoundRowFunction {
   bool draws = false;
   // It is of all axes of its first tensor argument. Behind `batch` that is the batch's axis, too: no row's affair.
   bool takes_all_axes = false;
+  // Its tensor arguments broadcast, as those of arithmetic do: behind `batch` they must do so row by row.
+  bool broadcasts = false;
 };
 
 // A function that is computed row by row.

@@ -1,5 +1,7 @@
 // f(x, axis=0): which function it is, its arguments, and a row function or a view bound to them.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,19 +11,28 @@
 namespace penstock::expr {
 namespace {
 
-// Of strings `==`, `!=` and `+` are other functions.
+// Comparisons, `+` and `where` of strings are other functions.
 const FunctionEntry* OfStrings(const FunctionEntry* entry,
                                const std::vector<std::optional<Value>>& arguments) {
-  std::string_view name;
-  if (entry->name() == "equal") name = "string_equal";
-  if (entry->name() == "not_equal") name = "string_not_equal";
-  if (entry->name() == "add") name = "string_join";
-  if (name.empty()) return entry;
-  for (const std::optional<Value>& argument : arguments) {
-    if (argument && argument->node != nullptr && argument->node->type.dtype == DType::kString)
-      return FindFunction(name);
-  }
-  return entry;
+  constexpr std::pair<std::string_view, std::string_view> kOfStrings[] = {
+      {"equal", "string_equal"},     {"not_equal", "string_not_equal"},
+      {"less", "string_less"},       {"less_equal", "string_less_equal"},
+      {"greater", "string_greater"}, {"greater_equal", "string_greater_equal"},
+      {"add", "string_join"},        {"where", "string_where"},
+  };
+  const auto* const found =
+      std::find_if(std::begin(kOfStrings), std::end(kOfStrings),
+                   [&](const auto& names) { return names.first == entry->name(); });
+  if (found == std::end(kOfStrings)) return entry;
+  // A choice between two texts is one, too.
+  const bool takes_texts = entry->name() == "where";
+  const bool of_strings =
+      std::any_of(arguments.begin(), arguments.end(), [&](const std::optional<Value>& argument) {
+        if (!argument) return false;
+        return argument->node == nullptr ? takes_texts
+                                         : argument->node->type.dtype == DType::kString;
+      });
+  return of_strings ? FindFunction(found->second) : entry;
 }
 
 }  // namespace
@@ -186,6 +197,12 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
   }
   if (absl::Status status = CheckRowElements(syntax, function.name, bound->type); !status.ok())
     return status;
+  if (bound->broadcasts && batch) {
+    std::vector<Value> operands;
+    for (const int position : bound->tensor_arguments) operands.push_back(*values[position]);
+    absl::Status status = CheckRowsApart(syntax, function.name, operands);
+    if (!status.ok()) return status;
+  }
   std::vector<const Node*> tensors;
   for (const int position : bound->tensor_arguments) {
     if (position < 0 || position >= static_cast<int>(values.size()) || !values[position] ||
@@ -217,9 +234,9 @@ Typer::Result Typer::Bind(const Syntax& syntax, const ViewFunction& function,
                           const std::vector<std::optional<Value>>& values) {
   const Value& first = *values[0];
   const bool views = first.node != nullptr && IsViewable(*first.node);
-  if (first.node == nullptr || first.node->type.dtype == DType::kString) {
+  if (first.node == nullptr) {
     return ErrorAt(syntax.column,
-                   absl::StrCat(Text(function.name), ": expected numbers, found ", Shown(first)));
+                   absl::StrCat(Text(function.name), ": expected a tensor, found ", Shown(first)));
   }
   std::vector<Argument> arguments;
   for (const auto& value : values) arguments.push_back(ToArgument(value));
@@ -244,9 +261,11 @@ Typer::Result Typer::Bind(const Syntax& syntax, const ViewFunction& function,
 }
 
 Typer::Result Typer::BindRow(const Syntax& syntax, std::string_view name, BoundRowFunction bound,
-                             const Value& value, std::string_view key) {
+                             const Value& value, std::string_view key,
+                             std::vector<const Node*> others) {
   if (absl::Status status = CheckRowElements(syntax, name, bound.type); !status.ok()) return status;
-  auto node = graph_.Row(std::move(bound), {value.node},
+  others.insert(others.begin(), value.node);
+  auto node = graph_.Row(std::move(bound), std::move(others),
                          absl::StrCat(Text(name), " ", value.node->id, Text(key)));
   if (!node.ok()) return At(syntax, node.status());
   return Value{*node, value.batch_axis, {}};

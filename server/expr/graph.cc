@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_identity.h"
+#include "server/expr/broadcast.h"
 #include "server/expr/region.h"
 
 namespace penstock::expr {
@@ -179,7 +180,6 @@ absl::StatusOr<const Node*> Graph::View(const Node* value, const Shape& shape,
 }
 
 absl::StatusOr<const Node*> Graph::Broadcast(const Node* value, const Shape& shape) {
-  const Shape& from = value->type.shape;
   const auto elements = NumElements(shape);
   if (!elements || *elements > kMaxViewElements) {
     return absl::InvalidArgumentError(absl::StrCat("broadcasting to ", ShapeToString(shape),
@@ -187,26 +187,9 @@ absl::StatusOr<const Node*> Graph::Broadcast(const Node* value, const Shape& sha
                                                    " elements"));
   }
   if (*elements == value->elements()) return View(value, shape, {});
-  // Elements from one index to the next along each axis of the result; 0 along repeated ones.
-  std::vector<int64_t> strides(shape.size(), 0);
-  int64_t stride = 1;
-  for (size_t i = 0; i < from.size(); ++i) {
-    const size_t axis = from.size() - 1 - i;
-    if (from[axis] != 1) strides[shape.size() - 1 - i] = stride;
-    stride *= from[axis];
-  }
-  std::vector<int32_t> source(*elements);
-  std::vector<int64_t> index(shape.size(), 0);
-  int64_t position = 0;
-  for (int32_t& element : source) {
-    element = static_cast<int32_t>(position);
-    for (size_t axis = shape.size(); axis-- > 0;) {
-      position += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      position -= strides[axis] * shape[axis];
-      index[axis] = 0;
-    }
-  }
+  std::vector<int64_t> places(static_cast<size_t>(*elements));
+  BroadcastPlaces(value->type.shape, shape, places.data());
+  std::vector<int32_t> source(places.begin(), places.end());
   return View(value, shape, std::move(source));
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/expr/arguments.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -46,9 +47,42 @@ absl::StatusOr<int64_t> IndexIn(int64_t index, size_t axis, const Shape& shape) 
   return index < 0 ? index + size : index;
 }
 
-absl::StatusOr<Route> RouteOf(absl::Span<const Pick> picks, const Shape& shape, Arena& scratch) {
+// What a subscript takes from one row.
+class RowPicks {
+ public:
+  RowPicks(std::vector<Pick> picks, DataIntegers integers)
+      : picks_(std::move(picks)), integers_(std::move(integers)) {}
+
+  const std::vector<Pick>& written() const { return picks_; }
+
+  // With the integers that `others`, the arguments behind the tensor, hold. `own`: memory for them.
+  absl::StatusOr<absl::Span<const Pick>> Of(absl::Span<const RowValue> others,
+                                            std::vector<Pick>* own) const {
+    if (integers_.all_constant()) return picks_;
+    IntegersRead integers;
+    if (absl::Status status = integers_.Read(others, &integers); !status.ok()) return status;
+    *own = picks_;
+    for (Pick& pick : *own) {
+      if (pick.start_from) pick.start = integers[*pick.start_from];
+      if (pick.stop_from) pick.stop = integers[*pick.stop_from];
+      if (pick.index_from) pick.indices = {integers[*pick.index_from]};
+    }
+    return *own;
+  }
+
+ private:
+  const std::vector<Pick> picks_;
+  const DataIntegers integers_;
+};
+
+absl::StatusOr<Route> RouteOf(const RowPicks& row_picks, absl::Span<const RowValue> arguments,
+                              Arena& scratch) {
+  std::vector<Pick> own;
+  const auto picks = row_picks.Of(arguments.subspan(1), &own);
+  if (!picks.ok()) return picks.status();
+  const Shape& shape = arguments[0].shape;
   Route route;
-  for (const Pick& pick : picks) {
+  for (const Pick& pick : *picks) {
     if (pick.kind == Pick::Kind::kNewAxis) {
       route.shape.push_back(1);
       continue;
@@ -154,20 +188,21 @@ void CopyRoute(const Route& route, const uint8_t* data, size_t element_bytes, ui
 
 class PickKernel final : public RowKernel {
  public:
-  PickKernel(const TensorType& type, std::vector<Pick> picks, bool sets_shape)
+  PickKernel(const TensorType& type, RowPicks picks, bool sets_shape)
       : element_bytes_(DTypeSize(type.dtype)), picks_(std::move(picks)), sets_shape_(sets_shape) {
-    is_crop_ = type.shape.size() == 3 && picks_.size() == 3;
-    for (size_t i = 0; is_crop_ && i < picks_.size(); ++i) {
-      const Pick& pick = picks_[i];
+    const std::vector<Pick>& written = picks_.written();
+    is_crop_ = type.shape.size() == 3 && written.size() == 3;
+    for (size_t i = 0; is_crop_ && i < written.size(); ++i) {
+      const Pick& pick = written[i];
       is_crop_ = pick.kind == Pick::Kind::kSlice && pick.axis == i && pick.step == 1 &&
-                 (i < 2 || (!pick.start && !pick.stop));
+                 (i < 2 || (!pick.start && !pick.stop && !pick.of_data()));
     }
   }
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& in = arguments[0];
-    const auto route = RouteOf(picks_, in.shape, scratch);
+    const auto route = RouteOf(picks_, arguments, scratch);
     if (!route.ok()) return route.status();
     if (sets_shape_) out.SetShape(route->shape);
     const auto bytes = static_cast<size_t>(*NumElements(route->shape)) * element_bytes_;
@@ -179,10 +214,13 @@ class PickKernel final : public RowKernel {
 
   // A crop of an image that is read in part.
   bool takes_parts() const override { return is_crop_; }
-  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue>,
+  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue> others,
                          Arena& scratch, RowOutput& out) const override {
-    const Stretch rows = StretchOf(picks_[0], image[0]);
-    const Stretch columns = StretchOf(picks_[1], image[1]);
+    std::vector<Pick> own;
+    const auto picks = picks_.Of(others, &own);
+    if (!picks.ok()) return picks.status();
+    const Stretch rows = StretchOf((*picks)[0], image[0]);
+    const Stretch columns = StretchOf((*picks)[1], image[1]);
     const Shape shape = {rows.count, columns.count, image[2]};
     if (sets_shape_) out.SetShape(shape);
     const auto bytes = static_cast<size_t>(*NumElements(shape)) * element_bytes_;
@@ -197,7 +235,7 @@ class PickKernel final : public RowKernel {
 
  private:
   const size_t element_bytes_;
-  const std::vector<Pick> picks_;
+  const RowPicks picks_;
   const bool sets_shape_;
   bool is_crop_ = false;  // rows and columns of an image, all of each pixel
 };
@@ -262,56 +300,37 @@ BoundRowFunction Broadcast(DType dtype, const Shape& shape, bool to_second) {
   return bound;
 }
 
-// A row of strings is their lengths and, behind those, their bytes.
 class PickStrings final : public RowKernel {
  public:
-  PickStrings(std::vector<Pick> picks, const TensorType& result)
+  PickStrings(RowPicks picks, const TensorType& result)
       : picks_(std::move(picks)), is_scalar_(result.shape.empty()) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& in = arguments[0];
-    const auto route = RouteOf(picks_, in.shape, scratch);
+    const auto route = RouteOf(picks_, arguments, scratch);
     if (!route.ok()) return route.status();
     if (!is_scalar_) out.SetShape(route->shape);
-    const auto strings = static_cast<size_t>(*NumElements(in.shape));
-    auto* const begins = scratch.AllocateArray<uint64_t>(strings + 1);
-    begins[0] = strings * sizeof(uint32_t);
-    for (size_t i = 0; i < strings; ++i) {
-      uint32_t bytes;
-      std::memcpy(&bytes, in.data + i * sizeof(bytes), sizeof(bytes));
-      begins[i + 1] = begins[i] + bytes;
-    }
+    const absl::Span<const absl::string_view> strings = StringsOf(in, scratch);
     const auto count = static_cast<size_t>(*NumElements(route->shape));
-    auto* const taken = scratch.AllocateArray<int64_t>(count);
-    int64_t* end = taken;
-    if (count > 0) List(route->walks, route->first, end);
-    size_t bytes = is_scalar_ ? 0 : count * sizeof(uint32_t);
-    for (size_t i = 0; i < count; ++i) bytes += begins[taken[i] + 1] - begins[taken[i]];
-    uint8_t* to = out.Reserve(bytes);
-    for (size_t i = 0; i < count && !is_scalar_; ++i, to += sizeof(uint32_t)) {
-      std::memcpy(to, in.data + static_cast<size_t>(taken[i]) * sizeof(uint32_t), sizeof(uint32_t));
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const size_t length = begins[taken[i] + 1] - begins[taken[i]];
-      if (length > 0) std::memcpy(to, in.data + begins[taken[i]], length);
-      to += length;
-    }
-    out.Commit();
-    return absl::OkStatus();
+    auto* const taken = scratch.AllocateArray<absl::string_view>(count);
+    absl::string_view* end = taken;
+    if (count > 0) List(route->walks, route->first, strings, end);
+    return PutStrings({taken, count}, is_scalar_, out);
   }
 
  private:
-  static void List(absl::Span<const Walk> walks, int64_t at, int64_t*& end) {
+  static void List(absl::Span<const Walk> walks, int64_t at,
+                   absl::Span<const absl::string_view> strings, absl::string_view*& end) {
     if (walks.empty()) {
-      *end++ = at;
+      *end++ = strings[static_cast<size_t>(at)];
       return;
     }
     for (int64_t i = 0; i < walks[0].count; ++i)
-      List(walks.subspan(1), at + walks[0].place(i), end);
+      List(walks.subspan(1), at + walks[0].place(i), strings, end);
   }
 
-  const std::vector<Pick> picks_;
+  const RowPicks picks_;
   const bool is_scalar_;
 };
 
@@ -334,15 +353,15 @@ Stretch StretchOf(const Pick& slice, int64_t size) {
   return {first, step, (distance + length - 1) / length};
 }
 
-BoundRowFunction BindPicks(const TensorType& type, std::vector<Pick> picks) {
+BoundRowFunction BindPicks(const TensorType& type, std::vector<Pick> picks, DataIntegers integers) {
   BoundRowFunction bound;
   bound.type.dtype = type.dtype;
   for (const Pick& pick : picks) {
     switch (pick.kind) {
       case Pick::Kind::kSlice: {
         const int64_t size = type.shape[pick.axis];
-        bound.type.shape.push_back(size == kUnknownSize ? kUnknownSize
-                                                        : StretchOf(pick, size).count);
+        bound.type.shape.push_back(
+            size == kUnknownSize || pick.of_data() ? kUnknownSize : StretchOf(pick, size).count);
         break;
       }
       case Pick::Kind::kList:
@@ -355,13 +374,16 @@ BoundRowFunction BindPicks(const TensorType& type, std::vector<Pick> picks) {
         break;
     }
   }
+  bound.tensor_arguments = {0};
+  bound.tensor_arguments.insert(bound.tensor_arguments.end(), integers.positions().begin(),
+                                integers.positions().end());
+  RowPicks row_picks(std::move(picks), std::move(integers));
   if (type.dtype == DType::kString) {
-    bound.kernel = std::make_shared<PickStrings>(std::move(picks), bound.type);
+    bound.kernel = std::make_shared<PickStrings>(std::move(row_picks), bound.type);
   } else {
     bound.kernel =
-        std::make_shared<PickKernel>(type, std::move(picks), HasUnknownSize(bound.type.shape));
+        std::make_shared<PickKernel>(type, std::move(row_picks), HasUnknownSize(bound.type.shape));
   }
-  bound.tensor_arguments = {0};
   return bound;
 }
 
@@ -380,6 +402,8 @@ std::string PicksToString(absl::Span<const Pick> picks) {
     for (const std::optional<int64_t>& bound : {pick.start, pick.stop})
       absl::StrAppend(&text, bound ? absl::StrCat(*bound) : "", ":");
     absl::StrAppend(&text, pick.step, " ", absl::StrJoin(pick.indices, ","));
+    for (const std::optional<size_t>& from : {pick.start_from, pick.stop_from, pick.index_from})
+      absl::StrAppend(&text, from ? absl::StrCat(" of ", *from) : "", ";");
   }
   return text;
 }

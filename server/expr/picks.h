@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "server/expr/data_integers.h"
 #include "server/expr/function.h"
 
 namespace penstock::expr {
@@ -27,6 +28,12 @@ struct Pick {
   int64_t step = 1;
   // kIndex (one, whose axis is gone) and kList, as written.
   std::vector<int64_t> indices;
+  // Which of the subscript's integers of the data stand in the place of `start`, `stop`, and the index.
+  std::optional<size_t> start_from;
+  std::optional<size_t> stop_from;
+  std::optional<size_t> index_from;
+
+  bool of_data() const { return start_from || stop_from || index_from; }
 };
 
 // The elements of an axis that a slice takes.
@@ -40,8 +47,10 @@ struct Stretch {
 Stretch StretchOf(const Pick& slice, int64_t size);
 
 // The axes of the result are those of the picks that are not indices, in their order. REQUIRES: each axis of `type` in one pick; indices that
-// are inside of the sizes that are known. An index outside of an axis whose size only the data tells is an error of its row.
-BoundRowFunction BindPicks(const TensorType& type, std::vector<Pick> picks);
+// are inside of the sizes that are known. Another index outside of an axis is an error of its row. `integers`: of the data, which picks name;
+// they stand behind the tensor in the arguments.
+BoundRowFunction BindPicks(const TensorType& type, std::vector<Pick> picks,
+                           DataIntegers integers = {});
 
 // A kernel whose first argument is repeated to the shape to which all of them broadcast: `shape`, as far as it is known. Shapes that do not
 // broadcast are an error of the row.

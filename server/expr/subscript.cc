@@ -47,12 +47,34 @@ std::vector<int64_t> Taken(const Pick& pick, int64_t size) {
 
 }  // namespace
 
-absl::StatusOr<Pick> Typer::ReadSlice(const Syntax& item) {
+absl::StatusOr<std::optional<size_t>> Typer::IntegerOfData(const Syntax& syntax, const Value& value,
+                                                           std::vector<const Node*>* of_data) {
+  const Node* const node = value.node;
+  if (node == nullptr || node->is_constant() || !IsInteger(node->type.dtype) ||
+      !node->type.shape.empty()) {
+    return std::nullopt;
+  }
+  if (value.batch_axis) {
+    return ErrorAt(syntax.column, absl::StrCat("expected an integer, found ", Shown(value),
+                                               ", one for each row of the batch"));
+  }
+  of_data->push_back(node);
+  return of_data->size() - 1;
+}
+
+absl::StatusOr<Pick> Typer::ReadSlice(const Syntax& item, std::vector<const Node*>* of_data) {
   std::vector<std::optional<int64_t>> bounds(3);
+  std::vector<std::optional<size_t>> from(3);
   for (int part = 0; part < 3; ++part) {
     if (item.children[part] == nullptr) continue;
     auto bound = Type(*item.children[part]);
     if (!bound.ok()) return bound.status();
+    if (part < 2) {
+      auto integer = IntegerOfData(*item.children[part], *bound, of_data);
+      if (!integer.ok()) return integer.status();
+      from[part] = *integer;
+      if (from[part]) continue;
+    }
     auto values = Integers(*item.children[part], *bound);
     if (!values.ok()) return values.status();
     if (!bound->node->type.shape.empty()) {
@@ -64,22 +86,32 @@ absl::StatusOr<Pick> Typer::ReadSlice(const Syntax& item) {
   pick.start = bounds[0];
   pick.stop = bounds[1];
   pick.step = bounds[2].value_or(1);
+  pick.start_from = from[0];
+  pick.stop_from = from[1];
   if (pick.step == 0) return ErrorAt(item.column, "expected a slice's step other than 0");
   return pick;
 }
 
-absl::StatusOr<Pick> Typer::ReadIndex(const Syntax& item) {
+absl::StatusOr<Pick> Typer::ReadIndex(const Syntax& item, std::vector<const Node*>* of_data) {
   auto index = Type(item);
   if (!index.ok()) return index.status();
+  auto integer = IntegerOfData(item, *index, of_data);
+  if (!integer.ok()) return integer.status();
+  Pick pick;
+  if (*integer) {
+    pick.kind = Pick::Kind::kIndex;
+    pick.index_from = *integer;
+    return pick;
+  }
   auto values = Integers(item, *index);
   if (!values.ok()) return values.status();
-  Pick pick;
   pick.kind = index->node->type.shape.empty() ? Pick::Kind::kIndex : Pick::Kind::kList;
   pick.indices = *std::move(values);
   return pick;
 }
 
-absl::StatusOr<std::vector<Pick>> Typer::ReadPicks(const Syntax& syntax, const Value& base) {
+absl::StatusOr<std::vector<Pick>> Typer::ReadPicks(const Syntax& syntax, const Value& base,
+                                                   std::vector<const Node*>* of_data) {
   const Shape& shape = base.node->type.shape;
   const size_t hidden = base.batch_axis ? 1 : 0;
   const size_t visible = shape.size() + hidden;
@@ -110,10 +142,11 @@ absl::StatusOr<std::vector<Pick>> Typer::ReadPicks(const Syntax& syntax, const V
       continue;
     }
     if (on_batch && item.kind != Syntax::Kind::kSlice) return RefuseBatch(item.column, base);
-    auto pick = item.kind == Syntax::Kind::kSlice ? ReadSlice(item) : ReadIndex(item);
+    auto pick =
+        item.kind == Syntax::Kind::kSlice ? ReadSlice(item, of_data) : ReadIndex(item, of_data);
     if (!pick.ok()) return pick.status();
     if (on_batch) {
-      if (pick->start.value_or(0) != 0 || pick->stop || pick->step != 1)
+      if (pick->start.value_or(0) != 0 || pick->stop || pick->step != 1 || pick->of_data())
         return RefuseBatch(item.column, base);
       ++axis;
       continue;
@@ -130,7 +163,8 @@ absl::StatusOr<std::vector<Pick>> Typer::ReadPicks(const Syntax& syntax, const V
       return ErrorAt(item.column, "a list and an integer in one subscript: write x[…][…]");
     }
     if (const int64_t size = shape[pick->axis]; size != kUnknownSize) {
-      if (pick->kind == Pick::Kind::kSlice && StretchOf(*pick, size).count == 0) {
+      if (pick->kind == Pick::Kind::kSlice && !pick->of_data() &&
+          StretchOf(*pick, size).count == 0) {
         return ErrorAt(item.column, absl::StrCat("a slice without elements of an axis of ", size));
       }
       for (const int64_t index : pick->indices) {
@@ -152,11 +186,21 @@ Typer::Result Typer::TypeSubscript(const Syntax& syntax) {
     return ErrorAt(syntax.column,
                    absl::StrCat("expected a tensor in front of '[', found ", Shown(*base)));
   }
-  const auto picks = ReadPicks(syntax, *base);
+  std::vector<const Node*> of_data;
+  const auto picks = ReadPicks(syntax, *base, &of_data);
   if (!picks.ok()) return picks.status();
-  if (!IsViewable(*base->node)) {
-    return BindRow(syntax, "subscript", BindPicks(base->node->type, *picks), *base,
-                   PicksToString(*picks));
+  if (!of_data.empty() || !IsViewable(*base->node)) {
+    std::vector<Argument> arguments(1);
+    DataIntegers integers;
+    std::string key = PicksToString(*picks);
+    for (const Node* node : of_data) {
+      arguments.push_back({.type = node->type});
+      absl::Status status = integers.Add(arguments, static_cast<int>(arguments.size()) - 1,
+                                         "subscript", INT64_MIN, INT64_MAX);
+      if (!status.ok()) return At(syntax, status);
+    }
+    return BindRow(syntax, "subscript", BindPicks(base->node->type, *picks, std::move(integers)),
+                   *base, key, of_data);
   }
   Shape result;
   std::vector<std::vector<int64_t>> taken;  // of each axis

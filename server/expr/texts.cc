@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
 #include "server/expr/arguments.h"
+#include "server/expr/broadcast.h"
 #include "server/expr/each_string.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -25,62 +27,31 @@ class OfEachText final : public RowKernel {
   const EachText function_;
 };
 
-// The strings of one operand, one after another; those of a scalar and of a constant come again and again.
-class Strings {
- public:
-  explicit Strings(absl::string_view always) : always_(always) {}
-  explicit Strings(const RowValue& value) {
-    const auto* data = reinterpret_cast<const char*>(value.data);
-    if (value.shape.empty()) {
-      always_ = absl::string_view(data, value.bytes);
-      return;
-    }
-    sizes_ = data;
-    text_ = data + static_cast<size_t>(*NumElements(value.shape)) * sizeof(uint32_t);
-  }
-
-  absl::string_view Next() {
-    if (always_) return *always_;
-    uint32_t bytes;
-    std::memcpy(&bytes, sizes_, sizeof(bytes));
-    sizes_ += sizeof(bytes);
-    const absl::string_view next(text_, bytes);
-    text_ += bytes;
-    return next;
-  }
-
- private:
-  std::optional<absl::string_view> always_;
-  const char* sizes_ = nullptr;
-  const char* text_ = nullptr;
-};
-
 class OfEachPair final : public RowKernel {
  public:
   OfEachPair(std::optional<std::string> a, std::optional<std::string> b, const TensorType& type,
              EachPair function)
       : a_(std::move(a)), b_(std::move(b)), type_(type), function_(std::move(function)) {}
 
-  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    const RowValue* const a = a_ ? nullptr : &arguments[0];
-    const RowValue* const b = b_ ? nullptr : &arguments[a_ ? 0 : 1];
-    Shape shape;
-    for (const RowValue* operand : {a, b}) {
-      if (operand == nullptr || operand->shape.empty()) continue;
-      if (!shape.empty() && shape != operand->shape) {
-        return absl::DataLossError(absl::StrCat("expected two tensors of one shape, found ",
-                                                ShapeToString(shape), " and ",
-                                                ShapeToString(operand->shape)));
-      }
-      shape = operand->shape;
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const Operand a = a_ ? Operand(*a_, scratch) : Operand(arguments[0], scratch);
+    const Operand b = b_ ? Operand(*b_, scratch) : Operand(arguments[a_ ? 0 : 1], scratch);
+    const auto shape = BroadcastShapes(a.shape, b.shape);
+    if (!shape) {
+      return absl::DataLossError(absl::StrCat("shapes do not broadcast: ", ShapeToString(a.shape),
+                                              " and ", ShapeToString(b.shape)));
     }
-    const auto count = static_cast<size_t>(*NumElements(shape));
-    const bool is_sized = type_.dtype == DType::kString && !shape.empty();
-    Strings first = a_ ? Strings(*a_) : Strings(*a), second = b_ ? Strings(*b_) : Strings(*b);
+    const auto elements = CountElements(*shape);
+    if (!elements.ok()) return elements.status();
+    const auto count = static_cast<size_t>(*elements);
+    const int64_t* const places_a = a.PlacesIn(*shape, scratch);
+    const int64_t* const places_b = b.PlacesIn(*shape, scratch);
+    const bool is_sized = type_.dtype == DType::kString && !shape->empty();
     std::string sizes, values;
     for (size_t i = 0; i < count; ++i) {
       const size_t before = values.size();
-      function_(first.Next(), second.Next(), &values);
+      function_(a.strings[places_a[i]], b.strings[places_b[i]], &values);
       if (values.size() > kEachStringBytesMax) {
         return absl::ResourceExhaustedError(
             absl::StrCat("results larger than the limit: ", values.size(), " > ",
@@ -89,7 +60,7 @@ class OfEachPair final : public RowKernel {
       const auto bytes = static_cast<uint32_t>(values.size() - before);
       if (is_sized) sizes.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
     }
-    if (HasUnknownAxes(type_.shape)) out.SetShape(shape);
+    if (HasUnknownAxes(type_.shape)) out.SetShape(*shape);
     uint8_t* const to = out.Reserve(sizes.size() + values.size());
     if (!sizes.empty()) std::memcpy(to, sizes.data(), sizes.size());
     if (!values.empty()) std::memcpy(to + sizes.size(), values.data(), values.size());
@@ -98,6 +69,26 @@ class OfEachPair final : public RowKernel {
   }
 
  private:
+  struct Operand {
+    Operand(const std::string& constant, Arena& scratch) {
+      auto* const one = scratch.AllocateArray<absl::string_view>(1);
+      *one = constant;
+      strings = {one, 1};
+    }
+    Operand(const RowValue& row, Arena& scratch)
+        : shape(row.shape), strings(StringsOf(row, scratch)) {}
+
+    const int64_t* PlacesIn(const Shape& result, Arena& scratch) const {
+      auto* const places =
+          scratch.AllocateArray<int64_t>(static_cast<size_t>(*NumElements(result)));
+      BroadcastPlaces(shape, result, places);
+      return places;
+    }
+
+    Shape shape;
+    absl::Span<const absl::string_view> strings;
+  };
+
   const std::optional<std::string> a_, b_;  // constants
   const TensorType type_;
   const EachPair function_;
@@ -151,24 +142,15 @@ absl::StatusOr<BoundRowFunction> BindEachPair(absl::Span<const Argument> pair, s
     }
     if (absl::Status status = ReadStrings(argument, i == 0 ? a : b); !status.ok()) return status;
     bound.tensor_arguments.push_back(i);
-    const Shape& shape = argument.type.shape;
-    if (shape.empty()) continue;
-    Shape& joined = bound.type.shape;
-    bool fits = joined.empty() || joined.size() == shape.size();
-    for (size_t axis = 0; fits && axis < joined.size(); ++axis) {
-      fits = joined[axis] == shape[axis] || joined[axis] == kUnknownSize ||
-             shape[axis] == kUnknownSize;
-    }
-    if (!fits) {
+    auto joined = BroadcastShapes(bound.type.shape, argument.type.shape);
+    if (!joined) {
       return absl::InvalidArgumentError(
-          absl::StrCat("expected a string, or two tensors of one "
-                       "shape, found ",
-                       TypeToString(pair[0].type), " and ", TypeToString(pair[1].type)));
+          absl::StrCat("shapes do not broadcast: ", TypeToString(pair[0].type), " and ",
+                       TypeToString(pair[1].type)));
     }
-    if (joined.empty()) joined = shape;
-    for (size_t axis = 0; axis < shape.size(); ++axis)
-      if (joined[axis] == kUnknownSize) joined[axis] = shape[axis];
+    bound.type.shape = *std::move(joined);
   }
+  bound.broadcasts = true;
   if (bound.tensor_arguments.empty()) {
     return absl::InvalidArgumentError("expected a string of the data, found two constants");
   }

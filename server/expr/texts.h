@@ -2,7 +2,7 @@
 //
 // Threads:  while a program is compiled; the kernels are safe from any thread, and so must be the functions given.
 // Errors:   what is no string is InvalidArgument that names the argument.
-// Limits:   as each_string.h; of two tensors that the data gives different shapes the row is DataLoss.
+// Limits:   as each_string.h; of two tensors whose shapes turn out not to broadcast the row is DataLoss.
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ void PutTexts(absl::Span<const absl::string_view> texts, RowOutput& out);
 // Appends what two texts become: a text, or the bytes of one value.
 using EachPair = std::function<void(absl::string_view a, absl::string_view b, std::string* out)>;
 
-// `pair`: the first two arguments, each a string, a tensor of strings or a constant, at least one no constant; one string belongs to
-// each of the other's. `dtype`: of the result, which has the tensor's shape.
+// `pair`: the first two arguments, each a string, a tensor of strings or a constant, at least one no constant. `dtype`: of the result, of
+// the shape to which theirs broadcast.
 absl::StatusOr<BoundRowFunction> BindEachPair(absl::Span<const Argument> pair, std::string_view a,
                                               std::string_view b, DType dtype, EachPair function);
 

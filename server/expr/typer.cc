@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/expr/constant.h"
+#include "server/expr/constant_texts.h"
 
 namespace penstock::expr {
 
@@ -177,7 +178,48 @@ Typer::Result Typer::TypeFeature(const Syntax& syntax) {
                  absl::StrCat("unknown feature \"", name, "\"", DidYouMean(name, names)));
 }
 
+namespace {
+
+// The texts of a list, and those of lists in it, in order; false where it holds anything else.
+bool ReadTexts(const Syntax& syntax, size_t depth, Shape* shape, std::vector<std::string>* texts) {
+  if (depth == shape->size()) shape->push_back(static_cast<int64_t>(syntax.children.size()));
+  if ((*shape)[depth] != static_cast<int64_t>(syntax.children.size())) return false;
+  for (const SyntaxPtr& child : syntax.children) {
+    if (child->kind == Syntax::Kind::kList) {
+      if (!ReadTexts(*child, depth + 1, shape, texts)) return false;
+    } else if (child->kind == Syntax::Kind::kText && depth + 1 == shape->size()) {
+      texts->push_back(child->text);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether the first item of a list, or of the first list in it, is a text.
+bool HoldsTexts(const Syntax& syntax) {
+  if (syntax.children.empty()) return false;
+  const Syntax& first = *syntax.children[0];
+  return first.kind == Syntax::Kind::kList ? HoldsTexts(first) : first.kind == Syntax::Kind::kText;
+}
+
+}  // namespace
+
+Typer::Result Typer::TypeTexts(const Syntax& syntax) {
+  Shape shape;
+  std::vector<std::string> texts;
+  if (!ReadTexts(syntax, 0, &shape, &texts)) {
+    return ErrorAt(syntax.column, "expected a list of texts, or of lists of as many texts");
+  }
+  std::string key = "texts";
+  for (const std::string& text : texts) absl::StrAppend(&key, " ", text.size(), ":", text);
+  auto node = graph_.Row(BindTexts(shape, texts), {}, key);
+  if (!node.ok()) return At(syntax, node.status());
+  return Value{*node, false, {}};
+}
+
 Typer::Result Typer::TypeList(const Syntax& syntax) {
+  if (HoldsTexts(syntax)) return TypeTexts(syntax);
   NamedConstant list;
   list.has_shape = true;
   std::vector<const Node*> items;

@@ -51,12 +51,17 @@ class Typer {
   Result TypeName(const Syntax& syntax);
   Result TypeFeature(const Syntax& syntax);
   Result TypeList(const Syntax& syntax);
+  Result TypeTexts(const Syntax& syntax);
   Result TypeCall(const Syntax& syntax);
   Result TypeSubscript(const Syntax& syntax);
-  absl::StatusOr<Pick> ReadSlice(const Syntax& item);
-  absl::StatusOr<Pick> ReadIndex(const Syntax& item);
+  // An integer of the data in a subscript, which is added to `of_data`: its place there. Nothing for a constant.
+  absl::StatusOr<std::optional<size_t>> IntegerOfData(const Syntax& syntax, const Value& value,
+                                                      std::vector<const Node*>* of_data);
+  absl::StatusOr<Pick> ReadSlice(const Syntax& item, std::vector<const Node*>* of_data);
+  absl::StatusOr<Pick> ReadIndex(const Syntax& item, std::vector<const Node*>* of_data);
   // What the subscript takes from each axis of one row, in order, and the axes that it adds.
-  absl::StatusOr<std::vector<Pick>> ReadPicks(const Syntax& syntax, const Value& base);
+  absl::StatusOr<std::vector<Pick>> ReadPicks(const Syntax& syntax, const Value& base,
+                                              std::vector<const Node*>* of_data);
   Result Apply(const Syntax& syntax, const ElementwiseFunction& function,
                std::vector<Value> arguments);
   Result CompareMixedSigns(const Syntax& syntax, const ElementwiseFunction& function,
@@ -70,9 +75,9 @@ class Typer {
               const std::vector<std::optional<Value>>& arguments);
   Result Bind(const Syntax& syntax, const ViewFunction& function,
               const std::vector<std::optional<Value>>& arguments);
-  // A kernel's call for `value` alone. `key` tells it from others of that name.
+  // A kernel's call for `value` and `others`. `key` tells it from others of that name.
   Result BindRow(const Syntax& syntax, std::string_view name, BoundRowFunction bound,
-                 const Value& value, std::string_view key);
+                 const Value& value, std::string_view key, std::vector<const Node*> others = {});
 
   // Where a call of a random function draws from, and what tells it from other calls.
   DrawSource MakeDrawSource(const Syntax& syntax, const RowFunction& function, const Argument& seed,
@@ -108,6 +113,10 @@ absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,
 
 // Whether another arrangement of a tensor's elements is worked out while the program is compiled. Those of others are made row by row.
 bool IsViewable(const Node& node);
+
+// Axes of operands are aligned at the end, so behind a batch all that have its axis must have as many, and no other may reach it.
+absl::Status CheckRowsApart(const Syntax& syntax, std::string_view name,
+                            const std::vector<Value>& values);
 
 // Adds the address to an error unless it has one.
 absl::Status At(const Syntax& syntax, const absl::Status& status);

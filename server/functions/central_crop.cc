@@ -19,11 +19,12 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     const auto side = static_cast<double>(size);
     return static_cast<int64_t>((side - side * fraction) / 2);
   };
-  return BindWindow(arguments[0].type, kUnknownSize, kUnknownSize,
-                    [start](int64_t height, int64_t width) -> absl::StatusOr<Window> {
-                      const int64_t top = start(height), left = start(width);
-                      return Window{top, left, height - 2 * top, width - 2 * left};
-                    });
+  return BindWindow(
+      arguments[0].type, kUnknownSize, kUnknownSize,
+      [start](int64_t height, int64_t width, absl::Span<const int64_t>) -> absl::StatusOr<Window> {
+        const int64_t top = start(height), left = start(width);
+        return Window{top, left, height - 2 * top, width - 2 * left};
+      });
 }
 
 const RowFunctionRegistration kRegistration({

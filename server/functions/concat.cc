@@ -1,4 +1,5 @@
 // concat and stack: tensors side by side, along an axis that they have or a new one.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -6,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -45,37 +47,46 @@ class Join final : public RowKernel {
   size_t bytes_ = 0;
 };
 
+// The shape of the tensors of a row side by side, and how many elements each has inside of the axis. `is_new`: whether the axis is one that
+// the tensors do not have.
+absl::StatusOr<Shape> JoinedShape(absl::Span<const RowValue> tensors, size_t axis, bool is_new,
+                                  absl::InlinedVector<size_t, kTensorsMax>* stretches) {
+  Shape shape = tensors[0].shape;
+  if (is_new) shape.insert(shape.begin() + static_cast<int64_t>(axis), 1);
+  int64_t along = 0;
+  for (const RowValue& tensor : tensors) {
+    Shape own = tensor.shape;
+    if (is_new) own.insert(own.begin() + static_cast<int64_t>(axis), 1);
+    along += own[axis];
+    stretches->push_back(ElementsFrom(own, axis));
+    own[axis] = shape[axis];
+    if (own != shape) {
+      return absl::DataLossError(absl::StrCat("tensors of shapes ", ShapeToString(tensors[0].shape),
+                                              " and ", ShapeToString(tensor.shape),
+                                              " do not join"));
+    }
+  }
+  shape[axis] = along;
+  const auto elements = CountElements(shape);
+  if (!elements.ok()) return elements.status();
+  return shape;
+}
+
 // The same of tensors whose sizes only the data tells.
 class JoinRows final : public RowKernel {
  public:
-  // `is_new`: whether the axis is one that the tensors do not have.
   JoinRows(size_t axis, bool is_new, bool sets_shape, size_t element_bytes)
       : axis_(axis), is_new_(is_new), sets_shape_(sets_shape), element_bytes_(element_bytes) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    Shape shape = arguments[0].shape;
-    if (is_new_) shape.insert(shape.begin() + static_cast<int64_t>(axis_), 1);
-    int64_t along = 0;
     absl::InlinedVector<size_t, kTensorsMax> stretches;
-    for (const RowValue& argument : arguments) {
-      Shape own = argument.shape;
-      if (is_new_) own.insert(own.begin() + static_cast<int64_t>(axis_), 1);
-      along += own[axis_];
-      stretches.push_back(ElementsFrom(own, axis_) * element_bytes_);
-      own[axis_] = shape[axis_];
-      if (own != shape) {
-        return absl::DataLossError(absl::StrCat("tensors of shapes ",
-                                                ShapeToString(arguments[0].shape), " and ",
-                                                ShapeToString(argument.shape), " do not join"));
-      }
-    }
-    shape[axis_] = along;
-    const auto elements = CountElements(shape);
-    if (!elements.ok()) return elements.status();
-    if (sets_shape_) out.SetShape(shape);
-    uint8_t* to = out.Reserve(static_cast<size_t>(*elements) * element_bytes_);
+    const auto shape = JoinedShape(arguments, axis_, is_new_, &stretches);
+    if (!shape.ok()) return shape.status();
+    for (size_t& stretch : stretches) stretch *= element_bytes_;
+    if (sets_shape_) out.SetShape(*shape);
+    uint8_t* to = out.Reserve(static_cast<size_t>(*NumElements(*shape)) * element_bytes_);
     size_t outer = 1;
-    for (size_t i = 0; i < axis_; ++i) outer *= static_cast<size_t>(shape[i]);
+    for (size_t i = 0; i < axis_; ++i) outer *= static_cast<size_t>((*shape)[i]);
     for (size_t o = 0; o < outer; ++o) {
       for (size_t i = 0; i < stretches.size(); ++i) {
         if (stretches[i] == 0) continue;
@@ -94,16 +105,50 @@ class JoinRows final : public RowKernel {
   const size_t element_bytes_;
 };
 
+// The same of strings.
+class JoinStrings final : public RowKernel {
+ public:
+  JoinStrings(size_t axis, bool is_new, bool sets_shape)
+      : axis_(axis), is_new_(is_new), sets_shape_(sets_shape) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    absl::InlinedVector<absl::Span<const absl::string_view>, kTensorsMax> parts;
+    absl::InlinedVector<size_t, kTensorsMax> stretches;
+    size_t count = 0;
+    for (const RowValue& argument : arguments) {
+      parts.push_back(StringsOf(argument, scratch));
+      count += parts.back().size();
+    }
+    const auto shape = JoinedShape(arguments, axis_, is_new_, &stretches);
+    if (!shape.ok()) return shape.status();
+    if (sets_shape_) out.SetShape(*shape);
+    auto* const strings = scratch.AllocateArray<absl::string_view>(count);
+    auto* next = strings;
+    size_t outer = 1;
+    for (size_t i = 0; i < axis_; ++i) outer *= static_cast<size_t>((*shape)[i]);
+    for (size_t o = 0; o < outer; ++o) {
+      for (size_t i = 0; i < parts.size(); ++i)
+        next = std::copy_n(parts[i].begin() + o * stretches[i], stretches[i], next);
+    }
+    return PutStrings({strings, count}, /*is_scalar=*/false, out);
+  }
+
+ private:
+  const size_t axis_;
+  const bool is_new_;
+  const bool sets_shape_;
+};
+
 // The tensors that were given, of one dtype and number of axes.
 absl::Status CheckTensors(absl::Span<const Argument> arguments, size_t* count) {
   for (*count = 0; *count < kTensorsMax && arguments[*count].given; ++*count) {
     const TensorType& type = arguments[*count].type;
-    if (type.dtype == DType::kInvalid || type.dtype == DType::kString ||
-        type.dtype != arguments[0].type.dtype ||
+    if (type.dtype == DType::kInvalid || type.dtype != arguments[0].type.dtype ||
         type.shape.size() != arguments[0].type.shape.size()) {
       return WrongArgument(
           absl::StrCat("tensor ", *count + 1).c_str(),
-          absl::StrCat("numbers of the dtype and the number of axes of the first, ",
+          absl::StrCat("a tensor of the dtype and the number of axes of the first, ",
                        TypeToString(arguments[0].type), ", found ", TypeToString(type)));
     }
   }
@@ -151,12 +196,15 @@ absl::StatusOr<BoundRowFunction> BindJoin(DType dtype, std::vector<Shape> shapes
     if (joined[axis] != kUnknownSize) {
       joined[axis] = shape[axis] == kUnknownSize ? kUnknownSize : joined[axis] + shape[axis];
     }
-    if (known) stretches.push_back(ElementsFrom(shape, axis) * DTypeSize(dtype));
+    if (known && dtype != DType::kString)
+      stretches.push_back(ElementsFrom(shape, axis) * DTypeSize(dtype));
   }
   BoundRowFunction bound;
   bound.type = {dtype, joined};
   for (size_t i = 0; i < shapes.size(); ++i) bound.tensor_arguments.push_back(static_cast<int>(i));
-  if (known) {
+  if (dtype == DType::kString) {
+    bound.kernel = std::make_shared<JoinStrings>(axis, is_new, HasUnknownSize(joined));
+  } else if (known) {
     int64_t outer = 1;
     for (size_t i = 0; i < axis; ++i) outer *= joined[i];
     bound.kernel = std::make_shared<Join>(outer, std::move(stretches));
@@ -198,7 +246,8 @@ const RowFunctionRegistration kConcat({
     .signature = "concat(a, b, c=None, d=None, axis=-1)",
     .doc = "Two to four tensors one behind another along an axis (numpy.concatenate).\n"
            "\n"
-           "a, b, c, d: numbers or flags of one dtype, whose sizes are the same but for the axis.\n"
+           "a, b, c, d: numbers, flags or strings of one dtype, whose sizes are the same but for "
+           "the axis.\n"
            "axis: a negative constant, -1 is the last axis.\n"
            "\n"
            "Where only the data tells the sizes, others than these are an error of the record.",
@@ -210,7 +259,7 @@ const RowFunctionRegistration kStack({
     .signature = "stack(a, b, c=None, d=None, axis=-1)",
     .doc = "Two to four tensors side by side along a new axis (numpy.stack).\n"
            "\n"
-           "a, b, c, d: numbers or flags of one dtype and of one shape.\n"
+           "a, b, c, d: numbers, flags or strings of one dtype and of one shape.\n"
            "axis: a negative constant: where the new axis stands in the result, -1 is last.\n"
            "\n"
            "Where only the data tells the shapes, different ones are an error of the record.",

@@ -1,11 +1,13 @@
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/codec/jpeg.h"
+#include "server/expr/data_integers.h"
 #include "server/expr/function.h"
 #include "server/expr/row_kernel.h"
 
@@ -37,13 +39,13 @@ class JpegPart final : public PartReader {
 
 class DecodeJpeg final : public RowKernel {
  public:
-  // `window`: of height 0 for the whole image.
-  DecodeJpeg(const JpegOptions& options, const JpegWindow& window)
-      : options_(options), window_(window) {}
+  // `window`: [top, left, height, width]; nothing for the whole image.
+  DecodeJpeg(const JpegOptions& options, std::optional<DataIntegers> window, bool sets_shape)
+      : options_(options), window_(std::move(window)), sets_shape_(sets_shape) {}
 
   std::unique_ptr<PartReader> NewPartReader() const override {
     // What is cut out here is no part of the whole to whoever asks.
-    return window_.height > 0 ? nullptr : std::make_unique<JpegPart>(options_);
+    return window_ ? nullptr : std::make_unique<JpegPart>(options_);
   }
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
@@ -52,7 +54,14 @@ class DecodeJpeg final : public RowKernel {
     const absl::StatusOr<JpegShape> shape =
         decoder.Start(arguments[0].data, arguments[0].bytes, options_);
     if (!shape.ok()) return shape.status();
-    if (window_.height > 0) return RunWindow(*shape, decoder, out);
+    if (window_) {
+      IntegersRead window;
+      if (absl::Status status = window_->Read(arguments.subspan(1), &window); !status.ok())
+        return status;
+      return RunWindow({static_cast<int>(window[0]), static_cast<int>(window[1]),
+                        static_cast<int>(window[2]), static_cast<int>(window[3])},
+                       *shape, decoder, out);
+    }
     out.SetShape({shape->height, shape->width, shape->channels});
     uint8_t* const pixels = out.Reserve(shape->bytes());
     if (const absl::Status status = decoder.Decode(pixels); !status.ok()) return status;
@@ -61,15 +70,17 @@ class DecodeJpeg final : public RowKernel {
   }
 
  private:
-  absl::Status RunWindow(const JpegShape& shape, JpegDecoder& decoder, RowOutput& out) const {
-    if (window_.top > shape.height - window_.height || window_.left > shape.width - window_.width) {
+  absl::Status RunWindow(const JpegWindow& window, const JpegShape& shape, JpegDecoder& decoder,
+                         RowOutput& out) const {
+    if (window.top > shape.height - window.height || window.left > shape.width - window.width ||
+        window.height < 1 || window.width < 1) {
       return absl::DataLossError(absl::StrCat(
-          "crop window outside of the image: ", window_.height, " x ", window_.width, " at ",
-          window_.top, ", ", window_.left, " of ", shape.height, " x ", shape.width));
+          "crop window outside of the image: ", window.height, " x ", window.width, " at ",
+          window.top, ", ", window.left, " of ", shape.height, " x ", shape.width));
     }
-    const JpegShape part{window_.height, window_.width, shape.channels};
-    if (!fixed_) out.SetShape({part.height, part.width, part.channels});
-    if (const absl::Status status = decoder.DecodeWindow(window_, out.Reserve(part.bytes()));
+    const JpegShape part{window.height, window.width, shape.channels};
+    if (sets_shape_) out.SetShape({part.height, part.width, part.channels});
+    if (const absl::Status status = decoder.DecodeWindow(window, out.Reserve(part.bytes()));
         !status.ok()) {
       return status;
     }
@@ -78,8 +89,8 @@ class DecodeJpeg final : public RowKernel {
   }
 
   const JpegOptions options_;
-  const JpegWindow window_;
-  const bool fixed_ = window_.height > 0 && options_.channels != 0;
+  const std::optional<DataIntegers> window_;
+  const bool sets_shape_;
 };
 
 absl::Status WrongArgument(const char* name, const char* expected) {
@@ -106,11 +117,9 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   int64_t channels = 0, ratio = 1;
   bool fancy_upscaling = true, recover = false, upright = false;
   std::string dct_method;
-  std::vector<int64_t> window;
   constexpr char kChannels[] = "0, 1 or 3 as a constant";
   constexpr char kRatio[] = "1, 2, 4 or 8 as a constant";
   constexpr char kFancy[] = "True or False";
-  constexpr char kWindow[] = "a list of constants, [top, left, height, width]";
   constexpr char kDct[] = "\"\", \"INTEGER_FAST\" or \"INTEGER_ACCURATE\"";
   for (const absl::Status& status :
        {ReadLiteral(arguments[1], "channels", kChannels, &channels),
@@ -118,7 +127,6 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
         ReadLiteral(arguments[3], "fancy_upscaling", kFancy, &fancy_upscaling),
         ReadLiteral(arguments[4], "dct_method", kDct, &dct_method),
         ReadLiteral(arguments[5], "try_recover_truncated", kFancy, &recover),
-        ReadLiteral(arguments[6], "crop_window", kWindow, &window),
         ReadLiteral(arguments[7], "exif_orientation", kFancy, &upright)}) {
     if (!status.ok()) return status;
   }
@@ -127,15 +135,14 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (!dct_method.empty() && dct_method != "INTEGER_FAST" && dct_method != "INTEGER_ACCURATE") {
     return WrongArgument("dct_method", kDct);
   }
-  JpegWindow part;
+  std::optional<DataIntegers> window;
   if (arguments[6].given) {
-    bool fits = window.size() == 4;
-    for (size_t i = 0; fits && i < 4; ++i) {
-      fits = window[i] >= (i < 2 ? 0 : 1) && window[i] <= kJpegSideMax;
-    }
-    if (!fits) return WrongArgument("crop_window", kWindow);
-    part = {static_cast<int>(window[0]), static_cast<int>(window[1]), static_cast<int>(window[2]),
-            static_cast<int>(window[3])};
+    window.emplace();
+    absl::Status status = window->AddList(arguments, 6, "crop_window", "[top, left, height, width]",
+                                          4, 0, kJpegSideMax);
+    if (!status.ok()) return status;
+    if (window->constant(2) == 0 || window->constant(3) == 0)
+      return WrongArgument("crop_window", "a height and a width of 1 at least");
   }
   JpegOptions options;
   options.recover_truncated = recover;
@@ -147,12 +154,15 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   BoundRowFunction bound;
   bound.type.dtype = DType::kUint8;
   bound.type.shape = {kUnknownSize, kUnknownSize, channels != 0 ? channels : kUnknownSize};
-  if (part.height > 0) {
-    bound.type.shape[0] = part.height;
-    bound.type.shape[1] = part.width;
-  }
-  bound.kernel = std::make_shared<DecodeJpeg>(options, part);
   bound.tensor_arguments = {0};
+  if (window) {
+    bound.type.shape[0] = window->size(2);
+    bound.type.shape[1] = window->size(3);
+    bound.tensor_arguments.insert(bound.tensor_arguments.end(), window->positions().begin(),
+                                  window->positions().end());
+  }
+  const bool sets_shape = HasUnknownSize(bound.type.shape);
+  bound.kernel = std::make_shared<DecodeJpeg>(options, std::move(window), sets_shape);
   return bound;
 }
 
@@ -171,8 +181,8 @@ const RowFunctionRegistration kDecodeJpeg({
            "dct_method: \"INTEGER_FAST\" (also the default) or \"INTEGER_ACCURATE\".\n"
            "try_recover_truncated: whether data that ends too early gives the image as far as it "
            "goes, and grey below, where TensorFlow has garbage.\n"
-           "crop_window: [top, left, height, width], constants: only that part is decoded, to the "
-           "pixels that it has in the whole.\n"
+           "crop_window: [top, left, height, width], constants or integers of the data: only that "
+           "part is decoded, to the pixels that it has in the whole.\n"
            "exif_orientation: whether the image is turned upright as its EXIF data tells; else "
            "that is ignored, as TensorFlow does.\n"
            "\n"

@@ -8,6 +8,7 @@
 #include "server/base/row_shape.h"
 #include "server/expr/function.h"
 #include "server/expr/graph.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -59,16 +60,21 @@ bool Fill(int64_t elements, Shape* shape) {
 // The row itself, once its shape is known to fit.
 class Reshaped : public RowKernel {
  public:
-  explicit Reshaped(Shape shape) : shape_(std::move(shape)), sets_shape_(HasUnknownSize(shape_)) {}
+  explicit Reshaped(TensorType type)
+      : shape_(std::move(type.shape)),
+        of_strings_(type.dtype == DType::kString),
+        sets_shape_(HasUnknownSize(shape_)) {}
 
   // The result's, or an error of the row.
   virtual absl::StatusOr<Shape> ShapeOf(const Shape& row) const = 0;
 
-  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
     const RowValue& in = arguments[0];
     const auto shape = ShapeOf(in.shape);
     if (!shape.ok()) return shape.status();
     if (sets_shape_) out.SetShape(*shape);
+    if (of_strings_) return PutStrings(StringsOf(in, scratch), shape_.empty(), out);
     // In whole values, while they are warm for what stands behind.
     constexpr size_t kTileBytes = 4096;
     for (size_t done = 0; done < in.bytes; done += kTileBytes) {
@@ -83,6 +89,7 @@ class Reshaped : public RowKernel {
   const Shape shape_;
 
  private:
+  const bool of_strings_;
   const bool sets_shape_;
 };
 
@@ -114,7 +121,7 @@ template <typename Kernel>
 BoundRowFunction Bound(DType dtype, const Shape& shape) {
   BoundRowFunction bound;
   bound.type = {dtype, shape};
-  bound.kernel = std::make_shared<Kernel>(shape);
+  bound.kernel = std::make_shared<Kernel>(bound.type);
   bound.tensor_arguments = {0};
   return bound;
 }

@@ -4,11 +4,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
+#include "server/expr/data_integers.h"
 #include "server/image/resize_method.h"
 
 namespace penstock::expr {
@@ -33,19 +34,29 @@ struct Size {
   }
 };
 
+// What an image becomes, of which `arguments` are the image and, where the data tells it, the size.
+absl::StatusOr<Size> ResizedSize(absl::Span<const RowValue> arguments, const DataIntegers& given,
+                                 bool fits) {
+  IntegersRead sides;
+  if (absl::Status status = given.Read(arguments.subspan(1), &sides); !status.ok()) return status;
+  const Shape& image = arguments[0].shape;
+  const Size size = Size{sides[0], sides[1]}.For(image, fits);
+  if (absl::Status status = CheckResize(image, size.height, size.width); !status.ok())
+    return status;
+  return size;
+}
+
 // A bilinear resizing that is cropped computes that part alone.
 class PartOfResize final : public PartReader {
  public:
-  PartOfResize(DType dtype, const Size& size, bool fits)
-      : dtype_(dtype), size_(size), fits_(fits) {}
+  PartOfResize(DType dtype, const DataIntegers& given, bool fits)
+      : dtype_(dtype), given_(given), fits_(fits) {}
 
   absl::StatusOr<Shape> Start(absl::Span<const RowValue> arguments) override {
     image_ = &arguments[0];
-    size_ = size_.For(image_->shape, fits_);
-    if (const absl::Status status = CheckResize(image_->shape, size_.height, size_.width);
-        !status.ok()) {
-      return status;
-    }
+    const auto size = ResizedSize(arguments, given_, fits_);
+    if (!size.ok()) return size.status();
+    size_ = *size;
     return Shape{size_.height, size_.width, image_->shape[2]};
   }
 
@@ -90,50 +101,51 @@ class PartOfResize final : public PartReader {
   };
 
   const DType dtype_;
-  Size size_;
+  const DataIntegers& given_;
   const bool fits_;
+  Size size_{};
   const RowValue* image_ = nullptr;
 };
 
 class Resize final : public RowKernel {
  public:
-  Resize(const ResizeMethod& method, DType dtype, const Size& size, bool fits, bool sets_shape)
-      : method_(method), dtype_(dtype), size_(size), fits_(fits), sets_shape_(sets_shape) {}
+  Resize(const ResizeMethod& method, DType dtype, DataIntegers given, bool fits, bool sets_shape)
+      : method_(method),
+        dtype_(dtype),
+        given_(std::move(given)),
+        fits_(fits),
+        sets_shape_(sets_shape) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& image = arguments[0];
-    const Size size = size_.For(image.shape, fits_);
-    if (const absl::Status status = CheckResize(image.shape, size.height, size.width);
-        !status.ok()) {
-      return status;
-    }
-    if (sets_shape_) out.SetShape({size.height, size.width, image.shape[2]});
-    RunResize(method_, dtype_, image, size.height, size.width, scratch, out);
+    const auto size = ResizedSize(arguments, given_, fits_);
+    if (!size.ok()) return size.status();
+    if (sets_shape_) out.SetShape({size->height, size->width, image.shape[2]});
+    RunResize(method_, dtype_, image, size->height, size->width, scratch, out);
     return absl::OkStatus();
   }
 
   std::unique_ptr<PartReader> NewPartReader() const override {
     const bool has_parts =
         method_.run == ResizeBilinear && (dtype_ == DType::kUint8 || dtype_ == DType::kFloat32);
-    return has_parts ? std::make_unique<PartOfResize>(dtype_, size_, fits_) : nullptr;
+    return has_parts ? std::make_unique<PartOfResize>(dtype_, given_, fits_) : nullptr;
   }
 
  private:
   const ResizeMethod method_;
   const DType dtype_;
-  const Size size_;
+  const DataIntegers given_;
   const bool fits_;
   const bool sets_shape_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  const auto* const sides = arguments[1].literal == nullptr
-                                ? nullptr
-                                : std::get_if<std::vector<int64_t>>(arguments[1].literal);
-  if (sides == nullptr || sides->size() != 2 || (*sides)[0] < 1 || (*sides)[1] < 1 ||
-      (*sides)[0] > kImageSideMax || (*sides)[1] > kImageSideMax) {
-    return WrongArgument("size", "a list of two positive constants, [height, width]");
+  DataIntegers given;
+  if (absl::Status status =
+          given.AddList(arguments, 1, "size", "[height, width]", 2, 1, kImageSideMax);
+      !status.ok()) {
+    return status;
   }
   std::string name = "bilinear", like = "tf";
   bool fits = false, antialias = false;
@@ -152,11 +164,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   }
   const TensorType& image = arguments[0].type;
   const Shape& shape = image.shape;
-  Size size{(*sides)[0], (*sides)[1]};
-  Size shown = size;
+  Size shown{given.size(0), given.size(1)};
   if (fits) {
+    const Size size = shown;
     shown = {kUnknownSize, kUnknownSize};
-    if (shape[0] > 0 && shape[1] > 0) {
+    if (shape[0] > 0 && shape[1] > 0 && given.all_constant()) {
       shown = size.Within(shape[0], shape[1]);
       if (shown.height < 1 || shown.width < 1) {
         return WrongArgument("size",
@@ -168,8 +180,10 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   BoundRowFunction bound;
   bound.type = {ResizedDType(image.dtype, *method), {shown.height, shown.width, shape[2]}};
   const bool unknown = shown.height == kUnknownSize || shape[2] == kUnknownSize;
-  bound.kernel = std::make_shared<Resize>(*method, image.dtype, size, fits, unknown);
   bound.tensor_arguments = {0};
+  bound.tensor_arguments.insert(bound.tensor_arguments.end(), given.positions().begin(),
+                                given.positions().end());
+  bound.kernel = std::make_shared<Resize>(*method, image.dtype, std::move(given), fits, unknown);
   return bound;
 }
 
@@ -181,7 +195,7 @@ const RowFunctionRegistration kResize({
         "Resizes an image to float32 of shape (height, width, channels), as tf.image.resize does.\n"
         "\n"
         "image: uint8, int8, uint16, int16 or float32 of shape (height, width, channels).\n"
-        "size: [height, width], constants.\n"
+        "size: [height, width]: constants, or two integers of the data.\n"
         "method: \"bilinear\", \"nearest\" (takes every dtype and keeps it), \"bicubic\", "
         "\"area\", \"lanczos3\", \"lanczos5\", \"gaussian\" or \"mitchellcubic\".\n"
         "preserve_aspect_ratio: whether the result is only as large as fits into `size`.\n"

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "server/expr/arguments.h"
 #include "server/image/window.h"
 
@@ -11,20 +13,21 @@ int64_t Start(int64_t size, int64_t target) {
 }
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  int64_t target_height = 0, target_width = 0;
-  if (const absl::Status status =
-          FirstError({CheckImage(arguments[0]),
-                      ReadConstant(arguments[1], "target_height", 1, kImageSideMax, &target_height),
-                      ReadConstant(arguments[2], "target_width", 1, kImageSideMax, &target_width)});
+  DataIntegers integers;
+  if (const absl::Status status = FirstError(
+          {CheckImage(arguments[0]), integers.Add(arguments, 1, "target_height", 1, kImageSideMax),
+           integers.Add(arguments, 2, "target_width", 1, kImageSideMax)});
       !status.ok()) {
     return status;
   }
+  const int64_t target_height = integers.size(0), target_width = integers.size(1);
   return BindWindow(
       arguments[0].type, target_height, target_width,
-      [target_height, target_width](int64_t height, int64_t width) -> absl::StatusOr<Window> {
-        return Window{Start(height, target_height), Start(width, target_width), target_height,
-                      target_width};
-      });
+      [](int64_t height, int64_t width,
+         absl::Span<const int64_t> target) -> absl::StatusOr<Window> {
+        return Window{Start(height, target[0]), Start(width, target[1]), target[0], target[1]};
+      },
+      std::move(integers));
 }
 
 const RowFunctionRegistration kRegistration({
@@ -34,7 +37,8 @@ const RowFunctionRegistration kRegistration({
            "tf.image.resize_with_crop_or_pad does.\n"
            "\n"
            "image: numbers of shape (height, width, channels); the result has its dtype.\n"
-           "target_height, target_width: the size of the result, constants.\n"
+           "target_height, target_width: the size of the result: constants, or integers of the "
+           "data.\n"
            "\n"
            "Of an odd difference the lesser half is cut or filled above and on the left. "
            "TensorFlow's bytes.",

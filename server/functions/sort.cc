@@ -5,6 +5,7 @@
 
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -56,13 +57,47 @@ class Sort final : public RowKernel {
   const bool sets_shape_;
 };
 
+class SortStrings final : public RowKernel {
+ public:
+  SortStrings(size_t axis, bool sets_shape) : axis_(axis), sets_shape_(sets_shape) {}
+
+  absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
+                   RowOutput& out) const override {
+    const RowValue& in = arguments[0];
+    if (sets_shape_) out.SetShape(in.shape);
+    const AxisView view(in.shape, axis_);
+    const absl::Span<const absl::string_view> strings = StringsOf(in, scratch);
+    auto* const sorted = scratch.AllocateArray<absl::string_view>(strings.size());
+    auto* const along = scratch.AllocateArray<absl::string_view>(static_cast<size_t>(view.size));
+    for (int64_t o = 0; o < view.outer; ++o) {
+      for (int64_t n = 0; n < view.inner; ++n) {
+        const int64_t first = o * view.size * view.inner + n;
+        for (int64_t i = 0; i < view.size; ++i)
+          along[i] = strings[static_cast<size_t>(first + i * view.inner)];
+        std::sort(along, along + view.size);
+        for (int64_t i = 0; i < view.size; ++i) sorted[first + i * view.inner] = along[i];
+      }
+    }
+    return PutStrings({sorted, strings.size()}, /*is_scalar=*/false, out);
+  }
+
+ private:
+  const size_t axis_;
+  const bool sets_shape_;
+};
+
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const TensorType& x = arguments[0].type;
-  const auto axis = ReadAxisOfNumbers(x, arguments[1]);
+  const bool of_strings = x.dtype == DType::kString;
+  const auto axis = of_strings ? ReadAxis(arguments[1], x) : ReadAxisOfNumbers(x, arguments[1]);
   if (!axis.ok()) return axis.status();
   BoundRowFunction bound;
   bound.type = x;
-  bound.kernel = std::make_shared<Sort>(x.dtype, *axis, !NumElements(x.shape).has_value());
+  if (of_strings) {
+    bound.kernel = std::make_shared<SortStrings>(*axis, HasUnknownSize(x.shape));
+  } else {
+    bound.kernel = std::make_shared<Sort>(x.dtype, *axis, !NumElements(x.shape).has_value());
+  }
   bound.tensor_arguments = {0};
   return bound;
 }
@@ -72,10 +107,11 @@ const RowFunctionRegistration kRegistration({
     .signature = "sort(x, axis=-1)",
     .doc = "The values along an axis in rising order (numpy.sort).\n"
            "\n"
-           "x: numbers with one axis at least; the result has its dtype.\n"
+           "x: numbers or strings with one axis at least; the result has its dtype.\n"
            "axis: a negative constant, -1 is the last axis.\n"
            "\n"
-           "NaN comes last. Equal values, such as 0.0 and -0.0, keep their order.",
+           "NaN comes last. Equal values, such as 0.0 and -0.0, keep their order. Strings are "
+           "ordered by their bytes.",
     .bind = Bind,
 });
 

@@ -8,6 +8,7 @@
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -52,6 +53,11 @@ class Take final : public RowKernel {
     const auto elements = CountElements(shape);
     if (!elements.ok()) return elements.status();
     if (sets_shape_) out.SetShape(shape);
+    if (element_bytes_ == 0) {
+      auto* const taken = scratch.AllocateArray<absl::string_view>(static_cast<size_t>(*elements));
+      TakeStrings(view, StringsOf(in, scratch), {places, count}, taken);
+      return PutStrings({taken, static_cast<size_t>(*elements)}, shape.empty(), out);
+    }
     const size_t bytes = static_cast<size_t>(view.inner) * element_bytes_;
     uint8_t* to = out.Reserve(static_cast<size_t>(*elements) * element_bytes_);
     const uint8_t* from = in.data;
@@ -94,6 +100,15 @@ class Take final : public RowKernel {
     return status;
   }
 
+  static void TakeStrings(const AxisView& view, absl::Span<const absl::string_view> from,
+                          absl::Span<const int64_t> places, absl::string_view* to) {
+    for (int64_t o = 0; o < view.outer; ++o) {
+      for (const int64_t place : places) {
+        to = std::copy_n(from.begin() + (o * view.size + place) * view.inner, view.inner, to);
+      }
+    }
+  }
+
   // kBytes: how many, where it is known; else 0.
   template <size_t kBytes>
   static void Copy(const uint8_t* from, const int64_t* places, size_t count, size_t bytes,
@@ -107,15 +122,15 @@ class Take final : public RowKernel {
   const Mode mode_;
   const DType index_dtype_;
   const size_t axis_;
-  const size_t element_bytes_;
+  const size_t element_bytes_;  // 0: strings
   const bool sets_shape_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const TensorType& x = arguments[0].type;
-  if (x.dtype == DType::kInvalid || x.dtype == DType::kString || x.shape.empty()) {
-    return WrongArgument(
-        "x", absl::StrCat("numbers or flags of one axis at least, found ", TypeToString(x)));
+  if (x.dtype == DType::kInvalid || x.shape.empty()) {
+    return WrongArgument("x",
+                         absl::StrCat("a tensor of one axis at least, found ", TypeToString(x)));
   }
   const TensorType& indices = arguments[1].type;
   if (!IsInteger(indices.dtype) || indices.dtype == DType::kUint64) {
@@ -145,7 +160,8 @@ const RowFunctionRegistration kRegistration({
     .doc = "The elements of an axis that the data names, as of a table (numpy.take, tf.gather): "
            "take([7, 9], label) is 7 or 9.\n"
            "\n"
-           "x: numbers or flags of one axis at least: a constant, or a tensor of the element.\n"
+           "x: numbers, flags or strings of one axis at least: a constant, or a tensor of the "
+           "element.\n"
            "indices: integers, negative ones from the end; their axes stand in the place of the "
            "one that they index.\n"
            "axis: a negative constant, -1 is the last axis; -2 takes rows of a table.\n"

@@ -15,27 +15,34 @@ constexpr int64_t kTileBytes = 4096;
 
 class CopyWindow final : public RowKernel {
  public:
-  CopyWindow(DType dtype, bool sets_shape, PlaceWindow place)
-      : dtype_(dtype), sets_shape_(sets_shape), place_(std::move(place)) {}
+  CopyWindow(DType dtype, bool sets_shape, PlaceWindow place, DataIntegers integers)
+      : dtype_(dtype),
+        sets_shape_(sets_shape),
+        place_(std::move(place)),
+        integers_(std::move(integers)) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    const auto window = Place(arguments[0].shape, out);
+    const auto window = Place(arguments[0].shape, arguments.subspan(1), out);
     if (!window.ok()) return window.status();
     RunWindow(*window, dtype_, arguments[0], out);
     return absl::OkStatus();
   }
 
   bool takes_parts() const override { return true; }
-  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue>,
+  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue> others,
                          Arena& scratch, RowOutput& out) const override {
-    const auto window = Place(image, out);
+    const auto window = Place(image, others, out);
     if (!window.ok()) return window.status();
     return RunWindowOnPart(*window, dtype_, reader, image, scratch, out);
   }
 
  private:
-  absl::StatusOr<Window> Place(const Shape& image, RowOutput& out) const {
-    auto window = place_(image[0], image[1]);
+  // `others`: the arguments behind the image.
+  absl::StatusOr<Window> Place(const Shape& image, absl::Span<const RowValue> others,
+                               RowOutput& out) const {
+    IntegersRead integers;
+    if (absl::Status status = integers_.Read(others, &integers); !status.ok()) return status;
+    auto window = place_(image[0], image[1], integers);
     if (!window.ok()) return window;
     if (const absl::Status status = CheckElements(window->height, window->width, image[2]);
         !status.ok()) {
@@ -48,6 +55,7 @@ class CopyWindow final : public RowKernel {
   const DType dtype_;
   const bool sets_shape_;
   const PlaceWindow place_;
+  const DataIntegers integers_;
 };
 
 }  // namespace
@@ -104,10 +112,12 @@ absl::Status RunWindowOnPart(const Window& window, DType dtype, PartReader& read
 }
 
 absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t height, int64_t width,
-                                            PlaceWindow place) {
+                                            PlaceWindow place, DataIntegers integers) {
   const Shape& shape = image.shape;
-  if (shape[0] != kUnknownSize && shape[1] != kUnknownSize) {
-    const auto window = place(shape[0], shape[1]);
+  if (shape[0] != kUnknownSize && shape[1] != kUnknownSize && integers.all_constant()) {
+    IntegersRead constants;
+    if (absl::Status status = integers.Read({}, &constants); !status.ok()) return status;
+    const auto window = place(shape[0], shape[1], constants);
     if (!window.ok()) return absl::InvalidArgumentError(window.status().message());
     height = window->height;
     width = window->width;
@@ -115,8 +125,11 @@ absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t hei
   BoundRowFunction bound;
   bound.type = {image.dtype, {height, width, shape[2]}};
   const bool unknown = height == kUnknownSize || width == kUnknownSize || shape[2] == kUnknownSize;
-  bound.kernel = std::make_shared<CopyWindow>(image.dtype, unknown, std::move(place));
   bound.tensor_arguments = {0};
+  bound.tensor_arguments.insert(bound.tensor_arguments.end(), integers.positions().begin(),
+                                integers.positions().end());
+  bound.kernel =
+      std::make_shared<CopyWindow>(image.dtype, unknown, std::move(place), std::move(integers));
   return bound;
 }
 

@@ -7,6 +7,8 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/expr/data_integers.h"
 #include "server/expr/function.h"
 
 namespace penstock::expr {
@@ -19,8 +21,9 @@ struct Window {
   int64_t width = 0;
 };
 
-// Where the window lies for an image of this size. An error is one of the image: "smaller than".
-using PlaceWindow = std::function<absl::StatusOr<Window>(int64_t height, int64_t width)>;
+// Where the window lies for an image of this size; `integers`: of the call. An error is one of the image: "smaller than".
+using PlaceWindow = std::function<absl::StatusOr<Window>(int64_t height, int64_t width,
+                                                         absl::Span<const int64_t> integers)>;
 
 // The same of an image that is read in part: only what of the window the image covers.
 absl::Status RunWindowOnPart(const Window& window, DType dtype, PartReader& reader,
@@ -30,8 +33,8 @@ absl::Status RunWindowOnPart(const Window& window, DType dtype, PartReader& read
 void RunWindow(const Window& window, DType dtype, const RowValue& image, RowOutput& out);
 
 // The call of a function that copies a window. `height` and `width` are the result's, kUnknownSize
-// where they depend on the image's: then `place` tells them where that is known.
+// where they depend on the image's or on the data: then `place` tells them where that is known. `integers`: that `place` is given.
 absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t height, int64_t width,
-                                            PlaceWindow place);
+                                            PlaceWindow place, DataIntegers integers = {});
 
 }  // namespace penstock::expr

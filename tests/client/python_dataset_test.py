@@ -79,7 +79,7 @@ def namespace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cases")
     dataset_cases.write_files(folder)
     names = {name: getattr(penstock, name) for name in penstock.__all__}
-    return types.SimpleNamespace(**names, np=np, folder=str(folder), length_of=lambda values: np.shape(values)[0], to_number=penstock.io.string_to_number)
+    return types.SimpleNamespace(**names, np=np, folder=str(folder), length_of=lambda values: np.shape(values)[0], sizes_of=np.shape, to_number=penstock.io.string_to_number)
 
 
 @pytest.fixture

@@ -342,7 +342,8 @@ TEST_CASE("What needs known sizes, or numbers, is refused") {
        "expected uint8 of known sizes (at most 2^24 bytes), found uint8 (?, 2)"},
       {"y = test_pairs(text)[0, 2]", "index 2 is out of an axis of 2: uint8 (?, 2)"},
       {"y = test_pairs(text) + [1, 2, 3]", "do not broadcast: uint8 (?, 2) and int64 (3,)"},
-      {"y = reshape(text, [-1])", "reshape: expected numbers, found string ()"},
+      {"y = reshape(text, [2])", "reshape: expected a shape of 1 elements like (), found (2,)"},
+      {"y = transpose(\"text\")", "transpose: expected a tensor, found a text"},
       {"y = text[0]", "expected at most 0 indices, found 1 for string ()"},
       {"y = \"text\"[0]", "expected a tensor in front of '[', found a text"},
   };

@@ -61,6 +61,47 @@ def listed(t):
     return t.Dataset.list_files(f"{t.folder}/part-*.tfrecord", shuffle=False)
 
 
+def shrunk(t, path, label, size=20):
+    """An image whose shorter side is `size`, the other as it follows: how ImageNet's evaluation begins."""
+    image, label = decoded(t, path, label)
+    sides = t.sizes_of(image)
+    height, width = sides[0].astype("float32"), sides[1].astype("float32")
+    scale = numpy.float32(size) / t.np.minimum(height, width)
+    sides = [(height * scale).astype("int32"), (width * scale).astype("int32")]
+    return t.image.resize(image, sides), sides, label
+
+
+def evaluated(t, path, label):
+    image, (height, width), label = shrunk(t, path, label)
+    return t.image.crop_to_bounding_box(image, (height - 12) // 2, (width - 13) // 2, 12, 13), label
+
+
+def cut_by_slices(t, path, label):
+    image, (height, width), label = shrunk(t, path, label)
+    top, left = (height - 12) // 2, (width - 13) // 2
+    return image[top : top + 12, left : left + 13], image[height // 4, left], image[-top:, width - 3 :: 2, 0], label
+
+
+def decoded_in_part(t, path, label):
+    """The largest square in the middle: how EfficientNet's evaluation begins."""
+    contents = t.io.read_file(path)
+    sides = t.io.extract_jpeg_shape(contents)
+    side = (numpy.float32(0.875) * t.np.minimum(sides[0], sides[1]).astype("float32")).astype("int32")
+    side = t.np.maximum(side, 1)
+    window = [(sides[0] - side + 1) // 2, (sides[1] - side + 1) // 2, side, side]
+    # With fancy upscaling TensorFlow's chroma at the edges of a window is another than in the whole image.
+    image = t.io.decode_and_crop_jpeg(contents, window, channels=3, fancy_upscaling=False, dct_method="INTEGER_ACCURATE")
+    return t.image.resize(image, [7, 7], method="bicubic"), label
+
+
+def framed(t, path, label):
+    """In a square of the longer side."""
+    image, (height, width), label = shrunk(t, path, label, 5)
+    side = t.np.maximum(height, width)
+    padded = t.image.pad_to_bounding_box(image, (side - height) // 2, (side - width) // 2, side, side)
+    return t.image.resize_with_crop_or_pad(image, side, height), t.image.resize(padded, [4, 4], method="nearest"), label
+
+
 def photos(t):
     """Pairs of a path and its number."""
     return t.Dataset.from_tensor_slices(([f"{t.folder}/{name}" for name in PHOTOS], array(range(len(PHOTOS)), "int64")))
@@ -275,6 +316,11 @@ CASES.update({
     "read_file_shuffled": lambda t: photos(t).shuffle(1).map(
         lambda path, label: decoded(t, path, label), num_parallel_calls=t.AUTOTUNE
     ).map(lambda image, label: (t.image.resize(image, [6, 5]), label)).batch(3).prefetch(t.AUTOTUNE),
+    "evaluated": lambda t: photos(t).map(lambda path, label: evaluated(t, path, label)),
+    "evaluated_in_batches": lambda t: photos(t).map(lambda path, label: evaluated(t, path, label)).batch(3),
+    "cut_by_slices": lambda t: photos(t).map(lambda path, label: cut_by_slices(t, path, label)),
+    "decoded_in_part": lambda t: photos(t).map(lambda path, label: decoded_in_part(t, path, label)),
+    "framed": lambda t: photos(t).map(lambda path, label: framed(t, path, label)),
     "read_file_interleaved": lambda t: photos(t).interleave(
         lambda path, label: t.Dataset.from_tensors((t.io.read_file(path), label)).repeat(2), cycle_length=2
     ),

@@ -57,7 +57,7 @@ def main():
             Dataset=tf.data.Dataset, TFRecordDataset=tf.data.TFRecordDataset, TextLineDataset=tf.data.TextLineDataset,
             FixedLengthRecordDataset=tf.data.FixedLengthRecordDataset, io=tf.io, image=tf.image, np=tnp,
             AUTOTUNE=tf.data.AUTOTUNE, Options=tf.data.Options, experimental=tf.data.experimental, to_number=tf.strings.to_number, int32=tf.int32, int64=tf.int64, float32=tf.float32, string=tf.string, folder=folder,
-            length_of=lambda values: tf.shape(values)[0],
+            length_of=lambda values: tf.shape(values)[0], sizes_of=tf.shape,
         )  # fmt: skip
         results, specs = {}, {}
         for name, case in dataset_cases.CASES.items():

@@ -129,6 +129,22 @@ def resizes():
         case(f'resize({image}, [4, 7], "nearest")')
 
 
+def of_the_data():
+    """Sizes and places that the text computes."""
+    for image in ("u8", "grey", "wide", "f", "i16"):
+        for method in ("bilinear", "nearest", "bicubic"):
+            case(f'resize({image}, shape({image})[:2] * 2 // 3 + 1, "{method}")')
+            case(f'resize({image}, shape({image})[:2] * 2 + 1, method="{method}", preserve_aspect_ratio=True)')
+        case(f"resize_with_crop_or_pad({image}, shape({image})[1], shape({image})[0] + 2)")
+        case(f"crop_to_bounding_box({image}, shape({image})[0] // 3, shape({image})[1] // 4, 2, shape({image})[1] // 2)")
+        case(f"crop_to_bounding_box({image}, 1, shape({image})[1] - 2, shape({image})[0] - 1, 2)")
+        case(f"pad_to_bounding_box({image}, shape({image})[0], 1, shape({image})[0] * 2, shape({image})[1] + 3)")
+        case(f"{image}[shape({image})[0] // 3:, 1:shape({image})[1] - 2]")
+        case(f"{image}[-shape({image})[0]:2, shape({image})[1] // 2, ::-1]")
+        case(f"crop_to_bounding_box(resize({image}, shape({image})[:2] + 3), shape({image})[0] // 2, 2, 4, 3)")
+        case(f"resize({image}, shape({image})[:2] + 3)[2:shape({image})[0], shape({image})[1] - 4:]")
+
+
 def numbers():
     for image in ("u8", "i8", "i16", "i32", "u16", "grey"):
         for arguments in ("3", "200", "12, 5, -1", "100, dtype=\"float64\"", "40, on_value=7, off_value=2, dtype=\"uint8\"",
@@ -177,7 +193,7 @@ SCOPE["encode_jpeg"] = lambda image, quality=95, progressive=False, **options: t
 SCOPE["decode_png"] = lambda file, dtype="uint8": tf.io.decode_png(file, dtype=tf.as_dtype(dtype))
 SCOPE.update(normalize=normalize, one_hot=one_hot, argmax=numpys(np.argmax), cumsum=numpys(np.cumsum),
              int32=lambda x: tf.cast(x, tf.int32), int64=lambda x: tf.cast(x, tf.int64),
-             image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32))
+             image_transpose=tf.image.transpose, float32=lambda x: tf.cast(x, tf.float32), shape=tf.shape)
 
 
 def fnv1a(data):
@@ -196,7 +212,7 @@ def encode(array, hashed=False):
 
 
 def main():
-    geometry(), colour(), resizes(), numbers(), files()
+    geometry(), colour(), resizes(), of_the_data(), numbers(), files()
     lines = []
     for text, tolerance in cases:
         scope = {**SCOPE, **{name: tf.constant(image) for name, image in IMAGES.items()}}

@@ -10,11 +10,11 @@ import tensorflow as tf
 
 HERE = pathlib.Path(__file__).parent
 # What tf.io has beside them writes files, or is of images and graphs.
-READS = ("parse_", "decode_", "Fixed", "VarLen", "Sparse", "Ragged", "TFRecord", "deserialize_", "read_file", "matching_files", "match_")
+READS = ("parse_", "decode_", "extract_", "Fixed", "VarLen", "Sparse", "Ragged", "TFRecord", "deserialize_", "read_file", "matching_files", "match_")
 # Those that are here.
 STRINGS = (
-    "join", "length", "lower", "regex_full_match", "regex_replace", "split", "strip", "substr", "to_hash_bucket_fast", "to_number",
-    "unicode_decode", "unicode_split", "upper",
+    "as_string", "bytes_split", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace", "split", "strip", "substr",
+    "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number", "unicode_decode", "unicode_split", "upper",
 )  # fmt: skip
 
 

@@ -374,6 +374,35 @@ CASES.update({
 })
 
 
+def _ragged_lists(t):
+    features = {"ints": t.io.RaggedFeature(t.int64), "r": t.io.RaggedFeature(t.string, value_key="texts")}
+    return _records(t).map(lambda r: t.io.parse_single_example(r, features))
+
+
+def _sparse_batches(t):
+    return t.Dataset.range(7).map(lambda x: x + t.np.arange(3)).apply(t.experimental.dense_to_sparse_batch(3, [4]))
+
+
+# Ragged and sparse batches that are elements.
+CASES.update({
+    "ragged batches, numbered": lambda t: _ragged_lists(t).ragged_batch(3).enumerate(),
+    "ragged batches, kept": lambda t: _ragged_lists(t).ragged_batch(3, row_splits_dtype=t.int32).cache().repeat(2),
+    "ragged batches, shuffled and taken": lambda t: _ragged_lists(t).ragged_batch(3).shuffle(1).skip(1).take(3),
+    "ragged batches, mapped": lambda t: _ragged_lists(t).ragged_batch(3).enumerate().map(lambda i, x: {"r": x["r"], "i": i * 2}),
+    "ragged batches, batched": lambda t: _ragged_lists(t).ragged_batch(2).batch(2),
+    "ragged batches of one size, batched": lambda t: _ragged_lists(t).ragged_batch(2, drop_remainder=True).batch(2),
+    "ragged batches, zipped": lambda t: t.Dataset.zip((_ragged_lists(t).ragged_batch(3), t.Dataset.range(3))),
+    "ragged batches of ragged rows, numbered": lambda t: _ragged_rows(t).ragged_batch(3).enumerate(),
+    "batches of ragged rows, kept": lambda t: _ragged_rows(t).batch(3).cache(),
+    "sparse batches, numbered": lambda t: _sparse_batches(t).enumerate(),
+    "sparse batches, kept": lambda t: _sparse_batches(t).cache().repeat(2),
+    "sparse batches, batched": lambda t: _sparse_batches(t).batch(2),
+    "batches of sparse rows, numbered": lambda t: _records(t).map(
+        lambda r: t.io.parse_single_example(r, {"texts": t.io.VarLenFeature(t.string)})
+    ).batch(4).enumerate(),
+})
+
+
 def _rows(t, rows):
     """Elements that are tensors of strings."""
     return t.Dataset.from_tensor_slices(np.array(rows, object))

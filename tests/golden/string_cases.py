@@ -88,11 +88,42 @@ CASES = {
     "substr, characters from the end": lambda t, x: t.strings.substr(x, -3, 2, unit="UTF8_CHAR"),
     "hash": lambda t, x: t.strings.to_hash_bucket_fast(x, 2**62),
     "hash, 10": lambda t, x: t.strings.to_hash_bucket_fast(x, 10),
+    "hash, strong": lambda t, x: t.strings.to_hash_bucket_strong(x, 2**62, [-1, 2**40 + 7]),
+    "hash, strong, 10": lambda t, x: t.strings.to_hash_bucket_strong(x, 10, key=[1, 2]),
+    "hash, the old one": lambda t, x: t.strings.to_hash_bucket(x, 2**62),
+    "bytes": lambda t, x: t.strings.bytes_split(x),
+    "joined along an axis": lambda t, x: t.strings.reduce_join(t.strings.split(x, ","), axis=-1, separator="<>"),
+    "joined along an axis that stays": lambda t, x: t.strings.reduce_join(t.strings.bytes_split(x), -1, True),
+    "as_string": lambda t, x: t.strings.as_string(x),
+    "as_string, in a field": lambda t, x: t.strings.as_string(x, width=9),
+    "as_string, in a field, left": lambda t, x: t.strings.as_string(x, width=9, fill="-"),
+    "as_string, in a field, cut": lambda t, x: t.strings.as_string(x, precision=3, width=9, fill="0"),
+    "as_string of a flag": lambda t, x: t.strings.as_string(x == "aaaa", width=9),
     "unicode_decode": lambda t, x: t.strings.unicode_decode(x, "UTF-8"),
     "unicode_decode, ignore": lambda t, x: t.strings.unicode_decode(x, "UTF-8", errors="ignore"),
     "unicode_decode, strict": lambda t, x: t.strings.unicode_decode(x, "UTF-8", errors="strict"),
     "unicode_split": lambda t, x: t.strings.unicode_split(x, "UTF-8"),
     "encode_base64": lambda t, x: t.io.encode_base64(x),
     "encode_base64, padded": lambda t, x: t.io.encode_base64(x, pad=True),
+}
+# How numbers are written, and those that are.
+FORMATS = [
+    {}, {"precision": 0}, {"precision": 3}, {"precision": 20}, {"scientific": True}, {"scientific": True, "precision": 1},
+    {"shortest": True}, {"shortest": True, "precision": 3}, {"width": 0}, {"width": 12}, {"width": 12, "fill": "0"}, {"width": 12, "fill": "-"},
+    {"fill": "+"}, {"fill": " "}, {"fill": "#", "precision": 0}, {"width": 9, "precision": 2, "fill": "0"}, {"width": 5, "fill": "+"},
+    {"scientific": True, "shortest": True}, {"fill": "x"}, {"fill": "00"},
+]  # fmt: skip
+NUMBERS = {
+    "float32": [0.0, -0.0, 1.5, -2.25, 1e20, 1e-7, 1 / 3, float("nan"), float("inf"), -float("inf"), 3.4e38],
+    "float64": [0.0, -0.0, 2.675, -1e300, 2.5e-308, 123456.789, float("nan"), float("inf")],
+    "int8": [0, -128, 127],
+    "uint8": [0, 255],
+    "int16": [-32768, 7],
+    "uint16": [65535],
+    "int32": [-(2**31), 0, 42],
+    "uint32": [2**32 - 1],
+    "int64": [-(2**63), 2**63 - 1, 0],
+    "uint64": [2**64 - 1, 0],
+    "bool": [True, False],
 }
 CODED_CASES = {"decode_base64": lambda t, x: t.io.decode_base64(x)}

@@ -232,6 +232,13 @@ inline constexpr const char* kContractPipelines[] = {
     "seed: 2 } | ragged_batch { batch_size: 40 }",
     "zip { (| $LISTS |) (| $LISTS | shuffle { buffer_size: 9 seed: 1 } |) } | padded_batch { "
     "batch_size: 16 remainder: WRAP }",
+    // Ragged and sparse batches that are elements.
+    "$LISTS | ragged_batch { batch_size: 9 } | enumerate {} | repeat { count: 2 }",
+    "$LISTS | ragged_batch { batch_size: 9 drop_remainder: true } | shuffle { buffer_size: 5 seed: "
+    "1 } "
+    "| batch { batch_size: 2 } | repeat {}",
+    "$LISTS | map { out: 'a = ints' } | sparse_batch { batch_size: 9 row_shape: -1 } | cache {} | "
+    "repeat { count: 2 }",
     // Sequences and sparse tensors, parsed in front of a batch and behind it.
     "$SEQUENCES | $STEPS | padded_batch { batch_size: 7 } | repeat { count: 2 }",
     "$SEQUENCES | $STEPS | shuffle { buffer_size: 20 seed: 3 } | ragged_batch { batch_size: 9 } | "

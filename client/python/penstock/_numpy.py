@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from penstock import _dtypes, _taking, _trace
+from penstock import _dtypes, _joining, _taking, _trace
 from penstock._axes import counted_from_last, flat, to_axes, to_axis, to_integer, to_integers
 from penstock._registry import FUNCTIONS
 from penstock._trace import TraceError, call
@@ -22,7 +22,6 @@ _SYNONYMS = {
 # What to write where there is no function of that name.
 _INSTEAD = {
     "dot": "np.matmul",
-    "argsort": "np.sort or np.argmax",
     "resize": "np.reshape, or penstock.image.resize for images",
     "select": "nested np.where(condition, a, b)",
     "piecewise": "nested np.where(condition, a, b)",
@@ -31,19 +30,8 @@ _INSTEAD = {
     "copyto": "np.where(condition, a, b)",
     "vectorize": "NumPy's own functions, which work on the whole of an array",
     "apply_along_axis": "NumPy's own functions, which work on the whole of an array",
-    "hstack": "np.concatenate",
-    "vstack": "np.concatenate or np.stack",
-    "dstack": "np.concatenate or np.stack",
-    "column_stack": "np.stack(arrays, axis=1)",
-    "append": "np.concatenate",
-    "tile": "np.concatenate([x] * n)",
-    "roll": "np.concatenate([x[-n:], x[:-n]])",
-    "diff": "x[1:] - x[:-1]",
     "rollaxis": "np.moveaxis",
-    "split": "subscripts, such as x[:n] and x[n:]",
-    "array_split": "subscripts, such as x[:n] and x[n:]",
     "broadcast_to": "arithmetic, which broadcasts, such as x + np.zeros(shape)",
-    "atleast_1d": "np.reshape or np.expand_dims",
     "median": "np.sort and a subscript",
     "percentile": "np.sort and a subscript",
     "quantile": "np.sort and a subscript",
@@ -325,44 +313,15 @@ def _sort(a, axis=-1, kind=None, order=None, *, stable=None):
     return result.astype(bool) if a.dtype == bool else result
 
 
+def _argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    if kind not in (None, "quicksort", "mergesort", "heapsort", "stable") or order is not None:
+        raise TraceError(f"np.argsort with kind={kind!r}, order={order!r}", "np.argsort(x, axis=axis)")
+    # Of equal values ours keeps the order, which every kind may.
+    return _along("argsort", -1)(_flags_as_bytes(a), axis)
+
+
 def _cumsum(a, axis=None, dtype=None, out=None):
     return _along("cumsum", None)(_flags_as_bytes(a), axis, dtype, out=out)
-
-
-def _operands(arrays, dtype, shown):
-    """The arrays that a function joins, of one type as NumPy finds it."""
-    arrays = [a if isinstance(a, _trace.Tensor) else np.asarray(a) for a in arrays]
-    if any(a.dtype.kind in "OSU" for a in arrays):
-        raise TraceError(f"{shown} of strings", "it joins numbers")
-    dtype = np.result_type(*(a.dtype for a in arrays)) if dtype is None else np.dtype(dtype)
-    return [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
-
-
-def _joined(arrays, axis):
-    while len(arrays) > 1:
-        # Ours take up to four.
-        parts = [arrays[i : i + 4] for i in range(0, len(arrays), 4)]
-        arrays = [part[0] if len(part) == 1 else call("concat", part, {"axis": axis}, "np.concatenate") for part in parts]
-    return arrays[0]
-
-
-def _concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
-    if out is not None or casting != "same_kind":
-        raise TraceError("np.concatenate into an array, or with other casts", "x.astype(dtype)")
-    arrays = _operands(arrays, dtype, "np.concatenate")
-    if axis is None:
-        arrays, axis = [flat(a) for a in arrays], 0
-    return _joined(arrays, counted_from_last(axis, arrays[0].ndim, "np.concatenate"))
-
-
-def _stack(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
-    if out is not None or casting != "same_kind":
-        raise TraceError("np.stack into an array, or with other casts", "x.astype(dtype)")
-    arrays = _operands(arrays, dtype, "np.stack")
-    axis = counted_from_last(axis, arrays[0].ndim + 1, "np.stack")
-    if 2 <= len(arrays) <= 4:
-        return call("stack", arrays, {"axis": axis}, "np.stack")
-    return _joined([_expand_dims(a, axis) for a in arrays], axis)
 
 
 def _transpose(a, axes=None):
@@ -394,14 +353,30 @@ _SPECIAL = {
     "argmin": _argmin,
     "cumsum": _cumsum,
     "sort": _sort,
+    "argsort": _argsort,
     "take": _taking.take,
     "compress": _taking.compress,
     "searchsorted": _taking.searchsorted,
     "digitize": _taking.digitize,
     "isin": _taking.isin,
     "repeat": _taking.repeat,
-    "concatenate": _concatenate,
-    "stack": _stack,
+    "concatenate": _joining.concatenate,
+    "stack": _joining.stack,
+    "hstack": _joining.hstack,
+    "vstack": _joining.vstack,
+    "dstack": _joining.dstack,
+    "column_stack": _joining.column_stack,
+    "append": _joining.append,
+    "tile": _joining.tile,
+    "roll": _joining.roll,
+    "split": _joining.split,
+    "array_split": _joining.array_split,
+    "hsplit": _joining.hsplit,
+    "vsplit": _joining.vsplit,
+    "diff": _joining.diff,
+    "atleast_1d": _joining.atleast(1),
+    "atleast_2d": _joining.atleast(2),
+    "atleast_3d": _joining.atleast(3),
     "amax": _reduction("max"),
     "amin": _reduction("min"),
     "ravel": lambda a, order="C": _reshape(a, -1, order),

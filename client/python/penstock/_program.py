@@ -90,12 +90,15 @@ class _Writer:
         if node.kind == "array":
             return self._constant(node.value), 0
         if node.kind == "subscript":
-            return f"{inputs[0]}[{node.value}]", depth
+            return f"{inputs[0]}[{node.value.format(*inputs)}]", depth
         if node.value in _SYMBOLS and len(inputs) == 2 and not node.keywords:
             return f"({inputs[0]} {_SYMBOLS[node.value]} {inputs[1]})", depth
         if node.value in _PREFIXES and len(inputs) == 1:
             return f"({_PREFIXES[node.value]}{inputs[0]})", depth
-        arguments = [_bare(text) for text in inputs] + [f"{key}={text}" for key, text in node.keywords]
+        texts = [_bare(text) for text in inputs]
+        named = [text for _, text in node.keywords].count(None)
+        arguments, others = texts[: len(texts) - named], iter(texts[len(texts) - named :])
+        arguments += [f"{key}={next(others) if text is None else text}" for key, text in node.keywords]
         return f"{node.value}({', '.join(arguments)}{self._seed_argument(node, not arguments)})", depth
 
     def _constant(self, array):

@@ -50,12 +50,20 @@ def isin(element, test_elements, assume_unique=False, invert=False, kind=None):
     return ~same if invert else same
 
 
-def by_traced(a, items):
-    """What `a[items]` is where one item is a traced value: np.take's of integers, np.compress' of flags."""
+def is_along_one_axis(items):
+    """Whether the last item is a traced value, behind whole axes."""
     *before, index = items
-    whole = all(item is Ellipsis or (isinstance(item, slice) and item == slice(None)) for item in before)
-    if not isinstance(index, _trace.Tensor) or not whole or Ellipsis in before[:-1]:
-        raise TraceError("a traced value in a subscript beside others", "np.take(x, indices, axis) takes of one axis")
+    whole = all(item is Ellipsis or (isinstance(item, slice) and _is_whole(item)) for item in before)
+    return isinstance(index, _trace.Tensor) and whole and not any(item is Ellipsis for item in before[:-1])
+
+
+def _is_whole(item):
+    return item.start is None and item.stop is None and item.step is None
+
+
+def by_traced(a, items):
+    """What `a[items]` is of such items: np.take's of integers, np.compress' of flags."""
+    *before, index = items
     axis = -1 if before and before[-1] is Ellipsis else len(before)
     return compress(index, a, axis) if index.dtype == bool else take(a, index, axis)
 

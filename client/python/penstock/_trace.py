@@ -44,9 +44,9 @@ class Node:
     Attributes:
       kind: "feature", "text" (what stands in an expression as it is), "array", "call" or "subscript".
       value: the feature's name, the text, the array, the function's name or operator, the subscript's
-        text.
+        text, in which "{1}" is the second of the inputs.
       inputs: Nodes.
-      keywords: pairs of a name and a text, of a call.
+      keywords: pairs of a name and a text, of a call; None in the place of a text for one of the last inputs.
       number: rises from inputs to what uses them.
     """
 
@@ -179,6 +179,8 @@ def to_node(trace, value, what="an operand"):
         if value._trace is not trace:
             raise Captured(trace, value._trace)
         return value._node
+    if _holds_strings(value):
+        return Node(trace, "text", _literal(value.tolist()))
     if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
         if value.dtype.name not in FUNCTIONS:
@@ -190,6 +192,9 @@ def to_node(trace, value, what="an operand"):
             return _array(trace, value)
     if isinstance(value, float) and not math.isfinite(value):
         return Node(trace, "array", value)
+    if isinstance(value, (list, tuple)) and find_trace(value) is not None:
+        # [height, width] of which one is traced.
+        return to_node(trace, packed(value), what)
     if isinstance(value, (list, tuple)) and _are_flags(value):
         # The language's own lists hold numbers.
         value = np.asarray(value)
@@ -213,6 +218,13 @@ def to_node(trace, value, what="an operand"):
             "constants are numbers and NumPy arrays; " + _OUTSIDE,
         )
     return Node(trace, "text", text)
+
+
+def packed(value):
+    """An array; of a list that holds traced values one traced value, as np.stack joins them."""
+    if isinstance(value, (list, tuple)) and find_trace(value) is not None:
+        return np.stack([item if isinstance(item, Tensor) else packed(item) for item in value])
+    return np.asarray(value)
 
 
 def _are_flags(values):
@@ -292,8 +304,16 @@ _SYNONYMS = {"images": "image", "a_min": "low", "a_max": "high", "min": "low", "
 
 
 def _holds_strings(value):
-    return isinstance(value, np.ndarray) and value.ndim == 1 and (
-        value.dtype.kind in "SU" or value.dtype == object and all(isinstance(word, (str, bytes)) for word in value)
+    """Whether it is an array of texts, or NumPy's of one text."""
+    return isinstance(value, (np.str_, np.bytes_)) or isinstance(value, np.ndarray) and value.size > 0 and (
+        value.dtype.kind in "SU" or value.dtype == object and all(isinstance(word, (str, bytes)) for word in value.flat)
+    )  # fmt: skip
+
+
+def _are_words(value):
+    """Whether texts can be looked up in it: several that differ."""
+    return _holds_strings(value) and np.ndim(value) == 1 and len({*value.tolist()}) == len(value) and not any(
+        ("\n" if isinstance(word, str) else b"\n") in word for word in value.tolist()
     )  # fmt: skip
 
 
@@ -318,7 +338,7 @@ def vocabulary(words):
 def call(name, args, kwargs, shown=None):
     """A call of the expression language's function `name`; `shown` is what the user has called."""
     shown = shown or name
-    if name in ("equal", "not_equal") and any(_holds_strings(arg) for arg in args):
+    if name in ("equal", "not_equal") and any(_are_words(arg) for arg in args):
         return _compare_with_words(name, args, shown)
     trace = find_trace(list(args) + list(kwargs.values()))
     if trace is None and name in FUNCTIONS and all(default is not ... for _, default in parameters(name)):
@@ -349,7 +369,7 @@ def call(name, args, kwargs, shown=None):
             given[key] = value
         elif not any(type(value) is type(neutral) and value == neutral for neutral in _NEUTRAL.get(key, ())):
             raise TraceError(f"{shown} has no argument {key}={value!r}", f"it is {FUNCTIONS[name][0]}")
-    inputs, keywords, positional = [], [], True
+    inputs, keywords, named, positional = [], [], [], True
     for parameter, default in known:
         if parameter.startswith("*"):
             continue
@@ -373,12 +393,15 @@ def call(name, args, kwargs, shown=None):
             positional = False
         elif positional:
             inputs.append(to_node(trace, value, f"{shown}: {parameter}"))
+        elif find_trace([value]) is not None:
+            named.append(to_node(trace, value, f"{shown}: {parameter}"))
+            keywords.append((parameter, None))
         else:
             text = _literal(value.tolist() if isinstance(value, np.ndarray) else value)
             if text is None:
                 raise TraceError(f"{shown}: {parameter} is not a constant", f"it is {FUNCTIONS[name][0]}")
             keywords.append((parameter, text))
-    inputs += [to_node(trace, value, shown) for value in rest]
+    inputs += [to_node(trace, value, shown) for value in rest] + named
     return Tensor(trace, Node(trace, "call", name, inputs, keywords))
 
 
@@ -503,11 +526,14 @@ class Tensor:
         if any(isinstance(item, Tensor) for item in items):
             from penstock import _taking
 
-            return _taking.by_traced(self, items)
-        text = ", ".join(_subscript(item) for item in items)
+            if _taking.is_along_one_axis(items):
+                return _taking.by_traced(self, items)
+        values = [self]
+        text = ", ".join(_subscript(item, values) for item in items)
         if not text:
             return self
-        return Tensor(self._trace, Node(self._trace, "subscript", text, [self._node]))
+        trace = find_trace(values)
+        return Tensor(trace, Node(trace, "subscript", text, [to_node(trace, value) for value in values]))
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         from penstock import _numpy
@@ -565,13 +591,16 @@ def _numpy_methods():
     return _numpy.METHODS
 
 
-def _subscript(item):
+def _subscript(item, values):
+    """An item's text; traced integers in it are added to `values`, whose places stand for them."""
     if item is None:
         return "None"
     if item is Ellipsis:
         return "..."
     if isinstance(item, slice):
-        parts = ["" if part is None else str(_index(part)) for part in (item.start, item.stop, item.step)]
+        if isinstance(item.step, Tensor):
+            raise TraceError("a traced value as a slice's step", "steps are constants")
+        parts = ["" if part is None else _index(part, values) for part in (item.start, item.stop, item.step)]
         return ":".join(parts if parts[2] else parts[:2])
     if isinstance(item, (list, np.ndarray)):
         array = np.asarray(item)
@@ -581,16 +610,22 @@ def _subscript(item):
                 "one list of integers is allowed; np.where chooses by a condition",
             )
         return f"[{', '.join(map(str, array.tolist()))}]"
-    return str(_index(item))
+    return _index(item, values)
 
 
-def _index(item):
+def _index(item, values):
     if isinstance(item, (bool, np.bool_)):
         raise TraceError("a subscript by a condition", "use np.where(condition, a, b)")
     if isinstance(item, str):
         raise TraceError(f"the subscript {item!r} of a tensor", "the element has no structure there")
     if isinstance(item, Tensor):
-        raise TraceError("a traced value in a slice", "slices are constants; np.take(x, start + np.arange(size)) begins anywhere")
+        if getattr(item.dtype, "kind", "") not in ("i", "u") or item.ndim > 0:
+            raise TraceError(
+                f"a traced {getattr(item.dtype, 'name', item.dtype)} of shape {item.shape} in a subscript beside others",
+                "there it is one integer; np.take(x, indices, axis) takes of one axis",
+            )
+        values.append(item)
+        return f"{{{len(values) - 1}}}"
     if not hasattr(item, "__index__"):
         raise TraceError(f"the subscript {item!r}", "subscripts are integers, slices, ..., None and lists of integers")
-    return operator.index(item)
+    return str(operator.index(item))

@@ -4,6 +4,7 @@ What there is stands in docs/functions.md; `image_NAME` there is `NAME` here.
 """
 
 from penstock._functions import lookup as _lookup
+from penstock.io import decode_and_crop_jpeg  # noqa: F401
 
 
 class ResizeMethod:

@@ -311,6 +311,40 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
     return _trace.call("decode_raw", (input_bytes, dtype, bool(little_endian), fixed_length), {}, "penstock.io.decode_raw")
 
 
+def decode_and_crop_jpeg(
+    contents,
+    crop_window,
+    channels=0,
+    ratio=1,
+    fancy_upscaling=True,
+    try_recover_truncated=False,
+    acceptable_fraction=1,
+    dct_method="",
+    name=None,
+):
+    """A part of a JPEG file's image, as tf.io.decode_and_crop_jpeg: only that part is decoded.
+
+    Args:
+      crop_window: [top, left, height, width], constants or traced integers.
+    """
+    arguments = {
+        "channels": channels,
+        "ratio": ratio,
+        "fancy_upscaling": bool(fancy_upscaling),
+        "dct_method": dct_method,
+        "try_recover_truncated": bool(try_recover_truncated),
+        "acceptable_fraction": acceptable_fraction,
+        "crop_window": crop_window,
+    }
+    return _trace.call("decode_jpeg", (contents,), arguments, "penstock.io.decode_and_crop_jpeg")
+
+
+def extract_jpeg_shape(contents, output_type=np.int32, name=None):
+    """The shape of a JPEG file's image, [height, width, channels], from its header alone, as tf.io.extract_jpeg_shape."""
+    shape = _trace.call("image_shape", (contents,), {}, "penstock.io.extract_jpeg_shape")
+    return shape.astype(output_type)
+
+
 def decode_compressed(bytes, compression_type="", name=None):
     """What a traced string holds that is compressed by "GZIP" or "ZLIB", as tf.io.decode_compressed."""
     return _trace.call("decode_compressed", (bytes, compression_type or ""), {}, "penstock.io.decode_compressed")

@@ -1,22 +1,30 @@
 """tf.strings' names, on traced strings (inside a function given to map): a string, or a tensor of strings.
 
-`==`, `!=` and `+` work on traced strings too. Texts and bytes are constants alike; they are UTF-8.
+Comparisons, `+`, and NumPy's functions that choose, join, sort and rearrange work on traced strings too. Texts and bytes are constants alike; they are UTF-8.
 """
 
+import numpy as np
+
 from penstock import _trace
+from penstock._axes import counted_from_last
 from penstock.io import string_to_number as to_number
 
 __all__ = [
+    "as_string",
+    "bytes_split",
     "join",
     "length",
     "lookup",
     "lower",
+    "reduce_join",
     "regex_full_match",
     "regex_replace",
     "split",
     "strip",
     "substr",
+    "to_hash_bucket",
     "to_hash_bucket_fast",
+    "to_hash_bucket_strong",
     "to_number",
     "unicode_decode",
     "unicode_split",
@@ -26,6 +34,23 @@ __all__ = [
 
 def _call(name, *args, **kwargs):
     return _trace.call(name, args, kwargs, "penstock.strings." + name.removeprefix("string_"))
+
+
+def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None):
+    """Numbers, flags or strings as texts, as tf.strings.as_string: as printf writes them.
+
+    Args:
+      precision: digits behind a float's point, 6 where it is negative.
+      scientific, shortest: with an exponent, or whichever way is shorter.
+      width: of the field at least.
+      fill: "0" fills it up with zeros, "-" with spaces behind; "+" and " " stand for a positive number's sign.
+    """
+    return _call("as_string", input, precision, bool(scientific), bool(shortest), width, fill)
+
+
+def bytes_split(input, name=None):
+    """Its bytes, each a string, shape (n,), as tf.strings.bytes_split; of a tensor of strings all must be as long."""
+    return _call("bytes_split", input)
 
 
 def length(input, unit="BYTE", name=None):
@@ -89,6 +114,16 @@ def join(inputs, separator="", name=None):
     return joined
 
 
+def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
+    """The strings along an axis, or along several one after another, as one, as tf.strings.reduce_join; by default all of them."""
+    if axis is None:
+        return _call("reduce_join", inputs, None, bool(keepdims), separator)
+    axes = [counted_from_last(each, inputs.ndim, "penstock.strings.reduce_join") for each in (axis if isinstance(axis, (tuple, list)) else [axis])]
+    for each in axes:
+        inputs = _call("reduce_join", inputs, each, True, separator)
+    return inputs if keepdims else np.squeeze(inputs, tuple(axes))
+
+
 def regex_full_match(input, pattern, name=None):
     """Whether the whole of it is as `pattern` says, bool, as tf.strings.regex_full_match; RE2's syntax."""
     return _call("regex_full_match", input, pattern)
@@ -97,6 +132,16 @@ def regex_full_match(input, pattern, name=None):
 def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
     """With `rewrite` where `pattern` matches, as tf.strings.regex_replace; \\\\1 to \\\\9 are groups; RE2's syntax."""
     return _call("regex_replace", input, pattern, rewrite, bool(replace_global))
+
+
+def to_hash_bucket(input, num_buckets, name=None):
+    """Which of num_buckets it falls into, int64, as tf.strings.to_hash_bucket of TensorFlow 2.21; to_hash_bucket_fast stays the same."""
+    return _call("string_to_hash_bucket", input, num_buckets)
+
+
+def to_hash_bucket_strong(input, num_buckets, key, name=None):
+    """The same by SipHash with a key of two integers, as tf.strings.to_hash_bucket_strong."""
+    return _call("string_to_hash_bucket_strong", input, num_buckets, [int(part) for part in key])
 
 
 def to_hash_bucket_fast(input, num_buckets, name=None):

@@ -145,7 +145,7 @@ TEST_CASE("resize: wrong arguments") {
         "found int32 (4, 4, 3)");
   CHECK(message({DType::kUint8, {4, 4}}, Size(2, 2)).find("found uint8 (4, 4)") !=
         std::string::npos);
-  const std::string size = "size: expected a list of two positive constants, [height, width]";
+  const std::string size = "size: expected a list of integers of 1 to 1048576, [height, width]";
   CHECK(message(image, Size(0, 2)) == size);
   CHECK(message(image, {std::vector<int64_t>{2}, {}, {}, {}, {}}) == size);
   CHECK(message(image, {int64_t{192}, {}, {}, {}, {}}) == size);
