@@ -176,30 +176,15 @@ absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) co
   return absl::Status(static_cast<absl::StatusCode>(code), message);
 }
 
-absl::Status DaemonConnection::WatchStats(
-    const v1::WatchStatsRequest& request,
-    const std::function<bool(const v1::PipelineStats& stats)>& take) {
+template <typename Response, typename Method, typename Request>
+absl::Status DaemonConnection::Watch(Method method, const Request& request,
+                                     const std::function<bool(const Response& response)>& take) {
   grpc::ClientContext context;
-  const auto reader = channel_->stub->WatchStats(&context, request);
-  v1::WatchStatsResponse response;
-  while (reader->Read(&response)) {
-    if (take(response.stats())) continue;
-    context.TryCancel();
-    reader->Finish();
-    return absl::OkStatus();
-  }
-  const grpc::Status status = reader->Finish();
-  return FromGrpc(status.error_code(), status.error_message());
-}
-
-absl::Status DaemonConnection::WatchEvents(
-    const v1::WatchEventsRequest& request,
-    const std::function<bool(const v1::WatchEventsResponse& response)>& take) {
-  grpc::ClientContext context;
-  if (!request.follow() && !is_private())
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(answer_ns_));
-  const auto reader = channel_->stub->WatchEvents(&context, request);
-  v1::WatchEventsResponse response;
+  std::optional<SignsOfLife> signs;
+  // A private daemon has nobody who could stop it.
+  if (!is_private()) signs.emplace(channel_->channel, &context, answer_ns_);
+  const auto reader = (channel_->stub.get()->*method)(&context, request);
+  Response response;
   while (reader->Read(&response)) {
     if (take(response)) continue;
     context.TryCancel();
@@ -208,6 +193,20 @@ absl::Status DaemonConnection::WatchEvents(
   }
   const grpc::Status status = reader->Finish();
   return FromGrpc(status.error_code(), status.error_message());
+}
+
+absl::Status DaemonConnection::WatchStats(
+    const v1::WatchStatsRequest& request,
+    const std::function<bool(const v1::PipelineStats& stats)>& take) {
+  return Watch<v1::WatchStatsResponse>(
+      &Stub::WatchStats, request,
+      [&take](const v1::WatchStatsResponse& response) { return take(response.stats()); });
+}
+
+absl::Status DaemonConnection::WatchEvents(
+    const v1::WatchEventsRequest& request,
+    const std::function<bool(const v1::WatchEventsResponse& response)>& take) {
+  return Watch<v1::WatchEventsResponse>(&Stub::WatchEvents, request, take);
 }
 
 absl::StatusOr<v1::SamplePipelineResponse> DaemonConnection::Sample(

@@ -79,6 +79,10 @@ class DaemonConnection {
   // One call: `method` is the stub's.
   template <typename Method, typename Request, typename Response>
   absl::Status Call(Method method, const Request& request, Response* response);
+  // One call that goes on telling, until `take` returns false or the daemon ends it or gives no sign of life.
+  template <typename Response, typename Method, typename Request>
+  absl::Status Watch(Method method, const Request& request,
+                     const std::function<bool(const Response& response)>& take);
   absl::Status NoAnswer() const;
   absl::Status FromGrpc(int code, const std::string& message) const;
   template <typename Response, typename Method, typename Request>
