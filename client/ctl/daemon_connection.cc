@@ -192,6 +192,8 @@ absl::Status DaemonConnection::Watch(Method method, const Request& request,
     return absl::OkStatus();
   }
   const grpc::Status status = reader->Finish();
+  if (status.error_code() == grpc::StatusCode::CANCELLED && signs && signs->missing())
+    return NoAnswer();
   return FromGrpc(status.error_code(), status.error_message());
 }
 
@@ -317,11 +319,13 @@ absl::Status DaemonConnection::Pause(const std::string& name) {
   return Call(&Stub::PausePipeline, request, &response);
 }
 
-absl::Status DaemonConnection::Resume(const std::string& name) {
+absl::StatusOr<std::string> DaemonConnection::Resume(const std::string& name) {
   v1::ResumePipelineRequest request;
   request.set_name(name);
   v1::ResumePipelineResponse response;
-  return Call(&Stub::ResumePipeline, request, &response);
+  const absl::Status status = Call(&Stub::ResumePipeline, request, &response);
+  if (!status.ok()) return status;
+  return response.notice();
 }
 
 absl::StatusOr<v1::DrainPipelineResponse> DaemonConnection::Drain(

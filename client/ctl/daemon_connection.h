@@ -60,7 +60,8 @@ class DaemonConnection {
   absl::Status Delete(const std::string& name);
 
   absl::Status Pause(const std::string& name);
-  absl::Status Resume(const std::string& name);
+  // What is to be known of it although it was done, or "".
+  absl::StatusOr<std::string> Resume(const std::string& name);
   absl::StatusOr<v1::DrainPipelineResponse> Drain(const v1::DrainPipelineRequest& request);
   absl::StatusOr<v1::SeekPipelineResponse> Seek(const v1::SeekPipelineRequest& request);
   absl::StatusOr<v1::UpdatePipelineResponse> Update(const v1::UpdatePipelineRequest& request);

@@ -105,7 +105,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       absl::Status status = journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history,
                                            state.paused, state.slow_policies});
       // It was deleted meanwhile, and would come back.
-      if (!Find(name).ok()) journal_->Remove(name);
+      if (!Find(name).ok()) (void)journal_->Remove(name);
       return status;
     };
   }
@@ -115,7 +115,10 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     journal_->PutOwner(spec.name(), options.owner.uid);
     status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                             options.state.history, /*paused=*/false, /*slow_policies=*/{}});
-    if (!status.ok()) pipeline = status;
+    if (!status.ok()) {
+      pipeline = status;
+      (void)journal_->Remove(spec.name());
+    }
   }
   bool closed;
   {
@@ -197,10 +200,28 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = pipelines_.find(name);
     if (found == pipelines_.end() || found->second == nullptr) return NotFound(name, visible);
+    // Its name stays taken until it is decided.
     pipeline = std::move(found->second);
-    pipelines_.erase(found);
+    found->second = nullptr;
   }
-  if (journal_ != nullptr) journal_->Remove(name);
+  const absl::Status removed = journal_ != nullptr ? journal_->Remove(name) : absl::OkStatus();
+  bool closed;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    if (removed.ok() || closed) {
+      pipelines_.erase(name);
+    } else {
+      pipelines_[name] = pipeline;
+    }
+  }
+  if (!removed.ok()) {
+    if (closed) pipeline->Close(absl::UnavailableError("penstockd is stopping"));
+    return absl::Status(removed.code(),
+                        absl::StrCat("the pipeline is not deleted, as it would come back after a "
+                                     "restart: ",
+                                     removed.message()));
+  }
   pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
   spdlog::info("pipeline {} deleted", name);
   events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));
