@@ -9,9 +9,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/new_thread.h"
+#include "server/service/call_places.h"
 #include "server/service/pipeline_service.h"
 #include "server/service/tcp_listener.h"
 #include "spdlog/spdlog.h"
@@ -19,9 +24,11 @@
 namespace penstock {
 namespace {
 
-// For calls that run at the same time; one more waits. Each call is short, but a creation may
-// allocate for a second. Calls that go on telling have threads beside these, max_streams of them.
-constexpr int kMaxThreads = 16;
+// Beside those of calls that run, or go on telling (max_streams): of gRPC's own, and for refusing further ones.
+constexpr int kFurtherThreads = 8;
+
+// What gRPC takes at its start; it aborts where it gets less.
+constexpr int kStartThreads = 16;
 
 constexpr uid_t kCertificateUid = UINT32_MAX - 1;
 // The part of tcp.max_connections that one address may have.
@@ -37,6 +44,7 @@ struct ControlServer::Grpc {
             [&settings] { return settings.Get()->connection_limits().max_streams(); },
             std::move(gate), std::move(who_is)) {}
 
+  CallPlaces places;  // outlives the server
   PipelineServiceImpl service;
   std::unique_ptr<grpc::Server> server;
   // Takes connections that were accepted here; null without tcp.
@@ -54,8 +62,10 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
                  PipelineServiceImpl::Asked asked) {
             const std::optional<Identity> who = WhoIs(context);
             if (!who) return absl::PermissionDeniedError("the caller has hung up");
-            if (asked == PipelineServiceImpl::Asked::kCall)
+            if (asked == PipelineServiceImpl::Asked::kCall) {
+              if (absl::Status status = grpc_->places.Check(context); !status.ok()) return status;
               return access_.Admit(*who, right, pipeline);
+            }
             return access_.Has(*who, right, pipeline) ? absl::OkStatus()
                                                       : absl::PermissionDeniedError("not listed");
           },
@@ -97,12 +107,21 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(EventLoop& 
   builder.RegisterService(&control->grpc_->service);
   builder.SetMaxReceiveMessageSize(settings.Get()->connection_limits().max_message_bytes());
   grpc::ResourceQuota quota("control");
-  quota.SetMaxThreads(kMaxThreads + settings.Get()->connection_limits().max_streams());
+  quota.SetMaxThreads(static_cast<int>(CallPlaces::kMaxCalls) + kFurtherThreads +
+                      settings.Get()->connection_limits().max_streams());
   builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 16);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> counting;
+  counting.push_back(control->grpc_->places.Interceptors(
+      [server = control.get()](const grpc::ServerContext& context) {
+        // Of those who have hung up meanwhile: nobody's.
+        const std::optional<Identity> who = server->WhoIs(context);
+        return who ? UserKey(*who) : UINT64_MAX;
+      }));
+  builder.experimental().SetInterceptorCreators(std::move(counting));
   const v1::TcpOptions tcp = settings.Get()->tcp();
   if (!tcp.address().empty()) {
     const absl::StatusOr<Certificates> certificates = ReadCertificates(tcp);

@@ -1,8 +1,11 @@
 #include "server/service/pipeline_table.h"
 
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
 #include "server/base/signature.h"
 #include "server/service/read_deadline.h"
@@ -83,10 +86,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
           absl::StrCat("a pipeline \"", spec.name(), "\" exists; delete it (penstock delete ",
                        spec.name(), ") or give this one another --name"));
     }
-    if (pipelines_.size() >= kMaxPipelines) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("too many pipelines: limit ", kMaxPipelines));
-    }
+    if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
     pipelines_[spec.name()] = nullptr;
   }
   options.memory = memory_;
@@ -144,6 +144,24 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
                                               absl::StrCat(spec.stage_size(), " stages")));
   (*pipeline)->Announce();
   return pipeline;
+}
+
+absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
+  const uid_t user = options.owner.uid;
+  size_t of_user = 0;
+  for (const auto& [name, pipeline] : pipelines_)
+    of_user += pipeline != nullptr && pipeline->owner_uid() == user;
+  // What was there before a restart comes back, and the daemon's own user is who it works for.
+  const bool shares = !options.returns && user != geteuid();
+  const size_t taken = pipelines_.size();
+  if (shares ? ring::MayTakePlace(taken, of_user, kMaxPipelines) : taken < kMaxPipelines)
+    return absl::OkStatus();
+  std::string message = absl::StrCat("too many pipelines: limit ", kMaxPipelines);
+  if (taken < kMaxPipelines) {
+    absl::StrAppend(&message, ", and the last eighth is for users who have less than that; user ",
+                    user, " has ", of_user);
+  }
+  return absl::ResourceExhaustedError(message);
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
