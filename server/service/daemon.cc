@@ -29,7 +29,6 @@
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
 #include "server/service/http_server.h"
-#include "server/service/listener.h"
 #include "server/service/log_output.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_journal.h"
@@ -338,9 +337,8 @@ absl::Status RunDaemon(DaemonOptions options) {
        [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
          specs.Serve(std::move(visitor), request, std::move(file));
        }});
-  absl::StatusOr<std::unique_ptr<Listener>> listener =
-      Listener::Create(loop, (*socket)->fd(), access,
-                       [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
+  absl::StatusOr<std::unique_ptr<SocketKeeper>> listener = SocketKeeper::Create(
+      loop, **socket, access, [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
   if (!listener.ok()) return listener.status();
 
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -47,6 +48,45 @@ def test_fault_50_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
     assert second.is_ready
     assert Penstock(tmp_path, second.socket)("list").code == 0
     assert second.stop() == 0
+
+
+@pytest.mark.parametrize("gone", ["socket", "socket and lock", "folder"])
+def test_fault_50_what_a_cleaner_has_removed_is_there_again(daemon, remote, tmp_path, counter, gone):
+    assert remote("create", counter()).code == 0
+    os.unlink(daemon.socket)
+    if gone != "socket":
+        os.unlink(f"{daemon.socket}.lock")
+    if gone == "folder":
+        # With the state folder in it, which is kept open.
+        shutil.rmtree(tmp_path / "run")
+    eventually(lambda: remote("list").code == 0)
+    assert "counter" in remote("list").out
+    assert stat.S_IMODE(os.stat(daemon.socket).st_mode) == 0o660
+    code, _, error = run_daemon("--socket", daemon.socket)
+    assert code == 1 and f"another penstockd (process {daemon.pid}) serves" in error
+    assert daemon.stop() == 0
+    assert not os.path.exists(daemon.socket) and not os.path.exists(f"{daemon.socket}.lock")
+
+
+def test_fault_50_the_end_of_a_daemon_takes_nothing_from_another_in_its_place(tmp_path):
+    first = Daemon(tmp_path / "penstock.sock", keeps_state=False)
+    os.kill(first.pid, signal.SIGSTOP)
+    os.unlink(first.socket)
+    os.unlink(f"{first.socket}.lock")
+    second = Daemon(tmp_path / "penstock.sock", "--log-level", "error", keeps_state=False)
+    os.kill(first.pid, signal.SIGCONT)
+    assert first.stop() == 0
+    assert os.path.exists(f"{second.socket}.lock")
+    assert Penstock(tmp_path, second.socket)("list").code == 0
+    assert second.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+def test_a_signal_without_a_meaning_ends_nothing(daemon, remote, number):
+    daemon.process.send_signal(number)
+    assert remote("list").code == 0 and is_alive(daemon.pid)
+    assert daemon.stop() == 0
+    assert f"ignored {signal.strsignal(number)} of process {os.getpid()}" in daemon.process.stderr.read()
 
 
 def test_fault_50_a_file_that_is_no_socket_is_not_replaced(tmp_path):
