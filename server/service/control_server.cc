@@ -34,6 +34,23 @@ constexpr uid_t kCertificateUid = UINT32_MAX - 1;
 // The part of tcp.max_connections that one address may have.
 constexpr int kAddressShare = 4;
 
+// Whether the system has so many threads left: they are there at the same time, and go.
+absl::Status CheckThreads(int count) {
+  std::promise<void> done;
+  const std::shared_future<void> all_are_there = done.get_future().share();
+  std::vector<std::thread> threads;
+  absl::Status status;
+  for (int i = 0; i < count && status.ok(); ++i) {
+    absl::StatusOr<std::thread> thread =
+        NewThread("control plane", [all_are_there] { all_are_there.wait(); });
+    if (thread.ok()) threads.push_back(*std::move(thread));
+    status = thread.status();
+  }
+  done.set_value();
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
+
 }  // namespace
 
 struct ControlServer::Grpc {
@@ -100,6 +117,8 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(EventLoop& 
                                                                      const Monitor& monitor,
                                                                      const Settings& settings,
                                                                      Access& access) {
+  // Before gRPC has begun, which waits for threads of its own at its end, too.
+  if (absl::Status status = CheckThreads(kStartThreads); !status.ok()) return status;
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<ControlServer> control(new ControlServer(loop, table, monitor, settings, access));

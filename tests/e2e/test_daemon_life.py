@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+from confined import task_group
 from programs import Daemon, Penstock, children, eventually, is_alive, process_fields, program
 
 
@@ -196,6 +197,43 @@ def test_fault_60_without_descriptors_it_refuses_and_recovers(tmp_path, counter)
     penstock = Penstock(tmp_path, daemon.socket)
     eventually(lambda: penstock("list").code == 0)
     assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("limit", [12, 31])
+def test_fault_60_too_few_descriptors_to_serve_are_an_error(tmp_path, limit):
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    daemon = Daemon(tmp_path / "penstock.sock", "--log-level", "error", keeps_state=False, limits=few_descriptors)
+    assert daemon.process.wait(60) == 1
+    error = daemon.process.stderr.read()
+    assert f"too few descriptors to serve anybody: the limit is {limit}, expected at least 32" in error, error
+
+
+def test_fault_60_it_takes_the_descriptors_that_it_may_have(tmp_path):
+    def hard_limit_alone():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 200)))
+
+    daemon = Daemon(tmp_path / "penstock.sock", limits=hard_limit_alone)
+    assert Penstock(tmp_path, daemon.socket)("list").code == 0
+    assert resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)[0] == 200
+    assert daemon.stop() == 0
+
+
+def test_fault_61_too_few_threads_to_serve_are_an_error(tmp_path):
+    refused = 0
+    for limit in range(1, 24):
+        with task_group(limit) as group:
+            if group is None:
+                pytest.skip("no control group can be made here")
+            daemon = Daemon(tmp_path / "penstock.sock", "--log-level", "error", keeps_state=False,
+                            limits=lambda: (group / "cgroup.procs").write_text(str(os.getpid())))  # fmt: skip
+            # It has begun when it answers, if only that it has no thread for this.
+            Penstock(tmp_path, daemon.socket)("list")
+            code, error = daemon.stop(), daemon.process.stderr.read()
+            assert code == 0 or (code == 1 and "penstockd: the system gives no more threads" in error and "pids.max" in error), (limit, code, error)
+            refused += code
+    assert refused > 8
 
 
 def cpu_ticks(pid):
