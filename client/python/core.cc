@@ -370,7 +370,7 @@ NB_MODULE(_core, m) {
         const std::string bytes = penstock_python::CursorBytes(cursor);
         return nb::bytes(bytes.data(), bytes.size());
       },
-      nb::arg("cursor"), "A cursor, which is bytes or their hex text, as bytes.");
+      nb::arg("cursor").none(), "A cursor, which is bytes or their hex text, as bytes.");
   m.def("default_socket", &penstock_default_socket, "The socket that attach() uses by default.");
   m.def(
       "writable",

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("no user has so many places that others get none") {
+TEST_CASE("fault 57: no user has so many places that others get none") {
   UserPlaces places;
   for (int i = 0; i < 28; ++i) REQUIRE(places.Take(1, 32));
   CHECK_FALSE(places.Take(1, 32));
