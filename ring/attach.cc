@@ -36,30 +36,81 @@ void CopyText(std::string_view text, char* to, uint32_t capacity, uint32_t* byte
   if (*bytes > 0) std::memcpy(to, text.data(), *bytes);
 }
 
+// What stands at a path that is no socket.
+const char* KindOf(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFDIR:
+      return "a directory";
+    case S_IFREG:
+      return "a regular file";
+    case S_IFIFO:
+      return "a named pipe";
+    default:
+      return "a device";
+  }
+}
+
+// Where nothing is found at a path: what of it there is.
+std::string WhatIsMissing(const std::string& path) {
+  std::string target(4096, '\0');
+  const ssize_t bytes = readlink(path.c_str(), target.data(), target.size());
+  if (bytes >= 0) {
+    target.resize(static_cast<size_t>(bytes));
+    return "it is a symbolic link to " + target + ", which is not there";
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
+  struct stat info = {};
+  if (folder.empty() || stat(folder.c_str(), &info) == 0) {
+    if (!folder.empty() && !S_ISDIR(info.st_mode))
+      return folder + " is " + KindOf(info.st_mode) + ", and no folder";
+    return "there is no such socket";
+  }
+  return "there is no such folder";
+}
+
+Status NoPermission(const std::string& path) {
+  struct stat info = {};
+  const std::string you = "you are user " + std::to_string(geteuid());
+  if (stat(path.c_str(), &info) == 0) {
+    return {Code::kPermissionDenied, "no permission to connect to " + path + ": " + you +
+                                         ", the socket's owner is " + std::to_string(info.st_uid) +
+                                         "; look at it: ls -l " + path};
+  }
+  return {Code::kPermissionDenied,
+          "no permission to reach " + path + ": " + you +
+              ", who may not pass one of its folders; look at them: namei -l " + path};
+}
+
 // Why connect() failed, and what to do about it.
 Status ConnectError(const std::string& path, int error) {
+  struct stat info = {};
   switch (error) {
     case ENOENT:
     case ENOTDIR:
-      return {Code::kUnavailable, "no penstockd at " + path +
-                                      ": there is no such socket; start one: penstockd --socket " +
-                                      path};
+      return {Code::kUnavailable, "no penstockd at " + path + ": " + WhatIsMissing(path) +
+                                      "; start one: penstockd --socket " + path};
+    case ELOOP:
+      return {Code::kFailedPrecondition,
+              path +
+                  " is no penstockd: its symbolic links lead in a circle, or are too many; give "
+                  "the right socket"};
     case ECONNREFUSED:
+      if (stat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
+        return {Code::kFailedPrecondition, path + " is no penstockd: it is " +
+                                               KindOf(info.st_mode) +
+                                               ", and no socket; give the right socket"};
+      }
       return {Code::kUnavailable, "no penstockd at " + path +
                                       ": nobody listens on this socket any more; start one: "
                                       "penstockd --socket " +
                                       path};
+    case EPROTOTYPE:
+      return {Code::kFailedPrecondition,
+              path + " is no penstockd: it is a socket of another kind; give the right socket"};
     case EACCES:
-    case EPERM: {
-      struct stat info = {};
-      std::string owner;
-      if (stat(path.c_str(), &info) == 0) {
-        owner = ", the socket's owner is " + std::to_string(info.st_uid);
-      }
-      return {Code::kPermissionDenied, "no permission to connect to " + path + ": you are user " +
-                                           std::to_string(geteuid()) + owner +
-                                           "; look at it: ls -l " + path};
-    }
+    case EPERM:
+      return NoPermission(path);
     default:
       return {Code::kUnavailable, "cannot connect to penstockd at " + path + ": " +
                                       std::strerror(error) + "; is it running? penstock --socket " +

@@ -51,6 +51,8 @@ struct ConsumerSpec {
   // Set by the daemon: whose process it is, and whether it may send away those of others.
   uint32_t uid = UINT32_MAX;
   bool may_send_away = false;
+  // Set by the daemon: the last eighth of the ring's places is kept from it if its user has that many, for other users.
+  bool shares_places = false;
   // It takes the steps from the device's memory too, where the ring has some (ring/device_layout.h).
   bool on_device = false;
 

@@ -34,6 +34,12 @@ int ConsumerTable::FreeIndex() const {
   return -1;
 }
 
+size_t ConsumerTable::NumOf(uint32_t uid) const {
+  return static_cast<size_t>(
+      std::count_if(consumers_.begin(), consumers_.end(),
+                    [uid](const Consumer& consumer) { return consumer.spec.uid == uid; }));
+}
+
 Status ConsumerTable::CheckGroup(const ConsumerSpec& spec) const {
   const auto refuse = [&spec](std::string what) {
     return Status{Code::kFailedPrecondition, "the group is another one: " + std::move(what) +

@@ -5,6 +5,7 @@
 // Limits:   kMaxConsumers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -52,6 +53,8 @@ class ConsumerTable {
  public:
   // An index that no consumer has, or -1 when all are taken.
   int FreeIndex() const;
+  // Of that user's; those that have left and still hold something count too.
+  size_t NumOf(uint32_t uid) const;
 
   // Whether the newcomer's mode is that of its group, if there is one.
   Status CheckGroup(const ConsumerSpec& spec) const;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ring/may_take_place.h"
 #include "ring/ring_writer.h"
 
 namespace penstock::ring {
@@ -74,6 +75,14 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     if (index < 0) {
       return {Code::kResourceExhausted,
               "the ring has as many consumers as it can: " + std::to_string(kMaxConsumers)};
+    }
+    const size_t of_user = consumers_.NumOf(spec.uid);
+    if (spec.shares_places && rival == nullptr &&
+        !MayTakePlace(consumers_.size(), of_user, kMaxConsumers)) {
+      return {Code::kResourceExhausted,
+              "too many consumers: the ring has " + std::to_string(kMaxConsumers) +
+                  " places, and the last eighth is for users who have less than that; user " +
+                  std::to_string(spec.uid) + " has " + std::to_string(of_user)};
     }
     consumer.index = static_cast<uint32_t>(index);
     consumer.id = ++last_id_;

@@ -176,30 +176,15 @@ absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) co
   return absl::Status(static_cast<absl::StatusCode>(code), message);
 }
 
-absl::Status DaemonConnection::WatchStats(
-    const v1::WatchStatsRequest& request,
-    const std::function<bool(const v1::PipelineStats& stats)>& take) {
+template <typename Response, typename Method, typename Request>
+absl::Status DaemonConnection::Watch(Method method, const Request& request,
+                                     const std::function<bool(const Response& response)>& take) {
   grpc::ClientContext context;
-  const auto reader = channel_->stub->WatchStats(&context, request);
-  v1::WatchStatsResponse response;
-  while (reader->Read(&response)) {
-    if (take(response.stats())) continue;
-    context.TryCancel();
-    reader->Finish();
-    return absl::OkStatus();
-  }
-  const grpc::Status status = reader->Finish();
-  return FromGrpc(status.error_code(), status.error_message());
-}
-
-absl::Status DaemonConnection::WatchEvents(
-    const v1::WatchEventsRequest& request,
-    const std::function<bool(const v1::WatchEventsResponse& response)>& take) {
-  grpc::ClientContext context;
-  if (!request.follow() && !is_private())
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(answer_ns_));
-  const auto reader = channel_->stub->WatchEvents(&context, request);
-  v1::WatchEventsResponse response;
+  std::optional<SignsOfLife> signs;
+  // A private daemon has nobody who could stop it.
+  if (!is_private()) signs.emplace(channel_->channel, &context, answer_ns_);
+  const auto reader = (channel_->stub.get()->*method)(&context, request);
+  Response response;
   while (reader->Read(&response)) {
     if (take(response)) continue;
     context.TryCancel();
@@ -207,7 +192,23 @@ absl::Status DaemonConnection::WatchEvents(
     return absl::OkStatus();
   }
   const grpc::Status status = reader->Finish();
+  if (status.error_code() == grpc::StatusCode::CANCELLED && signs && signs->missing())
+    return NoAnswer();
   return FromGrpc(status.error_code(), status.error_message());
+}
+
+absl::Status DaemonConnection::WatchStats(
+    const v1::WatchStatsRequest& request,
+    const std::function<bool(const v1::PipelineStats& stats)>& take) {
+  return Watch<v1::WatchStatsResponse>(
+      &Stub::WatchStats, request,
+      [&take](const v1::WatchStatsResponse& response) { return take(response.stats()); });
+}
+
+absl::Status DaemonConnection::WatchEvents(
+    const v1::WatchEventsRequest& request,
+    const std::function<bool(const v1::WatchEventsResponse& response)>& take) {
+  return Watch<v1::WatchEventsResponse>(&Stub::WatchEvents, request, take);
 }
 
 absl::StatusOr<v1::SamplePipelineResponse> DaemonConnection::Sample(
@@ -318,11 +319,13 @@ absl::Status DaemonConnection::Pause(const std::string& name) {
   return Call(&Stub::PausePipeline, request, &response);
 }
 
-absl::Status DaemonConnection::Resume(const std::string& name) {
+absl::StatusOr<std::string> DaemonConnection::Resume(const std::string& name) {
   v1::ResumePipelineRequest request;
   request.set_name(name);
   v1::ResumePipelineResponse response;
-  return Call(&Stub::ResumePipeline, request, &response);
+  const absl::Status status = Call(&Stub::ResumePipeline, request, &response);
+  if (!status.ok()) return status;
+  return response.notice();
 }
 
 absl::StatusOr<v1::DrainPipelineResponse> DaemonConnection::Drain(

@@ -60,7 +60,8 @@ class DaemonConnection {
   absl::Status Delete(const std::string& name);
 
   absl::Status Pause(const std::string& name);
-  absl::Status Resume(const std::string& name);
+  // What is to be known of it although it was done, or "".
+  absl::StatusOr<std::string> Resume(const std::string& name);
   absl::StatusOr<v1::DrainPipelineResponse> Drain(const v1::DrainPipelineRequest& request);
   absl::StatusOr<v1::SeekPipelineResponse> Seek(const v1::SeekPipelineRequest& request);
   absl::StatusOr<v1::UpdatePipelineResponse> Update(const v1::UpdatePipelineRequest& request);
@@ -79,6 +80,10 @@ class DaemonConnection {
   // One call: `method` is the stub's.
   template <typename Method, typename Request, typename Response>
   absl::Status Call(Method method, const Request& request, Response* response);
+  // One call that goes on telling, until `take` returns false or the daemon ends it or gives no sign of life.
+  template <typename Response, typename Method, typename Request>
+  absl::Status Watch(Method method, const Request& request,
+                     const std::function<bool(const Response& response)>& take);
   absl::Status NoAnswer() const;
   absl::Status FromGrpc(int code, const std::string& message) const;
   template <typename Response, typename Method, typename Request>

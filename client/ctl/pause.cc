@@ -28,9 +28,11 @@ absl::Status Pause(const std::string& socket, const std::string& name) {
 absl::Status Resume(const std::string& socket, const std::string& name) {
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
-  absl::Status status = daemon->Resume(name);
-  if (status.ok()) std::printf("resumed %s\n", name.c_str());
-  return status;
+  const absl::StatusOr<std::string> notice = daemon->Resume(name);
+  if (!notice.ok()) return notice.status();
+  std::printf("resumed %s\n", name.c_str());
+  if (!notice->empty()) std::fprintf(stderr, "penstock resume: %s\n", notice->c_str());
+  return absl::OkStatus();
 }
 
 absl::Status Drain(const std::string& socket, const DrainArguments& arguments) {

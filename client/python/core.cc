@@ -61,14 +61,29 @@ const char* TextOf(const char* what, const std::string& text) {
   return text.c_str();
 }
 
+// A cursor as bytes, or as their hex text: JSON has no bytes.
+std::string CursorBytes(nb::handle cursor) {
+  if (nb::isinstance<nb::bytes>(cursor)) {
+    const nb::bytes bytes = nb::borrow<nb::bytes>(cursor);
+    return std::string(bytes.c_str(), bytes.size());
+  }
+  if (nb::isinstance<nb::str>(cursor)) {
+    const nb::object bytes = nb::steal(PyObject_CallMethod(
+        reinterpret_cast<PyObject*>(&PyBytes_Type), "fromhex", "O", cursor.ptr()));
+    if (bytes.is_valid()) return CursorBytes(bytes);
+    PyErr_Clear();
+  }
+  ThrowError(PENSTOCK_INVALID_ARGUMENT, "a cursor is bytes, or their hex text (bytes.hex)");
+}
+
 class Loader {
  public:
   Loader(const std::string& name, const std::optional<std::string>& socket,
          const std::string& group, const std::optional<double>& timeout, const std::string& mode,
          const std::optional<int64_t>& rank, const std::optional<int64_t>& world_size,
-         int64_t replica, int64_t replicas, const std::string& delivery,
-         const std::optional<nb::bytes>& cursor, double reconnect, const std::string& slow,
-         double lag, const std::optional<std::string>& consumer, bool take_over, nb::object cuda,
+         int64_t replica, int64_t replicas, const std::string& delivery, const nb::object& cursor,
+         double reconnect, const std::string& slow, double lag,
+         const std::optional<std::string>& consumer, bool take_over, nb::object cuda,
          uintptr_t stream, const std::optional<int64_t>& batch_size)
       : cuda_(std::move(cuda)) {
     if (timeout.has_value()) {
@@ -81,10 +96,10 @@ class Loader {
     options.socket = socket ? TextOf("socket", *socket) : nullptr;
     options.group = TextOf("group", group);
     options.consumer_name = consumer ? TextOf("consumer", *consumer) : nullptr;
-    if (cursor && cursor->size() > 0) {
-      options.cursor = cursor->c_str();
-      options.cursor_bytes = static_cast<uint32_t>(std::min<size_t>(cursor->size(), UINT32_MAX));
-      cursor_.assign(cursor->c_str(), cursor->size());
+    if (!cursor.is_none()) cursor_ = CursorBytes(cursor);
+    if (!cursor_.empty()) {
+      options.cursor = cursor_.data();
+      options.cursor_bytes = static_cast<uint32_t>(std::min<size_t>(cursor_.size(), UINT32_MAX));
     }
     options.mode = NumberOf("mode", mode, {"broadcast", "rank", "split"});
     if ((options.mode == PENSTOCK_RANK) != (rank.has_value() && world_size.has_value())) {
@@ -229,11 +244,9 @@ class Loader {
 
   void LoadStateDict(const nb::dict& state) {
     if (loader_ == nullptr) ThrowError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
-    if (!state.contains("cursor") || !nb::isinstance<nb::bytes>(state["cursor"])) {
-      ThrowError(PENSTOCK_INVALID_ARGUMENT, "the state of a loader has a cursor, which is bytes");
-    }
-    const nb::bytes cursor = nb::borrow<nb::bytes>(state["cursor"]);
-    const std::string bytes(cursor.c_str(), cursor.size());
+    if (!state.contains("cursor"))
+      ThrowError(PENSTOCK_INVALID_ARGUMENT, "the state of a loader has a cursor");
+    const std::string bytes = CursorBytes(state["cursor"]);
     penstock_loader* loader = loader_;
     int code;
     ++num_waiting_;
@@ -351,6 +364,13 @@ NB_MODULE(_core, m) {
   penstock_python::DefineRecords(m);
   m.def("version", &penstock_version, "The release, such as \"0.1.0\".");
   m.def("abi_version", &penstock_abi_version, "The version of the ring's ABI.");
+  m.def(
+      "cursor_bytes",
+      [](nb::handle cursor) {
+        const std::string bytes = penstock_python::CursorBytes(cursor);
+        return nb::bytes(bytes.data(), bytes.size());
+      },
+      nb::arg("cursor").none(), "A cursor, which is bytes or their hex text, as bytes.");
   m.def("default_socket", &penstock_default_socket, "The socket that attach() uses by default.");
   m.def(
       "writable",
@@ -368,7 +388,7 @@ NB_MODULE(_core, m) {
       .def(nb::init<const std::string&, const std::optional<std::string>&, const std::string&,
                     const std::optional<double>&, const std::string&, const std::optional<int64_t>&,
                     const std::optional<int64_t>&, int64_t, int64_t, const std::string&,
-                    const std::optional<nb::bytes>&, double, const std::string&, double,
+                    const nb::object&, double, const std::string&, double,
                     const std::optional<std::string>&, bool, nb::object, uintptr_t,
                     const std::optional<int64_t>&>(),
            nb::arg("name"), nb::arg("socket").none() = nb::none(), nb::arg("group") = "default",
@@ -384,13 +404,17 @@ NB_MODULE(_core, m) {
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
            "ring), joined (batches of rows from several of the pipeline's), waits, wait_seconds, "
            "leases and more.")
-      .def("state_dict", &Loader::StateDict,
-           "The position behind the batch taken last, for a checkpoint: {\"cursor\": bytes, "
-           "\"step\": int}. Before the first batch the cursor is empty, and the step is the one "
-           "before the first that this loader will take: -1 at the start of the stream.")
+      .def(
+          "state_dict", &Loader::StateDict,
+          "The position behind the batch taken last, for a checkpoint: {\"cursor\": bytes, "
+          "\"step\": int}. For JSON, which has no bytes: json.dumps(state, default=bytes.hex), and "
+          "load_state_dict(json.loads(text)). Before the first batch the cursor is empty, and the "
+          "step is the one "
+          "before the first that this loader will take: -1 at the start of the stream.")
       .def("load_state_dict", &Loader::LoadStateDict, nb::arg("state"),
            "Goes to a position of state_dict(), of this loader or of another one over the same "
-           "stream: the next batch is the one behind it. Batches in use stay valid. When the "
+           "stream: the next batch is the one behind it. The cursor is bytes, or their hex text. "
+           "Batches in use stay valid. When the "
            "daemon does not answer in time (the timeout of attach()) it raises UnavailableError, "
            "and the next batch is the one behind it all the same.")
       .def("close", &Loader::Close, "Leaves. Arrays that are still in use stay valid.")

@@ -58,6 +58,7 @@ class ExecutorImpl final : public SteppedExecutor {
             stop_, work_, sink_, worker_gauges_, read_deadline_ns_) {
     files_.SetStages(plan_->stage_names().size());
     SetReadAhead(options.read_ahead);
+    assembler_.set_workers(threads_.number());
   }
   ~ExecutorImpl() override { Stop(); }
 
@@ -89,7 +90,11 @@ class ExecutorImpl final : public SteppedExecutor {
   bool KnowsEnd() const override { return steps_.KnowsEnd(); }
   Position AtLimit() const override { return assembler_.AtLimit(); }
 
-  absl::Status SetWorkers(int workers) override { return threads_.SetNumber(workers); }
+  absl::Status SetWorkers(int workers) override {
+    absl::Status status = threads_.SetNumber(workers);
+    assembler_.set_workers(threads_.number());
+    return status;
+  }
   int max_workers() const override { return threads_.max_number(); }
   void SetReadAhead(const std::map<std::string, int64_t>& bytes) override;
 

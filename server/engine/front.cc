@@ -59,7 +59,7 @@ std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context)
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
              SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled)
     : width_(plan.width()),
-      context_{files, store, reads, segments, damage, cancelled, clock_},
+      context_{files, store, reads, segments, damage, cancelled, ahead_, clock_},
       last_(MakeOrder(plan.order(), context_)) {}
 
 absl::Status Front::Restore(Position position) {

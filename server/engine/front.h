@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "server/engine/order_op.h"
 #include "server/engine/plan_impl.h"
+#include "server/engine/segments_ahead.h"
 #include "server/engine/stage_clock.h"
 #include "server/engine/step.h"
 
@@ -41,6 +42,9 @@ class Front {
   // Who waits for the front: as FrontContext has it.
   void set_waiting(const std::atomic<int>* waiting) { context_.waiting = waiting; }
 
+  // How many do what segments ask for; from any thread.
+  void set_workers(int workers) { ahead_.set_workers(workers); }
+
   // Leaves out up to `count` steps and adds their number to `*skipped`.
   Pulled Skip(uint64_t count, uint64_t* skipped) { return last_->Skip(count, skipped); }
 
@@ -66,6 +70,7 @@ class Front {
  private:
   const uint32_t width_;
   StageClock* clock_ = nullptr;
+  SegmentsAhead ahead_;
   FrontContext context_;
   std::unique_ptr<OrderOp> last_;
 };

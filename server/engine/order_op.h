@@ -26,6 +26,7 @@ class StageClock;
 struct KeptGauge;
 struct OrderNode;
 struct SegmentTask;
+class SegmentsAhead;
 using SegmentQueue = WorkQueue<SegmentTask>;
 
 // What all order ops of one running pipeline share.
@@ -37,6 +38,8 @@ struct FrontContext {
   DamageLog& damage;
   // Set when nobody wants anything any more.
   const std::atomic<bool>& cancelled;
+  // What all segments, those of nested datasets too, share of the memory for what is ahead.
+  SegmentsAhead& ahead;
   // Whose time and elements are counted: it changes with the worker that runs the front.
   StageClock* const& clock;
   // Of a nested dataset that is made of one element (interleave): that element's file, and the pass that it belongs to.

@@ -24,4 +24,11 @@ struct RecordRef {
 
 using RecordList = std::vector<RecordRef>;
 
+// Of the records that lie in cells.
+inline uint64_t CellBytes(const RecordList& records) {
+  uint64_t bytes = 0;
+  for (const RecordRef& record : records) bytes += record.in_cell() ? record.length : 0;
+  return bytes;
+}
+
 }  // namespace penstock

@@ -112,6 +112,7 @@ void SegmentRunner::Run(SegmentTask* task) {
   }
   store_.Release(task->records);
   task->records.clear();
+  task->element_bytes = CellBytes(task->elements);
   // From the store on the task is the front's.
   task->done.store(true, std::memory_order_release);  // SYNC segment-done
 }

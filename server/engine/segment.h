@@ -58,11 +58,14 @@ struct SegmentTask {
   uint64_t rows_before = 0;  // of the block, in tasks before this one
   RecordList records;        // of the elements that it has of the block
   uint64_t rows = 0;
-  uint64_t references = 0;    // records.size() at first
+  uint64_t references = 0;  // records.size() at first
+  uint64_t bytes = 0;       // of the records in cells or, once `counted`, of the elements
+  bool counted = false;
   bool input_failed = false;  // behind the last record
 
   // Set by the worker, which gives the records back.
   RecordList elements;
+  uint64_t element_bytes = 0;
   struct Failure {
     size_t before = 0;  // elements in front of it
     SkippedPlace place;

@@ -4,12 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/segments_ahead.h"
 
 namespace penstock {
 
 SegmentOp::SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
                      std::unique_ptr<OrderOp> input)
-    : context_(context), segment_(std::move(segment)), input_(std::move(input)) {}
+    : context_(context), segment_(std::move(segment)), input_(std::move(input)) {
+  context_.ahead.Join();
+}
+
+SegmentOp::~SegmentOp() { context_.ahead.Leave(); }
 
 Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
   if (!status_.ok()) return Pulled::kFailed;
@@ -174,8 +179,7 @@ absl::Status SegmentOp::Restore(Position& position) {
 absl::Status SegmentOp::status() const { return status_.ok() ? input_->status() : status_; }
 
 void SegmentOp::Ask() {
-  while (input_result_ == Pulled::kSome && blocks_.size() < kBlocksAhead &&
-         references_ahead_ < kReferencesAhead && !context_.interrupted()) {
+  while (input_result_ == Pulled::kSome && HasRoom() && !context_.interrupted()) {
     if (partial_ == nullptr) {
       partial_ = NewTask();
       input_->Save(partial_->start);
@@ -198,9 +202,45 @@ void SegmentOp::Ask() {
   }
 }
 
+bool SegmentOp::HasRoom() {
+  if (blocks_.empty()) return true;
+  if (blocks_.size() >= kBlocksAhead || references_ahead_ >= kReferencesAhead) return false;
+  CountDone();
+  if (blocks_.size() < context_.ahead.blocks()) return true;
+  if (!expected_bytes_) return false;
+  const uint64_t waiting = std::max(waiting_bytes_, num_waiting_ * *expected_bytes_);
+  return done_bytes_ + waiting + *expected_bytes_ < context_.ahead.bytes();
+}
+
+void SegmentOp::CountDone() {
+  for (const std::unique_ptr<SegmentTask>& block : blocks_) {
+    if (block->counted) continue;
+    if (!block->done.load(std::memory_order_acquire)) return;  // SYNC segment-done
+    Uncount(*block);
+    block->counted = true;
+    block->bytes = block->element_bytes;
+    done_bytes_ += block->bytes;
+    // The largest ones count for longest.
+    const uint64_t before = expected_bytes_.value_or(0);
+    expected_bytes_ = std::max(block->bytes, before - before / 8);
+  }
+}
+
+void SegmentOp::Uncount(const SegmentTask& task) {
+  if (task.counted) {
+    done_bytes_ -= task.bytes;
+  } else {
+    waiting_bytes_ -= task.bytes;
+    --num_waiting_;
+  }
+}
+
 void SegmentOp::Push(std::unique_ptr<SegmentTask> task) {
   task->references = task->records.size();
   references_ahead_ += task->references;
+  task->bytes = CellBytes(task->records);
+  waiting_bytes_ += task->bytes;
+  ++num_waiting_;
   context_.segments.Push(task.get());
   blocks_.push_back(std::move(task));
 }
@@ -255,6 +295,8 @@ std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
   task->rows_before = task->rows = 0;
   task->elements.clear();
   task->failures.clear();
+  task->element_bytes = 0;
+  task->counted = false;
   task->error = absl::OkStatus();
   task->ends = false;
   task->input_failed = false;
@@ -265,6 +307,7 @@ std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
 // Its elements are given back when its worker is done with it.
 void SegmentOp::Retire(std::unique_ptr<SegmentTask> task) {
   references_ahead_ -= task->references;
+  Uncount(*task);
   retired_.push_back(std::move(task));
   ReleaseRetired();
 }

@@ -5,12 +5,14 @@
 // how many of the block's elements have been taken; going there computes one block again.
 //
 // Threads:  one at a time (the front's lock).
-// Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references.
+// Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references or of many bytes (server/engine/segments_ahead.h). What
+//           a block will come to is known only when it is done: until then it counts as much as those before it.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ class SegmentOp final : public OrderOp {
 
   SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
             std::unique_ptr<OrderOp> input);
+  ~SegmentOp() override;
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override;
   Pulled Skip(uint64_t count, uint64_t* skipped) override;
@@ -43,6 +46,11 @@ class SegmentOp final : public OrderOp {
   Pulled SkipBlocks(uint64_t count, uint64_t* skipped);
   // Asks for blocks until enough are on their way.
   void Ask();
+  // Whether a further block may be asked for.
+  bool HasRoom();
+  // Counts those that are done, up to the first one that is not, by what they came to.
+  void CountDone();
+  void Uncount(const SegmentTask& task);
   void PushPart();
   void Push(std::unique_ptr<SegmentTask> task);
   // Lists the failures in front of the next element; false when there are too many of them.
@@ -62,6 +70,10 @@ class SegmentOp final : public OrderOp {
   std::vector<std::unique_ptr<SegmentTask>> idle_;
   std::vector<std::unique_ptr<SegmentTask>> retired_;  // wait for their worker
   uint64_t references_ahead_ = 0;                      // of blocks_
+  uint64_t done_bytes_ = 0;                            // of the elements of those that are done
+  uint64_t waiting_bytes_ = 0;                         // of the records of the others
+  uint64_t num_waiting_ = 0;                           // which are so many
+  std::optional<uint64_t> expected_bytes_;             // of a block, by those that were done before
   Pulled input_result_ = Pulled::kSome;                // what the input came to: kEnd or kFailed
   size_t next_ = 0;                                    // element of blocks_.front()
   size_t next_failure_ = 0;                            // the same

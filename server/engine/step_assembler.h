@@ -56,6 +56,9 @@ class StepAssembler {
   // As Front::Restore().
   absl::Status Restore(const Position& position) { return front_.Restore(position); }
 
+  // As Front::set_workers().
+  void set_workers(int workers) { front_.set_workers(workers); }
+
   // The front is wanted when less than a step's grains are left: the other workers have those to go on with meanwhile. Who did not run it
   // last (is not `at_home`) takes it over when those, too, are nearly done.
   bool IsWanted(bool at_home) const {

@@ -47,13 +47,6 @@ std::string NameOf(const Identity& who) {
   return absl::StrCat("certificate ", who.certificate_names.front().substr(0, 128));
 }
 
-// Users have their numbers; certificates are beyond them, by their names.
-uint64_t BudgetKey(const Identity& who) {
-  if (!who.by_certificate) return who.uid;
-  const std::string name = who.certificate_names.empty() ? "" : who.certificate_names.front();
-  return std::hash<std::string>()(name) | uint64_t{1} << 63;
-}
-
 const char* VerbOf(v1::Right right) {
   switch (right) {
     case v1::RIGHT_ATTACH:
@@ -66,6 +59,12 @@ const char* VerbOf(v1::Right right) {
 }
 
 }  // namespace
+
+uint64_t UserKey(const Identity& who) {
+  if (!who.by_certificate) return who.uid;
+  const std::string name = who.certificate_names.empty() ? "" : who.certificate_names.front();
+  return std::hash<std::string>()(name) | uint64_t{1} << 63;
+}
 
 Access::Access(const Settings& settings) : settings_(settings), budget_(MonotonicNs) {}
 
@@ -97,7 +96,7 @@ absl::Status Access::Admit(const Identity& who, v1::Right right, const std::stri
 
 absl::Status Access::CountRequest(const Identity& who) {
   const int limit = settings_.Get()->connection_limits().max_requests_per_s();
-  if (budget_.Take(BudgetKey(who), limit)) return absl::OkStatus();
+  if (budget_.Take(UserKey(who), limit)) return absl::OkStatus();
   too_often_.fetch_add(1, std::memory_order_relaxed);
   return absl::ResourceExhaustedError(
       absl::StrCat("too many requests: connection_limits.max_requests_per_s is ", limit,

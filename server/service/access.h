@@ -29,6 +29,9 @@ struct Identity {
   std::vector<std::string> certificate_names = {};
 };
 
+// Whose shares it has: users have their numbers; certificates are beyond them, by their names.
+uint64_t UserKey(const Identity& who);
+
 // Connections and calls that were turned away since the start, by reason.
 struct Refusals {
   uint64_t no_rule = 0;         // connections: no rule gives the user any right

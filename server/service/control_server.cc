@@ -9,9 +9,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/new_thread.h"
+#include "server/service/call_places.h"
 #include "server/service/pipeline_service.h"
 #include "server/service/tcp_listener.h"
 #include "spdlog/spdlog.h"
@@ -19,13 +24,32 @@
 namespace penstock {
 namespace {
 
-// For calls that run at the same time; one more waits. Each call is short, but a creation may
-// allocate for a second. Calls that go on telling have threads beside these, max_streams of them.
-constexpr int kMaxThreads = 16;
+// Beside those of calls that run, or go on telling (max_streams): of gRPC's own, and for refusing further ones.
+constexpr int kFurtherThreads = 8;
+
+// What gRPC takes at its start; it aborts where it gets less.
+constexpr int kStartThreads = 16;
 
 constexpr uid_t kCertificateUid = UINT32_MAX - 1;
 // The part of tcp.max_connections that one address may have.
 constexpr int kAddressShare = 4;
+
+// Whether the system has so many threads left: they are there at the same time, and go.
+absl::Status CheckThreads(int count) {
+  std::promise<void> done;
+  const std::shared_future<void> all_are_there = done.get_future().share();
+  std::vector<std::thread> threads;
+  absl::Status status;
+  for (int i = 0; i < count && status.ok(); ++i) {
+    absl::StatusOr<std::thread> thread =
+        NewThread("control plane", [all_are_there] { all_are_there.wait(); });
+    if (thread.ok()) threads.push_back(*std::move(thread));
+    status = thread.status();
+  }
+  done.set_value();
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
 
 }  // namespace
 
@@ -37,6 +61,7 @@ struct ControlServer::Grpc {
             [&settings] { return settings.Get()->connection_limits().max_streams(); },
             std::move(gate), std::move(who_is)) {}
 
+  CallPlaces places;  // outlives the server
   PipelineServiceImpl service;
   std::unique_ptr<grpc::Server> server;
   // Takes connections that were accepted here; null without tcp.
@@ -54,8 +79,10 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
                  PipelineServiceImpl::Asked asked) {
             const std::optional<Identity> who = WhoIs(context);
             if (!who) return absl::PermissionDeniedError("the caller has hung up");
-            if (asked == PipelineServiceImpl::Asked::kCall)
+            if (asked == PipelineServiceImpl::Asked::kCall) {
+              if (absl::Status status = grpc_->places.Check(context); !status.ok()) return status;
               return access_.Admit(*who, right, pipeline);
+            }
             return access_.Has(*who, right, pipeline) ? absl::OkStatus()
                                                       : absl::PermissionDeniedError("not listed");
           },
@@ -90,6 +117,8 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(EventLoop& 
                                                                      const Monitor& monitor,
                                                                      const Settings& settings,
                                                                      Access& access) {
+  // Before gRPC has begun, which waits for threads of its own at its end, too.
+  if (absl::Status status = CheckThreads(kStartThreads); !status.ok()) return status;
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<ControlServer> control(new ControlServer(loop, table, monitor, settings, access));
@@ -97,12 +126,21 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Create(EventLoop& 
   builder.RegisterService(&control->grpc_->service);
   builder.SetMaxReceiveMessageSize(settings.Get()->connection_limits().max_message_bytes());
   grpc::ResourceQuota quota("control");
-  quota.SetMaxThreads(kMaxThreads + settings.Get()->connection_limits().max_streams());
+  quota.SetMaxThreads(static_cast<int>(CallPlaces::kMaxCalls) + kFurtherThreads +
+                      settings.Get()->connection_limits().max_streams());
   builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 16);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> counting;
+  counting.push_back(control->grpc_->places.Interceptors(
+      [server = control.get()](const grpc::ServerContext& context) {
+        // Of those who have hung up meanwhile: nobody's.
+        const std::optional<Identity> who = server->WhoIs(context);
+        return who ? UserKey(*who) : UINT64_MAX;
+      }));
+  builder.experimental().SetInterceptorCreators(std::move(counting));
   const v1::TcpOptions tcp = settings.Get()->tcp();
   if (!tcp.address().empty()) {
     const absl::StatusOr<Certificates> certificates = ReadCertificates(tcp);

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -29,7 +30,6 @@
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
 #include "server/service/http_server.h"
-#include "server/service/listener.h"
 #include "server/service/log_output.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_journal.h"
@@ -39,6 +39,7 @@
 #include "server/service/sessions.h"
 #include "server/service/settings.h"
 #include "server/service/socket_file.h"
+#include "server/service/socket_keeper.h"
 #include "server/service/spec_requests.h"
 #include "server/service/state_folder.h"
 #include "server/service/tcp_listener.h"
@@ -197,6 +198,12 @@ absl::Status WatchSignals(EventLoop& loop, int signals_fd, int owner_fd,
       reload();
       return;
     }
+    // Others have one of these write their logs anew, and whoever sends it here does not want the daemon's end.
+    if (signal.ssi_signo == SIGUSR1 || signal.ssi_signo == SIGUSR2) {
+      spdlog::info("ignored {} of process {}", strsignal(static_cast<int>(signal.ssi_signo)),
+                   signal.ssi_pid);
+      return;
+    }
     spdlog::info("stopping: {}", strsignal(static_cast<int>(signal.ssi_signo)));
     // The next one has its default effect.
     const sigset_t stop = Signals({SIGTERM, SIGINT});
@@ -230,6 +237,22 @@ void EndAfter(int timeout_ms) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
+// Takes as many descriptors as the system lets it have: each consumer needs some. Without a few gRPC aborts, and with hardly more nobody
+// would ever get in.
+absl::Status TakeDescriptors() {
+  constexpr rlim_t kLeast = 32;
+  constexpr rlim_t kMost = 65536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return absl::OkStatus();
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = std::max(before, std::min(limit.rlim_max, kMost));
+  if (limit.rlim_cur > before && setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+  if (limit.rlim_cur >= kLeast) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "too few descriptors to serve anybody: the limit is ", limit.rlim_cur, ", expected at least ",
+      kLeast, ", and more for each consumer and pipeline (ulimit -n)"));
+}
+
 // Null where the daemon forgets.
 absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions& options) {
   if (options.state_directory.empty()) return std::unique_ptr<PipelineJournal>();
@@ -243,12 +266,13 @@ absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions
 }  // namespace
 
 void BlockStopSignals() {
-  const sigset_t signals = Signals({SIGTERM, SIGINT, SIGHUP});
+  const sigset_t signals = Signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
 absl::Status RunDaemon(DaemonOptions options) {
+  if (absl::Status status = TakeDescriptors(); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<SocketFile>> socket = OpenSocket(options);
   if (!socket.ok()) return socket.status();
   if (options.owner_fd >= 0) (*socket)->RemoveDirectoryToo();
@@ -269,7 +293,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   table.SetMemoryLimits(options.config.memory());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
 
-  const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP});
+  const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return absl::ErrnoToStatus(errno, "cannot receive signals");
   std::function<void()> reload;
@@ -338,9 +362,8 @@ absl::Status RunDaemon(DaemonOptions options) {
        [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
          specs.Serve(std::move(visitor), request, std::move(file));
        }});
-  absl::StatusOr<std::unique_ptr<Listener>> listener =
-      Listener::Create(loop, (*socket)->fd(), access,
-                       [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
+  absl::StatusOr<std::unique_ptr<SocketKeeper>> listener = SocketKeeper::Create(
+      loop, **socket, access, [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
   if (!listener.ok()) return listener.status();
 
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());

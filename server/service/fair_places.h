@@ -13,14 +13,11 @@
 #include <map>
 #include <optional>
 
+#include "ring/may_take_place.h"
+
 namespace penstock {
 
-// Whether somebody who has `of_user` of the `taken` places may take a further one, of places that nobody is turned out of: the last eighth
-// is kept for users who have less than that.
-inline bool MayTakePlace(size_t taken, size_t of_user, size_t limit) {
-  const size_t kept = limit / 8;
-  return taken < limit - kept || (taken < limit && of_user < kept);
-}
+using ring::MayTakePlace;
 
 class FairPlaces {
  public:

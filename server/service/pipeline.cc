@@ -311,7 +311,8 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
   if (!position.ok()) return position.status();
-  const Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
+  Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
+  placed.spec.shares_places = newcomer.uid != options_.owner.uid && newcomer.uid != geteuid();
   if (absl::Status status = EndRest(); !status.ok()) return status;
   std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) {

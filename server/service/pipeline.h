@@ -166,11 +166,13 @@ class Pipeline {
   // --- steering (pipeline_steering.cc) ---
   std::string etag() const;
   const std::string& request_id() const { return options_.request_id; }
+  // Who created it; -1: nobody.
+  uid_t owner_uid() const { return options_.owner.uid; }
   // Its spec as it is now, from the last change on.
   v1::PipelineSpec LastSpec() const;
-  // Begins no further batch, or goes on; also after a restart, unless it cannot be written down, which
-  // is logged.
-  void Pause(bool paused);
+  // Begins no further batch, or goes on; also after a restart. A pause that cannot be written down is an error, and none. One that ends
+  // ends: where that cannot be written down `notice` says so, and Pause(false) tries again.
+  absl::Status Pause(bool paused, std::string* notice = nullptr);
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
   absl::StatusOr<DrainedAt> Drain(absl::Duration timeout);
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
@@ -180,7 +182,8 @@ class Pipeline {
   void KeepState();
   // NotFound; FailedPrecondition when several have the number, and `pid` is 0.
   absl::Status DetachConsumer(uint32_t id, int32_t pid);
-  void SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  // An error where it cannot be written down: then nothing is changed.
+  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
   v1::ListGroupsResponse Groups() const;
   // Which of its numbers are the daemon's to choose (worker_defaults.autotune).
   Tunes tunes() const;
@@ -270,8 +273,8 @@ class Pipeline {
   }
   // The shared one first.
   std::vector<std::shared_ptr<Stream>> AllStreams() const;
-  // REQUIRES: attach_mutex_.
-  void WriteState();
+  // The state as it would be with the change. REQUIRES: attach_mutex_.
+  absl::Status WriteState(const std::function<void(KeptState&)>& change = nullptr);
   void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
   // What of its NUMA node it has not. Once, however many streams it has one after the other.
   void TellMisplaced(const std::string& notice);
@@ -324,6 +327,8 @@ class Pipeline {
 
   // One update after the other. Before attach_mutex_.
   std::mutex update_mutex_;
+
+  bool unkept_ = false;  // under attach_mutex_: it goes on, but is written down as paused
 
   // One writing of the state after the other. Behind those two; who has it waits for nothing but the disk.
   std::mutex journal_mutex_;

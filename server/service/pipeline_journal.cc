@@ -49,12 +49,15 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
                                    status.message()));
 }
 
-void PipelineJournal::Remove(const std::string& name) const {
+absl::Status PipelineJournal::Remove(const std::string& name) const {
   std::lock_guard<std::mutex> lock(consumers_mutex_);
-  folder_->Remove(absl::StrCat(name, kPipelineSuffix));
-  folder_->Remove(absl::StrCat(name, kConsumersSuffix));
-  folder_->Remove(absl::StrCat(name, kOwnerSuffix));
+  absl::Status status = folder_->Remove(absl::StrCat(name, kPipelineSuffix));
+  if (!status.ok()) return status;
+  // What is left of these belongs to no pipeline.
+  (void)folder_->Remove(absl::StrCat(name, kConsumersSuffix));
+  (void)folder_->Remove(absl::StrCat(name, kOwnerSuffix));
   SplitFiles::Remove(*folder_, name);
+  return absl::OkStatus();
 }
 
 std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {

@@ -49,7 +49,8 @@ class PipelineJournal {
   explicit PipelineJournal(std::unique_ptr<StateFolder> folder) : folder_(std::move(folder)) {}
 
   absl::Status Put(const Entry& entry) const;
-  void Remove(const std::string& name) const;
+  // An error where the pipeline would come back; then nothing is removed.
+  absl::Status Remove(const std::string& name) const;
   // A file that is not whole is set aside and logged.
   std::vector<Entry> Load() const;
 

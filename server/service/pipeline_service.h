@@ -4,7 +4,6 @@
 // Owns:     nothing; the table must outlive it.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "server/service/access.h"
 #include "server/service/monitor.h"
 #include "server/service/pipeline_table.h"
+#include "server/service/user_places.h"
 
 namespace penstock {
 
@@ -126,7 +126,7 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   const std::function<int()> max_streams_;
   const Gate gate_;
   const WhoIs who_is_;
-  std::atomic<int> streams_{0};
+  UserPlaces streams_;  // of those that go on telling
 };
 
 }  // namespace penstock

@@ -131,16 +131,16 @@ grpc::Status PipelineServiceImpl::PausePipeline(grpc::ServerContext* context,
                                                 const v1::PausePipelineRequest* request,
                                                 v1::PausePipelineResponse*) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
-  if (pipeline.ok()) (*pipeline)->Pause(true);
-  return ToGrpc(pipeline.status(), request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  return ToGrpc((*pipeline)->Pause(true), request->name());
 }
 
 grpc::Status PipelineServiceImpl::ResumePipeline(grpc::ServerContext* context,
                                                  const v1::ResumePipelineRequest* request,
-                                                 v1::ResumePipelineResponse*) {
+                                                 v1::ResumePipelineResponse* response) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
-  if (pipeline.ok()) (*pipeline)->Pause(false);
-  return ToGrpc(pipeline.status(), request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  return ToGrpc((*pipeline)->Pause(false, response->mutable_notice()), request->name());
 }
 
 grpc::Status PipelineServiceImpl::DrainPipeline(grpc::ServerContext* context,
@@ -240,9 +240,10 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
                             "slow"),
                   request->name());
   }
-  (*pipeline)->SetSlowPolicy(request->group(), *slow,
-                             request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms());
-  return grpc::Status::OK;
+  return ToGrpc(
+      (*pipeline)->SetSlowPolicy(request->group(), *slow,
+                                 request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms()),
+      request->name());
 }
 
 grpc::Status PipelineServiceImpl::ExplainPipeline(grpc::ServerContext* context,

@@ -1,6 +1,6 @@
 // The calls that go on telling, and those that look without touching anything.
 
-#include <atomic>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,21 +24,27 @@ constexpr absl::Duration kLook = absl::Milliseconds(250);
 // A place among the calls that go on; it is given back in whatever way a call is left.
 class StreamPlace {
  public:
-  StreamPlace(std::atomic<int>& taken, int limit) : taken_(taken), limit_(limit) {
-    is_taken_ = taken_.fetch_add(1) < limit;
+  StreamPlace(UserPlaces& places, const Identity& who, int limit)
+      : places_(places), user_(UserKey(who)), limit_(limit) {
+    is_taken_ = places_.Take(user_, static_cast<size_t>(limit));
   }
-  ~StreamPlace() { taken_.fetch_sub(1); }
+  ~StreamPlace() {
+    if (is_taken_) places_.GiveBack(user_);
+  }
   StreamPlace(const StreamPlace&) = delete;
   StreamPlace& operator=(const StreamPlace&) = delete;
 
   absl::Status status() const {
     if (is_taken_) return absl::OkStatus();
     return absl::ResourceExhaustedError(
-        absl::StrCat("too many calls go on telling: connection_limits.max_streams is ", limit_));
+        absl::StrCat("too many calls go on telling: connection_limits.max_streams is ", limit_,
+                     ", and the last eighth is for users who have less than that; this one has ",
+                     places_.HeldBy(user_)));
   }
 
  private:
-  std::atomic<int>& taken_;
+  UserPlaces& places_;
+  const uint64_t user_;
   const int limit_;
   bool is_taken_ = false;
 };
@@ -73,7 +79,7 @@ grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
                             "interval_ms"),
                   name);
   }
-  const StreamPlace place(streams_, max_streams_());
+  const StreamPlace place(streams_, who_is_(*context), max_streams_());
   if (!place.status().ok()) return ToGrpc(place.status(), name);
   // It hears of its end, and of the daemon's, at once.
   const auto listener = table_.events().Listen(
@@ -114,7 +120,7 @@ grpc::Status PipelineServiceImpl::WatchEvents(grpc::ServerContext* context,
   // Whoever may see some pipelines asks for all and gets those.
   if (!admitted.ok() && (!name.empty() || !absl::IsPermissionDenied(admitted)))
     return ToGrpc(WithReason(admitted, "ACCESS_DENIED"), name);
-  const StreamPlace place(streams_, max_streams_());
+  const StreamPlace place(streams_, who_is_(*context), max_streams_());
   if (!place.status().ok()) return ToGrpc(place.status(), name);
   const auto listener = table_.events().Listen(request->after(), [&](const std::string& pipeline) {
     return (name.empty() || pipeline == name) && visible(pipeline);

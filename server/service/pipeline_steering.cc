@@ -105,12 +105,35 @@ v1::PipelineSpec Pipeline::LastSpec() const {
 
 std::vector<std::string> Pipeline::StageNames() const { return penstock::StageNames(LastSpec()); }
 
-void Pipeline::Pause(bool paused) {
+absl::Status Pipeline::Pause(bool paused, std::string* notice) {
   // Streams that are made meanwhile would miss it.
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  bool is_so;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (paused_ == paused) return;
+    is_so = paused_ == paused;
+  }
+  if (is_so && !unkept_) return absl::OkStatus();
+  const absl::Status written = WriteState([paused](KeptState& state) { state.paused = paused; });
+  unkept_ = !written.ok() && !paused;
+  if (!written.ok() && paused) {
+    return absl::Status(written.code(),
+                        absl::StrCat("the pipeline is not paused, as that could not be "
+                                     "written down: ",
+                                     written.message()));
+  }
+  if (unkept_) {
+    // A pause that could not be ended because of a full disk would be worse than one that comes back.
+    const std::string text = absl::StrCat(
+        "it goes on, but would be paused again after a restart of the daemon, as this could not be "
+        "written down: ",
+        written.message());
+    spdlog::warn("pipeline {}: {}", name_, text);
+    if (notice != nullptr) *notice = text;
+  }
+  if (is_so) return absl::OkStatus();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
     paused_ = paused;
   }
   for (const auto& stream : AllStreams()) {
@@ -120,26 +143,22 @@ void Pipeline::Pause(bool paused) {
       stream->Release();
     }
   }
-  WriteState();
   spdlog::info("pipeline {} {}", name_, paused ? "paused" : "goes on");
   Tell(paused ? v1::EVENT_KIND_PAUSED : v1::EVENT_KIND_RESUMED,
        paused ? "it begins no further batch" : "it goes on");
+  return absl::OkStatus();
 }
 
-void Pipeline::WriteState() {
-  if (options_.write_state == nullptr) return;
+absl::Status Pipeline::WriteState(const std::function<void(KeptState&)>& change) {
+  if (options_.write_state == nullptr) return absl::OkStatus();
   std::lock_guard<std::mutex> journal_lock(journal_mutex_);
   KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     state = {timeline_.history(), paused_, slow_policies_};
   }
-  // A pause that could not be ended because of a full disk would be worse than one that is forgotten.
-  const absl::Status status = options_.write_state(state);
-  if (!status.ok()) {
-    spdlog::warn("pipeline {}: this will be forgotten when the daemon restarts: {}", name_,
-                 status.ToString());
-  }
+  if (change != nullptr) change(state);
+  return options_.write_state(state);
 }
 
 void Pipeline::Tell(v1::EventKind kind, std::string text, const v1::Change* change) const {
@@ -176,7 +195,7 @@ void Pipeline::Announce() {
 }
 
 absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
-  Pause(true);
+  if (absl::Status status = Pause(true); !status.ok()) return status;
   const int64_t deadline_ns = MonotonicNs() + absl::ToInt64Nanoseconds(timeout);
   while (true) {
     {
@@ -392,7 +411,11 @@ void Pipeline::EpochBegins(uint64_t step) {
        &change);
 }
 
-void Pipeline::KeepState() { WriteState(); }
+void Pipeline::KeepState() {
+  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  const absl::Status status = WriteState();
+  if (!status.ok()) spdlog::warn("pipeline {}: {}", name_, status.ToString());
+}
 
 absl::Status Pipeline::DetachConsumer(uint32_t id, int32_t pid) {
   std::vector<std::shared_ptr<Stream>> found;
@@ -412,16 +435,26 @@ absl::Status Pipeline::DetachConsumer(uint32_t id, int32_t pid) {
   return absl::OkStatus();
 }
 
-void Pipeline::SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms) {
+absl::Status Pipeline::SetSlowPolicy(const std::string& group, ring::SlowPolicy slow,
+                                     uint32_t lag_ms) {
   // Streams that are made meanwhile would miss it.
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  const absl::Status written = WriteState([&](KeptState& state) {
+    state.slow_policies[group] = {slow, lag_ms};
+  });
+  if (!written.ok()) {
+    return absl::Status(
+        written.code(),
+        absl::StrCat("group ", group,
+                     " is as it was, as a change could not be written down: ", written.message()));
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     slow_policies_[group] = {slow, lag_ms};
   }
   for (const auto& stream : AllStreams()) stream->writer().SetSlowPolicy(group, slow, lag_ms);
-  WriteState();
   Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)));
+  return absl::OkStatus();
 }
 
 v1::ListGroupsResponse Pipeline::Groups() const {

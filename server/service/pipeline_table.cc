@@ -1,8 +1,11 @@
 #include "server/service/pipeline_table.h"
 
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
 #include "server/base/signature.h"
 #include "server/service/read_deadline.h"
@@ -83,10 +86,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
           absl::StrCat("a pipeline \"", spec.name(), "\" exists; delete it (penstock delete ",
                        spec.name(), ") or give this one another --name"));
     }
-    if (pipelines_.size() >= kMaxPipelines) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("too many pipelines: limit ", kMaxPipelines));
-    }
+    if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
     pipelines_[spec.name()] = nullptr;
   }
   options.memory = memory_;
@@ -105,7 +105,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       absl::Status status = journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history,
                                            state.paused, state.slow_policies});
       // It was deleted meanwhile, and would come back.
-      if (!Find(name).ok()) journal_->Remove(name);
+      if (!Find(name).ok()) (void)journal_->Remove(name);
       return status;
     };
   }
@@ -115,7 +115,10 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     journal_->PutOwner(spec.name(), options.owner.uid);
     status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                             options.state.history, /*paused=*/false, /*slow_policies=*/{}});
-    if (!status.ok()) pipeline = status;
+    if (!status.ok()) {
+      pipeline = status;
+      (void)journal_->Remove(spec.name());
+    }
   }
   bool closed;
   {
@@ -141,6 +144,24 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
                                               absl::StrCat(spec.stage_size(), " stages")));
   (*pipeline)->Announce();
   return pipeline;
+}
+
+absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
+  const uid_t user = options.owner.uid;
+  size_t of_user = 0;
+  for (const auto& [name, pipeline] : pipelines_)
+    of_user += pipeline != nullptr && pipeline->owner_uid() == user;
+  // What was there before a restart comes back, and the daemon's own user is who it works for.
+  const bool shares = !options.returns && user != geteuid();
+  const size_t taken = pipelines_.size();
+  if (shares ? ring::MayTakePlace(taken, of_user, kMaxPipelines) : taken < kMaxPipelines)
+    return absl::OkStatus();
+  std::string message = absl::StrCat("too many pipelines: limit ", kMaxPipelines);
+  if (taken < kMaxPipelines) {
+    absl::StrAppend(&message, ", and the last eighth is for users who have less than that; user ",
+                    user, " has ", of_user);
+  }
+  return absl::ResourceExhaustedError(message);
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
@@ -197,10 +218,28 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = pipelines_.find(name);
     if (found == pipelines_.end() || found->second == nullptr) return NotFound(name, visible);
+    // Its name stays taken until it is decided.
     pipeline = std::move(found->second);
-    pipelines_.erase(found);
+    found->second = nullptr;
   }
-  if (journal_ != nullptr) journal_->Remove(name);
+  const absl::Status removed = journal_ != nullptr ? journal_->Remove(name) : absl::OkStatus();
+  bool closed;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    if (removed.ok() || closed) {
+      pipelines_.erase(name);
+    } else {
+      pipelines_[name] = pipeline;
+    }
+  }
+  if (!removed.ok()) {
+    if (closed) pipeline->Close(absl::UnavailableError("penstockd is stopping"));
+    return absl::Status(removed.code(),
+                        absl::StrCat("the pipeline is not deleted, as it would come back after a "
+                                     "restart: ",
+                                     removed.message()));
+  }
   pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
   spdlog::info("pipeline {} deleted", name);
   events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));

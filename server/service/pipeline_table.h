@@ -2,7 +2,7 @@
 //
 // Threads:  safe from any thread; creating or deleting one pipeline does not hold up the others.
 // Owns:     the pipelines, together with whoever holds a reference.
-// Limits:   kMaxPipelines.
+// Limits:   kMaxPipelines, the last eighth of them for users who have created less than that.
 #pragma once
 
 #include <cstddef>
@@ -87,6 +87,7 @@ class PipelineTable {
   absl::StatusOr<std::shared_ptr<Pipeline>> Make(const v1::PipelineSpec& spec,
                                                  PipelineOptions options, Life life);
   // REQUIRES: mutex_.
+  absl::Status CheckRoomFor(const PipelineOptions& options) const;
   absl::Status NotFound(const std::string& name, const Visible& visible) const;
 
   FileSystem& files_;

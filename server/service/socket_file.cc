@@ -145,16 +145,40 @@ absl::Status SocketFile::Listen() {
       bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot bind ", path_));
   }
-  socket_ = std::move(fd);
-  if (chmod(path_.c_str(), 0660) != 0 || listen(socket_.get(), kBacklog) != 0) {
+  struct stat bound;
+  if (chmod(path_.c_str(), 0660) != 0 || listen(fd.get(), kBacklog) != 0 ||
+      lstat(path_.c_str(), &bound) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen at ", path_));
   }
+  socket_ = std::move(fd);
+  socket_device_ = bound.st_dev;
+  socket_inode_ = bound.st_ino;
   return absl::OkStatus();
 }
 
+bool SocketFile::HasSocketInPlace() const {
+  struct stat named;
+  return socket_ && lstat(path_.c_str(), &named) == 0 && named.st_dev == socket_device_ &&
+         named.st_ino == socket_inode_;
+}
+
+bool SocketFile::IsInPlace() const {
+  return IsAt(lock_.get(), LockPath(path_)) && (!owns_socket_ || HasSocketInPlace());
+}
+
+absl::Status SocketFile::PutBack() {
+  if (absl::Status status = MakeDirectory(DirectoryOf(path_)); !status.ok()) return status;
+  if (!IsAt(lock_.get(), LockPath(path_))) {
+    absl::StatusOr<ring::Descriptor> lock = TakeLock(path_);
+    if (!lock.ok()) return lock.status();
+    lock_ = *std::move(lock);
+  }
+  return !owns_socket_ || HasSocketInPlace() ? absl::OkStatus() : Listen();
+}
+
 SocketFile::~SocketFile() {
-  if (socket_ && owns_socket_) unlink(path_.c_str());
-  unlink(LockPath(path_).c_str());
+  if (owns_socket_ && HasSocketInPlace()) unlink(path_.c_str());
+  if (IsAt(lock_.get(), LockPath(path_))) unlink(LockPath(path_).c_str());
   if (remove_directory_) rmdir(DirectoryOf(path_).c_str());
 }
 

@@ -6,13 +6,16 @@
 // refused: nothing is written to what others have laid there.
 //
 // Threads: none.
-// Owns:    the listening descriptor, the lock, and both files until it is destroyed.
+// Owns:    the listening descriptor, the lock, and both files until it is destroyed; not what others have put in their place.
 #pragma once
+
+#include <sys/types.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ring/descriptor.h"
 
@@ -34,6 +37,11 @@ class SocketFile {
 
   int fd() const { return socket_.get(); }
 
+  // Whether both files still stand at their paths; of a service manager's socket, the lock.
+  bool IsInPlace() const;
+  // Makes them again where they were removed, with another descriptor to listen at. Errors as Create(); then the descriptor is as it was.
+  absl::Status PutBack();
+
   // Removes the directory too, at the end, if that leaves it empty: for a private daemon, whose
   // owner made it for this socket alone.
   void RemoveDirectoryToo() { remove_directory_ = true; }
@@ -42,10 +50,14 @@ class SocketFile {
   SocketFile(std::string path, ring::Descriptor lock)
       : path_(std::move(path)), lock_(std::move(lock)) {}
   absl::Status Listen();
+  bool HasSocketInPlace() const;
 
   const std::string path_;
-  const ring::Descriptor lock_;
+  ring::Descriptor lock_;
   ring::Descriptor socket_;
+  // Of the file that socket_ is bound to.
+  dev_t socket_device_ = 0;
+  ino_t socket_inode_ = 0;
   bool owns_socket_ = true;
   bool remove_directory_ = false;
 };

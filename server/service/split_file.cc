@@ -101,7 +101,7 @@ std::map<std::string, ring::SplitState> SplitFiles::Load() {
     if (image == nullptr) continue;
     if (image->magic.load() != kMagic || image->group_bytes > kMaxGroupBytes) {
       munmap(image, sizeof(Image));
-      folder_.Remove(FileName(pipeline_, number));
+      (void)folder_.Remove(FileName(pipeline_, number));
       continue;
     }
     next_number_ = number + 1;

@@ -88,7 +88,11 @@ absl::Status StateFolder::Write(const std::string& name, std::string_view text,
       return status;
     }
   }
-  if (rename(temporary.c_str(), path.c_str()) != 0) return ErrorOf("cannot rename", temporary);
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    absl::Status status = ErrorOf("cannot rename", temporary);
+    unlink(temporary.c_str());
+    return status;
+  }
   if (durability == Durability::kPowerLoss && fsync(folder_.get()) != 0) {
     return ErrorOf("cannot write to the disk", path_);
   }
@@ -132,8 +136,15 @@ bool StateFolder::Has(const std::string& name) const {
   return access(PathOf(name).c_str(), F_OK) == 0;
 }
 
-void StateFolder::Remove(const std::string& name) const {
-  if (unlink(PathOf(name).c_str()) == 0) fsync(folder_.get());
+absl::Status StateFolder::Remove(const std::string& name) const {
+  const std::string path = PathOf(name);
+  if (unlink(path.c_str()) == 0) {
+    fsync(folder_.get());
+    return absl::OkStatus();
+  }
+  absl::Status status = ErrorOf("cannot remove", path);
+  // Where nothing may be removed that is said of what is not there, too.
+  return Has(name) ? status : absl::OkStatus();
 }
 
 std::vector<std::string> StateFolder::List(std::string_view suffix) const {

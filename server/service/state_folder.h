@@ -37,7 +37,8 @@ class StateFolder {
   // NotFound; DataLoss for a file that is not whole.
   absl::StatusOr<std::string> Read(const std::string& name) const;
   bool Has(const std::string& name) const;
-  void Remove(const std::string& name) const;
+  // An error where it is still there.
+  absl::Status Remove(const std::string& name) const;
   // The names that end with `suffix`, in their order.
   std::vector<std::string> List(std::string_view suffix) const;
   // Puts a file that is of no use aside, under another name.

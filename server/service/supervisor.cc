@@ -73,12 +73,17 @@ int Supervise(const std::function<int()>& child) {
   sigprocmask(SIG_BLOCK, &signals, &before);
   absl::Duration delay = absl::ZeroDuration();
   bool had_sound_life = true;
+  // Whether a daemon of this supervisor has ever served: what keeps the next one from it may pass, as a machine without threads does.
+  bool has_served = false;
   while (true) {
     const absl::Time start = MonotonicNow();
     const pid_t pid = fork();
     if (pid < 0) {
       std::fprintf(stderr, "penstockd: cannot start the daemon: %s\n", std::strerror(errno));
-      return 1;
+      if (!has_served) return 1;
+      delay = std::max(kFirstDelay, std::min(2 * delay, kLongestDelay));
+      if (!Pause(delay, signals)) return 0;
+      continue;
     }
     if (pid == 0) {
       sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -86,13 +91,15 @@ int Supervise(const std::function<int()>& child) {
     }
     bool stopped = false;
     const int status = WaitFor(pid, signals, &stopped);
+    const absl::Duration lived = MonotonicNow() - start;
     if (WIFEXITED(status)) {
       const int code = WEXITSTATUS(status);
-      if (stopped || code == 0 || code == 1 || code == 2 || code == 78) return code;
+      const bool may_pass = code == 1 && has_served && lived < kSoundLife;
+      if (stopped || code == 0 || (code == 1 && !may_pass) || code == 2 || code == 78) return code;
     } else if (stopped) {
       return 128 + WTERMSIG(status);
     }
-    const absl::Duration lived = MonotonicNow() - start;
+    has_served = has_served || lived >= kSoundLife;
     // The first crash in a while is made good at once, whatever the life before it was.
     delay = had_sound_life ? absl::ZeroDuration() : DelayAfter(lived, delay);
     had_sound_life = lived >= kSoundLife;

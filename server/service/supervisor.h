@@ -2,7 +2,8 @@
 //
 //   killed by a signal, or an exit with a code that is none of its own: again, at once
 //   again and again within seconds: with a growing delay
-//   an exit with 0, 1, 2 or 78, or after a stop was asked for: the supervisor ends with that code
+//   an exit with 0, 1, 2 or 78, or after a stop was asked for: the supervisor ends with that code, unless 1 is that of one that could not begin
+//   after another one had served: then with a growing delay, as where no process can be made
 //
 // Threads:  one, and it must be the only one of the process: it forks.
 // Cost:     a sleeping process of a few hundred KiB.

@@ -3,6 +3,7 @@
 import copy
 import gc
 import itertools
+import json
 import pickle
 import subprocess
 import sys
@@ -271,6 +272,20 @@ def test_the_state_is_that_of_the_batch_taken_last(start_kinds):
 
 
 @pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_a_cursor_is_bytes_or_their_hex_text(start_kinds):
+    server = start_kinds("--steps", 21)
+    loader = server.attach()
+    next(loader)
+    loader.load_state_dict(json.loads(json.dumps(loader.state_dict(), default=bytes.hex)))
+    assert loader.cursor == b"cursor-0"
+    assert server.attach(cursor=b"cursor-3".hex()).cursor == b"cursor-3"
+    for wrong in ("cursor-3", 3):
+        with pytest.raises(penstock.InvalidArgumentError, match="or their hex text"):
+            server.attach(cursor=wrong)
+        with pytest.raises(penstock.InvalidArgumentError, match="or their hex text"):
+            loader.load_state_dict({"cursor": wrong})
+
+
 def test_a_copy_has_its_cursor(start_kinds):
     loader = start_kinds().attach()
     kept = [next(loader) for _ in range(6)]

@@ -338,6 +338,22 @@ def test_a_pass_goes_on_from_its_state():
     assert [next(iterator).tolist() for _ in range(40)] == head
 
 
+def test_a_state_goes_into_json_and_back():
+    dataset = penstock.Dataset.range(1000).shuffle(100, seed=3).batch(16)
+    iterator = iter(dataset)
+    for _ in range(20):
+        next(iterator)
+    state = iterator.state_dict()
+    text = json.dumps(state, default=bytes.hex)
+    resumed = iter(dataset)
+    resumed.load_state_dict(json.loads(text))
+    assert resumed.state_dict() == state
+    assert next(resumed).tolist() == next(iterator).tolist()
+    for wrong in ("no hex", state["cursor"].hex()[1:], 7, None):
+        with pytest.raises(penstock.InvalidArgumentError, match=r"a cursor is bytes, or their hex text \(bytes.hex\)"):
+            resumed.load_state_dict({**state, "cursor": wrong})
+
+
 def test_a_state_goes_into_another_process():
     make = "penstock.Dataset.range(500).shuffle(100).batch(10)"
     iterator = iter(eval(make))

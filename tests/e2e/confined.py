@@ -90,7 +90,21 @@ def mounts(*wanted):
 @contextlib.contextmanager
 def memory_group(limit):
     """The folder of a control group of so many bytes that a process can be put into; None where none can be made."""
-    for root, name in ((pathlib.Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (pathlib.Path("/sys/fs/cgroup"), "memory.max")):
+    with _group(limit, ("memory", "memory.limit_in_bytes"), ("", "memory.max")) as group:
+        yield group
+
+
+@contextlib.contextmanager
+def task_group(limit):
+    """The same of so many threads and processes."""
+    with _group(limit, ("pids", "pids.max"), ("", "pids.max")) as group:
+        yield group
+
+
+@contextlib.contextmanager
+def _group(limit, *places):
+    for folder, name in places:
+        root = pathlib.Path("/sys/fs/cgroup") / folder
         group = root / f"penstock-test-{uuid.uuid4().hex}"
         try:
             group.mkdir()

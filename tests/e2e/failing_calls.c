@@ -14,8 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-enum { kThread, kMemoryFile, kMap, kAllocate, kHugePages, kAffinity, kPriority, kKinds };
+enum { kThread, kMemoryFile, kMap, kAllocate, kHugePages, kAffinity, kPriority, kFork, kUnlink, kKinds };
 
 struct Counters {
   _Atomic long passing;
@@ -143,4 +144,25 @@ int setpriority(__priority_which_t which, id_t who, int priority) {
   }
   if (set == NULL) set = dlsym(RTLD_NEXT, "setpriority");
   return set(which, who, priority);
+}
+
+pid_t fork(void) {
+  static pid_t (*make)(void);
+  if (Fails(kFork)) {
+    errno = EAGAIN;
+    return -1;
+  }
+  if (make == NULL) make = dlsym(RTLD_NEXT, "fork");
+  return make();
+}
+
+/* Of what the daemon keeps. */
+int unlink(const char* path) {
+  static int (*remove_name)(const char*);
+  if (strstr(path, ".pipeline") != NULL && Fails(kUnlink)) {
+    errno = EROFS;
+    return -1;
+  }
+  if (remove_name == NULL) remove_name = dlsym(RTLD_NEXT, "unlink");
+  return remove_name(path);
 }

@@ -269,3 +269,42 @@ def test_fault_57_one_user_does_not_take_all_places_of_consumers(serve, place):
         with penstock.attach("train", socket=daemon.socket, timeout=60) as loader:
             next(loader)
         process.communicate(timeout=60)
+
+
+def _call(stream, path):
+    """The head of a call of gRPC, whose message never comes: an HTTP/2 frame."""
+    def text(value):
+        return bytes([len(value)]) + value.encode()
+
+    fields = (b"\x83\x86\x04" + text(path) + b"\x01" + text("localhost") + b"\x0f\x10" + text("application/grpc") +
+              b"\x00" + text("te") + text("trailers"))  # fmt: skip
+    return len(fields).to_bytes(3, "big") + b"\x01\x04" + stream.to_bytes(4, "big") + fields
+
+
+def test_fault_57_one_user_does_not_take_all_threads_of_calls(serve, place, hold):
+    daemon = serve(f"allowed_uids: {_STRANGER}", pipelines=())
+    # Each of these calls waits for its caller, in a thread: 16 a connection.
+    reflection = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+    hold(Stranger(place, daemon.socket), 10, _PREFACE + b"".join(_call(2 * i + 1, reflection) for i in range(16)), 10)
+    for _ in range(20):
+        result = Penstock(place, daemon.socket)("list")
+        assert result.code == 0, result
+
+
+def test_fault_57_one_user_does_not_take_all_places_of_a_pipeline(serve, place):
+    import penstock
+
+    daemon = serve(f"allowed_uids: {_STRANGER}", pipelines=["train"])
+    code = ("import penstock, sys\n"
+            "held = []\n"
+            "try:\n"
+            "    while True: held.append(penstock.attach('train', socket=sys.argv[1]))\n"
+            "except penstock.ResourceExhaustedError as error: print(len(held), error, flush=True)\n"
+            "sys.stdin.read()\n")
+    with subprocess.Popen([*Stranger(place, daemon.socket).identity, sys.executable, "-c", code, daemon.socket], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ, HOME="/")) as process:
+        line = process.stdout.readline()
+        assert line.startswith("56 ") and f"user {_STRANGER} has 56" in line, line
+        with penstock.attach("train", socket=daemon.socket, timeout=60) as loader:
+            next(loader)
+        process.communicate(timeout=60)

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -10,6 +11,7 @@ import subprocess
 
 import pytest
 
+from confined import task_group
 from programs import Daemon, Penstock, children, eventually, is_alive, process_fields, program
 
 
@@ -47,6 +49,45 @@ def test_fault_50_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
     assert second.is_ready
     assert Penstock(tmp_path, second.socket)("list").code == 0
     assert second.stop() == 0
+
+
+@pytest.mark.parametrize("gone", ["socket", "socket and lock", "folder"])
+def test_fault_50_what_a_cleaner_has_removed_is_there_again(daemon, remote, tmp_path, counter, gone):
+    assert remote("create", counter()).code == 0
+    os.unlink(daemon.socket)
+    if gone != "socket":
+        os.unlink(f"{daemon.socket}.lock")
+    if gone == "folder":
+        # With the state folder in it, which is kept open.
+        shutil.rmtree(tmp_path / "run")
+    eventually(lambda: remote("list").code == 0)
+    assert "counter" in remote("list").out
+    assert stat.S_IMODE(os.stat(daemon.socket).st_mode) == 0o660
+    code, _, error = run_daemon("--socket", daemon.socket)
+    assert code == 1 and f"another penstockd (process {daemon.pid}) serves" in error
+    assert daemon.stop() == 0
+    assert not os.path.exists(daemon.socket) and not os.path.exists(f"{daemon.socket}.lock")
+
+
+def test_fault_50_the_end_of_a_daemon_takes_nothing_from_another_in_its_place(tmp_path):
+    first = Daemon(tmp_path / "penstock.sock", keeps_state=False)
+    os.kill(first.pid, signal.SIGSTOP)
+    os.unlink(first.socket)
+    os.unlink(f"{first.socket}.lock")
+    second = Daemon(tmp_path / "penstock.sock", "--log-level", "error", keeps_state=False)
+    os.kill(first.pid, signal.SIGCONT)
+    assert first.stop() == 0
+    assert os.path.exists(f"{second.socket}.lock")
+    assert Penstock(tmp_path, second.socket)("list").code == 0
+    assert second.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+def test_a_signal_without_a_meaning_ends_nothing(daemon, remote, number):
+    daemon.process.send_signal(number)
+    assert remote("list").code == 0 and is_alive(daemon.pid)
+    assert daemon.stop() == 0
+    assert f"ignored {signal.strsignal(number)} of process {os.getpid()}" in daemon.process.stderr.read()
 
 
 def test_fault_50_a_file_that_is_no_socket_is_not_replaced(tmp_path):
@@ -156,6 +197,43 @@ def test_fault_60_without_descriptors_it_refuses_and_recovers(tmp_path, counter)
     penstock = Penstock(tmp_path, daemon.socket)
     eventually(lambda: penstock("list").code == 0)
     assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("limit", [12, 31])
+def test_fault_60_too_few_descriptors_to_serve_are_an_error(tmp_path, limit):
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    daemon = Daemon(tmp_path / "penstock.sock", "--log-level", "error", keeps_state=False, limits=few_descriptors)
+    assert daemon.process.wait(60) == 1
+    error = daemon.process.stderr.read()
+    assert f"too few descriptors to serve anybody: the limit is {limit}, expected at least 32" in error, error
+
+
+def test_fault_60_it_takes_the_descriptors_that_it_may_have(tmp_path):
+    def hard_limit_alone():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 200)))
+
+    daemon = Daemon(tmp_path / "penstock.sock", limits=hard_limit_alone)
+    assert Penstock(tmp_path, daemon.socket)("list").code == 0
+    assert resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)[0] == 200
+    assert daemon.stop() == 0
+
+
+def test_fault_61_too_few_threads_to_serve_are_an_error(tmp_path):
+    refused = 0
+    for limit in range(1, 24):
+        with task_group(limit) as group:
+            if group is None:
+                pytest.skip("no control group can be made here")
+            daemon = Daemon(tmp_path / "penstock.sock", "--log-level", "error", keeps_state=False,
+                            limits=lambda: (group / "cgroup.procs").write_text(str(os.getpid())))  # fmt: skip
+            # It has begun when it answers, if only that it has no thread for this.
+            Penstock(tmp_path, daemon.socket)("list")
+            code, error = daemon.stop(), daemon.process.stderr.read()
+            assert code == 0 or (code == 1 and "penstockd: the system gives no more threads" in error and "pids.max" in error), (limit, code, error)
+            refused += code
+    assert refused > 8
 
 
 def cpu_ticks(pid):

@@ -235,12 +235,37 @@ def test_fault_48_a_signal_ends_the_wait_for_a_frozen_daemon(server, stopped, al
 
 
 @pytest.mark.parametrize("words", [["delete", "ranges"], ["create", "ranges.textproto", "--name", "more"], ["validate", "ranges.textproto"],
-                                   ["update", "ranges", "--workers", 1], ["drain", "ranges"], ["list"]],
-                         ids=lambda words: words[0])  # fmt: skip
+                                   ["update", "ranges", "--workers", 1], ["drain", "ranges"], ["list"], ["stats", "ranges", "--follow"],
+                                   ["top"], ["events"], ["events", "--follow"]],
+                         ids=lambda words: "-".join(map(str, words)))  # fmt: skip
 def test_fault_48_a_command_does_not_wait_for_a_frozen_daemon(server, stopped, tmp_path, words):
     stopped()
     result = Penstock(tmp_path, server.socket)(*words, PENSTOCK_ANSWER_SECONDS="0.6")
     assert result.code == 1 and "does not answer" in result.err and "(0.6 s)" in result.err, result
+
+
+@pytest.mark.parametrize("words", [["events", "--follow"], ["stats", "ranges", "--follow", "--interval", "0.1"], ["top", "--interval", "0.1"]],
+                         ids=lambda words: words[0])  # fmt: skip
+def test_fault_48_a_command_that_goes_on_ends_when_the_daemon_freezes(server, stopped, tmp_path, words):
+    command = Penstock(tmp_path, server.socket).command(*words)
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=dict(os.environ, PENSTOCK_ANSWER_SECONDS="0.6")) as process:  # fmt: skip
+        assert process.stdout.readline()
+        stopped()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "does not answer" in err and "(0.6 s)" in err, err
+
+
+def test_fault_48_a_command_that_goes_on_stays_at_a_daemon_with_nothing_to_tell(server, tmp_path):
+    command = Penstock(tmp_path, server.socket).command("events", "--follow", "--after", 1)
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=dict(os.environ, PENSTOCK_ANSWER_SECONDS="0.2")) as process:  # fmt: skip
+        # It takes five times as long as the daemon may give no sign of life.
+        assert Penstock(tmp_path, server.socket)("profile", "ranges", "--seconds", 1, "--out", "profile.json").code == 0
+        assert Penstock(tmp_path, server.socket)("delete", "ranges").code == 0
+        assert "deleted" in process.stdout.readline()
+        process.kill()
+        process.communicate(timeout=60)
 
 
 def test_fault_48_python_does_not_start_a_pipeline_in_a_frozen_daemon(server, stopped):

@@ -6,6 +6,7 @@ failing_calls.c, preloaded, makes the n-th call of a kind fail.
 import mmap
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 
@@ -16,7 +17,7 @@ from test_return import expected, rows
 
 penstock = pytest.importorskip("penstock")
 
-KINDS = ["thread", "memory_file", "map", "allocate", "huge_pages", "affinity", "priority"]
+KINDS = ["thread", "memory_file", "map", "allocate", "huge_pages", "affinity", "priority", "fork", "unlink"]
 MANY = 1 << 40
 
 
@@ -210,3 +211,36 @@ def test_fault_37_affinity_and_priority_refused(tmp_path, counter, start, failin
     take(penstock.attach("counter", daemon.socket, timeout=30), 0, 30)
     assert f"workers     {os.cpu_count()}" in command("stats", "counter").out
     assert failing.disarm("affinity") > 0 and failing.disarm("priority") > 0
+
+
+@pytest.mark.parametrize("kind", ["fork", "thread"])
+def test_fault_61_a_supervisor_does_not_give_up_a_daemon_that_cannot_begin_again(tmp_path, counter, start, failing, kind):
+    daemon = start("--supervise", "--log-level", "error")
+    command = Penstock(tmp_path, daemon.socket)
+    assert command("create", endless(counter)).code == 0
+    loader = penstock.attach("counter", daemon.socket, timeout=60)
+    take(loader, 0, 5)
+    # It counts as one that has served after half a second.
+    assert command("profile", "counter", "--seconds", 1, "--out", "profile.json").code == 0
+    failing.arm(kind, 0, MANY)
+    [child] = children(daemon.pid)
+    os.kill(child, signal.SIGKILL)
+    eventually(lambda: failing.failed(kind) > 2)
+    assert daemon.process.poll() is None
+    failing.disarm(kind)
+    take(loader, 5, 20)
+
+
+def test_fault_30_a_pipeline_that_would_come_back_is_not_deleted(tmp_path, counter, start, failing):
+    daemon = start("--log-level", "error")
+    command = Penstock(tmp_path, daemon.socket)
+    assert command("create", endless(counter)).code == 0
+    loader = penstock.attach("counter", daemon.socket, timeout=60)
+    failing.arm("unlink", 0, MANY)
+    refused = command("delete", "counter")
+    assert refused.code == 1 and "the pipeline is not deleted, as it would come back after a restart" in refused.err, refused
+    assert "counter.pipeline: Read-only file system" in refused.err, refused
+    take(loader, 0, 20)
+    failing.disarm("unlink")
+    assert command("delete", "counter").code == 0
+    assert not command("list").out.count("counter")

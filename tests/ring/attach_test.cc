@@ -1,6 +1,7 @@
 // The attach protocol: what the daemon makes of any bytes, and what a client makes of any answer.
 #include "ring/attach.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -281,6 +282,64 @@ TEST_CASE("a client says why it cannot connect") {
   }
   SECTION("a path that is too long") {
     CHECK(TryAttach("/tmp/" + std::string(200, 'x')).code == Code::kInvalidArgument);
+  }
+  SECTION("what is no socket") {
+    const auto check = [](const std::string& at, const std::string& what) {
+      const Status status = TryAttach(at);
+      CHECK(status.code == Code::kFailedPrecondition);
+      CHECK(status.message == at + " is no penstockd: it is " + what + "; give the right socket");
+    };
+    check(pattern, "a directory, and no socket");
+    REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+    check(path, "a named pipe, and no socket");
+    unlink(path.c_str());
+    { const Descriptor file(open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); }
+    check(path, "a regular file, and no socket");
+    CHECK_THAT(TryAttach(path + "/socket").message,
+               Catch::Contains(path + " is a regular file, and no folder; start one: "));
+    check("/dev/null", "a device, and no socket");
+    unlink(path.c_str());
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    const Descriptor packets(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    REQUIRE(bind(packets.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    check(path, "a socket of another kind");
+  }
+  SECTION("links that lead nowhere") {
+    REQUIRE(symlink("gone", path.c_str()) == 0);
+    const Status status = TryAttach(path);
+    CHECK(status.code == Code::kUnavailable);
+    CHECK(status.message == "no penstockd at " + path +
+                                ": it is a symbolic link to gone, which is not there; start one: "
+                                "penstockd --socket " +
+                                path);
+    unlink(path.c_str());
+    REQUIRE(symlink("socket", path.c_str()) == 0);
+    CHECK(TryAttach(path).code == Code::kFailedPrecondition);
+    CHECK_THAT(TryAttach(path).message, Catch::Contains("lead in a circle"));
+  }
+  SECTION("a folder that is not there") {
+    CHECK_THAT(TryAttach(path + "/s").message, Catch::Contains("there is no such folder; start"));
+  }
+  SECTION("a folder that nobody else may pass") {
+    if (geteuid() != 0) return;  // only root can become somebody else
+    chmod(pattern, 0700);
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setuid(65534) != 0) _exit(2);
+      const Status refused = TryAttach(path);
+      _exit(refused.code == Code::kPermissionDenied &&
+                    refused.message == "no permission to reach " + path +
+                                           ": you are user 65534, who may not pass one of its "
+                                           "folders; look at them: namei -l " +
+                                           path
+                ? 0
+                : 1);
+    }
+    int state = 0;
+    REQUIRE(waitpid(child, &state, 0) == child);
+    CHECK(state == 0);
   }
   unlink(path.c_str());
   rmdir(pattern);

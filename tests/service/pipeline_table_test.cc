@@ -1,5 +1,7 @@
 #include "server/service/pipeline_table.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -51,6 +53,32 @@ TEST_CASE("pipelines are created, found, listed by name and deleted") {
   CHECK(table.Delete("flowers").ok());
   CHECK(std::string(table.Find("flowers").status().message()) ==
         "no pipeline \"flowers\"; there are none: start one with penstock create SPEC");
+}
+
+TEST_CASE("no user has so many pipelines that others may have none") {
+  test::ScratchFolder folder;
+  PipelineTable table(LocalFileSystem(), OneWorker());
+  v1::PipelineSpec spec;
+  REQUIRE(ParseTextProto("stage { range { stop: 2 } } stage { batch { batch_size: 1 } } workers: 1",
+                         "spec", &spec)
+              .ok());
+  int number = 0;
+  const auto create = [&](uid_t user) {
+    PipelineOptions options;
+    options.owner.uid = user;
+    spec.set_name("p" + std::to_string(number++));
+    return table.Create(spec, options).status();
+  };
+  for (int i = 0; i < 224; ++i) REQUIRE(create(54321).ok());
+  const absl::Status refused = create(54321);
+  CHECK(refused.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(std::string(refused.message()) ==
+        "too many pipelines: limit 256, and the last eighth is for users who have less than that; "
+        "user 54321 has 224");
+  CHECK(create(54322).ok());
+  // Whom the daemon works for may have all.
+  for (int i = 0; i < 31; ++i) REQUIRE(create(geteuid()).ok());
+  CHECK(std::string(create(54322).message()) == "too many pipelines: limit 256");
 }
 
 TEST_CASE("fault 58: of many creations of one name one succeeds") {

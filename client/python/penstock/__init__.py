@@ -136,7 +136,7 @@ def attach(
     replica: int = 0,
     replicas: int = 1,
     delivery: str = "at_least_once",
-    cursor: "bytes | None" = None,
+    cursor: "bytes | str | None" = None,
     reconnect: float = 60.0,
     slow: str = "block",
     lag: float = 60.0,
@@ -174,7 +174,7 @@ def attach(
       replica, replicas: of mode "rank", several consumers that see the same rows.
       delivery: of mode "split", what happens to batches whose holder dies: "at_least_once" gives
         them to another one (Loader.redelivered is true then), "at_most_once" does not.
-      cursor: where to begin: of the batch in front (Loader.cursor, state_dict()["cursor"]).
+      cursor: where to begin: of the batch in front (Loader.cursor, state_dict()["cursor"]), as bytes or as their hex text.
       reconnect: how many seconds to look for a daemon that has gone away, and to go on with the very
         next batch when it, or its successor, is there; 0 for not at all.
       slow: of mode "broadcast", what happens when this consumer holds up another one. "block": the

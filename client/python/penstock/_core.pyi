@@ -11,7 +11,7 @@ Tensor = Union[np.ndarray, RaggedTensor, SparseTensor]
 Element = Any
 
 class State(TypedDict):
-    cursor: bytes
+    cursor: Union[bytes, str]  # state_dict() gives bytes; their hex text is taken too
     step: int
 
 class Loader(Iterator[Element]):
@@ -27,7 +27,7 @@ class Loader(Iterator[Element]):
         replica: int = 0,
         replicas: int = 1,
         delivery: str = "at_least_once",
-        cursor: Optional[bytes] = None,
+        cursor: Union[bytes, str, None] = None,
         reconnect: float = 60.0,
         slow: str = "block",
         lag: float = 60.0,
@@ -98,6 +98,7 @@ def version() -> str: ...
 def abi_version() -> int: ...
 def masked_crc32c(data: bytes) -> int: ...
 def default_socket() -> str: ...
+def cursor_bytes(cursor: Union[bytes, str]) -> bytes: ...
 
 CREATE: int
 VALIDATE: int

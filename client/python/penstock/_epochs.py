@@ -67,7 +67,8 @@ class EpochLoader:
         self._epoch = int(epoch)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The position behind the batch given last, exact and a few hundred bytes; for a checkpoint."""
+        """The position behind the batch given last, exact and a few hundred bytes; for a checkpoint. For one in JSON, which has no bytes:
+        json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text))."""
         if isinstance(self._source, str):
             return dict(self._state)
         if self._loader is not None:
@@ -84,7 +85,7 @@ class EpochLoader:
         if isinstance(self._source, str):
             if state.get("cursor"):
                 self._loader.load_state_dict(state)
-                self._state = dict(state)
+                self._state = dict(state, cursor=self._loader.cursor)
             elif self._loader.cursor:
                 raise penstock.FailedPreconditionError(
                     "the state is that of a loader before its first batch, and has no cursor; attach anew to begin there"

@@ -180,7 +180,8 @@ class DatasetIterator:
 
         Returns:
           A dict: "cursor" (bytes, at most 1,024), "step" (int; -1 before the first), and "seeds" (a
-          list of int), the seeds of this pass.
+          list of int), the seeds of this pass. For JSON, which has no bytes:
+          json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text)).
         """
         if self._spec is None:
             self._start()
@@ -197,7 +198,8 @@ class DatasetIterator:
         """Goes to a position: the next element is the one behind it.
 
         Args:
-          state: from state_dict(), of an iterator over an equal dataset, in this process or another.
+          state: from state_dict(), of an iterator over an equal dataset, in this process or another. The cursor is bytes, or their hex
+            text.
 
         Raises:
           FailedPreconditionError, InvalidArgumentError: on the next element, when the dataset or its
@@ -207,7 +209,7 @@ class DatasetIterator:
         if missing:
             raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
         self._leave()
-        self._state = {"cursor": bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
+        self._state = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
         self._spec = None
 
     def close(self) -> None:
