@@ -1,5 +1,7 @@
 #include "server/base/utf8.h"
 
+#include "absl/strings/escaping.h"
+
 namespace penstock {
 
 int32_t DecodeUtf8(absl::string_view text, size_t* bytes) {
@@ -36,6 +38,20 @@ int32_t DecodeUtf8(absl::string_view text, size_t* bytes) {
     ++*bytes;
   }
   return code;
+}
+
+std::string ReadableUtf8(absl::string_view text, size_t bytes_max) {
+  std::string readable;
+  while (!text.empty()) {
+    size_t bytes = 0;
+    const bool is_character = DecodeUtf8(text, &bytes) >= 0;
+    const absl::string_view found = text.substr(0, bytes);
+    const std::string shown = is_character ? std::string(found) : absl::CHexEscape(found);
+    if (shown.size() > bytes_max - readable.size()) break;
+    readable += shown;
+    text.remove_prefix(bytes);
+  }
+  return readable;
 }
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/string_view.h"
 
@@ -20,5 +21,8 @@ inline size_t CountUtf8(absl::string_view text) {
 // The code point at the beginning of a text that has a byte, and its bytes; -1 and the bytes of the longest beginning of a character, at
 // least one, where there is none (The Unicode Standard 15, 3.9: "U+FFFD Substitution of Maximal Subparts"; table 3-7 of what is well formed).
 int32_t DecodeUtf8(absl::string_view text, size_t* bytes);
+
+// For messages, which may quote any bytes: every byte that is no UTF-8 as \xNN, and only as many whole characters as `bytes_max` has room for.
+std::string ReadableUtf8(absl::string_view text, size_t bytes_max = SIZE_MAX);
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "server/base/local_file.h"
 #include "server/base/permutation.h"
 #include "server/engine/element_cells.h"
+#include "server/engine/structure.h"
 #include "server/io/packed_element.h"
 
 namespace penstock {
@@ -177,6 +178,13 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
   if (!(*elements)->whole()) {
     return absl::DataLossError(
         absl::StrCat("the file has not all elements of its dataset: ", path));
+  }
+  const ElementSchema& schema = (*elements)->schema();
+  const absl::StatusOr<std::vector<std::string>> places = StructurePaths(schema.structure);
+  if (!schema.structure.empty() &&
+      (!places.ok() || places->size() != schema.signature.size())) {
+    return absl::DataLossError(
+        absl::StrCat("the structure of saved elements is none of their features: ", path));
   }
   std::shared_ptr<std::vector<uint64_t>> chosen;
   if (shard) {

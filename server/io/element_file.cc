@@ -19,6 +19,7 @@ namespace penstock {
 namespace {
 
 constexpr uint32_t kSchemaBytesMax = 1 << 20;
+constexpr uint64_t kElementBytesMax = UINT32_MAX;
 
 // By RowForm.
 constexpr const char* kForms[] = {"", "/ragged", "/sparse", "/packed_ragged", "/packed_sparse"};
@@ -26,6 +27,18 @@ constexpr char kNarrowSplits[] = "/int32";
 // In front of the structure.
 constexpr char kCompressed[] = "compressed ";
 constexpr char kSharded[] = "sharded ";
+
+// The bytes of a value as far as its type tells them, where an axis that only the data tells counts as one; more than an element may have:
+// kElementBytesMax + 1.
+uint64_t KnownBytes(const TensorType& type) {
+  uint64_t bytes = std::max<uint64_t>(DTypeSize(type.dtype), 1);
+  for (const int64_t size : type.shape) {
+    const auto factor = static_cast<uint64_t>(std::max<int64_t>(size, 1));
+    if (factor > kElementBytesMax / bytes) return kElementBytesMax + 1;
+    bytes *= factor;
+  }
+  return bytes;
+}
 
 absl::Status Reject(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat("not a whole file of elements: ", why, " (", path, ")"));
@@ -57,6 +70,7 @@ absl::StatusOr<ElementSchema> SchemaFromText(std::string_view text) {
   schema.compressed = absl::ConsumePrefix(&first, kCompressed);
   schema.sharded = absl::ConsumePrefix(&first, kSharded);
   schema.structure = std::string(first);
+  uint64_t known_bytes = 0;
   for (size_t i = 1; i + 1 < lines.size(); ++i) {
     const std::vector<std::string> parts = absl::StrSplit(lines[i], absl::MaxSplits(' ', 2));
     if (parts.size() != 3) return bad();
@@ -83,8 +97,12 @@ absl::StatusOr<ElementSchema> SchemaFromText(std::string_view text) {
     if (feature.type.form == RowForm::kPackedRagged &&
         std::find(shape.begin() + 1, shape.end(), kUnknownSize) == shape.end())
       return bad();
+    // What is added up of them later never wraps.
+    known_bytes += KnownBytes(feature.type);
+    if (known_bytes > kElementBytesMax) return bad();
     schema.signature.push_back(std::move(feature));
   }
+  if (schema.signature.empty()) return bad();
   return schema;
 }
 

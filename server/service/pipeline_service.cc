@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/utf8.h"
 #include "server/engine/order_walk.h"
 #include "server/service/error_details.h"
 #include "server/service/overrides.h"
@@ -40,11 +41,8 @@ void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
 
 grpc::Status ToGrpc(const absl::Status& status, const std::string& pipeline) {
   if (status.ok()) return grpc::Status::OK;
-  std::string message(status.message());
-  if (message.size() > kMaxMessageBytes) {
-    message.resize(kMaxMessageBytes);
-    message += " …";
-  }
+  std::string message = ReadableUtf8(status.message(), kMaxMessageBytes);
+  if (status.message().size() > kMaxMessageBytes) message += " …";
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message,
                       ErrorDetails(status, message, pipeline));
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/base/utf8.h"
 #include "server/service/pipeline.h"
 #include "server/service/sample.h"
 
@@ -61,7 +62,7 @@ void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) cons
   } else {
     *state = v1::PIPELINE_STATE_FAILED;
     error->set_code(outcome->raw_code());
-    error->set_message(std::string(outcome->message()));
+    error->set_message(ReadableUtf8(outcome->message()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/utf8.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -29,7 +30,8 @@ absl::Status FromRing(const ring::Status& status) {
 }
 
 ring::Status ToRing(const absl::Status& status) {
-  return {static_cast<ring::Code>(status.code()), std::string(status.message())};
+  return {static_cast<ring::Code>(status.code()),
+          ReadableUtf8(status.message(), ring::kMaxMessageBytes)};
 }
 
 uint64_t AssumedCacheBytes() {

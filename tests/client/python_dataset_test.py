@@ -315,6 +315,18 @@ def test_two_datasets_at_once_share_one_daemon():
     assert results == [sum(range(500))] * 4
 
 
+def test_messages_quote_any_bytes_and_end_with_a_whole_character(tmp_path):
+    broken = np.empty(1, object)
+    broken[0] = b'{"features": {"feature": {"\xff": 3}}}'
+    with pytest.raises(penstock.DataLossError, match=r"\\xff"):
+        next(iter(penstock.Dataset.from_tensor_slices(broken).map(penstock.io.decode_json_example)))
+    # What is longer than a ring's message is cut.
+    for begin in ("", "x"):
+        path = "/".join([begin, *(["ü" * 100] * 8)])
+        with pytest.raises(penstock.Error, match="üü"):
+            next(iter(penstock.Dataset.from_tensor_slices([str(tmp_path) + path]).map(penstock.io.read_file)))
+
+
 # --- resuming ---
 
 

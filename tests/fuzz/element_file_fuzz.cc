@@ -28,6 +28,7 @@ using namespace penstock;
 constexpr char kPath[] = "/proc/none/elements.penstock-elements";
 constexpr uint64_t kSteps = 4;
 constexpr uint64_t kSealedMax = 64;  // elements whose checksums are put right
+constexpr int64_t kBatchBytesMax = 1 << 20;
 constexpr int kParts = 3000;         // of the pipeline's work
 
 uint32_t Masked(const uint8_t* begin, size_t size) { return MaskCrc32c(Crc32c(begin, size)); }
@@ -75,6 +76,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::abort();
   const auto plan = MakePlan(spec, files);
   if (!plan.ok()) return 0;
+  // Batches that are too large are refused by whoever makes their ring.
+  for (const BatchTensor& tensor : (*plan)->tensors()) {
+    if (tensor.fixed() && *NumBytes(tensor.type) > kBatchBytesMax) return 0;
+  }
   const auto fingerprint = FingerprintOf(**plan);
   if (!fingerprint.ok()) return 0;
   test::SimulatedSink sink(**plan, 2, 1, 0, kSteps, nullptr);
