@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/expr/arguments.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -262,7 +263,6 @@ BoundRowFunction Broadcast(DType dtype, const Shape& shape, bool to_second) {
   return bound;
 }
 
-// A row of strings is their lengths and, behind those, their bytes.
 class PickStrings final : public RowKernel {
  public:
   PickStrings(std::vector<Pick> picks, const TensorType& result)
@@ -274,41 +274,23 @@ class PickStrings final : public RowKernel {
     const auto route = RouteOf(picks_, in.shape, scratch);
     if (!route.ok()) return route.status();
     if (!is_scalar_) out.SetShape(route->shape);
-    const auto strings = static_cast<size_t>(*NumElements(in.shape));
-    auto* const begins = scratch.AllocateArray<uint64_t>(strings + 1);
-    begins[0] = strings * sizeof(uint32_t);
-    for (size_t i = 0; i < strings; ++i) {
-      uint32_t bytes;
-      std::memcpy(&bytes, in.data + i * sizeof(bytes), sizeof(bytes));
-      begins[i + 1] = begins[i] + bytes;
-    }
+    const absl::Span<const absl::string_view> strings = StringsOf(in, scratch);
     const auto count = static_cast<size_t>(*NumElements(route->shape));
-    auto* const taken = scratch.AllocateArray<int64_t>(count);
-    int64_t* end = taken;
-    if (count > 0) List(route->walks, route->first, end);
-    size_t bytes = is_scalar_ ? 0 : count * sizeof(uint32_t);
-    for (size_t i = 0; i < count; ++i) bytes += begins[taken[i] + 1] - begins[taken[i]];
-    uint8_t* to = out.Reserve(bytes);
-    for (size_t i = 0; i < count && !is_scalar_; ++i, to += sizeof(uint32_t)) {
-      std::memcpy(to, in.data + static_cast<size_t>(taken[i]) * sizeof(uint32_t), sizeof(uint32_t));
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const size_t length = begins[taken[i] + 1] - begins[taken[i]];
-      if (length > 0) std::memcpy(to, in.data + begins[taken[i]], length);
-      to += length;
-    }
-    out.Commit();
-    return absl::OkStatus();
+    auto* const taken = scratch.AllocateArray<absl::string_view>(count);
+    absl::string_view* end = taken;
+    if (count > 0) List(route->walks, route->first, strings, end);
+    return PutStrings({taken, count}, is_scalar_, out);
   }
 
  private:
-  static void List(absl::Span<const Walk> walks, int64_t at, int64_t*& end) {
+  static void List(absl::Span<const Walk> walks, int64_t at,
+                   absl::Span<const absl::string_view> strings, absl::string_view*& end) {
     if (walks.empty()) {
-      *end++ = at;
+      *end++ = strings[static_cast<size_t>(at)];
       return;
     }
     for (int64_t i = 0; i < walks[0].count; ++i)
-      List(walks.subspan(1), at + walks[0].place(i), end);
+      List(walks.subspan(1), at + walks[0].place(i), strings, end);
   }
 
   const std::vector<Pick> picks_;
