@@ -178,3 +178,11 @@ def test_a_tensor_of_strings_is_split_into_parts_of_one_number():
     assert taken(letters).tolist() == [[b"a", b"b"], [b"c", b"d"]]
     with pytest.raises(penstock.DataLossError, match="expected results of one shape"):
         taken(texts(["a,b;c"]).map(lambda x: S.split(S.split(x, ";"), ",")))
+
+
+def test_a_line_end_may_be_a_word():
+    letters = sorted(set("two\nlines\r\n"))
+    numbers = texts(list("two\nlines")).map(lambda x: S.lookup(x, letters)).batch(9)
+    assert "".join(letters[i] for i in taken(numbers)) == "two\nlines"
+    flags = texts(["\n", "x"]).map(lambda x: x == np.array(["x", "\n"]))
+    assert [row.tolist() for row in flags] == [[False, True], [True, False]]
