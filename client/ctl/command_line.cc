@@ -1,9 +1,12 @@
 #include "client/ctl/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
+
+#include "server/base/signature.h"
 
 namespace penstock::ctl {
 namespace {
@@ -119,14 +122,25 @@ Command CommandLine::root() { return Command(app_.get(), &exit_code_); }
 int CommandLine::Run(int argc, char** argv) {
   int code = 0;
   try {
-    app_->parse(argc, argv);
+    // `help COMMAND` is `COMMAND --help`.
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words.front() == "help") {
+      words.erase(words.begin());
+      words.push_back("--help");
+    }
+    std::reverse(words.begin(), words.end());
+    app_->parse(std::move(words));
     code = exit_code_;
   } catch (const CLI::ParseError& error) {
     // Which says no more than that a command is needed.
     const std::vector<std::string> unknown = app_->remaining(true);
-    if (error.get_name() == "RequiredError" && !unknown.empty())
-      std::fprintf(stderr, "%s: unknown word: %s\n", app_->get_name().c_str(),
-                   unknown.front().c_str());
+    if (error.get_name() == "RequiredError" && !unknown.empty()) {
+      std::vector<std::string> commands;
+      for (const CLI::App* command : app_->get_subcommands(nullptr))
+        commands.push_back(command->get_name());
+      std::fprintf(stderr, "%s: unknown word: %s%s\n", app_->get_name().c_str(),
+                   unknown.front().c_str(), DidYouMean(unknown.front(), commands).c_str());
+    }
     code = app_->exit(error) == 0 ? 0 : kUsageError;
   }
   if (FlushStdout()) return code;
