@@ -12,6 +12,11 @@
 // Needs:    C++20 and libpenstock.so.
 #pragma once
 
+#if __cplusplus <= 201703L
+#error \
+    "penstock.hpp needs C++20: -std=c++20, or in CMake target_compile_features(TARGET PRIVATE cxx_std_20)"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <iterator>

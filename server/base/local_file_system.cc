@@ -23,7 +23,11 @@
 namespace penstock {
 namespace {
 
-absl::Status NotRegular(const std::string& path) {
+absl::Status NotRegular(const std::string& path, mode_t mode) {
+  if (S_ISDIR(mode)) {
+    return absl::InvalidArgumentError(absl::StrCat("not a regular file but a folder: ", path,
+                                                   "; for the files in it: ", path, "/*"));
+  }
   return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
 }
 absl::Status OfKernel(const std::string& path) {
@@ -125,7 +129,7 @@ class LocalFiles final : public FileSystem {
 absl::Status CheckLocalFile(const std::string& path, int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) return FileError(errno, absl::StrCat("cannot stat ", path));
-  if (!S_ISREG(status.st_mode)) return NotRegular(path);
+  if (!S_ISREG(status.st_mode)) return NotRegular(path, status.st_mode);
   struct statfs system;
   if (fstatfs(fd, &system) == 0 && IsKernels(system)) return OfKernel(path);
   return absl::OkStatus();
@@ -154,7 +158,7 @@ absl::StatusOr<LocalFileLook::Facts> LocalFileLook::At(const std::string& path) 
   struct stat status;
   if (fstatat(folder, name, &status, 0) != 0)
     return FileError(errno, absl::StrCat("cannot open ", path));
-  if (!S_ISREG(status.st_mode)) return NotRegular(path);
+  if (!S_ISREG(status.st_mode)) return NotRegular(path, status.st_mode);
   if (!knows_device_ || device_ != status.st_dev) {
     struct statfs system;
     if (statfs(path.c_str(), &system) == 0) {

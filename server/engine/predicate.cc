@@ -15,8 +15,12 @@ absl::StatusOr<Predicate> Predicate::Create(const Signature& signature, expr::Ma
   if (!program.ok()) return program.status();
   const TensorType& type = (*program)->output().front().type;
   if (type != TensorType{DType::kBool, {}}) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("predicate: expected bool (), found ", TypeToString(type)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "predicate: expected bool (), found ", TypeToString(type),
+        type.dtype == DType::kBool
+            ? "; all or any make one flag of several, and what is to be decided of each "
+              "element of a batch stands in front of it"
+            : "; a comparison, such as x != 0, makes a flag"));
   }
   return Predicate(*std::move(program));
 }

@@ -1,6 +1,6 @@
 #include "server/expr/each_string.h"
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -9,6 +9,7 @@
 #include "server/base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/one_piece_output.h"
+#include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
@@ -32,21 +33,18 @@ class EachString final : public RowKernel {
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
-    const RowValue& strings = arguments[0];
-    size_t count = 1;
-    for (const int64_t size : strings.shape) count *= static_cast<size_t>(size);
-    RowBytes* const results = scratch.AllocateArray<RowBytes>(count);
+    const auto strings = StringsOf(arguments[0], scratch);
+    const size_t count = strings.size();
+    auto* const results = scratch.AllocateArray<absl::string_view>(count);
     RowValue string;
-    string.data = strings.data + count * sizeof(uint32_t);
     // Without a string nothing tells the sizes.
     Shape shape = one_type_.shape;
     for (int64_t& size : shape)
       if (size == kUnknownSize) size = 0;
     uint64_t total = 0;
     for (size_t i = 0; i < count; ++i) {
-      uint32_t bytes;
-      std::memcpy(&bytes, strings.data + i * sizeof(bytes), sizeof(bytes));
-      string.bytes = bytes;
+      string.data = reinterpret_cast<const uint8_t*>(strings[i].data());
+      string.bytes = strings[i].size();
       OneResult result(scratch);
       absl::Status status = one_->Run({&string, 1}, scratch, result);
       if (!status.ok()) {
@@ -62,35 +60,40 @@ class EachString final : public RowKernel {
                            TypeToString({one_type_.dtype, result.shape()}), " of number ", i));
         }
       }
-      results[i] = result.row();
-      total += results[i].size;
+      const RowBytes row = result.row();
+      results[i] = absl::string_view(reinterpret_cast<const char*>(row.data), row.size);
+      total += row.size;
       if (total > bytes_max_) {
         return absl::ResourceExhaustedError(absl::StrCat("results larger than the limit: ", total,
                                                          " > ", bytes_max_, " bytes of ", i + 1,
                                                          " strings"));
       }
-      string.data += bytes;
     }
     if (unknown_) {
-      Shape whole = strings.shape;
+      Shape whole = arguments[0].shape;
       whole.insert(whole.end(), shape.begin(), shape.end());
       out.SetShape(whole);
     }
-    const bool sized = one_type_.dtype == DType::kString;
-    uint8_t* to = out.Reserve(total + (sized ? count * sizeof(uint32_t) : 0));
-    for (size_t i = 0; sized && i < count; ++i, to += sizeof(uint32_t)) {
-      const auto bytes = static_cast<uint32_t>(results[i].size);
-      std::memcpy(to, &bytes, sizeof(bytes));
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (results[i].size > 0) std::memcpy(to, results[i].data, results[i].size);
-      to += results[i].size;
-    }
-    out.Commit();
-    return absl::OkStatus();
+    const bool is_bytes = one_type_.dtype != DType::kString;
+    if (is_bytes || shape.empty()) return PutStrings({results, count}, is_bytes, out);
+    return PutStrings(PartsOf({results, count}, shape, scratch), /*is_scalar=*/false, out);
   }
 
  private:
+  // The strings of results that are tensors of them.
+  static absl::Span<const absl::string_view> PartsOf(absl::Span<const absl::string_view> results,
+                                                     const Shape& shape, Arena& scratch) {
+    const size_t count = results.size() * static_cast<size_t>(*NumElements(shape));
+    auto* const parts = scratch.AllocateArray<absl::string_view>(count);
+    absl::string_view* end = parts;
+    for (const absl::string_view result : results) {
+      const auto* const data = reinterpret_cast<const uint8_t*>(result.data());
+      const auto strings = StringsOf({data, result.size(), shape}, scratch);
+      end = std::copy(strings.begin(), strings.end(), end);
+    }
+    return {parts, count};
+  }
+
   const std::shared_ptr<const RowKernel> one_;
   const TensorType one_type_;
   const bool unknown_;  // of the result, some size

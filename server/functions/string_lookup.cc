@@ -21,11 +21,12 @@ struct Vocabulary {
   absl::flat_hash_map<absl::string_view, int64_t> numbers;
 };
 
-absl::StatusOr<std::shared_ptr<const Vocabulary>> Read(std::string text) {
+absl::StatusOr<std::shared_ptr<const Vocabulary>> Read(std::string text,
+                                                       const std::string& separator) {
   auto vocabulary = std::make_shared<Vocabulary>();
   vocabulary->text = std::move(text);
   int64_t number = 0;
-  for (const absl::string_view word : absl::StrSplit(vocabulary->text, '\n')) {
+  for (const absl::string_view word : absl::StrSplit(vocabulary->text, separator)) {
     if (!vocabulary->numbers.emplace(word, number).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("vocabulary: expected words that differ, found \"",
@@ -38,13 +39,15 @@ absl::StatusOr<std::shared_ptr<const Vocabulary>> Read(std::string text) {
 }
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  std::string text;
+  std::string text, separator;
   int64_t absent = 0;
   absl::Status status =
       FirstError({ReadConstant(arguments[1], "vocabulary", &text),
-                  ReadConstant(arguments[2], "default", INT64_MIN, INT64_MAX, &absent)});
+                  ReadConstant(arguments[2], "default", INT64_MIN, INT64_MAX, &absent),
+                  ReadConstant(arguments[3], "separator", &separator)});
   if (!status.ok()) return status;
-  auto vocabulary = Read(std::move(text));
+  if (separator.empty()) return WrongArgument("separator", "a text that is not empty");
+  auto vocabulary = Read(std::move(text), separator);
   if (!vocabulary.ok()) return vocabulary.status();
   return BindEachText(
       arguments[0], "input", {DType::kInt64, {}},
@@ -65,13 +68,14 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 
 const RowFunctionRegistration kStringLookup({
     .name = "string_lookup",
-    .signature = "string_lookup(input, vocabulary, default=None)",
+    .signature = "string_lookup(input, vocabulary, default=None, separator=\"\\n\")",
     .doc = "Which word of a vocabulary a text is, from 0 on; int64. Labels are numbered so.\n"
            "\n"
            "input: a string, or a tensor of strings.\n"
            "vocabulary: the words, one a line of a text, all different; a constant.\n"
            "default: the number of any other text, a constant; without it such a text is an error "
-           "of its record.",
+           "of its record.\n"
+           "separator: what stands between the words, where a line end is one of them or in one.",
     .bind = Bind,
 });
 

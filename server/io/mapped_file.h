@@ -57,11 +57,6 @@ class MappedFile {
       __builtin_prefetch(memory_ + at);
   }
 
-  // Has the first bytes at `offset`, and where their page is, brought nearer.
-  void PrefetchLine(uint64_t offset) const {
-    if (offset < size_) __builtin_prefetch(memory_ + offset);
-  }
-
   // Whether a page was found to be gone. Every copy fails from then on.
   bool torn() const;
 

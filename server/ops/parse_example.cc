@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/codec/example.h"
+#include "server/codec/example_keys.h"
 #include "server/codec/parsed_features.h"
 #include "server/codec/parsed_rows.h"
 #include "server/engine/op_registry.h"
@@ -104,8 +105,10 @@ class ParseExampleOp final : public WorkOp {
       const ParsedFeaturePlan& feature = features_[i];
       RowBytes* const place = outputs.places[i] == nullptr ? nullptr : outputs.places[i] + row;
       if (feature.kind == Kind::kFixed) {
-        status = Finish(feature, outputs.values[feature.list], place,
-                        out[i].data + row * feature.row_bytes);
+        const ExampleValue& value = outputs.values[feature.list];
+        status = value.present || feature.has_default
+                     ? Finish(feature, value, place, out[i].data + row * feature.row_bytes)
+                     : Missing(feature, records.row(row), records.row_size(row));
       } else {
         int64_t* const dims = outputs.dims[i];
         status =
@@ -122,13 +125,16 @@ class ParseExampleOp final : public WorkOp {
            feature.type.dtype == DType::kString;
   }
 
+  static absl::Status Missing(const ParsedFeaturePlan& feature, const uint8_t* record,
+                              size_t size) {
+    return absl::DataLossError(absl::StrCat(
+        "feature \"", feature.name,
+        "\": missing, and the spec gives no default; there: ", ListExampleKeys(record, size)));
+  }
+
   // Puts one value of one row in its place: a default if it is missing, a view or a copy of bytes.
   static absl::Status Finish(const ParsedFeaturePlan& feature, const ExampleValue& value,
                              RowBytes* place, uint8_t* target) {
-    if (!value.present && !feature.has_default) {
-      return absl::DataLossError(
-          absl::StrCat("feature \"", feature.name, "\": missing, and the spec gives no default"));
-    }
     if (!IsElsewhere(feature)) {
       if (!value.present) std::memcpy(target, feature.default_value.data(), feature.row_bytes);
       return absl::OkStatus();

@@ -33,6 +33,7 @@
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
 #include "server/service/analysis.h"
+#include "server/service/checked_pipeline.h"
 #include "server/service/memory_budget.h"
 #include "server/service/ring_sink.h"
 #include "server/service/split_file.h"
@@ -41,31 +42,6 @@
 #include "server/service/tuning.h"
 
 namespace penstock {
-
-// 1 to 64 of [a-z A-Z 0-9 _ . -], the first a letter or digit.
-absl::Status CheckPipelineName(absl::string_view name);
-
-// A checked spec: nothing runs yet.
-struct CheckedPipeline {
-  std::shared_ptr<const Plan> plan;
-  uint32_t slots = 0;
-  int workers = 0;  // 0: one for each processor
-  int numa_node = kNoNumaNode;
-  uint64_t read_deadline_ns = 0;  // 0: none
-};
-absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
-                                              const v1::WorkerDefaults& defaults,
-                                              FileSystem& files);
-
-// The slots of a ring that nobody has named a number for.
-uint32_t DefaultSlotsOf(const CheckedPipeline& checked);
-
-inline constexpr int64_t kMinReadAhead = 64 << 10;
-inline constexpr int64_t kMaxReadAhead = 64 << 20;
-absl::Status CheckReadAhead(int64_t bytes);
-
-// What a client is told of it; no state.
-v1::Pipeline Describe(const CheckedPipeline& checked);
 
 // What a pipeline is besides its spec: it comes back so after a restart of the daemon.
 struct KeptState {
@@ -163,7 +139,7 @@ class Pipeline {
   // Begins at the lowest position of those who have come back after a restart, and lets them in.
   std::vector<absl::StatusOr<Attached>> StartAgain(const std::vector<Newcomer>& newcomers);
 
-  // --- steering (pipeline_steering.cc) ---
+  // --- steering (pipeline_steering.cc), and who is there (pipeline_watching.cc) ---
   std::string etag() const;
   const std::string& request_id() const { return options_.request_id; }
   // Who created it; -1: nobody.

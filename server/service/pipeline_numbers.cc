@@ -19,19 +19,10 @@
 namespace penstock {
 namespace {
 
-constexpr int kMinSlots = 2;
-constexpr int kMaxSlots = 64;
 // Of the memory that there is, what a ring may grow by without being asked for.
 constexpr uint64_t kPartForSlots = 8;
 
 }  // namespace
-
-absl::Status CheckReadAhead(int64_t bytes) {
-  if (bytes == 0 || (bytes >= kMinReadAhead && bytes <= kMaxReadAhead)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("read_ahead_bytes out of range: ", bytes,
-                                                 " is not 0 (automatic) or in [", kMinReadAhead,
-                                                 ", ", kMaxReadAhead, "]"));
-}
 
 // A slot's tensors begin on pages of their own, huge ones where variable memory grows, and what has no fixed size has some bytes to
 // spare.
@@ -42,11 +33,8 @@ uint64_t Pipeline::SlotCost() const {
 }
 
 absl::Status Pipeline::CheckNumbers(const v1::Change& change) const {
-  if (change.has_slots() && change.slots() != 0 &&
-      (change.slots() < kMinSlots || change.slots() > kMaxSlots)) {
-    return absl::InvalidArgumentError(absl::StrCat("ring.slots out of range: ", change.slots(),
-                                                   " is not 0 (automatic) or in [", kMinSlots, ", ",
-                                                   kMaxSlots, "]"));
+  if (change.has_slots()) {
+    if (absl::Status status = CheckSlots(change.slots()); !status.ok()) return status;
   }
   if (change.has_workers() && change.workers() < 0) {
     return absl::InvalidArgumentError(

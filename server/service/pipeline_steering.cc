@@ -8,7 +8,6 @@
 #include "server/base/monotonic_clock.h"
 #include "server/service/event_log.h"
 #include "server/service/pipeline.h"
-#include "server/service/slow_policy.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -30,18 +29,6 @@ const char* Verb(ring::SlowPolicy slow) {
       return "detached";
     case ring::SlowPolicy::kSkip:
       return "skipped over";
-  }
-  return "";
-}
-
-const char* ModeName(ring::GroupMode mode) {
-  switch (mode) {
-    case ring::GroupMode::kBroadcast:
-      return "broadcast";
-    case ring::GroupMode::kRank:
-      return "rank";
-    case ring::GroupMode::kSplit:
-      return "split";
   }
   return "";
 }
@@ -455,58 +442,6 @@ absl::Status Pipeline::SetSlowPolicy(const std::string& group, ring::SlowPolicy 
   for (const auto& stream : AllStreams()) stream->writer().SetSlowPolicy(group, slow, lag_ms);
   Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)));
   return absl::OkStatus();
-}
-
-v1::ListGroupsResponse Pipeline::Groups() const {
-  std::map<std::string, v1::GroupStats> groups;
-  for (const auto& stream : AllStreams()) {
-    const uint64_t published = stream->writer().published();
-    for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
-      const bool is_first = !groups.contains(consumer.group);
-      v1::GroupStats& group = groups[consumer.group];
-      group.set_name(consumer.group);
-      group.set_leases(group.leases() + consumer.leases);
-      group.set_missed(group.missed() + consumer.skipped);
-      if (is_first) group.set_first_position(UINT64_MAX);
-      // Who catches up by itself is alone in its ring, whatever its group is.
-      if (is_first || consumer.mode != ring::GroupMode::kBroadcast) {
-        group.set_mode(ModeName(consumer.mode));
-        group.set_world_size(consumer.mode == ring::GroupMode::kRank ? consumer.world_size : 0);
-      }
-      if (consumer.detached) continue;
-      group.set_consumers(group.consumers() + 1);
-      const uint64_t position = consumer.mode == ring::GroupMode::kSplit
-                                    ? published - std::min(published, consumer.lag)
-                                    : consumer.position;
-      group.set_first_position(std::min(group.first_position(), position));
-      group.set_last_position(std::max(group.last_position(), position));
-      group.set_lag(std::max(group.lag(), consumer.lag));
-    }
-  }
-  v1::ListGroupsResponse response;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (auto& [name, group] : groups) {
-    if (group.consumers() == 0) group.set_first_position(0);
-    if (const auto policy = slow_policies_.find(name); policy != slow_policies_.end()) {
-      group.set_slow(ToProto(policy->second.first));
-      group.set_lag_ms(policy->second.second);
-    }
-    *response.add_groups() = std::move(group);
-  }
-  return response;
-}
-
-absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration) {
-  {
-    std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-    if (absl::Status status = EndRest(); !status.ok()) return status;
-  }
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
-  if (!stream->StartTrace())
-    return absl::FailedPreconditionError("a profile of this pipeline is being made already");
-  std::this_thread::sleep_for(absl::ToChronoNanoseconds(duration));
-  return stream->StopTrace();
 }
 
 }  // namespace penstock

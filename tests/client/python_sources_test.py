@@ -506,3 +506,23 @@ def test_the_manuals_example_runs(page):
     passes = [seen[i] + seen[i + 1] for i in (0, 2, 4)]
     assert all(sorted(labels) == list(range(8)) for labels in passes)
     assert len({tuple(labels) for labels in passes}) > 1
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_fields_of_comma_separated_values(tmp_path):
+    (tmp_path / "a.csv").write_text('n,x,name\n1,0.5,one\n2,,"two, ""too"""\n-3,inf,"a\nb"\n')
+    defaults = [np.int64, 7.5, penstock.string]
+    rows = list(penstock.experimental.CsvDataset(str(tmp_path / "a.csv"), defaults, header=True))
+    assert [(int(n), float(x), s.item() if hasattr(s, "item") else s) for n, x, s in rows] == [
+        (1, 0.5, b"one"),
+        (2, 7.5, b'two, "too"'),
+        (-3, float("inf"), b"a\nb"),
+    ]
+    some = penstock.experimental.CsvDataset(str(tmp_path / "a.csv"), [penstock.string], header=True, select_cols=[2])
+    assert len(list(some)) == 3
+    rest = penstock.experimental.CsvDataset(str(tmp_path / "a.csv"), [penstock.string], header=True, exclude_cols=[0, 1])
+    assert rest.spec_text() == some.spec_text()
+    (tmp_path / "b.csv").write_text("1,2,x\n2,oops,y\n")
+    bad = penstock.experimental.CsvDataset(str(tmp_path / "b.csv"), defaults)
+    with pytest.raises(penstock.DataLossError, match=r'expected a value of float32, found "oops".*b\.csv.*offset 6'):
+        list(bad)

@@ -173,3 +173,33 @@ def test_tensors_of_other_shapes_are_errors_of_their_record():
     assert next(iterator).tolist() == [True, False, True]
     with pytest.raises(penstock.DataLossError, match=r"shapes do not broadcast: \(3,\) and \(2,\)"):
         next(iterator)
+
+
+def test_a_new_axis_of_a_string_makes_a_tensor_of_one():
+    cities = ["Rome", "Paris", "", "New York"]
+    names = np.array(["Berlin", "Paris", "Rome"])
+    dataset = texts(cities)
+    assert [row.tolist() for row in dataset.map(lambda x: x[None])] == [[city.encode()] for city in cities]
+    assert taken(dataset.map(lambda x: x[None, ..., None]).batch(4)).tolist() == [[[city.encode()]] for city in cities]
+    # Of rows behind a batch too.
+    assert taken(dataset.batch(4).map(lambda x: x[..., None])).tolist() == [[city.encode()] for city in cities]
+    one_hot = taken(dataset.batch(4).map(lambda x: (x[..., None] == names).astype(np.float32)))
+    assert one_hot.tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    assert taken(dataset.map(lambda x: x[None] == names).batch(4)).tolist() == one_hot.astype(bool).tolist()
+
+
+def test_a_tensor_of_strings_is_split_into_parts_of_one_number():
+    dataset = texts(["a,b;c,dd", "e,f;,"]).map(lambda x: S.split(S.split(x, ";"), ","))
+    assert [row.tolist() for row in dataset] == [[[b"a", b"b"], [b"c", b"dd"]], [[b"e", b"f"], [b"", b""]]]
+    letters = texts(["ab", "cd"]).batch(2).map(lambda x: S.unicode_split(x, "UTF-8"))
+    assert taken(letters).tolist() == [[b"a", b"b"], [b"c", b"d"]]
+    with pytest.raises(penstock.DataLossError, match="expected results of one shape"):
+        taken(texts(["a,b;c"]).map(lambda x: S.split(S.split(x, ";"), ",")))
+
+
+def test_a_line_end_may_be_a_word():
+    letters = sorted(set("two\nlines\r\n"))
+    numbers = texts(list("two\nlines")).map(lambda x: S.lookup(x, letters)).batch(9)
+    assert "".join(letters[i] for i in taken(numbers)) == "two\nlines"
+    flags = texts(["\n", "x"]).map(lambda x: x == np.array(["x", "\n"]))
+    assert [row.tolist() for row in flags] == [[False, True], [True, False]]

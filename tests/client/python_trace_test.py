@@ -538,3 +538,36 @@ def test_lists_of_flags_are_flags():
     found = NUMBERS.map(lambda x: flags(np, x)).batch(len(PLAIN))
     for got, rows in zip(next(iter(found)), zip(*(flags(np, x) for x in PLAIN))):
         np.testing.assert_array_equal(got, np.stack(rows), strict=True)
+
+
+def test_an_element_names_its_features_when_asked_for_another():
+    dataset = penstock.Dataset.from_tensor_slices({"image": [1, 2], "label": [3, 4]})
+    with pytest.raises(KeyError, match=r"^the element has no feature 'imgae'; did you mean image\?$"):
+        dataset.map(lambda x: x["imgae"])
+    with pytest.raises(KeyError, match="^the element has no feature 'y'; it has 'image', 'label'$"):
+        dataset.map(lambda x: {"x": x["image"], "y": x["y"]})
+    assert [element["label"] for element in dataset.map(lambda x: x)] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "name, place",
+    [
+        ("cast", "x.astype"),
+        ("concat", "np.concatenate"),
+        ("data", "penstock.Dataset"),
+        ("reshape", "np.reshape"),
+        ("reduce_mean", "np.mean"),
+        ("one_hot", "penstock.functions.one_hot"),
+        ("py_function", "Python does not run in the data path"),
+        ("TextLineDatset", "did you mean TextLineDataset"),
+    ],
+)
+def test_a_name_of_tensorflow_that_is_not_here_says_what_stands_in_its_place(name, place):
+    with pytest.raises(AttributeError, match=f"^module 'penstock' has no attribute '{name}'; .*{place}"):
+        getattr(penstock, name)
+
+
+def test_a_name_of_nothing_is_plainly_absent():
+    for name in ("qqqqq", "_qqqqq"):
+        with pytest.raises(AttributeError, match=f"^module 'penstock' has no attribute '{name}'$"):
+            getattr(penstock, name)

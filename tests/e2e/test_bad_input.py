@@ -58,7 +58,7 @@ BAD_DATA = {
     "wrong feature type": (framed(record()) + framed(record(s=1.5)), "DATA_LOSS",
                            ['"s"', "int64", "float", "record 1", f"offset {FRAME}"]),
     "missing feature": (framed(record()) + framed(example(s=1)), "DATA_LOSS",
-                        ['"d"', "record 1", f"offset {FRAME}"]),
+                        ['"d"', 'there: "s"', "record 1", f"offset {FRAME}"]),
     "d of 193 bytes": (framed(record()) + framed(record(d=bytes(193))), "DATA_LOSS",
                        ['"d"', "194", "193", "record 1", f"offset {FRAME}"]),
     "two values for a scalar": (framed(record(s=[1, 2])), "DATA_LOSS", ['"s"', "1", "2", "record 0", "offset 0"]),
@@ -127,7 +127,7 @@ BAD_SPECS = {
     "missing file": (edit("data.tfrecord", "none.tfrecord"), "NOT_FOUND", ["stage tfrecord", "none.tfrecord"]),
     "empty glob": (edit("data.tfrecord", "none-*.tfrecord"), "NOT_FOUND", ["stage tfrecord", "none-*.tfrecord"]),
     # Fault 55.
-    "a folder": (edit("data.tfrecord", "tmp"), "PERMISSION_DENIED", ["stage tfrecord", "not a regular file", "tmp"]),
+    "a folder": (edit("data.tfrecord", "tmp"), "INVALID_ARGUMENT", ["stage tfrecord", "not a regular file but a folder", "tmp/*"]),
     "no files": (edit('files: "data.tfrecord"', ""), "INVALID_ARGUMENT", ["stage tfrecord", "files"]),
     "unknown op": (edit("map {", "mapp {"), "INVALID_ARGUMENT",
                    ["bad.textproto:5:", 'unknown field "mapp" in Stage, did you mean "map"?']),

@@ -184,6 +184,16 @@ def test_help_is_no_error(penstock_command):
         assert "Usage:" in result.out
 
 
+def test_help_is_a_word_too_and_an_unknown_one_names_the_nearest(penstock_command):
+    for words in (["help"], ["help", "run"]):
+        asked = penstock_command(*words)
+        assert asked.code == 0 and asked.out == penstock_command(*words[1:], "--help").out
+    done = penstock_command("valdate")
+    assert done.code == 2 and 'unknown word: valdate, did you mean "validate"?' in done.err
+    done = penstock_command("run", "SPEC", "--step=3", "--worker", "2")
+    assert done.code == 2 and 'unknown option: --worker, did you mean "--workers"?' in done.err
+
+
 @pytest.mark.parametrize("name", ["penstock", "penstockd"])
 def test_the_release_of_both_programs_is_the_packages(name):
     project = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

@@ -71,7 +71,8 @@ def test_validate_tells_what_a_resume_costs(penstock_command, mixed, tmp_path):
 
 
 @pytest.mark.parametrize("stage, message", [
-    ('filter { predicate: "n + 1" }', "stage filter: predicate: expected bool (), found int64 ()"),
+    ('filter { predicate: "n + 1" }', "stage filter: predicate: expected bool (), found int64 (); a comparison, such as x != 0, makes a flag"),
+    ('batch { batch_size: 2 } } stage { filter { predicate: "n > 1" }', "expected bool (), found bool (?,); all or any make one flag of several"),
     ('filter { predicate: "m > 1" }', 'did you mean "n"'),
     ("filter {}", "predicate: expected an expression, found none"),
     ("unbatch {}", 'expected dense features with at least one axis, found "n" int64 ()'),

@@ -45,8 +45,8 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
        "stage tfrecord: cannot open FOLDER/b"},
       {"stage { tfrecord { files: 'FOLDER/*.tfrecord' } }", absl::StatusCode::kNotFound,
        "no file matches the glob FOLDER/*.tfrecord"},
-      {"stage { tfrecord { files: 'FOLDER' } }", absl::StatusCode::kPermissionDenied,
-       "not a regular file: FOLDER"},  // fault 55
+      {"stage { tfrecord { files: 'FOLDER' } }", kInvalid,
+       "not a regular file but a folder: FOLDER; for the files in it: FOLDER/*"},  // fault 55
       {"stage { tfrecord { files: '/dev/zero' } }", absl::StatusCode::kPermissionDenied,
        "not a regular file: /dev/zero"},
       {"stage { tfrecord { files: 'FOLDER/empty' } }", kInvalid,

@@ -123,6 +123,21 @@ __all__ = [
     "version",
 ]
 
+# Imported when they are named: they need packages of their own, or take time.
+_MODULES = ("cuda", "jax", "tensorflow", "torch")
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        import importlib
+
+        return importlib.import_module(f"penstock.{name}")
+    if name.startswith("_"):
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    from penstock import _absent
+
+    raise _absent.error(name, __all__)
+
 
 def attach(
     name: str,

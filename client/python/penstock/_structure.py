@@ -16,13 +16,13 @@ def paths(structure, prefix=""):
     return found
 
 
-def fill(structure, tensors):
+def fill(structure, tensors, make_dict=dict):
     """The nest with its tensors, taken from an iterator in order, in the place of None."""
     if structure is None:
         return next(tensors)
     if isinstance(structure, dict):
-        return {key: fill(inner, tensors) for key, inner in structure.items()}
-    return tuple(fill(inner, tensors) for inner in structure)
+        return make_dict((key, fill(inner, tensors, make_dict)) for key, inner in structure.items())
+    return tuple(fill(inner, tensors, make_dict) for inner in structure)
 
 
 def flatten(nest, is_tensor, what):

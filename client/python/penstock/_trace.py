@@ -121,7 +121,7 @@ class Trace:
         """Stand-ins for the tensors of an element."""
         self.features = _structure.paths(structure)
         nodes = [Tensor(self, Node(self, "feature", name)) for name in self.features]
-        return _structure.fill(structure, iter(nodes))
+        return _structure.fill(structure, iter(nodes), make_dict=_Features)
 
     def parse(self, serialized, make_stage, structure):
         """The element becomes that of a stage which parses `serialized`."""
@@ -258,6 +258,21 @@ def find_trace(values):
     return trace
 
 
+class _Features(dict):
+    """A part of an element that a traced function gets: it names what there is when asked for what is not."""
+
+    def __missing__(self, key):
+        hint = near(key, list(self)) if isinstance(key, str) else None
+        raise FeatureError(f"the element has no feature {key!r}; {hint or 'it has ' + ', '.join(map(repr, self))}")
+
+
+class FeatureError(KeyError):
+    """KeyError, whose message is shown as it is."""
+
+    def __str__(self):
+        return self.args[0]
+
+
 def near(name, known):
     import difflib
 
@@ -321,18 +336,20 @@ def _compare_with_words(name, args, shown):
     """A traced string beside an array of words that differ: a flag for each word."""
     words, text = args if _holds_strings(args[0]) else reversed(args)
     words = [word if isinstance(word, str) else bytes(word).decode() for word in words.tolist()]
-    number = call("string_lookup", (text, vocabulary(words)), {"default": -1}, shown)
+    number = call("string_lookup", (text,), {**vocabulary(words), "default": -1}, shown)
     return call(name, (number, np.arange(len(words))), {}, shown)
 
 
 def vocabulary(words):
-    """Words as `string_lookup` takes them."""
-    if any("\n" in word for word in words):
-        raise TraceError("a word with a line end", "words of a vocabulary are one a line")
+    """The arguments of `string_lookup` that say its words."""
     if len(set(words)) < len(words):
         twice = next(word for i, word in enumerate(words) if word in words[:i])
         raise TraceError(f"{twice!r} stands twice in the array of words", "words of a vocabulary differ")
-    return "\n".join(words)
+    if not any("\n" in word for word in words):
+        return {"vocabulary": "\n".join(words)}
+    letters = set().union(*words)
+    separator = next(letter for letter in map(chr, range(1, 0xD800)) if letter not in letters)
+    return {"vocabulary": separator.join(words), "separator": separator}
 
 
 def call(name, args, kwargs, shown=None):

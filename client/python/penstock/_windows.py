@@ -86,6 +86,14 @@ class Windows:
     def __iter__(self):
         raise TypeError("a window is no array: use flat_map(lambda w: w.batch(size)) or map(lambda w: w.reduce(…))")
 
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"windows have no {name}: make a dataset of elements again by flat_map(lambda w: w.batch(size)) or map(lambda w: w.reduce(…)); "
+            f"take, skip and repeat of whole windows stand in front of window, or behind w.batch(size)"
+        )
+
     def __repr__(self):
         return f"<Windows of {self._dataset!r}>"
 

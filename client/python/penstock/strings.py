@@ -165,11 +165,11 @@ def lookup(input, vocabulary, default=None):
     """Which of the words it is, int64, from 0 on: what a StaticVocabularyTable and Keras' StringLookup are for.
 
     Args:
-      vocabulary: a list or an array of texts that differ, without line ends.
+      vocabulary: a list or an array of texts that differ.
       default: the number of every other text; None makes it an error of its record.
     """
     words = [_text(word) for word in (vocabulary.tolist() if hasattr(vocabulary, "tolist") else vocabulary)]
-    return _call("string_lookup", input, _trace.vocabulary(words), **({} if default is None else {"default": int(default)}))
+    return _call("string_lookup", input, **_trace.vocabulary(words), **({} if default is None else {"default": int(default)}))
 
 
 def _text(value):

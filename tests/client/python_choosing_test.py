@@ -1,0 +1,74 @@
+"""What chance decides: draws, choices among datasets, resampling; and states that go from element to element."""
+
+import numpy as np
+import pytest
+
+import penstock
+
+
+def values(dataset):
+    return [int(x) for x in dataset]
+
+
+def batched(dataset):
+    """The values of a dataset of numbers, in batches, so that none is held."""
+    return np.concatenate([np.array(batch) for batch in dataset.batch(64)]).tolist()
+
+
+def test_draws_differ_from_pass_to_pass_where_they_should():
+    same = penstock.Dataset.random(seed=3).take(5)
+    assert values(same) == values(same)
+    anew = penstock.Dataset.random(seed=3, rerandomize_each_iteration=True).take(5)
+    assert values(anew) != values(anew)
+    assert values(penstock.Dataset.random(seed=3).take(5)) == values(same)
+
+
+def test_sampling_draws_by_weight():
+    ranges = [penstock.Dataset.counter(start=1000000 * i) for i in range(3)]
+    found = batched(penstock.Dataset.sample_from_datasets(ranges, [0.2, 0.0, 0.8], seed=1).take(5000))
+    counts = np.bincount(np.array(found) // 1000000, minlength=3)
+    assert counts[1] == 0 and abs(counts[0] - 1000) < 150
+    with pytest.raises(ValueError, match="one for each dataset: 2 for 3"):
+        penstock.Dataset.sample_from_datasets(ranges, [1, 2])
+    with pytest.raises(TypeError, match="one structure"):
+        penstock.Dataset.choose_from_datasets([ranges[0], ranges[1].enumerate()], ranges[2])
+    finite = [penstock.Dataset.range(3), penstock.Dataset.range(4)]
+    assert len(penstock.Dataset.sample_from_datasets(finite)) == 7
+
+
+def test_weights_of_samples_may_be_a_dataset():
+    parts = [penstock.Dataset.from_tensors(np.int64(i)).repeat() for i in range(3)]
+    weights = penstock.Dataset.from_tensors(np.array([1.0, 0.0, 3.0])).repeat(4000)
+    drawn = np.concatenate(list(penstock.Dataset.sample_from_datasets(parts, weights, seed=7).batch(1000)))
+    counts = np.bincount(drawn, minlength=3)
+    # 4,000 draws with a chance of 1/4 have a standard deviation of 27.
+    assert counts[1] == 0 and abs(counts[0] - 1000) < 150 and counts.sum() == 4000
+    again = penstock.Dataset.sample_from_datasets(parts, weights, seed=7)
+    assert np.concatenate(list(again.batch(1000))).tolist() == drawn.tolist()
+    other = penstock.Dataset.sample_from_datasets(parts, weights, seed=8)
+    assert np.concatenate(list(other.batch(1000))).tolist() != drawn.tolist()
+    with pytest.raises(ValueError, match="one for each dataset"):
+        penstock.Dataset.sample_from_datasets(parts, penstock.Dataset.from_tensors(np.ones(2)))
+    with pytest.raises(TypeError, match="one tensor each"):
+        penstock.Dataset.sample_from_datasets(parts, penstock.Dataset.from_tensors({"w": np.ones(3)}))
+
+
+def test_resampling_makes_classes_as_frequent_as_they_should_be():
+    numbers = penstock.Dataset.random(seed=5).take(4000).map(lambda x: x % 10)
+    pairs = numbers.rejection_resample(lambda x: (x >= 8).astype(np.int64), [0.5, 0.5], seed=2)
+    classes = [int(kind) for kind, number in pairs]
+    assert abs(sum(classes) / len(classes) - 0.5) < 0.08
+    assert all(kind == (number >= 8) for kind, number in pairs.take(50))
+
+
+def test_reduce_gives_the_state():
+    numbers = penstock.Dataset.range(10)
+    assert numbers.reduce(np.int64(0), lambda s, x: s + x) == 45
+    found = numbers.reduce({"sum": np.int64(0), "n": np.float32(0)}, lambda s, x: {"sum": s["sum"] + x, "n": s["n"] + np.float32(1)})
+    assert found["sum"] == 45 and found["n"] == 10
+    with pytest.raises(penstock.InvalidArgumentError, match="expected int64 .* found float64"):
+        numbers.reduce(np.int64(0), lambda s, x: s / 2)
+    with pytest.raises(penstock.TraceError, match="another structure"):
+        numbers.reduce(np.int64(0), lambda s, x: (s, x))
+    with pytest.raises(penstock.TraceError, match="returned no pair"):
+        numbers.scan(np.int64(0), lambda s, x: s)
