@@ -99,26 +99,31 @@ void ResizeArea(DType, const RowValue& image, int64_t height, int64_t width, Are
       scratch.AllocateArray<float>(static_cast<size_t>(row_values) + kernels::kPixelPadding);
   std::copy_n(in + (rows - 1) * row_values, row_values, last);
   std::fill_n(last + row_values, kernels::kPixelPadding, 0.0f);
+  int64_t used_max = 0;
   for (int64_t y = 0; y < height; ++y) {
-    const Arena::Mark mark = scratch.GetMark();
     const Cover down(y, row_scale);
-    const auto used = static_cast<size_t>(down.end - down.start);
-    auto* const sums = scratch.AllocateArray<float>(used * static_cast<size_t>(values));
-    auto* const lines = scratch.AllocateArray<const float*>(used);
-    auto* const shares = scratch.AllocateArray<float>(used);
-    for (size_t k = 0; k < used; ++k) {
-      const int64_t row = std::min(down.start + static_cast<int64_t>(k), rows - 1);
-      float* const line = sums + k * static_cast<size_t>(values);
+    used_max = std::max(used_max, down.end - down.start);
+  }
+  // Once: what takes the rows may keep memory of the same arena.
+  auto* const sums = scratch.AllocateArray<float>(static_cast<size_t>(used_max * values));
+  auto* const lines = scratch.AllocateArray<const float*>(static_cast<size_t>(used_max));
+  auto* const shares = scratch.AllocateArray<float>(static_cast<size_t>(used_max));
+  for (int64_t y = 0; y < height; ++y) {
+    const Cover down(y, row_scale);
+    const int64_t used = down.end - down.start;
+    for (int64_t k = 0; k < used; ++k) {
+      const int64_t row = std::min(down.start + k, rows - 1);
+      float* const line = sums + k * values;
       across.Sum(row == rows - 1 ? last : in + row * row_values, channels, line);
       lines[k] = line;
-      shares[k] = down.share(down.start + static_cast<int64_t>(k));
+      shares[k] = down.share(down.start + k);
     }
     auto* const to =
         reinterpret_cast<float*>(out.Reserve(static_cast<size_t>(values) * sizeof(float)));
-    kernels::SumRows(lines, shares, used, static_cast<size_t>(values), 0.0f, to);
+    kernels::SumRows(lines, shares, static_cast<size_t>(used), static_cast<size_t>(values), 0.0f,
+                     to);
     for (int64_t i = 0; i < values; ++i) to[i] *= scale;
     out.Commit();
-    scratch.Rewind(mark);
   }
 }
 
