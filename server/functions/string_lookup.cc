@@ -39,7 +39,7 @@ absl::StatusOr<std::shared_ptr<const Vocabulary>> Read(std::string text,
 }
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  std::string text, separator;
+  std::string text, separator = "\n";
   int64_t absent = 0;
   absl::Status status =
       FirstError({ReadConstant(arguments[1], "vocabulary", &text),

@@ -55,7 +55,7 @@ TEST_CASE("fault 55: nothing outside of the root is opened") {
       {"root/magic", absl::StatusCode::kPermissionDenied},
       {"root/../outside/secret.txt", absl::StatusCode::kPermissionDenied},
       {"root/fifo", absl::StatusCode::kPermissionDenied},
-      {"root/a", absl::StatusCode::kPermissionDenied},
+      {"root/a", absl::StatusCode::kInvalidArgument},  // a folder
       {"outside/secret.txt", absl::StatusCode::kPermissionDenied},
       {"rooted", absl::StatusCode::kPermissionDenied},
   };

@@ -183,8 +183,6 @@ TEST_CASE("what the batch ops refuse") {
       {"ragged_batch { batch_size: 2 remainder: DROP drop_remainder: false }",
        "contradict each other: DROP and false"},
       {"padded_batch { }", "batch_size: expected 1 to"},
-      {"ragged_batch { batch_size: 2 } | batch { batch_size: 2 }",
-       "not built for ragged and sparse ones"},
       {"padded_batch { batch_size: 2 padded_shape { feature: 'int' shape: 3 } }",
        "no feature \"int\", did you mean \"ints\"?"},
       {"padded_batch { batch_size: 2 padded_shape { feature: 'ints' } }",
