@@ -17,37 +17,6 @@ constexpr int kUsageError = 2;
 // A full disk shows when what is buffered is written, which is after a command has said that all is well.
 bool FlushStdout() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-std::vector<std::string> CommandNames(const CLI::App& root) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : root.get_subcommands(nullptr))
-    names.push_back(command->get_name());
-  return names;
-}
-
-// Of the program and of the command that was asked for.
-std::vector<std::string> OptionNames(const CLI::App& root) {
-  std::vector<std::string> names;
-  std::vector<const CLI::App*> apps = {&root};
-  while (!apps.empty()) {
-    const CLI::App* const app = apps.back();
-    apps.pop_back();
-    for (const CLI::Option* option : app->get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const CLI::App* inner : app->get_subcommands([](const CLI::App* of) {
-           return of->parsed() || of->get_name().empty();  // a group of options has no name
-         })) {
-      apps.push_back(inner);
-    }
-  }
-  return names;
-}
-
-void TellUnknown(const CLI::App& root, const char* what, const std::string& word,
-                 const std::vector<std::string>& known) {
-  std::fprintf(stderr, "%s: unknown %s: %s%s\n", root.get_name().c_str(), what, word.c_str(),
-               DidYouMean(word, known).c_str());
-}
-
 }  // namespace
 
 Option Option::Required() {
@@ -163,15 +132,14 @@ int CommandLine::Run(int argc, char** argv) {
     app_->parse(std::move(words));
     code = exit_code_;
   } catch (const CLI::ParseError& error) {
-    // The error says no more than that a command is needed, or that something was not expected.
+    // Which says no more than that a command is needed.
     const std::vector<std::string> unknown = app_->remaining(true);
-    const auto option = std::find_if(unknown.begin(), unknown.end(), [](const std::string& word) {
-      return word.rfind("--", 0) == 0;
-    });
     if (error.get_name() == "RequiredError" && !unknown.empty()) {
-      TellUnknown(*app_, "word", unknown.front(), CommandNames(*app_));
-    } else if (error.get_name() == "ExtrasError" && option != unknown.end()) {
-      TellUnknown(*app_, "option", option->substr(0, option->find('=')), OptionNames(*app_));
+      std::vector<std::string> commands;
+      for (const CLI::App* command : app_->get_subcommands(nullptr))
+        commands.push_back(command->get_name());
+      std::fprintf(stderr, "%s: unknown word: %s%s\n", app_->get_name().c_str(),
+                   unknown.front().c_str(), DidYouMean(unknown.front(), commands).c_str());
     }
     code = app_->exit(error) == 0 ? 0 : kUsageError;
   }

@@ -181,8 +181,7 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
   }
   const ElementSchema& schema = (*elements)->schema();
   const absl::StatusOr<std::vector<std::string>> places = StructurePaths(schema.structure);
-  if (!schema.structure.empty() &&
-      (!places.ok() || places->size() != schema.signature.size())) {
+  if (!schema.structure.empty() && (!places.ok() || places->size() != schema.signature.size())) {
     return absl::DataLossError(
         absl::StrCat("the structure of saved elements is none of their features: ", path));
   }

@@ -190,8 +190,6 @@ def test_help_is_a_word_too_and_an_unknown_one_names_the_nearest(penstock_comman
         assert asked.code == 0 and asked.out == penstock_command(*words[1:], "--help").out
     done = penstock_command("valdate")
     assert done.code == 2 and 'unknown word: valdate, did you mean "validate"?' in done.err
-    done = penstock_command("run", "SPEC", "--step=3", "--worker", "2")
-    assert done.code == 2 and 'unknown option: --worker, did you mean "--workers"?' in done.err
 
 
 @pytest.mark.parametrize("name", ["penstock", "penstockd"])

@@ -1,5 +1,5 @@
 // Looks for files of saved elements that are believed and should not be, with which a pipeline crashes or never returns. Their checksums
-// are put right, so that what lies behind them is reached.
+// are put right, so that what lies behind them is reached. Fault 31.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ constexpr char kPath[] = "/proc/none/elements.penstock-elements";
 constexpr uint64_t kSteps = 4;
 constexpr uint64_t kSealedMax = 64;  // elements whose checksums are put right
 constexpr int64_t kBatchBytesMax = 1 << 20;
-constexpr int kParts = 3000;         // of the pipeline's work
+constexpr int kParts = 3000;  // of the pipeline's work
 
 uint32_t Masked(const uint8_t* begin, size_t size) { return MaskCrc32c(Crc32c(begin, size)); }
 

@@ -1,5 +1,6 @@
 // Any texts in the functions of strings: an error of their row, or the same numbers from vectors and from their scalar twin, in a block
 // and alone, whatever lies behind the texts in memory. The first byte chooses the function, the second one cuts the rest into rows.
+// Fault 21c.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -73,7 +74,8 @@ const std::vector<Programs>& AllPrograms() {
         fprintf(stderr, "%s: %s\n", text.c_str(), vectors.status().ToString().c_str());
         std::abort();
       }
-      made.push_back({*std::move(vectors), *std::move(twin), text.find("== x)") + 5 == text.size()});
+      made.push_back(
+          {*std::move(vectors), *std::move(twin), text.find("== x)") + 5 == text.size()});
     }
     return made;
   }();
@@ -110,7 +112,8 @@ Result Run(const expr::Program& program, const std::vector<std::string>& texts, 
 
 bool Same(const Result& a, const Result& b) {
   return a.failed == b.failed && a.values.size() == b.values.size() &&
-         (a.failed >= 0 || std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(double)) == 0);
+         (a.failed >= 0 ||
+          std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(double)) == 0);
 }
 
 }  // namespace
