@@ -1,7 +1,6 @@
 // The lesser and the greater of two rows against a loop, on every instruction set, at all tail lengths, with nothing to read behind.
 #include "server/kernels/extreme.h"
 
-#include <cstring>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -50,7 +49,7 @@ void CheckRows(DType dtype) {
           want[i] = stays ? best[i] : values[i];
         }
         FindExtreme(dtype, extreme)(best, values, count);
-        REQUIRE(std::memcmp(best, want.data(), count * sizeof(T)) == 0);
+        REQUIRE(first.BeginsWith(want));
       }
     }
   });

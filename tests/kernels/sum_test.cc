@@ -89,9 +89,9 @@ void CheckColumnSums() {
           squares[i % columns] += distance * distance;
         }
         SumColumns(in.As<T>(), rows, columns, nullptr, totals.As<double>());
-        REQUIRE(std::memcmp(totals.data(), sums.data(), columns * sizeof(double)) == 0);
+        REQUIRE(totals.BeginsWith(sums));
         SumColumns(in.As<T>(), rows, columns, centres.As<double>(), totals.As<double>());
-        REQUIRE(std::memcmp(totals.data(), squares.data(), columns * sizeof(double)) == 0);
+        REQUIRE(totals.BeginsWith(squares));
       }
     }
   });
@@ -117,7 +117,7 @@ void CheckProducts() {
         std::vector<T> twin(kRows * columns);
         MultiplyMatrix(x.As<T>(), w.As<T>(), kRows, inner, columns, out.As<T>());
         MultiplyMatrixScalar(x.As<T>(), w.As<T>(), kRows, inner, columns, twin.data());
-        REQUIRE(std::memcmp(out.data(), twin.data(), twin.size() * sizeof(T)) == 0);
+        REQUIRE(out.BeginsWith(twin));
       }
     }
   });

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <vector>
 
 namespace penstock::testing {
 
@@ -34,6 +36,11 @@ class GuardedMemory {
   template <typename T>
   T* As() const {
     return reinterpret_cast<T*>(data_);
+  }
+  // Whether it begins with the bytes of `values`. Of no values too, whose address may be null, which memcmp does not take.
+  template <typename T>
+  bool BeginsWith(const std::vector<T>& values) const {
+    return values.empty() || std::memcmp(data_, values.data(), values.size() * sizeof(T)) == 0;
   }
 
  private:
