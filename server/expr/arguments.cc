@@ -16,6 +16,14 @@ const T* Find(const Argument& argument) {
   return argument.literal == nullptr ? nullptr : std::get_if<T>(argument.literal);
 }
 
+// Those of a list of constants; none where it is something else.
+std::vector<double> Numbers(const Argument& argument) {
+  if (const auto* const integers = Find<std::vector<int64_t>>(argument))
+    return {integers->begin(), integers->end()};
+  const auto* const given = Find<std::vector<double>>(argument);
+  return given == nullptr ? std::vector<double>() : *given;
+}
+
 }  // namespace
 
 absl::Status WrongArgument(std::string_view name, std::string_view expected) {
@@ -52,12 +60,7 @@ absl::Status ReadConstant(const Argument& argument, std::string_view name, doubl
 absl::Status ReadRange(const Argument& argument, std::string_view name, double least,
                        double greatest, double* low, double* high) {
   if (!argument.given) return absl::OkStatus();
-  std::vector<double> numbers;
-  if (const auto* const integers = Find<std::vector<int64_t>>(argument)) {
-    numbers.assign(integers->begin(), integers->end());
-  } else if (const auto* const given = Find<std::vector<double>>(argument)) {
-    numbers = *given;
-  }
+  const std::vector<double> numbers = Numbers(argument);
   if (numbers.size() != 2 || !(numbers[0] >= least) || !(numbers[1] <= greatest) ||
       !(numbers[0] <= numbers[1])) {
     return WrongArgument(name, absl::StrCat("[low, high], two constants of ", least, " to ",
@@ -65,6 +68,19 @@ absl::Status ReadRange(const Argument& argument, std::string_view name, double l
   }
   *low = numbers[0];
   *high = numbers[1];
+  return absl::OkStatus();
+}
+
+absl::Status ReadNumbers(const Argument& argument, std::string_view name,
+                         absl::Span<double> numbers) {
+  if (!argument.given) return absl::OkStatus();
+  const std::vector<double> found = Numbers(argument);
+  if (found.size() != numbers.size() ||
+      !std::all_of(found.begin(), found.end(), [](double x) { return std::isfinite(x); })) {
+    return WrongArgument(name,
+                         absl::StrCat("a list of ", numbers.size(), " finite numbers, constants"));
+  }
+  std::copy(found.begin(), found.end(), numbers.begin());
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/expr/function.h"
 
 namespace penstock::expr {
@@ -26,6 +27,9 @@ absl::Status ReadConstant(const Argument& argument, std::string_view name, doubl
 // [low, high], two finite numbers in rising order within the limits.
 absl::Status ReadRange(const Argument& argument, std::string_view name, double least,
                        double greatest, double* low, double* high);
+// [a, b, …], as many finite numbers as `numbers` has.
+absl::Status ReadNumbers(const Argument& argument, std::string_view name,
+                         absl::Span<double> numbers);
 absl::Status ReadConstant(const Argument& argument, std::string_view name, bool* value);
 absl::Status ReadConstant(const Argument& argument, std::string_view name, std::string* value);
 

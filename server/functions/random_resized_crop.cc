@@ -93,18 +93,19 @@ class RandomResizedCrop final : public RowKernel {
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   Size size;
   WindowLimits limits;
-  std::string name = "bilinear";
+  std::string name = "bilinear", like = "tf";
   bool antialias = false;
   if (const absl::Status status = FirstError(
           {ReadSize(arguments[1], "size", &size.height, &size.width),
            ReadRange(arguments[2], "scale", 1e-6, 1, &limits.scale_low, &limits.scale_high),
            ReadRange(arguments[3], "ratio", 1e-3, 1e3, &limits.ratio_low, &limits.ratio_high),
            ReadConstant(arguments[4], "method", &name),
-           ReadConstant(arguments[5], "antialias", &antialias)});
+           ReadConstant(arguments[5], "antialias", &antialias),
+           ReadConstant(arguments[6], "like", &like)});
       !status.ok()) {
     return status;
   }
-  const auto method = FindResizeMethod(name, antialias);
+  const auto method = FindResizeMethod(name, antialias, like);
   if (!method.ok()) return method.status();
   if (const absl::Status status = CheckResizeImage(arguments[0], *method); !status.ok()) {
     return status;
@@ -124,7 +125,7 @@ const RowFunctionRegistration kRegistration({
     .name = "random_resized_crop",
     .signature =
         "random_resized_crop(image, size, scale=[0.08, 1.0], ratio=[0.75, 1.3333333333333333], "
-        "method=\"bilinear\", antialias=False, seed=None)",
+        "method=\"bilinear\", antialias=False, like=\"tf\", seed=None)",
     .doc = "A part of an image, drawn as torchvision's RandomResizedCrop draws it, and resized.\n"
            "\n"
            "image: uint8, int8, uint16, int16 or float32 of shape (height, width, channels).\n"
@@ -133,7 +134,8 @@ const RowFunctionRegistration kRegistration({
            "evenly between them.\n"
            "ratio: [low, high], constants: its width over its height; the logarithm is drawn "
            "evenly.\n"
-           "method, antialias: as of resize.\n"
+           "method, antialias, like: as of resize. torchvision's bytes of Pillow's images are "
+           "those of like=\"pil\", uint8.\n"
            "seed: an integer constant; drawn when the pipeline is made and written into its spec, "
            "if it is left out.\n"
            "\n"
@@ -141,7 +143,8 @@ const RowFunctionRegistration kRegistration({
            "the same probability. If none fits, it is the\n"
            "largest part in the middle whose ratio is within the limits. The result is that of "
            "crop_to_bounding_box and resize: float32 with the\n"
-           "values' range kept, or the image's dtype for \"nearest\". The draw belongs to the "
+           "values' range kept, or the image's dtype for \"nearest\" and where another convention "
+           "is asked for. The draw belongs to the "
            "element: it depends on seed, stage, epoch and\n"
            "the element's record, on nothing else. Calls of the same stage with the same seed draw "
            "alike, calls without a seed do not.",

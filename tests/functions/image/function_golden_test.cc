@@ -1,5 +1,5 @@
-// TensorFlow's results for a table of expressions (tests/golden/make_image_function_goldens.py), over
-// images of sizes that the program knows and that only the data tells.
+// Results of TensorFlow (tests/golden/make_image_function_goldens.py) and of Pillow and torchvision (make_augment_goldens.py) for tables
+// of expressions, over images of sizes that the program knows and that only the data tells.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -128,8 +128,8 @@ Tensor Run(const Json& images, const std::string& text, int num_known) {
   return result;
 }
 
-TEST_CASE("Image functions give what TensorFlow gives") {
-  const Json document = Json::parse(ReadGolden("image_functions.json"));
+void CheckGoldens(const char* file) {
+  const Json document = Json::parse(ReadGolden(file));
   REQUIRE(document["cases"].size() > 100);
   for (const auto& json : document["cases"]) {
     const std::string text = json["text"].get<std::string>();
@@ -146,6 +146,12 @@ TEST_CASE("Image functions give what TensorFlow gives") {
       }
     }
   }
+}
+
+TEST_CASE("Image functions give what TensorFlow gives") { CheckGoldens("image_functions.json"); }
+
+TEST_CASE("Functions that augment images give what Pillow and torchvision give") {
+  CheckGoldens("image_augment.json");
 }
 
 }  // namespace

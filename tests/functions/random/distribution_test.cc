@@ -4,14 +4,23 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "server/image/augment.h"
 #include "tests/functions/random/distance.h"
 #include "tests/functions/random/drawn_rows.h"
+#include "tests/support/golden.h"
 
 namespace penstock::testing {
 namespace {
 
 constexpr size_t kRows = 20'000;
+
+// By the numbers of AugmentOp.
+constexpr std::string_view kOps[] = {"Identity",     "ShearX",    "ShearY",     "TranslateX",
+                                     "TranslateY",   "Rotate",    "Brightness", "Color",
+                                     "Contrast",     "Sharpness", "Posterize",  "Solarize",
+                                     "AutoContrast", "Equalize",  "Invert"};
 
 double UniformBelow(double x) { return std::clamp(x, 0.0, 1.0); }
 double NormalBelow(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
@@ -211,6 +220,12 @@ TEST_CASE("What is done is what was drawn") {
       {"random_resized_crop(image, [9, 7], method=\"bicubic\", antialias=True, seed=1)",
        "resize(crop_to_bounding_box(image, {top}, {left}, {height}, {width}), [9, 7], "
        "\"bicubic\", antialias=True)"},
+      {"random_resized_crop(image, [9, 7], seed=1, like=\"pil\")",
+       "resize(crop_to_bounding_box(image, {top}, {left}, {height}, {width}), [9, 7], "
+       "like=\"pil\")"},
+      {"random_rotation(image, [-40, 80], \"bilinear\", 3, seed=1)",
+       "rotate(image, {angle}, \"bilinear\", 3)"},
+      {"random_gaussian_blur(image, 7, [0.5, 3], seed=1)", "gaussian_blur(image, 7, {sigma})"},
       {"random_crop(image, [9, 7], seed=1)", "crop_to_bounding_box(image, {top}, {left}, 9, 7)"},
   };
   for (const auto& test : kCases) {
@@ -255,6 +270,107 @@ TEST_CASE("What is erased is the rectangle that was drawn") {
       CHECK(erased < 240 + 48);
     } else {
       CHECK(erased == kTries);
+    }
+  }
+}
+
+TEST_CASE("Images are moved by what was drawn, within the limits") {
+  const TestImage image(20, 30);
+  constexpr size_t kTries = 2'000;
+  const DrawnRows rows = DrawLogged(
+      "random_affine(image, [-20, 40], [0.1, 0.3], [0.5, 2], [-5, 15], \"bilinear\", 9, seed=1)",
+      kTries, image);
+  const auto degrees = Drawn(rows, "degrees"), scales = Drawn(rows, "scale");
+  const auto shears = Drawn(rows, "shear");
+  const auto to_right = Drawn(rows, "translate_x"), down = Drawn(rows, "translate_y");
+  // Where they are between two limits.
+  const auto between = [](std::vector<double> values, double low, double high) {
+    for (double& value : values) value = (value - low) / (high - low);
+    return values;
+  };
+  CHECK(Distance(between(degrees, -20, 40), UniformBelow) < kFarthest);
+  CHECK(Distance(between(scales, 0.5, 2), UniformBelow) < kFarthest);
+  CHECK(Distance(between(shears, -5, 15), UniformBelow) < kFarthest);
+  // Whole pixels: 3 of 30 and 6 of 20 to either side, of which the outermost have half a share.
+  std::map<double, int> columns, lines;
+  for (size_t i = 0; i < kTries; ++i) ++columns[to_right[i]], ++lines[down[i]];
+  CHECK(columns.size() == 7);
+  CHECK(lines.size() == 13);
+  CHECK(columns.begin()->first == -3);
+  CHECK(lines.rbegin()->first == 6);
+  for (size_t i = 0; i < 20; ++i) {
+    const expr::AffineMatrix m = expr::MovementMatrix(
+        {degrees[i], to_right[i], down[i], scales[i], shears[i], 0}, image.height, image.width);
+    std::string matrix;
+    for (const double number : m) {
+      char text[40];
+      std::snprintf(text, sizeof(text), "%s%.17g", matrix.empty() ? "" : ", ", number);
+      matrix += text;
+    }
+    CHECK(DrawLogged("affine(image, [" + matrix + "], \"bilinear\", 9)", 1, image).rows[0] ==
+          rows.rows[i]);
+  }
+}
+
+TEST_CASE(
+    "All operations of RandAugment and TrivialAugment are equally likely, and both directions") {
+  const TestImage image(9, 12);
+  for (const std::string call :
+       {"rand_augment(image, 3, 30, seed=1)", "trivial_augment_wide(image, seed=1)"}) {
+    CAPTURE(call);
+    const DrawnRows rows = DrawLogged(call, 6'000, image);
+    const auto ops = Drawn(rows, "op"), magnitudes = Drawn(rows, "magnitude");
+    CHECK(ops.size() == (call[0] == 'r' ? 18'000U : 6'000U));
+    std::map<double, int> counts, directions;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      ++counts[ops[i]];
+      // Shears to sharpness.
+      if (ops[i] >= 1 && ops[i] <= 9 && magnitudes[i] != 0) ++directions[magnitudes[i] < 0];
+    }
+    CheckEven(counts, 14, ops.size());
+    CheckEven(directions, 2, static_cast<size_t>(directions[0] + directions[1]));
+  }
+}
+
+TEST_CASE("Strengths of TrivialAugment are equally likely") {
+  const DrawnRows rows = DrawLogged("trivial_augment_wide(image, 5, seed=2)", 30'000);
+  const auto ops = Drawn(rows, "op"), magnitudes = Drawn(rows, "magnitude");
+  std::map<double, int> solarized;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i] == 11) ++solarized[magnitudes[i]];
+  }
+  int total = 0;
+  for (const auto& [strength, count] : solarized) total += count;
+  CheckEven(solarized, 5, static_cast<size_t>(total));
+  CHECK(solarized.begin()->first == 0);
+  CHECK(solarized.rbegin()->first == 255);
+}
+
+TEST_CASE("AutoAugment does what torchvision's policies say, as often") {
+  const auto document = nlohmann::json::parse(ReadGolden("image_augment.json"));
+  const TestImage image(9, 12);
+  constexpr size_t kTries = 20'000;
+  REQUIRE(document["policies"].size() == 3);
+  for (const auto& [policy, shares] : document["policies"].items()) {
+    const DrawnRows rows =
+        DrawLogged("auto_augment(image, \"" + policy + "\", seed=3)", kTries, image);
+    const auto ops = Drawn(rows, "op"), magnitudes = Drawn(rows, "magnitude");
+    std::map<std::pair<double, double>, double> drawn, expected;
+    for (size_t i = 0; i < ops.size(); ++i) ++drawn[{ops[i], std::fabs(magnitudes[i])}];
+    for (const auto& [name, share] : shares.items()) {
+      const size_t space = name.find(' ');
+      const auto op = static_cast<expr::AugmentOp>(
+          std::find(std::begin(kOps), std::end(kOps), name.substr(0, space)) - std::begin(kOps));
+      const double size =
+          expr::MagnitudeOf(op, expr::AugmentSpace(), std::stoi(name.substr(space + 1)), 10, 9, 12);
+      // Those that are never done are in the table, too.
+      if (share > 0) expected[{static_cast<double>(op), size}] += share.get<double>();
+    }
+    CHECK(drawn.size() == expected.size());
+    for (const auto& [step, share] : expected) {
+      CAPTURE(policy, step.first, step.second);
+      // A pair may do the same twice, whose variance is at most four times that of one draw.
+      CHECK(std::fabs(drawn[step] - kTries * share) < 5 * 2 * std::sqrt(kTries * share));
     }
   }
 }

@@ -52,6 +52,7 @@ TEST_CASE("A crop of a JPEG file decodes that part alone, to the same bytes") {
            "random_resized_crop(image, [16, 24], scale=[0.1, 0.5], seed=1)",
            "random_resized_crop(image, [16, 24], scale=[0.1, 0.5], seed=1) / 255 - 1",
            "random_resized_crop(image, [16, 24], method=\"area\", seed=1)",
+           "random_resized_crop(image, [16, 24], seed=1, like=\"pil\")",
            "random_crop(image, [9, 7], seed=1)",
            "float32(random_crop(image, [9, 7], seed=1)) * 2",
            "crop_to_bounding_box(image, 3, 5, 8, 9)",
