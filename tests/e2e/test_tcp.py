@@ -63,7 +63,13 @@ class Served:
         if not self.daemon.is_ready:
             self.daemon.process.kill()
             pytest.fail(self.daemon.process.stderr.read())
+        # A daemon is ready when its Unix socket is; the other address comes a little later.
+        eventually(lambda: self.daemon.process.poll() is not None or self.listens())
         self.remote = Penstock(folder, f"tcp:127.0.0.1:{self.port}")
+
+    def listens(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def write(self, most=64, more=""):
         self.config.write_text(more + CONFIG.format(port=self.port, certificate=self.certificate, key=self.key, authorities=self.authority.certificate, most=most))
