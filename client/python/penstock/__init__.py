@@ -12,7 +12,7 @@
 
 import numpy as _np
 
-from penstock import experimental, functions, image, io, strings
+from penstock import audio, experimental, functions, image, io, strings
 
 from penstock import _core
 from penstock._core import Loader, abi_version, default_socket, version
@@ -100,6 +100,7 @@ __all__ = [
     "UnknownError",
     "abi_version",
     "attach",
+    "audio",
     "bfloat16",
     "default_socket",
     "experimental",

@@ -1,0 +1,32 @@
+"""tf.audio's names, on traced values (inside a function given to map)."""
+
+from typing import Any, NamedTuple
+
+from penstock import _trace
+
+__all__ = ["decode_wav"]
+
+
+class DecodeWav(NamedTuple):
+    """What decode_wav gives: `audio`, float32 of shape (samples, channels), and `sample_rate`, int32."""
+
+    audio: Any
+    sample_rate: Any
+
+
+def decode_wav(contents, desired_channels=-1, desired_samples=-1, name=None):
+    """The sound of a WAV file, as tf.audio.decode_wav gives it; of more encodings than PCM of 16 bits.
+
+    Args:
+      contents: a string scalar, the bytes of the file.
+      desired_channels: those beyond it are left out, the last one fills up those that are missing; -1: the file's.
+      desired_samples: longer sounds are cut, shorter ones filled up with zeros; -1: the file's.
+      name: ignored.
+
+    Returns:
+      DecodeWav(audio, sample_rate).
+    """
+    del name
+    keywords = {"desired_channels": desired_channels, "desired_samples": desired_samples}
+    audio = _trace.call("decode_wav", (contents,), keywords, "penstock.audio.decode_wav")
+    return DecodeWav(audio, _trace.call("wav_sample_rate", (contents,), {}, "penstock.audio.decode_wav"))
