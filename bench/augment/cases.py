@@ -1,16 +1,26 @@
 """Functions that augment images, each as Penstock's function and as torchvision's of a Pillow image.
 
-Every image is of 224 x 224 x 3 bytes, as smooth as a photograph is.
+Every image is of 224 x 224 x 3 bytes, as smooth as a photograph is; that of `recipe` is a JPEG file of 500 x 375, which is decoded, cropped,
+augmented and normalised as torchvision's training of ImageNet does it.
 """
+
+import pathlib
 
 import numpy
 
 BATCH = 16
 STEP_SECONDS = {}
 
-y, x, c = numpy.mgrid[:224, :224, :3]
-noise = numpy.random.default_rng(0).normal(0, 0.2, x.shape)
-IMAGE = numpy.clip((numpy.sin(x / 15 + c) + numpy.cos(y / 17) + noise + 2) / 4 * 255, 0, 255).astype(numpy.uint8)
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+def picture(height, width):
+    y, x, c = numpy.mgrid[:height, :width, :3]
+    noise = numpy.random.default_rng(0).normal(0, 0.2, x.shape)
+    return numpy.clip((numpy.sin(x / 15 + c) + numpy.cos(y / 17) + noise + 2) / 4 * 255, 0, 255).astype(numpy.uint8)
+
+
+IMAGE = picture(224, 224)
 
 PENSTOCK = {
     "image": lambda f, x: x,
@@ -29,6 +39,34 @@ PENSTOCK = {
     "trivial_augment_wide": lambda f, x: f.trivial_augment_wide(x, seed=1),
     "auto_augment": lambda f, x: f.auto_augment(x, seed=1),
 }
+
+
+def torchvision_recipe(folder):
+    import io
+
+    import PIL.Image
+    import torch
+    import torchvision.transforms as transforms
+
+    torch.set_num_threads(1)
+    file = (pathlib.Path(folder) / "photo.jpg").read_bytes()
+    recipe = transforms.Compose([
+        transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.TrivialAugmentWide(), transforms.ToTensor(),
+        transforms.Normalize(MEAN, STD), transforms.RandomErasing(0.1)])
+    return lambda _: recipe(PIL.Image.open(io.BytesIO(file)).convert("RGB"))
+
+
+def penstock_recipe(t, tuned, folder):
+    file = (pathlib.Path(folder) / "photo.jpg").read_bytes()
+    mean, std = t.np.array(MEAN, t.np.float32), t.np.array(STD, t.np.float32)
+
+    def call(number, file):
+        image = t.image.random_resized_crop(t.image.decode_jpeg(file, channels=3), [224, 224], like="pil")
+        image = t.image.trivial_augment_wide(t.image.random_flip_left_right(image))
+        return t.image.random_erasing((image / t.np.float32(255) - mean) / std, probability=0.1)
+
+    files = t.Dataset.from_tensors(file).repeat()
+    return t.Dataset.zip((t.Dataset.range(1 << 40), files)).map(call).batch(BATCH)
 
 
 def torchvision_functions():
@@ -66,4 +104,4 @@ def _case(function):
     return dataset
 
 
-CASES = {name: _case(function) for name, function in PENSTOCK.items()}
+CASES = {name: _case(function) for name, function in PENSTOCK.items()} | {"recipe": penstock_recipe}

@@ -11,6 +11,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import cases
@@ -26,21 +27,30 @@ def run(command, seconds):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def penstock(case, seconds):
+def write_photo(folder):
+    import penstock
+
+    picture = penstock.Dataset.from_tensors(cases.picture(375, 500))
+    (file,) = picture.map(lambda x: penstock.io.encode_jpeg(x, quality=90))
+    (pathlib.Path(folder) / "photo.jpg").write_bytes(file.item())
+
+
+def penstock(case, folder, seconds):
     command = [sys.executable, TAKE, "--side", "penstock", "--cases-of", pathlib.Path(__file__).parent, "--case", case,
-               "--folder", ".", "--seconds", seconds]  # fmt: skip
+               "--folder", folder, "--seconds", seconds]  # fmt: skip
     return run(command, seconds)["cpu_s_per_million"]
 
 
-def torchvision(python, case, seconds):
-    return run([python, __file__, "--loop", case, "--seconds", seconds], seconds)
+def torchvision(python, case, folder, seconds):
+    return run([python, __file__, "--loop", case, "--folder", folder, "--seconds", seconds], seconds)
 
 
-def loop(case, seconds):
+def loop(case, folder, seconds):
     """Batches made in this process: microseconds an image."""
     import PIL.Image
 
-    function, image = cases.torchvision_functions()[case], PIL.Image.fromarray(cases.IMAGE)
+    function = cases.torchvision_recipe(folder) if case == "recipe" else cases.torchvision_functions()[case]
+    image = PIL.Image.fromarray(cases.IMAGE)
 
     def batch():
         return numpy.stack([numpy.asarray(function(image)) for _ in range(cases.BATCH)])
@@ -56,6 +66,7 @@ def loop(case, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--torch-python", help="a Python with torchvision")
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
     parser.add_argument("--loop", metavar="CASE", help="torchvision's side of one case")
     compared = [case for case in cases.CASES if case != "image"]
     parser.add_argument("--cases", type=lambda text: text.split(","), default=compared)
@@ -64,16 +75,22 @@ def main():
     parser.add_argument("--quick", action="store_true", help="one run")
     arguments = parser.parse_args()
     if arguments.loop:
-        print(json.dumps(loop(arguments.loop, arguments.seconds)))
+        print(json.dumps(loop(arguments.loop, arguments.folder, arguments.seconds)))
         return 0
     runs = 1 if arguments.quick else arguments.runs
     unknown = set(arguments.cases) - set(compared)
     if unknown:
         parser.error(f"no such case: {', '.join(unknown)}. There are: {', '.join(compared)}")
+    with tempfile.TemporaryDirectory() as folder:
+        write_photo(folder)
+        return compare(arguments, runs, folder)
+
+
+def compare(arguments, runs, folder):
     failed = False
     for case in arguments.cases:
         try:
-            pairs = [(penstock(case, arguments.seconds), torchvision(arguments.torch_python, case, arguments.seconds))
+            pairs = [(penstock(case, folder, arguments.seconds), torchvision(arguments.torch_python, case, folder, arguments.seconds))
                      for _ in range(runs)]  # fmt: skip
             ratios = [theirs / ours for ours, theirs in pairs]
             ours, theirs = (round(statistics.median(side), 1) for side in zip(*pairs))

@@ -1,7 +1,9 @@
 #include "server/expr/program.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -141,6 +143,22 @@ class StepProgram : public Program {
   int group_rows_ = 1 << 20;
 };
 
+// A text as messages quote it: of a long one what stands around the column, counted from 1 in bytes.
+std::string Quoted(const std::string& text, size_t column) {
+  constexpr size_t kAround = 400;
+  if (text.size() <= 2 * kAround) return text;
+  size_t begin = column > kAround ? std::min(column - 1 - kAround, text.size() - kAround) : 0;
+  size_t end = std::min(text.size(), begin + 2 * kAround);
+  // Not within a character.
+  const auto is_within = [&](size_t at) {
+    return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80;
+  };
+  while (is_within(begin)) ++begin;
+  while (is_within(end)) ++end;
+  return absl::StrCat(begin > 0 ? "…" : "", text.substr(begin, end - begin),
+                      end < text.size() ? "…" : "");
+}
+
 // "stage "map", column 7 of "x = y + 1": message".
 absl::Status InExpression(const MapSource& map, const std::string& text,
                           const absl::Status& status) {
@@ -148,11 +166,13 @@ absl::Status InExpression(const MapSource& map, const std::string& text,
   const size_t colon = message.find(": ");
   if (!absl::StartsWith(message, "column ") || colon == std::string::npos) {
     return absl::Status(status.code(),
-                        absl::StrCat("stage \"", map.stage, "\", \"", text, "\": ", message));
+                        absl::StrCat("stage \"", map.stage, "\", \"", Quoted(text, 1), "\": ", message));
   }
+  size_t column = 1;
+  std::from_chars(message.data() + std::strlen("column "), message.data() + colon, column);
   return absl::Status(
       status.code(), absl::StrCat("stage \"", map.stage, "\", ", message.substr(0, colon), " of \"",
-                                  text, "\"", message.substr(colon)));
+                                  Quoted(text, column), "\"", message.substr(colon)));
 }
 
 absl::StatusOr<std::vector<NamedValue>> TypeMap(Graph& graph, const MapSource& map,

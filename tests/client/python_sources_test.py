@@ -88,6 +88,14 @@ def test_many_strings_lie_in_a_memory_file(tmp_path):
         make([b"x" * 200_000] + [b""] * 20_000)
 
 
+@pytest.mark.parametrize("value", [b"x" * 100_000, b"x" * 99_999 + b"\0"], ids=["string", "zero at the end"])
+def test_a_long_string_keeps_its_shape(value):
+    dataset = penstock.Dataset.from_tensors({"value": value})
+    assert dataset.element_spec["value"].shape == ()
+    (element,) = dataset
+    assert element["value"].shape == () and element["value"].item() == value
+
+
 def test_strings_of_nested_lists_keep_zeros_at_the_end():
     make = penstock.Dataset.from_tensor_slices
     rows = [[b"a\0", b"b"], [b"c\0", b"d\0\0"]]

@@ -130,6 +130,12 @@ TEST_CASE("Limits are errors, not stack overflows") {
       std::string(Compile({{"long", {DType::kFloat32, {20'000}}}}, {map}).status().message()),
       Contains("multiply: more than 268435456 elements in a row: float32 (20000, 20000)"));
   CHECK_THAT(message("y = " + std::string(70'000, ' ') + "f"), Contains("text longer than limit"));
+  // Of a long text what stands around the column is quoted.
+  const std::string far = message("y = " + std::string(30'000, ' ') + "nothing_of_that_name(1)" +
+                                  std::string(30'000, ' ') + "+ f");
+  CHECK_THAT(far, Contains("column 30005 of \"…   "));
+  CHECK_THAT(far, Contains("nothing_of_that_name"));
+  CHECK(far.size() < 1'200);
   std::string wide = "y = f[:, None]";
   for (int i = 0; i < 3; ++i) wide = "y = (" + wide.substr(4) + ")";
   CHECK(message("y = f") == "accepted");

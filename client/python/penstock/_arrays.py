@@ -29,7 +29,7 @@ class MemoryArray:
         # Not in a forked child, whose descriptor is another one of the same number: it lives as long.
         weakref.finalize(self, os.close, self._fd).atexit = False
         with open(self._fd, "wb", closefd=False) as file:
-            np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+            np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)
 
     def spec_value(self):
         return f"/proc/{os.getpid()}/fd/{self._fd}"
