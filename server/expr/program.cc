@@ -165,8 +165,8 @@ absl::Status InExpression(const MapSource& map, const std::string& text,
   const std::string message(status.message());
   const size_t colon = message.find(": ");
   if (!absl::StartsWith(message, "column ") || colon == std::string::npos) {
-    return absl::Status(status.code(),
-                        absl::StrCat("stage \"", map.stage, "\", \"", Quoted(text, 1), "\": ", message));
+    return absl::Status(status.code(), absl::StrCat("stage \"", map.stage, "\", \"",
+                                                    Quoted(text, 1), "\": ", message));
   }
   size_t column = 1;
   std::from_chars(message.data() + std::strlen("column "), message.data() + colon, column);

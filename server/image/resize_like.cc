@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/image/resize_method.h"
+#include "server/kernels/byte_sum.h"
 
 namespace penstock::expr {
 namespace {
@@ -133,102 +134,109 @@ Taps OpenCvTaps(int64_t from, int64_t to, Method method, bool shrinks) {
   return taps;
 }
 
-// The same as integers with 22 fractional bits, as Pillow sums bytes.
-constexpr int kFractionBits = 22;
-
-// Pillow's bytes, rounded and clipped after each pass.
-struct RoundedBytes {
-  using Pixel = uint8_t;
-  using Weight = int32_t;
-  using Total = int32_t;
-  static Weight ToWeight(double w) {
-    const double scaled = w * (1 << kFractionBits);
-    return static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
-  }
-  static constexpr Total kStart = 1 << (kFractionBits - 1);
-  static Pixel Finish(Total total) {
-    return static_cast<uint8_t>(std::clamp(total >> kFractionBits, 0, 255));
-  }
-};
-struct Floats {
-  using Pixel = float;
-  using Weight = double;
-  using Total = double;
-  static Weight ToWeight(double w) { return w; }
-  static constexpr Total kStart = 0;
-  static Pixel Finish(Total total) { return static_cast<float>(total); }
-};
-
-template <class S, typename In>
+template <typename In>
 void ResizeColumns(const Taps& taps, const In* in, int64_t rows, int64_t columns, int64_t channels,
-                   int64_t width, typename S::Pixel* out) {
-  std::vector<typename S::Weight> weights;
-  for (const double w : taps.weights) weights.push_back(S::ToWeight(w));
+                   int64_t width, float* out) {
   for (int64_t y = 0; y < rows; ++y, in += columns * channels) {
     for (int64_t x = 0; x < width; ++x) {
       const int64_t first = taps.first[static_cast<size_t>(x)];
-      const auto* const weight = &weights[static_cast<size_t>(x * taps.count)];
+      const double* const weight = &taps.weights[static_cast<size_t>(x * taps.count)];
       for (int64_t c = 0; c < channels; ++c) {
-        typename S::Total total = S::kStart;
+        double total = 0;
         for (int64_t k = 0; k < taps.count; ++k) {
           const int64_t column = std::clamp<int64_t>(first + k, 0, columns - 1);
-          total += static_cast<typename S::Total>(in[column * channels + c]) * weight[k];
+          total += static_cast<double>(in[column * channels + c]) * weight[k];
         }
-        *out++ = S::Finish(total);
+        *out++ = static_cast<float>(total);
       }
     }
   }
 }
 
-template <class S>
-void ResizeRows(const Taps& taps, const typename S::Pixel* in, int64_t rows, int64_t row_values,
-                int64_t height, Arena& scratch,
-                const std::function<void(typename S::Pixel*)>& write) {
-  std::vector<typename S::Weight> weights;
-  for (const double w : taps.weights) weights.push_back(S::ToWeight(w));
-  auto* const totals = scratch.AllocateArray<typename S::Total>(static_cast<size_t>(row_values));
-  auto* const line = scratch.AllocateArray<typename S::Pixel>(static_cast<size_t>(row_values));
+void ResizeRows(const Taps& taps, const float* in, int64_t rows, int64_t row_values, int64_t height,
+                Arena& scratch, const std::function<void(float*)>& write) {
+  auto* const totals = scratch.AllocateArray<double>(static_cast<size_t>(row_values));
+  auto* const line = scratch.AllocateArray<float>(static_cast<size_t>(row_values));
   for (int64_t y = 0; y < height; ++y) {
-    std::fill_n(totals, row_values, S::kStart);
+    std::fill_n(totals, row_values, 0.0);
     for (int64_t k = 0; k < taps.count; ++k) {
-      const auto weight = weights[static_cast<size_t>(y * taps.count + k)];
+      const double weight = taps.weights[static_cast<size_t>(y * taps.count + k)];
       if (weight == 0) continue;
       const int64_t row = std::clamp<int64_t>(taps.first[static_cast<size_t>(y)] + k, 0, rows - 1);
-      const auto* const from = in + row * row_values;
-      for (int64_t i = 0; i < row_values; ++i) {
-        totals[i] += static_cast<typename S::Total>(from[i]) * weight;
-      }
+      const float* const from = in + row * row_values;
+      for (int64_t i = 0; i < row_values; ++i) totals[i] += static_cast<double>(from[i]) * weight;
     }
-    for (int64_t i = 0; i < row_values; ++i) line[i] = S::Finish(totals[i]);
+    for (int64_t i = 0; i < row_values; ++i) line[i] = static_cast<float>(totals[i]);
     write(line);
   }
 }
 
-// `rounds_twice`: bytes are rounded after each pass.
-void ResizeByTaps(const Taps& across, const Taps& down, bool rounds_twice, DType dtype,
-                  const RowValue& image, int64_t height, int64_t width, Arena& scratch,
-                  RowOutput& out) {
+// Taps inside of the axis, as integers.
+struct ByteTaps {
+  explicit ByteTaps(const Taps& taps) : starts(taps.first), span(taps.count) {
+    for (const double weight : taps.weights) {
+      const double scaled = weight * (1 << kernels::kByteFractionBits);
+      weights.push_back(static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5));
+    }
+    // Behind the last weight there may be no pixel.
+    for (size_t i = 0; i < starts.size(); ++i) {
+      int64_t count = span;
+      while (count > 0 &&
+             weights[i * static_cast<size_t>(span) + static_cast<size_t>(count) - 1] == 0)
+        --count;
+      counts.push_back(count);
+    }
+  }
+
+  std::vector<int64_t> starts;
+  std::vector<int64_t> counts;
+  std::vector<int32_t> weights;
+  int64_t span;
+};
+
+// Bytes that are rounded and clipped after each pass.
+void ResizeBytes(const ByteTaps& across, const ByteTaps& down, const RowValue& image,
+                 int64_t height, int64_t width, Arena& scratch, RowOutput& out) {
+  const auto rows = static_cast<size_t>(image.shape[0]);
+  const auto channels = static_cast<size_t>(image.shape[2]);
+  const size_t row_bytes = static_cast<size_t>(image.shape[1]) * channels;
+  const size_t values = static_cast<size_t>(width) * channels;
+  // A byte behind each line is touched.
+  uint8_t* const narrow = scratch.Allocate(rows * values + 1);
+  uint8_t* const last = scratch.Allocate(row_bytes + 1);
+  std::memcpy(last, image.data + (rows - 1) * row_bytes, row_bytes);
+  last[row_bytes] = 0;
+  const kernels::ByteSpans spans = {static_cast<size_t>(across.span), across.starts.data(),
+                                    across.counts.data(), across.weights.data()};
+  for (size_t y = 0; y < rows; ++y) {
+    const uint8_t* const line = y + 1 == rows ? last : image.data + y * row_bytes;
+    kernels::SumBytePixels(line, channels, spans, static_cast<size_t>(width), narrow + y * values);
+  }
+  std::vector<const uint8_t*> lines;
+  for (size_t y = 0; y < static_cast<size_t>(height); ++y) {
+    const auto count = static_cast<size_t>(down.counts[y]);
+    lines.clear();
+    for (size_t k = 0; k < count; ++k)
+      lines.push_back(narrow + (static_cast<size_t>(down.starts[y]) + k) * values);
+    kernels::SumByteRows(lines.data(), &down.weights[y * static_cast<size_t>(down.span)], count,
+                         values, out.Reserve(values));
+    out.Commit();
+  }
+}
+
+void ResizeByTaps(const Taps& across, const Taps& down, DType dtype, const RowValue& image,
+                  int64_t height, int64_t width, Arena& scratch, RowOutput& out) {
   const int64_t rows = image.shape[0], columns = image.shape[1], channels = image.shape[2];
   const int64_t row_values = width * channels;
   const auto values = static_cast<size_t>(row_values);
-  if (dtype == DType::kUint8 && rounds_twice) {
-    auto* const narrow = scratch.AllocateArray<uint8_t>(static_cast<size_t>(rows) * values);
-    ResizeColumns<RoundedBytes>(across, image.data, rows, columns, channels, width, narrow);
-    ResizeRows<RoundedBytes>(down, narrow, rows, row_values, height, scratch,
-                             [&](const uint8_t* line) {
-                               std::memcpy(out.Reserve(values), line, values);
-                               out.Commit();
-                             });
-    return;
-  }
   auto* const narrow = scratch.AllocateArray<float>(static_cast<size_t>(rows) * values);
   if (dtype == DType::kUint8) {
-    ResizeColumns<Floats>(across, image.data, rows, columns, channels, width, narrow);
+    ResizeColumns(across, image.data, rows, columns, channels, width, narrow);
   } else {
-    ResizeColumns<Floats>(across, reinterpret_cast<const float*>(image.data), rows, columns,
-                          channels, width, narrow);
+    ResizeColumns(across, reinterpret_cast<const float*>(image.data), rows, columns, channels,
+                  width, narrow);
   }
-  ResizeRows<Floats>(down, narrow, rows, row_values, height, scratch, [&](const float* line) {
+  ResizeRows(down, narrow, rows, row_values, height, scratch, [&](const float* line) {
     if (dtype == DType::kFloat32) {
       std::memcpy(out.Reserve(values * sizeof(float)), line, values * sizeof(float));
     } else {
@@ -245,15 +253,19 @@ template <double (*kFilter)(double), int kHalves>
 void LikePillow(DType dtype, const RowValue& image, int64_t height, int64_t width, Arena& scratch,
                 RowOutput& out) {
   constexpr double kRadius = kHalves / 2.0;
-  ResizeByTaps(PillowTaps(image.shape[1], width, kFilter, kRadius),
-               PillowTaps(image.shape[0], height, kFilter, kRadius), true, dtype, image, height,
-               width, scratch, out);
+  const Taps across = PillowTaps(image.shape[1], width, kFilter, kRadius);
+  const Taps down = PillowTaps(image.shape[0], height, kFilter, kRadius);
+  if (dtype == DType::kUint8) {
+    ResizeBytes(ByteTaps(across), ByteTaps(down), image, height, width, scratch, out);
+  } else {
+    ResizeByTaps(across, down, dtype, image, height, width, scratch, out);
+  }
 }
 
 void NearestLikePillow(DType dtype, const RowValue& image, int64_t height, int64_t width,
                        Arena& scratch, RowOutput& out) {
-  ResizeByTaps(PillowNearest(image.shape[1], width), PillowNearest(image.shape[0], height), false,
-               dtype, image, height, width, scratch, out);
+  ResizeByTaps(PillowNearest(image.shape[1], width), PillowNearest(image.shape[0], height), dtype,
+               image, height, width, scratch, out);
 }
 
 template <Method kMethod>
@@ -261,8 +273,8 @@ void LikeOpenCv(DType dtype, const RowValue& image, int64_t height, int64_t widt
                 RowOutput& out) {
   const bool shrinks = image.shape[0] >= height && image.shape[1] >= width;
   ResizeByTaps(OpenCvTaps(image.shape[1], width, kMethod, shrinks),
-               OpenCvTaps(image.shape[0], height, kMethod, shrinks), false, dtype, image, height,
-               width, scratch, out);
+               OpenCvTaps(image.shape[0], height, kMethod, shrinks), dtype, image, height, width,
+               scratch, out);
 }
 
 }  // namespace
