@@ -6,6 +6,7 @@
 #include "server/expr/arguments.h"
 #include "server/expr/graph.h"
 #include "server/expr/number_types.h"
+#include "server/kernels/saturate.h"
 
 namespace penstock::expr {
 namespace {
@@ -79,19 +80,20 @@ absl::Status DataIntegers::Read(absl::Span<const RowValue> values, IntegersRead*
       return absl::DataLossError(absl::StrCat(item.name, ": expected ", item.count,
                                               " integers, found ", ShapeToString(value.shape)));
     }
+    absl::Status status;
     VisitNumber(item.dtype, [&](auto type) {
       using T = decltype(type);
       for (size_t i = 0; i < item.count; ++i) {
         T read;
         std::memcpy(&read, value.data + i * sizeof(T), sizeof(T));
-        integers->push_back(static_cast<int64_t>(read));
+        integers->push_back(kernels::SaturateCast<int64_t>(read));
+        if (integers->back() >= item.low && integers->back() <= item.high) continue;
+        status = absl::DataLossError(
+            absl::StrCat(item.name, ": expected ", item.low, " to ", item.high, ", found ", read));
+        return;
       }
     });
-    for (size_t i = first; i < integers->size(); ++i) {
-      if ((*integers)[i] >= item.low && (*integers)[i] <= item.high) continue;
-      return absl::DataLossError(absl::StrCat(item.name, ": expected ", item.low, " to ", item.high,
-                                              ", found ", (*integers)[i]));
-    }
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

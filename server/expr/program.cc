@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/expr/arguments.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
 #include "server/expr/typer.h"
@@ -213,6 +214,12 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
     if (type.packed()) type = {DType::kString, {}};
     type.form = RowForm::kPlain;
     type.narrow_splits = false;
+    if (NumElements(type.shape) == 0 && !FitsRow(type.shape)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "stage \"", maps.empty() ? "map" : maps.front().stage, "\": \"", inputs[i].name,
+          "\": expected at most ", kMaxRowElements,
+          " elements in a row but for the axis that has none, found ", TypeToString(type)));
+    }
     auto node = graph.Input(static_cast<int>(i), type);
     if (!node.ok()) return node.status();
     values.push_back({inputs[i].name, {*node, false, {}}});
