@@ -19,9 +19,16 @@ absl::Status At(const Syntax& syntax, const absl::Status& status) {
 
 std::string Shown(const Value& value) {
   if (value.node == nullptr) return "a text";
+  if (value.packed != nullptr) return TypeToString(*value.packed);
   TensorType type = value.node->type;
   if (value.batch_axis) type.shape.insert(type.shape.begin(), kUnknownSize);
   return TypeToString(type);
+}
+
+absl::Status RefusePacked(const Syntax& syntax, const Value& value) {
+  if (value.packed == nullptr) return absl::OkStatus();
+  return ErrorAt(syntax.column, absl::StrCat("expected dense values, found ", Shown(value),
+                                             ", which can only be handed on as it is"));
 }
 
 absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,
