@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/expr/arguments.h"
 #include "server/expr/graph.h"
 #include "server/expr/number_types.h"
@@ -17,6 +18,14 @@ bool IsOfData(const Argument& argument, const Shape& shape) {
   if (argument.literal != nullptr || !IsInteger(type.dtype)) return false;
   if (type.shape.size() != shape.size()) return false;
   return shape.empty() || type.shape[0] == shape[0] || type.shape[0] == kUnknownSize;
+}
+
+std::string ListToString(const std::vector<int64_t>& values) {
+  return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
+}
+
+std::string Found(const Argument& argument) {
+  return argument.type.dtype == DType::kInvalid ? "a text" : TypeToString(argument.type);
 }
 
 }  // namespace
@@ -58,7 +67,9 @@ absl::Status DataIntegers::AddList(absl::Span<const Argument> arguments, int pos
   for (size_t i = 0; fits && i < count; ++i) fits = (*values)[i] >= low && (*values)[i] <= high;
   if (!fits) {
     return WrongArgument(
-        name, absl::StrCat("a list of integers of ", low, " to ", high, ", ", Text(form)));
+        name,
+        absl::StrCat("a list of integers of ", low, " to ", high, ", ", Text(form), ", found ",
+                     values != nullptr ? ListToString(*values) : Found(argument)));
   }
   constants_.insert(constants_.end(), values->begin(), values->end());
   return absl::OkStatus();

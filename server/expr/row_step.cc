@@ -35,7 +35,7 @@ class DirectOutput : public RowOutput {
   }
 
   void Commit() override {
-    if (done_ + reserved_ <= bytes_ && bounced_ != nullptr)
+    if (reserved_ > 0 && done_ + reserved_ <= bytes_ && bounced_ != nullptr)
       std::memcpy(out_ + done_, bounced_, reserved_);
     done_ += reserved_;
     reserved_ = 0;

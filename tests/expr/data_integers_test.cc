@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/catch.h"
 
 namespace penstock::expr {
@@ -111,7 +112,9 @@ TEST_CASE("what is no integer is refused") {
     const absl::Status list =
         integers.AddList(arguments, position, "sides", "[height, width]", 2, 1, 100);
     CHECK(list.code() == absl::StatusCode::kInvalidArgument);
-    CHECK(list.message() == "sides: expected a list of integers of 1 to 100, [height, width]");
+    CHECK(std::string(list.message()) ==
+          absl::StrCat("sides: expected a list of integers of 1 to 100, [height, width], found ",
+                       position == 6 ? "[1]" : TypeToString(arguments[position].type)));
   }
 }
 
