@@ -19,7 +19,9 @@ absl::Status CheckDeclared(const v1::Constant& constant, const TensorType& type)
         absl::StrCat("dtype: expected \"", constant.dtype(), "\", found ", TypeToString(type)));
   }
   const Shape shape(constant.shape().begin(), constant.shape().end());
-  if (!shape.empty() && shape != type.shape) {
+  // Without one it may be of any, but where the file has been read before: then it was a scalar.
+  const bool is_known = !shape.empty() || (constant.has_npy_crc32c() && !constant.dtype().empty());
+  if (is_known && shape != type.shape) {
     return absl::InvalidArgumentError(
         absl::StrCat("shape: expected ", ShapeToString(shape), ", found ", TypeToString(type)));
   }
@@ -55,8 +57,10 @@ absl::Status ReadConstantFile(const v1::Constant& constant, FileSystem& files,
     return absl::Status(status.code(), absl::StrCat(status.message(), place));
   };
   if (array->header.element != NpyElement::kNumber || type.dtype == DType::kFloat16) {
-    return refuse(absl::InvalidArgumentError(
-        "expected bools, integers, float32 or float64, found an array of others"));
+    return refuse(absl::InvalidArgumentError(absl::StrCat(
+        "expected bools, integers, float32 or float64, found ",
+        array->header.element == NpyElement::kUntyped ? "values of a type that NumPy has not"
+                                                      : TypeToString(type))));
   }
   if (array->header.data_bytes == 0)
     return refuse(absl::InvalidArgumentError("expected elements, found none"));

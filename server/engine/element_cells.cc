@@ -76,7 +76,7 @@ void ElementCells::Write(absl::Span<const Column> columns, int row, uint64_t pat
     const Place& place = places_[i];
     const Column& column = columns[i];
     if (place.fixed) {
-      std::memcpy(cell + place.offset, column.row(row), place.bytes);
+      if (place.bytes > 0) std::memcpy(cell + place.offset, column.row(row), place.bytes);
       pad(place.offset + place.bytes);
       continue;
     }

@@ -63,6 +63,8 @@ class PlanBuilder {
   const Signature& signature() const { return dataset_.signature; }
   const std::string& structure() const { return dataset_.structure; }
   bool batched() const { return dataset_.batch_rows.has_value(); }
+  // How they become batches. REQUIRES: batched().
+  const BatchForm& batch_form() const { return dataset_.batch; }
 
   // Makes files known; a source that reads none adds one without a name, by which its references are told from others. Called by
   // sources.

@@ -10,6 +10,9 @@
 namespace penstock {
 namespace {
 
+// Of one element: as many as a record has bytes. Rows of nothing could be any number.
+constexpr int64_t kRowsMax = int64_t{1} << 28;
+
 // The elements of batches as they were before they were joined: their references are still side by side. The position is that of the
 // input in front of a batch, and how many of its elements have been taken.
 class UnjoinOp final : public ChainedOrderOp {
@@ -129,6 +132,11 @@ class UnbatchOp final : public SplitOp {
         return {absl::DataLossError(absl::StrCat(
                     "expected first axes of one size, found \"", input_[0].name, "\" with ", count,
                     " and \"", input_[i].name, "\" with ", Length(i, in[i], row))),
+                row};
+      }
+      if (count > kRowsMax) {
+        return {absl::DataLossError(absl::StrCat("expected first axes of at most ", kRowsMax,
+                                                 ", found \"", input_[0].name, "\" with ", count)),
                 row};
       }
       split->counts[row] = static_cast<uint32_t>(count);

@@ -155,9 +155,16 @@ absl::Status CheckElements(int64_t height, int64_t width, int64_t channels) {
                                           channels, " > ", kMaxRowElements, " elements"));
 }
 
+bool FitsRow(const Shape& shape) {
+  int64_t elements = 1;
+  for (const int64_t size : shape) {
+    if (size > 1 && __builtin_mul_overflow(elements, size, &elements)) return false;
+  }
+  return elements <= kMaxRowElements;
+}
+
 absl::StatusOr<int64_t> CountElements(const Shape& shape) {
-  const auto elements = NumElements(shape);
-  if (elements && *elements <= kMaxRowElements) return *elements;
+  if (FitsRow(shape)) return *NumElements(shape);
   return absl::DataLossError(absl::StrCat("result larger than limit: ", ShapeToString(shape), " > ",
                                           kMaxRowElements, " elements"));
 }

@@ -49,7 +49,10 @@ absl::Status CheckImage(const Argument& argument, std::initializer_list<DType> d
 // Refuses a result of more than kMaxRowElements elements: sizes that only the data tells have met no
 // check before. REQUIRES: each size is below 2^31.
 absl::Status CheckElements(int64_t height, int64_t width, int64_t channels);
-// The number of elements of a result, within the same limit. REQUIRES: all sizes are known.
+// Whether a shape is within the same limit, in which an axis without elements counts as one of one: kernels go through the others, however
+// little there is. Sizes that only the data tells count so, too.
+bool FitsRow(const Shape& shape);
+// The number of elements of a result that fits a row. REQUIRES: all sizes are known.
 absl::StatusOr<int64_t> CountElements(const Shape& shape);
 
 // The first error of several.

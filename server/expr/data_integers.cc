@@ -3,9 +3,11 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/expr/arguments.h"
 #include "server/expr/graph.h"
 #include "server/expr/number_types.h"
+#include "server/kernels/saturate.h"
 
 namespace penstock::expr {
 namespace {
@@ -16,6 +18,14 @@ bool IsOfData(const Argument& argument, const Shape& shape) {
   if (argument.literal != nullptr || !IsInteger(type.dtype)) return false;
   if (type.shape.size() != shape.size()) return false;
   return shape.empty() || type.shape[0] == shape[0] || type.shape[0] == kUnknownSize;
+}
+
+std::string ListToString(const std::vector<int64_t>& values) {
+  return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
+}
+
+std::string Found(const Argument& argument) {
+  return argument.type.dtype == DType::kInvalid ? "a text" : TypeToString(argument.type);
 }
 
 }  // namespace
@@ -57,7 +67,9 @@ absl::Status DataIntegers::AddList(absl::Span<const Argument> arguments, int pos
   for (size_t i = 0; fits && i < count; ++i) fits = (*values)[i] >= low && (*values)[i] <= high;
   if (!fits) {
     return WrongArgument(
-        name, absl::StrCat("a list of integers of ", low, " to ", high, ", ", Text(form)));
+        name,
+        absl::StrCat("a list of integers of ", low, " to ", high, ", ", Text(form), ", found ",
+                     values != nullptr ? ListToString(*values) : Found(argument)));
   }
   constants_.insert(constants_.end(), values->begin(), values->end());
   return absl::OkStatus();
@@ -79,19 +91,20 @@ absl::Status DataIntegers::Read(absl::Span<const RowValue> values, IntegersRead*
       return absl::DataLossError(absl::StrCat(item.name, ": expected ", item.count,
                                               " integers, found ", ShapeToString(value.shape)));
     }
+    absl::Status status;
     VisitNumber(item.dtype, [&](auto type) {
       using T = decltype(type);
       for (size_t i = 0; i < item.count; ++i) {
         T read;
         std::memcpy(&read, value.data + i * sizeof(T), sizeof(T));
-        integers->push_back(static_cast<int64_t>(read));
+        integers->push_back(kernels::SaturateCast<int64_t>(read));
+        if (integers->back() >= item.low && integers->back() <= item.high) continue;
+        status = absl::DataLossError(
+            absl::StrCat(item.name, ": expected ", item.low, " to ", item.high, ", found ", read));
+        return;
       }
     });
-    for (size_t i = first; i < integers->size(); ++i) {
-      if ((*integers)[i] >= item.low && (*integers)[i] <= item.high) continue;
-      return absl::DataLossError(absl::StrCat(item.name, ": expected ", item.low, " to ", item.high,
-                                              ", found ", (*integers)[i]));
-    }
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

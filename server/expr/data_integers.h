@@ -1,7 +1,8 @@
 // Integers of a call, such as sizes, offsets and shifts, each of which is a constant or a value of the data.
 //
 // Threads:  Add() while a program is compiled; Read() is safe from any thread.
-// Errors:   InvalidArgument that names the argument; an integer of the data that is out of its range is DataLoss that names it.
+// Errors:   InvalidArgument that names the argument; an integer of the data that is out of its range is DataLoss that names it. One of
+//           uint64 beyond int64 is taken for the greatest of int64: slices cut both alike.
 #pragma once
 
 #include <cstdint>

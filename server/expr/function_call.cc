@@ -73,6 +73,7 @@ Typer::Result Typer::TypeCall(const Syntax& syntax) {
     }
     auto value = Type(child);
     if (!value.ok()) return value;
+    if (absl::Status status = RefusePacked(child, *value); !status.ok()) return status;
     arguments[position] = std::move(*value);
   }
   for (size_t i = 0; i < parameters.size(); ++i) {

@@ -110,6 +110,8 @@ absl::StatusOr<const Node*> Graph::Cast(const Node* value, DType dtype) {
 absl::StatusOr<const Node*> Graph::Elementwise(const ElementwiseFunction& function,
                                                std::vector<const Node*> arguments,
                                                const TensorType& type) {
+  // What has no elements is computed of none.
+  if (NumElements(type.shape) == 0) return Constant(type, {}, false);
   auto node = std::make_unique<Node>();
   node->kind = Node::Kind::kElementwise;
   node->type = type;
@@ -187,6 +189,8 @@ absl::StatusOr<const Node*> Graph::Broadcast(const Node* value, const Shape& sha
                                                    " elements"));
   }
   if (*elements == value->elements()) return View(value, shape, {});
+  // A list of no elements would be that of the same order.
+  if (*elements == 0) return Constant({value->type.dtype, shape}, {}, false);
   std::vector<int64_t> places(static_cast<size_t>(*elements));
   BroadcastPlaces(value->type.shape, shape, places.data());
   std::vector<int32_t> source(places.begin(), places.end());

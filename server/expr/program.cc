@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/expr/arguments.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
 #include "server/expr/typer.h"
@@ -233,9 +234,16 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
     if (type.packed()) type = {DType::kString, {}};
     type.form = RowForm::kPlain;
     type.narrow_splits = false;
+    if (NumElements(type.shape) == 0 && !FitsRow(type.shape)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "stage \"", maps.empty() ? "map" : maps.front().stage, "\": \"", inputs[i].name,
+          "\": expected at most ", kMaxRowElements,
+          " elements in a row but for the axis that has none, found ", TypeToString(type)));
+    }
     auto node = graph.Input(static_cast<int>(i), type);
     if (!node.ok()) return node.status();
-    values.push_back({inputs[i].name, {*node, false, {}}});
+    const TensorType* const packed = inputs[i].type.packed() ? &inputs[i].type : nullptr;
+    values.push_back({inputs[i].name, {*node, false, {}, packed}});
   }
   graph.set_identity_input(static_cast<int>(inputs.size()));
   for (const MapSource& map : maps) {
@@ -245,19 +253,6 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
   }
   Signature signature;
   std::vector<const Node*> nodes;
-  for (const std::unique_ptr<Node>& node : graph.nodes()) {
-    for (const Node* argument : node->arguments) {
-      if (argument->kind != Node::Kind::kInput ||
-          argument->input >= static_cast<int>(inputs.size()))
-        continue;
-      const Feature& input = inputs[argument->input];
-      if (!input.type.packed()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("stage \"", maps.empty() ? "map" : maps.back().stage,
-                       "\": expected dense values, found \"", input.name, "\" ",
-                       TypeToString(input.type), ", which can only be handed on as it is"));
-    }
-  }
   for (const NamedValue& value : values) {
     TensorType type = value.value.node->type;
     const std::optional<int64_t> elements = NumElements(type.shape);

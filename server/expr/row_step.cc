@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/expr/arguments.h"
 #include "server/expr/block_kernel.h"
 #include "server/expr/one_piece_output.h"
 #include "server/expr/part_kernel.h"
@@ -34,7 +35,7 @@ class DirectOutput : public RowOutput {
   }
 
   void Commit() override {
-    if (done_ + reserved_ <= bytes_ && bounced_ != nullptr)
+    if (reserved_ > 0 && done_ + reserved_ <= bytes_ && bounced_ != nullptr)
       std::memcpy(out_ + done_, bounced_, reserved_);
     done_ += reserved_;
     reserved_ = 0;
@@ -209,7 +210,14 @@ class RowStep : public Step {
     for (int r = 0; r < frame.rows; ++r) {
       for (size_t i = 0; i < arguments_.size(); ++i) {
         values[i].data = arguments_[i].row(frame, r);
-        if (argument_bytes_[i] == kElsewhere) SetSizes(frame, arguments_[i], r, values[i]);
+        if (argument_bytes_[i] != kElsewhere) continue;
+        SetSizes(frame, arguments_[i], r, values[i]);
+        if (values[i].bytes == 0 && !FitsRow(values[i].shape)) {
+          return {absl::DataLossError(
+                      absl::StrCat("tensor larger than limit: ", ShapeToString(values[i].shape),
+                                   " > ", kMaxRowElements, " elements")),
+                  r};
+        }
       }
       absl::Status status;
       bool complete;

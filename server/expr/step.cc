@@ -18,6 +18,8 @@ class CopyStep : public Step {
   CopyStep(Place from, int to) : from_(std::move(from)), to_(to), bytes_(*NumBytes(from_.type)) {}
 
   RowStatus Run(Frame& frame) const override {
+    // A result of no bytes has no address.
+    if (bytes_ == 0) return {};
     uint8_t* out = frame.columns[to_].data;
     const Column& in = frame.columns[from_.column];
     if (in.rows == nullptr && in.row_bytes == bytes_) {

@@ -182,6 +182,7 @@ absl::StatusOr<std::vector<Pick>> Typer::ReadPicks(const Syntax& syntax, const V
 Typer::Result Typer::TypeSubscript(const Syntax& syntax) {
   auto base = Type(*syntax.children[0]);
   if (!base.ok()) return base;
+  if (absl::Status status = RefusePacked(syntax, *base); !status.ok()) return status;
   if (base->node == nullptr) {
     return ErrorAt(syntax.column,
                    absl::StrCat("expected a tensor in front of '[', found ", Shown(*base)));

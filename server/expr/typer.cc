@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
 #include "server/expr/constant.h"
 #include "server/expr/constant_texts.h"
 
@@ -18,16 +19,22 @@ absl::Status At(const Syntax& syntax, const absl::Status& status) {
 
 std::string Shown(const Value& value) {
   if (value.node == nullptr) return "a text";
+  if (value.packed != nullptr) return TypeToString(*value.packed);
   TensorType type = value.node->type;
   if (value.batch_axis) type.shape.insert(type.shape.begin(), kUnknownSize);
   return TypeToString(type);
 }
 
+absl::Status RefusePacked(const Syntax& syntax, const Value& value) {
+  if (value.packed == nullptr) return absl::OkStatus();
+  return ErrorAt(syntax.column, absl::StrCat("expected dense values, found ", Shown(value),
+                                             ", which can only be handed on as it is"));
+}
+
 absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,
                               const TensorType& type) {
   if (HasUnknownSize(type.shape)) return absl::OkStatus();
-  const auto elements = NumElements(type.shape);
-  if (elements && *elements <= kMaxRowElements) return absl::OkStatus();
+  if (FitsRow(type.shape)) return absl::OkStatus();
   return ErrorAt(syntax.column, absl::StrCat(Text(function), ": more than ", kMaxRowElements,
                                              " elements in a row: ", TypeToString(type)));
 }
@@ -180,14 +187,23 @@ Typer::Result Typer::TypeFeature(const Syntax& syntax) {
 
 namespace {
 
-// The texts of a list, and those of lists in it, in order; false where it holds anything else.
-bool ReadTexts(const Syntax& syntax, size_t depth, Shape* shape, std::vector<std::string>* texts) {
-  if (depth == shape->size()) shape->push_back(static_cast<int64_t>(syntax.children.size()));
-  if ((*shape)[depth] != static_cast<int64_t>(syntax.children.size())) return false;
+// The sizes of a list whose first item, or that of the first list in it and so on, is a text.
+Shape ShapeOfTexts(const Syntax& syntax) {
+  Shape shape;
+  for (const Syntax* at = &syntax; at->kind == Syntax::Kind::kList; at = at->children[0].get())
+    shape.push_back(static_cast<int64_t>(at->children.size()));
+  return shape;
+}
+
+// The texts of a list, and those of lists in it, in order; false where they are not of that shape. `shape`: of the list, an axis at least.
+bool ReadTexts(const Syntax& syntax, absl::Span<const int64_t> shape,
+               std::vector<std::string>* texts) {
+  if (shape[0] != static_cast<int64_t>(syntax.children.size())) return false;
   for (const SyntaxPtr& child : syntax.children) {
-    if (child->kind == Syntax::Kind::kList) {
-      if (!ReadTexts(*child, depth + 1, shape, texts)) return false;
-    } else if (child->kind == Syntax::Kind::kText && depth + 1 == shape->size()) {
+    if (shape.size() > 1) {
+      if (child->kind != Syntax::Kind::kList || !ReadTexts(*child, shape.subspan(1), texts))
+        return false;
+    } else if (child->kind == Syntax::Kind::kText) {
       texts->push_back(child->text);
     } else {
       return false;
@@ -206,9 +222,9 @@ bool HoldsTexts(const Syntax& syntax) {
 }  // namespace
 
 Typer::Result Typer::TypeTexts(const Syntax& syntax) {
-  Shape shape;
+  const Shape shape = ShapeOfTexts(syntax);
   std::vector<std::string> texts;
-  if (!ReadTexts(syntax, 0, &shape, &texts)) {
+  if (!ReadTexts(syntax, shape, &texts)) {
     return ErrorAt(syntax.column, "expected a list of texts, or of lists of as many texts");
   }
   std::string key = "texts";

@@ -25,6 +25,8 @@ struct Value {
   // Whether the text sees the batch as a leading axis, which the node's type leaves out.
   bool batch_axis = false;
   std::optional<std::string> text;
+  // Of a feature whose rows are packed (RowForm): its type. Nothing can be computed of it.
+  const TensorType* packed = nullptr;
 };
 
 // A feature by name, as a map receives and returns it.
@@ -106,6 +108,9 @@ class Typer {
 
 // The type as the text sees it: "(?, 194)" for rows of (194,) behind a batch.
 std::string Shown(const Value& value);
+
+// Refuses to compute of a packed feature.
+absl::Status RefusePacked(const Syntax& syntax, const Value& value);
 
 // An error for a row of more than kMaxRowElements.
 absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,

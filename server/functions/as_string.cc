@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
 #include "server/expr/arguments.h"
+#include "server/expr/each_string.h"
 #include "server/expr/number_types.h"
 #include "server/expr/string_row.h"
 
@@ -65,6 +66,7 @@ class AsString final : public RowKernel {
     ends.reserve(count);
     if (dtype_ == DType::kString) {
       for (const absl::string_view text : StringsOf(in, scratch)) {
+        if (all.size() > kEachStringBytesMax) break;
         PrintText(text, &all);
         ends.push_back(all.size());
       }
@@ -76,13 +78,18 @@ class AsString final : public RowKernel {
     }
     VisitNumber(dtype_, [&](auto type) {
       using T = decltype(type);
-      for (size_t i = 0; i < count; ++i) {
+      for (size_t i = 0; i < count && all.size() <= kEachStringBytesMax; ++i) {
         T value;
         std::memcpy(&value, in.data + i * sizeof(T), sizeof(T));
         PrintNumber(value, &all);
         ends.push_back(all.size());
       }
     });
+    if (all.size() > kEachStringBytesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("results larger than the limit: ", all.size(), " > ", kEachStringBytesMax,
+                       " bytes of ", ends.size(), " strings"));
+    }
     auto* const strings = scratch.AllocateArray<absl::string_view>(count);
     for (size_t i = 0, begin = 0; i < count; begin = ends[i++])
       strings[i] = absl::string_view(all).substr(begin, ends[i] - begin);

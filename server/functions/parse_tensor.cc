@@ -21,6 +21,8 @@ class ParseTensor final : public RowKernel {
       return absl::DataLossError(
           absl::StrCat("expected ", TypeToString(type_), ", found ", TypeToString(tensor->type)));
     }
+    if (const auto elements = CountElements(tensor->type.shape); !elements.ok())
+      return elements.status();
     if (HasUnknownAxes(type_.shape)) out.SetShape(tensor->type.shape);
     const std::string& values = tensor->values;
     uint8_t* const to = out.Reserve(values.size());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -5,12 +6,19 @@
 #include "absl/strings/str_cat.h"
 #include "re2/re2.h"
 #include "server/expr/arguments.h"
+#include "server/expr/each_string.h"
 #include "server/expr/texts.h"
 
 namespace penstock::expr {
 namespace {
 
 re2::StringPiece Piece(absl::string_view text) { return {text.data(), text.size()}; }
+
+// What a text with its matches rewritten comes to at most: each group of the rewrite lies in the match, and matches lie apart.
+uint64_t RewrittenBytesMax(size_t text, uint64_t matches, const std::string& rewrite) {
+  const auto groups = static_cast<uint64_t>(std::count(rewrite.begin(), rewrite.end(), '\\')) + 1;
+  return groups * text + matches * rewrite.size();
+}
 
 // `pattern`, in RE2's syntax, in which nothing takes more than linear time.
 absl::StatusOr<std::shared_ptr<const RE2>> ReadPattern(const Argument& argument) {
@@ -52,6 +60,17 @@ absl::StatusOr<BoundRowFunction> BindReplace(absl::Span<const Argument> argument
   return BindEachText(
       arguments[0], "input", {DType::kString, {}},
       [pattern = *std::move(pattern), rewrite, all](absl::string_view text, RowOutput& out) {
+        uint64_t bytes_max = RewrittenBytesMax(text.size(), all ? text.size() + 1 : 1, rewrite);
+        if (bytes_max > kEachStringBytesMax) {
+          std::string without(text);
+          const int matches = all ? RE2::GlobalReplace(&without, *pattern, "") : 1;
+          bytes_max = RewrittenBytesMax(text.size(), static_cast<uint64_t>(matches), rewrite);
+          if (bytes_max > kEachStringBytesMax) {
+            return absl::ResourceExhaustedError(
+                absl::StrCat("result larger than the limit: ", bytes_max, " > ",
+                             kEachStringBytesMax, " bytes of ", matches, " matches"));
+          }
+        }
         std::string changed(text);
         if (all) {
           RE2::GlobalReplace(&changed, *pattern, Piece(rewrite));

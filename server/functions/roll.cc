@@ -12,6 +12,8 @@
 namespace penstock::expr {
 namespace {
 
+constexpr int64_t kShiftMax = int64_t{1} << 62;
+
 class Roll final : public RowKernel {
  public:
   Roll(const TensorType& type, size_t axis, DataIntegers shift)
@@ -67,7 +69,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const auto axis = ReadAxis(arguments[2], x);
   if (!axis.ok()) return axis.status();
   DataIntegers shift;
-  if (absl::Status status = shift.Add(arguments, 1, "shift", INT64_MIN, INT64_MAX); !status.ok())
+  if (absl::Status status = shift.Add(arguments, 1, "shift", -kShiftMax, kShiftMax); !status.ok())
     return status;
   BoundRowFunction bound;
   bound.type = x;

@@ -8,6 +8,12 @@
 namespace penstock::expr {
 namespace {
 
+// So many lines of the result, of which a row of it is the sum, are held at a time.
+constexpr int64_t kLinesMax = 64;
+
+// What leaves the first product of a sum as it is.
+constexpr float kFirst = -0.0f;
+
 // The pixels [start, end) of one axis that a pixel of the result covers, and how much of the first
 // and the last. Those between are covered wholly.
 struct Cover {
@@ -72,9 +78,6 @@ class LineCovers {
   }
 
  private:
-  // What leaves the first product as it is.
-  static constexpr float kFirst = -0.0f;
-
   const int64_t width_in_, width_out_;
   int64_t* const starts_;
   int64_t* const counts_;
@@ -104,24 +107,37 @@ void ResizeArea(DType, const RowValue& image, int64_t height, int64_t width, Are
     const Cover down(y, row_scale);
     used_max = std::max(used_max, down.end - down.start);
   }
+  used_max = std::min(used_max, kLinesMax);
   // Once: what takes the rows may keep memory of the same arena.
   auto* const sums = scratch.AllocateArray<float>(static_cast<size_t>(used_max * values));
   auto* const lines = scratch.AllocateArray<const float*>(static_cast<size_t>(used_max));
   auto* const shares = scratch.AllocateArray<float>(static_cast<size_t>(used_max));
   for (int64_t y = 0; y < height; ++y) {
     const Cover down(y, row_scale);
-    const int64_t used = down.end - down.start;
-    for (int64_t k = 0; k < used; ++k) {
-      const int64_t row = std::min(down.start + k, rows - 1);
-      float* const line = sums + k * values;
-      across.Sum(row == rows - 1 ? last : in + row * row_values, channels, line);
-      lines[k] = line;
-      shares[k] = down.share(down.start + k);
-    }
     auto* const to =
         reinterpret_cast<float*>(out.Reserve(static_cast<size_t>(values) * sizeof(float)));
-    kernels::SumRows(lines, shares, static_cast<size_t>(used), static_cast<size_t>(values), 0.0f,
-                     to);
+    float first = 0.0f;
+    int64_t used = 0;
+    const auto sum = [&] {
+      kernels::SumRows(lines, shares, static_cast<size_t>(used), static_cast<size_t>(values), first,
+                       to);
+    };
+    for (int64_t k = down.start; k < down.end; ++k) {
+      if (used == kLinesMax) {
+        // What has been summed is the first of those that follow, as it is.
+        sum();
+        std::copy_n(to, values, sums);
+        shares[0] = 1.0f;
+        first = kFirst;
+        used = 1;
+      }
+      const int64_t row = std::min(k, rows - 1);
+      float* const line = sums + used * values;
+      across.Sum(row == rows - 1 ? last : in + row * row_values, channels, line);
+      lines[used] = line;
+      shares[used++] = down.share(k);
+    }
+    sum();
     for (int64_t i = 0; i < values; ++i) to[i] *= scale;
     out.Commit();
   }

@@ -28,6 +28,7 @@ const OpRegistration<v1::Rebatch> kRebatch(
       if (options.batch_size().empty())
         return absl::InvalidArgumentError("batch_size: expected at least one, found none");
       const std::optional<int64_t> each = RowsOfEach(plan);
+      const BatchForm before = plan.batched() ? plan.batch_form() : BatchForm{};
       if (absl::Status status = AddUnbatch(plan); !status.ok()) return status;
       std::vector<uint32_t> sizes;
       BatchForm form;
@@ -38,6 +39,11 @@ const OpRegistration<v1::Rebatch> kRebatch(
         absl::StatusOr<BatchForm> checked = CheckBatchOptions(last, plan);
         if (!checked.ok()) return checked.status();
         form = *std::move(checked);
+        // Rows that are of many lengths stay so.
+        if (before.kind == BatchForm::Kind::kRagged) {
+          form.kind = before.kind;
+          form.narrow_splits = before.narrow_splits;
+        }
         sizes.push_back(static_cast<uint32_t>(size));
       }
       const bool equal =

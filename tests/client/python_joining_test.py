@@ -167,6 +167,16 @@ def test_batches(number, of):
     same(found, function(np, *columns))
 
 
+def test_shifts_of_rows_are_the_languages_alone():
+    """np.roll adds up the shifts of an array, and moves all rows by the sum."""
+    columns = numbers(4, 3), np.arange(4)
+    batches = penstock.Dataset.from_tensor_slices(columns).batch(4)
+    with pytest.raises(penstock.TraceError, match=r"np.roll by a traced value of shape \(None,\); penstock.functions.roll"):
+        batches.map(lambda x, n: np.roll(x, n, axis=1))
+    (found,) = batches.map(lambda x, n: penstock.functions.roll(x, n, axis=-1))
+    same(found, np.stack([np.roll(row, by) for row, by in zip(*columns)]))
+
+
 # Of a string s, strings v (3,) and w (2, 3), and i, a number below 2.
 OF_STRINGS = [
     lambda np, s, v, w, i: s < b"b",

@@ -260,3 +260,28 @@ def stacks(x):
 def test_numpys_own_lines_are_not_the_users():
     with pytest.raises(penstock.TraceError, match=r"python_numpy_test.py:\d+: a for loop.*\n  return np.stack\(x\)"):
         run(small("int64"), [stacks])
+
+
+OF_NOTHING = [
+    lambda np, x, y, w: np.maximum(x, y),
+    lambda np, x, y, w: np.maximum(x[::-1], y),
+    lambda np, x, y, w: np.where(x > 0, y, 1),
+    lambda np, x, y, w: (x > 0) & (y > 0),
+    lambda np, x, y, w: (x + y) * 2 + 1,
+    lambda np, x, y, w: y * w,
+    lambda np, x, y, w: np.array([1, 2, 3], np.float32) - y,
+    lambda np, x, y, w: np.sum(x + y, axis=0),
+    lambda np, x, y, w: np.concatenate([x + y, x[None]]),
+    lambda np, x, y, w: np.transpose(y == x),
+]
+
+
+@pytest.mark.parametrize("number", range(len(OF_NOTHING)))
+def test_what_broadcasts_to_nothing(number):
+    """Of x (3,), y (0, 3) and w (2, 1, 3)."""
+    columns = np.arange(12, dtype=np.float32).reshape(4, 3), np.zeros((4, 0, 3), np.float32), np.ones((4, 2, 1, 3), np.float32)
+    found = list(penstock.Dataset.from_tensor_slices(columns).map(lambda *parts: OF_NOTHING[number](np, *parts)))
+    for ours, *parts in zip(found, *columns, strict=True):
+        theirs = OF_NOTHING[number](np, *parts)
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        np.testing.assert_array_equal(ours, theirs)

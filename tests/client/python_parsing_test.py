@@ -233,3 +233,40 @@ def test_a_list_of_a_record_is_made_dense(tmp_path):
             refused.element_spec
     with pytest.raises(penstock.TraceError, match="to_dense of a value of more than one axis"):
         lists.batch(2).map(lambda x: x["ids"].to_dense())
+
+
+def test_tensors_of_nothing_have_no_axes_beyond_all_bounds(tmp_path):
+    """Some bytes of a record may say so, and all that goes through the axes would never end."""
+    dims = b"".join(b"\x12" + bytes([len(dim)]) + dim for dim in (b"\x08\x00", b"\x08" + b"\x80" * 8 + b"\x10"))  # 0, 2^60
+    with penstock.TFRecordWriter(tmp_path / "tensors") as writer:
+        writer.write(b"\x08\x01\x12" + bytes([len(dims)]) + dims)
+    tensors = penstock.TFRecordDataset(tmp_path / "tensors").map(lambda r: penstock.io.parse_tensor(r, penstock.float32, shape=[None, None]))
+    message = r"larger than limit: \(0, 1152921504606846976\) > 268435456 elements"
+    for dataset in (tensors, tensors.map(lambda x: np.sort(x, axis=0)), tensors.map(lambda x: np.sum(x, axis=0)), tensors.unbatch()):
+        with pytest.raises(penstock.DataLossError, match=message):
+            list(dataset)
+    nothing = np.zeros((2**32 + 3, 0), np.float32)
+    with pytest.raises(penstock.DataLossError, match="expected first axes of at most 268435456, found .* with 4294967299"):
+        list(penstock.Dataset.from_tensors(nothing).unbatch())
+    with pytest.raises(penstock.InvalidArgumentError, match=r"expected at most 268435456 elements in a row .* found float32 \(4294967299, 0\)"):
+        penstock.Dataset.from_tensors(nothing).map(lambda x: np.sort(x, axis=0)).element_spec
+
+
+def test_what_can_only_be_handed_on_is_named():
+    """Not as the bytes that a program sees of it."""
+    lists = penstock.Dataset.range(6).map(lambda n: {"n": n, "r": (n + np.arange(9))[:n], "s": penstock.strings.as_string((n + np.arange(9))[:n])})
+    batches = lists.ragged_batch(2).shuffle(1)
+    handed_on = batches.map(lambda x: {"other": x["r"], "s": x["s"], "n": x["n"] + 1})
+    assert next(iter(handed_on))["n"].tolist() == [1, 2]
+    functions = (
+        lambda x: np.sum(x["r"]), lambda x: x["r"] + 1, lambda x: x["r"][0], lambda x: {"n": x["n"], "y": x["r"] < 3},
+        lambda x: x["s"] == "3", lambda x: penstock.strings.length(x["s"]),
+    )  # fmt: skip
+    for function in functions:
+        kind = "string" if function in functions[4:6] else "int64"
+        with pytest.raises(penstock.Error, match=rf"found ragged {kind} \(\?, \?\)"):
+            batches.map(function).element_spec
+    with pytest.raises(penstock.InvalidArgumentError, match=r"expected dense values, found ragged int64 \(\?, \?\), which can only be handed on as it is"):
+        batches.map(lambda x: np.sum(x["r"])).element_spec
+    with pytest.raises(penstock.InvalidArgumentError, match=r"expected dense values, found ragged string \(\?, \?\), which can only"):
+        batches.filter(lambda x: x["s"] == "3").element_spec

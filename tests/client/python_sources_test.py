@@ -29,6 +29,13 @@ def elements(dataset):
 pytestmark = pytest.mark.filterwarnings("ignore:this trainer holds")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_that_are_none_keep_their_signs(dtype):
+    array = np.array([np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf], dtype)
+    (found,) = penstock.Dataset.from_tensors(array)
+    assert found.tobytes() == array.tobytes()
+
+
 @pytest.mark.parametrize("dtype", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
 @pytest.mark.parametrize("rows", [3, 20_000], ids=["in the spec", "in a memory file"])
 def test_arrays_of_every_type(dtype, rows):

@@ -42,14 +42,16 @@ def test_a_table_beside_the_spec(penstock_command, table):
 @pytest.mark.parametrize(
     "array, more, message",
     [
-        (TABLE.astype(np.float16), "", "expected bools, integers, float32 or float64, found an array of others"),
-        (np.array(["a", "b"]), "", "expected bools, integers, float32 or float64, found an array of others"),
+        (TABLE.astype(np.float16), "", "expected bools, integers, float32 or float64, found float16 (100, 5)"),
+        (np.array(["a", "b"]), "", "expected bools, integers, float32 or float64, found string (2,)"),
+        (np.zeros(3, "V2"), "", "expected bools, integers, float32 or float64, found values of a type that NumPy has not"),
         (np.zeros((0, 5)), "", "expected elements, found none"),
         (np.asfortranarray(TABLE), "", "Fortran order"),
         (TABLE.astype(">f8"), "", "big-endian numbers"),
         (TABLE, 'dtype: "float32"', "dtype: expected \"float32\", found float64 (100, 5)"),
         (TABLE, "shape: [5, 100]", "shape: expected (5, 100), found float64 (100, 5)"),
         (TABLE, "value: 1", "expected one of value, int_value and npy, found several"),
+        (TABLE[:1, :1], 'npy_crc32c: 1 dtype: "float64"', "shape: expected (), found float64 (1, 1)"),
         (TABLE, "npy_crc32c: 1", "the file holds other values than its npy_crc32c says: expected 1, found "),
     ],
 )
@@ -104,6 +106,29 @@ def test_a_restarted_daemon_reads_the_same_values_or_none(penstock_command, tabl
             penstock.attach("table", socket=str(socket), reconnect=0)
         daemon.kill()
         assert "constant T: the file holds other values than its npy_crc32c says" in daemon.process.stderr.read()
+    finally:
+        daemon.kill()
+
+
+def test_a_number_that_has_become_an_array_is_another_constant(penstock_command):
+    """Its bytes are the same, and the elements would have an axis more."""
+    folder = penstock_command.folder
+    (folder / "number.textproto").write_text(
+        'name: "number" stage { range { stop: 100 } } stage { map { constant { name: "n" npy: "n.npy" } out: "x = value + n" } } stage { batch { batch_size: 2 } }'
+    )
+    np.save(folder / "n.npy", np.float64(3))
+    socket = folder / "penstock.sock"
+    daemon = Daemon(socket)
+    try:
+        created = Penstock(folder, socket)("create", "number.textproto")
+        assert created.code == 0, created
+        daemon.kill()
+        np.save(folder / "n.npy", np.array([3.0]))
+        daemon = Daemon(socket)
+        with pytest.raises(penstock.NotFoundError):
+            penstock.attach("number", socket=str(socket), reconnect=0)
+        daemon.kill()
+        assert "constant n: shape: expected (), found float64 (1,)" in daemon.process.stderr.read()
     finally:
         daemon.kill()
 

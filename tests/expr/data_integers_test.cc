@@ -1,10 +1,13 @@
 // Integers of a call that are constants or values of the data: which arguments are taken, and what is read of a row.
 #include "server/expr/data_integers.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/catch.h"
 
 namespace penstock::expr {
@@ -71,10 +74,22 @@ TEST_CASE("integers of the data that do not fit are errors of their row") {
   };
   CHECK(message(100, {0, 9}).empty());
   CHECK(message(0, {0, 9}) == "height: expected 1 to 100, found 0");
-  CHECK(message(UINT64_MAX, {0, 9}) == "height: expected 1 to 100, found -1");
+  CHECK(message(UINT64_MAX, {0, 9}) == "height: expected 1 to 100, found 18446744073709551615");
   CHECK(message(1, {0, 10}) == "window: expected 0 to 9, found 10");
   CHECK(message(1, {0}) == "window: expected 2 integers, found (1,)");
   CHECK(message(1, {0, 1, 2}) == "window: expected 2 integers, found (3,)");
+}
+
+TEST_CASE("an integer beyond int64 is no negative one") {
+  DataIntegers integers;
+  const std::vector<Argument> arguments = {OfData(DType::kUint64, {})};
+  REQUIRE(integers.Add(arguments, 0, "subscript", INT64_MIN, INT64_MAX).ok());
+  for (const uint64_t value : {uint64_t{7}, uint64_t{INT64_MAX}, uint64_t{1} << 63, UINT64_MAX}) {
+    const std::vector<uint64_t> values = {value};
+    IntegersRead read;
+    REQUIRE(integers.Read({ValueOf(values, {})}, &read).ok());
+    CHECK(read == IntegersRead{static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX))});
+  }
 }
 
 TEST_CASE("what is no integer is refused") {
@@ -97,7 +112,9 @@ TEST_CASE("what is no integer is refused") {
     const absl::Status list =
         integers.AddList(arguments, position, "sides", "[height, width]", 2, 1, 100);
     CHECK(list.code() == absl::StatusCode::kInvalidArgument);
-    CHECK(list.message() == "sides: expected a list of integers of 1 to 100, [height, width]");
+    CHECK(std::string(list.message()) ==
+          absl::StrCat("sides: expected a list of integers of 1 to 100, [height, width], found ",
+                       position == 6 ? "[1]" : TypeToString(arguments[position].type)));
   }
 }
 

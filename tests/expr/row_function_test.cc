@@ -193,6 +193,34 @@ TEST_CASE("The results of a row's strings have a limit together, at which the ro
   }
 }
 
+TEST_CASE("A tensor without elements has no axis that nobody could go through") {
+  MapSource map;
+  map.stage = "map";
+  map.outs = {"y = sum(x, axis=-2)"};
+  constexpr int64_t kLarge = int64_t{1} << 40;
+  const auto program_of = [&](const Shape& shape) {
+    return Compile({{"x", {DType::kFloat32, shape}}}, {map});
+  };
+  CHECK(std::string(program_of({0, kLarge}).status().message()) ==
+        "stage \"map\": \"x\": expected at most 268435456 elements in a row but for the axis that "
+        "has none, found float32 (0, 1099511627776)");
+  const auto program = program_of({kUnknownSize, kUnknownSize});
+  REQUIRE(program.ok());
+  const auto run = [&](int64_t width) {
+    const Rows rows({""});
+    const int64_t dims[] = {0, width};
+    Column in{nullptr, 0, rows.rows.data()};
+    in.dims = dims;
+    Column out;
+    Arena arena;
+    const RowStatus status = (*program)->Run(1, {&in, 1}, {&out, 1}, arena);
+    if (status.ok()) CHECK(out.row_size(0) == static_cast<size_t>(width) * sizeof(float));
+    return std::string(status.status.message());
+  };
+  CHECK(run(3).empty());
+  CHECK(run(kLarge) == "tensor larger than limit: (0, 1099511627776) > 268435456 elements");
+}
+
 TEST_CASE("Arithmetic behind a function takes its tiles") {
   const Rows rows({"abc", "b", "cdefgh", "d", "e"});
   std::vector<float> want;

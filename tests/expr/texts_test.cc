@@ -102,5 +102,23 @@ TEST_CASE("base64 is read in both alphabets") {
   CHECK(status.status.code() == absl::StatusCode::kDataLoss);
 }
 
+TEST_CASE("what a rewritten text may come to is bounded before it is made") {
+  const std::string rewrite(4000, 'x'), many(1 << 20, 'a');
+  const auto replace = [&](const std::string& pattern, const std::string& with) {
+    return "string_length(regex_replace(x, \"" + pattern + "\", \"" + with + "\"))";
+  };
+  RowStatus status;
+  Run(replace("a", rewrite), {"ab", many}, &status);
+  CHECK(status.row == 1);
+  CHECK(status.status.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(std::string(status.status.message()) ==
+        "result larger than the limit: 4195352576 > 1073741824 bytes of 1048576 matches");
+  Run(replace("", rewrite), {many}, &status);
+  CHECK(status.status.code() == absl::StatusCode::kResourceExhausted);
+  // Few matches in a long text.
+  CHECK(Run(replace("b", rewrite), {many + "b" + many}) == std::vector<float>{(2 << 20) + 4000});
+  CHECK(Run(replace("(a)a*", "\\\\1\\\\0"), {many}) == std::vector<float>{(1 << 20) + 1});
+}
+
 }  // namespace
 }  // namespace penstock::expr

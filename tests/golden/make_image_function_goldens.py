@@ -35,6 +35,7 @@ IMAGES = {
     "d": RANDOM.random((5, 4, 3)),
     "far": RANDOM.normal(0, 3, (6, 6, 3)).astype(np.float32),
     "flat": np.full((6, 5, 3), 77, np.uint8),
+    "column": pixels(np.uint8, 200, 2, 3),
 }
 cases = []
 # How far methods of resize may be from TensorFlow's results.
@@ -127,6 +128,8 @@ def resizes():
             case(f'resize({image}, [5, 6], "{method}")', RESIZE.get(method, 0))
     for image in ("i32", "d"):
         case(f'resize({image}, [4, 7], "nearest")')
+    for size in ("[1, 1]", "[1, 2]", "[2, 3]", "[3, 1]"):
+        case(f'resize(column, {size}, "area")'), case(f'resize(float32(column) / 7.0, {size}, "area")')
 
 
 def of_the_data():

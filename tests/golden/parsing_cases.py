@@ -389,6 +389,8 @@ CASES.update({
     "ragged batches, kept": lambda t: _ragged_lists(t).ragged_batch(3, row_splits_dtype=t.int32).cache().repeat(2),
     "ragged batches, shuffled and taken": lambda t: _ragged_lists(t).ragged_batch(3).shuffle(1).skip(1).take(3),
     "ragged batches, mapped": lambda t: _ragged_lists(t).ragged_batch(3).enumerate().map(lambda i, x: {"r": x["r"], "i": i * 2}),
+    "ragged batches, rebatched": lambda t: _ragged_lists(t).ragged_batch(3, row_splits_dtype=t.int32).rebatch(2),
+    "ragged batches, rebatched by turns": lambda t: _ragged_lists(t).ragged_batch(3).rebatch([1, 2], drop_remainder=True),
     "ragged batches, batched": lambda t: _ragged_lists(t).ragged_batch(2).batch(2),
     "ragged batches of one size, batched": lambda t: _ragged_lists(t).ragged_batch(2, drop_remainder=True).batch(2),
     "ragged batches, zipped": lambda t: t.Dataset.zip((_ragged_lists(t).ragged_batch(3), t.Dataset.range(3))),

@@ -234,6 +234,7 @@ inline constexpr const char* kContractPipelines[] = {
     "batch_size: 16 remainder: WRAP }",
     // Ragged and sparse batches that are elements.
     "$LISTS | ragged_batch { batch_size: 9 } | enumerate {} | repeat { count: 2 }",
+    "$LISTS | ragged_batch { batch_size: 9 } | rebatch { batch_size: 4 } | repeat { count: 2 }",
     "$LISTS | ragged_batch { batch_size: 9 drop_remainder: true } | shuffle { buffer_size: 5 seed: "
     "1 } "
     "| batch { batch_size: 2 } | repeat {}",

@@ -111,7 +111,7 @@ class Batching:
         return self._then("prefetch", [("buffer_size", size)], cardinality=self._count, name=name)
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Optional[str] = None) -> Dataset:
-        """Joins the rows of batches anew, as unbatch().batch(batch_size).
+        """Joins the rows of batches anew, as unbatch().batch(batch_size); those of a ragged_batch directly before it as ragged_batch does.
 
         Args:
           batch_size: one number, or several that are taken by turns.

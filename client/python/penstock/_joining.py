@@ -138,6 +138,9 @@ def tile(A, reps):
 
 
 def roll(a, shift, axis=None):
+    if isinstance(shift, _trace.Tensor) and shift.ndim:
+        # NumPy adds them up.
+        raise TraceError(f"np.roll by a traced value of shape {shift.shape}", "penstock.functions.roll(x, shift, axis=-1) moves each row by its own")
     if axis is None:
         if a.ndim == 1:
             return call("roll", (a, shift), {}, "np.roll")

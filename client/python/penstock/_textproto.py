@@ -44,7 +44,7 @@ def scalar(value):
         return str(value)
     if isinstance(value, float):
         if math.isnan(value):
-            return "nan"
+            return "nan" if math.copysign(1, value) > 0 else "-nan"
         if math.isinf(value):
             return "inf" if value > 0 else "-inf"
         return repr(value)

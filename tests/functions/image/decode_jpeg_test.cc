@@ -1,6 +1,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/codec/jpeg.h"
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"
@@ -102,8 +104,9 @@ TEST_CASE("decode_jpeg: wrong arguments") {
     CHECK(message(kContents, Arguments({}, {}, {}, {}, {}, window)) ==
           (window == std::vector<int64_t>{0, 0, 0, 1}
                ? "crop_window: expected a height and a width of 1 at least"
-               : "crop_window: expected a list of integers of 0 to 16384, "
-                 "[top, left, height, width]"));
+               : absl::StrCat("crop_window: expected a list of integers of 0 to 16384, "
+                              "[top, left, height, width], found [",
+                              absl::StrJoin(window, ", "), "]")));
   }
 }
 

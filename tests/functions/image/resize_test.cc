@@ -145,10 +145,11 @@ TEST_CASE("resize: wrong arguments") {
         "found int32 (4, 4, 3)");
   CHECK(message({DType::kUint8, {4, 4}}, Size(2, 2)).find("found uint8 (4, 4)") !=
         std::string::npos);
-  const std::string size = "size: expected a list of integers of 1 to 1048576, [height, width]";
-  CHECK(message(image, Size(0, 2)) == size);
-  CHECK(message(image, {std::vector<int64_t>{2}, {}, {}, {}, {}}) == size);
-  CHECK(message(image, {int64_t{192}, {}, {}, {}, {}}) == size);
+  const std::string size =
+      "size: expected a list of integers of 1 to 1048576, [height, width], found ";
+  CHECK(message(image, Size(0, 2)) == size + "[0, 2]");
+  CHECK(message(image, {std::vector<int64_t>{2}, {}, {}, {}, {}}) == size + "[2]");
+  CHECK_THAT(message(image, {int64_t{192}, {}, {}, {}, {}}), Catch::StartsWith(size));
   CHECK(message(image, {std::vector<int64_t>{2, 2}, std::string("cubic"), {}, {}, {}}) ==
         "method: expected one of \"bilinear\", \"nearest\", \"bicubic\", \"area\", \"lanczos3\", "
         "\"lanczos5\", \"gaussian\", \"mitchellcubic\", found \"cubic\"");
