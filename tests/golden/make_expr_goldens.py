@@ -255,6 +255,17 @@ case("u64 ^ 18446744073709551615"), case("u64 * 14695981039346656037 & 922337203
 case("i64 + -9223372036854775808"), case("maximum(i64, -9223372036854775808)"), case("u64 - 18446744073709551615 + 1"), case("d + 18446744073709551615")
 case("f * 9223372036854775808"), case("i64 / 18446744073709551615"), case("-9223372036854775808"), case("18446744073709551615")
 case("float32(si)"), case("si / 3 + scalar"), case("1"), case("2.5 * K"), case("(1 - 0.9) / (50 - 1)"), case("float32(1) / 3"), case("True"), case("N * 2")
+# A choice between constants beside a condition, a value, or another choice.
+for a, b in [("f", "g"), ("d", "e"), ("i32", "j32"), ("i64", "j64"), ("u8", "i8"), ("b", "f > 0")]:
+    for values in ["0.25, {}, {}|1.0, 0.5", "{}, 3, {}|1, 2", "int32(7), {}, {}|int32(-1), int32(2)", "uint8(7), {}, {}|uint8(1), uint8(2)",
+                   "float32(7), {}, {}|float32(1), float32(2)"]:
+        outer, inner = values.split("|")
+        inner = f"where(({b}) != 0, {inner})"
+        first, second, third = outer.split(", ")
+        kept = f"{a}" if first == "{}" else first
+        case(f"where({a} > 0, {kept}, {inner})"), case(f"where({a} > 0, {inner}, {kept})"), case(f"where({a} > 1, {inner}, {inner} + {b})")
+        case(f"{inner} + where({a} > 0, {inner.partition('!= 0, ')[2]}"), case(f"({a} > 0) + {inner} * 2")
+case("where(long > 1, 0.25, where(long < -1, 1.0, 0.5))"), case("where(long > 1, where(long > 2, int32(1), int32(2)), where(long < -1, int32(3), int32(4)))")
 
 
 def encode(array):
