@@ -107,6 +107,15 @@ def test_of_sizes_that_only_the_data_tells():
             np.testing.assert_array_equal(found, row[item])
 
 
+def test_repeats_along_sizes_that_only_the_data_tells():
+    pieces = penstock.Dataset.from_tensor_slices(VALUES).map(lambda x: np.compress(x[:, 0, 0, 0] > 0, x, axis=0))
+    for function in (lambda x: np.repeat(x, 3, axis=0), lambda x: x[:, 0, 0, 0].repeat(2), lambda x: np.repeat(x, 1, axis=0), lambda x: np.repeat(x, 2, axis=1)):
+        for row, found in zip(VALUES, pieces.map(function), strict=True):
+            np.testing.assert_array_equal(found, function(row[row[:, 0, 0, 0] > 0]))
+    (found,) = penstock.Dataset.from_tensor_slices(VALUES).batch(2).map(lambda x: np.repeat(x, 2, axis=0))
+    np.testing.assert_array_equal(found, np.repeat(VALUES, 2, axis=0))
+
+
 ERRORS = [
     (lambda x: x[np.array([0.5])], "a subscript that is an array of float64; it holds integers or flags"),
     (lambda x: x[np.array([True, False])], r"flags of shape \(2,\) along axes of the sizes \(5,\); one flag for each place"),
@@ -117,6 +126,8 @@ ERRORS = [
     (lambda x: x[..., [0], ..., [0]], "a subscript with two ellipses"),
     (lambda x: x[[0, 1], True], "a subscript by a lone flag"),
     (lambda x: np.compress(x[:, 0, 0, 0] > 0, x, axis=0)[[0, 0], [1, 1]], "along axes of sizes that only the data tells"),
+    (lambda x: np.repeat(np.compress(x[:, 0, 0, 0] > 0, x, axis=0), [1, 2], axis=0), "one number of repeats, where the other sizes are known"),
+    (lambda x: np.repeat(x, x[0, 0, 0, 0]), "np.repeat as often as only the data tells"),
     (lambda x: x[:, x[0, :] > 0], "a subscript by flags of 3 axes behind others"),
 ]
 

@@ -91,6 +91,8 @@ INSTEAD = {
     "sequence_mask": "np.arange(longest) < lengths[..., None]",
     "shape": "np.shape(x)",
     "signal.frame": "np.lib.stride_tricks.sliding_window_view(x, length)[::step]",
+    "signal.rfft": "np.fft.rfft(x, n)",
+    "signal.stft": "np.fft.rfft(np.lib.stride_tricks.sliding_window_view(x, length)[::step] * window, n)",
     "size": "np.size(x)",
     "slice": "x[a:b]",
     "sort": "np.sort(x, axis)",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from penstock import _dtypes, _joining, _products, _series, _statistics, _taking, _trace
+from penstock import _dtypes, _joining, _products, _series, _spectrum, _statistics, _taking, _trace
 from penstock._axes import axes_last, counted_from_last, expanded, flat, to_axes, to_axis, to_integer, to_integers, wrapped
 from penstock._registry import FUNCTIONS
 from penstock._trace import TraceError, call
@@ -467,6 +467,7 @@ _SPECIAL = {
     "linalg.matmul": _products.matmul,
     "linalg.tensordot": _products.tensordot,
     "linalg.outer": _products.outer,
+    "fft.rfft": _spectrum.rfft,
     "nonzero": _taking.nonzero,
     "flatnonzero": lambda a: _taking.nonzero(flat(a))[0],
     "argwhere": lambda a: np.stack(_taking.nonzero(a), axis=-1),

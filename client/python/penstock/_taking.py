@@ -92,7 +92,15 @@ def take_along_axis(arr, indices, axis=-1):
 
 def repeat(a, repeats, axis=None):
     a, before = along_axis(a, axis, "np.repeat")
-    size = a.shape[len(before)]
-    if size is None or isinstance(repeats, _trace.Tensor):
-        raise TraceError("np.repeat as often as only the data tells", "the size of the axis and the number of repeats are known")
+    shape = a.shape
+    size = shape[len(before)]
+    if isinstance(repeats, _trace.Tensor):
+        raise TraceError("np.repeat as often as only the data tells", "the number of repeats is known")
+    if size is None:
+        others = [*shape[: len(before)], *shape[len(before) + 1 :]]
+        if np.ndim(repeats) or repeats < 1 or None in others:
+            raise TraceError("np.repeat along an axis of a size that only the data tells",
+                             "one number of repeats, where the other sizes are known")  # fmt: skip
+        several = a[(*before, slice(None), None)][(*before, slice(None), np.zeros(repeats, np.int64))]
+        return np.reshape(several, [*shape[: len(before)], -1, *shape[len(before) + 1 :]])
     return a[(*before, np.repeat(np.arange(size), repeats))]
