@@ -98,6 +98,10 @@ EXACT = [
     lambda x, d, i, u, e: np.cumsum(u, axis=0, dtype=np.uint8),
     lambda x, d, i, u, e: np.cumsum(i, dtype=np.int8),
     lambda x, d, i, u, e: np.cumprod(i, dtype=np.int16),
+    lambda x, d, i, u, e: np.cumsum(d, dtype=np.int16),
+    lambda x, d, i, u, e: np.cumsum(i > 0, dtype=np.float32),
+    lambda x, d, i, u, e: np.isin(i > 0, [True]) & np.isin(i > 0, [0, 1]),
+    lambda x, d, i, u, e: np.digitize(i > 0, [0, 1]),
     lambda x, d, i, u, e: u.cumprod(axis=1),
     lambda x, d, i, u, e: np.stack(np.dsplit(u[..., None] + np.arange(2, dtype=np.uint8), 2)),
 ]

@@ -387,12 +387,12 @@ def _argsort(a, axis=-1, kind=None, order=None, *, stable=None):
 
 def _cumulative(name):
     def apply(a, axis=None, dtype=None, out=None):
-        # The type is the one that it is computed in.
+        # The type is the one that it is computed in; ours of integers has 64 bits, of which a shorter one has the lower ones.
         short = None if dtype is None else np.dtype(dtype)
-        if short is not None and not (short.kind in "iu" and a.dtype.kind in "biu"):
-            a, short = a.astype(short), None
+        if short is not None and (short.kind not in "iu" or a.dtype.kind not in "biu"):
+            a = a.astype(short if short.kind not in "iu" else np.uint64 if short.kind == "u" else np.int64)
         result = _along(name, None)(_flags_as_bytes(a), axis, out=out)
-        return result if short is None else wrapped(result, short)
+        return result if short is None or short.kind not in "iu" else wrapped(result, short)
 
     return apply
 

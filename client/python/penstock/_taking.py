@@ -35,6 +35,8 @@ def searchsorted(a, v, side="left", sorter=None):
     if sorter is not None:
         raise TraceError("np.searchsorted with a sorter", "np.searchsorted(a[sorter], v)")
     a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
+    # Flags are ordered as the numbers that they are.
+    a, v = (x.astype(np.int8) if getattr(x, "dtype", None) == bool else x for x in (a, v))
     return call("searchsorted", (a, v), {"side": side}, "np.searchsorted")
 
 
