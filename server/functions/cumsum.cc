@@ -1,4 +1,5 @@
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <type_traits>
 
@@ -18,26 +19,28 @@ template <typename T>
 using Sum = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
 
 // The last sum stays in a register: a load of what was just stored takes longer than the addition.
-template <typename T>
-void AddAlong(const T* in, int64_t size, Sum<T>* to) {
+template <typename Operation, typename T>
+void Along(const T* in, int64_t size, Sum<T>* to) {
   if (size == 0) return;
   Sum<T> sum = to[0] = static_cast<Sum<T>>(in[0]);
-  for (int64_t i = 1; i < size; ++i) to[i] = sum += static_cast<Sum<T>>(in[i]);
+  for (int64_t i = 1; i < size; ++i) to[i] = sum = Operation()(sum, static_cast<Sum<T>>(in[i]));
 }
 
-template <typename T>
-void AddRows(const T* in, int64_t size, int64_t inner, Sum<T>* to) {
+template <typename Operation, typename T>
+void ByRows(const T* in, int64_t size, int64_t inner, Sum<T>* to) {
   for (int64_t i = 0; i < size; ++i, in += inner, to += inner) {
     for (int64_t n = 0; n < inner; ++n) {
       const auto value = static_cast<Sum<T>>(in[n]);
-      to[n] = i == 0 ? value : to[n - inner] + value;
+      to[n] = i == 0 ? value : Operation()(to[n - inner], value);
     }
   }
 }
 
-class Cumsum final : public RowKernel {
+// Operation: std::plus<> or std::multiplies<>.
+template <typename Operation>
+class Cumulative final : public RowKernel {
  public:
-  Cumsum(DType dtype, size_t axis, bool sets_shape)
+  Cumulative(DType dtype, size_t axis, bool sets_shape)
       : dtype_(dtype), axis_(axis), sets_shape_(sets_shape) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
@@ -53,9 +56,9 @@ class Cumsum final : public RowKernel {
       for (int64_t o = 0; o < view.outer; ++o) {
         const int64_t start = o * view.size * view.inner;
         if (view.inner == 1) {
-          AddAlong(data + start, view.size, to + start);
+          Along<Operation>(data + start, view.size, to + start);
         } else {
-          AddRows(data + start, view.size, view.inner, to + start);
+          ByRows<Operation>(data + start, view.size, view.inner, to + start);
         }
       }
       out.Commit();
@@ -69,18 +72,20 @@ class Cumsum final : public RowKernel {
   const bool sets_shape_;
 };
 
+template <typename Operation>
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const TensorType& x = arguments[0].type;
   const auto axis = ReadAxisOfNumbers(x, arguments[1]);
   if (!axis.ok()) return axis.status();
   BoundRowFunction bound;
   bound.type = {SumType(x.dtype), x.shape};
-  bound.kernel = std::make_shared<Cumsum>(x.dtype, *axis, !NumElements(x.shape).has_value());
+  bound.kernel =
+      std::make_shared<Cumulative<Operation>>(x.dtype, *axis, !NumElements(x.shape).has_value());
   bound.tensor_arguments = {0};
   return bound;
 }
 
-const RowFunctionRegistration kRegistration({
+const RowFunctionRegistration kCumsum({
     .name = "cumsum",
     .signature = "cumsum(x, axis=-1)",
     .doc =
@@ -91,7 +96,21 @@ const RowFunctionRegistration kRegistration({
         "axis: a negative constant, -1 is the last axis.\n"
         "\n"
         "Floats are added one after the other: the bits of NumPy and TensorFlow.",
-    .bind = Bind,
+    .bind = Bind<std::plus<>>,
+});
+
+const RowFunctionRegistration kCumprod({
+    .name = "cumprod",
+    .signature = "cumprod(x, axis=-1)",
+    .doc = "The products of all values up to each along an axis (numpy.cumprod, "
+           "tf.math.cumprod).\n"
+           "\n"
+           "x: numbers with one axis at least. Integers are multiplied in 64 bits, which is the "
+           "result's dtype; they wrap.\n"
+           "axis: a negative constant, -1 is the last axis.\n"
+           "\n"
+           "Floats are multiplied one after the other: the bits of NumPy and TensorFlow.",
+    .bind = Bind<std::multiplies<>>,
 });
 
 }  // namespace

@@ -36,7 +36,11 @@ template <class F, typename From, typename To>
 void LoadCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<To> d;
   if (ip->vector_step == 0) {
-    v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = Grow(d, LoadAs<From>(d, Broadcast<From>(ip)));
+    const Bytes same = Grow(d, LoadAs<From>(d, Broadcast<From>(ip)));
+    // No more vectors than the form has: what lies aside stays.
+#define PENSTOCK_LOAD(k) v##k = same;
+    PENSTOCK_EACH_VECTOR(F, PENSTOCK_LOAD)
+#undef PENSTOCK_LOAD
     PENSTOCK_NEXT();
   }
   const From* HWY_RESTRICT p = Operand<const From>(ip);

@@ -86,6 +86,9 @@ FUNCTIONS["bool"] = saturating(np.bool_)
 FUNCTIONS["unpack_bits"] = lambda x: np.unpackbits(x, axis=-1)
 FUNCTIONS["pack_bits"] = lambda x: np.packbits(x, axis=-1)
 FUNCTIONS["sort"] = np.sort
+FUNCTIONS["cumprod"], FUNCTIONS["cumsum"] = np.cumprod, np.cumsum
+FUNCTIONS["bincount"] = lambda x, minlength, maxlength, weights=None: np.bincount(
+    x.ravel(), None if weights is None else weights.ravel(), minlength)[:maxlength]
 FUNCTIONS["concat"] = lambda *tensors, axis=-1: np.concatenate(tensors, axis)
 FUNCTIONS["stack"] = lambda *tensors, axis=-1: np.stack(tensors, axis)
 
@@ -255,6 +258,26 @@ case("u64 ^ 18446744073709551615"), case("u64 * 14695981039346656037 & 922337203
 case("i64 + -9223372036854775808"), case("maximum(i64, -9223372036854775808)"), case("u64 - 18446744073709551615 + 1"), case("d + 18446744073709551615")
 case("f * 9223372036854775808"), case("i64 / 18446744073709551615"), case("-9223372036854775808"), case("18446744073709551615")
 case("float32(si)"), case("si / 3 + scalar"), case("1"), case("2.5 * K"), case("(1 - 0.9) / (50 - 1)"), case("float32(1) / 3"), case("True"), case("N * 2")
+for a in ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f", "d", "image"]:
+    case(f"cumprod({a}, -1)"), case(f"cumprod({a}[1:4], axis=-1)")
+case("cumprod(image, axis=-2)"), case("cumprod(image, axis=-3)"), case("cumprod(plane, axis=-2)"), case("cumprod(clip(long, -1.5, 1.5), axis=-1)")
+for a in ["small", "int8(small)", "uint8(small)", "uint32(small)", "u8", "image", "image[..., 0] % 16"]:
+    for sizes in ("12, 12", "256, 256", "5, maxlength=5", "1, 1"):
+        case(f"bincount({a}, {sizes})")
+case("bincount(image, 256, 256, axis=-1)", "np.apply_along_axis(np.bincount, -1, image, None, 256)")
+for weights in ("d", "f", "u8", "i64"):
+    case(f"bincount(small, 11, 11, {weights})"), case(f"bincount(small, 4, 4, weights={weights})")
+# A choice between constants beside a condition, a value, or another choice.
+for a, b in [("f", "g"), ("d", "e"), ("i32", "j32"), ("i64", "j64"), ("u8", "i8"), ("b", "f > 0")]:
+    for values in ["0.25, {}, {}|1.0, 0.5", "{}, 3, {}|1, 2", "int32(7), {}, {}|int32(-1), int32(2)", "uint8(7), {}, {}|uint8(1), uint8(2)",
+                   "float32(7), {}, {}|float32(1), float32(2)"]:
+        outer, inner = values.split("|")
+        inner = f"where(({b}) != 0, {inner})"
+        first, second, third = outer.split(", ")
+        kept = f"{a}" if first == "{}" else first
+        case(f"where({a} > 0, {kept}, {inner})"), case(f"where({a} > 0, {inner}, {kept})"), case(f"where({a} > 1, {inner}, {inner} + {b})")
+        case(f"{inner} + where({a} > 0, {inner.partition('!= 0, ')[2]}"), case(f"({a} > 0) + {inner} * 2")
+case("where(long > 1, 0.25, where(long < -1, 1.0, 0.5))"), case("where(long > 1, where(long > 2, int32(1), int32(2)), where(long < -1, int32(3), int32(4)))")
 
 
 def encode(array):

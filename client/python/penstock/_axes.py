@@ -1,5 +1,6 @@
 """Axes, sizes and counts as NumPy's functions are given them."""
 
+import math
 import operator
 
 import numpy as np
@@ -55,3 +56,45 @@ def along_axis(a, axis, shown):
     a, axis = (flat(a), 0) if axis is None else (a, axis)
     axis = counted_from_last(axis, a.ndim, shown) + a.ndim
     return a, (slice(None),) * axis
+
+
+def axes_last(a, axes, shown):
+    """The array with the axes of a reduction as one, behind the others."""
+    kept = [x for x in range(a.ndim) if x not in axes]
+    shape = a.shape
+    sizes = [shape[x] for x in kept]
+    if len(axes) > 1 and (any(shape[x] is None for x in axes) or sizes.count(None) > 1):
+        raise TraceError(f"{shown} over several axes of sizes that only the data tells", "resize, crop or pad before it")
+    order = [*kept, *axes]
+    moved = a if order == sorted(order) else call("transpose", (a, order), {}, shown)
+    if len(axes) == 1:
+        return moved
+    merged = math.prod(shape[x] for x in axes)
+    return np.reshape(moved, [-1 if size is None else size for size in sizes] + [merged])
+
+
+def expanded(a, axes):
+    """The array with axes of a size of one more, which then stand where `axes` says, counted from the first."""
+    return a[tuple(None if x in axes else slice(None) for x in range(a.ndim + len(axes)))]
+
+
+def wrapped(a, dtype):
+    """Integers in another type of integers, where they wrap; a cast would saturate."""
+    dtype = np.dtype(dtype)
+    if a.dtype == dtype:
+        return a
+    if dtype.itemsize < 8:
+        span = 1 << 8 * dtype.itemsize
+        if dtype.kind == "u":
+            return (a.astype(_of_64_bits(a.dtype)) & (span - 1)).astype(dtype)
+        return (((a.astype(_of_64_bits(a.dtype)) + span // 2) & (span - 1)).astype(np.int64) - span // 2).astype(dtype)
+    if a.dtype.kind != dtype.kind and (a.dtype.kind == "i" or a.dtype.itemsize == 8):
+        # The lower 63 bits, and the highest.
+        wide = a.astype(_of_64_bits(a.dtype))
+        highest = dtype.type(1 << 63) if dtype.kind == "u" else dtype.type(-(1 << 63))
+        return (wide & ((1 << 63) - 1)).astype(dtype) | np.where(wide < 0 if a.dtype.kind == "i" else wide >> 63 != 0, highest, dtype.type(0))
+    return a.astype(dtype)
+
+
+def _of_64_bits(dtype):
+    return np.uint64 if dtype.kind == "u" else np.int64

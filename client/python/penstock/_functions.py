@@ -13,13 +13,13 @@ def is_numpy(name):
     return name in _NUMPY or isinstance(getattr(np, name, None), np.ufunc) or name in np.sctypeDict
 
 
-def lookup(name, module, prefixes=("",), every=False):
-    """The function `name` of `module`, as a Python function; AttributeError when there is none."""
+def lookup(name, module, prefixes=("",), every=False, instead=None):
+    """The function `name` of `module`, as a Python function; AttributeError when there is none, with what to write in its place."""
     if not name.startswith("_"):
         for prefix in prefixes:
             if prefix + name in FUNCTIONS and (every or prefix or not is_numpy(name)):
                 return _make(prefix + name, f"{module}.{name}")
-        hint = _trace.near(name, [known for known in FUNCTIONS if every or not is_numpy(known)])
+        hint = f"use {instead}" if instead else _trace.near(name, [known for known in FUNCTIONS if every or not is_numpy(known)])
         raise AttributeError(f"{module} has no function {name!r}" + (f"; {hint}" if hint else ""))
     raise AttributeError(name)
 

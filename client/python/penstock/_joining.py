@@ -191,11 +191,8 @@ def vsplit(ary, indices_or_sections):
     return split(ary, indices_or_sections, 0, "np.vsplit")
 
 
-def diff(a, n=1, axis=-1):
-    axis = to_axis(axis, a.ndim, "np.diff")
-    before = (slice(None),) * axis
-    for _ in range(to_integer(n, "np.diff, taken")):
-        behind, front = a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
-        a = behind != front if a.dtype == bool else behind - front
-    return a
-
+def unstacked(x, axis):
+    axis = to_axis(axis, x.ndim, "np.unstack")
+    if x.shape[axis] is None:
+        raise TraceError("np.unstack along an axis of a size that only the data tells", "subscripts such as x[0]")
+    return tuple(x[(*(slice(None),) * axis, place)] for place in range(x.shape[axis]))

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from penstock import _dtypes, _joining, _taking, _trace
-from penstock._axes import counted_from_last, flat, to_axes, to_axis, to_integer, to_integers
+from penstock import _dtypes, _joining, _products, _series, _spectrum, _statistics, _taking, _trace
+from penstock._axes import axes_last, counted_from_last, expanded, flat, to_axes, to_axis, to_integer, to_integers, wrapped
 from penstock._registry import FUNCTIONS
 from penstock._trace import TraceError, call
 
@@ -21,43 +21,31 @@ _SYNONYMS = {
 
 # What to write where there is no function of that name.
 _INSTEAD = {
-    "dot": "np.matmul",
     "resize": "np.reshape, or penstock.image.resize for images",
-    "select": "nested np.where(condition, a, b)",
     "piecewise": "nested np.where(condition, a, b)",
-    "nonzero": "np.where(condition, a, b)",
     "put": "np.where(condition, a, b)",
     "copyto": "np.where(condition, a, b)",
+    "place": "np.where(condition, a, b)",
+    "put_along_axis": "np.where(condition, a, b)",
+    "putmask": "np.where(condition, a, b)",
+    "unique": "np.sort; what differs from the value in front of it is the first of its kind",
+    "union1d": "np.isin and np.concatenate",
+    "intersect1d": "np.isin",
+    "setdiff1d": "np.isin",
+    "partition": "np.sort, whose values are one",
+    "argpartition": "np.argsort, whose places are one",
+    "lexsort": "np.argsort twice, from the last key to the first: it keeps the order of equal values",
+    "random.permutation": "penstock.functions.random_uniform and np.argsort",
+    "histogram2d": "np.histogram of places that two values make together",
+    "cov": "np.mean of products",
+    "corrcoef": "np.mean of products",
     "vectorize": "NumPy's own functions, which work on the whole of an array",
     "apply_along_axis": "NumPy's own functions, which work on the whole of an array",
     "rollaxis": "np.moveaxis",
-    "broadcast_to": "arithmetic, which broadcasts, such as x + np.zeros(shape)",
-    "median": "np.sort and a subscript",
-    "percentile": "np.sort and a subscript",
-    "quantile": "np.sort and a subscript",
-    "average": "np.mean, or np.sum of products",
-    "ptp": "np.max(x) - np.min(x)",
-    "count_nonzero": "np.sum(x != 0)",
-    "nansum": "np.sum(np.nan_to_num(x))",
-    "einsum": "np.matmul, or np.sum of products",
-    "tensordot": "np.matmul, or np.sum of products",
-    "inner": "np.sum of products",
-    "outer": "x[:, None] * y",
-    "linalg.norm": "np.sqrt(np.sum(np.square(x), axis))",
-    "isclose": "np.abs(a - b) <= tolerance",
-    "isin": "comparisons, joined by |",
-    "digitize": "np.sum(x[..., None] >= edges, axis=-1)",
-    "searchsorted": "np.sum(x[..., None] > edges, axis=-1)",
-    "radians": "x * (np.pi / 180)",
-    "deg2rad": "x * (np.pi / 180)",
-    "degrees": "x * (180 / np.pi)",
-    "rad2deg": "x * (180 / np.pi)",
-    "float_power": "x.astype(np.float64) ** y",
-    "ldexp": "x * 2.0 ** n",
-    "modf": "np.trunc",
-    "heaviside": "np.where(condition, a, b)",
-    "empty_like": "np.zeros_like",
 }
+
+
+_DEGREE = math.pi / 180
 
 
 def _as_bool(x):
@@ -88,6 +76,62 @@ def _fabs(x):
     if not _is_floating(x):
         x = x.astype(np.float32 if x.dtype.itemsize < 4 else np.float64)
     return call("abs", (x,), {}, "np.fabs")
+
+
+def _floating(x):
+    """As NumPy's functions of floats take integers; of 8 and 16 bits, as ours do, in float32."""
+    if not isinstance(x, _trace.Tensor):
+        return np.asarray(x) * 1.0
+    return x if _is_floating(x) else x.astype(np.float32 if x.dtype.itemsize < 4 else np.float64)
+
+
+def _modf(x):
+    x = _floating(x)
+    whole = np.trunc(x)
+    # What is left of an infinity is zero; both parts have the number's sign.
+    return np.copysign(np.where(abs(x) == np.inf, 0, x - whole), x), whole
+
+
+def _heaviside(x1, x2):
+    x1, x2 = _floating(x1), _floating(x2)
+    result = np.where(x1 < 0, 0, np.where(x1 > 0, 1, x2)).astype(np.result_type(x1.dtype, x2.dtype))
+    return np.where(x1 == x1, result, x1)
+
+
+def _ldexp(x1, x2):
+    x1 = _floating(x1)
+    # In two steps, neither of which leaves the range before the result does.
+    half = x2 // 2
+    one, other = (2.0 ** part.astype(np.float64) if isinstance(part, _trace.Tensor) else np.float64(2.0) ** part for part in (half, x2 - half))
+    return (x1.astype(np.float64) * one * other).astype(x1.dtype)
+
+
+def _isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    near = (abs(a - b) <= atol + rtol * abs(b)) & (abs(b) < np.inf) | (a == b)
+    return near | (a != a) & (b != b) if equal_nan else near
+
+
+def _array_equal(a1, a2, equal_nan=False):
+    if np.ndim(a1) != np.ndim(a2) or any(None not in pair and pair[0] != pair[1] for pair in zip(np.shape(a1), np.shape(a2))):
+        return False
+    if None in (*a1.shape, *a2.shape):
+        raise TraceError("np.array_equal of sizes that only the data tells", "np.all(a == b)")
+    return np.all((a1 == a2) | (a1 != a1) & (a2 != a2) if equal_nan else a1 == a2)
+
+
+def _select(condlist, choicelist, default=0):
+    if len(condlist) != len(choicelist) or not condlist:
+        raise TraceError(f"np.select of {len(condlist)} conditions and {len(choicelist)} choices", "as many of both")
+    values = [*choicelist, default]
+    kinds = [value if isinstance(value, (bool, int, float)) else getattr(value, "dtype", None) for value in values]
+    if all(isinstance(kind, (bool, int, float, np.dtype)) for kind in kinds):
+        # Python's numbers take the type of all others.
+        dtype = np.result_type(*kinds)
+        values = [dtype.type(value) if value is kind else value for value, kind in zip(values, kinds)]
+    *choicelist, result = values
+    for condition, choice in reversed(list(zip(condlist, choicelist))):
+        result = np.where(condition, choice, result)
+    return result
 
 
 def _nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
@@ -121,15 +165,14 @@ def _clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, dtype=None
 
 
 def _where(condition, *values):
-    if len(values) != 2:
-        raise TraceError("np.where without values gives as many places as the data has", "use np.where(condition, a, b)")
+    if not values:
+        return _taking.nonzero(condition)
     return call("where", (condition, *values), {}, "np.where")
 
 
 def _expand_dims(a, axis):
     ndim = a.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
-    wanted = to_axes(axis, ndim, "np.expand_dims")
-    return a[tuple(None if x in wanted else slice(None) for x in range(ndim))]
+    return expanded(a, to_axes(axis, ndim, "np.expand_dims"))
 
 
 def _squeeze(a, axis=None):
@@ -237,54 +280,76 @@ def _pad(array, pad_width, mode="constant", **kwargs):
     return call("pad", (array, width), {"mode": mode, **kwargs}, "np.pad")
 
 
-def _axes_last(a, axes, shown):
-    """The array with the axes of a reduction as one, behind the others."""
-    kept = [x for x in range(a.ndim) if x not in axes]
-    shape = a.shape
-    sizes = [shape[x] for x in kept]
-    if any(shape[x] is None for x in axes) or sizes.count(None) > 1:
-        raise TraceError(f"{shown} over several axes of sizes that only the data tells", "resize, crop or pad before it")
-    order = [*kept, *axes]
-    moved = a if order == sorted(order) else call("transpose", (a, order), {}, shown)
-    merged = math.prod(shape[x] for x in axes)
-    return _reshape(moved, [-1 if size is None else size for size in sizes] + [merged])
+# What a value that is left out of a reduction counts as.
+_LEFT_OUT = {"sum": 0, "prod": 1, "any": False, "all": True}
+# How NumPy's `initial` meets the result.
+_WITH_INITIAL = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def _reduction(name):
     """NumPy's reduction by ours, which counts axes from the last; without an axis it takes all values of an element."""
     shown = f"np.{name}"
 
-    def reduce(a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
+    def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True, **kwargs):
         if out is not None:
             raise TraceError(f"{shown} into an array", "it gives a new one")
-        # NumPy computes in that type. Ours of integers has 64 bits, and a cast would not wrap as sums of fewer do.
-        if dtype is not None and np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
+        if not isinstance(a, _trace.Tensor):
+            a = np.asarray(a)
+        if where is not True:
+            return _reduced_where(name, reduce, a, where, initial, {"axis": axis, "dtype": dtype, "keepdims": keepdims, **kwargs})
+        if initial is not None and name not in _WITH_INITIAL:
+            raise TraceError(f"{shown} with initial={initial!r}", "leave it out")
+        # Ours of integers has 64 bits, of which the lower ones are what sums and products of fewer wrap to.
+        short = None
+        if dtype is not None and name in ("sum", "prod") and a.dtype.kind in "biu" and np.dtype(dtype).kind in "iu":
+            short, dtype = np.dtype(dtype), np.uint64 if np.dtype(dtype).kind == "u" else np.int64
+        elif dtype is not None and np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
             raise TraceError(f"{shown} in {np.dtype(dtype)}, where it wraps", "leave dtype out, and cast the result")
-        wide = a if dtype is None else a.astype(dtype)
+        wide = a if dtype is None else a.astype(dtype) if short is None or a.dtype == bool else wrapped(a, dtype)
         axes = sorted(to_axes(axis, a.ndim, shown)) if isinstance(axis, tuple) else []
         if isinstance(axis, tuple) and not axes:
             raise TraceError(f"{shown} over no axis", "leave it out")
         if 1 < len(axes) < a.ndim:
-            result = call(name, (_axes_last(wide, axes, shown), -1), kwargs, shown)
-            result = _expand_dims(result, axes) if keepdims else result
+            result = call(name, (axes_last(wide, axes, shown), -1), kwargs, shown)
+            result = expanded(result, axes) if keepdims else result
         else:
             axis = axes[0] if len(axes) == 1 else None if axes else axis
-            where = {} if axis is None else {"axis": counted_from_last(axis, a.ndim, shown)}
-            result = call(name, (wide,), {**where, "keepdims": bool(keepdims), **kwargs}, shown)
-        return result if dtype is None else result.astype(dtype)
+            over = {} if axis is None else {"axis": counted_from_last(axis, a.ndim, shown)}
+            result = call(name, (wide,), {**over, "keepdims": bool(keepdims), **kwargs}, shown)
+        result = result if dtype is None else result.astype(dtype) if short is None else wrapped(result, short)
+        return result if initial is None else _WITH_INITIAL[name](result, initial)
 
     return reduce
+
+
+def _reduced_where(name, reduce, a, where, initial, kwargs):
+    if name in _LEFT_OUT:
+        left = np.where(where, a, np.asarray(_LEFT_OUT[name], a.dtype)[()])
+        return reduce(left, initial=initial, **kwargs)
+    if name == "mean":
+        total = _apply("sum", (a.astype(np.float64),), {**kwargs, "where": where, "dtype": None}, "np.mean")
+        flags = where if isinstance(where, _trace.Tensor) else np.asarray(where)
+        count = _apply("sum", (np.where(flags, 1, 0) + _zeros(a),), {**kwargs, "dtype": None}, "np.mean")
+        kind = kwargs["dtype"] or (a.dtype if a.dtype.kind == "f" else np.float64)
+        return (total / count).astype(kind)
+    if name in ("max", "min") and initial is not None:
+        return reduce(np.where(where, a, np.asarray(initial, a.dtype)[()]), initial=initial, **kwargs)
+    raise TraceError(f"np.{name} where a condition holds" + (", without initial" if name in ("max", "min") else ""),
+                     "np.where(condition, x, value) before it")  # fmt: skip
+
+
+def _zeros(a):
+    return np.where(a == a, np.int64(0), np.int64(0))
 
 
 def _along(name, axis):
     """NumPy's function along one axis by ours, which counts axes from the last; by None all values stand in one."""
     default = axis
 
-    def apply(a, axis=default, dtype=None, **kwargs):
+    def apply(a, axis=default, **kwargs):
         a, axis = (flat(a), -1) if axis is None else (a, axis)
         kwargs["axis"] = counted_from_last(axis, a.ndim, f"np.{name}")
-        result = call(name, (a,), kwargs, f"np.{name}")
-        return result if dtype is None else result.astype(dtype)
+        return call(name, (a,), kwargs, f"np.{name}")
 
     return apply
 
@@ -320,8 +385,19 @@ def _argsort(a, axis=-1, kind=None, order=None, *, stable=None):
     return _along("argsort", -1)(_flags_as_bytes(a), axis)
 
 
-def _cumsum(a, axis=None, dtype=None, out=None):
-    return _along("cumsum", None)(_flags_as_bytes(a), axis, dtype, out=out)
+def _cumulative(name):
+    def apply(a, axis=None, dtype=None, out=None):
+        # The type is the one that it is computed in; ours of integers has 64 bits, of which a shorter one has the lower ones.
+        short = None if dtype is None else np.dtype(dtype)
+        if short is not None and (short.kind not in "iu" or a.dtype.kind not in "biu"):
+            a = a.astype(short if short.kind not in "iu" else np.uint64 if short.kind == "u" else np.int64)
+        result = _along(name, None)(_flags_as_bytes(a), axis, out=out)
+        return result if short is None or short.kind not in "iu" else wrapped(result, short)
+
+    return apply
+
+
+_cumsum = _cumulative("cumsum")
 
 
 def _transpose(a, axes=None):
@@ -352,6 +428,7 @@ _SPECIAL = {
     "argmax": _argmax,
     "argmin": _argmin,
     "cumsum": _cumsum,
+    "cumprod": _cumulative("cumprod"),
     "sort": _sort,
     "argsort": _argsort,
     "take": _taking.take,
@@ -373,7 +450,29 @@ _SPECIAL = {
     "array_split": _joining.array_split,
     "hsplit": _joining.hsplit,
     "vsplit": _joining.vsplit,
-    "diff": _joining.diff,
+    "dsplit": lambda ary, at: _joining.split(ary, at, 2, "np.dsplit"),
+    "unstack": lambda x, /, *, axis=0: _joining.unstacked(x, axis),
+    "concat": _joining.concatenate,
+    **{name: getattr(_series, name) for name in ("convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "linspace", "polyval", "trapezoid")},
+    "lib.stride_tricks.sliding_window_view": _series.sliding_window_view,
+    **{name: getattr(_statistics, name) for name in (
+        "average", "bincount", "count_nonzero", "histogram", "median", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
+        "percentile", "ptp", "quantile")},
+    **{name: getattr(_products, name) for name in (
+        "broadcast_to", "cross", "diagonal", "dot", "einsum", "inner", "matmul", "meshgrid", "outer", "tensordot", "trace", "vdot", "vecdot")},
+    "tril": _products.triangle("tril"),
+    "triu": _products.triangle("triu"),
+    "linalg.norm": _products.norm,
+    "linalg.vector_norm": _products.vector_norm,
+    "linalg.matmul": _products.matmul,
+    "linalg.tensordot": _products.tensordot,
+    "linalg.outer": _products.outer,
+    "fft.rfft": _spectrum.rfft,
+    "nonzero": _taking.nonzero,
+    "flatnonzero": lambda a: _taking.nonzero(flat(a))[0],
+    "argwhere": lambda a: np.stack(_taking.nonzero(a), axis=-1),
+    "extract": lambda condition, arr: _taking.compress(np.ravel(condition), arr),
+    "take_along_axis": _taking.take_along_axis,
     "atleast_1d": _joining.atleast(1),
     "atleast_2d": _joining.atleast(2),
     "atleast_3d": _joining.atleast(3),
@@ -385,6 +484,21 @@ _SPECIAL = {
     "square": lambda x: x * x,
     "reciprocal": lambda x: 1.0 / x,
     "positive": lambda x: x,
+    "fix": lambda x: np.trunc(x),
+    "modf": _modf,
+    "ldexp": _ldexp,
+    "heaviside": _heaviside,
+    "float_power": lambda x1, x2: call("power", tuple(np.asarray(x, np.float64)[()] if not isinstance(x, _trace.Tensor) else x.astype(np.float64) for x in (x1, x2)), {}, "np.float_power"),
+    **{name: lambda x: _floating(x) * _DEGREE for name in ("deg2rad", "radians")},
+    **{name: lambda x: _floating(x) * (1 / _DEGREE) for name in ("rad2deg", "degrees")},
+    "isneginf": lambda x, out=None: x == -np.inf,
+    "isposinf": lambda x, out=None: x == np.inf,
+    "isclose": _isclose,
+    "allclose": lambda a, b, rtol=1e-05, atol=1e-08, equal_nan=False: np.all(_isclose(a, b, rtol, atol, equal_nan)),
+    "array_equal": _array_equal,
+    "select": _select,
+    "matrix_transpose": lambda x, /: np.swapaxes(x, -1, -2),
+    "cumulative_sum": lambda x, /, *, axis=None, dtype=None: _cumsum(x, axis, dtype),
     "isnan": lambda x: x != x,
     "isinf": lambda x: abs(x) == np.inf,
     "isfinite": lambda x: abs(x) < np.inf,
@@ -395,6 +509,7 @@ _SPECIAL = {
     "zeros_like": lambda a, dtype=None: _fill(a, 0, dtype),
     "ones_like": lambda a, dtype=None: _fill(a, 1, dtype),
     "full_like": lambda a, fill_value, dtype=None: _fill(a, fill_value, dtype),
+    "empty_like": lambda a, dtype=None: _fill(a, 0, dtype),
     "astype": lambda x, dtype, *, copy=True: x.astype(dtype),
     "shape": _shape,
     "size": _size,
@@ -465,9 +580,10 @@ def call_ufunc(ufunc, method, inputs, kwargs):
 def call_function(func, args, kwargs):
     module = getattr(func, "__module__", "numpy") or "numpy"
     shown = f"{module.replace('numpy', 'np', 1)}.{func.__name__}"
-    if module not in ("numpy", "np"):
-        raise TraceError(f"{shown} cannot be traced", _instead(shown.removeprefix("np.")))
-    return _apply(func.__name__, args, kwargs, shown)
+    name = func.__name__ if module in ("numpy", "np") else shown.removeprefix("np.")
+    if module not in ("numpy", "np") and name not in _SPECIAL:
+        raise TraceError(f"{shown} cannot be traced", _instead(name))
+    return _apply(name, args, kwargs, shown)
 
 
 def _astype(x, dtype, order="K", casting="unsafe", subok=True, copy=True):
@@ -481,10 +597,33 @@ def _astype(x, dtype, order="K", casting="unsafe", subok=True, copy=True):
     return call(name, (x,), {}, f"astype({name})")
 
 
+# What to use in the place of a method or an attribute that a traced value lacks.
+INSTEAD_OF_METHODS = {
+    "sort": "np.sort(x), which gives a new one",
+    "fill": "np.full_like(x, value)",
+    "item": "x[()] of a scalar is itself",
+    "tolist": "the value itself: it is an array",
+    "numpy": "the value itself: NumPy's functions take it",
+    "view": "penstock.io.decode_raw of a string's bytes; x.astype(dtype) converts the values",
+    "nbytes": "x.size, and the size of its type",
+    "flat": "np.ravel(x)",
+    "searchsorted": "np.searchsorted(x, v)",
+    "put": "np.where(condition, a, b)",
+    "set_shape": "penstock.functions.ensure_shape(x, shape)",
+    "get_shape": "x.shape",
+    "real": "the value itself: there are no complex numbers",
+    "imag": "zeros: there are no complex numbers",
+    "conj": "the value itself: there are no complex numbers",
+    "to": "x.astype(dtype)",
+    "float": "x.astype(np.float32)",
+    "permute": "np.transpose(x, axes)",
+    "unsqueeze": "np.expand_dims(x, axis)",
+}
+
 # Methods of arrays that stand for functions of the same names.
 METHODS = ("astype", "reshape", "transpose", "T", "clip", "round", "squeeze", "ravel", "flatten", "swapaxes", "copy",
            "sum", "mean", "min", "max", "prod", "std", "var", "any", "all", "argmax", "argmin", "repeat", "take",
-           "cumsum")  # fmt: skip
+           "cumsum", "cumprod", "argsort", "compress", "diagonal", "dot", "nonzero", "trace")  # fmt: skip
 
 
 def method(x, name):
@@ -502,6 +641,8 @@ def method(x, name):
         return variadic
     if name == "flatten":
         name = "ravel"
+    if name == "compress":
+        return lambda condition, axis=None, out=None: _taking.compress(condition, x, axis, out)
     if name == "to_dense":
         return lambda: _to_dense(x)
     if name not in METHODS or name not in _SPECIAL and name not in FUNCTIONS:

@@ -33,10 +33,16 @@ class Line:
         return linecache.getline(self.file, self.number).strip()
 
 
-def user_line():
-    """The innermost line on the stack that is not of this package or of NumPy."""
+# Whose code is not the user's, where it calls ours.
+_PACKAGES = re.compile(r"[\\/](?:tensorflow|keras|torch|jax|jaxlib|PIL|pandas|scipy|cv2)[\\/]")
+
+
+def user_line(besides_packages=False):
+    """The innermost line on the stack that is not of this package or of NumPy; nor of well-known other ones, if it is to be beside those, too."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_FOLDERS):
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_FOLDERS) or besides_packages and _PACKAGES.search(frame.f_code.co_filename)
+    ):
         frame = frame.f_back
     if frame is None:
         return Line("<unknown>", 0)

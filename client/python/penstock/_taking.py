@@ -22,8 +22,12 @@ def take(a, indices, axis=None, out=None, mode="raise"):
 def compress(condition, a, axis=None, out=None):
     if out is not None:
         raise TraceError("np.compress into an array", "the result is a value of its own")
+    a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
     if axis is None:
-        a, axis = flat(a), 0
+        a, axis = flat(a) if isinstance(a, _trace.Tensor) else a.ravel(), 0
+    if not isinstance(condition, _trace.Tensor):
+        condition = np.asarray(condition)
+    condition = condition if condition.dtype == bool else condition != 0
     return call("compress", (condition, a), {"axis": counted_from_last(axis, a.ndim, "np.compress")}, "np.compress")
 
 
@@ -31,6 +35,8 @@ def searchsorted(a, v, side="left", sorter=None):
     if sorter is not None:
         raise TraceError("np.searchsorted with a sorter", "np.searchsorted(a[sorter], v)")
     a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
+    # Flags are ordered as the numbers that they are.
+    a, v = (x.astype(np.int8) if getattr(x, "dtype", None) == bool else x for x in (a, v))
     return call("searchsorted", (a, v), {"side": side}, "np.searchsorted")
 
 
@@ -50,27 +56,53 @@ def isin(element, test_elements, assume_unique=False, invert=False, kind=None):
     return ~same if invert else same
 
 
-def is_along_one_axis(items):
-    """Whether the last item is a traced value, behind whole axes."""
-    *before, index = items
-    whole = all(item is Ellipsis or (isinstance(item, slice) and _is_whole(item)) for item in before)
-    return isinstance(index, _trace.Tensor) and whole and not any(item is Ellipsis for item in before[:-1])
+def nonzero(a):
+    """The places of what is not zero, for each axis: as many as the data has."""
+    if a.ndim == 0:
+        raise TraceError("np.nonzero of a number", "np.where(condition, a, b)")
+    shape = a.shape
+    flags = flat(a) if a.dtype == bool else flat(a) != 0
+    if None in shape:
+        if a.ndim > 1:
+            raise TraceError("np.nonzero of sizes that only the data tells", "resize, crop or pad before it")
+        # Counted from 0 by adding up ones.
+        return (compress(flags, np.cumsum(np.where(flags, np.int64(1), np.int64(1))) - 1),)
+    return tuple(compress(flags, places.ravel()) for places in np.indices(shape))
 
 
-def _is_whole(item):
-    return item.start is None and item.stop is None and item.step is None
-
-
-def by_traced(a, items):
-    """What `a[items]` is of such items: np.take's of integers, np.compress' of flags."""
-    *before, index = items
-    axis = -1 if before and before[-1] is Ellipsis else len(before)
-    return compress(index, a, axis) if index.dtype == bool else take(a, index, axis)
+def take_along_axis(arr, indices, axis=-1):
+    shown = "np.take_along_axis"
+    if axis is None:
+        arr, axis = flat(arr), 0
+    axis = counted_from_last(axis, arr.ndim, shown) + arr.ndim
+    own, wanted = arr.shape, indices.shape
+    if indices.ndim != arr.ndim or None in own or None in wanted:
+        raise TraceError(f"{shown} of values of shape {own} and indices of shape {wanted}", "both have as many axes, of known sizes")
+    if any(i != axis and size != to for i, (size, to) in enumerate(zip(own, wanted))):
+        raise TraceError(f"{shown} of values of shape {own} and indices of shape {wanted}", "the sizes are the same along the other axes")
+    # Where each row along the axis begins, and how far apart its values are.
+    first = np.take(np.arange(np.prod(own)).reshape(own), [0], axis)
+    step = int(np.prod(own[axis + 1 :]))
+    if not isinstance(indices, _trace.Tensor):
+        return flat(arr)[np.where(indices < 0, indices + own[axis], indices) * step + first]
+    size = own[axis]
+    # One that is outside becomes one that is outside of all, and not another row's.
+    place = np.where(indices < 0, indices + size, indices).astype(np.int64)
+    place = np.where((place >= 0) & (place < size), place * step + first, int(np.prod(own)))
+    return call("take", (flat(arr), place), {}, shown)
 
 
 def repeat(a, repeats, axis=None):
     a, before = along_axis(a, axis, "np.repeat")
-    size = a.shape[len(before)]
-    if size is None or isinstance(repeats, _trace.Tensor):
-        raise TraceError("np.repeat as often as only the data tells", "the size of the axis and the number of repeats are known")
+    shape = a.shape
+    size = shape[len(before)]
+    if isinstance(repeats, _trace.Tensor):
+        raise TraceError("np.repeat as often as only the data tells", "the number of repeats is known")
+    if size is None:
+        others = [*shape[: len(before)], *shape[len(before) + 1 :]]
+        if np.ndim(repeats) or repeats < 1 or None in others:
+            raise TraceError("np.repeat along an axis of a size that only the data tells",
+                             "one number of repeats, where the other sizes are known")  # fmt: skip
+        several = a[(*before, slice(None), None)][(*before, slice(None), np.zeros(repeats, np.int64))]
+        return np.reshape(several, [*shape[: len(before)], -1, *shape[len(before) + 1 :]])
     return a[(*before, np.repeat(np.arange(size), repeats))]

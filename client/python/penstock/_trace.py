@@ -17,8 +17,8 @@ from penstock._stage import user_line
 class TraceError(_errors.InvalidArgumentError, TypeError):
     """A function given to map does something that cannot be part of a native pipeline."""
 
-    def __init__(self, what, instead):
-        line = user_line()
+    def __init__(self, what, instead, line=None):
+        line = line or user_line()
         text = line.text()
         super().__init__(f"{line}: {what}; {instead}" + (f"\n  {text}" if text else ""))
 
@@ -206,6 +206,9 @@ def to_node(trace, value, what="an operand"):
             )
         # As it is now: the function may write into it behind this.
         return _array(trace, value.copy())
+    if not isinstance(value, (np.ndarray, np.generic)) and hasattr(type(value), "__array__"):
+        # Of another package: a tensor that is not traced, a column of a table.
+        return to_node(trace, np.asarray(value), what)
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
         raise TraceError(f"{what} is an integer that no type holds", "integers go from -2**63 to 2**64 - 1; a float may be larger")
     text = _literal(value)
@@ -500,10 +503,10 @@ class Tensor:
         return other // self, other % self
 
     def __matmul__(self, other):
-        return call("matmul", (self, other), {}, "operator @")
+        return _products().matmul(self, other, shown="operator @")
 
     def __rmatmul__(self, other):
-        return call("matmul", (other, self), {}, "operator @")
+        return _products().matmul(other, self, shown="operator @")
 
     def __round__(self, digits=None):
         return np.round(self).astype(np.int64) if digits is None else np.round(self, digits)
@@ -530,21 +533,38 @@ class Tensor:
     )
     __contains__ = _refused("`in` on a traced value", "compare, and reduce the result")
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
-    __array__ = _refused(
-        "the conversion of a traced value to an array (np.asarray, np.float32(x), torch, PIL, a ufunc of another package)",
-        "use NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several, and penstock.functions.take(table, x, axis=0) for "
-        "table[x]; or " + _OUTSIDE,
-    )
+    def __array__(self, dtype=None, copy=None):
+        from penstock import _names
+
+        if (line := user_line(besides_packages=True)) is not None and (known := _names.instead_in(line.text())):
+            raise TraceError(
+                "TensorFlow's functions of a traced value",
+                "NumPy's work on it: " + "; ".join(f"{instead} for tf.{name}" for name, instead in known),
+                line=line,
+            )
+        raise TraceError(
+            "the conversion of a traced value to an array (np.asarray, np.float32(x), torch, PIL, a ufunc of another package)",
+            "use NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several, and "
+            "penstock.functions.take(table, x, axis=0) for table[x]; or " + _OUTSIDE,
+            line=line,
+        )
+
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
     __call__ = _refused("a call of a traced value", _OUTSIDE)
 
     def __getitem__(self, index):
-        items = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(item, Tensor) for item in items):
-            from penstock import _taking
+        from penstock import _indexing
 
-            if _taking.is_along_one_axis(items):
-                return _taking.by_traced(self, items)
+        items = _indexing.without_numbers_in_arrays(index if isinstance(index, tuple) else (index,))
+        if any(isinstance(item, Tensor) for item in items):
+            if _indexing.is_along_one_axis(items):
+                return _indexing.by_traced(self, items)
+        elif _indexing.has_arrays(items):
+            return _indexing.by_arrays(self, items)
+        return self._subscripted(items)
+
+    def _subscripted(self, items):
+        """The subscript that the language has: by integers, slices, ..., None, and one list of integers."""
         values = [self]
         text = ", ".join(_subscript(item, values) for item in items)
         if not text:
@@ -573,7 +593,7 @@ class Tensor:
         elif name != "__array_interface__":
             raise AttributeError(name)
         raise TraceAttributeError(
-            f"attribute .{name} of a traced value", near(name, _numpy_methods()) or "it has NumPy's operators; " + _OUTSIDE
+            f"attribute .{name} of a traced value", _instead_of_method(name)
         )
 
     @property
@@ -602,14 +622,27 @@ class Tensor:
         return f"<traced {self._node.kind} {self._node.value}>"
 
 
-def _numpy_methods():
+def _products():
+    from penstock import _products
+
+    return _products
+
+
+def _instead_of_method(name):
     from penstock import _numpy
 
-    return _numpy.METHODS
+    instead = _numpy.INSTEAD_OF_METHODS.get(name)
+    if instead is not None:
+        return f"use {instead}"
+    return near(name, _numpy.METHODS) or "it has NumPy's operators; " + _OUTSIDE
+
+
+# Longer lists in a subscript are constants of their stage: a spec's texts are short.
+_MAX_WRITTEN = 64
 
 
 def _subscript(item, values):
-    """An item's text; traced integers in it are added to `values`, whose places stand for them."""
+    """An item's text; traced integers and long lists in it are added to `values`, whose places stand for them."""
     if item is None:
         return "None"
     if item is Ellipsis:
@@ -623,16 +656,19 @@ def _subscript(item, values):
         array = np.asarray(item)
         if array.ndim != 1 or array.dtype.kind not in "iu" or array.size == 0:
             raise TraceError(
-                f"a subscript that is an array of {array.dtype.name} with {array.ndim} axes",
-                "one list of integers is allowed; np.where chooses by a condition",
+                f"a subscript that is an array of {array.dtype.name} and shape {array.shape}",
+                "beside traced integers one list of integers is allowed; np.where chooses by a condition",
             )
-        return f"[{', '.join(map(str, array.tolist()))}]"
+        if array.size <= _MAX_WRITTEN:
+            return f"[{', '.join(map(str, array.tolist()))}]"
+        values.append(array.astype(np.int64))
+        return f"{{{len(values) - 1}}}"
     return _index(item, values)
 
 
 def _index(item, values):
     if isinstance(item, (bool, np.bool_)):
-        raise TraceError("a subscript by a condition", "use np.where(condition, a, b)")
+        raise TraceError("a subscript by a lone flag", "use np.where(condition, a, b)")
     if isinstance(item, str):
         raise TraceError(f"the subscript {item!r} of a tensor", "the element has no structure there")
     if isinstance(item, Tensor):

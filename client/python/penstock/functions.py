@@ -1,11 +1,12 @@
 """Every function of the expression language (docs/functions.md) under its own name, on traced values."""
 
+from penstock import _names
 from penstock._functions import lookup as _lookup
 from penstock._registry import FUNCTIONS as _FUNCTIONS
 
 
 def __getattr__(name):
-    return _lookup(name, "penstock.functions", every=True)
+    return _lookup(name, "penstock.functions", every=True, instead=_names.instead_of(name))
 
 
 def __dir__():

@@ -3,7 +3,20 @@
 What there is stands in docs/functions.md; `image_NAME` there is `NAME` here.
 """
 
+from penstock import _names
 from penstock._functions import lookup as _lookup
+from penstock._images import (  # noqa: F401
+    crop_and_resize,
+    extract_patches,
+    grayscale_to_rgb,
+    image_gradients,
+    rgb_to_yiq,
+    rgb_to_yuv,
+    sobel_edges,
+    total_variation,
+    yiq_to_rgb,
+    yuv_to_rgb,
+)
 from penstock.io import decode_and_crop_jpeg  # noqa: F401
 
 
@@ -21,4 +34,4 @@ class ResizeMethod:
 
 
 def __getattr__(name):
-    return _lookup(name, "penstock.image", ("image_", ""))
+    return _lookup(name, "penstock.image", ("image_", ""), instead=_names.instead_of(f"image.{name}"))

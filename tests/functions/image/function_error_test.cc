@@ -113,6 +113,11 @@ TEST_CASE("Image functions: arguments that are refused") {
       {"argmax(x == 1)", "x: expected numbers, found bool (8, 6, 3)"},
       {"cumsum(x, -4)", "axis: expected an integer constant of -3 to -1, found -4"},
       {"cumsum(3)", "x: expected an axis at least, found int64 ()"},
+      {"cumprod(x, 0)", "axis: expected an integer constant of -3 to -1, found 0"},
+      {"bincount(float32(x))", "x: expected integers, but for uint64, found float32"},
+      {"bincount(x, 3, 2)", "maxlength: expected minlength, 3, at least, found 2"},
+      {"bincount(x, 3, axis=-1)", "axis: expected -1, the last one, with as large a maxlength"},
+      {"bincount(x, weights=x[0])", "weights: expected a number for each of uint8 ("},
       {"resize_with_pad(x, 0, 2)", "target_height: expected an integer constant of 1"},
       {"resize_with_pad(x, 2, 2, \"\")", "method: expected one of"},
   };
