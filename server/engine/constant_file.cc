@@ -3,11 +3,14 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/array_files.h"
+#include "server/engine/npy_strings.h"
 #include "server/engine/stage_message.h"
 #include "server/expr/graph.h"
 #include "server/io/crc32c.h"
+#include "server/io/record_stream.h"
 
 namespace penstock {
 namespace {
@@ -26,6 +29,72 @@ absl::Status CheckDeclared(const v1::Constant& constant, const TensorType& type)
         absl::StrCat("shape: expected ", ShapeToString(shape), ", found ", TypeToString(type)));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckBytes(uint64_t bytes) {
+  if (bytes == 0) return absl::InvalidArgumentError("expected elements, found none");
+  if (bytes <= static_cast<uint64_t>(expr::kMaxConstantBytes)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("constants larger than limit: ", bytes, " > ",
+                                                 expr::kMaxConstantBytes, " bytes"));
+}
+
+// Both return the checksum of the values.
+absl::StatusOr<uint32_t> ReadArray(const std::string& path, FileSystem& files,
+                                   expr::NamedConstant* result) {
+  ArrayFiles arrays(files);
+  absl::StatusOr<TensorSource> array = arrays.ReadNpy(path);
+  if (!array.ok()) return array.status();
+  const NpyHeader& header = array->header;
+  if (header.element == NpyElement::kUntyped || array->type.dtype == DType::kFloat16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected bools, integers, float32, float64 or strings, found ",
+                     header.element == NpyElement::kUntyped ? "values of a type that NumPy has not"
+                                                            : TypeToString(array->type)));
+  }
+  if (absl::Status status = CheckBytes(header.data_bytes); !status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(path);
+  if (!file.ok()) return file.status();
+  std::vector<uint8_t> bytes(header.data_bytes);
+  absl::StatusOr<size_t> count = (*file)->ReadAt(header.data_offset, absl::MakeSpan(bytes));
+  if (!count.ok()) return count.status();
+  if (*count < bytes.size())
+    return absl::DataLossError("the file became shorter while it was read");
+  const uint32_t crc = Crc32c(bytes.data(), bytes.size());
+  result->dtype = array->type.dtype;
+  result->shape = array->type.shape;
+  if (header.element == NpyElement::kNumber) {
+    result->bytes = std::move(bytes);
+    return crc;
+  }
+  result->strings.resize(static_cast<size_t>(*NumElements(result->shape)));
+  absl::Status status = DecodeNpyStrings(header, bytes.data(), absl::MakeSpan(result->strings));
+  if (!status.ok()) return status;
+  return crc;
+}
+
+absl::StatusOr<uint32_t> ReadLines(const std::string& path, FileSystem& files,
+                                   expr::NamedConstant* result) {
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(path);
+  if (!file.ok()) return file.status();
+  if (absl::Status status = CheckBytes((*file)->size()); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<RecordStream>> stream =
+      RecordStream::Open(*file, Compression::kNone, {.format = RecordFormat::kTextLine});
+  if (!stream.ok()) return stream.status();
+  uint32_t crc = 0;
+  for (RecordChunk chunk; !chunk.end_of_file;) {
+    (*stream)->Next(&chunk);
+    if (!chunk.error.ok()) return chunk.error;
+    for (const RecordChunk::Record& record : chunk.records) {
+      const auto* const line = reinterpret_cast<const char*>(chunk.data(record));
+      std::string& text = result->strings.emplace_back(line, record.length);
+      text.push_back('\n');
+      crc = ExtendCrc32c(crc, reinterpret_cast<const uint8_t*>(text.data()), text.size());
+      text.pop_back();
+    }
+  }
+  result->dtype = DType::kString;
+  result->shape = {static_cast<int64_t>(result->strings.size())};
+  return crc;
 }
 
 }  // namespace
@@ -48,53 +117,34 @@ std::vector<v1::Constant*> ConstantsOf(v1::Stage& stage) {
 
 absl::Status ReadConstantFile(const v1::Constant& constant, FileSystem& files,
                               expr::NamedConstant* result, v1::Constant* resolved) {
-  ArrayFiles arrays(files);
-  absl::StatusOr<TensorSource> array = arrays.ReadNpy(constant.npy());
-  if (!array.ok()) return array.status();
-  const TensorType& type = array->type;
-  const std::string place = absl::StrCat(" (", constant.npy(), ")");
+  const bool is_array = !constant.npy().empty();
+  const std::string& path = is_array ? constant.npy() : constant.text_line();
   const auto refuse = [&](const absl::Status& status) {
-    return absl::Status(status.code(), absl::StrCat(status.message(), place));
+    return absl::Status(status.code(), absl::StrCat(status.message(), " (", path, ")"));
   };
-  if (array->header.element != NpyElement::kNumber || type.dtype == DType::kFloat16) {
-    return refuse(absl::InvalidArgumentError(absl::StrCat(
-        "expected bools, integers, float32 or float64, found ",
-        array->header.element == NpyElement::kUntyped ? "values of a type that NumPy has not"
-                                                      : TypeToString(type))));
-  }
-  if (array->header.data_bytes == 0)
-    return refuse(absl::InvalidArgumentError("expected elements, found none"));
-  if (array->header.data_bytes > static_cast<uint64_t>(expr::kMaxConstantBytes)) {
-    return refuse(absl::InvalidArgumentError(
-        absl::StrCat("constants larger than limit: ", array->header.data_bytes, " > ",
-                     expr::kMaxConstantBytes, " bytes")));
-  }
+  absl::StatusOr<uint32_t> crc =
+      is_array ? ReadArray(path, files, result) : ReadLines(path, files, result);
+  if (!crc.ok())
+    return absl::StrContains(crc.status().message(), path) ? crc.status() : refuse(crc.status());
+  const TensorType type = {result->dtype, result->shape};
   if (absl::Status status = CheckDeclared(constant, type); !status.ok()) return refuse(status);
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(constant.npy());
-  if (!file.ok()) return file.status();
-  result->bytes.resize(array->header.data_bytes);
-  absl::StatusOr<size_t> count =
-      (*file)->ReadAt(array->header.data_offset, absl::MakeSpan(result->bytes));
-  if (!count.ok()) return count.status();
-  if (*count < result->bytes.size())
-    return refuse(absl::DataLossError("the file became shorter while it was read"));
-  const uint32_t crc = Crc32c(result->bytes.data(), result->bytes.size());
-  if (constant.has_npy_crc32c() && constant.npy_crc32c() != crc) {
+  if (constant.has_npy_crc32c() && constant.npy_crc32c() != *crc) {
     return refuse(absl::FailedPreconditionError(
         absl::StrCat("the file holds other values than its npy_crc32c says: expected ",
-                     constant.npy_crc32c(), ", found ", crc)));
+                     constant.npy_crc32c(), ", found ", *crc)));
   }
-  result->dtype = type.dtype;
   result->has_shape = true;
-  result->shape = type.shape;
-  resolved->set_npy_crc32c(crc);
+  resolved->set_npy_crc32c(*crc);
   resolved->set_dtype(DTypeName(type.dtype));
   resolved->mutable_shape()->Assign(type.shape.begin(), type.shape.end());
   return absl::OkStatus();
 }
 
 void StripConstantFiles(v1::Stage* stage) {
-  for (v1::Constant* const constant : ConstantsOf(*stage)) constant->clear_npy();
+  for (v1::Constant* const constant : ConstantsOf(*stage)) {
+    constant->clear_npy();
+    constant->clear_text_line();
+  }
 }
 
 }  // namespace penstock

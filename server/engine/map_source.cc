@@ -14,25 +14,30 @@ absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant, Fil
   expr::NamedConstant result;
   result.name = constant.name();
   if (constant.name().empty()) return absl::InvalidArgumentError("a constant has no name");
-  const int given =
-      !constant.value().empty() + !constant.int_value().empty() + !constant.npy().empty();
+  const int given = !constant.value().empty() + !constant.int_value().empty() +
+                    !constant.string_value().empty() + !constant.npy().empty() +
+                    !constant.text_line().empty();
   if (given != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "constant ", constant.name(), ": expected one of value, int_value and npy, found ",
-        given == 0 ? "none" : "several"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("constant ", constant.name(),
+                     ": expected one of value, int_value, string_value, npy and text_line, found ",
+                     given == 0 ? "none" : "several"));
   }
-  if (!constant.npy().empty()) {
+  if (!constant.npy().empty() || !constant.text_line().empty()) {
     const absl::Status status = ReadConstantFile(constant, files, &result, resolved);
     if (status.ok()) return result;
     return absl::Status(status.code(),
                         absl::StrCat("constant ", constant.name(), ": ", status.message()));
   }
+  const bool is_string = !constant.string_value().empty();
+  if (is_string) result.dtype = DType::kString;
   if (!constant.dtype().empty()) {
     const std::optional<DType> dtype = DTypeFromName(constant.dtype());
-    if (!dtype || *dtype == DType::kString) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "constant ", constant.name(),
-          ": dtype: expected a number's type such as float32, found \"", constant.dtype(), "\""));
+    if (!dtype || (*dtype == DType::kString) != is_string) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant ", constant.name(), ": dtype: expected ",
+                       is_string ? "string" : "a number's type such as float32", ", found \"",
+                       constant.dtype(), "\""));
     }
     result.dtype = *dtype;
   }
@@ -40,9 +45,15 @@ absl::StatusOr<expr::NamedConstant> ToConstant(const v1::Constant& constant, Fil
   result.shape.assign(constant.shape().begin(), constant.shape().end());
   result.float_values.assign(constant.value().begin(), constant.value().end());
   result.int_values.assign(constant.int_value().begin(), constant.int_value().end());
+  result.strings.assign(constant.string_value().begin(), constant.string_value().end());
+  if (is_string && !result.has_shape && constant.string_value_size() > 1) {
+    result.has_shape = true;
+    result.shape = {constant.string_value_size()};
+  }
   if (result.has_shape) {
     const std::optional<int64_t> count = NumElements(result.shape);
-    const int64_t found = result.float_values.size() + result.int_values.size();
+    const int64_t found =
+        result.float_values.size() + result.int_values.size() + result.strings.size();
     if (!count || *count != found) {
       return absl::InvalidArgumentError(
           absl::StrCat("constant ", constant.name(), ": expected as many values as the shape ",

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "server/engine/npy_strings.h"
 
 namespace penstock {
 namespace {
@@ -97,30 +97,6 @@ class NumberArrayRows final : public ArrayRows {
   const bool is_bool_;
 };
 
-// UTF-8 of a code point; false where there is none.
-bool AppendUtf8(uint32_t code, std::string* out) {
-  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
-  const auto tail = [&](int shift) {
-    out->push_back(static_cast<char>(0x80 | (code >> shift & 63)));
-  };
-  if (code < 0x80) {
-    out->push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out->push_back(static_cast<char>(0xc0 | code >> 6));
-    tail(0);
-  } else if (code < 0x10000) {
-    out->push_back(static_cast<char>(0xe0 | code >> 12));
-    tail(6);
-    tail(0);
-  } else {
-    out->push_back(static_cast<char>(0xf0 | code >> 18));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-  return true;
-}
-
 class TextArrayRows final : public ArrayRows {
  public:
   TextArrayRows(const RowCut& cut, std::unique_ptr<FileArray> array)
@@ -138,7 +114,7 @@ class TextArrayRows final : public ArrayRows {
     for (uint32_t row = 0; row < rows.rows; ++row) {
       absl::Status status =
           array_->Read(files, rows[row].offset * row_bytes_, absl::MakeSpan(raw, row_bytes_));
-      if (status.ok()) status = Decode(raw, &strings);
+      if (status.ok()) status = DecodeNpyStrings(array_->header(), raw, absl::MakeSpan(strings));
       if (!status.ok()) return {std::move(status), static_cast<int>(row)};
       encoded.clear();
       AppendStringRow(strings, is_scalar_, &encoded);
@@ -150,31 +126,6 @@ class TextArrayRows final : public ArrayRows {
   }
 
  private:
-  // What NumPy shows of an element: without the zeros at its end.
-  absl::Status Decode(const uint8_t* raw, std::vector<std::string>* strings) const {
-    const bool is_unicode = array_->header().element == NpyElement::kUnicode;
-    const size_t element_bytes = array_->header().element_bytes;
-    for (size_t i = 0; i < elements_; ++i, raw += element_bytes) {
-      std::string& text = (*strings)[i];
-      text.clear();
-      size_t end = element_bytes;
-      while (end > 0 && raw[end - 1] == 0) --end;
-      if (!is_unicode) {
-        text.assign(reinterpret_cast<const char*>(raw), end);
-        continue;
-      }
-      for (size_t at = 0; at < end; at += sizeof(uint32_t)) {
-        uint32_t code;
-        std::memcpy(&code, raw + at, sizeof(code));
-        if (!AppendUtf8(code, &text)) {
-          return absl::DataLossError(
-              absl::StrCat("no Unicode text: code point ", code, " in element ", i, " of the row"));
-        }
-      }
-    }
-    return absl::OkStatus();
-  }
-
   const bool is_scalar_;
   const size_t elements_;
 };

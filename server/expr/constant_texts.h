@@ -1,4 +1,4 @@
-// A tensor of texts that stand in an expression: ["cat", "dog"].
+// A tensor of texts that stand in an expression, ["cat", "dog"], or that a constant has.
 //
 // Threads:  while a program is compiled; the kernel is safe from any thread.
 #pragma once
@@ -11,6 +11,6 @@
 namespace penstock::expr {
 
 // A kernel without arguments whose every row is `texts`. REQUIRES: as many as `shape`, of an axis at least, holds.
-BoundRowFunction BindTexts(const Shape& shape, const std::vector<std::string>& texts);
+BoundRowFunction BindTexts(const Shape& shape, std::vector<std::string> texts);
 
 }  // namespace penstock::expr

@@ -37,6 +37,8 @@ struct Argument {
   bool weak = false;                 // a literal number without a type of its own
   bool given = true;                 // false: absent, the default of the signature holds
   const Literal* literal = nullptr;  // null unless known at compile time
+  // Of a tensor of strings that is known at compile time, in C order; else null.
+  std::shared_ptr<const std::vector<std::string>> texts = nullptr;
   // Of the argument "seed" of a random function, given or not: where its draws come from.
   const DrawSource* draws = nullptr;
 };
@@ -57,6 +59,8 @@ struct BoundRowFunction {
   bool takes_all_axes = false;
   // Its tensor arguments broadcast, as those of arithmetic do: behind `batch` they must do so row by row.
   bool broadcasts = false;
+  // The result itself, where it is always the same strings; else null.
+  std::shared_ptr<const std::vector<std::string>> texts = nullptr;
 };
 
 // A function that is computed row by row.

@@ -107,6 +107,7 @@ Argument Typer::ToArgument(const std::optional<Value>& value) {
   const Node& node = *value->node;
   argument.type = node.type;
   argument.weak = node.weak;
+  argument.texts = node.row.texts;
   if (!node.is_constant()) return argument;
   if (node.type.shape.empty()) {
     if (node.type.dtype == DType::kBool) {

@@ -60,6 +60,10 @@ absl::StatusOr<const Node*> Graph::Add(std::unique_ptr<Node> node, const std::st
     return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxNodes, " operations"));
   }
   constant_bytes_ += static_cast<int64_t>(node->data.size());
+  if (node->row.texts != nullptr) {
+    for (const std::string& text : *node->row.texts)
+      constant_bytes_ += static_cast<int64_t>(text.size());
+  }
   if (constant_bytes_ > kMaxConstantBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("constants larger than limit: ", kMaxConstantBytes, " bytes"));

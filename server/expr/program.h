@@ -30,9 +30,10 @@ struct NamedConstant {
   DType dtype = DType::kInvalid;
   bool has_shape = false;  // false: a scalar for one value, else one axis
   Shape shape;
-  std::vector<double> float_values;  // exactly one of the three is filled
+  std::vector<double> float_values;  // exactly one of these is filled
   std::vector<int64_t> int_values;
-  std::vector<uint8_t> bytes = {};  // elements of `dtype` and `shape`, as they are
+  std::vector<uint8_t> bytes = {};        // elements of `dtype` and `shape`, as they are
+  std::vector<std::string> strings = {};  // of dtype kString and `shape`; without axes one, a text
 };
 
 // The text of one `map` stage.

@@ -47,10 +47,22 @@ Typer::Typer(Graph& graph, const std::vector<NamedValue>& features, std::string_
              bool batched, FileSystem* files)
     : graph_(graph), features_(features), stage_(stage), batched_(batched), files_(files) {}
 
+absl::StatusOr<const Node*> Typer::ConstantStrings(const NamedConstant& constant) {
+  return graph_.Row(BindTexts(constant.shape, constant.strings), {},
+                    absl::StrCat("strings of ", stage_, "/", constant.name));
+}
+
 absl::Status Typer::AddConstant(const NamedConstant& constant) {
-  auto node = MakeConstant(graph_, constant);
-  if (!node.ok()) return node.status();
-  if (!constants_.emplace(constant.name, Value{*node, false, {}}).second) {
+  Value value;
+  const bool is_string = !constant.strings.empty();
+  if (is_string && constant.shape.empty()) {
+    value.text = constant.strings.front();
+  } else {
+    auto node = is_string ? ConstantStrings(constant) : MakeConstant(graph_, constant);
+    if (!node.ok()) return node.status();
+    value.node = *node;
+  }
+  if (!constants_.emplace(constant.name, std::move(value)).second) {
     return absl::InvalidArgumentError(
         absl::StrCat("constant \"", constant.name, "\" is given twice"));
   }
@@ -229,7 +241,7 @@ Typer::Result Typer::TypeTexts(const Syntax& syntax) {
   }
   std::string key = "texts";
   for (const std::string& text : texts) absl::StrAppend(&key, " ", text.size(), ":", text);
-  auto node = graph_.Row(BindTexts(shape, texts), {}, key);
+  auto node = graph_.Row(BindTexts(shape, std::move(texts)), {}, key);
   if (!node.ok()) return At(syntax, node.status());
   return Value{*node, false, {}};
 }

@@ -54,6 +54,7 @@ class Typer {
   Result TypeFeature(const Syntax& syntax);
   Result TypeList(const Syntax& syntax);
   Result TypeTexts(const Syntax& syntax);
+  absl::StatusOr<const Node*> ConstantStrings(const NamedConstant& constant);
   Result TypeCall(const Syntax& syntax);
   Result TypeSubscript(const Syntax& syntax);
   // An integer of the data in a subscript, which is added to `of_data`: its place there. Nothing for a constant.

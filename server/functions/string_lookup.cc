@@ -2,6 +2,8 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
@@ -15,18 +17,17 @@ namespace {
 
 constexpr size_t kShownBytes = 40;
 
-// Each word's number; the words lie in `text`.
+// Each word's number; the words lie in `text` or in `texts`.
 struct Vocabulary {
   std::string text;
+  std::shared_ptr<const std::vector<std::string>> texts;
   absl::flat_hash_map<absl::string_view, int64_t> numbers;
 };
 
-absl::StatusOr<std::shared_ptr<const Vocabulary>> Read(std::string text,
-                                                       const std::string& separator) {
-  auto vocabulary = std::make_shared<Vocabulary>();
-  vocabulary->text = std::move(text);
+template <typename Words>
+absl::Status Number(const Words& words, Vocabulary* vocabulary) {
   int64_t number = 0;
-  for (const absl::string_view word : absl::StrSplit(vocabulary->text, separator)) {
+  for (const absl::string_view word : words) {
     if (!vocabulary->numbers.emplace(word, number).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("vocabulary: expected words that differ, found \"",
@@ -35,19 +36,36 @@ absl::StatusOr<std::shared_ptr<const Vocabulary>> Read(std::string text,
     }
     ++number;
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Vocabulary>> Read(const Argument& words,
+                                                       const Argument& separator) {
+  auto vocabulary = std::make_shared<Vocabulary>();
+  absl::Status status;
+  if (words.texts != nullptr && words.type.shape.size() == 1) {
+    if (separator.given) return WrongArgument("separator", "none beside a list of words");
+    vocabulary->texts = words.texts;
+    status = Number(*vocabulary->texts, vocabulary.get());
+  } else {
+    std::string between = "\n";
+    if (words.literal == nullptr || !std::holds_alternative<std::string>(*words.literal))
+      return WrongArgument("vocabulary", "a text or a list of texts");
+    status = FirstError({ReadConstant(words, "vocabulary", &vocabulary->text),
+                         ReadConstant(separator, "separator", &between)});
+    if (status.ok() && between.empty())
+      return WrongArgument("separator", "a text that is not empty");
+    if (status.ok()) status = Number(absl::StrSplit(vocabulary->text, between), vocabulary.get());
+  }
+  if (!status.ok()) return status;
   return vocabulary;
 }
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  std::string text, separator = "\n";
   int64_t absent = 0;
-  absl::Status status =
-      FirstError({ReadConstant(arguments[1], "vocabulary", &text),
-                  ReadConstant(arguments[2], "default", INT64_MIN, INT64_MAX, &absent),
-                  ReadConstant(arguments[3], "separator", &separator)});
+  absl::Status status = ReadConstant(arguments[2], "default", INT64_MIN, INT64_MAX, &absent);
   if (!status.ok()) return status;
-  if (separator.empty()) return WrongArgument("separator", "a text that is not empty");
-  auto vocabulary = Read(std::move(text), separator);
+  auto vocabulary = Read(arguments[1], arguments[3]);
   if (!vocabulary.ok()) return vocabulary.status();
   return BindEachText(
       arguments[0], "input", {DType::kInt64, {}},
@@ -72,10 +90,13 @@ const RowFunctionRegistration kStringLookup({
     .doc = "Which word of a vocabulary a text is, from 0 on; int64. Labels are numbered so.\n"
            "\n"
            "input: a string, or a tensor of strings.\n"
-           "vocabulary: the words, one a line of a text, all different; a constant.\n"
+           "vocabulary: the words, all different: a list of texts, or a text with one a line; a "
+           "constant. Long ones stand in a file beside the spec (`constant { name: \"WORDS\" "
+           "text_line: \"words.txt\" }`); in Python a list of any length is handed over as it is.\n"
            "default: the number of any other text, a constant; without it such a text is an error "
            "of its record.\n"
-           "separator: what stands between the words, where a line end is one of them or in one.",
+           "separator: what stands between the words of a text, where a line end is one of them or "
+           "in one.",
     .bind = Bind,
 });
 

@@ -33,6 +33,17 @@ class Take final : public RowKernel {
         element_bytes_(element_bytes),
         sets_shape_(sets_shape) {}
 
+  // Of strings that are always these: its only argument are the indices.
+  Take(Mode mode, DType index_dtype, size_t axis, bool sets_shape, const Argument& strings)
+      : mode_(mode),
+        index_dtype_(index_dtype),
+        axis_(axis),
+        element_bytes_(0),
+        sets_shape_(sets_shape),
+        texts_(strings.texts),
+        views_(texts_->begin(), texts_->end()),
+        shape_(strings.type.shape) {}
+
   static Shape ShapeOf(const Shape& x, size_t axis, const Shape& indices) {
     Shape shape(x.begin(), x.begin() + static_cast<int64_t>(axis));
     shape.insert(shape.end(), indices.begin(), indices.end());
@@ -43,19 +54,21 @@ class Take final : public RowKernel {
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& in = arguments[0];
-    const RowValue& indices = arguments[1];
-    const AxisView view(in.shape, axis_);
+    const RowValue& indices = arguments[texts_ == nullptr ? 1 : 0];
+    const Shape& from_shape = texts_ == nullptr ? in.shape : shape_;
+    const AxisView view(from_shape, axis_);
     const auto count = static_cast<size_t>(*NumElements(indices.shape));
     auto* const places = scratch.AllocateArray<int64_t>(count);
     if (absl::Status status = ReadPlaces(indices, count, view.size, places); !status.ok())
       return status;
-    const Shape shape = ShapeOf(in.shape, axis_, indices.shape);
+    const Shape shape = ShapeOf(from_shape, axis_, indices.shape);
     const auto elements = CountElements(shape);
     if (!elements.ok()) return elements.status();
     if (sets_shape_) out.SetShape(shape);
     if (element_bytes_ == 0) {
       auto* const taken = scratch.AllocateArray<absl::string_view>(static_cast<size_t>(*elements));
-      TakeStrings(view, StringsOf(in, scratch), {places, count}, taken);
+      TakeStrings(view, texts_ == nullptr ? StringsOf(in, scratch) : absl::MakeConstSpan(views_),
+                  {places, count}, taken);
       return PutStrings({taken, static_cast<size_t>(*elements)}, shape.empty(), out);
     }
     const size_t bytes = static_cast<size_t>(view.inner) * element_bytes_;
@@ -124,6 +137,10 @@ class Take final : public RowKernel {
   const size_t axis_;
   const size_t element_bytes_;  // 0: strings
   const bool sets_shape_;
+  // Constant strings, what shows them, and their shape.
+  const std::shared_ptr<const std::vector<std::string>> texts_;
+  const std::vector<absl::string_view> views_;
+  const Shape shape_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
@@ -146,9 +163,15 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (mode == kModes.end()) return WrongArgument("mode", "\"raise\", \"wrap\" or \"clip\"");
   BoundRowFunction bound;
   bound.type = {x.dtype, Take::ShapeOf(x.shape, *axis, indices.shape)};
+  const auto outside = static_cast<Mode>(mode - kModes.begin());
+  const bool sets_shape = HasUnknownSize(bound.type.shape);
+  if (arguments[0].texts != nullptr) {
+    bound.kernel = std::make_shared<Take>(outside, indices.dtype, *axis, sets_shape, arguments[0]);
+    bound.tensor_arguments = {1};
+    return bound;
+  }
   bound.kernel =
-      std::make_shared<Take>(static_cast<Mode>(mode - kModes.begin()), indices.dtype, *axis,
-                             DTypeSize(x.dtype), HasUnknownSize(bound.type.shape));
+      std::make_shared<Take>(outside, indices.dtype, *axis, DTypeSize(x.dtype), sets_shape);
   bound.tensor_arguments = {0, 1};
   bound.takes_all_axes = true;
   return bound;

@@ -141,16 +141,24 @@ absl::Status SetNumbers(const std::vector<absl::string_view>& words, v1::Constan
 }
 
 absl::Status SetConstant(absl::string_view text, v1::Constant* constant) {
-  if (!constant->npy().empty())
-    return absl::InvalidArgumentError("its values are in a file: change its npy in the spec");
-  const std::vector<absl::string_view> words = absl::StrSplit(text, ',');
+  if (!constant->npy().empty() || !constant->text_line().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("its values are in a file: change its ",
+                                                   constant->npy().empty() ? "text_line" : "npy",
+                                                   " in the spec"));
+  }
   const bool integers = constant->int_value_size() > 0;
-  const int size = integers ? constant->int_value_size() : constant->value_size();
+  const int size =
+      constant->int_value_size() + constant->value_size() + constant->string_value_size();
+  std::vector<absl::string_view> words = absl::StrSplit(text, ',');
+  // A single text may hold commas.
+  if (constant->string_value_size() == 1) words = {text};
   if (static_cast<int>(words.size()) != size) {
     return absl::InvalidArgumentError(absl::StrCat("expected ", size,
                                                    size == 1 ? " value" : " values", ", found ",
                                                    words.size(), " in \"", text, "\""));
   }
+  for (int i = 0; i < constant->string_value_size(); ++i)
+    constant->set_string_value(i, std::string(words[i]));
   return integers ? SetIntegers(words, constant) : SetNumbers(words, constant);
 }
 
@@ -202,8 +210,8 @@ absl::Status ApplyConstants(const NamedStages& stages,
   return absl::OkStatus();
 }
 
-// Calls `visit` with every path of an op's options: `files`, and the `npy`, `npz`, `filename` and `path` of it and of its tensors. Nested stages have options
-// of their own.
+// Calls `visit` with every path of an op's options: `files`, and the `npy`, `npz`, `filename`, `path` and `text_line` of it, of its tensors and of its
+// constants. Nested stages have options of their own.
 template <typename Visit>
 void VisitPaths(Message* options, const Visit& visit) {
   const auto& reflection = *options->GetReflection();
@@ -218,7 +226,7 @@ void VisitPaths(Message* options, const Visit& visit) {
           reflection.SetRepeatedString(options, field, i, path);
         }
       } else if (field->name() == "npy" || field->name() == "npz" || field->name() == "filename" ||
-                 field->name() == "path") {
+                 field->name() == "path" || field->name() == "text_line") {
         std::string path = reflection.GetString(*options, field);
         visit(&path);
         reflection.SetString(options, field, path);

@@ -1,4 +1,4 @@
-"""Constants of a spec whose values are in an .npy file."""
+"""Constants of a spec whose values are in a file, and constants of strings."""
 
 import shutil
 
@@ -42,15 +42,14 @@ def test_a_table_beside_the_spec(penstock_command, table):
 @pytest.mark.parametrize(
     "array, more, message",
     [
-        (TABLE.astype(np.float16), "", "expected bools, integers, float32 or float64, found float16 (100, 5)"),
-        (np.array(["a", "b"]), "", "expected bools, integers, float32 or float64, found string (2,)"),
-        (np.zeros(3, "V2"), "", "expected bools, integers, float32 or float64, found values of a type that NumPy has not"),
+        (TABLE.astype(np.float16), "", "expected bools, integers, float32, float64 or strings, found float16 (100, 5)"),
+        (np.zeros(3, "V2"), "", "expected bools, integers, float32, float64 or strings, found values of a type that NumPy has not"),
         (np.zeros((0, 5)), "", "expected elements, found none"),
         (np.asfortranarray(TABLE), "", "Fortran order"),
         (TABLE.astype(">f8"), "", "big-endian numbers"),
         (TABLE, 'dtype: "float32"', "dtype: expected \"float32\", found float64 (100, 5)"),
         (TABLE, "shape: [5, 100]", "shape: expected (5, 100), found float64 (100, 5)"),
-        (TABLE, "value: 1", "expected one of value, int_value and npy, found several"),
+        (TABLE, "value: 1", "expected one of value, int_value, string_value, npy and text_line, found several"),
         (TABLE[:1, :1], 'npy_crc32c: 1 dtype: "float64"', "shape: expected (), found float64 (1, 1)"),
         (TABLE, "npy_crc32c: 1", "the file holds other values than its npy_crc32c says: expected 1, found "),
     ],
@@ -136,3 +135,114 @@ def test_a_number_that_has_become_an_array_is_another_constant(penstock_command)
 def test_its_values_cannot_be_set_on_the_command_line(penstock_command, table):
     result = penstock_command("validate", write(penstock_command), "--set", "T=1")
     assert result.code == 1 and "its values are in a file: change its npy in the spec" in result.err, result
+
+
+WORDS = """
+name: "words"
+stage {{ range {{ stop: 6 }} }}
+stage {{ map {{
+  constant {{ name: "W" {words} }}
+  out: "word = take(W, value % 3)"
+  out: "number = string_lookup(take(W, (value + 1) % 3), W)" }} }}
+stage {{ batch {{ batch_size: 6 }} }}
+"""
+
+
+def words(penstock, words, *more):
+    (penstock.folder / "words.textproto").write_text(WORDS.format(words=words))
+    return penstock("run", "words.textproto", "--out", "out", *more)
+
+
+@pytest.mark.parametrize(
+    "constant, array",
+    [
+        ('string_value: ["tench", "", "grüner Hai"]', None),
+        ('string_value: ["tench", "", "grüner Hai"] dtype: "string" shape: [3]', None),
+        ('npy: "w.npy"', np.array(["tench", "", "grüner Hai"])),
+        ('npy: "w.npy" dtype: "string" shape: 3', np.array([b"tench", b"", "grüner Hai".encode()])),
+        ('text_line: "w.txt"', b"tench\n\ngr\xc3\xbcner Hai"),
+        ('text_line: "w.txt"', b"tench\r\n\r\ngr\xc3\xbcner Hai\r\n"),
+    ],
+)
+def test_strings(penstock_command, constant, array):
+    if isinstance(array, bytes):
+        (penstock_command.folder / "w.txt").write_bytes(array)
+    elif array is not None:
+        np.save(penstock_command.folder / "w.npy", array)
+    result = words(penstock_command, constant)
+    assert result.code == 0, result
+    step = np.load(penstock_command.folder / "out" / "step-000000.npz")
+    ends, data = step["word.offsets"].tolist(), step["word.bytes"].tobytes()
+    assert [data[a:b].decode() for a, b in zip(ends, ends[1:])] == ["tench", "", "grüner Hai"] * 2
+    assert step["number"].tolist() == [1, 2, 0] * 2
+
+
+def test_a_single_string_is_a_text_and_strings_can_be_set(penstock_command):
+    spec = penstock_command.folder / "text.textproto"
+    spec.write_text(
+        'name: "text" stage { range { stop: 2 } } stage { map { constant { name: "W" string_value: "a\\nb" } constant { name: "N" string_value: ["b", "a"] } '
+        'out: "n = string_lookup(take(N, value), W)" } } stage { batch { batch_size: 2 } }'
+    )
+
+    def numbers(*more):
+        result = penstock_command("run", spec.name, "--out", "out", *more)
+        assert result.code == 0, result
+        return np.load(penstock_command.folder / "out" / "step-000000.npz")["n"].tolist()
+
+    assert numbers() == [1, 0]
+    assert numbers("--set", "N=a,b") == [0, 1]
+    assert numbers("--set", "W=b\na") == [0, 1]
+    refused = penstock_command("validate", spec.name, "--set", "N=a")
+    assert refused.code == 1 and 'expected 2 values, found 1 in "a"' in refused.err, refused
+
+
+@pytest.mark.parametrize(
+    "constant, content, message",
+    [
+        ('text_line: "w.txt"', b"", "expected elements, found none"),
+        ('text_line: "w.txt" shape: 2', b"a\nb\nc\n", "shape: expected (2,), found string (3,)"),
+        ('text_line: "w.txt" dtype: "int64"', b"a\nb\nc\n", 'dtype: expected "int64", found string (3,)'),
+        ('text_line: "w.txt" npy_crc32c: 7', b"a\nb\nc\n", "the file holds other values than its npy_crc32c says: expected 7, found "),
+        ('text_line: "w.txt"', b"a\nb\na\n", 'vocabulary: expected words that differ, found "a" at 0 and 2'),
+        ('text_line: "w.txt"', b"\x1f\x8b\x08\x00 and more", "the file is declared to be plain but looks like gzip"),
+        ('text_line: "nowhere.txt"', b"", "nowhere.txt"),
+        ('string_value: ["a", "b"] dtype: "int8"', b"", 'dtype: expected string, found "int8"'),
+        ('value: 3 dtype: "string"', b"", "dtype: expected a number's type such as float32, found \"string\""),
+        ('string_value: ["a", "b"] shape: 3', b"", "expected as many values as the shape (3,) holds, found 2"),
+    ],
+)
+def test_strings_that_are_none(penstock_command, constant, content, message):
+    (penstock_command.folder / "w.txt").write_bytes(content)
+    result = words(penstock_command, constant)
+    assert result.code == 1 and message in result.err and "map" in result.err, result
+    if "w.txt" in constant and "differ" not in message:
+        assert str(penstock_command.folder / "w.txt") in result.err, result
+
+
+def test_a_cursor_knows_the_words_and_not_the_place(penstock_command):
+    folder = penstock_command.folder
+    (folder / "w.txt").write_bytes(b"a\nb\nc\n")
+    (folder / "v.txt").write_bytes(b"a\r\nb\r\nc")
+    (folder / "u.txt").write_bytes(b"a\nb\nd\n")
+    assert words(penstock_command, 'text_line: "w.txt"', "--cursor-out", "cursor").code == 0
+    assert words(penstock_command, 'text_line: "v.txt"', "--resume", "cursor").code == 0
+    refused = words(penstock_command, 'text_line: "u.txt"', "--resume", "cursor")
+    assert refused.code == 1 and "other" in refused.err, refused
+
+
+def test_vocabularies_of_any_length_from_python():
+    """30,000 words, more than an expression holds, as lists, arrays and texts, there and back."""
+    listed = [f"word {i}" for i in range(30_000)]
+    numbers = np.array([0, 29_999, 12_345])
+    names = [listed[i].encode() for i in numbers]
+    dataset = penstock.Dataset.from_tensor_slices(numbers)
+    for words in (listed, np.array(listed), np.array(listed, object), [word.encode() for word in listed]):
+        found = dataset.map(lambda i: penstock.functions.take(np.array(words), i)).batch(3)
+        assert [bytes(word) for word in next(iter(found)).tolist()] == names
+        back = found.map(lambda word: penstock.strings.lookup(word, words))
+        assert next(iter(back)).tolist() == numbers.tolist()
+    text = penstock.Dataset.from_tensor_slices(names).map(lambda name: penstock.functions.string_lookup(name, "\n".join(listed)))
+    assert [int(n) for n in text] == numbers.tolist()
+    zeros = [*listed, "zero\0"]
+    last = penstock.Dataset.from_tensors("zero\0").map(lambda name: penstock.strings.lookup(name, zeros))
+    assert [int(n) for n in last] == [30_000]

@@ -91,7 +91,7 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
        "int64 ()"},
       {good + "stage { map { } }", kInvalid, "stage map: expected at least one out, found none"},
       {good + "stage { map { constant { name: 'A' } out: 'x = n' } }", kInvalid,
-       "constant A: expected one of value, int_value and npy, found none"},
+       "constant A: expected one of value, int_value, string_value, npy and text_line, found none"},
       {good + "stage { map { constant { name: 'A' value: 1 dtype: 'float33' } out: 'x = n' } }",
        kInvalid, "found \"float33\""},
       {good + "stage { map { constant { name: 'A' value: [1, 2] shape: 3 } out: 'x = n' } }",

@@ -65,6 +65,23 @@ TEST_CASE("labels are numbered by a vocabulary") {
              Catch::Matchers::Contains("one of the 2 words of the vocabulary, found \"c\\now\""));
 }
 
+TEST_CASE("a vocabulary may be a list, and words of a list are taken by number") {
+  CHECK(Run("string_lookup(x, [\"cat\", \"d\nog\", \"\"], default=-1)",
+            {"d\nog", "cow", "", "cat"}) == std::vector<float>{1, -1, 2, 0});
+  // The second way by way of the first.
+  CHECK(Run("string_length(take([\"a\", \"\", \"ccc\"], string_lookup(x, [\"p\", \"q\", \"r\"])))",
+            {"r", "q", "p", "r"}) == std::vector<float>{3, 0, 1, 3});
+  CHECK(Run("string_length(reduce_join(take([[\"a\", \"bb\"], [\"ccc\", \"\"]], "
+            "string_lookup(x, [\"p\", \"q\"]), axis=-2)))",
+            {"q", "p"}) == std::vector<float>{3, 3});
+  RowStatus status;
+  Run("string_length(take([\"a\", \"b\"], string_lookup(x, [\"p\", \"q\", \"r\"])))", {"q", "r"},
+      &status);
+  CHECK(status.row == 1);
+  CHECK_THAT(std::string(status.status.message()),
+             Catch::Matchers::Contains("take: index 2 is out of an axis of 2"));
+}
+
 TEST_CASE("a part beyond a text is an error of its row") {
   CHECK(Run("string_length(substr(x, 2, 5))", {"abc", "ab", "abcdefghi"}) ==
         std::vector<float>{1, 0, 5});

@@ -109,6 +109,17 @@ def _strings_in_file(array, strings, num_bytes, what):
     return MemoryArray(np.array(strings, f"S{longest}").reshape(array.shape))
 
 
+def constant_strings(array):
+    """The field of a spec's constant with the bytes objects of an array, or with the file that has them."""
+    strings = array.ravel().tolist()
+    num_bytes = sum(map(len, strings), 16 * len(strings))
+    if num_bytes > _MAX_INLINE_STRING_BYTES:
+        file = _strings_in_file(array, strings, num_bytes, "a constant")
+        if file is not None:
+            return "npy", file
+    return "string_value", strings
+
+
 def tensor_values(name, value, what):
     """A TensorValues message for an array, and the array."""
     array = as_array(value, what)

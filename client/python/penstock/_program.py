@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from penstock import _structure, _textproto
+from penstock import _arrays, _structure, _textproto
 from penstock._registry import FUNCTIONS
 from penstock._stage import Seed, SeededText, Stage
 from penstock._trace import _SYMBOLS, Tensor, TraceError, _quoted, is_identifier, parameters, to_node
@@ -102,14 +102,21 @@ class _Writer:
         return f"{node.value}({', '.join(arguments)}{self._seed_argument(node, not arguments)})", depth
 
     def _constant(self, array):
-        content = (getattr(array, "dtype", None), np.shape(array), np.asarray(array).tobytes())
+        is_string = isinstance(array, np.ndarray) and array.dtype == object
+        values = tuple(array.ravel().tolist()) if is_string else np.asarray(array).tobytes()
+        content = (getattr(array, "dtype", None), np.shape(array), values)
         known = self._arrays.get(content)
         if known is not None:
             return known
         name = self._arrays[content] = self._new_name("c")
         # A Python number that is not finite has no type of its own.
-        dtype = None if isinstance(array, float) and not isinstance(array, np.generic) else array.dtype.name
-        values = _constant_values(np.asarray(array), is_int=dtype is not None and array.dtype.kind in "iub")
+        has_dtype = isinstance(array, (np.ndarray, np.generic)) and not is_string
+        dtype = array.dtype.name if has_dtype else None
+        values = (
+            _arrays.constant_strings(array)
+            if is_string
+            else _constant_values(np.asarray(array), is_int=has_dtype and array.dtype.kind in "iub")
+        )
         self.constants.append(
             _textproto.Message(("name", name), values, ("dtype", dtype), ("shape", list(np.shape(array)) or None))
         )
@@ -118,8 +125,6 @@ class _Writer:
 
 def _constant_values(array, is_int):
     """The field with an array's values, or with the file that has them."""
-    from penstock import _arrays
-
     if array.nbytes > _arrays.MAX_INLINE_BYTES or is_int and int(array.max()) >= 1 << 63:
         return "npy", _arrays.MemoryArray(array)
     values = array.ravel().tolist()

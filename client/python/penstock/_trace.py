@@ -179,6 +179,9 @@ def to_node(trace, value, what="an operand"):
         if value._trace is not trace:
             raise Captured(trace, value._trace)
         return value._node
+    strings = _long_strings(value)
+    if strings is not None:
+        return Node(trace, "array", strings)
     if _holds_strings(value):
         return Node(trace, "text", _literal(value.tolist()))
     if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
@@ -221,6 +224,27 @@ def to_node(trace, value, what="an operand"):
             "constants are numbers and NumPy arrays; " + _OUTSIDE,
         )
     return Node(trace, "text", text)
+
+
+# Strings that together are longer are constants of the stage, not part of its expressions.
+_LONG_TEXT = 4 << 10
+
+
+def _long_strings(value):
+    """The array of a text, or of a list or an array of texts, that is long: of bytes, as objects. Else None."""
+    if isinstance(value, (str, bytes)):
+        items, shape = [value], ()
+    elif _holds_strings(value):
+        items, shape = np.ravel(value).tolist(), np.shape(value)
+    elif isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, bytes)) for item in value):
+        items, shape = value, (len(value),)
+    else:
+        return None
+    if sum(map(len, items)) <= _LONG_TEXT:
+        return None
+    array = np.empty(len(items), object)
+    array[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    return array.reshape(shape)
 
 
 def packed(value):
@@ -330,29 +354,23 @@ def _holds_strings(value):
 
 def _are_words(value):
     """Whether texts can be looked up in it: several that differ."""
-    return _holds_strings(value) and np.ndim(value) == 1 and len({*value.tolist()}) == len(value) and not any(
-        ("\n" if isinstance(word, str) else b"\n") in word for word in value.tolist()
-    )  # fmt: skip
+    return _holds_strings(value) and np.ndim(value) == 1 and len({*value.tolist()}) == len(value)
 
 
 def _compare_with_words(name, args, shown):
     """A traced string beside an array of words that differ: a flag for each word."""
     words, text = args if _holds_strings(args[0]) else reversed(args)
     words = [word if isinstance(word, str) else bytes(word).decode() for word in words.tolist()]
-    number = call("string_lookup", (text,), {**vocabulary(words), "default": -1}, shown)
+    number = call("string_lookup", (text,), {"vocabulary": vocabulary(words), "default": -1}, shown)
     return call(name, (number, np.arange(len(words))), {}, shown)
 
 
 def vocabulary(words):
-    """The arguments of `string_lookup` that say its words."""
+    """The words as `string_lookup` takes them."""
     if len(set(words)) < len(words):
         twice = next(word for i, word in enumerate(words) if word in words[:i])
         raise TraceError(f"{twice!r} stands twice in the array of words", "words of a vocabulary differ")
-    if not any("\n" in word for word in words):
-        return {"vocabulary": "\n".join(words)}
-    letters = set().union(*words)
-    separator = next(letter for letter in map(chr, range(1, 0xD800)) if letter not in letters)
-    return {"vocabulary": separator.join(words), "separator": separator}
+    return list(words)
 
 
 def call(name, args, kwargs, shown=None):

@@ -169,7 +169,7 @@ def lookup(input, vocabulary, default=None):
       default: the number of every other text; None makes it an error of its record.
     """
     words = [_text(word) for word in (vocabulary.tolist() if hasattr(vocabulary, "tolist") else vocabulary)]
-    return _call("string_lookup", input, **_trace.vocabulary(words), **({} if default is None else {"default": int(default)}))
+    return _call("string_lookup", input, vocabulary=_trace.vocabulary(words), **({} if default is None else {"default": int(default)}))
 
 
 def _text(value):
