@@ -36,8 +36,16 @@ _ASK = _Ask()
 
 
 def _apply(trace, function, element):
+    _trace.refuse_objects(function)
     with trace:
-        return function(*element) if isinstance(element, tuple) else function(element)
+        try:
+            return function(*element) if isinstance(element, tuple) else function(element)
+        except _errors.Error:
+            raise
+        except (TypeError, ValueError, AttributeError) as error:
+            if (traced := _trace.foreign_error(error)) is None:
+                raise
+            raise traced from error
 
 
 class Dataset(Sources, Order, Batching, Work, Keeping):
