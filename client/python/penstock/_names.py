@@ -72,6 +72,7 @@ INSTEAD = {
     "py_function": "NumPy's functions, which are traced as they are: no Python runs for an element",
     "random.categorical": "np.argmax(logits - np.log(-np.log(penstock.functions.random_uniform([n], 1e-7))))",
     "random.shuffle": "np.take(x, np.argsort(penstock.functions.random_uniform([n])), axis=0)",
+    "random.gamma": "penstock.functions.random_beta(a, b), where two of them make a share: x / (x + y)",
     "random.normal": "penstock.functions.random_normal(shape)",
     "random.stateless_normal": "penstock.functions.random_normal(shape, seed=n)",
     "random.stateless_uniform": "penstock.functions.random_uniform(shape, seed=n)",

@@ -45,6 +45,7 @@ TEST_CASE("Image functions: arguments that are refused") {
       {"central_crop(x, 1.5)", "central_fraction: expected a constant above 0 and up to 1"},
       {"central_crop(s, 0.5)", "image: expected numbers of shape (height, width, channels), found"},
       {"central_crop(x, x)", "central_fraction: expected a finite number as a constant"},
+      {"flip_left_right(stack(x, x, axis=-4))", "each is given by itself, image[0], and stack"},
       {"rot90(x, 1.5)", "k: expected an integer constant"},
       {"encode_jpeg(x, 101)", "quality: expected an integer constant of 0 to 100"},
       {"encode_jpeg(float32(x))", "image: expected uint8 of shape"},
