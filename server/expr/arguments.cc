@@ -144,11 +144,11 @@ absl::Status CheckImage(const Argument& argument, std::initializer_list<DType> d
   if (expected.empty()) expected = "numbers";
   const bool several = fits && type.shape.size() == 4;
   return WrongArgument(
-      "image", absl::StrCat(expected, " of shape (height, width, channels), found ",
-                            TypeToString(type),
-                            several ? "; of several images each is given by itself, image[0], and "
-                                      "stack joins what becomes of them"
-                                    : ""));
+      "image",
+      absl::StrCat(expected, " of shape (height, width, channels), found ", TypeToString(type),
+                   several ? "; of several images each is given by itself, image[0], and "
+                             "stack joins what becomes of them"
+                           : ""));
 }
 
 absl::Status CheckElements(int64_t height, int64_t width, int64_t channels) {

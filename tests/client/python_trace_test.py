@@ -1,8 +1,10 @@
 """Tracing: expressions against NumPy's results, the text they become, and errors that name a line."""
 
 import math
+import random
 import re
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -463,6 +465,16 @@ def test_what_cannot_be_traced_is_named(function, message):
         # A failure behind the trace would not be of its class.
         next(iter(NUMBERS.map(function)))
     assert "python_trace_test.py:" in str(error.value).splitlines()[0]
+
+
+@pytest.mark.parametrize("name, draw", [("random", random.random), ("np.random", lambda: np.random.rand()), ("np.random", lambda: np.random.normal())])
+def test_draws_of_python_are_warned_of(name, draw):
+    with pytest.warns(RuntimeWarning, match=f"the function draws by {name} while it is traced, which is once for all") as warned:
+        NUMBERS.map(lambda x: x + draw())
+    assert warned[0].filename == __file__ and len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NUMBERS.map(lambda x: x + penstock.functions.random_uniform())
 
 
 def test_draws_take_no_traced_value():
