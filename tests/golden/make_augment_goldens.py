@@ -120,7 +120,7 @@ def jitters():
     images = {"u8": IMAGES["u8"], "grey": IMAGES["grey"], "few": IMAGES["few"], "one": IMAGES["one"]}
     for name, array in images.items():
         for op, function in operations.items():
-            for value in (0, 0.25, 0.9, 1, 1.7, 3) if op != "hue" else (-0.5, -0.3, -0.01, 0, 0.001, 0.1, 0.499, 0.5):
+            for value in (0, 0.25, 0.9, 1, 1.7, 3) if op != "hue" else (-0.5, -0.3, -0.01, 0.001, 0.1, 0.499, 0.5):
                 made = from_pillow(function(to_pillow(array), value))
                 yield {"image": name, "op": op, "value": value, "hash": fnv1a(made.tobytes())}
     colours = np.stack(np.meshgrid(*[np.arange(0, 256, step, dtype=np.uint8) for step in (2, 3, 5)], indexing="ij"), -1).reshape(128, -1, 3)
