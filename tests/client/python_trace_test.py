@@ -3,6 +3,8 @@
 import math
 import random
 import re
+import subprocess
+import sys
 import types
 import warnings
 
@@ -475,6 +477,18 @@ def test_draws_of_python_are_warned_of(name, draw):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         NUMBERS.map(lambda x: x + penstock.functions.random_uniform())
+
+
+@pytest.mark.parametrize("draw, count", [("np.random.rand()", 1), ("np.random.default_rng(1).random()", 0), ("__import__('random').random()", 1), ("1", 0)])
+def test_so_are_those_of_a_package_that_is_loaded_by_the_function(draw, count):
+    code = (
+        "import warnings, numpy as np, penstock\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        f"    penstock.Dataset.range(2).map(lambda x: x + {draw})\n"
+        "print(len(caught))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == f"{count}\n"
 
 
 def test_draws_take_no_traced_value():
