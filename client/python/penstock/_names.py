@@ -95,6 +95,7 @@ INSTEAD = {
     "roll": "np.roll(x, shift, axis)",
     "round": "np.round(x)",
     "saturate_cast": "x.astype(np.uint8), which saturates",
+    "scan": "np.cumsum, np.cumprod, np.maximum.accumulate along an axis; Dataset.scan over elements",
     "searchsorted": "np.searchsorted(sorted, x, side)",
     "sequence_mask": "np.arange(longest) < lengths[..., None]",
     "shape": "np.shape(x), a tuple where the sizes are known; penstock.functions.shape(x), always a tensor",
