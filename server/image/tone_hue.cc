@@ -33,46 +33,51 @@ HueAndSaturation ToHue(const uint8_t* pixel, uint8_t greatest, uint8_t least) {
   return {static_cast<uint8_t>(turn * 255.0), static_cast<uint8_t>(saturation * 255.0)};
 }
 
-// In which sixth of the circle a hue lies, and how far into it.
+// Which channel of a hue is the greatest, the one between and the least, and how near the one between comes to the least: from falling
+// hues it is further off the deeper they are in their sixth of the circle, and rounded once more on the way.
 struct Sixth {
-  int number = 0;
-  float rest = 0;
+  uint8_t greatest = 0;
+  uint8_t between = 0;
+  uint8_t least = 0;
+  bool falls = false;
+  double depth = 0;
 };
 
-std::array<Sixth, 256> MakeSixths() {
-  std::array<Sixth, 256> sixths;
-  for (size_t hue = 0; hue < sixths.size(); ++hue) {
-    const double place = static_cast<double>(static_cast<float>(hue)) * 6.0 / 255.0;
-    const int number = static_cast<int>(place);
-    sixths[hue] = {number % 6, static_cast<float>(place - number)};
+struct Tables {
+  std::array<Sixth, 256> hues;
+  std::array<double, 256> parts;  // of saturations
+};
+
+Tables MakeTables() {
+  constexpr std::array<std::array<uint8_t, 3>, 6> kOrders = {
+      {{0, 1, 2}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}, {2, 0, 1}, {0, 2, 1}}};
+  Tables tables;
+  for (size_t i = 0; i < 256; ++i) {
+    const double place = static_cast<double>(i) * 6.0 / 255.0;
+    const int sixth = static_cast<int>(place);
+    const double rest = static_cast<float>(place - sixth);
+    const auto& order = kOrders[static_cast<size_t>(sixth % 6)];
+    const bool falls = sixth % 2 == 1;
+    tables.hues[i] = {order[0], order[1], order[2], falls, falls ? rest : 1.0 - rest};
+    tables.parts[i] = static_cast<float>(static_cast<double>(i) / 255.0);
   }
-  return sixths;
+  return tables;
 }
 
 // convert("RGB") of a pixel of Pillow's HSV: float64, rounded half away from zero.
-void ToRgb(const Sixth& sixth, uint8_t saturation, uint8_t value, uint8_t* out) {
-  const double part = static_cast<float>(saturation / 255.0);
-  const double rest = sixth.rest;
-  const auto scaled = [&](double by) {
-    return static_cast<uint8_t>(std::clamp(value * by + 0.5, 0.0, 255.0));
-  };
-  const uint8_t least = scaled(1.0 - part);
-  const uint8_t falling = scaled(1.0 - static_cast<double>(static_cast<float>(part * rest)));
-  const uint8_t rising = scaled(1.0 - part * (1.0 - rest));
-  const std::array<std::array<uint8_t, 3>, 6> colours = {{{value, rising, least},
-                                                          {falling, value, least},
-                                                          {least, value, rising},
-                                                          {least, falling, value},
-                                                          {rising, least, value},
-                                                          {value, least, falling}}};
-  std::copy_n(colours[static_cast<size_t>(sixth.number)].data(), 3, out);
+void ToRgb(const Sixth& sixth, double part, uint8_t value, uint8_t* out) {
+  const auto less = [&](double by) { return static_cast<uint8_t>(value * (1.0 - by) + 0.5); };
+  const double depth = part * sixth.depth;
+  out[sixth.greatest] = value;
+  out[sixth.between] = less(sixth.falls ? static_cast<double>(static_cast<float>(depth)) : depth);
+  out[sixth.least] = less(part);
 }
 
 }  // namespace
 
 NextRows StartHue(uint8_t shift, const ImageView& image) {
   if (image.channels != 3) return StartCopy(image);
-  static const std::array<Sixth, 256> kSixths = MakeSixths();
+  static const Tables kTables = MakeTables();
   return [image, shift, from = image.pixels](int64_t num_rows, uint8_t* out) mutable {
     const uint8_t* const end = from + num_rows * image.row_bytes();
     for (; from != end; from += 3, out += 3) {
@@ -82,7 +87,8 @@ NextRows StartHue(uint8_t shift, const ImageView& image) {
         std::fill_n(out, 3, greatest);
         continue;
       }
-      ToRgb(kSixths[static_cast<uint8_t>(colour.hue + shift)], colour.saturation, greatest, out);
+      ToRgb(kTables.hues[static_cast<uint8_t>(colour.hue + shift)],
+            kTables.parts[colour.saturation], greatest, out);
     }
   };
 }
