@@ -1,7 +1,7 @@
 // Variables of a beta distribution.
 //
 // Threads:  as Draws.
-// Cost:     some 200 ns; how many words are drawn depends on what is drawn.
+// Cost:     some microsecond; how many words are drawn depends on what is drawn.
 #pragma once
 
 #include "server/expr/draws.h"

@@ -2,7 +2,7 @@
 //
 // Threads:  safe from any thread.
 // Limits:   uint8, of any number of channels; StartSaturation(), StartContrast() and StartHue() of one or three.
-// Cost:     a pass; two where the whole image tells what is done to it. A hue costs some 10 ns a pixel.
+// Cost:     a pass; two where the whole image tells what is done to it. A hue costs some 20 ns a pixel.
 #pragma once
 
 #include "server/image/row_source.h"
