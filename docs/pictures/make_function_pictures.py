@@ -26,6 +26,7 @@ BESIDE = {
     "affine": 'affine(image, [1, 0.4, -16, 0.1, 1.1, -8], "bilinear")',
     "auto_augment": "auto_augment(image, seed=5)",
     "autocontrast": "autocontrast(image, 2)",
+    "color_jitter": "color_jitter(image, 0.4, 0.4, 0.8, 0.2, seed=3)",
     "color_map": "concat(CLASSES, CLASSES, CLASSES)".replace(
         "CLASSES", "color_map(uint8(image > 127) * uint8(255), COLORS, one_hot=False)[..., None] * uint8(36)"),
     "equalize": "equalize(image)",

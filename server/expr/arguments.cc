@@ -142,9 +142,13 @@ absl::Status CheckImage(const Argument& argument, std::initializer_list<DType> d
     absl::StrAppend(&expected, expected.empty() ? "" : ", ", DTypeName(dtype));
   }
   if (expected.empty()) expected = "numbers";
+  const bool several = fits && type.shape.size() == 4;
   return WrongArgument(
       "image",
-      absl::StrCat(expected, " of shape (height, width, channels), found ", TypeToString(type)));
+      absl::StrCat(expected, " of shape (height, width, channels), found ", TypeToString(type),
+                   several ? "; of several images each is given by itself, image[0], and "
+                             "stack joins what becomes of them"
+                           : ""));
 }
 
 absl::Status CheckElements(int64_t height, int64_t width, int64_t channels) {

@@ -75,6 +75,14 @@ absl::Status DataIntegers::AddList(absl::Span<const Argument> arguments, int pos
   return absl::OkStatus();
 }
 
+void DataIntegers::AddTensor(const Argument& argument, int position, std::string_view name,
+                             const Shape& shape, int64_t low, int64_t high) {
+  const auto count = static_cast<size_t>(*NumElements(shape));
+  items_.push_back({std::string(name), count, low, high, argument.type.dtype});
+  constants_.resize(constants_.size() + count);
+  positions_.push_back(position);
+}
+
 int64_t DataIntegers::size(size_t i) const { return constants_[i].value_or(kUnknownSize); }
 
 absl::Status DataIntegers::Read(absl::Span<const RowValue> values, IntegersRead* integers) const {

@@ -28,6 +28,9 @@ class DataIntegers {
   // `count` of them in a list: `form` is how one is written, "[height, width]".
   absl::Status AddList(absl::Span<const Argument> arguments, int position, std::string_view name,
                        std::string_view form, size_t count, int64_t low, int64_t high);
+  // As many as a tensor of `shape` holds, which the data gives: the caller has seen its type.
+  void AddTensor(const Argument& argument, int position, std::string_view name, const Shape& shape,
+                 int64_t low, int64_t high);
 
   // The integer number `i` of all, in their order, where it is a constant.
   std::optional<int64_t> constant(size_t i) const { return constants_[i]; }

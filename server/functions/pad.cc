@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
+#include "server/expr/data_integers.h"
 #include "server/expr/number_types.h"
 #include "server/kernels/saturate.h"
 
@@ -21,6 +23,17 @@ struct Margin {
   int64_t before = 0;
   int64_t after = 0;
 };
+using Margins = absl::InlinedVector<Margin, 4>;
+
+// One number for all margins, [before, after] of all axes, or of each.
+Margins MarginsOf(absl::Span<const int64_t> given, size_t axes) {
+  Margins margins(axes);
+  for (size_t i = 0; i < axes; ++i) {
+    const size_t at = given.size() <= 2 ? 0 : 2 * i;
+    margins[i] = {given[at], given[given.size() == 1 ? 0 : at + 1]};
+  }
+  return margins;
+}
 
 // Where on an axis of `size` elements the one at `at`, which may lie before or behind it, is taken from; -1: nowhere.
 int64_t SourceOf(Mode mode, int64_t at, int64_t size) {
@@ -38,15 +51,17 @@ int64_t SourceOf(Mode mode, int64_t at, int64_t size) {
 
 class Pad final : public RowKernel {
  public:
-  Pad(Mode mode, std::vector<Margin> margins, size_t element_bytes, std::array<uint8_t, 8> value,
-      bool sets_shape)
+  // `widths`: of the data, or constant `margins`.
+  Pad(Mode mode, Margins margins, DataIntegers widths, size_t element_bytes,
+      std::array<uint8_t, 8> value, bool sets_shape)
       : mode_(mode),
         margins_(std::move(margins)),
+        widths_(std::move(widths)),
         element_bytes_(element_bytes),
         value_(value),
         sets_shape_(sets_shape) {}
 
-  static Shape ShapeOf(Shape shape, const std::vector<Margin>& margins) {
+  static Shape ShapeOf(Shape shape, const Margins& margins) {
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] != kUnknownSize) shape[i] += margins[i].before + margins[i].after;
     }
@@ -56,7 +71,18 @@ class Pad final : public RowKernel {
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& in = arguments[0];
-    const Shape shape = ShapeOf(in.shape, margins_);
+    if (widths_.all_constant()) return Run(in, margins_, scratch, out);
+    IntegersRead widths;
+    if (absl::Status status = widths_.Read(arguments.subspan(1), &widths); !status.ok()) {
+      return status;
+    }
+    return Run(in, MarginsOf(widths, in.shape.size()), scratch, out);
+  }
+
+ private:
+  absl::Status Run(const RowValue& in, const Margins& margins, Arena& scratch,
+                   RowOutput& out) const {
+    const Shape shape = ShapeOf(in.shape, margins);
     const auto elements = NumElements(shape);
     if (!elements || *elements > int64_t{1} << 28) {
       return absl::DataLossError(
@@ -75,18 +101,18 @@ class Pad final : public RowKernel {
     for (size_t axis = 0; axis < axes; ++axis) {
       sources[axis] = scratch.AllocateArray<int64_t>(static_cast<size_t>(shape[axis]));
       for (int64_t i = 0; i < shape[axis]; ++i) {
-        sources[axis][i] = SourceOf(mode_, i - margins_[axis].before, in.shape[axis]);
+        sources[axis][i] = SourceOf(mode_, i - margins[axis].before, in.shape[axis]);
       }
     }
-    Fill(0, 0, in, shape, sources, bytes, to);
+    Fill(0, 0, in, margins, shape, sources, bytes, to);
     out.Commit();
     return absl::OkStatus();
   }
 
- private:
   // Writes what lies at `element` of the axes before `axis`; -1: outside.
-  void Fill(size_t axis, int64_t element, const RowValue& in, const Shape& shape,
-            const std::vector<int64_t*>& sources, size_t bytes, uint8_t* to) const {
+  void Fill(size_t axis, int64_t element, const RowValue& in, const Margins& margins,
+            const Shape& shape, const std::vector<int64_t*>& sources, size_t bytes,
+            uint8_t* to) const {
     if (element < 0) {
       for (size_t at = 0; at < bytes; at += element_bytes_) {
         std::memcpy(to + at, value_.data(), element_bytes_);
@@ -103,7 +129,7 @@ class Pad final : public RowKernel {
     const bool last = axis + 1 == shape.size();
     for (int64_t i = 0; i < shape[axis]; ++i, to += step) {
       const int64_t source = sources[axis][i];
-      if (last && i == margins_[axis].before && in.shape[axis] > 0) {
+      if (last && i == margins[axis].before && in.shape[axis] > 0) {
         // The middle is the row itself.
         const int64_t count = in.shape[axis];
         std::memcpy(to, in.data + static_cast<size_t>(element * count) * element_bytes_,
@@ -112,38 +138,43 @@ class Pad final : public RowKernel {
         to += step * static_cast<size_t>(count - 1);
         continue;
       }
-      Fill(axis + 1, source < 0 ? -1 : element * in.shape[axis] + source, in, shape, sources, step,
-           to);
+      Fill(axis + 1, source < 0 ? -1 : element * in.shape[axis] + source, in, margins, shape,
+           sources, step, to);
     }
   }
 
   const Mode mode_;
-  const std::vector<Margin> margins_;
+  const Margins margins_;
+  const DataIntegers widths_;
   const size_t element_bytes_;
   const std::array<uint8_t, 8> value_;
   const bool sets_shape_;
 };
 
-absl::StatusOr<std::vector<Margin>> ReadMargins(const Argument& argument, size_t axes) {
+absl::StatusOr<Margins> ReadMargins(const Argument& argument, size_t axes) {
   const std::string expected =
-      absl::StrCat("a constant number, a list [before, after], or one for each of ", axes,
-                   " axes, of 0 to ", kImageSideMax);
-  std::vector<int64_t> given;
+      absl::StrCat("a number, a list [before, after], or one for each of ", axes,
+                   " axes: constants of 0 to ", kImageSideMax, " or integers of the data");
+  absl::InlinedVector<int64_t, 8> given;
   if (argument.literal != nullptr) {
-    if (const auto* const number = std::get_if<int64_t>(argument.literal))
-      given = {*number, *number};
-    if (const auto* const list = std::get_if<std::vector<int64_t>>(argument.literal)) given = *list;
+    if (const auto* const number = std::get_if<int64_t>(argument.literal)) given = {*number};
+    if (const auto* const list = std::get_if<std::vector<int64_t>>(argument.literal))
+      given.assign(list->begin(), list->end());
   }
-  if (given.size() != 2 && given.size() != 2 * axes) return WrongArgument("pad_width", expected);
-  std::vector<Margin> margins(axes);
-  for (size_t i = 0; i < axes; ++i) {
-    const size_t at = given.size() == 2 ? 0 : 2 * i;
-    margins[i] = {given[at], given[at + 1]};
-    for (const int64_t size : {margins[i].before, margins[i].after}) {
-      if (size < 0 || size > kImageSideMax) return WrongArgument("pad_width", expected);
-    }
+  if (given.size() != 1 && given.size() != 2 && given.size() != 2 * axes)
+    return WrongArgument("pad_width", expected);
+  for (const int64_t size : given) {
+    if (size < 0 || size > kImageSideMax) return WrongArgument("pad_width", expected);
   }
-  return margins;
+  return MarginsOf(given, axes);
+}
+
+// Whether the data gives the widths, as one of the same forms.
+bool IsOfData(const Argument& argument, size_t axes) {
+  const TensorType& type = argument.type;
+  if (argument.literal != nullptr || !IsInteger(type.dtype)) return false;
+  return type.shape.empty() || type.shape == Shape{2} ||
+         type.shape == Shape{static_cast<int64_t>(axes), 2};
 }
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
@@ -153,8 +184,17 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     return WrongArgument(
         "x", absl::StrCat("numbers or flags of one axis at least, found ", TypeToString(x)));
   }
-  const auto margins = ReadMargins(arguments[1], x.shape.size());
-  if (!margins.ok()) return margins.status();
+  const size_t axes = x.shape.size();
+  DataIntegers widths;
+  Margins margins(axes);
+  const bool of_data = IsOfData(arguments[1], axes);
+  if (of_data) {
+    widths.AddTensor(arguments[1], 1, "pad_width", arguments[1].type.shape, 0, kImageSideMax);
+  } else {
+    auto read = ReadMargins(arguments[1], axes);
+    if (!read.ok()) return read.status();
+    margins = *std::move(read);
+  }
   std::string name = kModes[0];
   double number = 0;
   if (const absl::Status status =
@@ -178,12 +218,15 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     VisitNumber(x.dtype, put);
   }
   BoundRowFunction bound;
-  bound.type = {x.dtype, Pad::ShapeOf(x.shape, *margins)};
+  bound.type = {x.dtype, of_data ? Shape(axes, kUnknownSize) : Pad::ShapeOf(x.shape, margins)};
   bound.kernel =
-      std::make_shared<Pad>(static_cast<Mode>(found - kModes.begin()), *margins, DTypeSize(x.dtype),
-                            value, !NumElements(x.shape).has_value());
+      std::make_shared<Pad>(static_cast<Mode>(found - kModes.begin()), margins, widths,
+                            DTypeSize(x.dtype), value, !NumElements(bound.type.shape).has_value());
   bound.tensor_arguments = {0};
-  bound.takes_all_axes = !std::holds_alternative<std::vector<int64_t>>(*arguments[1].literal) ||
+  if (of_data) bound.tensor_arguments.push_back(1);
+  // One margin of each axis tells them apart.
+  bound.takes_all_axes = of_data ||
+                         !std::holds_alternative<std::vector<int64_t>>(*arguments[1].literal) ||
                          std::get<std::vector<int64_t>>(*arguments[1].literal).size() == 2;
   return bound;
 }
@@ -196,7 +239,8 @@ const RowFunctionRegistration kRegistration({
         "\n"
         "x: numbers or flags of one axis at least.\n"
         "pad_width: how many elements stand before and behind each axis: [[before, after], ...], "
-        "[before, after] for all axes, or one number.\n"
+        "[before, after] for all axes, or one number; constants, or integers of the data, of which "
+        "the result's sizes come then.\n"
         "mode: \"constant\"; \"edge\", the nearest element; \"reflect\" and \"symmetric\", the "
         "tensor mirrored without and with its edge; \"wrap\", the tensor again.\n"
         "constant_values: what a constant margin holds, one number, brought into the dtype's "

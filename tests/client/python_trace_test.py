@@ -1,7 +1,12 @@
 """Tracing: expressions against NumPy's results, the text they become, and errors that name a line."""
 
 import math
+import random
 import re
+import subprocess
+import sys
+import types
+import warnings
 
 import numpy as np
 import pytest
@@ -319,6 +324,28 @@ class Other:
     """What another package's array is."""
 
 
+class Places:
+    """Another package's tensor, which is an index too."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values)
+
+    def __index__(self):
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+
+
+def take_in_c(x):
+    raise TypeError("expected an array (got Tensor)")
+
+
+def keras_layer():
+    kind = type("Rescaling", (), {"__module__": "keras.src.layers", "__call__": lambda self, x: x})
+    return kind()
+
+
 ERRORS = [
     (if_statement, r"python_trace_test.py:\d+: the truth of a traced value.*use np.where.*\n  if x > 0:"),
     (chained, r"truth of a traced value \(if, while, and, or, not, x < y < z.*\n  return 0 < x < 4"),
@@ -371,7 +398,18 @@ ERRORS = [
     (lambda x: x.astype("flaot32"), "astype.*flaot32.*types are NumPy's"),
     (lambda x: x + 2**64, "operator .: b is an integer that no type holds"),
     (lambda x: np.asarray(x), "conversion of a traced value to an array"),
-    (lambda x: np.add.accumulate(x), "np.add.accumulate cannot be traced"),
+    (lambda x: np.subtract.accumulate(x), "np.subtract.accumulate cannot be traced"),
+    (lambda x: np.maximum.accumulate(np.stack([x, x]), out=TABLE), "np.maximum.accumulate into an array"),
+    (lambda x: np.zeros(x), r"a traced value as a size of an array; .*np.pad\(x, \(0, n\)\)"),
+    (lambda x: np.eye(x), r"as an index, a size or a count; .*np.pad\(x, \(0, n\)\)"),
+    (lambda x: np.shape(np.stack([x, x])).astype(np.float32), r"'tuple' object has no attribute 'astype'; .*penstock.functions.shape\(x\) is a tensor"),
+    (lambda x: np.shape(np.stack([x, x])) // 2, r"unsupported operand.*penstock.functions.shape\(x\) is a tensor"),
+    (lambda x: np.take(TABLE, x), r"use penstock.functions.take\(table, x, axis=0\) for table\[x\] and np.take"),
+    (lambda x: TABLE[x], r"use penstock.functions.take\(table, x, axis=0\) for table\[x\] and np.take"),
+    (lambda x: np.choose(x, [1, 2]), r"np.choose cannot be traced; use np.select"),
+    (lambda x: x.split("."), r"attribute .split of a traced value; use penstock.strings.split"),
+    (lambda x: take_in_c(x), r"expected an array \(got Tensor\); it is a stand-in"),
+    (keras_layer(), "a keras.src.layers.Rescaling in the place of a function.*Keras' layers"),
     (lambda x: np.add(x, 1, out=np.zeros(3)), "no argument out="),
     (lambda x: np.add(x, 1, where=np.array([True])), "no argument where="),
     (lambda x: x.item(), r"attribute .item of a traced value"),
@@ -385,7 +423,7 @@ ERRORS = [
     (lambda x: x[np.array([True, False])], "subscript that is an array of bool"),
     (lambda x: x["label"], "subscript 'label' of a tensor"),
     (lambda x: None, "of type NoneType, not a tensor.*lack a return"),
-    (lambda x: [x, x], "of type list.*tuples keep tensors apart"),
+    (lambda x: (x, [x, x]), r"\[1\] is of type list.*tuples keep tensors apart"),
     (lambda x: {"a": x, 3: x}, "no name: 3"),
     (lambda x: {}, "holds no tensor"),
     (lambda x: penstock.image.resize(x), "penstock.image.resize lacks the argument size; it is resize"),
@@ -397,12 +435,60 @@ ERRORS = [
 ]
 
 
+def test_a_list_is_a_tuple_as_in_tf_data():
+    found = next(iter(NUMBERS.map(lambda x: [x, x + 1]).batch(12)))
+    assert type(found) is tuple and (found[1] - found[0]).tolist() == [1] * 12
+    rows = penstock.Dataset.from_tensor_slices(["1,a", "2,b"]).map(lambda line: penstock.io.decode_csv(line, [0, ""]))
+    assert [(int(number), text) for number, text in rows] == [(1, b"a"), (2, b"b")]
+
+
+def test_what_leaves_other_types_alone_is_refused():
+    """torchvision's transforms, inside of a function."""
+    transform = types.ModuleType("torchvision.transforms.v2._utils")
+    code = "def call(x, kind):\n    return x + 1 if isinstance(x, kind) else x\n"
+    exec(compile(code, "/site-packages/torchvision/transforms/v2/_utils.py", "exec"), transform.__dict__)
+    with pytest.raises(penstock.TraceError, match=r"python_trace_test.py:\d+: a transform of torchvision, which does nothing"):
+        NUMBERS.map(lambda x: transform.call(x, np.ndarray))
+    assert NUMBERS.map(lambda x: x if isinstance(x, np.ndarray) else x + 1).element_spec.dtype == np.int64
+
+
+def test_other_packages_arrays_are_subscripts():
+    image = np.arange(24).reshape(4, 3, 2)
+    rows = penstock.Dataset.from_tensors(image)
+    for index in (Places([2, 0, 1]), (slice(None), Places([2, 0])), (Places([1, 2]), Places([0, 2])), Places(1)):
+        constant = tuple(np.asarray(item) if isinstance(item, Places) else item for item in (index if isinstance(index, tuple) else (index,)))
+        (found,) = rows.map(lambda x, index=index: x[index])
+        assert found.tolist() == image[constant].tolist()
+
+
 @pytest.mark.parametrize("function, message", ERRORS, ids=[message[:30] for _, message in ERRORS])
 def test_what_cannot_be_traced_is_named(function, message):
     with pytest.raises(penstock.TraceError, match=message) as error:
         # A failure behind the trace would not be of its class.
         next(iter(NUMBERS.map(function)))
     assert "python_trace_test.py:" in str(error.value).splitlines()[0]
+
+
+@pytest.mark.parametrize("name, draw", [("random", random.random), ("np.random", lambda: np.random.rand()), ("np.random", lambda: np.random.normal())])
+def test_draws_of_python_are_warned_of(name, draw):
+    with pytest.warns(RuntimeWarning, match=f"the function draws by {name} while it is traced, which is once for all") as warned:
+        NUMBERS.map(lambda x: x + draw())
+    assert warned[0].filename == __file__ and len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NUMBERS.map(lambda x: x + penstock.functions.random_uniform())
+
+
+@pytest.mark.parametrize("draw, count", [("np.random.rand()", 1), ("np.random.default_rng(1).random()", 0), ("__import__('random').random()", 1), ("1", 0)])
+def test_so_are_those_of_a_package_that_is_loaded_by_the_function(draw, count):
+    code = (
+        "import warnings, numpy as np, penstock\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        f"    penstock.Dataset.range(2).map(lambda x: x + {draw})\n"
+        "print(len(caught))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == f"{count}\n"
 
 
 def test_draws_take_no_traced_value():

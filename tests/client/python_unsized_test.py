@@ -94,7 +94,37 @@ OF_LISTS = [
     lambda x, n: (x - np.sum(x)).astype(np.float32) / (n + 1).astype(np.float32),
     lambda x, n: np.pad(x[:4], (1, 2))[1:],
     lambda x, n: x.astype(np.int16)[::2].astype(np.float64),
+    lambda x, n: np.pad(x[:6], (0, 6 - len_of(x[:6]))),
+    lambda x, n: np.pad(x[:6], [[6 - len_of(x[:6]), n]], constant_values=-1),
+    lambda x, n: np.pad(x, n),
+    lambda x, n: np.pad(np.stack([x, x]), n, mode="constant", constant_values=7),
+    lambda x, n: np.pad(np.stack([x, -x]), (1, n)),
+    lambda x, n: np.pad(np.stack([x, -x], axis=-1), [[0, 20 - len_of(x)], [2, 1]]),
+    lambda x, n: np.pad(np.stack([n, n + 1, n * 2]), (n % 3, 1), mode="edge"),
+    lambda x, n: np.pad(np.stack([n, n + 1, n * 2]), [(0, n)], mode="wrap"),
+    lambda x, n: np.maximum.accumulate(x),
+    lambda x, n: np.minimum.accumulate(np.stack([x, x[::-1]]), axis=1),
 ]  # fmt: skip
+
+
+def len_of(x):
+    return np.shape(x)[0]
+
+
+def test_padding_by_the_data_keeps_sizes_that_are_known(records):
+    boxes = records.map(lambda e: np.pad(np.stack([e["list"], e["list"]], axis=-1), [[0, 20 - len_of(e["list"])], [1, 1]]))
+    assert boxes.element_spec.shape == (None, 4)
+    with pytest.raises(penstock.DataLossError, match="pad_width: expected 0 to .*, found -"):
+        list(records.map(lambda e: np.pad(e["list"], (0, 4 - len_of(e["list"])))))
+    with pytest.raises(penstock.InvalidArgumentError, match="pad_width: expected a number, a list"):
+        list(records.map(lambda e: np.pad(e["list"], (0.5, e["n"]))))
+
+
+def test_padding_by_the_data_behind_a_batch(records):
+    rows = records.map(lambda e: np.stack([e["n"], e["n"]])).batch(3).map(lambda x: np.pad(x, [[0, 0], [0, np.max(x)]]))
+    wanted = [np.array(LENGTHS[i : i + 3])[:, None] * np.array([1, 1]) for i in (0, 3)]
+    for found, lengths in zip(rows, wanted, strict=True):
+        np.testing.assert_array_equal(found, np.pad(lengths, [[0, 0], [0, lengths.max()]]))
 
 
 @pytest.mark.parametrize("case", range(len(OF_LISTS)))

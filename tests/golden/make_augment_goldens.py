@@ -113,6 +113,20 @@ def texts():
             yield f"gaussian_blur({image}, {arguments})", 1 if image != "f" else 2e-6
 
 
+def jitters():
+    """What torchvision makes of Pillow's images by each operation of ColorJitter, by the factor or the turn; and every colour's hue turned."""
+    operations = {"brightness": functional.adjust_brightness, "contrast": functional.adjust_contrast,
+                  "saturation": functional.adjust_saturation, "hue": functional.adjust_hue}
+    images = {"u8": IMAGES["u8"], "grey": IMAGES["grey"], "few": IMAGES["few"], "one": IMAGES["one"]}
+    for name, array in images.items():
+        for op, function in operations.items():
+            for value in (0, 0.25, 0.9, 1, 1.7, 3) if op != "hue" else (-0.5, -0.3, -0.01, 0.001, 0.1, 0.499, 0.5):
+                made = from_pillow(function(to_pillow(array), value))
+                yield {"image": name, "op": op, "value": value, "hash": fnv1a(made.tobytes())}
+    colours = np.stack(np.meshgrid(*[np.arange(0, 256, step, dtype=np.uint8) for step in (2, 3, 5)], indexing="ij"), -1).reshape(128, -1, 3)
+    yield {"image": "colours", "op": "hue", "value": 0.15, "hash": fnv1a(from_pillow(functional.adjust_hue(to_pillow(colours), 0.15)).tobytes())}
+
+
 def fnv1a(data):
     """FNV-1a, 64 bits: the hash that the tests compute too."""
     value = 0xCBF29CE484222325
@@ -177,7 +191,7 @@ def main():
     lines = [json.dumps(step) for step in made]
     head = {"pillow": PIL.__version__, "torchvision": torchvision.__version__,
             "images": {name: encode(image) for name, image in IMAGES.items()},
-            "step_images": {name: encode(image) for name, image in STEP_IMAGES.items()}, "policies": dict(policies()), "movements": list(movements())}
+            "step_images": {name: encode(image) for name, image in STEP_IMAGES.items()}, "policies": dict(policies()), "movements": list(movements()), "jitters": list(jitters())}
     path = pathlib.Path(__file__).with_name("image_augment.json")
     path.write_text(json.dumps(head)[:-1] + ', "cases": [\n' + ",\n".join(cases) + '\n], "steps": [\n' + ",\n".join(lines) + "\n]}\n")
     print(f"{path}: {len(cases)} cases, {len(lines)} steps")

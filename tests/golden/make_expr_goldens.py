@@ -87,6 +87,7 @@ FUNCTIONS["unpack_bits"] = lambda x: np.unpackbits(x, axis=-1)
 FUNCTIONS["pack_bits"] = lambda x: np.packbits(x, axis=-1)
 FUNCTIONS["sort"] = np.sort
 FUNCTIONS["cumprod"], FUNCTIONS["cumsum"] = np.cumprod, np.cumsum
+FUNCTIONS["maximum_accumulate"], FUNCTIONS["minimum_accumulate"] = np.maximum.accumulate, np.minimum.accumulate
 FUNCTIONS["bincount"] = lambda x, minlength, maxlength, weights=None: np.bincount(
     x.ravel(), None if weights is None else weights.ravel(), minlength)[:maxlength]
 FUNCTIONS["concat"] = lambda *tensors, axis=-1: np.concatenate(tensors, axis)
@@ -260,6 +261,9 @@ case("f * 9223372036854775808"), case("i64 / 18446744073709551615"), case("-9223
 case("float32(si)"), case("si / 3 + scalar"), case("1"), case("2.5 * K"), case("(1 - 0.9) / (50 - 1)"), case("float32(1) / 3"), case("True"), case("N * 2")
 for a in ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f", "d", "image"]:
     case(f"cumprod({a}, -1)"), case(f"cumprod({a}[1:4], axis=-1)")
+    for name in ("maximum", "minimum"):
+        case(f"{name}_accumulate({a}, axis=-1)"), case(f"{name}_accumulate({a}[::-1], -1)")
+case("maximum_accumulate(image, axis=-2)"), case("minimum_accumulate(plane, axis=-2)"), case("maximum_accumulate(long, -1)"), case("minimum_accumulate(image, axis=-3)")
 case("cumprod(image, axis=-2)"), case("cumprod(image, axis=-3)"), case("cumprod(plane, axis=-2)"), case("cumprod(clip(long, -1.5, 1.5), axis=-1)")
 for a in ["small", "int8(small)", "uint8(small)", "uint32(small)", "u8", "image", "image[..., 0] % 16"]:
     for sizes in ("12, 12", "256, 256", "5, maxlength=5", "1, 1"):

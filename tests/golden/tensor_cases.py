@@ -36,6 +36,15 @@ INPUTS = {
 # What of TensorFlow (with tf), what of ours (with np and penstock), and how far values may be apart: relative to 1 or to the greater of both.
 CASES = [
     ("tf.abs(f)", "abs(f)", 0),
+    ("tf.image.psnr(rgb, 1 - rgb, 1.0)", "10 * np.log10(1.0 ** 2 / np.mean(np.square(rgb - (1 - rgb))))", 1e-5),
+    ("tf.math.cumulative_logsumexp(f, 1)",
+     "np.log(np.cumsum(np.exp(f - np.max(f, 1, keepdims=True)), 1)) + np.max(f, 1, keepdims=True)", 1e-5),
+    ("tf.pad(v[:n[0]], [[0, 9 - n[0]]])", "np.pad(v[:n[0]], [[0, 9 - n[0]]])", 0),
+    ("tf.pad(f[:n[1]], [[n[1], 2], [0, 1]], constant_values=-1.0)", "np.pad(f[:n[1]], [[n[1], 2], [0, 1]], constant_values=-1.0)", 0),
+    ("tf.signal.mfccs_from_log_mel_spectrograms(f)",
+     "f @ (np.cos(np.pi / 6 * (np.arange(6)[:, None] + 0.5) * np.arange(6)) * np.sqrt(2 / 6)).astype(np.float32)", 1e-5),
+    ("wave * tf.signal.hann_window(50)", "wave * np.hanning(51)[:-1].astype(np.float32)", 1e-6),
+    ("tf.shape(f)", "penstock.functions.shape(f).astype(np.int32)", 0),
     ("tf.add_n([f, g, f])", "f + g + f", 0),
     ("tf.argmax(f, 1)", "np.argmax(f, 1)", 0),
     ("tf.argmin(f, 0)", "np.argmin(f, 0)", 0),

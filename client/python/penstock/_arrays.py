@@ -4,6 +4,7 @@ Small ones are written into the spec. Larger ones go into a memory file, which t
 that np.load has mapped from a .npy file is read from that file. Strings lie there as NumPy's type S.
 """
 
+import collections.abc
 import os
 import weakref
 
@@ -63,6 +64,14 @@ def _of_list(values, what):
     return np.array(values, object) if array is None or array.dtype.kind in "SU" else array
 
 
+def _is_sequence(value):
+    """A range, for one, or array.array."""
+    try:
+        return isinstance(value, collections.abc.Sequence) or memoryview(value) is not None
+    except TypeError:
+        return False
+
+
 def as_array(value, what):
     """An array of numbers in this machine's byte order, or of strings."""
     array = value if isinstance(value, np.ndarray) else None
@@ -74,6 +83,12 @@ def as_array(value, what):
             array[()] = value
         elif hasattr(value, "toarray") or hasattr(value, "cpu"):
             raise TypeError(f"{what} is a {type(value).__name__}; give a NumPy array")
+        elif hasattr(value, "__getitem__") and not hasattr(value, "__array__") and not _is_sequence(value):
+            # NumPy would ask such a dataset for all that it has.
+            raise TypeError(
+                f"{what} is a {type(value).__module__}.{type(value).__qualname__}, which is neither an array nor a list; what its elements are made of "
+                "is declared, and no Python runs for each (docs/migrating.md)"
+            )
         else:
             array = np.asarray(value)
             # As tf.data takes Python's numbers, but for their width: int32 and float32 there.

@@ -28,6 +28,12 @@ class EpochLoader:
         self._epoch = 0  # of a dataset: the pass that the next loop makes
         self._pass = 0  # and that of the loop that is under way
         self._valid = 0
+        if not isinstance(source, (str, penstock.Dataset)):
+            kind = type(source)
+            raise TypeError(
+                f"the source is a {kind.__module__}.{kind.__qualname__}; it is a penstock.Dataset or the name of a pipeline (docs/migrating.md says "
+                "what becomes of a DataLoader)"
+            )
         if isinstance(source, str):
             if options.get("rank") is not None or options.get("world_size") is not None:
                 options.setdefault("mode", "rank")

@@ -49,8 +49,13 @@ def _is_array(item):
 
 
 def without_numbers_in_arrays(items):
-    """The items, with NumPy's arrays of one integer as that."""
+    """The items, with other packages' tensors as NumPy's arrays, and arrays of one integer as that."""
+    items = tuple(np.asarray(item) if _is_foreign(item) else item for item in items)
     return tuple(item.item() if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu" else item for item in items)
+
+
+def _is_foreign(item):
+    return hasattr(type(item), "__array__") and not isinstance(item, (np.ndarray, np.generic, _trace.Tensor))
 
 
 def by_arrays(a, items):

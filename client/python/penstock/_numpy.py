@@ -23,6 +23,7 @@ _SYNONYMS = {
 _INSTEAD = {
     "resize": "np.reshape, or penstock.image.resize for images",
     "piecewise": "nested np.where(condition, a, b)",
+    "choose": "np.select([x == 0, x == 1], [a, b], c)",
     "put": "np.where(condition, a, b)",
     "copyto": "np.where(condition, a, b)",
     "place": "np.where(condition, a, b)",
@@ -276,8 +277,24 @@ def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
 
 
 def _pad(array, pad_width, mode="constant", **kwargs):
+    if _trace.find_trace([pad_width]) is not None:
+        return _pad_by_data(array, pad_width, mode, kwargs)
     width = pad_width if isinstance(pad_width, int) else np.asarray(pad_width).tolist()
     return call("pad", (array, width), {"mode": mode, **kwargs}, "np.pad")
+
+
+def _pad_by_data(array, pad_width, mode, kwargs):
+    """As many as the data tells; what is written as constants keeps the sizes of its axes known."""
+    padded = call("pad", (array, pad_width), {"mode": mode, **kwargs}, "np.pad")
+    if not isinstance(pad_width, (list, tuple)) or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pad_width):
+        return padded
+    shape = array.shape
+    sizes = [
+        -1 if size is None or _trace.find_trace(pair) is not None else size + sum(to_integers(pair, "np.pad by")) for size, pair in zip(shape, pad_width)
+    ]
+    if len(pad_width) != len(shape) or set(sizes) == {-1}:
+        return padded
+    return call("ensure_shape", (padded, sizes), {}, "np.pad")
 
 
 # What a value that is left out of a reduction counts as.
@@ -398,6 +415,16 @@ def _cumulative(name):
 
 
 _cumsum = _cumulative("cumsum")
+
+
+def _extremes(name):
+    def apply(a, axis=0, dtype=None, out=None):
+        if out is not None:
+            raise TraceError(f"np.{name}.accumulate into an array", "it gives a new one")
+        result = _along(f"{name}_accumulate", 0)(_flags_as_bytes(a if dtype is None else a.astype(dtype)), axis)
+        return result.astype(bool) if a.dtype == bool and dtype is None else result
+
+    return apply
 
 
 def _transpose(a, axes=None):
@@ -556,6 +583,8 @@ def _apply(name, args, kwargs, shown):
 _REDUCED = {
     "add": "sum", "maximum": "max", "minimum": "min", "multiply": "prod", "logical_and": "all", "logical_or": "any"
 }  # fmt: skip
+# And accumulate().
+_ACCUMULATED = {"add": _cumsum, "multiply": _cumulative("cumprod"), "maximum": _extremes("maximum"), "minimum": _extremes("minimum")}
 
 
 def call_ufunc(ufunc, method, inputs, kwargs):
@@ -565,6 +594,8 @@ def call_ufunc(ufunc, method, inputs, kwargs):
         # As ufunc.reduce does: the first axis unless one is given.
         kwargs.setdefault("axis", 0)
         return _apply(name, inputs, kwargs, shown + ".reduce")
+    if method == "accumulate" and ufunc.__name__ in _ACCUMULATED:
+        return _ACCUMULATED[ufunc.__name__](*inputs, **{"axis": 0, **kwargs})
     if method != "__call__":
         raise TraceError(f"{shown}.{method} cannot be traced", _trace._OUTSIDE)
     if any(isinstance(out, _trace.Tensor) for out in kwargs.get("out") or ()):
@@ -618,6 +649,14 @@ INSTEAD_OF_METHODS = {
     "float": "x.astype(np.float32)",
     "permute": "np.transpose(x, axes)",
     "unsqueeze": "np.expand_dims(x, axis)",
+    **{name: f"penstock.strings.{name}(x)" for name in ("lower", "upper", "strip")},
+    "split": "penstock.strings.split(x, separator)",
+    "replace": "penstock.strings.regex_replace(x, pattern, rewrite)",
+    "decode": "x itself: texts are bytes in UTF-8",
+    "encode": "x itself: texts are bytes in UTF-8",
+    "startswith": 'penstock.strings.regex_full_match(x, "start.*")',
+    "endswith": 'penstock.strings.regex_full_match(x, ".*end")',
+    "format": "penstock.strings.join([a, b]), and penstock.strings.as_string of numbers",
 }
 
 # Methods of arrays that stand for functions of the same names.

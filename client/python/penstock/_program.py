@@ -182,6 +182,9 @@ def type_stages(trace, node, line):
 
 def build(trace, result, structure_before, name, line):
     """The stages for what a function has returned, and the structure of their elements."""
+    if isinstance(result, list):
+        # As tf.data takes it: decode_csv, for one, gives a list of tensors.
+        result = tuple(result)
     try:
         structure, values = _structure.flatten(result, _is_tensor, "the result of the function given to map")
     except TypeError as error:

@@ -34,19 +34,35 @@ class Line:
 
 
 # Whose code is not the user's, where it calls ours.
-_PACKAGES = re.compile(r"[\\/](?:tensorflow|keras|torch|jax|jaxlib|PIL|pandas|scipy|cv2)[\\/]")
+_PACKAGES = re.compile(
+    r"[\\/](?:tensorflow|keras|optree|torch|torchvision|torchaudio|albumentations|jax|jaxlib|PIL|pandas|scipy|skimage|cv2|librosa)[\\/]"
+)
 
 
-def user_line(besides_packages=False):
-    """The innermost line on the stack that is not of this package or of NumPy; nor of well-known other ones, if it is to be beside those, too."""
+def _is_users(file):
+    return not file.startswith(_FOLDERS) and not _PACKAGES.search(file)
+
+
+def user_line():
+    """The innermost line on the stack that is neither of this package and of NumPy, nor of well-known other ones."""
     frame = sys._getframe(1)
-    while frame is not None and (
-        frame.f_code.co_filename.startswith(_FOLDERS) or besides_packages and _PACKAGES.search(frame.f_code.co_filename)
-    ):
+    while frame is not None and not _is_users(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
         return Line("<unknown>", 0)
     return Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def line_of_error(error):
+    """The innermost such line that an exception has come through, or None."""
+    found = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if _is_users(file):
+            found = Line(file, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found
 
 
 class Seed:

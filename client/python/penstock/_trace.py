@@ -5,6 +5,7 @@ to them as a graph of the expression language (docs/expressions.md).
 import math
 import operator
 import re
+import sys
 import threading
 
 import numpy as np
@@ -25,6 +26,66 @@ class TraceError(_errors.InvalidArgumentError, TypeError):
 
 class TraceAttributeError(TraceError, AttributeError):
     """The same, of an attribute."""
+
+
+# Of whom functions given to map are often objects, and what stands in their place.
+_FRAMEWORKS = {
+    "keras": "docs/migrating.md says what stands for Keras' layers; of the others batches are made in the trainer",
+    "tensorflow": "docs/tf_functions_table.md says what stands for TensorFlow's functions",
+    "torchvision": "docs/migrating.md says what stands for torchvision's transforms",
+    "torch": "docs/migrating.md says what stands for a Dataset's transforms",
+    "albumentations": "docs/migrating.md says what stands for torchvision's transforms, and for those that are alike",
+}
+
+
+def refuse_objects(function):
+    """Objects that are called like functions, of packages that compute in Python: what they leave alone would be left as it is, unseen."""
+    kind = type(function)
+    package = kind.__module__.partition(".")[0]
+    instead = _FRAMEWORKS.get("keras" if package == "tf_keras" else package)
+    if instead is not None:
+        raise TraceError(f"a {kind.__module__}.{kind.__qualname__} in the place of a function, which Python would run for each element", instead)
+
+
+def foreign_error(error):
+    """What an exception of the user's function, which is no TraceError, says of traced values; None where it says nothing of them."""
+    from penstock import _stage
+
+    text = str(error)
+    line = _stage.line_of_error(error)
+    if isinstance(error, AttributeError) and text.startswith("'tuple' object has no attribute") or (
+        isinstance(error, TypeError) and re.match(r"unsupported operand type.*'tuple'", text)
+    ):
+        instead = "np.shape(x) and x.shape are tuples where the sizes are known, as NumPy's; penstock.functions.shape(x) is a tensor"
+    elif "'<traced " in text and "integer" in text:
+        text = "a traced value as a size of an array"
+        instead = "a constant's sizes are known while tracing; np.pad(x, (0, n)) puts as many zeros behind x as the data tells"
+    elif "<traced " in text or "(got Tensor)" in text:
+        instead = "it is a stand-in for each element's tensor, which NumPy's functions and penstock's take, and other packages' do not"
+    elif not error.__traceback__ or not _ends_in_package(error):
+        return None
+    else:
+        instead = "other packages' functions do not take traced values: NumPy's and penstock's do; see docs/python.md"
+    if line is not None and (known := _instead_in(line)):
+        instead = known
+    return TraceError(text, instead, line=line)
+
+
+def _ends_in_package(error):
+    from penstock import _stage
+
+    traceback = error.__traceback__
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return _stage._PACKAGES.search(traceback.tb_frame.f_code.co_filename) is not None
+
+
+def _instead_in(line):
+    """What to write for what a line of code calls of TensorFlow, as a text; or None."""
+    from penstock import _names
+
+    known = _names.instead_in(line.text())
+    return "NumPy's work on it: " + "; ".join(f"{instead} for tf.{name}" for name, instead in known) if known else None
 
 
 class Captured(TraceError):
@@ -543,7 +604,8 @@ class Tensor:
     __complex__ = _refused("complex() of a traced value", "there are no complex numbers")
     __index__ = _refused(
         "a traced value as an index, a size or a count",
-        "these are constants; penstock.functions.take(table, x, axis=0) is table[x], and np.where chooses between values",
+        "these are constants; penstock.functions.take(table, x, axis=0) is table[x], np.where chooses between values, and "
+        "np.pad(x, (0, n)) puts as many zeros behind x as the data tells",
     )
     __len__ = _refused("len() of a traced value", "use np.shape(x)[0]")
     __iter__ = _refused(
@@ -552,20 +614,25 @@ class Tensor:
     __contains__ = _refused("`in` on a traced value", "compare, and reduce the result")
     __setitem__ = _refused("an assignment into a traced value", "use np.where(condition, a, b), which gives a new one")
     def __array__(self, dtype=None, copy=None):
-        from penstock import _names
-
-        if (line := user_line(besides_packages=True)) is not None and (known := _names.instead_in(line.text())):
-            raise TraceError(
-                "TensorFlow's functions of a traced value",
-                "NumPy's work on it: " + "; ".join(f"{instead} for tf.{name}" for name, instead in known),
-                line=line,
-            )
+        line = user_line()
+        if known := _instead_in(line):
+            raise TraceError("TensorFlow's functions of a traced value", known, line=line)
+        # NumPy does not ask what the indices of np.take are.
+        looked_up = re.search(r"\btake\(|[\w)]\[", line.text())
+        table = "penstock.functions.take(table, x, axis=0) for table[x] and np.take(table, x) of an array"
+        others = "NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several"
         raise TraceError(
             "the conversion of a traced value to an array (np.asarray, np.float32(x), torch, PIL, a ufunc of another package)",
-            "use NumPy's functions and penstock.image, penstock.io on it, x.astype(np.float32), np.stack to join several, and "
-            "penstock.functions.take(table, x, axis=0) for table[x]; or " + _OUTSIDE,
+            f"use {f'{table}; {others}' if looked_up else f'{others}, and {table}'}; or {_OUTSIDE}",
             line=line,
         )
+
+    @property
+    def __class__(self):
+        # torchvision's transforms hand on, as it is and without a word, what is none of their own types.
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("torchvision."):
+            raise TraceError("a transform of torchvision, which does nothing to a traced value", _FRAMEWORKS["torchvision"])
+        return type(self)
 
     __enter__ = _refused("a with statement over a traced value", _OUTSIDE)
     __call__ = _refused("a call of a traced value", _OUTSIDE)

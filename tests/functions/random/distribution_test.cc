@@ -95,6 +95,25 @@ TEST_CASE("Integers are uniform from minval on and below maxval") {
   }
 }
 
+TEST_CASE("random_beta has the distribution of its two numbers") {
+  const auto draw = [](const std::string& arguments) {
+    return Draw("random_beta(" + arguments + ", dtype=\"float64\")", Paths(kRows)).As<double>();
+  };
+  CHECK(Distance(Doubles(Draw("random_beta(seed=1)", Paths(kRows)).As<float>()), UniformBelow) <
+        kFarthest);
+  CHECK(Distance(draw("2, 2, seed=2"), [](double x) { return x * x * (3 - 2 * x); }) < kFarthest);
+  CHECK(Distance(draw("0.2, 1, seed=3"), [](double x) { return std::pow(x, 0.2); }) < kFarthest);
+  CHECK(Distance(draw("1, 5, seed=4"), [](double x) { return 1 - std::pow(1 - x, 5); }) <
+        kFarthest);
+  // The arcsine's.
+  CHECK(Distance(draw("0.5, 0.5, seed=5"), [](double x) {
+          return std::asin(std::sqrt(x)) * 2 / std::acos(-1.0);
+        }) < kFarthest);
+  const auto several = Draw("random_beta(3, 1, [20000], seed=6)", Paths(1));
+  CHECK(several.type.shape == Shape{20000});
+  CHECK(Distance(Doubles(several.As<float>()), [](double x) { return x * x * x; }) < kFarthest);
+}
+
 TEST_CASE("random_normal is normal") {
   CHECK(Distance(Doubles(Draw("random_normal(seed=1)", Paths(kRows)).As<float>()), NormalBelow) <
         kFarthest);
