@@ -82,6 +82,47 @@ ConsumerSpec Rank(uint32_t rank, uint32_t world_size) {
   return spec;
 }
 
+TEST_CASE("what stands in front of the first consumer's place is not kept for anybody") {
+  const auto writer = MakeWriter();
+  CHECK(Produce(writer.get()) == 3);
+  ConsumerPosition position;
+  position.step = 2;
+  Attached consumer(writer.get(), {}, position);
+  CHECK(Produce(writer.get()) == 5);
+  CHECK(consumer.Take().step == 2);
+}
+
+TEST_CASE("a group that is another one is not joined") {
+  const auto writer = MakeWriter();
+  const auto refused = [&](const ConsumerSpec& spec, const char* why) {
+    ConsumerHandle handle;
+    const Status status = writer->Attach(spec, {}, getpid(), &handle);
+    INFO(why);
+    CHECK(status.code == Code::kFailedPrecondition);
+    CHECK_THAT(status.message, Catch::Contains(why));
+  };
+  Attached once(writer.get(), Split(1, /*at_most_once=*/true));
+  refused(Split(2, /*at_most_once=*/false), "it delivers at most once");
+  ConsumerSpec rank = Rank(0, 4);
+  rank.replicas = 2;
+  Attached first(writer.get(), rank);
+  refused(Rank(1, 4), "4 ranks of 2 replicas, not 4 of 1");
+  rank.world_size = 2;
+  refused(rank, "4 ranks of 2 replicas, not 2 of 2");
+  ConsumerSpec broadcast = Rank(0, 4);
+  broadcast.mode = GroupMode::kBroadcast;
+  refused(broadcast, "its mode is rank, not broadcast");
+}
+
+TEST_CASE("who waits for a step of a split group hears of the end at once") {
+  const auto writer = MakeWriter();
+  Attached waits(writer.get(), Split(1));
+  Lease lease;
+  CHECK(waits.reader().Next(0, &lease) == Reader::Result::kTimeout);
+  writer->Finish(Code::kOk, "");
+  CHECK(waits.reader().Next(0, &lease) == Reader::Result::kEnd);
+}
+
 TEST_CASE("what a dead consumer of a split group held is given out again, marked") {
   auto writer = MakeWriter();
   Produce(writer.get());

@@ -178,7 +178,8 @@ TEST_CASE("the position stays when the last consumer leaves") {
     }
     consumer.Detach();
   }
-  Produce(writer.get());
+  // What was served, or stands in front of that, takes no slot.
+  CHECK(Produce(writer.get()) == expected + 3);
   CHECK(writer->TryClaim() == -1);
   TestConsumer next(writer.get());
   CHECK(next.start() == expected);
@@ -252,6 +253,8 @@ TEST_CASE("a failure is raised by every call") {
   auto writer = MakeWriter();
   TestConsumer consumer(writer.get());
   writer->Finish(Code::kDataLoss, std::string(2000, 'x'));
+  // It has ended: how is not changed any more.
+  writer->Finish(Code::kOk, "");
   Lease lease;
   for (int i = 0; i < 2; ++i) {
     CHECK(consumer.reader().Next(UINT64_MAX, &lease) == Reader::Result::kFailed);
