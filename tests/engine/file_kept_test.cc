@@ -333,7 +333,8 @@ TEST_CASE("cache in a file: data of another time or with another end has element
   }
 }
 
-TEST_CASE("cache in a file: one that leaves out failures is none of a pipeline that ends with them") {
+TEST_CASE(
+    "cache in a file: one that leaves out failures is none of a pipeline that ends with them") {
   ScratchFolder folder;
   WriteAll(folder / "data", "1\n2\nx\n4\n");
   const std::string spec =
@@ -356,8 +357,7 @@ TEST_CASE("cache in a file: what stands behind it draws and counts as behind one
   WriteShard(folder / "b", 1000, 30);
   const auto spec = [&](const std::string& cache) {
     return Stages(absl::StrCat(
-        "tfrecord { files: '", folder.path(),
-        "/?' } | shuffle { global: true seed: 1 } | ", cache,
+        "tfrecord { files: '", folder.path(), "/?' } | shuffle { global: true seed: 1 } | ", cache,
         " | repeat { count: 3 } | parse_example { feature { key: 'n' int64 {} } } | map { out: 'n "
         "= n' out: 'r = random_uniform([2], seed=4)' } | batch { batch_size: 9 }"));
   };

@@ -150,7 +150,8 @@ TEST_CASE("A gzip header's fields are passed over, wherever a piece of input end
   }
 }
 
-TEST_CASE("Members that need what files do not carry, or flags that nobody has defined, are refused") {
+TEST_CASE(
+    "Members that need what files do not carry, or flags that nobody has defined, are refused") {
   // RFC 1950: FDICT, and the dictionary's checksum.
   std::string zlib("\x78\xbb\x12\x34\x56\x78", 6);
   zlib += Zlib("abc").substr(2);

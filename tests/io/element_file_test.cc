@@ -108,7 +108,9 @@ TEST_CASE("fault 31: every flipped bit of a file of elements is noticed") {
   }
 }
 
-TEST_CASE("fault 31: a file of elements with impossible numbers is refused, its checksums notwithstanding") {
+TEST_CASE(
+    "fault 31: a file of elements with impossible numbers is refused, its checksums "
+    "notwithstanding") {
   const ScratchFolder folder;
   const std::string path = folder / "elements";
   REQUIRE(Writer(LocalDisk(), path, {"hello", "world", "again"})->Finish(3, true).ok());
@@ -142,7 +144,9 @@ TEST_CASE("fault 31: a file of elements with impossible numbers is refused, its 
   }
 }
 
-TEST_CASE("fault 30: a file of elements that has no room for its end keeps what it can, and says that there is more") {
+TEST_CASE(
+    "fault 30: a file of elements that has no room for its end keeps what it can, and says that "
+    "there is more") {
   const std::vector<std::string> elements(20, std::string(100, 'x'));
   uint64_t whole_bytes = 0;
   {

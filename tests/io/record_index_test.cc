@@ -301,7 +301,8 @@ TEST_CASE("Data that is newer than its index has it rebuilt, wherever the change
   CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("it is older than the data"));
 }
 
-TEST_CASE("Data in the place of other data of the same age and size is known by its records' lengths") {
+TEST_CASE(
+    "Data in the place of other data of the same age and size is known by its records' lengths") {
   const ScratchFolder folder;
   const std::string path = folder / "data";
   std::string bytes;

@@ -183,8 +183,7 @@ TEST_CASE("zip: deflate data that is damaged, cut or of another checksum is an e
   // What is behind the data is never taken for some of it, whatever the checksum says.
   const std::string padded = kText + kText + "??";
   longer.plain_bytes = padded.size();
-  longer.crc32 =
-      ExtendCrc32(0, {reinterpret_cast<const uint8_t*>(padded.data()), padded.size()});
+  longer.crc32 = ExtendCrc32(0, {reinterpret_cast<const uint8_t*>(padded.data()), padded.size()});
   CHECK(Contents(whole, longer).status().code() == absl::StatusCode::kDataLoss);
 }
 

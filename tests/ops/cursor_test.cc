@@ -364,9 +364,8 @@ TEST_CASE("A cursor knows long files by their ends, not by what is between them"
   ScratchFolder folder;
   const std::string good(30'000, 'x');
   WriteFile(folder / "data", good);
-  const std::string spec =
-      Stages(absl::StrCat("fixed_length_record { files: '", folder / "data",
-                          "' record_bytes: 1000 } | batch { batch_size: 4 }"));
+  const std::string spec = Stages(absl::StrCat("fixed_length_record { files: '", folder / "data",
+                                               "' record_bytes: 1000 } | batch { batch_size: 4 }"));
   const std::string cursor = CursorOf(spec, 2);
   for (const size_t at : {0, 4095, 4096, 15'000, 30'000 - 4097, 30'000 - 4096, 29'999}) {
     std::string bytes = good;
@@ -377,6 +376,24 @@ TEST_CASE("A cursor knows long files by their ends, not by what is between them"
     const bool is_end = at < 4096 || at >= 30'000 - 4096;
     CHECK(status.code() ==
           (is_end ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kOk));
+  }
+}
+
+TEST_CASE("Failures that are left out count as much behind a cursor") {
+  ScratchFolder folder;
+  WriteFile(folder / "data", "1\n2\nx\n3\nx\nx\n4\n5\nx\n6\n");
+  const auto plan = MustPlan(
+      Stages(absl::StrCat("text_line { files: '", folder / "data",
+                          "' } | map { out: 'n = string_to_number(value)' } | ignore_errors { "
+                          "max_skipped: 3 } | batch { batch_size: 1 }")));
+  const RunResult reference = RunPlan(plan);
+  REQUIRE(reference.batches.size() == 5);
+  CHECK(reference.status.code() == absl::StatusCode::kDataLoss);
+  for (const Batch& batch : reference.batches) {
+    INFO("behind step " << batch.info.step);
+    const RunResult rest = RunPlan(plan, {.cursor = batch.info.cursor});
+    CHECK(rest.batches.size() == 4 - batch.info.step);
+    CHECK(rest.status == reference.status);
   }
 }
 

@@ -92,6 +92,71 @@ TEST_CASE("what stands in front of the first consumer's place is not kept for an
   CHECK(consumer.Take().step == 2);
 }
 
+// The ring as the writer sees it.
+struct Tables {
+  explicit Tables(Writer* writer) {
+    ConsumerHandle handle;
+    REQUIRE(writer->Attach("looks", getpid(), &handle).ok());
+    uint8_t* const ring = MappedAt(handle.segment_fd);
+    const auto& header = *reinterpret_cast<const SegmentHeader*>(ring);
+    slots = reinterpret_cast<SlotEntry*>(ring + header.slot_table_offset);
+    steps = reinterpret_cast<RingEntry*>(ring + header.ring_table_offset);
+    writer->Detach(handle.id);
+  }
+  SlotEntry* slots;
+  RingEntry* steps;
+};
+
+TEST_CASE("a slot that does not hold the step that it should is an error and no batch") {
+  for (const bool split : {false, true}) {
+    INFO("split " << split);
+    const auto writer = MakeWriter();
+    const Tables tables(writer.get());
+    Attached consumer(writer.get(), split ? Split(1) : ConsumerSpec());
+    CHECK(Produce(writer.get()) == 3);
+    // Rows that the trainer would look at are never more than there are.
+    for (int slot = 0; slot < 3; ++slot) tables.slots[slot].valid_rows = UINT32_MAX;
+    const Lease lease = consumer.Take();
+    CHECK(lease.rows == kWords / 2);
+    CHECK(lease.valid_rows == lease.rows);
+    for (int slot = 0; slot < 3; ++slot) tables.slots[slot].step += 50;
+    tables.steps[1].step += 50;
+    Lease other;
+    for (int i = 0; i < 2; ++i) {
+      CHECK(consumer.Next(&other) == Reader::Result::kFailed);
+      CHECK(consumer.reader().error().code == Code::kInternal);
+      CHECK_THAT(consumer.reader().error().message,
+                 Catch::Contains(split ? "does not hold it" : "is not in the ring"));
+    }
+  }
+}
+
+TEST_CASE("a slot that is being filled says that it holds no step") {
+  const auto writer = MakeWriter();
+  const Tables tables(writer.get());
+  Attached consumer(writer.get(), {});
+  CHECK(Produce(writer.get()) == 3);
+  consumer.reader().Release(consumer.Take());
+  const int slot = writer->TryClaim();
+  REQUIRE(slot >= 0);
+  CHECK(tables.slots[slot].step == kNoStep);
+}
+
+TEST_CASE("of what was returned to a split group the last steps are reported, and no more") {
+  const auto writer = MakeWriter();
+  Attached worker(writer.get(), Split(1));
+  const uint64_t steps = 3 * kMaxReportedLeases;
+  for (uint64_t step = 0; step < steps; ++step) {
+    Produce(writer.get());
+    worker.reader().Release(worker.Take());
+  }
+  const ConsumerPosition where = worker.reader().Where();
+  CHECK(where.held.empty());
+  REQUIRE(where.returned.size() == kMaxReportedLeases);
+  CHECK(where.returned.front() == steps - kMaxReportedLeases);
+  CHECK(where.returned.back() == steps - 1);
+}
+
 TEST_CASE("a group that is another one is not joined") {
   const auto writer = MakeWriter();
   const auto refused = [&](const ConsumerSpec& spec, const char* why) {

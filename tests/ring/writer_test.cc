@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ring/recent_cursors.h"
 #include "tests/ring/test_ring.h"
 #include "tests/support/catch.h"
 
@@ -293,6 +294,18 @@ TEST_CASE("every place is taken") {
   consumers[17].reset();
   CHECK(writer->Attach("default", 1, &handle).ok());
   CHECK(handle.id == kMaxConsumers + 1);
+}
+
+TEST_CASE("the cursors of the last steps are known, and of no others") {
+  RecentCursors cursors(5, "c5");
+  CHECK(cursors.Before(5) == "c5");
+  CHECK(cursors.Before(4).empty());
+  const uint64_t last = 5 + 3 * uint64_t{kMaxSlots};
+  for (uint64_t step = 5; step < last; ++step) cursors.Add(step, "c" + std::to_string(step + 1));
+  for (uint64_t step = last - kMaxSlots; step <= last; ++step)
+    CHECK(cursors.Before(step) == "c" + std::to_string(step));
+  CHECK(cursors.Before(5).empty());
+  CHECK(cursors.Before(last + 1).empty());
 }
 
 TEST_CASE("statistics name each consumer") {

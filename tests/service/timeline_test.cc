@@ -234,8 +234,9 @@ TEST_CASE("a cursor is taken where its plan made the step in front of it") {
 TEST_CASE("a cursor of other work is taken when that is allowed") {
   const auto made = [](const std::string& out) {
     v1::PipelineSpec spec;
-    const std::string text = "name: 'p' stage { range { stop: 9 } } stage { map { out: 'n = " + out +
-                             "' } } stage { batch { batch_size: 2 } }";
+    const std::string text =
+        "name: 'p' stage { range { stop: 9 } } stage { map { out: 'n = " + out +
+        "' } } stage { batch { batch_size: 2 } }";
     REQUIRE(ParseTextProto(text, "spec", &spec).ok());
     const auto plan = MakePlan(spec, LocalFileSystem());
     REQUIRE(plan.ok());
