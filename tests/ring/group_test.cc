@@ -225,6 +225,43 @@ TEST_CASE("of those who wait in a split group the one who has waited longest is 
   }
 }
 
+TEST_CASE("nobody gets more of a split group's steps than its share of the ring and one") {
+  const auto writer = MakeWriter();
+  Attached greedy(writer.get(), Split(1)), other(writer.get(), Split(2));
+  const uint64_t produced = Produce(writer.get());
+  const uint32_t share = greedy.reader().lease_share();
+  REQUIRE(share + 2 <= produced);
+  for (uint64_t step = 0; step <= share; ++step) CHECK(greedy.Take().step == step);
+  Lease lease;
+  CHECK(greedy.Next(&lease) == Reader::Result::kTimeout);
+  CHECK(other.Take().step == share + 1);
+}
+
+TEST_CASE("who has left a split group gets none of its steps, though it had asked") {
+  const auto writer = MakeWriter();
+  Attached leaves(writer.get(), Split(1)), stays(writer.get(), Split(2));
+  Lease lease;
+  CHECK(leaves.Next(&lease) == Reader::Result::kTimeout);
+  leaves.reader().Leave();
+  Produce(writer.get());
+  const Lease first = stays.Take();
+  CHECK(first.step == 0);
+  CHECK_FALSE(first.redelivered);
+}
+
+TEST_CASE("a consumer that attaches again takes the place of what it was before") {
+  const auto writer = MakeWriter();
+  Attached before(writer.get(), Split(7)), other(writer.get(), Split(8));
+  Attached again(writer.get(), Split(7));
+  const auto consumers = writer->Consumers();
+  REQUIRE(consumers.size() == 3);
+  CHECK(consumers[0].detached);
+  CHECK_FALSE(consumers[1].detached);
+  CHECK_FALSE(consumers[2].detached);
+  Lease lease;
+  CHECK(before.Next(&lease) == Reader::Result::kFailed);
+}
+
 TEST_CASE("how far a consumer is behind is a matter of what it will take") {
   auto writer = MakeWriter();
   Attached plain(writer.get(), ConsumerSpec{});
@@ -327,6 +364,20 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   writer->Tick(2 * kSecondNs, kSecondNs);
   CHECK(first.Next(&lease) == Reader::Result::kFailed);
   CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
+}
+
+TEST_CASE("a group that is back after a restart was complete, and ends when a rank stays away") {
+  for (const bool restarted : {false, true}) {
+    INFO("restarted " << restarted);
+    const auto writer = MakeWriter();
+    Attached first(writer.get(), Rank(0, 2));
+    if (restarted) writer->EndRestore();
+    writer->Tick(kSecondNs, kSecondNs);
+    writer->Tick(2 * kSecondNs, kSecondNs);
+    // One whose ranks have never all been there waits for them.
+    Lease lease;
+    CHECK(first.Next(&lease) == (restarted ? Reader::Result::kFailed : Reader::Result::kTimeout));
+  }
 }
 
 TEST_CASE("another user's consumer is taken over with the right to send it away alone") {
