@@ -24,8 +24,6 @@ constexpr uint64_t kLookBytes = uint64_t{64} << 20;
 constexpr uint64_t kWorthwhile = 16;
 // Passes between two attempts to write where there was no room, at most.
 constexpr uint64_t kMaxPatience = 64;
-// An element's epoch and whether its record was found, in one number.
-constexpr uint64_t kResolved = uint64_t{1} << 62;
 
 // Elements that a worker writes.
 struct Block {
@@ -85,8 +83,7 @@ class FileKept final : public KeptElements {
     reference.offset = element.offset;
     reference.length = element.length;
     reference.file = cache_->first_file() + element.file;
-    reference.epoch = element.epoch & (kResolved - 1);
-    reference.resolved = (element.epoch & kResolved) != 0;
+    reference.epoch = element.epoch;
     reference.in_map = 1;
     if (KeptGauge* const gauge = Gauge()) gauge->Hit();
     return true;
@@ -111,7 +108,7 @@ class FileKept final : public KeptElements {
     }
     ElementFile::Element place;
     place.offset = element.offset;
-    place.epoch = element.epoch | (element.resolved ? kResolved : 0);
+    place.epoch = element.epoch;
     place.length = element.length;
     place.file = element.file - cache_->first_file();
     if (cache_->sharded()) {

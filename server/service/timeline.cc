@@ -250,13 +250,16 @@ absl::StatusOr<ResumePoint> Timeline::Read(const std::string& cursor,
   if (cursor.empty()) return ResumePoint();
   absl::StatusOr<ResumePoint> point = absl::UnknownError("");
   absl::Status status;
+  // That it is of a plan of this history says more than that it is of none of the others.
+  bool is_known = false;
   // From the last one on: a phase may have the plan of an earlier one.
   for (auto phase = phases_.rbegin(); phase != phases_.rend(); ++phase) {
     point = ReadCursor(cursor, phase->fingerprint, changed_work);
     if (!point.ok()) {
-      status = point.status();
+      if (!is_known) status = point.status();
       continue;
     }
+    is_known = true;
     // It belongs to the phase that made the step in front of it.
     const std::vector<Phase> made = From(point->step > 0 ? point->step - 1 : 0);
     if (!is_steered() || SameFingerprint(made.front().fingerprint, phase->fingerprint))

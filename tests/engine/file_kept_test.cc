@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,6 +18,7 @@
 #include "tests/support/pipeline.h"
 #include "tests/support/recorded_disk.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
 #include "tests/support/stages.h"
 
 namespace penstock::test {
@@ -171,6 +173,18 @@ TEST_CASE("fault 30: the disk of a cache is full: what it took stays, and the da
     const std::string spec = Spec(CacheIn(folder.path()));
     CHECK((RunOn(disk, spec) == Reference()));
     kept.push_back(KeptElementsIn(folder.path()));
+    // Statistics say why.
+    ScratchFolder another;
+    RecordedDisk full;
+    full.SetDiskBytes(room);
+    const auto files = MakeLocalFileSystem(full);
+    const auto plan = PlanText(Spec(CacheIn(another.path())), *files);
+    REQUIRE(plan.ok());
+    std::string state;
+    for (const StageStats& stage : RunPlan(*plan).stats.stages) {
+      if (!stage.kept.state.empty()) state = stage.kept.state;
+    }
+    CHECK(state == (room == 200'000 ? "whole" : "disk full"));
     CHECK((RunOn(disk, spec) == Reference()));
     CHECK((RunOn(LocalFileSystem(), spec) == Reference()));
   }
@@ -269,12 +283,88 @@ TEST_CASE(
     RunOn(LocalFileSystem(), Stages("range { stop: 4 } | " + CacheIn(other.path())));
     cases.push_back(ReadAll(Entries(other.path()).at(0)));
   }
+  {
+    // Of elements that look alike.
+    ScratchFolder other;
+    std::string another = Spec(CacheIn(other.path()));
+    another.replace(another.find("seed: 1"), 7, "seed: 5");
+    RunOn(LocalFileSystem(), another);
+    cases.push_back(ReadAll(Entries(other.path()).at(0)));
+  }
   for (size_t i = 0; i < cases.size(); ++i) {
     INFO("case " << i);
     WriteAll(path, cases[i]);
     CHECK((RunOn(LocalFileSystem(), spec) == Reference()));
     CHECK(ReadAll(path) == bytes);
   }
+}
+
+TEST_CASE("cache in a file: data of another time or with another end has elements of its own") {
+  ScratchFolder folder;
+  const std::string path = folder / "data";
+  std::string bytes(30'000, 'x');
+  WriteAll(path, bytes);
+  const auto written = std::filesystem::last_write_time(path);
+  const std::string spec =
+      Stages(absl::StrCat("fixed_length_record { files: '", path, "' record_bytes: 1000 } | ",
+                          CacheIn(folder / "kept"), " | batch { batch_size: 30 }"));
+  const auto read = [&] {
+    const std::vector<Batch> batches = RunOn(LocalFileSystem(), spec);
+    std::string all;
+    for (const std::string& piece : batches.at(0).Strings(0)) all += piece;
+    return all;
+  };
+  CHECK((read() == bytes));
+  CHECK((read() == bytes));
+  CHECK(Entries(folder / "kept").size() == 1);
+  // Sizes are the same throughout. Each byte is of a place that tells, and none of its neighbours does.
+  const struct {
+    size_t at;
+    int seconds;
+  } changes[] = {{15'000, 1}, {0, 1}, {29'999, 1}, {16'000, 2}};
+  size_t files = 1;
+  for (const auto& change : changes) {
+    INFO("byte " << change.at);
+    bytes[change.at] = 'y';
+    WriteAll(path, bytes);
+    std::filesystem::last_write_time(path, written + std::chrono::seconds(change.seconds));
+    CHECK((read() == bytes));
+    CHECK(Entries(folder / "kept").size() == ++files);
+  }
+}
+
+TEST_CASE(
+    "cache in a file: one that leaves out failures is none of a pipeline that ends with them") {
+  ScratchFolder folder;
+  WriteAll(folder / "data", "1\n2\nx\n4\n");
+  const std::string spec =
+      absl::StrCat("text_line { files: '", folder / "data",
+                   "' } | map { out: 'n = string_to_number(value)' } | ", CacheIn(folder / "kept"));
+  const auto ignored = RunOn(LocalFileSystem(), Stages(spec + " | ignore_errors {}"));
+  CHECK(ignored.size() == 3);
+  REQUIRE(Entries(folder / "kept").size() == 1);
+  auto plan = PlanText(Stages(spec));
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  const RunResult result = RunPlan(*plan, {});
+  CHECK_FALSE(result.status.ok());
+  CHECK(result.batches.size() == 2);
+}
+
+TEST_CASE("cache in a file: what stands behind it draws and counts as behind one in memory") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 40);
+  WriteShard(folder / "b", 1000, 30);
+  const auto spec = [&](const std::string& cache) {
+    return Stages(absl::StrCat(
+        "tfrecord { files: '", folder.path(), "/?' } | shuffle { global: true seed: 1 } | ", cache,
+        " | repeat { count: 3 } | parse_example { feature { key: 'n' int64 {} } } | map { out: 'n "
+        "= n' out: 'r = random_uniform([2], seed=4)' } | batch { batch_size: 9 }"));
+  };
+  const std::vector<Batch> expected = RunOn(LocalFileSystem(), spec("cache {}"));
+  for (int run = 0; run < 2; ++run)
+    CHECK((RunOn(LocalFileSystem(), spec(CacheIn(folder / "kept"))) == expected));
+  CHECK(Entries(folder / "kept").size() == 1);
 }
 
 TEST_CASE("fault 32: while another one writes the file, elements are computed") {

@@ -1,6 +1,7 @@
 #include "server/engine/order_walk.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -48,8 +49,20 @@ TEST_CASE("where and when agree with what was delivered") {
         CHECK(back->step == batch.info.step);
         CHECK(back->row == row);
         CHECK(back->epoch == record.epoch);
+        if (row == 0) CHECK(record.epoch == batch.info.epoch);
+        if (batch.info.step == 3) {
+          // Nothing is looked at behind the last step that was asked for.
+          CHECK(FindRow(*plan, record.file, record.offset, 0, 3).status().code() ==
+                absl::StatusCode::kNotFound);
+          CHECK(FindRow(*plan, record.file, record.offset, 0, 4).ok());
+        }
       }
     }
+    // A file's name is its own or ends with whole folders.
+    CHECK(FindRow(*plan, "a", 0, 0, 28).ok());
+    const std::string part = (folder / "a").substr((folder / "a").rfind('/') - 1);
+    CHECK_THAT(std::string(FindRow(*plan, part, 0, 0, 28).status().message()),
+               Catch::Contains("reads no file of the name"));
     CHECK(FindRecords(*plan, 28, 0).status().code() == absl::StatusCode::kOutOfRange);
     CHECK(FindRecords(*plan, 0, 7).status().code() == absl::StatusCode::kOutOfRange);
     // The last batch has fewer rows.
@@ -158,6 +171,22 @@ TEST_CASE("what was made of a whole batch is shown as it is, with the record of 
   int64_t sum = 0;
   std::memcpy(&sum, shown->values[0].data(), sizeof(sum));
   CHECK(sum == 4 + 5 + 6 + 7);
+}
+
+TEST_CASE("whoever looks for a row writes nothing") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 12);
+  const auto plan = PlanText(absl::StrCat(
+      "stage { tfrecord { files: '", folder / "a",
+      "' } } stage { parse_example { feature { key: 'n' int64 {} } } } stage { cache { filename: '",
+      folder / "kept", "' } } stage { repeat { count: 2 } } stage { batch { batch_size: 5 } }"));
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  const auto records = FindRecords(*plan, 3, 0);
+  REQUIRE(records.ok());
+  CHECK(records->front().record == 3);
+  CHECK(records->front().epoch == 1);
+  CHECK_FALSE(std::filesystem::exists(folder / "kept"));
 }
 
 TEST_CASE("a row of several sources comes from a record of each") {

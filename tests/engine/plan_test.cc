@@ -7,10 +7,12 @@
 #include "absl/strings/str_replace.h"
 #include "penstock/v1/tensor.pb.h"
 #include "ring/layout.h"
+#include "server/engine/plan_change.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
+#include "tests/support/stages.h"
 
 namespace penstock::test {
 namespace {
@@ -157,6 +159,61 @@ TEST_CASE("The codes of element types are the same in the server, the protos and
   CHECK(static_cast<int>(ring::TensorDType::kFloat32) == static_cast<int>(DType::kFloat32));
   CHECK(static_cast<int>(ring::TensorDType::kFloat64) == static_cast<int>(DType::kFloat64));
   CHECK(static_cast<int>(ring::TensorDType::kString) == static_cast<int>(DType::kString));
+}
+
+TEST_CASE("what of a plan may become another one while it runs") {
+  const struct {
+    const char* from;
+    const char* to;
+    const char* refused;  // "": it may
+  } cases[] = {
+      {"range { stop: 9 } | batch { batch_size: 4 }", "range { stop: 9 } | batch { batch_size: 3 }",
+       ""},
+      {"range { stop: 9 } | batch { batch_size: 4 }", "range { stop: 9 } | batch { batch_size: 5 }",
+       "does not fit the ring"},
+      {"range { stop: 9 } | take { count: 5 } | batch { batch_size: 4 }",
+       "range { stop: 9 } | batch { batch_size: 4 }", "stages cannot be added or left out"},
+      {"range { stop: 9 } | batch { batch_size: 4 }",
+       "range { stop: 9 } | take { count: 5 } | batch { batch_size: 4 }",
+       "stages cannot be added or left out"},
+      {"range { stop: 9 } | name: 'a' batch { batch_size: 4 }",
+       "range { stop: 9 } | name: 'b' batch { batch_size: 4 }", "found batch \"b\""},
+      {"range { stop: 9 } | name: 'a' skip { count: 1 } | batch { batch_size: 4 }",
+       "range { stop: 9 } | name: 'a' take { count: 1 } | batch { batch_size: 4 }",
+       "skip cannot become another op"},
+      {"range { stop: 9 } | batch { batch_size: 2 } | batch { batch_size: 2 drop_remainder: true }",
+       "range { stop: 9 } | batch { batch_size: 2 } | batch { batch_size: 1 drop_remainder: true }",
+       "an op that takes whole batches"},
+      {"range { stop: 9 } | map { out: 'n = value' } | batch { batch_size: 4 }",
+       "range { stop: 9 } | map { out: 'n = value * 2' } | batch { batch_size: 4 }", ""},
+      {"range { stop: 9 } | map { out: 'n = value' } | batch { batch_size: 4 }",
+       "range { stop: 9 } | map { out: 'n = float32(value)' } | batch { batch_size: 4 }",
+       "feature n was"},
+  };
+  for (const auto& c : cases) {
+    INFO(c.from << " -> " << c.to);
+    const auto from = PlanText(Stages(c.from));
+    const auto to = PlanText(Stages(c.to));
+    REQUIRE(from.ok());
+    REQUIRE(to.ok());
+    const absl::Status status = CheckPlanChange(**from, **from, **to);
+    CHECK(status.ok() == (*c.refused == 0));
+    CHECK_THAT(std::string(status.message()), Catch::Contains(c.refused));
+  }
+}
+
+TEST_CASE("the inputs of a mixture stay what they are, whatever their weights become") {
+  const auto stage = [](const std::string& first, const std::string& weights) {
+    const auto plan = PlanText(Stages("sample_from_datasets { (| range { stop: " + first +
+                                      " } |) (| range { stop: 5 } |) seed: 1 " + weights + " }"));
+    REQUIRE(plan.ok());
+    return (*plan)->spec().stage(0);
+  };
+  const v1::Stage from = stage("4", "weight: 1 weight: 2");
+  CHECK(CheckInputs(from, from).ok());
+  CHECK(CheckInputs(from, stage("4", "weight: 3 weight: 2")).ok());
+  CHECK(CheckInputs(from, stage("6", "weight: 1 weight: 2")).code() ==
+        absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -150,6 +150,22 @@ TEST_CASE("A gzip header's fields are passed over, wherever a piece of input end
   }
 }
 
+TEST_CASE(
+    "Members that need what files do not carry, or flags that nobody has defined, are refused") {
+  // RFC 1950: FDICT, and the dictionary's checksum.
+  std::string zlib("\x78\xbb\x12\x34\x56\x78", 6);
+  zlib += Zlib("abc").substr(2);
+  CHECK_THAT(std::string(ReadAll(zlib, Compression::kZlib).error.message()),
+             Catch::Contains("a preset dictionary is needed"));
+  // RFC 1952: reserved bits must be zero.
+  for (const int bit : {0x20, 0x40, 0x80}) {
+    std::string gzip = Gzip("abc");
+    gzip[3] |= static_cast<char>(bit);
+    CHECK_THAT(std::string(ReadAll(gzip, Compression::kGzip).error.message()),
+               Catch::Contains("does not begin as such a file does"));
+  }
+}
+
 TEST_CASE("Frames that zstd says to skip are skipped") {
   const std::string skipped = std::string("\x53\x2a\x4d\x18\x05\0\0\0", 8) + "extra";
   const Outcome outcome =

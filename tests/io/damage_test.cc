@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/arena.h"
+#include "server/io/resynchronise.h"
 #include "server/io/tfrecord_reader.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
@@ -233,8 +234,10 @@ TEST_CASE("TFRecords inside a record's data are not taken for the file's own") {
   const std::string outer = Frame(inner.bytes + "tail");
   std::string bytes = Frame("a") + outer + Frame("b");
   bytes[Frame("a").size() + outer.size() - 6] ^= 1;
-  const Found found = Skip(bytes);
-  CHECK((found.records == std::vector<std::string>{"a", "b"}));
+  CHECK((Skip(bytes).records == std::vector<std::string>{"a", "b"}));
+  // With nothing behind it that its length could be believed by.
+  bytes.resize(bytes.size() - Frame("b").size());
+  CHECK((Skip(bytes).records == std::vector<std::string>{"a"}));
 }
 
 TEST_CASE("Headers that hold while their data does not are passed over") {
@@ -247,6 +250,33 @@ TEST_CASE("Headers that hold while their data does not are passed over") {
   CHECK((found.records == std::vector<std::string>{"a", "b"}));
   CHECK((found.damage == std::vector<Damage>{{Frame("a").size(), end - Frame("a").size(),
                                               DamageReason::kLengthChecksum}}));
+  // Also where a record begins directly behind one, in what would be its data.
+  CHECK((Skip(Frame("a") + "x" + Header(3) + Frame("b")).records ==
+         std::vector<std::string>{"a", "b"}));
+}
+
+TEST_CASE("Where too many headers hold that are none, the rest of the file is given up") {
+  const std::string sound = Frame("a");
+  std::string bytes = sound + "x";
+  const size_t length = 1 << 20;
+  for (size_t i = 0; i <= kFalseCandidateBytesMax / length; ++i) bytes += Header(length);
+  bytes += std::string(length, 'y') + Frame("b");
+  const Found found = test::ReadStream(InMemory(bytes), Compression::kNone, kSkip);
+  CHECK((found.records == std::vector<std::string>{"a"}));
+  CHECK((found.damage == std::vector<Damage>{{sound.size(), bytes.size() - sound.size(),
+                                              DamageReason::kLengthChecksum}}));
+}
+
+TEST_CASE("Long records are verified around the size of a piece of their data") {
+  std::string bytes;
+  std::vector<std::string> data;
+  for (const size_t pieces : {1, 2}) {
+    for (int more = -5; more <= 5; ++more) {
+      data.emplace_back(pieces * kChunkBytes + more, static_cast<char>('a' + more + 5));
+      bytes += Frame(data.back());
+    }
+  }
+  CHECK((Skip(bytes).records == data));
 }
 
 TEST_CASE("fault 8: in a compressed file, what follows bad compressed data is lost with it") {

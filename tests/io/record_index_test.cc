@@ -78,6 +78,10 @@ TEST_CASE("An index is built once, beside the data, and says where each record i
     const IndexReport second = Check(path, {.verify = verify});
     CHECK(!second.built);
     CHECK(second.path == first.path);
+    CHECK(second.rejected.empty());
+    // Whoever may read the data may read its index.
+    CHECK((std::filesystem::status(first.path).permissions() & std::filesystem::perms::all) ==
+          static_cast<std::filesystem::perms>(0644));
     // Head and checksum are 68 bytes; nothing else is left in the folder.
     CHECK(std::filesystem::file_size(first.path) == 68 + 8 * 12);
   }
@@ -102,6 +106,10 @@ TEST_CASE("A verifying index is not satisfied by one that is not, but the revers
   CHECK(report.built);
   CHECK_THAT(report.rejected, Catch::StartsWith("it was built without verifying the data"));
   CHECK(!Check(folder / "data", {}).built);
+  // Whoever leaves out damage has to have looked for it.
+  Write(folder / "other", Records());
+  CHECK(Check(folder / "other", {}).built);
+  CHECK(Check(folder / "other", {.on_damage = OnDamage::kSkipRecord}).built);
 }
 
 TEST_CASE("Damage is an error with its address, or left out and listed") {
@@ -171,7 +179,11 @@ TEST_CASE("faults 31 and 68: an index with any bit flipped, cut anywhere or fore
   for (const std::string& foreign : {std::string("hello"), std::string(good.size(), '\0'),
                                      good + "x", std::string(9000000, 'x')}) {
     Write(index_path, foreign);
-    CHECK(Check(path, skip).built);
+    const IndexReport report = Check(path, skip);
+    CHECK(report.built);
+    // No memory by the size of what lies there.
+    if (foreign.size() > 2 * bytes.size() + 4096)
+      CHECK_THAT(report.rejected, Catch::StartsWith("it is longer than an index of the data"));
   }
 }
 
@@ -201,6 +213,39 @@ TEST_CASE("An index whose numbers are impossible is rebuilt, its checksum notwit
   }
 }
 
+TEST_CASE("An index whose damages are impossible is rebuilt, its checksum notwithstanding") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  const std::string index_path = path + ".penstock-index";
+  const IndexOptions skip = {.on_damage = OnDamage::kSkipRecord};
+  std::string bytes = Records();
+  const uint64_t third = test::Frame(std::string(5, 'x')).size() + 16;
+  bytes[third + 50] ^= 1;
+  bytes[bytes.size() / 2] ^= 1;
+  Write(path, bytes);
+  CHECK(Check(path, skip).built);
+  const std::string good = Read(index_path);
+  REQUIRE(good.size() == 68 + 2 * 24 + 8 * 10);
+  const struct {
+    size_t at;
+    std::vector<uint64_t> numbers;
+  } cases[] = {
+      {64 + 8, {0}},                             // a damage of no bytes
+      {64 + 24, {third, 16}},                    // two that begin at one place
+      {64 + 24, {0, 16}},                        // out of order
+      {64 + 2 * 24 + 8, {third - 8}},            // a record with no room in front of a damage
+      {64 + 2 * 24 + 8 * 9, {bytes.size() - 8}}  // or in front of the end
+  };
+  for (const auto& c : cases) {
+    std::string bad = good;
+    const size_t size = 8 * c.numbers.size();
+    bad.replace(c.at, size, reinterpret_cast<const char*>(c.numbers.data()), size);
+    Write(index_path, Sealed(bad));
+    INFO("at " << c.at << " value " << c.numbers[0]);
+    CHECK(Check(path, skip).built);
+  }
+}
+
 TEST_CASE("Data that changed has its index rebuilt") {
   const ScratchFolder folder;
   const std::string path = folder / "data";
@@ -218,7 +263,7 @@ TEST_CASE("Data that changed has its index rebuilt") {
     std::string bytes = Records();
     bytes.replace(bytes.size() - 28, 28, test::Frame(std::string(12, 'y')));
     Write(path, bytes);
-    CHECK(Check(path, {}).built);
+    CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("it belongs to other data"));
   }
   SECTION("other records in its middle: the lengths tell") {
     std::string bytes;
@@ -256,6 +301,23 @@ TEST_CASE("Data that is newer than its index has it rebuilt, wherever the change
   CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("it is older than the data"));
 }
 
+TEST_CASE(
+    "Data in the place of other data of the same age and size is known by its records' lengths") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  std::string bytes;
+  for (int i = 0; i < 200; ++i) bytes += test::Frame(std::string(100, 'x'));
+  Write(path, bytes);
+  CHECK(Check(path, {}).built);
+  // The 54th is one of the 16 that are looked at, the one behind it is not: where it begins a record begins, a longer one.
+  const size_t frame = bytes.size() / 200;
+  bytes.replace(53 * frame, 2 * frame, test::Frame(std::string(200 + 16, 'y')));
+  Write(path + ".new", bytes);
+  std::filesystem::last_write_time(path + ".new", std::filesystem::last_write_time(path));
+  std::filesystem::rename(path + ".new", path);
+  CHECK_THAT(Check(path, {}).rejected, Catch::Contains("records are not where it says"));
+}
+
 TEST_CASE("An index that was copied with its data is used, but not for having verified it") {
   const ScratchFolder folder;
   Write(folder / "data", Records());
@@ -276,6 +338,7 @@ TEST_CASE("Where the data's folder cannot be written the index is in the cache d
   const IndexReport first = Check(folder / "data", {.cache_dir = cache_dir});
   CHECK(first.built);
   CHECK(first.path == IndexPathInCache(cache_dir, folder / "data"));
+  CHECK(first.unwritten.empty());
   CHECK(!Check(folder / "data", {.cache_dir = cache_dir}).built);
   // Nowhere: it is built each time and says why.
   const IndexReport nowhere = Check(folder / "data", {});

@@ -124,6 +124,15 @@ TEST_CASE("A file that shrinks while it is read, or cannot be read, is an error 
   MemoryFile shrunk(bytes);
   shrunk.Shrink(bytes.size() - 1000);
   CHECK(absl::StrContains(std::string(ReadAll(shrunk).error.message()), "became shorter"));
+  // Long ones are found by their headers alone.
+  const std::string longer = Frame(std::string(kLateRecordBytes + 1, 'x'));
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += longer;
+  for (const size_t of_header : {0, 5}) {
+    MemoryFile cut(many);
+    cut.Shrink(60 * longer.size() + of_header);
+    CHECK(absl::StrContains(std::string(ReadAll(cut).error.message()), "became shorter"));
+  }
   MemoryFile gone(bytes);
   gone.Fail();
   CHECK(ReadAll(gone).error.code() == absl::StatusCode::kUnavailable);
@@ -140,6 +149,13 @@ TEST_CASE("The ordinal of a record is found from its offset") {
   for (int i = 0; i < 50; ++i) CHECK(RecordOrdinal(file, offsets[i]) == static_cast<uint64_t>(i));
   const absl::Status status = WithAddress(absl::DataLossError("bad"), file, offsets[17]);
   CHECK(status.message() == "bad (memory, record 17, offset " + std::to_string(offsets[17]) + ")");
+  // Behind a header that does not hold, whatever its length would be, nobody counts on.
+  for (const uint64_t length : {uint64_t{0}, ~uint64_t{0} - 15}) {
+    std::string damaged = bytes;
+    damaged.replace(offsets[20], 8, reinterpret_cast<const char*>(&length), 8);
+    MemoryFile with_damage(damaged);
+    CHECK(RecordOrdinal(with_damage, offsets[40]) == 20);
+  }
 }
 
 }  // namespace

@@ -89,10 +89,24 @@ TEST_CASE("fault 20a: zip: what is damaged or not supported is refused with the 
   locator64.replace(locator64.find("PK\x06\x07") + 8, 8, Little(UINT64_MAX - 10, 8));
   std::string end64 = Zip({{.name = "name", .plain = kText}}, /*zip64_end=*/true);
   end64.replace(end64.find("PK\x06\x06") + 40, 16, Little(UINT64_MAX, 8) + Little(5, 8));
+  const std::string wide = Zip({{.name = "name", .plain = kText}}, /*zip64_end=*/true);
+  const size_t wide_directory = wide.find("PK\x01\x02");
+  const size_t wide_end = wide.find("PK\x06\x06");
+  std::string disks64 = wide;
+  disks64.replace(wide_end + 16, 4, Little(1, 4));
+  std::string overlong64 = wide;
+  overlong64.replace(wide_end + 40, 8, Little(wide_end - wide_directory + 1, 8));
+  // A ZIP64 field that ends inside of the last number that it should hold.
+  std::string short64 = Zip({{.name = "name", .plain = kText, .zip64 = true}});
+  short64.replace(short64.find(Little(1, 2) + Little(24, 2)) + 2, 2, Little(20, 2));
   const struct {
     std::string bytes;
     const char* message;
   } cases[] = {
+      {disks64, "several disks"},
+      {overlong64, "lies outside of the file"},
+      {short64, "a ZIP64 field is missing"},
+      {with(26, Little(5, 2)), "not the one of the directory"},
       {"", "no directory at its end"},
       {"PK", "no directory at its end"},
       {good.substr(0, good.size() - 1), "no directory at its end"},
@@ -166,6 +180,11 @@ TEST_CASE("zip: deflate data that is damaged, cut or of another checksum is an e
   ZipMember shorter = member;
   shorter.plain_bytes -= 1;
   CHECK(Contents(whole, shorter).status().code() == absl::StatusCode::kDataLoss);
+  // What is behind the data is never taken for some of it, whatever the checksum says.
+  const std::string padded = kText + kText + "??";
+  longer.plain_bytes = padded.size();
+  longer.crc32 = ExtendCrc32(0, {reinterpret_cast<const uint8_t*>(padded.data()), padded.size()});
+  CHECK(Contents(whole, longer).status().code() == absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
                                  "$RANGE | shuffle { buffer_size: 10 seed: 1 } | repeat { count: 3 "
                                  "} | batch { batch_size: 7 }",
                                  "$RANGE | batch { batch_size: 4 } | repeat { count: 3 }",
+                                 "$RANGE | batch { batch_size: 4 } | rebatch { batch_size: 3 "
+                                 "batch_size: 2 } | repeat { count: 3 }",
                                  "$TURNS | batch { batch_size: 4 } | repeat {}",
                                  "$BIG | skip { count: 20 } | shard { num_shards: 3 index: 1 } | "
                                  "enumerate {} | batch { batch_size: 7 }",
@@ -355,6 +357,43 @@ TEST_CASE("A cursor of other files is refused; the same files may lie anywhere")
     REQUIRE(result.ok());
     CHECK(result->batches ==
           std::vector<Batch>(reference.batches.begin() + 4, reference.batches.end()));
+  }
+}
+
+TEST_CASE("A cursor knows long files by their ends, not by what is between them") {
+  ScratchFolder folder;
+  const std::string good(30'000, 'x');
+  WriteFile(folder / "data", good);
+  const std::string spec = Stages(absl::StrCat("fixed_length_record { files: '", folder / "data",
+                                               "' record_bytes: 1000 } | batch { batch_size: 4 }"));
+  const std::string cursor = CursorOf(spec, 2);
+  for (const size_t at : {0, 4095, 4096, 15'000, 30'000 - 4097, 30'000 - 4096, 29'999}) {
+    std::string bytes = good;
+    bytes[at] = 'y';
+    WriteFile(folder / "data", bytes);
+    INFO("byte " << at);
+    const absl::Status status = TryRunPlan(MustPlan(spec), {.cursor = cursor}).status();
+    const bool is_end = at < 4096 || at >= 30'000 - 4096;
+    CHECK(status.code() ==
+          (is_end ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kOk));
+  }
+}
+
+TEST_CASE("Failures that are left out count as much behind a cursor") {
+  ScratchFolder folder;
+  WriteFile(folder / "data", "1\n2\nx\n3\nx\nx\n4\n5\nx\n6\n");
+  const auto plan = MustPlan(
+      Stages(absl::StrCat("text_line { files: '", folder / "data",
+                          "' } | map { out: 'n = string_to_number(value)' } | ignore_errors { "
+                          "max_skipped: 3 } | batch { batch_size: 1 }")));
+  const RunResult reference = RunPlan(plan);
+  REQUIRE(reference.batches.size() == 5);
+  CHECK(reference.status.code() == absl::StatusCode::kDataLoss);
+  for (const Batch& batch : reference.batches) {
+    INFO("behind step " << batch.info.step);
+    const RunResult rest = RunPlan(plan, {.cursor = batch.info.cursor});
+    CHECK(rest.batches.size() == 4 - batch.info.step);
+    CHECK(rest.status == reference.status);
   }
 }
 

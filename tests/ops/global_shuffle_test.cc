@@ -158,5 +158,30 @@ TEST_CASE("damage under a global shuffle is an error with the record's address")
   CHECK(absl::StrContains(result.status.message(), "offset"));
 }
 
+TEST_CASE("A global shuffle judges what is damaged when a pass begins, and counts it in each") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 10);
+  std::string bytes = ReadFile(folder / "a");
+  const size_t frame = bytes.size() / 10;
+  bytes[3 * frame - 1] ^= 1;
+  bytes[7 * frame - 1] ^= 1;
+  WriteFile(folder / "a", bytes);
+  const auto run = [&](const std::string& fraction) {
+    return RunText(absl::StrCat(
+        "stage { tfrecord { files: '", folder / "a",
+        "' damage { on_damage: SKIP_RECORD max_skipped_fraction: ", fraction,
+        " } } } stage { shuffle { global: true seed: 1 } } stage { repeat { count: 3 } } stage { "
+        "parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: 4 } }"));
+  };
+  const RunResult some = run("0.2");
+  CHECK(some.status.ok());
+  CHECK(some.stats.skipped == 3 * 2);
+  CHECK(some.batches.size() == 3 * 8 / 4);
+  // However few records there are.
+  const RunResult none = run("0.19");
+  CHECK(none.status.code() == absl::StatusCode::kDataLoss);
+  CHECK(none.batches.empty());
+}
+
 }  // namespace
 }  // namespace penstock::test

@@ -211,10 +211,38 @@ TEST_CASE("shuffle draws by seed, stage name and epoch") {
   REQUIRE(twice.size() == 100);
   CHECK(std::vector<int64_t>(twice.begin(), twice.begin() + 50) == first);
   CHECK(std::vector<int64_t>(twice.begin() + 50, twice.end()) != first);
+  const std::string stage =
+      " shuffle { buffer_size: 50 seed: 3 } } stage { batch { batch_size: 50 } }";
+  CHECK(Int64s(RunText(source + "stage { name: 'shuffle'" + stage)) == first);
+  CHECK(Int64s(RunText(source + "stage { name: 'other'" + stage)) != first);
   const std::vector<int64_t> same =
       Shuffled(source, "buffer_size: 50 seed: 3 reshuffle_each_iteration: false",
                "stage { repeat { count: 2 } } ");
   CHECK(std::equal(same.begin(), same.begin() + 50, same.begin() + 50));
+}
+
+TEST_CASE("Each pass of a repeat inside a repeat is shuffled anew") {
+  const std::vector<int64_t> all = Int64s(RunText(
+      "stage { range { stop: 30 } } stage { shuffle { buffer_size: 30 seed: 3 } } stage { repeat { "
+      "count: 2 } } stage { repeat { count: 3 } } stage { batch { batch_size: 30 } }"));
+  REQUIRE(all.size() == 6 * 30);
+  std::set<std::vector<int64_t>> passes;
+  for (int pass = 0; pass < 6; ++pass)
+    passes.emplace(all.begin() + 30 * pass, all.begin() + 30 * (pass + 1));
+  CHECK(passes.size() == 6);
+}
+
+TEST_CASE("Behind the last pass of a repeat there is nothing, however much is left out") {
+  for (const int skipped : {0, 4, 5, 9, 10, 11, 15, 100}) {
+    INFO(skipped);
+    const RunResult result = RunText(
+        absl::StrCat("stage { range { stop: 5 } } stage { repeat { count: 2 } } stage { skip { "
+                     "count: ",
+                     skipped, " } } stage { batch { batch_size: 3 } }"),
+        {.max_steps = 9});
+    CHECK(result.finished);
+    CHECK(Int64s(result).size() == static_cast<size_t>(std::max(0, 10 - skipped)));
+  }
 }
 
 TEST_CASE("A missing seed is drawn when the plan is made and stands in its spec") {

@@ -73,6 +73,9 @@ TEST_CASE("An element draws anew in each epoch, and not by its place in it") {
       absl::StrCat("$BIG | $PARSE", kDraw, " | repeat { count: 3 } | batch { batch_size: 100 }"));
   REQUIRE(plain.size() == 9000);
   CHECK(Different(plain) == 9000);
+  CHECK(DrawnBy(files, absl::StrCat("$BIG | shuffle { global: true seed: 3 } | $PARSE", kDraw,
+                                    " | repeat { count: 3 } | batch { batch_size: 100 }")) ==
+        plain);
   CHECK(DrawnBy(files,
                 absl::StrCat(
                     "$BIG | shuffle { buffer_size: 100 seed: 3 } | repeat { count: 3 } | $PARSE",

@@ -31,6 +31,12 @@ TEST_CASE("unbatch and rebatch are counted where every element has as many rows"
       {numbers + "batch { batch_size: 6 drop_remainder: true } | rebatch { batch_size: 4 }", 5, -1},
       {numbers + "batch { batch_size: 6 } | rebatch { batch_size: 3 }", 8, -1},
       {numbers + "batch { batch_size: 6 } | rebatch { batch_size: 3 drop_remainder: true }", 7, 3},
+      {numbers + "batch { batch_size: 11 } | rebatch { batch_size: 3 batch_size: 2 }", 9, -1},
+      {numbers + "batch { batch_size: 11 } | rebatch { batch_size: 3 batch_size: 2 "
+                 "drop_remainder: true }",
+       8, -1},
+      {numbers + "shard { num_shards: 4 index: 1 } | batch { batch_size: 5 }", 2, -1},
+      {numbers + "shard { num_shards: 4 index: 2 } | batch { batch_size: 5 }", 1, -1},
       {triples + "unbatch {} | batch { batch_size: 4 }", 17, -1},
       {triples + "rebatch { batch_size: 3 } | take { count: 5 }", 5, 3},
       {triples + "rebatch { batch_size: 1 }", 66, 1},

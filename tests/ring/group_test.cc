@@ -82,6 +82,112 @@ ConsumerSpec Rank(uint32_t rank, uint32_t world_size) {
   return spec;
 }
 
+TEST_CASE("what stands in front of the first consumer's place is not kept for anybody") {
+  const auto writer = MakeWriter();
+  CHECK(Produce(writer.get()) == 3);
+  ConsumerPosition position;
+  position.step = 2;
+  Attached consumer(writer.get(), {}, position);
+  CHECK(Produce(writer.get()) == 5);
+  CHECK(consumer.Take().step == 2);
+}
+
+// The ring as the writer sees it.
+struct Tables {
+  explicit Tables(Writer* writer) {
+    ConsumerHandle handle;
+    REQUIRE(writer->Attach("looks", getpid(), &handle).ok());
+    uint8_t* const ring = MappedAt(handle.segment_fd);
+    const auto& header = *reinterpret_cast<const SegmentHeader*>(ring);
+    slots = reinterpret_cast<SlotEntry*>(ring + header.slot_table_offset);
+    steps = reinterpret_cast<RingEntry*>(ring + header.ring_table_offset);
+    writer->Detach(handle.id);
+  }
+  SlotEntry* slots;
+  RingEntry* steps;
+};
+
+TEST_CASE("a slot that does not hold the step that it should is an error and no batch") {
+  for (const bool split : {false, true}) {
+    INFO("split " << split);
+    const auto writer = MakeWriter();
+    const Tables tables(writer.get());
+    Attached consumer(writer.get(), split ? Split(1) : ConsumerSpec());
+    CHECK(Produce(writer.get()) == 3);
+    // Rows that the trainer would look at are never more than there are.
+    for (int slot = 0; slot < 3; ++slot) tables.slots[slot].valid_rows = UINT32_MAX;
+    const Lease lease = consumer.Take();
+    CHECK(lease.rows == kWords / 2);
+    CHECK(lease.valid_rows == lease.rows);
+    for (int slot = 0; slot < 3; ++slot) tables.slots[slot].step += 50;
+    tables.steps[1].step += 50;
+    Lease other;
+    for (int i = 0; i < 2; ++i) {
+      CHECK(consumer.Next(&other) == Reader::Result::kFailed);
+      CHECK(consumer.reader().error().code == Code::kInternal);
+      CHECK_THAT(consumer.reader().error().message,
+                 Catch::Contains(split ? "does not hold it" : "is not in the ring"));
+    }
+  }
+}
+
+TEST_CASE("a slot that is being filled says that it holds no step") {
+  const auto writer = MakeWriter();
+  const Tables tables(writer.get());
+  Attached consumer(writer.get(), {});
+  CHECK(Produce(writer.get()) == 3);
+  consumer.reader().Release(consumer.Take());
+  const int slot = writer->TryClaim();
+  REQUIRE(slot >= 0);
+  CHECK(tables.slots[slot].step == kNoStep);
+}
+
+TEST_CASE("of what was returned to a split group the last steps are reported, and no more") {
+  const auto writer = MakeWriter();
+  Attached worker(writer.get(), Split(1));
+  const uint64_t steps = 3 * kMaxReportedLeases;
+  for (uint64_t step = 0; step < steps; ++step) {
+    Produce(writer.get());
+    worker.reader().Release(worker.Take());
+  }
+  const ConsumerPosition where = worker.reader().Where();
+  CHECK(where.held.empty());
+  REQUIRE(where.returned.size() == kMaxReportedLeases);
+  CHECK(where.returned.front() == steps - kMaxReportedLeases);
+  CHECK(where.returned.back() == steps - 1);
+}
+
+TEST_CASE("a group that is another one is not joined") {
+  const auto writer = MakeWriter();
+  const auto refused = [&](const ConsumerSpec& spec, const char* why) {
+    ConsumerHandle handle;
+    const Status status = writer->Attach(spec, {}, getpid(), &handle);
+    INFO(why);
+    CHECK(status.code == Code::kFailedPrecondition);
+    CHECK_THAT(status.message, Catch::Contains(why));
+  };
+  Attached once(writer.get(), Split(1, /*at_most_once=*/true));
+  refused(Split(2, /*at_most_once=*/false), "it delivers at most once");
+  ConsumerSpec rank = Rank(0, 4);
+  rank.replicas = 2;
+  Attached first(writer.get(), rank);
+  refused(Rank(1, 4), "4 ranks of 2 replicas, not 4 of 1");
+  rank.world_size = 2;
+  refused(rank, "4 ranks of 2 replicas, not 2 of 2");
+  ConsumerSpec broadcast = Rank(0, 4);
+  broadcast.mode = GroupMode::kBroadcast;
+  refused(broadcast, "its mode is rank, not broadcast");
+}
+
+TEST_CASE("who waits for a step of a split group hears of the end at once") {
+  const auto writer = MakeWriter();
+  Attached waits(writer.get(), Split(1));
+  Lease lease;
+  CHECK(waits.reader().Next(0, &lease) == Reader::Result::kTimeout);
+  writer->Finish(Code::kOk, "");
+  CHECK(waits.reader().Next(0, &lease) == Reader::Result::kEnd);
+}
+
 TEST_CASE("what a dead consumer of a split group held is given out again, marked") {
   auto writer = MakeWriter();
   Produce(writer.get());
@@ -117,6 +223,43 @@ TEST_CASE("of those who wait in a split group the one who has waited longest is 
     in_line[step]->reader().Release(lease);
     CHECK(waits(*in_line[step]));
   }
+}
+
+TEST_CASE("nobody gets more of a split group's steps than its share of the ring and one") {
+  const auto writer = MakeWriter();
+  Attached greedy(writer.get(), Split(1)), other(writer.get(), Split(2));
+  const uint64_t produced = Produce(writer.get());
+  const uint32_t share = greedy.reader().lease_share();
+  REQUIRE(share + 2 <= produced);
+  for (uint64_t step = 0; step <= share; ++step) CHECK(greedy.Take().step == step);
+  Lease lease;
+  CHECK(greedy.Next(&lease) == Reader::Result::kTimeout);
+  CHECK(other.Take().step == share + 1);
+}
+
+TEST_CASE("who has left a split group gets none of its steps, though it had asked") {
+  const auto writer = MakeWriter();
+  Attached leaves(writer.get(), Split(1)), stays(writer.get(), Split(2));
+  Lease lease;
+  CHECK(leaves.Next(&lease) == Reader::Result::kTimeout);
+  leaves.reader().Leave();
+  Produce(writer.get());
+  const Lease first = stays.Take();
+  CHECK(first.step == 0);
+  CHECK_FALSE(first.redelivered);
+}
+
+TEST_CASE("a consumer that attaches again takes the place of what it was before") {
+  const auto writer = MakeWriter();
+  Attached before(writer.get(), Split(7)), other(writer.get(), Split(8));
+  Attached again(writer.get(), Split(7));
+  const auto consumers = writer->Consumers();
+  REQUIRE(consumers.size() == 3);
+  CHECK(consumers[0].detached);
+  CHECK_FALSE(consumers[1].detached);
+  CHECK_FALSE(consumers[2].detached);
+  Lease lease;
+  CHECK(before.Next(&lease) == Reader::Result::kFailed);
 }
 
 TEST_CASE("how far a consumer is behind is a matter of what it will take") {
@@ -221,6 +364,20 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   writer->Tick(2 * kSecondNs, kSecondNs);
   CHECK(first.Next(&lease) == Reader::Result::kFailed);
   CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
+}
+
+TEST_CASE("a group that is back after a restart was complete, and ends when a rank stays away") {
+  for (const bool restarted : {false, true}) {
+    INFO("restarted " << restarted);
+    const auto writer = MakeWriter();
+    Attached first(writer.get(), Rank(0, 2));
+    if (restarted) writer->EndRestore();
+    writer->Tick(kSecondNs, kSecondNs);
+    writer->Tick(2 * kSecondNs, kSecondNs);
+    // One whose ranks have never all been there waits for them.
+    Lease lease;
+    CHECK(first.Next(&lease) == (restarted ? Reader::Result::kFailed : Reader::Result::kTimeout));
+  }
 }
 
 TEST_CASE("another user's consumer is taken over with the right to send it away alone") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ring/recent_cursors.h"
 #include "tests/ring/test_ring.h"
 #include "tests/support/catch.h"
 
@@ -178,7 +179,8 @@ TEST_CASE("the position stays when the last consumer leaves") {
     }
     consumer.Detach();
   }
-  Produce(writer.get());
+  // What was served, or stands in front of that, takes no slot.
+  CHECK(Produce(writer.get()) == expected + 3);
   CHECK(writer->TryClaim() == -1);
   TestConsumer next(writer.get());
   CHECK(next.start() == expected);
@@ -252,6 +254,8 @@ TEST_CASE("a failure is raised by every call") {
   auto writer = MakeWriter();
   TestConsumer consumer(writer.get());
   writer->Finish(Code::kDataLoss, std::string(2000, 'x'));
+  // It has ended: how is not changed any more.
+  writer->Finish(Code::kOk, "");
   Lease lease;
   for (int i = 0; i < 2; ++i) {
     CHECK(consumer.reader().Next(UINT64_MAX, &lease) == Reader::Result::kFailed);
@@ -290,6 +294,18 @@ TEST_CASE("every place is taken") {
   consumers[17].reset();
   CHECK(writer->Attach("default", 1, &handle).ok());
   CHECK(handle.id == kMaxConsumers + 1);
+}
+
+TEST_CASE("the cursors of the last steps are known, and of no others") {
+  RecentCursors cursors(5, "c5");
+  CHECK(cursors.Before(5) == "c5");
+  CHECK(cursors.Before(4).empty());
+  const uint64_t last = 5 + 3 * uint64_t{kMaxSlots};
+  for (uint64_t step = 5; step < last; ++step) cursors.Add(step, "c" + std::to_string(step + 1));
+  for (uint64_t step = last - kMaxSlots; step <= last; ++step)
+    CHECK(cursors.Before(step) == "c" + std::to_string(step));
+  CHECK(cursors.Before(5).empty());
+  CHECK(cursors.Before(last + 1).empty());
 }
 
 TEST_CASE("statistics name each consumer") {

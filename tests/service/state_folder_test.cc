@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -79,6 +80,19 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(entries[0].spec.name() == "chess");
   CHECK(entries[0].cursor == "cursor");
   CHECK(entries[0].changed_work == ChangedWork::kAllow);
+  CHECK_FALSE(entries[0].paused);
+  PipelineJournal::Entry steered = {spec, "", ChangedWork::kRefuse, {}};
+  steered.history.emplace_back().set_workers(3);
+  steered.paused = true;
+  steered.slow_policies["g"] = {ring::SlowPolicy::kSkip, 77};
+  REQUIRE(journal.Put(steered).ok());
+  const auto again = journal.Load();
+  REQUIRE(again.size() == 1);
+  CHECK(again[0].changed_work == ChangedWork::kRefuse);
+  REQUIRE(again[0].history.size() == 1);
+  CHECK(again[0].history[0].workers() == 3);
+  CHECK(again[0].paused);
+  CHECK(again[0].slow_policies == steered.slow_policies);
   journal.PutConsumers("chess", {{11, getpid()}, {12, 0}, {13, 0x7ffffff0}});
   const auto consumers = journal.LoadConsumers("chess");
   REQUIRE(consumers.size() == 2);  // the third one's process does not exist
@@ -89,8 +103,19 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(journal.LoadConsumers("temporary").empty());
   std::ofstream(scratch / "state/torn.pipeline") << "PNSTATE1";
   CHECK(journal.Load().size() == 1);
-  journal.Remove("chess");
+  // What is of no use is no obstacle, and is not lost.
+  CHECK_FALSE(std::filesystem::exists(scratch / "state/torn.pipeline"));
+  journal.PutOwner("chess", 1234);
+  CHECK(journal.LoadOwner("chess") == 1234);
+  journal.SplitFilesOf("chess", false)->Begin("workers", false, 3, "c");
+  CHECK(journal.SplitFilesOf("chess", false)->Load().size() == 1);
+  REQUIRE(journal.Remove("chess").ok());
   CHECK(journal.Load().empty());
+  CHECK(journal.LoadOwner("chess") == static_cast<uid_t>(-1));
+  CHECK(journal.SplitFilesOf("chess", false)->Load().empty());
+  // One that begins anew begins without what one of that name has left.
+  journal.SplitFilesOf("chess", false)->Begin("workers", false, 3, "c");
+  CHECK(journal.SplitFilesOf("chess", true)->Load().empty());
   CHECK(journal.LoadConsumers("chess").empty());
   journal.PutConsumers("chess", {{11, getpid()}});
   CHECK(journal.LoadConsumers("chess").empty());
@@ -122,6 +147,28 @@ TEST_CASE("a split group is found as it was left") {
   CHECK(state.entries[0].redelivered);
   CHECK(state.first() == 1);
   CHECK(state.first_cursor() == "c1");
+  // The number before the last one stays beside it, whatever was being written when the daemon was killed.
+  std::string bytes;
+  std::getline(std::ifstream(scratch / "state/p.split-0", std::ios::binary), bytes, '\xff');
+  CHECK(bytes.find("c1") < bytes.find("c2"));
+  CHECK(bytes.find("c2") < bytes.find("other"));
+  // Another group gets a file of its own.
+  files.Begin("others", false, 5, "d5");
+  {
+    SplitFiles both(*folder, "p");
+    const auto found = both.Load();
+    REQUIRE(found.size() == 2);
+    CHECK(found.at("workers").next == 2);
+    CHECK(found.at("others").next == 5);
+  }
+  // One that begins again has nothing of what it held.
+  files.Begin("workers", false, 9, "c9");
+  SplitFiles begun(*folder, "p");
+  const ring::SplitState anew = begun.Load().at("workers");
+  CHECK(anew.next == 9);
+  CHECK(anew.next_cursor == "c9");
+  CHECK(anew.entries.empty());
+  CHECK_FALSE(anew.at_most_once);
   SplitFiles::Remove(*folder, "p");
   CHECK(SplitFiles(*folder, "p").Load().empty());
 }

@@ -2,11 +2,13 @@
 
 #include "server/service/timeline.h"
 
+#include <fstream>
 #include <string>
 
 #include "server/base/local_file.h"
 #include "server/service/text_proto.h"
 #include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
 
 namespace penstock {
 namespace {
@@ -183,6 +185,98 @@ TEST_CASE("a change of a step that has not been begun is withdrawn") {
   CHECK(!timeline.is_steered());
   CHECK(timeline.last_step() == 10);
   CheckTold(timeline);
+}
+
+TEST_CASE("what is withdrawn puts nothing in front of an earlier change") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, Workers(30, 2)).ok());
+  REQUIRE(Add(timeline, SkipAt(50)).ok());
+  REQUIRE(Add(timeline, Workers(50, 3)).ok());
+  REQUIRE(timeline.Withdraw(10, 1).ok());
+  CHECK(timeline.last_step() == 30);
+  CheckTold(timeline);
+}
+
+TEST_CASE("what is left out at one step adds up, until somebody seeks there") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, SkipAt(20)).ok());
+  REQUIRE(Add(timeline, SkipAt(20)).ok());
+  CHECK(timeline.last().skip_steps == 4);
+  v1::Change seek;
+  seek.set_step(20);
+  seek.set_seek_cursor(*CursorMaker(timeline.first().fingerprint).Make(7, Position()));
+  seek.set_skip_steps(1);
+  REQUIRE(Add(timeline, seek).ok());
+  CHECK(timeline.last().skip_steps == 1);
+  CHECK(timeline.last().seek);
+  v1::Change most = SkipAt(20);
+  most.set_skip_steps(UINT64_MAX);
+  CHECK(absl::IsInvalidArgument(Add(timeline, most)));
+  REQUIRE(Add(timeline, SkipAt(21)).ok());
+  CHECK(timeline.last().skip_steps == 2);
+  CHECK_FALSE(timeline.last().seek);
+}
+
+TEST_CASE("a cursor is taken where its plan made the step in front of it") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, AtEpoch(4, 0)).ok());
+  timeline.BeginWaiting(40);
+  const CursorMaker before(timeline.first().fingerprint), behind(timeline.last().fingerprint);
+  CHECK(timeline.Read(*before.Make(40, Position())).ok());
+  CHECK(timeline.Read(*behind.Make(41, Position())).ok());
+  for (const auto& cursor : {*before.Make(41, Position()), *behind.Make(40, Position())}) {
+    const absl::Status refused = timeline.Read(cursor).status();
+    CHECK(absl::IsFailedPrecondition(refused));
+    CHECK_THAT(std::string(refused.message()), Catch::Contains("another history"));
+  }
+}
+
+TEST_CASE("a cursor of other work is taken when that is allowed") {
+  const auto made = [](const std::string& out) {
+    v1::PipelineSpec spec;
+    const std::string text =
+        "name: 'p' stage { range { stop: 9 } } stage { map { out: 'n = " + out +
+        "' } } stage { batch { batch_size: 2 } }";
+    REQUIRE(ParseTextProto(text, "spec", &spec).ok());
+    const auto plan = MakePlan(spec, LocalFileSystem());
+    REQUIRE(plan.ok());
+    return Timeline(*plan, *FingerprintOf(**plan));
+  };
+  const Timeline timeline = made("value");
+  const std::string cursor =
+      *CursorMaker(made("value + 1").first().fingerprint).Make(2, Position());
+  CHECK(absl::IsFailedPrecondition(timeline.Read(cursor).status()));
+  const auto allowed = timeline.Read(cursor, ChangedWork::kAllow);
+  REQUIRE(allowed.ok());
+  CHECK(allowed->step == 2);
+  CHECK_FALSE(allowed->notice.empty());
+}
+
+TEST_CASE("a stream does not go on in files that came later") {
+  const test::ScratchFolder folder;
+  std::ofstream(folder / "a.txt") << "1\n2\n";
+  v1::PipelineSpec spec;
+  const std::string text = "name: 'p' stage { text_line { files: '" + (folder / "*.txt") +
+                           "' } } stage { batch { batch_size: 4 } }";
+  REQUIRE(ParseTextProto(text, "spec", &spec).ok());
+  const auto plan = MakePlan(spec, LocalFileSystem());
+  REQUIRE(plan.ok());
+  const Timeline timeline(*plan, *FingerprintOf(**plan));
+  v1::Change smaller;
+  smaller.set_step(5);
+  *smaller.add_stage() = (*plan)->spec().stage(1);
+  smaller.mutable_stage(0)->mutable_batch()->set_batch_size(2);
+  REQUIRE(timeline.Prepare(smaller, LocalFileSystem()).ok());
+  std::ofstream(folder / "b.txt") << "3\n";
+  const absl::Status refused = timeline.Prepare(smaller, LocalFileSystem()).status();
+  CHECK(absl::IsFailedPrecondition(refused));
+  CHECK_THAT(std::string(refused.message()), Catch::Contains("the files have changed"));
+}
+
+TEST_CASE("a history has a limit") {
+  Timeline timeline = Made();
+  for (size_t i = 0; i < Timeline::kMaxChanges; ++i) REQUIRE(Add(timeline, Workers(i, 2)).ok());
+  CHECK(absl::IsResourceExhausted(Add(timeline, Workers(Timeline::kMaxChanges, 2))));
 }
 
 TEST_CASE("what no history can have is refused") {
