@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from penstock import _arrays, _structure, _textproto
+from penstock import _structure, _textproto
 from penstock._registry import FUNCTIONS
 from penstock._stage import Seed, SeededText, Stage
 from penstock._trace import _SYMBOLS, Tensor, TraceError, _quoted, is_identifier, parameters, to_node
@@ -112,19 +112,24 @@ class _Writer:
         # A Python number that is not finite has no type of its own.
         has_dtype = isinstance(array, (np.ndarray, np.generic)) and not is_string
         dtype = array.dtype.name if has_dtype else None
-        values = (
-            _arrays.constant_strings(array)
-            if is_string
-            else _constant_values(np.asarray(array), is_int=has_dtype and array.dtype.kind in "iub")
-        )
+        is_int = has_dtype and array.dtype.kind in "iub"
+        values = _constant_strings(array) if is_string else _constant_values(np.asarray(array), is_int)
         self.constants.append(
             _textproto.Message(("name", name), values, ("dtype", dtype), ("shape", list(np.shape(array)) or None))
         )
         return name
 
 
+def _constant_strings(array):
+    from penstock import _arrays
+
+    return _arrays.constant_strings(array)
+
+
 def _constant_values(array, is_int):
     """The field with an array's values, or with the file that has them."""
+    from penstock import _arrays
+
     if array.nbytes > _arrays.MAX_INLINE_BYTES or is_int and int(array.max()) >= 1 << 63:
         return "npy", _arrays.MemoryArray(array)
     values = array.ravel().tolist()
