@@ -1,16 +1,10 @@
 #include <cmath>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <utility>
 
-#include "server/expr/arguments.h"
+#include "server/expr/drawn_numbers.h"
 #include "server/kernels/power.h"
 
 namespace penstock::expr {
 namespace {
-
-constexpr int64_t kTileElements = 1024;
 
 template <size_t kTerms>
 double Polynomial(const double (&terms)[kTerms], double x) {
@@ -76,67 +70,18 @@ double NormalQuantile(double p) {
   return q < 0 ? -value : value;
 }
 
-template <typename T>
-class RandomNormal final : public RowKernel {
- public:
-  RandomNormal(int64_t elements, double mean, double deviation, DrawSource source)
-      : elements_(elements), mean_(mean), deviation_(deviation), source_(std::move(source)) {}
-
-  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    Draws draws(source_, arguments[0]);
-    for (int64_t start = 0; start < elements_; start += kTileElements) {
-      const int64_t count = std::min(kTileElements, elements_ - start);
-      uint8_t* const to = out.Reserve(static_cast<size_t>(count) * sizeof(T));
-      for (int64_t i = 0; i < count; ++i) {
-        // Never 0 or 1.
-        const double p = (static_cast<double>(draws.DoubleWord() >> 12) + 0.5) * 0x1p-52;
-        const T value = static_cast<T>(mean_ + deviation_ * NormalQuantile(p));
-        std::memcpy(to + static_cast<size_t>(i) * sizeof(T), &value, sizeof(T));
-        if (start + i == 0)
-          draws.Note(elements_ == 1 ? "value" : "first", static_cast<double>(value));
-      }
-      out.Commit();
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const int64_t elements_;
-  const double mean_;
-  const double deviation_;
-  const DrawSource source_;
-};
-
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  Shape shape;
   double mean = 0, deviation = 1;
-  std::string name = "float32";
   if (const absl::Status status = FirstError({ReadConstant(arguments[1], "mean", &mean),
-                                              ReadConstant(arguments[2], "stddev", &deviation),
-                                              ReadConstant(arguments[3], "dtype", &name)});
+                                              ReadConstant(arguments[2], "stddev", &deviation)});
       !status.ok()) {
     return status;
   }
-  if (arguments[0].given) {
-    if (const absl::Status status = ReadShape(arguments[0], "shape", &shape); !status.ok()) {
-      return status;
-    }
-  }
-  if (name != "float32" && name != "float64") {
-    return WrongArgument("dtype", "\"float32\" or \"float64\"");
-  }
-  const int64_t elements = *NumElements(shape);
-  BoundRowFunction bound;
-  if (name == "float32") {
-    bound.kernel = std::make_shared<RandomNormal<float>>(elements, mean, deviation,
-                                                         ReadDraws(arguments.back()));
-  } else {
-    bound.kernel = std::make_shared<RandomNormal<double>>(elements, mean, deviation,
-                                                          ReadDraws(arguments.back()));
-  }
-  bound.type = {name == "float32" ? DType::kFloat32 : DType::kFloat64, shape};
-  bound.draws = true;
-  return bound;
+  return BindDrawnFloats(arguments[0], arguments[3], arguments.back(), [=](Draws& draws) {
+    // Never 0 or 1.
+    const double p = (static_cast<double>(draws.DoubleWord() >> 12) + 0.5) * 0x1p-52;
+    return mean + deviation * NormalQuantile(p);
+  });
 }
 
 const RowFunctionRegistration kRegistration({

@@ -1,17 +1,12 @@
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <memory>
 #include <string>
-#include <utility>
+#include <type_traits>
 
-#include "server/expr/arguments.h"
+#include "server/expr/drawn_numbers.h"
 
 namespace penstock::expr {
 namespace {
-
-// Elements that are handed on at a time.
-constexpr int64_t kTileElements = 1024;
 
 struct Limits {
   double low = 0;
@@ -34,34 +29,6 @@ T DrawOne(const Limits& limits, Draws& draws) {
     return draws.Between(limits.low, limits.high);
   }
 }
-
-template <typename T>
-class RandomUniform final : public RowKernel {
- public:
-  RandomUniform(int64_t elements, const Limits& limits, DrawSource source)
-      : elements_(elements), limits_(limits), source_(std::move(source)) {}
-
-  absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
-    Draws draws(source_, arguments[0]);
-    for (int64_t start = 0; start < elements_; start += kTileElements) {
-      const int64_t count = std::min(kTileElements, elements_ - start);
-      uint8_t* const to = out.Reserve(static_cast<size_t>(count) * sizeof(T));
-      for (int64_t i = 0; i < count; ++i) {
-        const T value = DrawOne<T>(limits_, draws);
-        std::memcpy(to + static_cast<size_t>(i) * sizeof(T), &value, sizeof(T));
-        if (start + i == 0)
-          draws.Note(elements_ == 1 ? "value" : "first", static_cast<double>(value));
-      }
-      out.Commit();
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const int64_t elements_;
-  const Limits limits_;
-  const DrawSource source_;
-};
 
 // [minval, maxval) of integers.
 template <typename T>
@@ -96,37 +63,26 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     }
   }
   const auto dtype = DTypeFromName(name);
-  const int64_t elements = *NumElements(shape);
-  const DrawSource source = ReadDraws(arguments.back());
-  BoundRowFunction bound;
-  bound.draws = true;
+  const auto bind = [&](auto type) {
+    using T = decltype(type);
+    return BindDrawnNumbers<T>({*dtype, shape}, arguments.back(),
+                               [limits](Draws& draws) { return DrawOne<T>(limits, draws); });
+  };
   if (dtype == DType::kInt32 || dtype == DType::kInt64) {
     const absl::Status status = dtype == DType::kInt32 ? ReadIntegers<int32_t>(arguments, &limits)
                                                        : ReadIntegers<int64_t>(arguments, &limits);
     if (!status.ok()) return status;
-    if (dtype == DType::kInt32) {
-      bound.kernel = std::make_shared<RandomUniform<int32_t>>(elements, limits, source);
-    } else {
-      bound.kernel = std::make_shared<RandomUniform<int64_t>>(elements, limits, source);
-    }
-  } else if (dtype == DType::kFloat32 || dtype == DType::kFloat64) {
-    if (const absl::Status status =
-            FirstError({ReadConstant(arguments[1], "minval", &limits.low),
-                        ReadConstant(arguments[2], "maxval", &limits.high)});
-        !status.ok()) {
-      return status;
-    }
-    if (!(limits.low < limits.high)) return WrongArgument("maxval", "a constant above minval");
-    if (dtype == DType::kFloat32) {
-      bound.kernel = std::make_shared<RandomUniform<float>>(elements, limits, source);
-    } else {
-      bound.kernel = std::make_shared<RandomUniform<double>>(elements, limits, source);
-    }
-  } else {
-    return WrongArgument("dtype", "\"float32\", \"float64\", \"int32\" or \"int64\"");
+    return dtype == DType::kInt32 ? bind(int32_t{}) : bind(int64_t{});
   }
-  bound.type = {*dtype, shape};
-  return bound;
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64)
+    return WrongArgument("dtype", "\"float32\", \"float64\", \"int32\" or \"int64\"");
+  if (const absl::Status status = FirstError({ReadConstant(arguments[1], "minval", &limits.low),
+                                              ReadConstant(arguments[2], "maxval", &limits.high)});
+      !status.ok()) {
+    return status;
+  }
+  if (!(limits.low < limits.high)) return WrongArgument("maxval", "a constant above minval");
+  return dtype == DType::kFloat32 ? bind(float{}) : bind(double{});
 }
 
 const RowFunctionRegistration kRegistration({

@@ -429,7 +429,8 @@ def _compare_with_words(name, args, shown):
 def vocabulary(words):
     """The words as `string_lookup` takes them."""
     if len(set(words)) < len(words):
-        twice = next(word for i, word in enumerate(words) if word in words[:i])
+        seen = set()
+        twice = next(word for word in words if word in seen or seen.add(word))
         raise TraceError(f"{twice!r} stands twice in the array of words", "words of a vocabulary differ")
     return list(words)
 
