@@ -94,7 +94,7 @@ inline constexpr size_t kTensorPadding = 64;
 
 inline constexpr uint32_t kMaxSlots = 64;
 inline constexpr uint32_t kMaxConsumers = 64;
-inline constexpr uint32_t kMaxTensors = 256;
+inline constexpr uint32_t kMaxTensors = 4096;
 inline constexpr uint32_t kMaxDims = 16;
 inline constexpr uint32_t kMaxNameBytes = 128;
 inline constexpr uint32_t kMaxCursorBytes = 1024;

@@ -5,7 +5,7 @@
 //           else from any thread.
 // Owns:     the segment's memory and each consumer's control page. Memory that a client has mapped
 //           lives on in the client.
-// Limits:   slots <= 64, consumers <= 64, tensors <= 256, a name <= 128 bytes, a structure <= 64
+// Limits:   slots <= 64, consumers <= 64, tensors <= 4096, a name <= 128 bytes, a structure <= 64
 //           KiB.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace penstock {
 
@@ -89,6 +90,13 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& k
 std::string DidYouMean(std::string_view name, const std::vector<std::string>& known) {
   const std::string nearest = NearestName(name, known);
   return nearest.empty() ? "" : absl::StrCat(", did you mean \"", nearest, "\"?");
+}
+
+std::string ListNames(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 16;
+  if (names.size() <= kShown) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kShown, ", "), " and ",
+                      names.size() - kShown, " more");
 }
 
 }  // namespace penstock

@@ -76,4 +76,7 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& k
 // ", did you mean \"map\"?" or "".
 std::string DidYouMean(std::string_view name, const std::vector<std::string>& known);
 
+// "a, b, c"; of more than 16 names the first ones, "and 284 more".
+std::string ListNames(const std::vector<std::string>& names);
+
 }  // namespace penstock

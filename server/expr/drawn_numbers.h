@@ -68,9 +68,8 @@ absl::StatusOr<BoundRowFunction> BindDrawnFloats(const Argument& shape, const Ar
   if (!status.ok()) return status;
   if (name == "float64") return BindDrawnNumbers<double>({DType::kFloat64, sizes}, seed, draw);
   if (name != "float32") return WrongArgument("dtype", "\"float32\" or \"float64\"");
-  return BindDrawnNumbers<float>({DType::kFloat32, sizes}, seed, [draw](Draws& draws) {
-    return static_cast<float>(draw(draws));
-  });
+  return BindDrawnNumbers<float>({DType::kFloat32, sizes}, seed,
+                                 [draw](Draws& draws) { return static_cast<float>(draw(draws)); });
 }
 
 }  // namespace penstock::expr

@@ -59,7 +59,7 @@ class NamedStages {
     }
     return absl::InvalidArgumentError(absl::StrCat("no stage \"", name, "\"",
                                                    DidYouMean(std::string(name), names_),
-                                                   "; the spec has ", absl::StrJoin(names_, ", ")));
+                                                   "; the spec has ", ListNames(names_)));
   }
 
   // The one of `candidates`; an error that says `what` and lists them if there are several.
@@ -187,7 +187,7 @@ absl::StatusOr<v1::Constant*> LocateConstant(const NamedStages& stages,
         "no constant \"", change.name(), "\"",
         change.stage().empty() ? "" : absl::StrCat(" in stage \"", change.stage(), "\""),
         DidYouMean(change.name(), known), "; ",
-        known.empty() ? "there are none" : absl::StrCat("known are ", absl::StrJoin(known, ", "))));
+        known.empty() ? "there are none" : absl::StrCat("known are ", ListNames(known))));
   }
   const absl::StatusOr<int> stage =
       stages.Only(candidates, absl::StrCat("have a constant \"", change.name(), "\""),

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
@@ -200,7 +199,7 @@ absl::Status PipelineTable::NotFound(const std::string& name, const Visible& vis
   return absl::NotFoundError(
       absl::StrCat("no pipeline \"", name.substr(0, 128), "\"", DidYouMean(name, known),
                    known.empty() ? "; there are none: start one with penstock create SPEC"
-                                 : absl::StrCat("; there are ", absl::StrJoin(known, ", "))));
+                                 : absl::StrCat("; there are ", ListNames(known))));
 }
 
 std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {

@@ -38,13 +38,8 @@ def run(rows, functions):
     """What each function makes of each row of the arrays."""
     tensors = rows if isinstance(rows, tuple) else (rows,)
     dataset = penstock.Dataset.from_tensor_slices(tensors)
-    found = []
-    # A batch has at most 256 tensors.
-    for i in range(0, len(functions), 256):
-        part = functions[i : i + 256]
-        (batch,) = dataset.map(lambda *row: {f"f{i}": f(*row) for i, f in enumerate(part)}).batch(len(tensors[0]))
-        found += batch.values()
-    return found
+    (batch,) = dataset.map(lambda *row: {f"f{i}": f(*row) for i, f in enumerate(functions)}).batch(len(tensors[0]))
+    return list(batch.values())
 
 
 def wanted(rows, function):

@@ -163,6 +163,21 @@ def plain(element):
 
 
 @pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_a_table_may_have_a_thousand_features(tmp_path):
+    columns = [f"feature_{i}" for i in range(1000)]
+    values = np.random.default_rng(3).standard_normal((21, len(columns))).astype(np.float32)
+    path = str(tmp_path / "wide.tfrecord")
+    with penstock.io.TFRecordWriter(path) as writer:
+        for row in values:
+            writer.write(penstock.io.serialize_example({name: [float(value)] for name, value in zip(columns, row)}))
+    features = {name: penstock.io.FixedLenFeature([], penstock.float32) for name in columns}
+    dataset = penstock.TFRecordDataset(path).parse_example(features).map(lambda x: {name: x[name] * 2 for name in x})
+    batches = list(dataset.batch(8))
+    assert [list(batch) for batch in batches] == [columns] * 3
+    found = np.concatenate([np.stack(list(batch.values()), axis=1) for batch in batches])
+    np.testing.assert_array_equal(found, values * 2)
+
+
 def test_row_splits_of_int32_travel_with_the_signature(tmp_path):
     rows = ragged_examples(tmp_path)
     batches = rows.batch(2)

@@ -632,6 +632,10 @@ def test_an_element_names_its_features_when_asked_for_another():
         dataset.map(lambda x: x["imgae"])
     with pytest.raises(KeyError, match="^the element has no feature 'y'; it has 'image', 'label'$"):
         dataset.map(lambda x: {"x": x["image"], "y": x["y"]})
+    table = penstock.Dataset.range(1).map(lambda x: {f"f{i}": x for i in range(40)})
+    with pytest.raises(KeyError, match="^the element has no feature 'y'; it has 'f0', .*'f15' and 24 more$"):
+        table.map(lambda x: x["y"])
+    assert repr(table).endswith("f15 and 24 more}>")
     assert [element["label"] for element in dataset.map(lambda x: x)] == [3, 4]
 
 

@@ -370,7 +370,11 @@ TEST_CASE("a ring that cannot be is refused, and says why") {
   }
   SECTION("no tensors") {
     options.tensors.clear();
-    expected = "1 to 256 tensors: 0";
+    expected = "1 to 4096 tensors: 0";
+  }
+  SECTION("too many tensors") {
+    options.tensors.resize(4097, options.tensors[0]);
+    expected = "1 to 4096 tensors: 4097";
   }
   SECTION("a long name") {
     options.tensors[0].name = std::string(129, 'n');

@@ -322,8 +322,8 @@ def _shown(structure):
     if structure is None:
         return "a tensor"
     if isinstance(structure, tuple):
-        return f"({', '.join(map(_shown, structure))}{',' if len(structure) == 1 else ''})"
-    return "{" + ", ".join(key if inner is None else f"{key}: {_shown(inner)}" for key, inner in structure.items()) + "}"
+        return f"({_trace.listed(map(_shown, structure))}{',' if len(structure) == 1 else ''})"
+    return "{" + _trace.listed(key if inner is None else f"{key}: {_shown(inner)}" for key, inner in structure.items()) + "}"
 
 
 def _validate(spec):

@@ -351,7 +351,7 @@ class _Features(dict):
 
     def __missing__(self, key):
         hint = near(key, list(self)) if isinstance(key, str) else None
-        raise FeatureError(f"the element has no feature {key!r}; {hint or 'it has ' + ', '.join(map(repr, self))}")
+        raise FeatureError(f"the element has no feature {key!r}; {hint or 'it has ' + listed(map(repr, self))}")
 
 
 class FeatureError(KeyError):
@@ -359,6 +359,13 @@ class FeatureError(KeyError):
 
     def __str__(self):
         return self.args[0]
+
+
+def listed(names):
+    """The names with commas between them; of more than 16 the first ones, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - 16} more" if len(names) > 16 else ""
+    return ", ".join(names[:16]) + more
 
 
 def near(name, known):
