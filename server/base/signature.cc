@@ -49,16 +49,20 @@ std::string TypeToString(const TensorType& type) {
 
 namespace {
 
-// Levenshtein's distance, by two rows.
+// How many letters are put in, left out, replaced, or exchanged with the next one: the optimal string alignment distance
+// (G. Navarro, A guided tour to approximate string matching, ACM Computing Surveys 33, 2001), by three rows.
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> above(b.size() + 1), row(b.size() + 1);
+  std::vector<size_t> two_above(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
       const size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
       row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], two_above[j - 2] + 1);
     }
+    std::swap(two_above, above);
     std::swap(above, row);
   }
   return above[b.size()];

@@ -20,7 +20,11 @@ TEST_CASE("a list of many names shows the first ones") {
 
 TEST_CASE("the nearest name is one that a slip of the pen makes") {
   const std::vector<std::string> known = {"image", "label", "weight"};
+  CHECK(DidYouMean("lable", known) == ", did you mean \"label\"?");
   CHECK(DidYouMean("imgae", known) == ", did you mean \"image\"?");
+  CHECK(DidYouMean("imag", known) == ", did you mean \"image\"?");
+  CHECK(DidYouMean("wieght_", known) == ", did you mean \"weight\"?");
+  CHECK(DidYouMean("egami", known).empty());
   CHECK(DidYouMean("nothing", known).empty());
   CHECK(DidYouMean("image", {}).empty());
 }
