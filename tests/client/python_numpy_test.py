@@ -242,6 +242,24 @@ def test_constants_of_float16():
         run(values("float32"), [lambda x: x[..., :3] + halves])
 
 
+def test_halves_have_the_values_of_float32():
+    # Every one.
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(-1, 1 << 12)
+    wide = halves.astype(np.float32)
+    functions = [lambda x: x.astype(np.float32), lambda x: x.astype(np.float64)[::-1], lambda x: x.astype(np.float32).astype(np.float16)]
+    for function, found in zip(functions, run(halves, functions)):
+        np.testing.assert_array_equal(found, wanted(halves, function))
+    rows = penstock.Dataset.from_tensor_slices([row.tobytes() for row in halves])
+    found = np.stack([*rows.map(lambda x: penstock.io.decode_raw(x, np.float16).astype(np.float32))])
+    np.testing.assert_array_equal(found, wide)
+    values = (halves.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    (found,) = run(values, [lambda x: x.astype("bfloat16").astype(np.float32)])
+    np.testing.assert_array_equal(found, values)
+    few = np.float16([[0.5, -3.75, 2000, -0.0]])
+    found, flags = next(iter(penstock.Dataset.from_tensor_slices(few).map(lambda x: (x.astype(np.int16), x.astype(bool)))))
+    assert found.tolist() == [0, -3, 2000, 0] and flags.tolist() == [True, True, True, False]
+
+
 def test_without_an_axis_a_batch_is_one():
     rows = small("uint8")[:, :2, 0]
     for name in ("unpackbits", "packbits", "sort", "cumsum", "argmax"):
