@@ -132,12 +132,14 @@ class Trace:
     Attributes:
       dataset: the one whose elements the function is given.
       parsed: None, or the features that the element was parsed into (a parse inside of the function).
+      states: the TensorSpecs of features that are no part of the element, but of a state, by name.
     """
 
     def __init__(self, dataset):
         self.dataset = dataset
         self.num_nodes = 0
         self.features = []
+        self.states = {}
         self.before = None
         self.parse_stage = None
         self.parsed_structure = None
