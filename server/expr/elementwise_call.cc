@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/expr/broadcast.h"
 #include "server/expr/constant.h"
+#include "server/expr/half_values.h"
 #include "server/expr/picks.h"
 #include "server/expr/promotion.h"
 #include "server/expr/typer.h"
@@ -48,10 +49,11 @@ absl::Status CheckNumbers(const Syntax& syntax, std::string_view name,
   for (const Value& value : values) {
     if (value.node == nullptr || value.node->type.dtype == DType::kString)
       return Refuse(syntax, name, "numbers", value);
-    if (value.node->type.dtype == DType::kFloat16 || value.node->type.dtype == DType::kBfloat16) {
+    if (IsHalf(value.node->type.dtype)) {
       return ErrorAt(syntax.column, absl::StrCat(Text(name), ": nothing is computed in ",
                                                  Text(DTypeName(value.node->type.dtype)),
-                                                 ": cast to it last, found ", Shown(value)));
+                                                 ": cast to it last, and to float32 before, found ",
+                                                 Shown(value)));
     }
   }
   return absl::OkStatus();
@@ -226,6 +228,12 @@ Typer::Result Typer::CompareMixedSigns(const Syntax& syntax, const ElementwiseFu
 
 Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& function,
                            std::vector<Value> values) {
+  if (function.rule == TypeRule::kCast && values[0].node != nullptr &&
+      IsHalf(values[0].node->type.dtype)) {
+    auto wide = BindRow(syntax, "widen", WidenHalves(values[0].node->type), values[0], "");
+    if (!wide.ok()) return wide;
+    values[0] = *std::move(wide);
+  }
   if (absl::Status status = CheckNumbers(syntax, function.name, values); !status.ok())
     return status;
   bool batch = false;

@@ -116,7 +116,7 @@ struct BoundView {
   std::vector<int32_t> source;
 };
 
-// A function that only rearranges its first argument; the others are literals.
+// A function that only rearranges its first argument; the others are literals, or what the data gives.
 struct ViewFunction {
   std::string_view name;
   std::string_view signature;
@@ -124,8 +124,8 @@ struct ViewFunction {
   // `arguments[0]` is one row; all its sizes are known. `batched` tells that the text sees an axis
   // in front of it (a literal shape then begins with -1, axes count from it).
   absl::StatusOr<BoundView> (*bind)(absl::Span<const Argument> arguments, bool batched);
-  // The same of a row whose sizes only the data tells, or of one that is too large for a list of its elements: as a kernel that gets the
-  // row alone.
+  // The same of a row whose sizes only the data tells, of one that is too large for a list of its elements, or where another argument is of
+  // the data: as a kernel that gets the row, and behind it the other tensor_arguments. `batched` is then true where any of them is.
   absl::StatusOr<BoundRowFunction> (*bind_row)(absl::Span<const Argument> arguments, bool batched);
 };
 

@@ -246,14 +246,22 @@ Typer::Result Typer::Bind(const Syntax& syntax, const ViewFunction& function,
     return ErrorAt(syntax.column,
                    absl::StrCat(Text(function.name), ": ", std::string(status.message())));
   };
-  if (!views) {
+  bool of_data = false, batch = first.batch_axis;
+  for (size_t i = 1; i < values.size(); ++i) {
+    of_data |= values[i] && values[i]->node && !values[i]->node->is_constant();
+    batch |= values[i] && values[i]->batch_axis;
+  }
+  if (!views || of_data) {
     std::string key;
     for (size_t i = 1; i < values.size(); ++i) {
       absl::StrAppend(&key, " ", values[i] && values[i]->node ? values[i]->node->id : -1);
     }
-    auto bound = function.bind_row(arguments, first.batch_axis);
+    auto bound = function.bind_row(arguments, batch);
     if (!bound.ok()) return refused(bound.status());
-    return BindRow(syntax, function.name, *std::move(bound), first, key);
+    std::vector<const Node*> others;
+    for (size_t i = 1; i < bound->tensor_arguments.size(); ++i)
+      others.push_back(values[bound->tensor_arguments[i]]->node);
+    return BindRow(syntax, function.name, *std::move(bound), first, key, std::move(others));
   }
   auto bound = function.bind(arguments, first.batch_axis);
   if (!bound.ok()) return refused(bound.status());

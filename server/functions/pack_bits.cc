@@ -9,19 +9,26 @@ namespace {
 
 class PackBits final : public RowKernel {
  public:
-  explicit PackBits(int64_t bits) : bits_(bits) {}
+  explicit PackBits(bool sets_shape) : sets_shape_(sets_shape) {}
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
     const RowValue& in = arguments[0];
-    const auto bytes = static_cast<size_t>((bits_ + 7) / 8);
-    const size_t rows = in.bytes / static_cast<size_t>(bits_);
+    const auto bits = static_cast<size_t>(in.shape.back());
+    const size_t bytes = (bits + 7) / 8;
+    if (sets_shape_) {
+      Shape shape = in.shape;
+      shape.back() = static_cast<int64_t>(bytes);
+      out.SetShape(shape);
+    }
+    if (in.bytes == 0) return absl::OkStatus();
+    const size_t rows = in.bytes / bits;
     uint8_t* const to = out.Reserve(rows * bytes);
     const uint8_t* from = in.data;
     for (size_t row = 0; row < rows; ++row) {
       for (size_t i = 0; i < bytes; ++i) {
-        const int64_t count = std::min<int64_t>(8, bits_ - static_cast<int64_t>(i) * 8);
+        const size_t count = std::min<size_t>(8, bits - i * 8);
         uint32_t byte = 0;
-        for (int64_t bit = 0; bit < count; ++bit) byte |= uint32_t{*from++ != 0} << (7 - bit);
+        for (size_t bit = 0; bit < count; ++bit) byte |= uint32_t{*from++ != 0} << (7 - bit);
         to[row * bytes + i] = static_cast<uint8_t>(byte);
       }
     }
@@ -30,22 +37,21 @@ class PackBits final : public RowKernel {
   }
 
  private:
-  const int64_t bits_;
+  const bool sets_shape_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   TensorType type = arguments[0].type;
-  const bool fits = (type.dtype == DType::kUint8 || type.dtype == DType::kBool) &&
-                    !type.shape.empty() && NumElements(type.shape).value_or(0) > 0;
-  if (!fits) {
-    return WrongArgument("x", absl::StrCat("uint8 or bool of known sizes with one axis at least, "
-                                           "found ",
-                                           TypeToString(type)));
+  const auto elements = NumElements(type.shape);
+  if ((type.dtype != DType::kUint8 && type.dtype != DType::kBool) || type.shape.empty() ||
+      elements == 0) {
+    return WrongArgument(
+        "x", absl::StrCat("uint8 or bool with one axis at least, found ", TypeToString(type)));
   }
   BoundRowFunction bound;
-  bound.kernel = std::make_shared<PackBits>(type.shape.back());
+  bound.kernel = std::make_shared<PackBits>(!elements.has_value());
   type.dtype = DType::kUint8;
-  type.shape.back() = (type.shape.back() + 7) / 8;
+  if (type.shape.back() != kUnknownSize) type.shape.back() = (type.shape.back() + 7) / 8;
   bound.type = type;
   bound.tensor_arguments = {0};
   return bound;
@@ -58,7 +64,7 @@ const RowFunctionRegistration kRegistration({
            "each byte first (numpy.packbits along the last axis): (…, n) becomes (…, (n + 7) // 8) "
            "of uint8.\n"
            "\n"
-           "x: uint8 or bool of known sizes. Bits behind the last value are 0.",
+           "x: uint8 or bool. Bits behind the last value are 0.",
     .bind = Bind,
 });
 

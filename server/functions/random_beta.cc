@@ -18,8 +18,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       !status.ok()) {
     return status;
   }
-  return BindDrawnFloats(arguments[2], arguments[3], arguments.back(),
-                         [=](Draws& draws) { return DrawBeta(draws, a, b); });
+  return BindDrawnFloats(arguments, 2, 3, [=](Draws& draws) { return DrawBeta(draws, a, b); });
 }
 
 const RowFunctionRegistration kRegistration({
@@ -29,7 +28,7 @@ const RowFunctionRegistration kRegistration({
            "each of two elements mixup takes.\n"
            "\n"
            "a, b: constants of 0.01 to 1000; a = b = 1 is even.\n"
-           "shape: a list of constants; left out: a scalar.\n"
+           "shape: a list of constants, or of integers of the data; left out: a scalar.\n"
            "dtype: \"float32\" or \"float64\".\n"
            "seed: an integer constant; drawn when the pipeline is made and written into its spec, "
            "if it is left out.\n"

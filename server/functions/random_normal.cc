@@ -77,7 +77,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       !status.ok()) {
     return status;
   }
-  return BindDrawnFloats(arguments[0], arguments[3], arguments.back(), [=](Draws& draws) {
+  return BindDrawnFloats(arguments, 0, 3, [=](Draws& draws) {
     // Never 0 or 1.
     const double p = (static_cast<double>(draws.DoubleWord() >> 12) + 0.5) * 0x1p-52;
     return mean + deviation * NormalQuantile(p);
@@ -89,7 +89,7 @@ const RowFunctionRegistration kRegistration({
     .signature = "random_normal(shape=None, mean=0, stddev=1, dtype=\"float32\", seed=None)",
     .doc = "Numbers of a normal distribution, as tf.random.normal gives them.\n"
            "\n"
-           "shape: a list of constants; left out: a scalar.\n"
+           "shape: a list of constants, or of integers of the data; left out: a scalar.\n"
            "mean, stddev: constants.\n"
            "dtype: \"float32\" or \"float64\".\n"
            "seed: an integer constant; drawn when the pipeline is made and written into its spec, "

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
+#include "server/expr/arguments.h"
+#include "server/expr/data_integers.h"
 #include "server/expr/function.h"
 #include "server/expr/graph.h"
 #include "server/expr/string_row.h"
@@ -37,20 +39,21 @@ absl::StatusOr<Shape> OfRow(Shape shape, bool batched) {
   return shape;
 }
 
-// Works out what is open of a shape for so many elements. False: there is no such shape.
-bool Fill(int64_t elements, Shape* shape) {
+// Works out what is open of a shape, whose sizes are `least` or more, for so many elements. False: there is no such shape.
+bool Fill(int64_t elements, Shape* shape, int64_t least = 1) {
   int64_t known = 1;
   int64_t* open = nullptr;
   for (int64_t& axis : *shape) {
     if (axis == kOpen && open == nullptr) {
       open = &axis;
-    } else if (axis < 1 || known > kMaxRowElements / axis) {
+    } else if (axis < least || (axis > 0 && known > kMaxRowElements / axis)) {
       return false;
     } else {
       known *= axis;
     }
   }
   if (open != nullptr) {
+    if (known == 0) return false;
     *open = elements / known;
     known *= *open;
   }
@@ -65,13 +68,14 @@ class Reshaped : public RowKernel {
         of_strings_(type.dtype == DType::kString),
         sets_shape_(HasUnknownSize(shape_)) {}
 
-  // The result's, or an error of the row.
-  virtual absl::StatusOr<Shape> ShapeOf(const Shape& row) const = 0;
+  // The result's, or an error of the row. `sizes`: what the data gives of it.
+  virtual absl::StatusOr<Shape> ShapeOf(const Shape& row,
+                                        absl::Span<const RowValue> sizes) const = 0;
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& in = arguments[0];
-    const auto shape = ShapeOf(in.shape);
+    const auto shape = ShapeOf(in.shape, arguments.subspan(1));
     if (!shape.ok()) return shape.status();
     if (sets_shape_) out.SetShape(*shape);
     if (of_strings_) return PutStrings(StringsOf(in, scratch), shape_.empty(), out);
@@ -97,20 +101,42 @@ class Reshape final : public Reshaped {
  public:
   using Reshaped::Reshaped;
 
-  absl::StatusOr<Shape> ShapeOf(const Shape& row) const override {
+  absl::StatusOr<Shape> ShapeOf(const Shape& row, absl::Span<const RowValue>) const override {
     Shape shape = shape_;
     if (Fill(*NumElements(row), &shape)) return shape;
+    return NoneOf(row, shape_);
+  }
+
+  static absl::Status NoneOf(const Shape& row, const Shape& written) {
     return absl::DataLossError(absl::StrCat("reshape: ", *NumElements(row), " elements of shape ",
                                             ShapeToString(row), " are none of shape ",
-                                            ShapeToString(shape_)));
+                                            ShapeToString(written)));
   }
+};
+
+// To sizes of the data.
+class ReshapeToData final : public Reshaped {
+ public:
+  ReshapeToData(TensorType type, DataIntegers sizes)
+      : Reshaped(std::move(type)), sizes_(std::move(sizes)) {}
+
+  absl::StatusOr<Shape> ShapeOf(const Shape& row, absl::Span<const RowValue> sizes) const override {
+    IntegersRead written;
+    if (absl::Status status = sizes_.Read(sizes, &written); !status.ok()) return status;
+    Shape shape(written.begin(), written.end());
+    if (Fill(*NumElements(row), &shape, 0)) return shape;
+    return Reshape::NoneOf(row, Shape(written.begin(), written.end()));
+  }
+
+ private:
+  const DataIntegers sizes_;
 };
 
 class EnsureShape final : public Reshaped {
  public:
   using Reshaped::Reshaped;
 
-  absl::StatusOr<Shape> ShapeOf(const Shape& row) const override {
+  absl::StatusOr<Shape> ShapeOf(const Shape& row, absl::Span<const RowValue>) const override {
     if (FitsShape(shape_, row)) return row;
     return absl::DataLossError(absl::StrCat("ensure_shape: expected ", ShapeToString(shape_),
                                             ", found ", ShapeToString(row)));
@@ -140,9 +166,32 @@ absl::StatusOr<BoundView> BindReshape(absl::Span<const Argument> arguments, bool
   return BoundView{*std::move(shape), {}};
 }
 
+absl::StatusOr<BoundRowFunction> BindReshapeToData(absl::Span<const Argument> arguments,
+                                                   bool batched) {
+  const TensorType& sizes = arguments[1].type;
+  if (batched) {
+    return absl::InvalidArgumentError(
+        "expected constant sizes, of which the first is -1, the batch, whose rows must be "
+        "independent");
+  }
+  if (sizes.shape.size() != 1 || sizes.shape[0] == kUnknownSize) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected as many sizes as are known before, in one list, found ", TypeToString(sizes)));
+  }
+  DataIntegers integers;
+  integers.AddTensor(arguments[1], 1, "reshape: a size", sizes.shape, kOpen, kMaxRowElements);
+  BoundRowFunction bound;
+  bound.type = {arguments[0].type.dtype, Shape(static_cast<size_t>(sizes.shape[0]), kUnknownSize)};
+  bound.kernel = std::make_shared<ReshapeToData>(bound.type, std::move(integers));
+  bound.tensor_arguments = {0, 1};
+  return bound;
+}
+
 absl::StatusOr<BoundRowFunction> BindReshapeOfRow(absl::Span<const Argument> arguments,
                                                   bool batched) {
   const TensorType& x = arguments[0].type;
+  if (arguments[1].literal == nullptr && IsInteger(arguments[1].type.dtype))
+    return BindReshapeToData(arguments, batched);
   if (NumElements(x.shape).has_value()) {
     const auto view = BindReshape(arguments, batched);
     if (!view.ok()) return view.status();
@@ -203,7 +252,7 @@ const ViewRegistration kReshape({
     "The same elements in C order under another shape, a list of integers; one of them may be -1. "
     "Behind batch the first is -1. Where only the data tells how many elements there are, another "
     "number than the shape's is an error of "
-    "the record.",
+    "the record. The list may be of the data: reshape(x, stack(height, width, 3)).",
     BindReshape,
     BindReshapeOfRow,
 });

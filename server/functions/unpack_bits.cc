@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/expr/arguments.h"
 #include "server/expr/function.h"
 
 namespace penstock::expr {
@@ -9,9 +10,17 @@ namespace {
 // For uses that are not fused with what follows (server/expr/bit_pattern.h).
 class UnpackBits : public RowKernel {
  public:
+  explicit UnpackBits(bool sets_shape) : sets_shape_(sets_shape) {}
+
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
     constexpr size_t kTileBytes = 512;  // of input
     const RowValue& in = arguments[0];
+    if (sets_shape_) {
+      Shape shape = in.shape;
+      shape.back() *= 8;
+      if (const auto elements = CountElements(shape); !elements.ok()) return elements.status();
+      out.SetShape(shape);
+    }
     for (size_t first = 0; first < in.bytes; first += kTileBytes) {
       const size_t count = std::min(kTileBytes, in.bytes - first);
       uint8_t* bits = out.Reserve(8 * count);
@@ -22,21 +31,24 @@ class UnpackBits : public RowKernel {
     }
     return absl::OkStatus();
   }
+
+ private:
+  const bool sets_shape_;
 };
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const TensorType& type = arguments[0].type;
   const auto elements = NumElements(type.shape);
-  if (type.dtype != DType::kUint8 || type.shape.empty() || !elements || *elements > (1 << 24)) {
+  if (type.dtype != DType::kUint8 || type.shape.empty() || elements.value_or(0) > (1 << 24)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected uint8 of known sizes (at most 2^24 bytes), found ", TypeToString(type)));
+        "expected uint8 of one axis at least (at most 2^24 bytes), found ", TypeToString(type)));
   }
   BoundRowFunction bound;
   bound.type = {DType::kUint8, type.shape};
-  bound.type.shape.back() *= 8;
-  bound.kernel = std::make_shared<UnpackBits>();
+  if (bound.type.shape.back() != kUnknownSize) bound.type.shape.back() *= 8;
+  bound.kernel = std::make_shared<UnpackBits>(!elements.has_value());
   bound.tensor_arguments = {0};
-  bound.unpacks_bits = true;
+  bound.unpacks_bits = elements.has_value();
   return bound;
 }
 

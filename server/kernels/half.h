@@ -1,5 +1,5 @@
-// Conversions to the two floating types of 16 bits, rounded to nearest, ties to even: float16 (IEEE 754 binary16) and bfloat16 (the
-// upper half of a float32).
+// Conversions to the two floating types of 16 bits, rounded to nearest, ties to even, and from them: float16 (IEEE 754 binary16) and
+// bfloat16 (the upper half of a float32).
 //
 // Threads: functions without state.
 // Cost:    about a nanosecond a value for bfloat16, a few for float16.
@@ -42,5 +42,24 @@ inline uint16_t ToFloat16(double value) {
 
 // Of a type that NumPy converts by way of float32, which loses nothing or is what it does.
 inline uint16_t ToFloat16(float value) { return ToFloat16(static_cast<double>(value)); }
+
+// Every value of both is one of float32; a NaN stays one with its bits, and is a quiet one.
+inline float FromBits(uint32_t bits) {
+  if ((bits & 0x7fffffff) > 0x7f800000) bits |= 0x400000;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+inline float FromBfloat16(uint16_t half) { return FromBits(uint32_t{half} << 16); }
+inline float FromFloat16(uint16_t half) {
+  const uint32_t sign = uint32_t{half & 0x8000u} << 16;
+  const uint32_t exponent = half >> 10 & 0x1f;
+  const uint32_t digits = half & 0x3ffu;
+  if (exponent == 0x1f) return FromBits(sign | 0x7f800000 | digits << 13);
+  if (exponent != 0) return FromBits(sign | (exponent + 112) << 23 | digits << 13);
+  // A multiple of 2^-24.
+  const float magnitude = static_cast<float>(digits) * 0x1p-24f;
+  return sign != 0 ? -magnitude : magnitude;
+}
 
 }  // namespace penstock::kernels

@@ -72,3 +72,22 @@ def test_reduce_gives_the_state():
         numbers.reduce(np.int64(0), lambda s, x: (s, x))
     with pytest.raises(penstock.TraceError, match="returned no pair"):
         numbers.scan(np.int64(0), lambda s, x: s)
+
+
+def test_a_state_is_rearranged_as_an_elements_tensor_is():
+    frames = np.arange(7 * 6).reshape(7, 2, 3).astype(np.uint8)
+    begins = np.array([True, False, False, True, False, False, False])
+
+    def stacked(state, element):
+        begin, frame = element
+        state = np.where(begin, np.stack([frame] * 3, axis=-1), np.concatenate([state[..., 1:], frame[..., None]], axis=-1))
+        return state, (state, np.max(state, axis=(0, 2)))
+
+    found = list(penstock.Dataset.from_tensor_slices((begins, frames)).scan(np.zeros((2, 3, 3), np.uint8), stacked))
+    state = np.zeros((2, 3, 3), np.uint8)
+    for ours, element in zip(found, zip(begins, frames)):
+        state, theirs = stacked(state, element)
+        for one, other in zip(ours, theirs):
+            np.testing.assert_array_equal(one, other)
+    last = penstock.Dataset.from_tensor_slices(frames).reduce({"last": np.zeros((2, 3), np.uint8), "n": 0}, lambda s, x: {"last": np.swapaxes(x.T, 0, 1) + s["last"][:, ::-1][:, ::-1] * 0, "n": s["n"] + s["last"].ndim})
+    assert last["last"].tolist() == frames[-1].tolist() and last["n"] == 14

@@ -104,6 +104,36 @@ OF_LISTS = [
     lambda x, n: np.pad(np.stack([n, n + 1, n * 2]), [(0, n)], mode="wrap"),
     lambda x, n: np.maximum.accumulate(x),
     lambda x, n: np.minimum.accumulate(np.stack([x, x[::-1]]), axis=1),
+    lambda x, n: np.reshape(x, (len_of(x), 1)),
+    lambda x, n: x.reshape(1, len_of(x)),
+    lambda x, n: np.reshape(np.stack([x, -x], axis=-1), (2, len_of(x))),
+    lambda x, n: np.reshape(np.arange(12) * n, (2 - n % 2, -1)),
+    lambda x, n: np.broadcast_to(n, np.shape(x)),
+    lambda x, n: np.broadcast_to(x, (n % 3 + 1, len_of(x))),
+    lambda x, n: np.broadcast_to(x[:, None], (len_of(x), 3)),
+    lambda x, n: np.broadcast_to(x[None, :, None], (2, len_of(x), n)),
+    lambda x, n: np.repeat(x, n % 3),
+    lambda x, n: np.repeat(x, abs(x) % 3),
+    lambda x, n: np.repeat(np.stack([x, -x]), abs(x) % 4, axis=1),
+    lambda x, n: np.repeat(np.stack([n, n + 1, n + 2]), np.stack([n, n * 0, n % 2])),
+    lambda x, n: np.argwhere(np.stack([x, x * 2, n - x]) > n),
+    lambda x, n: np.nonzero(np.stack([x, x * 2, n - x], axis=-1) % 2)[1],
+    lambda x, n: np.take_along_axis(np.stack([x, -x], axis=-1), np.argsort(np.stack([x, -x], axis=-1), axis=1), axis=1),
+    lambda x, n: np.take_along_axis(np.stack([x, -x, x * n]), np.argmax(np.stack([x, -x, x * n]), axis=0)[None], axis=0),
+    lambda x, n: np.unpackbits((x & 31).astype(np.uint8)),
+    lambda x, n: np.unpackbits((x & 31).astype(np.uint8), bitorder="little"),
+    lambda x, n: np.unpackbits((np.stack([x, x * n]) & 31).astype(np.uint8), axis=0, bitorder="little"),
+    lambda x, n: np.unpackbits((np.stack([x, x * n]) & 31).astype(np.uint8), axis=1, count=20),
+    lambda x, n: np.packbits(x > n),
+    lambda x, n: np.packbits(x > n, bitorder="little"),
+    lambda x, n: np.packbits(np.stack([x > n, x < 0, x > 9], axis=1), axis=0, bitorder="little"),
+    lambda x, n: np.packbits((x[:, None] > x), axis=-1, bitorder="little"),
+    lambda x, n: np.max(x, initial=3),
+    lambda x, n: np.min(np.stack([x, -x]), axis=1, initial=-5),
+    lambda x, n: np.max(x.astype(np.float32)[:, None] + x.astype(np.float32), axis=(0, 1), initial=-np.inf, keepdims=True),
+    lambda x, n: np.max(x[:, None] * np.array([1, 2]), axis=0, initial=0),
+    lambda x, n: np.stack(np.meshgrid(x, np.array([1, 2]))),
+    lambda x, n: np.stack(np.meshgrid(x[1:], x, indexing="ij")),
 ]  # fmt: skip
 
 
@@ -159,6 +189,9 @@ OF_IMAGES = [
     lambda x, n: np.concatenate([x, x[:, ::-1]], axis=1),
     lambda x, n: np.concatenate([x, x[:2]], axis=0),
     lambda x, n: np.stack([x[..., 0], x[..., 2]], axis=0),
+    lambda x, n: np.reshape(x, (len_of(x), np.shape(x)[1] * 3)),
+    lambda x, n: np.transpose(np.reshape(x, (len_of(x), np.shape(x)[1], 1, 3)), (2, 0, 1, 3)),
+    lambda x, n: np.argwhere(x > 200),
 ]  # fmt: skip
 
 
@@ -220,6 +253,35 @@ def test_batches(records):
     np.testing.assert_array_equal(next(iter(found)), [x[:4] for x in LISTS if len(x) > 3])
 
 
+def test_numbers_are_counted_as_far_as_the_data_tells(records):
+    counted = records.map(lambda e: (functions.arange(e["n"]), functions.arange(2, e["n"], 3), functions.arange(e["n"], -4, -2)))
+    assert [spec.shape for spec in counted.element_spec] == [(None,)] * 3
+    for found, n in zip(counted, LENGTHS, strict=True):
+        for ours, theirs in zip(found, (np.arange(n), np.arange(2, n, 3), np.arange(n, -4, -2)), strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
+    # Behind a batch: of the batch.
+    for found, lengths in zip(records.map(lambda e: e["n"]).batch(4).map(lambda n: n + 10 * functions.arange(np.shape(n)[0])), (LENGTHS[:4], LENGTHS[4:]), strict=True):
+        np.testing.assert_array_equal(found, lengths + 10 * np.arange(len(lengths)))
+
+
+def test_as_much_is_drawn_as_the_data_tells(records):
+    draws = records.map(lambda e: {
+        "like": functions.random_normal(np.shape(e["list"])),
+        "pairs": functions.random_uniform([e["n"], 2], seed=1),
+        "place": functions.random_uniform([8], 0, e["n"] + 1, dtype="int64"),
+        "above": functions.random_uniform([8], e["n"] / 2, e["n"] + 0.5),
+    })  # fmt: skip
+    assert draws.element_spec["pairs"].shape == (None, None)
+    for found, n in zip(draws, LENGTHS, strict=True):
+        assert found["like"].shape == (n,) and found["pairs"].shape == (n, 2)
+        assert found["place"].min() >= 0 and found["place"].max() <= n
+        assert found["above"].min() >= n / 2 and found["above"].max() < n + 0.5
+    # Rows of a batch have bounds of their own.
+    for found in records.map(lambda e: e["n"]).batch(6).map(lambda n: (n, functions.random_uniform(minval=n, maxval=n + 2, dtype="int64", seed=4))):
+        assert set((found[1] - found[0]).tolist()) <= {0, 1}
+
+
 def test_windows():
     windows = penstock.Dataset.range(10).window(5, shift=2, drop_remainder=True).flat_map(lambda w: w.batch(5))
     inputs, target = next(iter(windows.map(lambda w: (w[:-1], w[-1:])).batch(3)))
@@ -238,6 +300,17 @@ ERRORS = [
     (lambda e: e["list"][1:] * np.arange(1, 6), r"shapes do not broadcast: \(5,\) to \(4,\).*record 0,"),
     (lambda e: np.stack([e["list"], e["list"][1:]]), r"tensors of shapes \(5,\) and \(4,\) do not join.*record 0,"),
     (lambda e: e["words"][6], r"index 6 is out of axis 0 of \(3,\).*record 1,"),
+    (lambda e: e["list"].reshape(e["n"] + 1, 1), r"reshape: 5 elements of shape \(5,\) are none of shape \(6, 1\).*record 0,"),
+    (lambda e: e["list"].reshape(e["n"] - 7, 1), r"reshape: a size: expected -1 to .*, found -2.*record 0,"),
+    (lambda e: np.broadcast_to(e["list"], (3, e["n"] + 1)), r"shapes do not broadcast: \(1, 6\) to \(3, 5\).*record 0,"),
+    (lambda e: np.broadcast_to(e["list"][:2], (e["n"] % 4,)), r"shapes do not broadcast: \(2,\) to \(1,\).*record 0,"),
+    (lambda e: functions.arange(0, 9, e["n"] - 5), r"arange: expected a step that is not 0.*record 0,"),
+    (lambda e: np.repeat(e["list"], 4 - e["n"]), r"result larger than limit.*record 0,"),
+    (lambda e: np.repeat(e["list"], e["list"] * 0 - 1), r"result larger than limit.*record 0,"),
+    (lambda e: functions.arange(e["n"] << 40), r"result larger than limit.*record 0,"),
+    (lambda e: functions.random_uniform([], 3, e["n"], dtype="int64"), r"random_uniform: expected a maxval above minval, 3, found 1.*record 1,"),
+    (lambda e: functions.random_uniform([2], 3, e["n"] * 0.5), r"random_uniform: expected a maxval above minval, 3, found 2.5.*record 0,"),
+    (lambda e: functions.random_normal([e["n"] - 2, 3]), r"shape: expected 0 to .*, found -1.*record 1,"),
 ]
 
 
@@ -254,6 +327,9 @@ REFUSED = [
     (lambda e: e["list"][::0], "step other than 0"),
     (lambda e: e["list"].reshape(-1, -1), "one of them -1 at most"),
     (lambda e: e["list"].reshape(2, 0), "sizes of at least 1"),
+    (lambda e: np.stack([e["list"][i] for i in range(e["list"].shape[0])]), r"in x.shape a size that only the data tells is None; np.shape\(x\)\[0\]"),
+    (lambda e: np.pad(e["list"], (0, 8 - e["list"].shape[0])), "in x.shape a size that only the data tells is None"),
+    (lambda e: penstock.strings.ngrams(e["words"], 0), "widths of at least 1"),
     (lambda e: functions.ensure_shape(e["list"], [2, 2]), r"expected a shape that fits \(\?,\)"),
     (lambda e: io.decode_png(e["image"], channels=3)[..., 3], "index 3 is out of an axis of 3"),
     (lambda e: np.transpose(e["list"], (0, 1)), "expected a list of 1 axes"),

@@ -366,8 +366,8 @@ TEST_CASE("What needs known sizes, or numbers, is refused") {
     const char* out;
     const char* message;
   } cases[] = {
-      {"y = unpack_bits(test_pairs(text))",
-       "expected uint8 of known sizes (at most 2^24 bytes), found uint8 (?, 2)"},
+      {"y = reshape(test_pairs(text), test_pairs(text))",
+       "reshape: expected as many sizes as are known before, in one list, found uint8 (?, 2)"},
       {"y = test_pairs(text)[0, 2]", "index 2 is out of an axis of 2: uint8 (?, 2)"},
       {"y = test_pairs(text) + [1, 2, 3]", "do not broadcast: uint8 (?, 2) and int64 (3,)"},
       {"y = reshape(text, [2])", "reshape: expected a shape of 1 elements like (), found (2,)"},

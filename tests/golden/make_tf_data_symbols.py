@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).parent
 READS = ("parse_", "decode_", "extract_", "Fixed", "VarLen", "Sparse", "Ragged", "TFRecord", "deserialize_", "read_file", "matching_files", "match_")
 # Those that are here.
 STRINGS = (
-    "as_string", "bytes_split", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace", "split", "strip", "substr",
+    "as_string", "bytes_split", "join", "length", "lower", "ngrams", "reduce_join", "regex_full_match", "regex_replace", "split", "strip", "substr",
     "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number", "unicode_decode", "unicode_split", "upper",
 )  # fmt: skip
 

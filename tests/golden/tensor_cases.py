@@ -35,6 +35,20 @@ INPUTS = {
 
 # What of TensorFlow (with tf), what of ours (with np and penstock), and how far values may be apart: relative to 1 or to the greater of both.
 CASES = [
+    ("tf.range(n[2])", "penstock.functions.arange(n[2])", 0),
+    ("tf.range(n[0], n[2] * 3, n[5])", "penstock.functions.arange(n[0], n[2] * 3, n[5])", 0),
+    ("tf.range(n[2], n[0] - 5, -2)", "penstock.functions.arange(n[2], n[0] - 5, -2)", 0),
+    ("tf.range(i[0, 0], 9)", "penstock.functions.arange(i[0, 0], 9).astype(np.int32)", 0),
+    ("tf.reshape(f, [n[3], -1, n[6], 3])", "np.reshape(f, [n[3], -1, n[6], 3])", 0),
+    ("tf.reshape(f, tf.stack([n[2] + 1, n[3]]))", "f.reshape(n[2] + 1, n[3])", 0),
+    ("tf.broadcast_to(v, [n[2], 7])", "np.broadcast_to(v, [n[2], 7])", 0),
+    ("tf.repeat(v, n)", "np.repeat(v, n)", 0),
+    ("tf.repeat(f, n[4], axis=1)", "np.repeat(f, n[4], axis=1)", 0),
+    ("tf.repeat(f, n[:4], axis=0)", "np.repeat(f, n[:4], axis=0)", 0),
+    ("tf.gather(f[n[0]:], labels[n[0]:], axis=1, batch_dims=1)", "np.take_along_axis(f[n[0]:], labels[n[0]:, None], 1)[:, 0]", 0),
+    ("tf.where(f[n[0]:] > 0)", "np.argwhere(f[n[0]:] > 0)", 0),
+    ("tf.stack(tf.meshgrid(tf.range(n[2]), tf.range(n[3]), indexing='ij'))",
+     "np.stack(np.meshgrid(penstock.functions.arange(n[2]), penstock.functions.arange(n[3]), indexing='ij'))", 0),
     ("tf.abs(f)", "abs(f)", 0),
     ("tf.image.psnr(rgb, 1 - rgb, 1.0)", "10 * np.log10(1.0 ** 2 / np.mean(np.square(rgb - (1 - rgb))))", 1e-5),
     ("tf.math.cumulative_logsumexp(f, 1)",

@@ -78,6 +78,29 @@ def expanded(a, axes):
     return a[tuple(None if x in axes else slice(None) for x in range(a.ndim + len(axes)))]
 
 
+def reshaped_by_data(a, shape, shown="np.reshape"):
+    """The array under a shape of which the data tells some sizes, a list or a traced one; those that are constants stay known."""
+    if isinstance(shape, _trace.Tensor):
+        return call("reshape", (a, shape if shape.ndim else shape[None]), {}, shown)
+    sizes = [-1 if size is None else size for size in shape]
+    reshaped = call("reshape", (a, sizes), {}, shown)
+    known = [-1 if isinstance(size, _trace.Tensor) else to_integer(size, f"{shown} to the size") for size in sizes]
+    return reshaped if set(known) == {-1} else call("ensure_shape", (reshaped, known), {}, shown)
+
+
+def sizes_of(a):
+    """The size of each axis: an int, or a traced integer where only the data tells it."""
+    if None not in a.shape:
+        return list(a.shape)
+    told = call("shape", (a,), {}, "np.shape")
+    return [told[i] if size is None else size for i, size in enumerate(a.shape)]
+
+
+def counted(size):
+    """The integers below a size: an array, or a traced value where the size is one."""
+    return call("arange", (size,), {}, "np.arange") if isinstance(size, _trace.Tensor) else np.arange(size)
+
+
 def wrapped(a, dtype):
     """Integers in another type of integers, where they wrap; a cast would saturate."""
     dtype = np.dtype(dtype)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from penstock import _dtypes, _joining, _products, _series, _spectrum, _statistics, _taking, _trace
-from penstock._axes import axes_last, counted_from_last, expanded, flat, to_axes, to_axis, to_integer, to_integers, wrapped
+from penstock._axes import axes_last, counted_from_last, expanded, flat, reshaped_by_data, sizes_of, to_axes, to_axis, to_integer, to_integers, wrapped
 from penstock._registry import FUNCTIONS
 from penstock._trace import TraceError, call
 
@@ -219,23 +219,45 @@ def _swapaxes(a, axis1, axis2):
     return call("transpose", (a, order), {}, "np.swapaxes")
 
 
-def _along_last(a, axis, bitorder, shown):
-    """The array whose bits are meant: without an axis all of it, as one axis."""
-    if bitorder != "big" or axis is not None and to_axis(axis, a.ndim, shown) != a.ndim - 1:
-        raise TraceError(f"{shown} along another axis than the last, or from the least significant bit",
-                         "np.moveaxis, or x[..., ::-1], before or behind it")  # fmt: skip
-    return flat(a) if axis is None else a
+def _bits_last(a, axis, bitorder, shown):
+    """The array with the axis of the bits behind the others, and where that axis was; without one all of it is one axis."""
+    if bitorder not in ("big", "little"):
+        raise TraceError(f"{shown} with bitorder={bitorder!r}", 'it is "big" or "little"')
+    a, axis = (flat(a), 0) if axis is None else (a, to_axis(axis, a.ndim, shown))
+    return (a if axis == a.ndim - 1 else _moveaxis(a, axis, -1)), axis
+
+
+def _bytes_turned(bits):
+    """Bits whose number is a multiple of eight, those of each byte from the last to the first."""
+    *others, size = bits.shape if bits.shape.count(None) < 2 else sizes_of(bits)
+    is_last_known = any(other is None for other in others) or size is not None
+    of_bytes = _reshape(bits, (*others, size // 8 if is_last_known else -1, 8))
+    return _reshape(of_bytes[..., ::-1], (*others, size if is_last_known else -1))
 
 
 def _unpackbits(a, axis=None, count=None, bitorder="big"):
+    a, axis = _bits_last(a, axis, bitorder, "np.unpackbits")
+    bits = call("unpack_bits", (a,), {}, "np.unpackbits")
+    if bitorder == "little":
+        bits = _bytes_turned(bits)
     if count is not None:
-        raise TraceError("np.unpackbits of a count", "np.unpackbits(x, axis=-1)[..., :count]")
-    return call("unpack_bits", (_along_last(a, axis, bitorder, "np.unpackbits"),), {}, "np.unpackbits")
+        count, size = to_integer(count, "np.unpackbits of the count"), sizes_of(bits)[-1]
+        missing = np.maximum(count - size, 0)
+        if count > 0 and (isinstance(missing, _trace.Tensor) or missing):
+            bits = _pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])
+        bits = bits[..., :count]
+    return bits if axis == bits.ndim - 1 else _moveaxis(bits, -1, axis)
 
 
 def _packbits(a, axis=None, bitorder="big"):
-    a = _along_last(a, axis, bitorder, "np.packbits")
-    return call("pack_bits", (a if a.dtype in (bool, np.uint8) else a != 0,), {}, "np.packbits")
+    a, axis = _bits_last(a, axis, bitorder, "np.packbits")
+    a = a if a.dtype in (bool, np.uint8) else a != 0
+    if bitorder == "little":
+        missing = -sizes_of(a)[-1] % 8
+        a = a if isinstance(missing, int) and not missing else _pad(a, [(0, 0)] * (a.ndim - 1) + [(0, missing)])
+        a = _bytes_turned(a)
+    packed = call("pack_bits", (a,), {}, "np.packbits")
+    return packed if axis == packed.ndim - 1 else _moveaxis(packed, -1, axis)
 
 
 def _shape(a):
@@ -272,6 +294,8 @@ def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     if order != "C":
         raise TraceError(f"np.reshape in order {order}", "transpose before it")
     shape = shape if shape is not None else newshape
+    if _trace.find_trace([shape]) is not None:
+        return reshaped_by_data(a, shape)
     sizes = to_integers(_sizes_with_rest(a, shape), "np.reshape to the size")
     return call("reshape", (a, sizes), {}, "np.reshape") if sizes else _squeeze(a, tuple(range(a.ndim)))
 
@@ -316,6 +340,8 @@ def _reduction(name):
             return _reduced_where(name, reduce, a, where, initial, {"axis": axis, "dtype": dtype, "keepdims": keepdims, **kwargs})
         if initial is not None and name not in _WITH_INITIAL:
             raise TraceError(f"{shown} with initial={initial!r}", "leave it out")
+        if initial is not None and name in ("max", "min") and None in a.shape:
+            a = _with_initial(a, axis, initial, shown)
         # Ours of integers has 64 bits, of which the lower ones are what sums and products of fewer wrap to.
         short = None
         if dtype is not None and name in ("sum", "prod") and a.dtype.kind in "biu" and np.dtype(dtype).kind in "iu":
@@ -337,6 +363,18 @@ def _reduction(name):
         return result if initial is None else _WITH_INITIAL[name](result, initial)
 
     return reduce
+
+
+def _with_initial(a, axis, initial, shown):
+    """The array with one value more along each axis of a reduction whose size only the data tells: there may be none."""
+    a = a.astype(np.result_type(a.dtype, initial)) if isinstance(a, _trace.Tensor) else a
+    for x in range(a.ndim) if axis is None else to_axes(axis, a.ndim, shown):
+        if a.shape[x] is None:
+            sizes = sizes_of(a)
+            sizes[x] = 1
+            more = _products.broadcast_to(np.full((1,) * a.ndim, initial, a.dtype), sizes)
+            a = _joining.concatenate([a, more], x)
+    return a
 
 
 def _reduced_where(name, reduce, a, where, initial, kwargs):
@@ -508,7 +546,7 @@ _SPECIAL = {
     "ravel": lambda a, order="C": _reshape(a, -1, order),
     "transpose": _transpose,
     "divmod": lambda x, y: (x // y, x % y),
-    "square": lambda x: x * x,
+    "square": lambda x: _flags_as_bytes(x) * _flags_as_bytes(x),
     "reciprocal": lambda x: 1.0 / x,
     "positive": lambda x: x,
     "fix": lambda x: np.trunc(x),

@@ -5,8 +5,8 @@ import string
 
 import numpy as np
 
-from penstock import _trace
-from penstock._axes import flat, to_axes, to_axis, to_integer, to_integers, wrapped
+from penstock import _taking, _trace
+from penstock._axes import counted, flat, reshaped_by_data, sizes_of, to_axes, to_axis, to_integer, to_integers, wrapped
 from penstock._trace import TraceError, call
 
 
@@ -265,6 +265,8 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 def broadcast_to(array, shape, subok=False):
     shown = "np.broadcast_to"
     array = _array(array)
+    if _trace.find_trace([shape]) is not None:
+        return _broadcast_to_data(array, shape, shown)
     wanted = tuple(to_integers(shape, f"{shown} the size"))
     own = (1,) * (len(wanted) - array.ndim) + tuple(array.shape)
     if array.ndim > len(wanted) or any(size not in (None, 1, to) for size, to in zip(own, wanted)):
@@ -278,15 +280,34 @@ def broadcast_to(array, shape, subok=False):
     return array
 
 
+def _broadcast_to_data(array, shape, shown):
+    if isinstance(shape, _trace.Tensor):
+        shape = [shape] if not shape.ndim else [shape[i] for i in range(shape.shape[0])]
+    wanted = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+    if array.ndim > len(wanted):
+        raise TraceError(f"{shown} of {array.shape} to {len(wanted)} axes", "as many at least")
+    array = array[(*(None,) * (len(wanted) - array.ndim), ...)]
+    for axis, (own, to) in enumerate(zip(array.shape, wanted)):
+        places = counted(to)
+        if own == 1:
+            array = _taking.take(array, places * 0, axis)
+        elif own is None:
+            around = [1] * len(wanted)
+            around[axis] = -1
+            array = np.where(np.reshape(places, around) >= 0, array, array)
+    # What does not fit is an error here.
+    return reshaped_by_data(array, wanted, shown)
+
+
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     rows = [_flat(x) for x in xi]
-    if indexing not in ("xy", "ij") or any(row.shape[0] is None for row in rows):
-        raise TraceError("np.meshgrid of sizes that only the data tells", "lengths are known")
+    if indexing not in ("xy", "ij"):
+        raise TraceError(f"np.meshgrid with indexing={indexing!r}", 'it is "xy" or "ij"')
     places = list(range(len(rows)))
     if indexing == "xy" and len(rows) > 1:
         places[:2] = 1, 0
     sizes = [1] * len(rows)
     for row, place in zip(rows, places):
-        sizes[place] = row.shape[0]
+        (sizes[place],) = sizes_of(row) if isinstance(row, _trace.Tensor) else row.shape
     grids = [row[tuple(slice(None) if axis == place else None for axis in range(len(rows)))] for row, place in zip(rows, places)]
     return tuple(grids if sparse else [broadcast_to(grid, sizes) for grid in grids])

@@ -1,6 +1,8 @@
 """scan and reduce: functions of a state and an element."""
 
 from penstock import _arrays, _program, _structure, _trace, _windows
+from penstock._dtypes import string
+from penstock._options import TensorSpec
 from penstock._stage import user_line
 
 
@@ -15,7 +17,12 @@ def _traced(dataset, initial_state, function, what):
     while any(name.split("/")[0] == prefix for name in trace.features):
         prefix += "_"
     paths = [prefix if path == "value" and structure is None else f"{prefix}/{path}" for path in _structure.paths(structure)]
-    messages = [_arrays.tensor_values(path, value, f"the initial_state of {what}")[0] for path, value in zip(paths, values)]
+    messages = []
+    for path, value in zip(paths, values):
+        message, array = _arrays.tensor_values(path, value, f"the initial_state of {what}")
+        messages.append(message)
+        is_string = array.dtype.kind in "OSU"
+        trace.states[path] = TensorSpec(array.shape, string if is_string else array.dtype, path, "string" if is_string else "dense")
     trace.features = [*trace.features, *paths]
     state = _structure.fill(structure, iter([_trace.Tensor(trace, _trace.Node(trace, "feature", path)) for path in paths]))
     with trace:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from penstock import _trace
-from penstock._axes import along_axis, counted_from_last, flat
+from penstock._axes import along_axis, counted, counted_from_last, flat, sizes_of
 from penstock._trace import TraceError, call
 
 
@@ -63,10 +63,13 @@ def nonzero(a):
     shape = a.shape
     flags = flat(a) if a.dtype == bool else flat(a) != 0
     if None in shape:
-        if a.ndim > 1:
-            raise TraceError("np.nonzero of sizes that only the data tells", "resize, crop or pad before it")
-        # Counted from 0 by adding up ones.
-        return (compress(flags, np.cumsum(np.where(flags, np.int64(1), np.int64(1))) - 1),)
+        sizes = sizes_of(a)
+        places = compress(flags, counted(np.size(flags)))
+        found = []
+        for size in reversed(sizes[1:]):
+            found.append(places % size)
+            places = places // size
+        return (places, *reversed(found))
     return tuple(compress(flags, places.ravel()) for places in np.indices(shape))
 
 
@@ -76,10 +79,12 @@ def take_along_axis(arr, indices, axis=-1):
         arr, axis = flat(arr), 0
     axis = counted_from_last(axis, arr.ndim, shown) + arr.ndim
     own, wanted = arr.shape, indices.shape
-    if indices.ndim != arr.ndim or None in own or None in wanted:
-        raise TraceError(f"{shown} of values of shape {own} and indices of shape {wanted}", "both have as many axes, of known sizes")
-    if any(i != axis and size != to for i, (size, to) in enumerate(zip(own, wanted))):
+    if indices.ndim != arr.ndim:
+        raise TraceError(f"{shown} of values of shape {own} and indices of shape {wanted}", "both have as many axes")
+    if any(i != axis and None not in (size, to) and size != to for i, (size, to) in enumerate(zip(own, wanted))):
         raise TraceError(f"{shown} of values of shape {own} and indices of shape {wanted}", "the sizes are the same along the other axes")
+    if None in own:
+        return _taken_along(arr, indices, axis)
     # Where each row along the axis begins, and how far apart its values are.
     first = np.take(np.arange(np.prod(own)).reshape(own), [0], axis)
     step = int(np.prod(own[axis + 1 :]))
@@ -92,12 +97,42 @@ def take_along_axis(arr, indices, axis=-1):
     return call("take", (flat(arr), place), {}, shown)
 
 
+def _taken_along(arr, indices, axis):
+    """The same of sizes that only the data tells."""
+    sizes = sizes_of(arr)
+    size, step, first, before = sizes[axis], 1, 0, 1
+    for i in reversed(range(arr.ndim)):
+        if i == axis:
+            step = before
+        else:
+            first = first + np.reshape(counted(sizes[i]), [-1 if at == i else 1 for at in range(arr.ndim)]) * before
+        before = before * sizes[i]
+    place = np.where(indices < 0, indices + size, indices).astype(np.int64)
+    # One that is outside becomes one that is outside of all, and not another row's.
+    place = np.where((place >= 0) & (place < size), place * step + first, before)
+    return call("take", (flat(arr), place), {}, "np.take_along_axis")
+
+
+def _repeated_by_data(a, repeats, before):
+    """Each place as often as the data tells, or all of them equally often."""
+    axis = len(before)
+    size = sizes_of(a)[axis]
+    # A negative number is an error, as the length that it stands for.
+    if not repeats.ndim:
+        places = counted(np.where(repeats < 0, 1 << 60, size * repeats)) // repeats
+    else:
+        # One number of repeats stands for all places.
+        each = np.where(counted(size) >= 0, repeats, repeats)
+        places = searchsorted(np.cumsum(each), counted(np.where(np.any(each < 0), 1 << 60, np.sum(each))), "right")
+    return take(a, places, axis)
+
+
 def repeat(a, repeats, axis=None):
     a, before = along_axis(a, axis, "np.repeat")
     shape = a.shape
     size = shape[len(before)]
     if isinstance(repeats, _trace.Tensor):
-        raise TraceError("np.repeat as often as only the data tells", "the number of repeats is known")
+        return _repeated_by_data(a, repeats, before)
     if size is None:
         others = [*shape[: len(before)], *shape[len(before) + 1 :]]
         if np.ndim(repeats) or repeats < 1 or None in others:

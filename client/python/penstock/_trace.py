@@ -57,6 +57,9 @@ def foreign_error(error):
         isinstance(error, TypeError) and re.match(r"unsupported operand type.*'tuple'", text)
     ):
         instead = "np.shape(x) and x.shape are tuples where the sizes are known, as NumPy's; penstock.functions.shape(x) is a tensor"
+    elif isinstance(error, TypeError) and "'NoneType'" in text:
+        text = f"{text}: in x.shape a size that only the data tells is None"
+        instead = "np.shape(x)[0] is each element's, and penstock.functions.arange(n) counts to it"
     elif "'<traced " in text and "integer" in text:
         text = "a traced value as a size of an array"
         instead = "a constant's sizes are known while tracing; np.pad(x, (0, n)) puts as many zeros behind x as the data tells"
@@ -132,12 +135,14 @@ class Trace:
     Attributes:
       dataset: the one whose elements the function is given.
       parsed: None, or the features that the element was parsed into (a parse inside of the function).
+      states: the TensorSpecs of features that are no part of the element, but of a state, by name.
     """
 
     def __init__(self, dataset):
         self.dataset = dataset
         self.num_nodes = 0
         self.features = []
+        self.states = {}
         self.before = None
         self.parse_stage = None
         self.parsed_structure = None
@@ -278,7 +283,7 @@ def to_node(trace, value, what="an operand"):
     text = _literal(value)
     if text is None:
         if isinstance(value, (list, tuple)) and any(item is None for item in value):
-            raise TraceError(f"{what} is {value}, where None is a size that only the data tells", "a constant is needed here")
+            raise TraceError(f"{what} is {value}, where None is a size that only the data tells", "np.shape(x)[0] is each element's")
         kind = type(value)
         raise TraceError(
             f"{what} is of type {kind.__module__}.{kind.__qualname__}",
@@ -612,8 +617,8 @@ class Tensor:
     __complex__ = _refused("complex() of a traced value", "there are no complex numbers")
     __index__ = _refused(
         "a traced value as an index, a size or a count",
-        "these are constants; penstock.functions.take(table, x, axis=0) is table[x], np.where chooses between values, and "
-        "np.pad(x, (0, n)) puts as many zeros behind x as the data tells",
+        "these are constants; penstock.functions.take(table, x, axis=0) is table[x], np.where chooses between values, "
+        "penstock.functions.arange(n) counts to n, and np.pad(x, (0, n)) puts as many zeros behind x as the data tells",
     )
     __len__ = _refused("len() of a traced value", "use np.shape(x)[0]")
     __iter__ = _refused(
@@ -625,6 +630,8 @@ class Tensor:
         line = user_line()
         if known := _instead_in(line):
             raise TraceError("TensorFlow's functions of a traced value", known, line=line)
+        if re.search(r"\barange\(", line.text()):
+            raise TraceError("np.arange of a traced value", "penstock.functions.arange(start, stop, step) counts as far as the data tells", line=line)
         # NumPy does not ask what the indices of np.take are.
         looked_up = re.search(r"\btake\(|[\w)]\[", line.text())
         table = "penstock.functions.take(table, x, axis=0) for table[x] and np.take(table, x) of an array"

@@ -143,7 +143,7 @@ class Types:
 
     def _ask_features(self, before):
         trace = self._trace
-        names = trace.before[1] if before else trace.features
+        names = [name for name in (trace.before[1] if before else trace.features) if name not in trace.states]
         numbers = _Numbers()
         nodes = [Node(numbers, "feature", name) for name in names]
         line = user_line()
@@ -157,9 +157,11 @@ class Types:
         except _errors.Error:
             # Asked again, and said, of the value that is wanted.
             return {}
-        return {
+        found = {
             name: TensorSpec(spec.shape, spec.dtype, "value", spec.kind, spec.row_splits_dtype) for name, spec in zip(names, specs)
         }
+        # A state has no rows of a batch.
+        return found if rows > 1 else {**found, **trace.states}
 
 
 class _Numbers:

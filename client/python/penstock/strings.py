@@ -6,7 +6,7 @@ Comparisons, `+`, and NumPy's functions that choose, join, sort and rearrange wo
 import numpy as np
 
 from penstock import _trace
-from penstock._axes import counted_from_last
+from penstock._axes import counted_from_last, sizes_of, to_integer
 from penstock.io import string_to_number as to_number
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "length",
     "lookup",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
@@ -112,6 +113,35 @@ def join(inputs, separator="", name=None):
     for value in parts[1:]:
         joined = _call("string_join", joined, value, separator)
     return joined
+
+
+def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None, name=None):
+    """Neighbours along the last axis as one string, as tf.strings.ngrams: (n,) becomes (n - ngram_width + 1,), or none.
+
+    Args:
+      ngram_width: how many neighbours; of several widths, a tuple, one behind another.
+      pad_values: a text that stands at both ends, or a pair of one for each; so often as padding_width says, by default ngram_width - 1 times,
+        and never more often.
+    """
+    from penstock._products import broadcast_to
+
+    shown = "penstock.strings.ngrams"
+    widths = [to_integer(width, f"{shown} of the width") for width in (ngram_width if isinstance(ngram_width, (tuple, list)) else [ngram_width])]
+    most = max(widths) if padding_width is None else to_integer(padding_width, f"{shown} with the padding_width")
+    if not widths or min(widths) < 1 or most < 1:
+        raise _trace.TraceError(f"{shown} with ngram_width={ngram_width!r}, padding_width={padding_width!r}", "widths of at least 1")
+    left, right = (pad_values, pad_values) if isinstance(pad_values, (str, bytes)) or pad_values is None else pad_values
+    found = []
+    for width in widths:
+        padding, x = min(width - 1, most), data
+        if pad_values is not None and padding:
+            sizes = [*sizes_of(data)[:-1], padding]
+            before, behind = (broadcast_to(np.array([_text(pad)] * padding, object), sizes) for pad in (left, right))
+            x = np.concatenate([before, x, behind], axis=-1)
+        # Of nothing there is none, whatever stands around it.
+        count = np.maximum(np.shape(x)[-1] - (width - 1), 0) * (np.shape(data)[-1] > 0)
+        found.append(join([x[..., i : i + count] for i in range(width)], separator))
+    return found[0] if len(found) == 1 else np.concatenate(found, axis=-1)
 
 
 def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):

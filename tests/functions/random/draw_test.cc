@@ -16,6 +16,9 @@ const std::vector<std::string> kCalls = {
     "random_uniform([3], dtype=\"float64\", seed=3)",
     "random_uniform([3], -5, 5, dtype=\"int32\", seed=3)",
     "random_uniform([3], 0, 9223372036854775807, dtype=\"int64\", seed=3)",
+    "random_uniform(shape(image), seed=3)",
+    "random_uniform([3], 0, shape(image)[1], \"int32\", seed=3)",
+    "random_normal(shape(image)[:2], seed=3)",
     "random_normal([7], seed=3)",
     "random_beta(0.2, 0.3, [4], seed=3)",
     "random_beta(2, 3, dtype=\"float64\", seed=3)",
@@ -95,6 +98,32 @@ TEST_CASE("Sizes that only the data tells make no difference") {
     const DrawnRows known = Draw(call, paths);
     CHECK(unknown.rows == known.rows);
     CHECK(TypeToString(unknown.type) == TypeToString(known.type));
+  }
+}
+
+TEST_CASE("Shapes and bounds of the data draw what constants do") {
+  const std::vector<uint64_t> paths = Paths(5);
+  const struct {
+    std::string of_data;
+    std::string constant;
+  } kCases[] = {
+      {"random_uniform(shape(image), seed=3)", "random_uniform([8, 10, 3], seed=3)"},
+      {"random_uniform(shape(image)[:1], dtype=\"float64\", seed=3)",
+       "random_uniform([8], dtype=\"float64\", seed=3)"},
+      {"random_normal(shape(image)[:2], 5, 2, seed=3)", "random_normal([8, 10], 5, 2, seed=3)"},
+      {"random_beta(2, 3, shape(image)[1:], seed=3)", "random_beta(2, 3, [10, 3], seed=3)"},
+      {"random_uniform([5], -shape(image)[2], shape(image)[0], \"int64\", seed=3)",
+       "random_uniform([5], -3, 8, \"int64\", seed=3)"},
+      {"random_uniform(shape(image)[:1], 2, int16(shape(image)[0]), \"int32\", seed=3)",
+       "random_uniform([8], 2, 8, \"int32\", seed=3)"},
+      {"random_uniform([5], shape(image)[2] / 2, shape(image)[0], seed=3)",
+       "random_uniform([5], 1.5, 8, seed=3)"},
+      {"random_uniform([5], -1, float32(shape(image)[2]), \"float64\", seed=3)",
+       "random_uniform([5], -1, 3, \"float64\", seed=3)"},
+  };
+  for (const auto& [of_data, constant] : kCases) {
+    CAPTURE(of_data);
+    CHECK(Draw(of_data, paths).rows == Draw(constant, paths).rows);
   }
 }
 
@@ -182,6 +211,11 @@ TEST_CASE("Arguments that cannot be are refused") {
       {"random_uniform([0])", "shape: expected positive sizes"},
       {"random_uniform([1000000, 1000000])", "shape: expected positive sizes of at most"},
       {"random_uniform(image)", "shape: expected a list"},
+      {"random_uniform(float32(shape(image)))", "shape: expected a list of constant integers"},
+      {"random_uniform([2], 0, shape(image), \"int32\")", "maxval: expected an integer constant"},
+      {"random_uniform([2], 0, shape(image)[0] / 2, \"int32\")",
+       "maxval: expected an integer constant"},
+      {"random_uniform([2], shape(image))", "minval: expected a finite number"},
       {"random_uniform(dtype=\"int32\")", "maxval: expected a constant, since"},
       {"random_uniform(minval=0, maxval=0, dtype=\"int32\")", "maxval: expected a constant above"},
       {"random_uniform(minval=2)", "maxval: expected a constant above"},
