@@ -107,7 +107,8 @@ class RingWriter final : public Writer {
   // Where the newcomer starts.
   Status ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
                      const Consumer* rival, uint64_t* start);
-  void FillInPage(const ConsumerSpec& spec, uint64_t start, ControlPage* page) const;
+  void FillInPage(const ConsumerSpec& spec, const ConsumerPosition& position, uint64_t start,
+                  ControlPage* page) const;
   // The steps of a split group that wait for one who asks.
   uint32_t Grant() {
     return consumers_.Grant(header().lease_share.load(std::memory_order_relaxed),

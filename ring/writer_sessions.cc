@@ -37,10 +37,14 @@ Status RingWriter::ChooseStart(const ConsumerSpec& spec, const ConsumerPosition&
   return {};
 }
 
-void RingWriter::FillInPage(const ConsumerSpec& spec, uint64_t start, ControlPage* page) const {
+void RingWriter::FillInPage(const ConsumerSpec& spec, const ConsumerPosition& position,
+                            uint64_t start, ControlPage* page) const {
   page->start_step = start;
   page->takes_grants = spec.mode == GroupMode::kSplit ? 1 : 0;
-  const std::string_view cursor = cursors_.Before(start);
+  std::string_view cursor = cursors_.Before(start);
+  // In front of what the ring has made nobody knows it but who comes from there, and is to know it still.
+  if (cursor.empty() && position.step == start)
+    cursor = std::string_view(position.cursor).substr(0, kMaxCursorBytes);
   page->start_cursor_bytes = static_cast<uint32_t>(cursor.size());
   if (!cursor.empty()) std::memcpy(page->start_cursor, cursor.data(), cursor.size());
   page->position.store(start, std::memory_order_relaxed);
@@ -107,7 +111,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
       return status;
     }
     ControlPage& page = consumer.page->page();
-    FillInPage(spec, start, &page);
+    FillInPage(spec, position, start, &page);
     consumer.member = {&page, uint64_t{1} << consumer.index, start, kNeverStops, 0, 0};
     if (spec.mode == GroupMode::kRank && consumers_.FindRank(spec.group) == nullptr) {
       consumers_.AddRank(spec, start);

@@ -231,7 +231,10 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
   for (size_t i = 0; i < inputs.size(); ++i) {
     // A list is a list here, whatever a batch makes of it. Of packed rows a program can only hand on the bytes.
     TensorType type = inputs[i].type;
-    if (type.packed()) type = {DType::kString, {}};
+    if (type.packed()) {
+      type.dtype = DType::kString;
+      type.shape.clear();
+    }
     type.form = RowForm::kPlain;
     type.narrow_splits = false;
     if (NumElements(type.shape) == 0 && !FitsRow(type.shape)) {

@@ -7,6 +7,7 @@
 #include "server/codec/inflate.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
+#include "server/expr/scalar_type.h"
 
 namespace penstock::expr {
 namespace {
@@ -50,7 +51,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     return WrongArgument("compression_type", "\"\", \"GZIP\" or \"ZLIB\"");
   }
   BoundRowFunction bound;
-  bound.type = {DType::kString, {}};
+  bound.type = ScalarType(DType::kString);
   bound.kernel = std::make_shared<DecodeCompressed>(wrapping);
   bound.tensor_arguments = {0};
   return ForEachString(arguments[0].type.shape, std::move(bound));

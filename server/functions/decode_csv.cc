@@ -10,6 +10,7 @@
 #include "server/codec/number_text.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
+#include "server/expr/scalar_type.h"
 
 namespace penstock::expr {
 namespace {
@@ -114,7 +115,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
                          "one byte that is neither a quotation mark nor an end of line");
   format.delim = delim[0];
   BoundRowFunction bound;
-  bound.type = {*type, {}};
+  bound.type = ScalarType(*type);
   bound.kernel = std::make_shared<DecodeCsv>(std::move(format));
   bound.tensor_arguments = {0};
   return ForEachString(arguments[0].type.shape, std::move(bound));

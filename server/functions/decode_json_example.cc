@@ -7,6 +7,7 @@
 #include "server/codec/json_example.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
+#include "server/expr/scalar_type.h"
 
 namespace penstock::expr {
 namespace {
@@ -28,7 +29,7 @@ class DecodeJsonExample final : public RowKernel {
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (absl::Status status = ReadStrings(arguments[0], "json_examples"); !status.ok()) return status;
   BoundRowFunction bound;
-  bound.type = {DType::kString, {}};
+  bound.type = ScalarType(DType::kString);
   bound.kernel = std::make_shared<DecodeJsonExample>();
   bound.tensor_arguments = {0};
   return ForEachString(arguments[0].type.shape, std::move(bound));

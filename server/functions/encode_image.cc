@@ -8,6 +8,7 @@
 #include "server/codec/jpeg_writer.h"
 #include "server/codec/png_writer.h"
 #include "server/expr/arguments.h"
+#include "server/expr/scalar_type.h"
 
 namespace penstock::expr {
 namespace {
@@ -53,7 +54,7 @@ class EncodePngKernel final : public RowKernel {
 
 BoundRowFunction BindFile(std::shared_ptr<const RowKernel> kernel) {
   BoundRowFunction bound;
-  bound.type = {DType::kString, {}};
+  bound.type = ScalarType(DType::kString);
   bound.kernel = std::move(kernel);
   bound.tensor_arguments = {0};
   return bound;

@@ -6,6 +6,7 @@
 #include "server/base/file.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
+#include "server/expr/scalar_type.h"
 
 namespace penstock::expr {
 namespace {
@@ -52,7 +53,7 @@ class ReadFile final : public RowKernel {
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments, FileSystem& files) {
   if (absl::Status status = ReadStrings(arguments[0], "filename"); !status.ok()) return status;
   BoundRowFunction bound;
-  bound.type = {DType::kString, {}};
+  bound.type = ScalarType(DType::kString);
   bound.kernel = std::make_shared<ReadFile>(files);
   bound.tensor_arguments = {0};
   return ForEachString(arguments[0].type.shape, std::move(bound));

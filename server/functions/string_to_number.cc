@@ -7,6 +7,7 @@
 #include "server/codec/number_text.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
+#include "server/expr/scalar_type.h"
 
 namespace penstock::expr {
 namespace {
@@ -45,7 +46,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
         "out_type", "\"float32\", \"float64\", \"int32\", \"int64\", \"uint32\" or \"uint64\"");
   }
   BoundRowFunction bound;
-  bound.type = {*dtype, {}};
+  bound.type = ScalarType(*dtype);
   bound.kernel = std::make_shared<StringToNumber>(*dtype);
   bound.tensor_arguments = {0};
   return ForEachString(arguments[0].type.shape, std::move(bound));

@@ -3,6 +3,7 @@
 
 #include "server/codec/wav.h"
 #include "server/expr/arguments.h"
+#include "server/expr/scalar_type.h"
 #include "server/image/image_contents.h"
 
 namespace penstock::expr {
@@ -23,7 +24,7 @@ class WavSampleRate final : public RowKernel {
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (absl::Status status = CheckContents(arguments[0]); !status.ok()) return status;
   BoundRowFunction bound;
-  bound.type = {DType::kInt32, {}};
+  bound.type = ScalarType(DType::kInt32);
   bound.kernel = std::make_shared<WavSampleRate>();
   bound.tensor_arguments = {0};
   return bound;

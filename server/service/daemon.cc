@@ -268,6 +268,8 @@ absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions
 void BlockStopSignals() {
   const sigset_t signals = Signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // A shell's script has what it starts in the background ignore SIGINT: then the second stop would have no effect at all.
+  for (const int number : {SIGTERM, SIGINT}) signal(number, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
 }
 

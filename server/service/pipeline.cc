@@ -252,6 +252,7 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   alone.spec.on_device = newcomer.spec.on_device;
   absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;
+  attached->is_replay = true;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
@@ -300,10 +301,14 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     const bool may_replay =
         one.spec.mode == ring::GroupMode::kBroadcast && !one.position.cursor.empty();
     if (may_replay && highest - one.position.step > spread) continue;
-    if (lowest == nullptr || one.position.step < lowest->step) lowest = &one.position;
+    const bool is_lower = lowest == nullptr || one.position.step < lowest->step;
+    // Behind a skip a consumer knows its step alone; of those at one step any cursor will do.
+    if (is_lower || (one.position.step == lowest->step && lowest->cursor.empty()))
+      lowest = &one.position;
   }
   ring::ConsumerPosition start;
   if (lowest != nullptr) start = *lowest;
+  if (start.known() && start.step > 0 && start.cursor.empty()) start.cursor = options_.cursor;
   for (const auto& [group, state] : splits) {
     if (!start.known() || state.first() < start.step) {
       start.step = state.first();

@@ -103,6 +103,7 @@ struct Newcomer {
 // What an attached consumer holds on to.
 struct Attached {
   std::shared_ptr<Stream> stream;
+  bool is_replay = false;  // nobody else ever reads the stream
   ring::ConsumerHandle handle;
 };
 

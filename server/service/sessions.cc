@@ -91,14 +91,16 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
   waiting->visitor = std::move(visitor);
   ++num_waiting_;
   ++of_user_[user];
-  const auto returning = returning_.find(request.pipeline);
-  if (returning == returning_.end()) {
+  const auto found = returning_.find(request.pipeline);
+  // Another one of that name, which was deleted meanwhile, is no matter of this one's.
+  if (found == returning_.end() || found->second.pipeline != *pipeline) {
     EnterLater(*std::move(pipeline), std::move(waiting));
     return;
   }
-  returning->second.missing.erase(request.consumer.identity);
-  returning->second.waiting.push_back(std::move(waiting));
-  if (returning->second.missing.empty()) StartAgain(request.pipeline);
+  Returning& returning = found->second;
+  returning.missing.erase(request.consumer.identity);
+  returning.waiting.push_back(std::move(waiting));
+  if (returning.missing.empty() && !returning.begins) StartAgain(request.pipeline);
 }
 
 ring::Status Sessions::CheckRoomFor(uid_t user) const {
@@ -143,10 +145,10 @@ void Sessions::StartAgain(const std::string& name) {
   loop_.CancelTimer(returning.timer);
   returning.timer = 0;
   // Whoever comes meanwhile waits for the others.
+  returning.begins = true;
   auto waiting =
       std::make_shared<std::vector<std::shared_ptr<Waiting>>>(std::move(returning.waiting));
   returning.waiting.clear();
-  returning.missing.insert(0);
   for (const auto& one : *waiting) entering_[one.get()] = name;
   WriteDown(name, [this, pipeline = returning.pipeline, waiting] {
     pool_->Run([this, pipeline, waiting] {
@@ -280,6 +282,11 @@ void Sessions::End(Key key, const char* why) {
   spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline,
                session.attached.handle.id, why, session.visitor.pid);
   WriteDown(session.pipeline);
+  if (stopping_ || !session.attached.is_replay) return;
+  // It waits for workers, which may be long in coming. Where the queue is full, the last who has the stream does.
+  pool_->Run([stream = session.attached.stream] {
+    stream->Stop(absl::CancelledError("its only consumer has gone"));
+  });
 }
 
 void Sessions::WriteDown(const std::string& pipeline, std::function<void()> done) {
@@ -287,7 +294,6 @@ void Sessions::WriteDown(const std::string& pipeline, std::function<void()> done
     if (done != nullptr) done();
     return;
   }
-  if (stopping_) return;
   std::vector<PipelineJournal::KnownConsumer> consumers;
   for (const auto& [key, session] : sessions_) {
     if (session.pipeline == pipeline && session.identity != 0 && !session.gone) {

@@ -80,6 +80,7 @@ class Sessions {
   struct Returning {
     std::shared_ptr<Pipeline> pipeline;
     std::set<uint64_t> missing;  // identities
+    bool begins = false;  // nobody is missed any more: whoever comes waits until it has begun
     std::vector<std::shared_ptr<Waiting>> waiting;
     EventLoop::Id timer = 0;
   };

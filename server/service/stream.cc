@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
+#include <tuple>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -257,9 +259,12 @@ void Stream::ChangePhase() {
     if (!ended) Leave(std::move(gone));
   };
   std::lock_guard<std::mutex> lock(mutex_);
-  before_ = Sum(before_, old->Snapshot());
-  const std::vector<SkippedRecord> skipped = SkippedNow();
-  skipped_before_.insert(skipped_before_.end(), skipped.begin(), skipped.end());
+  before_ = StatsNow();
+  uint64_t again = 0;
+  for (SkippedRecord& skipped : SkippedNow(&again)) {
+    if (skipped_before_.size() < DamageLog::kMaxListed)
+      skipped_before_.push_back(std::move(skipped));
+  }
   gone = std::exchange(executor_, *std::move(executor));
   phases_.erase(phases_.begin());
   for (int i = 0; i < holds_; ++i) executor_->Hold();
@@ -387,14 +392,36 @@ void Stream::DropLastPhase() {
 std::optional<ExecutorStats> Stream::Snapshot() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (executor_ == nullptr) return std::nullopt;
-  return Sum(before_, executor_->Snapshot());
+  return StatsNow();
 }
 
-std::vector<SkippedRecord> Stream::SkippedNow() const {
+ExecutorStats Stream::StatsNow() const {
+  uint64_t again = 0;
+  // First: what is listed is counted by then.
+  if (!skipped_before_.empty()) SkippedNow(&again);
+  ExecutorStats now = executor_->Snapshot();
+  now.skipped -= again;
+  return Sum(before_, std::move(now));
+}
+
+std::vector<SkippedRecord> Stream::SkippedNow(uint64_t* again) const {
+  const auto key = [](const SkippedRecord& one) {
+    return std::tie(one.path, one.place.epoch, one.place.damage.offset, one.place.damage.length,
+                    one.place.message);
+  };
+  using Key = decltype(key(skipped_before_.front()));
+  std::multiset<Key> before;
+  for (const SkippedRecord& one : skipped_before_) before.insert(key(one));
   std::vector<SkippedRecord> skipped;
   for (SkippedPlace& place : executor_->Skipped()) {
     std::string path = phases_.front().plan->FilePath(place.file);
-    skipped.push_back({std::move(place), std::move(path)});
+    SkippedRecord one{std::move(place), std::move(path)};
+    if (const auto found = before.find(key(one)); found != before.end()) {
+      before.erase(found);
+      ++*again;
+    } else {
+      skipped.push_back(std::move(one));
+    }
   }
   return skipped;
 }
@@ -403,7 +430,8 @@ std::vector<SkippedRecord> Stream::Skipped() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (executor_ == nullptr) return {};
   std::vector<SkippedRecord> all = skipped_before_;
-  const std::vector<SkippedRecord> now = SkippedNow();
+  uint64_t again = 0;
+  const std::vector<SkippedRecord> now = SkippedNow(&again);
   all.insert(all.end(), now.begin(), now.end());
   if (all.size() > DamageLog::kMaxListed) all.resize(DamageLog::kMaxListed);
   return all;

@@ -151,7 +151,10 @@ class Stream {
   // False: it is to be left behind.
   bool End(Executor& executor) const;
   void Leave(std::unique_ptr<Executor> executor) const;
-  std::vector<SkippedRecord> SkippedNow() const;  // REQUIRES: mutex_
+  // What the present phase has skipped, but for what those before it had told already: a phase that goes on in the middle of a pass meets
+  // that again, which `again` counts. REQUIRES: mutex_, and an executor.
+  std::vector<SkippedRecord> SkippedNow(uint64_t* again) const;
+  ExecutorStats StatsNow() const;  // REQUIRES: the same
   absl::Status AddDevice(const Plan& plan);
   BatchSink& producers_sink() {
     if (device_sink_ != nullptr) return *device_sink_;
@@ -180,7 +183,7 @@ class Stream {
   int holds_;                                  // under mutex_
   std::vector<Phase> phases_;                  // under mutex_; the first is the present one
   ExecutorStats before_;                       // under mutex_: of the executors before this one
-  std::vector<SkippedRecord> skipped_before_;  // under mutex_
+  std::vector<SkippedRecord> skipped_before_;  // under mutex_: DamageLog::kMaxListed at most
   std::map<std::string, int64_t> read_ahead_;  // under mutex_
 
   const std::function<void(uint64_t step)> epoch_begins_;

@@ -69,6 +69,8 @@ absl::Duration DelayAfter(absl::Duration lived, absl::Duration delay) {
 
 int Supervise(const std::function<int()>& child) {
   const sigset_t signals = HandledSignals();
+  // Who ignores it, as its parent may have done, hears of no child's end.
+  signal(SIGCHLD, SIG_DFL);
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
   absl::Duration delay = absl::ZeroDuration();

@@ -527,13 +527,13 @@ def hanging(tmp_path, preload, monkeypatch):
     """Starts a daemon in which looks at hangs.tfrecord from an offset on hang, and a creation that meets one. Returns the daemon."""
     started = []
 
-    def start(where, *options):
+    def start(where, *options, limits=None):
         (tmp_path / "hangs.tfrecord").write_bytes(b"".join(large_frames(0)))
         settings = {"LD_PRELOAD": preload, "HANG_UNTIL": tmp_path / "until", "PENSTOCK_CACHE_DIR": tmp_path / "cache", "HANG_FILE": "hangs.tfrecord", "HANG_MARK": tmp_path / "mark", **HANGS[where]}
         order = settings.pop("order", "")
         for name, value in settings.items():
             monkeypatch.setenv(name, str(value))
-        daemon = Daemon(tmp_path / "penstock.sock", *options)
+        daemon = Daemon(tmp_path / "penstock.sock", *options, limits=limits)
         monkeypatch.delenv("LD_PRELOAD")
         creation = Penstock(tmp_path, daemon.socket).start("create", write_spec(tmp_path, batch=1000, order=order))
         started.extend([daemon, creation])
@@ -748,7 +748,8 @@ def test_fault_28_a_deadline_that_is_no_number_of_milliseconds_is_refused(remote
 def test_faults_51_and_52_a_stop_that_waits_ignores_a_reload_and_ends_at_a_second_signal(hanging, tmp_path):
     config = tmp_path / "penstockd.textproto"
     config.write_text("stop_timeout_ms: 600000")
-    daemon = hanging("in a worker", "--config", str(config))
+    # As a shell's script starts what it puts into the background.
+    daemon = hanging("in a worker", "--config", str(config), limits=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     daemon.process.send_signal(signal.SIGTERM)
     # The socket goes as the stop begins, whatever hangs.
     eventually(lambda: not os.path.exists(daemon.socket))

@@ -15,8 +15,8 @@ penstock = pytest.importorskip("penstock")
 class Supervised:
     """penstockd --supervise; `kill` takes the daemon, not its supervisor."""
 
-    def __init__(self, folder, *options):
-        self.daemon = Daemon(folder / "penstock.sock", "--supervise", "--log-level", "error", *options)
+    def __init__(self, folder, *options, limits=None):
+        self.daemon = Daemon(folder / "penstock.sock", "--supervise", "--log-level", "error", *options, limits=limits)
         self.socket = self.daemon.socket
 
     @property
@@ -79,6 +79,12 @@ def test_fault_48_a_killed_daemon_is_a_pause(supervised, command, counter):
         batch = next(loader)
         assert (loader.step, rows(batch)) == (step, expected(step))
     assert loader.stats()["reconnects"] == 4
+
+
+def test_fault_48_a_supervisor_notices_a_death_though_it_was_started_to_ignore_its_childrens(tmp_path):
+    one = Supervised(tmp_path, limits=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    one.kill()
+    assert one.stop() == 0
 
 
 def test_fault_48_old_batches_stay_readable(supervised, command, counter):

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from programs import Daemon, Penstock, eventually
+from tfrecord_files import example, framed
 
 MIXTURE = """
 name: "p"
@@ -296,3 +297,60 @@ def test_the_log_level_is_changed_while_it_runs(daemon, remote, mixture):
     assert remote("log-level", "loud").code == 2
     daemon.stop()
     assert "pipeline p created" not in daemon.process.stderr.read()
+
+
+# In the order of the file, whose cursor is gone to by reading or by its index, and where all of a pass is known beforehand.
+@pytest.mark.parametrize("records", [500, 6000])
+@pytest.mark.parametrize("order", ["", "stage { shuffle { global: true seed: 1 } }"], ids=["in order", "shuffled"])
+def test_what_a_pass_has_skipped_is_told_once_whatever_changes(remote, tmp_path, records, order):
+    penstock = pytest.importorskip("penstock")
+    parts = [framed(example(n=n)) for n in range(records)]
+    offset = sum(map(len, parts[:2]))
+    parts[2] = parts[2][:-1] + bytes([parts[2][-1] ^ 1])
+    (tmp_path / "a.tfrecord").write_bytes(b"".join(parts))
+    (tmp_path / "p.textproto").write_text(f"""
+        name: "p" stage {{ tfrecord {{ files: "a.tfrecord" damage {{ on_damage: SKIP_RECORD }} }} }} {order}
+        stage {{ parse_example {{ feature {{ key: "n" int64 {{}} }} }} }} stage {{ map {{ constant {{ name: "K" value: 2 }} out: "x = n * K" }} }}
+        stage {{ batch {{ batch_size: {records // 50} }} }} stage {{ repeat {{ count: 3 }} }}""")
+    ok(remote("create", tmp_path / "p.textproto"))
+    loader = penstock.attach("p", socket=remote.socket, timeout=60)
+    taken = 0
+    for factor, steps in [(3, 10), (4, 30), (5, 200)]:
+        for _, batch in zip(range(steps), loader):
+            taken += len(batch["x"])
+        if factor < 5:
+            ok(remote("update", "p", "--set", f"K={factor}"))
+    assert taken == 3 * (records - 1)
+    listed = remote("skipped", "p").out.splitlines()
+    assert len(listed) == 3 and all(f"offset {offset}," in line for line in listed), listed
+    assert int(json.loads(ok(remote("top", "p", "--count", "1", "--json")))["skipped"]) == 3
+
+
+def counted(stats):
+    """All that is counted or timed, by its name."""
+    stages = {f"{stage['name']}.{name}": int(value) for stage in stats["stages"] for name, value in stage.items()
+              if name in ("elements", "busy_ns", "read_bytes", "read_ns")}
+    whole = {name: int(value) for name, value in stats.items()
+             if name in ("rows", "records", "bytes_read", "slot_wait_ns")}
+    return {**stages, **whole}
+
+
+def test_what_is_counted_is_counted_on_behind_a_change(remote, tmp_path):
+    penstock = pytest.importorskip("penstock")
+    (tmp_path / "a.tfrecord").write_bytes(b"".join(framed(example(n=1)) for _ in range(20000)))
+    (tmp_path / "p.textproto").write_text("""
+        name: "p" stage { tfrecord { files: "a.tfrecord" } }
+        stage { parse_example { feature { key: "n" int64 {} } } } stage { map { constant { name: "K" value: 2 } out: "x = n * K" } }
+        stage { batch { batch_size: 10 } }""")
+    ok(remote("create", tmp_path / "p.textproto"))
+    loader = penstock.attach("p", socket=remote.socket, timeout=60)
+    for _, _ in zip(range(1000), loader):
+        pass
+    before = counted(json.loads(ok(remote("top", "p", "--count", "1", "--json"))))
+    assert len(before) > 10 and before["rows"] >= 9990, before
+    ok(remote("update", "p", "--set", "K=3"))
+    while next(loader)["x"][0] != 3:
+        pass
+    behind = counted(json.loads(ok(remote("top", "p", "--count", "1", "--json"))))
+    less = {name: (value, behind.get(name)) for name, value in before.items() if behind.get(name, 0) < value}
+    assert not less

@@ -1,5 +1,6 @@
 #include "server/engine/shared_elements.h"
 
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -171,6 +172,71 @@ TEST_CASE("A full window keeps what waits, and takes new elements as soon as the
   CHECK(b.Take(1000));
 }
 
+TEST_CASE("Nobody waits for what finds no room, and nothing large is kept") {
+  constexpr size_t kWindow = 64'000;
+  SharedElements elements(kWindow);
+  const auto group = elements.AddGroup();
+  Member a(elements, group), b(elements, group);
+  // The window is empty, but more than a quarter of it is too much for one. Again and again, as who waits may come too late to wait.
+  for (uint64_t i = 1000; i < 1020; ++i) {
+    Row row = a.Find(i);
+    REQUIRE(row.found == Found::kMine);
+    Row open = b.Find(i);
+    REQUIRE(open.found == Found::kOpen);
+    std::atomic<bool> came = false, waits = false;
+    std::thread waiting([&] {
+      waits = true;
+      came = elements.Wait(group, {&open, 1}, kHangs);
+    });
+    while (!waits) std::this_thread::yield();
+    std::this_thread::yield();
+    CHECK_FALSE(a.Put(&row, std::string(kWindow / 4 + 1, 'x')));
+    CHECK(row.found == Found::kAlone);
+    waiting.join();
+    CHECK(came);
+  }
+  CHECK_FALSE(a.Take(1, kWindow / 5));
+  CHECK(elements.HeldBy(group).elements == 1);
+  // Full: what is new is each one's own, at once.
+  for (uint64_t i = 2; i < 10; ++i) CHECK_FALSE(a.Take(i, kWindow / 5));
+  CHECK(a.Find(100).found == Found::kAlone);
+  CHECK(b.Find(100).found == Found::kAlone);
+  CHECK(b.Find(1).found == Found::kHit);
+}
+
+TEST_CASE("What was made last is not stale, however much was made before") {
+  constexpr size_t kWindow = 64;
+  SharedElements elements(kWindow * 1344);
+  const auto group = elements.AddGroup();
+  Member a(elements, group), b(elements, group);
+  for (uint64_t i = 0; i < 10 * kWindow; ++i) {
+    a.Take(i);
+    CHECK(b.Take(i));
+  }
+  for (uint64_t i = 10 * kWindow; i < 12 * kWindow; ++i) a.Take(i);
+  CHECK(b.Take(10 * kWindow));
+}
+
+TEST_CASE("Who has just come is waited for, though it has asked for nothing yet") {
+  constexpr size_t kWindow = 64;
+  SharedElements elements(kWindow * 1344);
+  const auto group = elements.AddGroup();
+  Member a(elements, group), b(elements, group);
+  for (uint64_t i = 0; i < 3 * kWindow; ++i) {
+    a.Take(i);
+    b.Take(i);
+  }
+  for (uint64_t i = 1000; i < 1000 + kWindow / 2; ++i) a.Take(i);
+  Member c(elements, group);
+  for (uint64_t i = 1000; i < 1000 + kWindow / 2; ++i) CHECK(b.Take(i));
+  // Until the window is full, and something would have to give way.
+  for (uint64_t i = 2000; i < 2000 + kWindow * 5 / 8; ++i) {
+    a.Take(i);
+    b.Take(i);
+  }
+  CHECK(c.Take(1000));
+}
+
 TEST_CASE("What nobody takes goes when the members have made some windows more") {
   constexpr size_t kWindow = 16;
   SharedElements elements(kWindow * 1344);
@@ -213,6 +279,38 @@ TEST_CASE("What waited for a member alone goes with it") {
   CHECK(elements.HeldBy(group).elements == 1);
   b.Leave();
   CHECK(elements.HeldBy(group).elements == 0);
+}
+
+TEST_CASE("Nothing is kept for one who is alone, whoever made it") {
+  SharedElements elements(1 << 20);
+  const auto group = elements.AddGroup();
+  Member a(elements, group);
+  {
+    Member b(elements, group);
+    b.Take(0);
+    CHECK(elements.HeldBy(group).elements == 1);
+  }
+  CHECK(elements.HeldBy(group).elements == 0);
+  // The other one may leave while an element is made.
+  Member b(elements, group);
+  Row row = a.Find(1);
+  REQUIRE(row.found == Found::kMine);
+  b.Leave();
+  REQUIRE(a.Put(&row, "late"));
+  CHECK(elements.HeldBy(group).elements == 0);
+}
+
+TEST_CASE("What one has taken who has left, another one of its number has not") {
+  SharedElements elements(1 << 20);
+  const auto group = elements.AddGroup();
+  Member a(elements, group), b(elements, group), c(elements, group);
+  a.Take(0);
+  CHECK(b.Take(0));
+  b.Leave();
+  Member d(elements, group);
+  REQUIRE(d.number_ == b.number_);
+  CHECK(c.Take(0));
+  CHECK(d.Take(0));
 }
 
 TEST_CASE("Whoever looks at an element keeps its bytes, even when its group has gone") {

@@ -2,9 +2,12 @@
 #include "server/engine/shared_prefixes.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
@@ -111,7 +114,8 @@ TEST_CASE("Two pipelines over one decode have the bytes and cursors that they ha
       misses += shared.misses;
       // Each stage counts all of its elements, wherever they came from.
       for (const StageStats& stage : results[i].stats.stages) {
-        if (stage.name == "parse_example") CHECK(stage.elements == 2 * kRecords);
+        if (stage.name == "parse_example" || absl::StartsWith(stage.name, "map"))
+          CHECK(stage.elements == 2 * kRecords);
       }
     }
     CHECK(hits + misses <= 4 * kRecords);
@@ -296,6 +300,68 @@ TEST_CASE("Who shares with whom, and up to where") {
       CHECK(stats.state == "measuring");
     }
   }
+}
+
+TEST_CASE("What an element costs is measured, and compared with its bytes") {
+  SharedElements elements(1 << 20);
+  SharedPrefixOptions options;
+  options.element_ns_min = 1000;
+  const auto state_behind = [&](uint64_t rows, uint64_t element_ns, uint64_t element_bytes) {
+    PrefixGroup group(elements, options);
+    group.AddMeasured(rows, rows * element_ns, rows * element_bytes);
+    return group.state();
+  };
+  // The bytes cost a nanosecond for four.
+  CHECK(state_behind(64, 1000, 0) == PrefixState::kSharing);
+  CHECK(state_behind(64, 999, 0) == PrefixState::kCheap);
+  CHECK(state_behind(64, 1999, 4000) == PrefixState::kCheap);
+  CHECK(state_behind(64, 2000, 4000) == PrefixState::kSharing);
+  CHECK(state_behind(63, 1'000'000, 0) == PrefixState::kMeasuring);
+  options.element_ns_min = 0;
+  CHECK(state_behind(64, 1, 4000) == PrefixState::kSharing);
+}
+
+TEST_CASE("A file that was written again is another one") {
+  ScratchFolder folder;
+  WriteShards(folder);
+  const std::string text = BeginOfOne(folder / "*");
+  const auto before = PlanOf(text);
+  for (const char* shard : {"0", "1", "2"}) {
+    const std::string path = folder / shard;
+    std::filesystem::last_write_time(
+        path, std::filesystem::last_write_time(path) + std::chrono::hours(1));
+  }
+  const auto prefixes = Prefixes();
+  const auto a = prefixes->Join("a", before);
+  const auto b = prefixes->Join("b", PlanOf(text));
+  CHECK(b->Stats().empty());
+}
+
+// How many nodes of its work share something at present.
+int NumShares(const PrefixMember& member, const Plan& plan) {
+  int shares = 0;
+  for (int node = 0; node < static_cast<const PlanImpl&>(plan).num_shareable(); ++node)
+    shares += member.ShareOf(node) != nullptr ? 1 : 0;
+  return shares;
+}
+
+TEST_CASE("Who is left alone shares nothing, and all who come one after another have a place") {
+  ScratchFolder folder;
+  WriteShards(folder);
+  const auto plan = PlanOf(BeginOfOne(folder / "*"));
+  const auto prefixes = Prefixes();
+  const auto a = prefixes->Join("a", plan);
+  // Nor with itself, as it is while it is changed.
+  auto again = prefixes->Join("a", plan);
+  CHECK(NumShares(*a, *plan) + NumShares(*again, *plan) == 0);
+  again.reset();
+  for (int i = 0; i < 2 * SharedElements::kMaxMembers; ++i) {
+    const auto b = prefixes->Join("b", plan);
+    REQUIRE(NumShares(*a, *plan) == 1);
+    REQUIRE(NumShares(*b, *plan) == 1);
+  }
+  CHECK(NumShares(*a, *plan) == 0);
+  CHECK(a->Stats().at(0).state == "alone");
 }
 
 TEST_CASE("Groups form anew as pipelines come and go") {

@@ -94,7 +94,9 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
                                  "$BIG | skip { count: 20 } | shard { num_shards: 3 index: 1 } | "
                                  "enumerate {} | batch { batch_size: 7 }",
                                  "concatenate { (| $SHARDS |) (| $LINES |) } | zip { (| $GZIP |) } "
-                                 "| repeat {} | batch { batch_size: 7 }"}) {
+                                 "| repeat {} | batch { batch_size: 7 }",
+                                 "range { stop: 300 } | filter { predicate: 'value % 2 == 0' } | "
+                                 "repeat { count: 3 } | batch { batch_size: 7 }"}) {
     const std::string spec = files.Spec(text);
     const auto plan = MustPlan(spec);
     const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
@@ -111,6 +113,34 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
         CHECK((!result.ok() || result->finished || result->batches.size() == 3));
       }
     }
+  }
+}
+
+TEST_CASE("A cursor behind more of a block than values leave of it is an error, and no end") {
+  const auto plan = MustPlan(
+      "name: 'even' stage { range { stop: 300 } } stage { filter { predicate: 'value % 2 == 0' } } "
+      "stage { batch { batch_size: 10 } }");
+  const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
+  const RunResult whole = RunPlan(plan);
+  // Of a block of 64 elements 32 are left; of the last one, which the end cuts short, 22.
+  const struct {
+    size_t step;
+    uint64_t taken;
+    uint64_t has;
+  } places[] = {{4, 18, 32}, {13, 12, 22}};
+  for (const auto& [step, taken, has] : places) {
+    CAPTURE(step);
+    REQUIRE(whole.batches.size() > step);
+    const ResumePoint point = *ReadCursor(whole.batches[step].info.cursor, fingerprint);
+    std::vector<uint64_t> counters = point.position.counters();
+    REQUIRE(counters[0] == taken);
+    counters[0] = has + 1;
+    const RunResult rest =
+        RunPlan(plan, {.cursor = *CursorMaker(fingerprint).Make(point.step, Position(counters))});
+    CHECK(rest.batches.empty());
+    CHECK(absl::IsFailedPrecondition(rest.status));
+    CHECK(absl::StrContains(rest.status.message(), absl::StrCat("behind element ", has + 1,
+                                                                " of a block that has ", has)));
   }
 }
 

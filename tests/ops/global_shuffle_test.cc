@@ -183,5 +183,41 @@ TEST_CASE("A global shuffle judges what is damaged when a pass begins, and count
   CHECK(none.batches.empty());
 }
 
+TEST_CASE("What a global shuffle leaves out is listed with its file and its pass") {
+  ScratchFolder folder;
+  WriteShard(folder / "first", 0, 5);
+  WriteShard(folder / "a", 0, 4);
+  WriteShard(folder / "b", 4, 6);
+  const size_t frame = ReadFile(folder / "b").size() / 6;
+  FlipBit(folder / "b", 3 * frame - 1);
+  const std::string shuffled = absl::StrCat(
+      "tfrecord { files: '", folder / "[ab]",
+      "' damage { on_damage: SKIP_RECORD } } } stage { shuffle { global: true seed: 1 } } ");
+  const std::string rest =
+      "stage { parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: 3 } }";
+  const auto check = [&](const RunResult& result, uint32_t file, std::vector<uint64_t> epochs) {
+    REQUIRE(result.status.ok());
+    REQUIRE(result.skipped.size() == epochs.size());
+    for (size_t i = 0; i < epochs.size(); ++i) {
+      CHECK(result.skipped[i].file == file);
+      CHECK(result.skipped[i].epoch == epochs[i]);
+      CHECK(result.skipped[i].damage.offset == 2 * frame);
+      CHECK(result.skipped[i].damage.length == frame);
+    }
+  };
+  const std::string passes =
+      absl::StrCat("stage { ", shuffled, "stage { repeat { count: 3 } } ", rest);
+  const RunResult whole = RunText(passes);
+  check(whole, 1, {0, 1, 2});
+  // From a cursor on those of its pass, wherever they lie, and of the passes behind it.
+  REQUIRE(whole.batches.size() == 9);
+  check(RunText(passes, {.cursor = whole.batches[4].info.cursor}), 1, {1, 2});
+  // Files have their numbers among all of a pipeline's.
+  check(
+      RunText(absl::StrCat("stage { concatenate { input { stage { tfrecord { files: '",
+                           folder / "first", "' } } } input { stage { ", shuffled, "} } } ", rest)),
+      2, {0});
+}
+
 }  // namespace
 }  // namespace penstock::test

@@ -107,6 +107,28 @@ struct Tables {
   RingEntry* steps;
 };
 
+TEST_CASE("who comes from further on than the ring keeps its cursor until it takes a step") {
+  auto writer = MakeWriter();
+  ConsumerSpec spec;
+  spec.identity = 1;
+  ConsumerPosition position;
+  position.step = 7;
+  position.cursor = "c7";
+  {
+    Attached first(writer.get(), spec, position);
+    CHECK(first.reader().Where().step == 7);
+    CHECK(first.reader().Where().cursor == "c7");
+    first.Die();
+  }
+  // What the ring knows it knows better.
+  SegmentOptions options = SmallRing();
+  options.first_step = 7;
+  options.first_cursor = "of the ring";
+  auto other = MakeWriter(options);
+  Attached again(other.get(), spec, position);
+  CHECK(again.reader().Where().cursor == "of the ring");
+}
+
 TEST_CASE("a slot that does not hold the step that it should is an error and no batch") {
   for (const bool split : {false, true}) {
     INFO("split " << split);

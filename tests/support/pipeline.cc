@@ -197,7 +197,10 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const Run
   if (absl::Status status = running->executor->Start(); !status.ok()) return status;
   absl::StatusOr<RunResult> result = running->sink->Wait();
   running->executor->Stop();
-  if (result.ok()) result->stats = running->executor->Snapshot();
+  if (result.ok()) {
+    result->stats = running->executor->Snapshot();
+    result->skipped = running->executor->Skipped();
+  }
   return result;
 }
 

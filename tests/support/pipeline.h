@@ -54,6 +54,7 @@ struct RunResult {
   bool finished = false;     // the stream ended by itself
   absl::Status status;       // how
   ExecutorStats stats = {};  // at the end
+  std::vector<SkippedPlace> skipped = {};
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanText(const std::string& spec_text,

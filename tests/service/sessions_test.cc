@@ -1,0 +1,345 @@
+// Who comes back after a restart of the daemon, and who comes besides.
+
+#include "server/service/sessions.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "ring/reader.h"
+#include "server/expr/function.h"
+#include "server/service/text_proto.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kHangsNs = 60'000'000'000;
+constexpr uint64_t kKnown = 5;  // an identity
+
+// Workers that compute a zero are held in it, from Arm() until Free().
+class Gate {
+ public:
+  void Pass(int64_t number) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (number != 0 || !is_armed_) return;
+    ++held_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !is_armed_; });
+  }
+  void Arm() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_armed_ = true;
+    held_ = 0;
+  }
+  void Free() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_armed_ = false;
+    changed_.notify_all();
+  }
+  bool WaitForOne() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::nanoseconds(kHangsNs),
+                             [this] { return held_ > 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_armed_ = false;  // under mutex_
+  int held_ = 0;           // under mutex_
+};
+Gate gate;
+
+class PassGate : public expr::RowKernel {
+ public:
+  absl::Status Run(absl::Span<const expr::RowValue> arguments, Arena&,
+                   expr::RowOutput& out) const override {
+    int64_t number;
+    std::memcpy(&number, arguments[0].data, sizeof(number));
+    gate.Pass(number);
+    std::memcpy(out.Reserve(sizeof(number)), &number, sizeof(number));
+    out.Commit();
+    return absl::OkStatus();
+  }
+};
+
+const expr::RowFunctionRegistration kPassGate({
+    .name = "pass_gate",
+    .signature = "pass_gate(number)",
+    .doc = "",
+    .bind =
+        [](absl::Span<const expr::Argument> arguments) -> absl::StatusOr<expr::BoundRowFunction> {
+      expr::BoundRowFunction bound;
+      bound.type = arguments[0].type;
+      bound.kernel = std::make_shared<PassGate>();
+      bound.tensor_arguments = {0};
+      return bound;
+    },
+});
+
+v1::PipelineSpec Counter(const test::ScratchFolder& folder, const std::string& more = "") {
+  v1::PipelineSpec spec;
+  REQUIRE(ParseTextProto("name: 'counter' stage { tfrecord { files: '" + (folder / "n.tfrecord") +
+                             "' } } stage { parse_example { feature { key: 'n' int64 {} } } } " +
+                             more + " stage { batch { batch_size: 4 } } stage { repeat {} }",
+                         "spec", &spec)
+              .ok());
+  return spec;
+}
+
+// What a daemon has while nothing listens at its socket.
+class Daemon {
+ public:
+  explicit Daemon(const test::ScratchFolder& folder)
+      : journal_(*StateFolder::Open(folder / "state")),
+        table_(LocalFileSystem(), OneWorker(), &journal_) {}
+
+  PipelineJournal& journal() { return journal_; }
+  PipelineTable& table() { return table_; }
+  // The pipeline of an earlier daemon.
+  std::shared_ptr<Pipeline> Restored() {
+    std::vector<std::shared_ptr<Pipeline>> restored = table_.Restore();
+    REQUIRE(restored.size() == 1);
+    return restored[0];
+  }
+
+ private:
+  static v1::WorkerDefaults OneWorker() {
+    v1::WorkerDefaults defaults;
+    defaults.set_workers(1);
+    return defaults;
+  }
+
+  PipelineJournal journal_;
+  PipelineTable table_;
+};
+
+// A trainer's end of a connection.
+class Trainer {
+ public:
+  Trainer(Sessions& sessions, uint64_t identity, const ring::ConsumerPosition& position = {}) {
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+    socket_ = ring::Descriptor(ends[0]);
+    Visitor visitor;
+    visitor.socket = ring::Descriptor(ends[1]);
+    visitor.pid = getpid();
+    visitor.who.uid = getuid();
+    ring::ParsedRequest request;
+    request.pipeline = "counter";
+    request.consumer.group = "default";
+    request.consumer.identity = identity;
+    request.position = position;
+    sessions.Attach(std::move(visitor), request, /*may_send_away=*/true);
+  }
+
+  // Waits for the answer, which must let it in.
+  ring::Reader& Enter() {
+    ring::Attachment attachment;
+    bool done = false;
+    const ring::Status status = ring::FinishAttach("", socket_.get(), kHangsNs, &attachment, &done);
+    INFO(status.message);
+    REQUIRE(status.ok());
+    REQUIRE(done);
+    socket_.Release();
+    REQUIRE(ring::Reader::Open(attachment, &reader_).ok());
+    return *reader_;
+  }
+  void Die() { reader_.reset(); }
+  void TakeStep() {
+    ring::Lease lease;
+    const ring::Reader::Result result = reader_->Next(kHangsNs, &lease);
+    INFO(reader_->error().message);
+    REQUIRE(result == ring::Reader::Result::kBatch);
+    reader_->Release(lease);
+  }
+
+ private:
+  ring::Descriptor socket_;
+  std::unique_ptr<ring::Reader> reader_;
+};
+
+// Runs a loop on a thread of its own until it goes.
+class Running {
+ public:
+  explicit Running(EventLoop& loop) : loop_(loop), thread_([&loop] { loop.Run(); }) {}
+  ~Running() {
+    loop_.Stop();
+    thread_.join();
+  }
+
+ private:
+  EventLoop& loop_;
+  std::thread thread_;
+};
+
+// A daemon that was killed while a trainer was attached to its pipeline.
+void LeaveBehind(const test::ScratchFolder& folder) {
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  Daemon daemon(folder);
+  REQUIRE(daemon.table().Create(Counter(folder)).ok());
+  daemon.journal().PutConsumers("counter", {{kKnown, getpid()}});
+}
+
+TEST_CASE("fault 49: a pipeline that has begun again begins no second time, whoever comes") {
+  const test::ScratchFolder folder;
+  LeaveBehind(folder);
+  Daemon daemon(folder);
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::Hours(1));
+  sessions.Expect(daemon.Restored());
+  Trainer known(sessions, kKnown);
+  // Nobody is missing any more, but it has not begun yet. One of these has no identity.
+  Trainer stranger(sessions, 0), other(sessions, kKnown + 1);
+  const Running running(*loop);
+  for (Trainer* trainer : {&known, &stranger, &other}) trainer->Enter();
+  for (int step = 0; step < 30; ++step) {
+    for (Trainer* trainer : {&known, &stranger, &other}) trainer->TakeStep();
+  }
+}
+
+TEST_CASE("a pipeline waits for whom it knows, and for no others that have no identity") {
+  const test::ScratchFolder folder;
+  LeaveBehind(folder);
+  Daemon daemon(folder);
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::Hours(1));
+  sessions.Expect(daemon.Restored());
+  Trainer stranger(sessions, 0);
+  CHECK(daemon.table().List()[0]->Stats().steps() == 0);
+  Trainer known(sessions, kKnown);
+  const Running running(*loop);
+  stranger.Enter();
+  known.Enter();
+}
+
+TEST_CASE("another pipeline of the name of one that was waited for has nothing to do with it") {
+  const test::ScratchFolder folder;
+  LeaveBehind(folder);
+  Daemon daemon(folder);
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::ZeroDuration());
+  sessions.Expect(daemon.Restored());
+  REQUIRE(daemon.table().Delete("counter").ok());
+  REQUIRE(daemon.table().Create(Counter(folder)).ok());
+  Trainer trainer(sessions, kKnown + 1);
+  const Running running(*loop);
+  trainer.Enter();
+  for (int step = 0; step < 30; ++step) trainer.TakeStep();
+}
+
+TEST_CASE("one who was behind and leaves while its batch is being made holds up nobody else") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 400);
+  Daemon daemon(folder);
+  REQUIRE(daemon.table().Create(Counter(folder, "stage { map { out: 'n = pass_gate(n)' } }")).ok());
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16);
+  Trainer first(sessions, 1);
+  const Running running(*loop);
+  first.Enter();
+  for (int step = 0; step < 20; ++step) first.TakeStep();
+  gate.Arm();
+  const absl::Cleanup free = [] { gate.Free(); };
+  // On the loop's thread; false when that does not get on.
+  const auto on_loop = [&loop](std::function<void()> what) {
+    auto done = std::make_shared<std::promise<void>>();
+    loop->Post([done, what = std::move(what)] {
+      what();
+      done->set_value();
+    });
+    return done->get_future().wait_for(std::chrono::nanoseconds(kHangsNs)) ==
+           std::future_status::ready;
+  };
+  std::unique_ptr<Trainer> behind;
+  REQUIRE(on_loop([&] {
+    behind = std::make_unique<Trainer>(sessions, 2, ring::ConsumerPosition{0, "", {}, {}});
+  }));
+  behind->Enter();
+  REQUIRE(gate.WaitForOne());
+  behind->Die();
+  auto left = std::make_shared<size_t>(2);
+  while (*left == 2) REQUIRE(on_loop([&sessions, left] { *left = sessions.size(); }));
+  first.TakeStep();
+}
+
+// Where the stream begins that these consumers come back to.
+uint64_t BeginsAt(Pipeline& pipeline, const std::vector<ring::ConsumerPosition>& positions) {
+  std::vector<Newcomer> newcomers(positions.size());
+  for (size_t i = 0; i < positions.size(); ++i) {
+    newcomers[i].spec.group = "default";
+    newcomers[i].spec.identity = i + 1;
+    newcomers[i].position = positions[i];
+  }
+  const auto attached = pipeline.StartAgain(newcomers);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    INFO(attached[i].status().ToString());
+    REQUIRE(attached[i].ok());
+    CHECK(attached[i]->handle.start_step == positions[i].step);
+  }
+  // It is paused: nothing has been made.
+  return attached[0]->stream->writer().published();
+}
+
+TEST_CASE("a pipeline begins again where its consumers are, though not all of them have cursors") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  std::string cursor;
+  {
+    Daemon daemon(folder);
+    const auto pipeline = *daemon.table().Create(Counter(folder));
+    Newcomer newcomer;
+    newcomer.spec.group = "default";
+    const auto attached = pipeline->Attach(newcomer);
+    REQUIRE(attached.ok());
+    const ring::Writer& writer = attached->stream->writer();
+    while (writer.published() < 3) std::this_thread::yield();
+    cursor = writer.Cursor(3);
+    REQUIRE_FALSE(cursor.empty());
+    REQUIRE(pipeline->Pause(true).ok());
+  }
+  const ring::ConsumerPosition with = {3, cursor, {}, {}}, without = {3, "", {}, {}};
+  {
+    Daemon daemon(folder);
+    CHECK(BeginsAt(*daemon.Restored(), {with, without}) == 3);
+  }
+  {
+    Daemon daemon(folder);
+    CHECK(BeginsAt(*daemon.Restored(), {without, with}) == 3);
+  }
+  {
+    // Further on: from there nothing can be made.
+    Daemon daemon(folder);
+    CHECK(BeginsAt(*daemon.Restored(), {{5, "", {}, {}}, with}) == 3);
+  }
+  {
+    // The nearest that is known is where it began at all.
+    Daemon daemon(folder);
+    CHECK(BeginsAt(*daemon.Restored(), {{5, "", {}, {}}}) == 0);
+    REQUIRE(daemon.table().Delete("counter").ok());
+    const auto pipeline = daemon.table().Create(Counter(folder), cursor);
+    REQUIRE(pipeline.ok());
+    REQUIRE((*pipeline)->Pause(true).ok());
+  }
+  Daemon daemon(folder);
+  CHECK(BeginsAt(*daemon.Restored(), {{5, "", {}, {}}}) == 3);
+}
+
+}  // namespace
+}  // namespace penstock
