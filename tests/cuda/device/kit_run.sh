@@ -8,7 +8,7 @@
 # summary.txt. Exit code 77: there is no device.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-parts=() out=$PWD/results python= seconds=5
+parts=() out=$PWD/results python='' seconds=5
 while [ $# -gt 0 ]; do
   case $1 in
     tests | bench) parts+=("$1") ;;
@@ -77,7 +77,7 @@ part() {
 }
 
 run_tests() {
-  ls -la /dev/shm >"$out/shm_before.txt" 2>&1
+  ls -la /dev/shm >>"$out/facts.txt" 2>&1
   part device.txt 240 "$kit/bin/tests_cuda_device"
   # Whoever starts this in the background has SIGINT ignored, which processes inherit.
   if has pytest; then
@@ -86,7 +86,8 @@ run_tests() {
   elif [ -n "$found" ]; then
     say "e2e.txt: NOT RUN, $python has no pytest"
   fi
-  ls -la /dev/shm >"$out/shm_after.txt" 2>&1
+  # What processes that were killed have left there.
+  ls -la /dev/shm >>"$out/facts.txt" 2>&1
 }
 
 run_bench() {
