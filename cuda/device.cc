@@ -16,6 +16,18 @@ Status Device::Retain(const Driver& driver, int32_t ordinal, std::shared_ptr<con
   if (result != kSuccess) return CallError(driver, result, "the device does not answer" + named);
   ContextHandle context = nullptr;
   result = driver.DevicePrimaryCtxRetain(&context, device->number_);
+  if (result == kErrorDeviceUnavailable) {
+    const int32_t mode = device->Attribute(kAttributeComputeMode);
+    if (mode == kComputeProhibited || mode == kComputeExclusive) {
+      return {
+          Code::kFailedPrecondition,
+          std::string("the device is ") +
+              (mode == kComputeProhibited ? "closed to all processes" : "another process's alone") +
+              " by its compute mode, and penstockd and trainers use one device together: set "
+              "the mode to default (nvidia-smi -c 0), or run the service of CUDA MPS" +
+              named};
+    }
+  }
   if (result != kSuccess) return CallError(driver, result, "no context on the device" + named);
   device->context_ = context;
   *out = std::move(device);

@@ -13,6 +13,8 @@ using ring::Status;
 constexpr const char* kLibrary = "libcuda.so.1";
 // The functions are asked for as they were in this version, whatever the driver's own is.
 constexpr int32_t kInterfaceVersion = 12000;
+// CU_GET_PROC_ADDRESS_LEGACY_STREAM: the null stream is that of the device, whatever a program around this one was compiled for.
+constexpr uint64_t kLegacyStream = 1;
 
 using GetProcAddress = Result (*)(const char* symbol, void** function, int32_t version,
                                   uint64_t flags, int32_t* found);
@@ -51,8 +53,8 @@ Status LoadDriver(const std::string& library, Driver* out) {
   }
   Driver driver;
 #define PENSTOCK_CUDA_LOAD(name, parameters)                                                       \
-  if (get("cu" #name, reinterpret_cast<void**>(&driver.name), kInterfaceVersion, 0, nullptr) !=    \
-          kSuccess ||                                                                              \
+  if (get("cu" #name, reinterpret_cast<void**>(&driver.name), kInterfaceVersion, kLegacyStream,    \
+          nullptr) != kSuccess ||                                                                  \
       driver.name == nullptr) {                                                                    \
     return NoCuda("the CUDA driver lacks a function: cu" #name " of CUDA 12.0 (" + library + ")"); \
   }

@@ -62,18 +62,26 @@ struct AccessDescription {  // CUmemAccessDesc
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kErrorOutOfMemory = 2;
 inline constexpr Result kErrorStubLibrary = 34;
+inline constexpr Result kErrorDeviceUnavailable = 46;
 inline constexpr Result kErrorNoDevice = 100;
 inline constexpr Result kErrorInvalidDevice = 101;
 inline constexpr Result kErrorNotReady = 600;
 inline constexpr Result kErrorAlreadyRegistered = 712;
 inline constexpr Result kErrorNotSupported = 801;
 
+inline constexpr int32_t kAttributeComputeMode = 20;
 inline constexpr int32_t kAttributeComputeCapabilityMajor = 75;
+inline constexpr int32_t kAttributeComputeCapabilityMinor = 76;
+inline constexpr int32_t kAttributeHostPageTables = 100;
 inline constexpr int32_t kAttributeVirtualMemory = 102;
 inline constexpr int32_t kAttributeDescriptors = 103;
 inline constexpr int32_t kAttributeReadOnlyHostRegister = 113;
 inline constexpr int32_t kAttributeMemoryPools = 115;
 inline constexpr int32_t kAttributeIpcEvents = 125;
+
+// Values of kAttributeComputeMode in which more processes than one may not use the device.
+inline constexpr int32_t kComputeProhibited = 2;
+inline constexpr int32_t kComputeExclusive = 3;
 
 inline constexpr int32_t kLocationDevice = 1;
 inline constexpr int32_t kAllocationPinned = 1;

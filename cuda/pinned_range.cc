@@ -7,10 +7,13 @@ using ring::Status;
 
 Status PinnedRange::Register(std::shared_ptr<const Device> device, const void* memory,
                              uint64_t bytes, bool read_only, std::unique_ptr<PinnedRange>* out) {
-  if (read_only && device->Attribute(kAttributeReadOnlyHostRegister) == 0) {
+  unsigned flags = kHostRegisterPortable;
+  if (read_only && device->Attribute(kAttributeReadOnlyHostRegister) != 0) {
+    flags |= kHostRegisterReadOnly;
+  } else if (read_only && device->Attribute(kAttributeHostPageTables) == 0) {
+    // One that goes by the host's page tables sees there what it may not write, and needs no flag.
     return {Code::kUnimplemented, "the device does not register memory that is mapped read-only"};
   }
-  const unsigned flags = kHostRegisterPortable | (read_only ? kHostRegisterReadOnly : 0);
   // CUDA takes a pointer to what it may write; with the flag it does not.
   void* const writable = const_cast<void*>(memory);
   {

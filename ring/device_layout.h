@@ -5,8 +5,9 @@
 //   DeviceTensor[num_tensors]   where each tensor lies in a slot, and what it is there
 //
 // Step s of slot n is on the device when the event of slot n is over, which was recorded before the step was
-// published: a consumer has its stream wait for it (cuStreamWaitEvent), reads, and releases the slot, by the
-// ring's control page, when its reading is done. Slots, leases and steps are those of the segment.
+// published: a consumer looks at it (cuEventQuery), reads, and releases the slot, by the ring's control page, when
+// its reading is done. A stream should not wait for it (cuStreamWaitEvent): a daemon that is killed leaves events
+// that are never over. Slots, leases and steps are those of the segment.
 //
 // Handles are CUDA's own, 64 bytes each. The memory is opened by one, or by a descriptor, which is then the reply's fifth. Whoever
 // holds either may write the memory: they are given to processes of the daemon's own user only.

@@ -206,7 +206,7 @@ Reader::Result Reader::Fail(Code code, std::string message) {
   return Result::kFailed;
 }
 
-Reader::Result Reader::Next(uint64_t timeout_ns, Lease* out) {
+Reader::Result Reader::WaitForStep(uint64_t timeout_ns) {
   if (over_) return Result::kFailed;
   if (ended_) return Result::kEnd;
   if (again_) return Result::kAgain;
@@ -215,13 +215,22 @@ Reader::Result Reader::Next(uint64_t timeout_ns, Lease* out) {
                 "this consumer belongs to the parent process; attach again in the child");
   }
   if (takes_grants_) Ask();
+  return IsThere() ? Result::kBatch : Wait(timeout_ns);
+}
+
+uint32_t Reader::NextSlot() const {
+  const uint64_t number = position();
+  return takes_grants_ ? static_cast<uint32_t>(page_->grants[number % kMaxSlots].slot)
+                       : ring_table_[number & ring_mask_].slot;
+}
+
+Reader::Result Reader::TakeStep(Lease* out) { return takes_grants_ ? TakeGrant(out) : Take(out); }
+
+Reader::Result Reader::Next(uint64_t timeout_ns, Lease* out) {
   while (true) {
-    if (!IsThere()) {
-      if (Result result = Wait(timeout_ns); result != Result::kBatch) return result;
-    }
-    const Result result = takes_grants_ ? TakeGrant(out) : Take(out);
+    if (Result result = WaitForStep(timeout_ns); result != Result::kBatch) return result;
     // The steps up to another one are left out: it takes that one.
-    if (result != Result::kTimeout) return result;
+    if (const Result result = TakeStep(out); result != Result::kTimeout) return result;
   }
 }
 

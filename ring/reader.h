@@ -97,6 +97,15 @@ class Reader {
   // second for a daemon that has died: published steps are served first, then kAgain, and error()
   // says why.
   Result Next(uint64_t timeout_ns, Lease* out);
+  // Next() in two steps, for a caller that looks at something else in between: kBatch when a step is there, which lies in slot NextSlot()
+  // unless the daemon drops it meanwhile; and kBatch when that was taken, or kTimeout when it was left out, and another one is to be waited for.
+  Result WaitForStep(uint64_t timeout_ns);
+  // REQUIRES: a step is there. Not below slots_max() where the ring is torn, which TakeStep() says.
+  uint32_t NextSlot() const;
+  Result TakeStep(Lease* out);
+  // The ring gives nothing more, since its daemon has gone or for another reason: Next() says so from now on.
+  Result Desert(std::string message) { return Again(std::move(message)); }
+  Result Break(const Status& reason) { return Fail(reason.code, reason.message); }
   // Whether Next() would return at once with a batch.
   bool Ready() const;
   void Release(const Lease& lease);

@@ -132,6 +132,12 @@ def hand_over(daemon, device, batches):
          added_us_p90=round(percentiles[89], 2), straight_copies=stats["copy"]["copies"], why_staged=stats["copy"]["why_staged"])
 
 
+def passes(loader):
+    """Batches without end: a loop over a loader is one epoch."""
+    while True:
+        yield from loader
+
+
 class Step:
     """A few convolutions, and how long the device had nothing to do between them."""
 
@@ -189,7 +195,7 @@ def flowers(daemon, files, device, seconds):
 
     daemon.create("flowers", FLOWERS.format(files=files, ring=""))
     loader = penstock.torch.loader("flowers", socket=daemon.socket, device=step.device)
-    step.tell("ring, one copy", (normalized(batch["x"]) for batch in loader), seconds)
+    step.tell("ring, one copy", (normalized(batch["x"]) for batch in passes(loader)), seconds)
     tell("flowers", side="ring, one copy", cuda=loader.stats()["cuda"])
     loader.close()
     daemon.delete("flowers")
@@ -197,7 +203,7 @@ def flowers(daemon, files, device, seconds):
     try:
         daemon.create("flowers", FLOWERS.format(files=files, ring=EXPANDED.format(device=device)))
         loader = penstock.torch.loader("flowers", socket=daemon.socket, device=step.device, ring=True)
-        step.tell("device ring, expanded", (batch["x"] for batch in loader), seconds)
+        step.tell("device ring, expanded", (batch["x"] for batch in passes(loader)), seconds)
         loader.close()
         daemon.delete("flowers")
     except RuntimeError as error:

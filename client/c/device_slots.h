@@ -2,7 +2,7 @@
 //
 // Threads:  constant after Open().
 // Owns:     the mapping of the memory and the events; work on them has ended before.
-// Cost:     Open() some milliseconds; HoldBack() a call of the driver.
+// Cost:     Open() some milliseconds; Look() a call of the driver.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class DeviceSlots {
   penstock::cuda::Address Find(uint32_t slot, uint32_t index) const {
     return memory_->address() + slot * slot_stride_ + tensors_[index].offset;
   }
-  // What comes next in `stream` begins when the daemon's copy into the slot is over.
-  penstock::ring::Status HoldBack(uint32_t slot, penstock::cuda::StreamHandle stream) const {
-    return events_[slot]->HoldBack(stream);
+  // Whether the daemon's copy into the slot is over.
+  penstock::cuda::Event::State Look(uint32_t slot, penstock::ring::Status* error) const {
+    return events_[slot]->Look(error);
   }
 
  private:

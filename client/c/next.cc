@@ -16,12 +16,18 @@
 namespace penstock_client {
 namespace {
 
+using penstock::cuda::Event;
 using penstock::ring::Code;
 using penstock::ring::ConsumerPosition;
 using penstock::ring::Lease;
 using penstock::ring::MonotonicNs;
 using penstock::ring::Reader;
 using penstock::ring::Status;
+
+// How long the daemon's copy to a device may take; the daemon itself gives up then.
+constexpr uint64_t kCopyNs = 30'000'000'000;
+// How long to look for its end without sleeping: copies take fractions of a millisecond, and who comes before their end is short of data.
+constexpr uint64_t kCopySpinNs = 100'000;
 
 // A lease whose rows have not been given yet: whatever ends the call before that lets go of it.
 class Untaken {
@@ -80,6 +86,43 @@ int WaitForShare(penstock_loader* loader, uint64_t until_ns) {
   }
 }
 
+// Reader::Next() of a ring on a device: a step whose copy there is over. This process waits for it, and not its stream: what a killed daemon
+// has enqueued never ends, and a stream that waited for its event would stand still for ever. Such a step is the next daemon's to give.
+Reader::Result NextOnDevice(Source* source, uint64_t timeout_ns, Lease* lease) {
+  Reader& reader = *source->reader;
+  const uint64_t start_ns = MonotonicNs();
+  while (true) {
+    if (const auto result = reader.WaitForStep(timeout_ns); result != Reader::Result::kBatch)
+      return result;
+    Status error;
+    const uint32_t slot = reader.NextSlot();
+    const Event::State state =
+        slot < reader.slots_max() ? source->device_slots->Look(slot, &error) : Event::State::kOver;
+    if (state == Event::State::kOver) {
+      source->copy_awaited_ns = 0;
+      if (const auto result = reader.TakeStep(lease); result != Reader::Result::kTimeout)
+        return result;
+      continue;
+    }
+    const uint64_t now_ns = MonotonicNs();
+    if (source->copy_awaited_ns == 0) source->copy_awaited_ns = now_ns;
+    const uint64_t waited_ns = now_ns - source->copy_awaited_ns;
+    if (state == Event::State::kWaits && waited_ns < kCopySpinNs && timeout_ns > 0) continue;
+    if (reader.IsDeserted()) {
+      return reader.Desert("penstockd has gone away, and had not ended its copy of step " +
+                           std::to_string(reader.position()) + " to the device");
+    }
+    if (state == Event::State::kFailed) return reader.Break(error);
+    if (waited_ns >= kCopyNs) {
+      return reader.Break(
+          {Code::kUnavailable, "the daemon's copy to the device did not end in 30 seconds"});
+    }
+    if (now_ns - start_ns >= timeout_ns) return Reader::Result::kTimeout;
+    const timespec time = {0, 20'000};
+    ppoll(nullptr, 0, &time, nullptr);
+  }
+}
+
 // The present ring gives nothing more: on to the next one, or the error.
 int GoOn(penstock_loader* loader, uint64_t until_ns) {
   if (!loader->reattachment.active) {
@@ -107,7 +150,9 @@ int TakeLease(penstock_loader* loader, uint64_t until_ns, bool* share_full, Leas
     const uint64_t timeout_ns = until_ns == UINT64_MAX ? UINT64_MAX
                                 : until_ns > now_ns    ? until_ns - now_ns
                                                        : 0;
-    switch (reader.Next(timeout_ns, lease)) {
+    switch (loader->source->device_slots == nullptr
+                ? reader.Next(timeout_ns, lease)
+                : NextOnDevice(loader->source, timeout_ns, lease)) {
       case Reader::Result::kEnd:
         return PENSTOCK_END;
       case Reader::Result::kTimeout:

@@ -75,6 +75,8 @@ PENSTOCK_API int penstock_cuda_copy(penstock_cuda* cuda, penstock_batch* batch, 
                                     uint64_t bytes, uint64_t to, void* stream);
 /* What comes next in `second` begins when all that `first` was given so far is done. */
 PENSTOCK_API int penstock_cuda_order(penstock_cuda* cuda, void* first, void* second);
+/* Waits until the stream has done all that it was given so far: for whoever takes the memory over without a stream. */
+PENSTOCK_API int penstock_cuda_synchronize(penstock_cuda* cuda, void* stream);
 /* Enqueues a copy back and waits for it. */
 PENSTOCK_API int penstock_cuda_read(penstock_cuda* cuda, uint64_t from, uint64_t bytes, void* to,
                                     void* stream);
@@ -90,8 +92,8 @@ PENSTOCK_API int penstock_cuda_after(penstock_cuda* cuda, void* stream, void (*d
  * everything is released then. */
 PENSTOCK_API int penstock_cuda_poll(penstock_cuda* cuda, uint64_t* pending);
 
-/* A tensor of a batch in a device's ring, of which `stream` may read from here on: its work waits for the
- * daemon's copy. PENSTOCK_FAILED_PRECONDITION: the tensor is not on the device, since its size is not fixed, or
+/* A tensor of a batch in a device's ring, of which `stream` may read from here on: the daemon's copy is over.
+ * PENSTOCK_FAILED_PRECONDITION: the tensor is not on the device, since its size is not fixed, or
  * the loader was not given a penstock_cuda. */
 PENSTOCK_API int penstock_batch_on_device(penstock_batch* batch, uint32_t index, void* stream,
                                           penstock_device_tensor* tensor);

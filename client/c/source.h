@@ -41,6 +41,8 @@ struct Source {
   // Both end before the reader unmaps the ring.
   PinnedSlots pinned;
   std::unique_ptr<DeviceSlots> device_slots;  // null: batches are in shared memory
+  // Of the step that is there, and whose copy to the device is not over: since when one waits for it. 0: there is none.
+  uint64_t copy_awaited_ns = 0;
   std::atomic<uint64_t> references{1};
 };
 

@@ -94,6 +94,9 @@ class Cuda {
   // What comes next in `second` begins when all that `first` was given so far is done.
   void Order(void* first, void* second) { Check(penstock_cuda_order(cuda_, first, second)); }
 
+  // Waits until the stream has done all that it was given so far.
+  void Synchronize(void* stream = nullptr) { Check(penstock_cuda_synchronize(cuda_, stream)); }
+
   // A tensor of a batch in a device's ring, of which `stream` may read from here on. PENSTOCK_FAILED_PRECONDITION where it is not on
   // the device.
   DeviceTensor OnDevice(const Batch& batch, size_t index, void* stream = nullptr) {

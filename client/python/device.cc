@@ -19,6 +19,7 @@ void* ToStream(uintptr_t stream) { return reinterpret_cast<void*>(stream); }
 
 // Called when the device has let go of something: from any call into the library, with the GIL or without.
 void DecRef(void* object) {
+  if (Py_IsInitialized() == 0) return;
   const PyGILState_STATE state = PyGILState_Ensure();
   Py_DECREF(static_cast<PyObject*>(object));
   PyGILState_Release(state);
@@ -51,6 +52,15 @@ class Cuda {
     uint64_t pending = 0;
     Check(penstock_cuda_poll(cuda_, &pending));
     return pending;
+  }
+
+  void Synchronize(uintptr_t stream) const {
+    int code;
+    {
+      const nb::gil_scoped_release released;
+      code = penstock_cuda_synchronize(cuda_, ToStream(stream));
+    }
+    Check(code);
   }
 
   nb::dict Stats() const {
@@ -212,6 +222,8 @@ void DefineDevice(nb::module_& m) {
            "held until the copy is done, which later calls look for.")
       .def("to_device", &ToDevice, nb::arg("array"), nb::arg("stream") = 0,
            "The same into new memory: a DeviceArray.")
+      .def("synchronize", &Cuda::Synchronize, nb::arg("stream") = 0,
+           "Waits until the stream has done all that it was given so far.")
       .def("poll", &Cuda::Poll, "Looks for what is done; returns how much is not.")
       .def("stats", &Cuda::Stats,
            "Copies straight from the ring (copies, copied_bytes), through a pinned buffer "
@@ -234,7 +246,12 @@ void DefineDevice(nb::module_& m) {
            [](const DeviceArray& self) { return nb::make_tuple(kDlpackCuda, self.device()); })
       .def(
           "__dlpack__",
-          [](nb::handle self, nb::handle stream, nb::handle, nb::handle, nb::handle) {
+          [](nb::handle self, nb::handle stream, nb::handle, nb::handle device, nb::handle copy) {
+            const DeviceArray& array = *nb::inst_ptr<DeviceArray>(self);
+            if (!copy.is_none() && nb::cast<bool>(copy))
+              throw nb::buffer_error("the array is shown where it is: copy it afterwards");
+            if (!device.is_none() && !device.equal(nb::make_tuple(kDlpackCuda, array.device())))
+              throw nb::buffer_error("the array is on a CUDA device, and shown only there");
             return nb::inst_ptr<DeviceArray>(self)->Capsule(self, stream);
           },
           nb::kw_only(), nb::arg("stream").none() = nb::none(),

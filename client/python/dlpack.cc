@@ -82,8 +82,9 @@ DlType TypeOf(uint32_t dtype) {
   }
 }
 
-// Whoever took the tensor lets go of it in any thread.
+// Whoever took the tensor lets go of it in any thread, and may do so when the interpreter has gone: then the memory goes with the process.
 void Delete(DlManagedTensor* managed) {
+  if (Py_IsInitialized() == 0) return;
   auto* held = static_cast<Managed*>(managed->context);
   const PyGILState_STATE state = PyGILState_Ensure();
   Py_DECREF(held->owner);

@@ -249,4 +249,49 @@ TEST_CASE("a ring that is not on a device is not taken from there") {
   penstock_batch_release(batch);
 }
 
+TEST_CASE("closing frees no buffer that the device still reads") {
+  FakeCuda fake;
+  const int64_t before = fake["host_buffers"];
+  uint64_t address = 0;
+  const std::vector<uint8_t> bytes(1000, 5);
+  const auto copy = [&](penstock_cuda* cuda) {
+    return penstock_cuda_copy(cuda, nullptr, bytes.data(), bytes.size(), address, nullptr);
+  };
+  penstock_cuda* cuda = nullptr;
+  REQUIRE(penstock_cuda_open(0, &cuda) == PENSTOCK_OK);
+  REQUIRE(penstock_cuda_allocate(cuda, bytes.size(), nullptr, &address) == PENSTOCK_OK);
+  REQUIRE(copy(cuda) == PENSTOCK_OK);
+  penstock_cuda_close(cuda);
+  CHECK(fake["host_buffers"] == before);
+  // One that does not answer keeps it.
+  REQUIRE(penstock_cuda_open(0, &cuda) == PENSTOCK_OK);
+  fake.Set("hold", 1);
+  REQUIRE(copy(cuda) == PENSTOCK_OK);
+  penstock_cuda_close(cuda);
+  CHECK(fake["host_buffers"] == before + 1);
+  fake.Set("hold", 0);
+}
+
+TEST_CASE("a stream is waited for") {
+  FakeCuda fake;
+  penstock_cuda* cuda = nullptr;
+  REQUIRE(penstock_cuda_open(0, &cuda) == PENSTOCK_OK);
+  uint64_t address = 0;
+  const std::vector<uint8_t> bytes(1000, 5);
+  REQUIRE(penstock_cuda_allocate(cuda, bytes.size(), nullptr, &address) == PENSTOCK_OK);
+  fake.Set("hold", 1);
+  REQUIRE(penstock_cuda_copy(cuda, nullptr, bytes.data(), bytes.size(), address, nullptr) ==
+          PENSTOCK_OK);
+  const auto* there = reinterpret_cast<const uint8_t*>(address);
+  CHECK(there[999] == 0);
+  CHECK(penstock_cuda_synchronize(cuda, nullptr) == PENSTOCK_OK);
+  CHECK(there[999] == 5);
+  fake.Set("lost_after", 0);
+  CHECK(penstock_cuda_synchronize(cuda, nullptr) == PENSTOCK_UNAVAILABLE);
+  fake.Set("lost_after", -1);
+  fake.Set("hold", 0);
+  penstock_cuda_free(cuda, address, nullptr);
+  penstock_cuda_close(cuda);
+}
+
 }  // namespace

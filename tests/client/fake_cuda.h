@@ -27,7 +27,7 @@ class FakeCuda {
 
  private:
   void Reset() {
-    for (const char* name : {"hold", "never", "register", "copies"}) set_(name, 0);
+    for (const char* name : {"hold", "never", "register", "copies", "host_pages"}) set_(name, 0);
     set_("read_only", 1);
     set_("pools", 1);
     set_("lost_after", -1);

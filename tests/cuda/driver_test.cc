@@ -1,10 +1,13 @@
 // What a machine without CUDA is told, through the loader that looks for the real driver (fault 65).
 #include "cuda/driver.h"
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <type_traits>
 
 #include "cuda/device.h"
+#include "cuda/pinned_range.h"
 #include "tests/cuda/fake.h"
 #include "tests/support/catch.h"
 
@@ -91,6 +94,53 @@ TEST_CASE("a device that is not there is refused with the number of those that a
   CHECK(device == nullptr);
 }
 
+TEST_CASE("a device that its compute mode gives to one process alone is named so") {
+  Fake fake;
+  struct Case {
+    int64_t mode;
+    const char* words;
+  };
+  const Case one =
+      GENERATE(Case{kComputeExclusive, "the device is another process's alone by its compute mode"},
+               Case{kComputeProhibited, "the device is closed to all processes"},
+               Case{0, "no context on the device (CUDA device 0): CUDA_ERROR_FAKE (46)"});
+  fake.Set("context", kErrorDeviceUnavailable);
+  fake.Set("mode", one.mode);
+  std::shared_ptr<const Device> device;
+  const Status status = Device::Open(FAKE_CUDA, 0, &device);
+  CHECK(status.code == (one.mode != 0 ? Code::kFailedPrecondition : Code::kUnavailable));
+  CHECK(Says(status, one.words));
+  CHECK(device == nullptr);
+}
+
+TEST_CASE("memory that is mapped read-only is registered where the device can") {
+  Fake fake;
+  const auto device = fake.Open();
+  void* const memory = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  std::unique_ptr<PinnedRange> range;
+  const auto registered = [&] {
+    return PinnedRange::Register(device, memory, 4096, /*read_only=*/true, &range);
+  };
+  SECTION("by the flag") {
+    CHECK(registered().ok());
+    CHECK(fake["registered"] == 1);
+  }
+  SECTION("by the host's page tables, where there is no flag") {
+    fake.Set("read_only", 0);
+    fake.Set("host_pages", 1);
+    CHECK(registered().ok());
+    CHECK(fake["registered"] == 1);
+  }
+  SECTION("neither") {
+    fake.Set("read_only", 0);
+    CHECK(registered().code == Code::kUnimplemented);
+    CHECK(fake["registered"] == 0);
+  }
+  range.reset();
+  munmap(memory, 4096);
+}
+
 TEST_CASE("lack of memory is told from other errors") {
   Fake fake;
   const auto device = fake.Open();
@@ -109,6 +159,7 @@ static_assert(sizeof(CUipcMemHandle) == sizeof(IpcMemory) &&
               sizeof(CUipcEventHandle) == sizeof(IpcEvent) && sizeof(CUuuid) == sizeof(Uuid));
 static_assert(CUDA_ERROR_OUT_OF_MEMORY == kErrorOutOfMemory &&
               CUDA_ERROR_STUB_LIBRARY == kErrorStubLibrary &&
+              CUDA_ERROR_DEVICE_UNAVAILABLE == kErrorDeviceUnavailable &&
               CUDA_ERROR_NO_DEVICE == kErrorNoDevice &&
               CUDA_ERROR_INVALID_DEVICE == kErrorInvalidDevice &&
               CUDA_ERROR_NOT_READY == kErrorNotReady &&
@@ -118,7 +169,13 @@ static_assert(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED ==
                   kAttributeReadOnlyHostRegister &&
               CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED == kAttributeMemoryPools &&
               CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED == kAttributeIpcEvents &&
-              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == kAttributeComputeCapabilityMajor);
+              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == kAttributeComputeCapabilityMajor &&
+              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == kAttributeComputeCapabilityMinor &&
+              CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES ==
+                  kAttributeHostPageTables &&
+              CU_DEVICE_ATTRIBUTE_COMPUTE_MODE == kAttributeComputeMode &&
+              CU_COMPUTEMODE_PROHIBITED == kComputeProhibited &&
+              CU_COMPUTEMODE_EXCLUSIVE_PROCESS == kComputeExclusive);
 static_assert(CU_MEMHOSTREGISTER_PORTABLE == kHostRegisterPortable &&
               CU_MEMHOSTREGISTER_READ_ONLY == kHostRegisterReadOnly &&
               CU_MEMHOSTALLOC_PORTABLE == kHostAllocPortable &&

@@ -38,8 +38,9 @@ class Fake {
 
  private:
   void Reset() {
-    for (const char* name : {"init", "hold", "never", "missing", "register", "ipc_memory",
-                             "ipc_event", "create", "import", "copies", "launches"}) {
+    for (const char* name :
+         {"init", "hold", "never", "missing", "register", "ipc_memory", "ipc_event", "create",
+          "import", "copies", "launches", "host_pages", "context", "mode"}) {
       set_(name, 0);
     }
     set_("devices", 1);

@@ -15,8 +15,10 @@
 //   missing     1: cuMemAlloc is not there             descriptors whether memory may be shared by them (1)
 //   pools       whether it has memory pools (1)        ipc_events  whether processes may share events (1)
 //   create      what cuMemCreate returns               import      what cuMemImportFromShareableHandle returns
+//   host_pages  whether it goes by the host's page     context     what cuDevicePrimaryCtxRetain returns
+//               tables (0)                             mode        its compute mode (0)
 //
-// fake_cuda_get() reads these and counters: copies, registered, launches, allocated (bytes), contexts, mapped (bytes).
+// fake_cuda_get() reads these and counters: copies, registered, launches, allocated (bytes), contexts, mapped (bytes), host_buffers.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -162,6 +164,8 @@ Result DeviceGet(DeviceNumber* device, int32_t ordinal) {
 Result DeviceGetAttribute(int32_t* value, int32_t attribute, DeviceNumber) {
   State& fake = Fake();
   *value = static_cast<int32_t>(attribute == kAttributeReadOnlyHostRegister ? fake["read_only"]
+                                : attribute == kAttributeHostPageTables     ? fake["host_pages"]
+                                : attribute == kAttributeComputeMode        ? fake["mode"]
                                 : attribute == kAttributeDescriptors        ? fake["descriptors"]
                                 : attribute == kAttributeMemoryPools        ? fake["pools"]
                                 : attribute == kAttributeIpcEvents          ? fake["ipc_events"]
@@ -176,6 +180,7 @@ Result DeviceGetUuid(Uuid* uuid, DeviceNumber device) {
 Result DevicePrimaryCtxRetain(ContextHandle* context, DeviceNumber) {
   State& fake = Fake();
   std::lock_guard<std::mutex> lock(fake.mutex);
+  if (const int64_t result = fake["context"]; result != 0) return static_cast<Result>(result);
   ++fake["contexts"];
   *context = &fake;
   return kSuccess;
@@ -257,10 +262,17 @@ Result MemFreeAsync(Address address, StreamHandle) {
   });
 }
 Result MemHostAlloc(void** memory, size_t bytes, unsigned) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
   *memory = std::aligned_alloc(4096, (bytes + 4095) & ~size_t{4095});
-  return *memory == nullptr ? kErrorOutOfMemory : kSuccess;
+  if (*memory == nullptr) return kErrorOutOfMemory;
+  ++fake["host_buffers"];
+  return kSuccess;
 }
 Result MemFreeHost(void* memory) {
+  State& fake = Fake();
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  --fake["host_buffers"];
   std::free(memory);
   return kSuccess;
 }
@@ -283,8 +295,10 @@ Result MemHostRegister(void* memory, size_t bytes, unsigned flags) {
   State& fake = Fake();
   std::lock_guard<std::mutex> lock(fake.mutex);
   if (const int64_t result = fake["register"]; result != 0) return static_cast<Result>(result);
-  // The driver pins pages for writing unless it is told not to.
-  if ((flags & kHostRegisterReadOnly) == 0 && !MayWrite(memory)) return kInvalidValue;
+  if ((flags & kHostRegisterReadOnly) != 0 && fake["read_only"] == 0) return kErrorNotSupported;
+  // The driver pins pages for writing unless it is told not to, or has no need to.
+  if ((flags & kHostRegisterReadOnly) == 0 && fake["host_pages"] == 0 && !MayWrite(memory))
+    return kInvalidValue;
   if (fake.registered.count(memory) != 0) return kErrorAlreadyRegistered;
   fake.registered[memory] = bytes;
   ++fake["registered"];
@@ -537,9 +551,11 @@ EXPORT int64_t fake_cuda_get(const char* name) {
 
 EXPORT Result cuDriverGetVersion(int32_t* version) { return DriverGetVersion(version); }
 
-EXPORT Result cuGetProcAddress_v2(const char* symbol, void** function, int32_t, uint64_t,
-                                  int32_t*) {
+EXPORT Result cuGetProcAddress_v2(const char* symbol, void** function, int32_t version,
+                                  uint64_t flags, int32_t*) {
   *function = nullptr;
+  // As of CUDA 12.0, with the device's null stream, whatever the program that loads this was compiled for.
+  if (version != 12000 || flags != 1) return kInvalidValue;
   const std::string wanted = symbol;
   if (wanted == "cuMemAlloc" && Fake()["missing"] != 0) return kNotFound;
 #define FIND(name, parameters) \

@@ -2,6 +2,7 @@
 (tests/cuda/fake_driver.cc). With PENSTOCK_TEST_DEVICE (`./dev test cuda`) those tests that do not steer the driver run on a real one."""
 
 import ast
+import concurrent.futures
 import ctypes
 import gc
 import os
@@ -16,9 +17,11 @@ import pytest
 
 import penstock
 import penstock.cuda
-from programs import Daemon, Penstock
+from programs import Daemon, Penstock, eventually
 
 FAKE = pathlib.Path(os.environ.get("PENSTOCK_BIN", "")).parent / "lib" / "libfake_cuda.so"
+# The machine's driver without descriptors, so that memory travels by handles.
+BY_HANDLES = FAKE.with_name("libcuda_by_handles.so")
 IS_REAL = bool(os.environ.get("PENSTOCK_TEST_DEVICE"))
 pytestmark = pytest.mark.skipif(not IS_REAL and not FAKE.exists(), reason="the build has no tests")
 needs_fake = pytest.mark.skipif(IS_REAL, reason="a real driver cannot be steered")
@@ -106,10 +109,12 @@ def test_a_ring_on_a_device_gives_the_bytes_of_the_ring(serve):
     assert steps == 100
 
 
-# Memory shared by a descriptor, and by a handle where the driver has none of those; a real device decides by itself.
-@pytest.mark.parametrize("fake", ["descriptors=1", "descriptors=0"])
-def test_two_trainers_and_one_without_a_device_read_the_same_ring(serve, fake):
-    socket = serve(ring="device: 0 slots: 7", fake=fake)
+# Memory shared by a descriptor, and by a handle where the driver has none of those.
+@pytest.mark.parametrize("descriptors", [1, 0])
+def test_two_trainers_and_one_without_a_device_read_the_same_ring(serve, descriptors, monkeypatch):
+    if IS_REAL and not descriptors:
+        monkeypatch.setenv("PENSTOCK_CUDA_DRIVER", str(BY_HANDLES))
+    socket = serve(ring="device: 0 slots: 7", fake=f"descriptors={descriptors}")
     loaders = [attach_to_ring(socket), attach_to_ring(socket), penstock.attach("images", socket)]
     for step in range(100):
         device, again, host = (next(loader) for loader in loaders)
@@ -359,6 +364,48 @@ def test_a_killed_daemon_is_followed_by_another_with_a_new_ring(tmp_path, monkey
         second.kill()
 
 
+@needs_fake
+def test_a_copy_that_a_killed_daemon_did_not_end_is_taken_from_the_next_one(tmp_path, monkeypatch):
+    """What is published and was not yet over when the daemon died never is: a trainer goes on behind what it has."""
+    spec = tmp_path / "images.textproto"
+    spec.write_text(IMAGES.format(steps=400, ring="device: 0 slots: 5", values=VALUES))
+    monkeypatch.setenv("PENSTOCK_FAKE_CUDA", "hold=1")
+    first = Daemon(tmp_path / "s")
+    monkeypatch.delenv("PENSTOCK_FAKE_CUDA")
+    assert Penstock(tmp_path, first.socket)("create", spec).code == 0
+    loader = attach_to_ring(first.socket)
+    second = None
+    try:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            taken = pool.submit(next, loader)
+            eventually(lambda: loader.stats()["published"] > 0)
+            assert not taken.done()
+            first.kill()
+            second = Daemon(tmp_path / "s")
+            np.testing.assert_array_equal(bytes_at(taken.result(60)["image"]), image(0))
+        for step in range(1, 100):
+            np.testing.assert_array_equal(bytes_at(next(loader)["image"]), image(step))
+        assert loader.stats()["reconnects"] == 1
+        assert next(loader, None) is None
+    finally:
+        first.kill()
+        if second is not None:
+            second.kill()
+
+
+def test_what_a_deleted_pipeline_has_published_is_still_read(serve, tmp_path):
+    socket = serve(ring="device: 0 slots: 5")
+    loader = attach_to_ring(socket)
+    held = next(loader)
+    assert Penstock(tmp_path, socket)("delete", "images").code == 0
+    step = 1
+    with pytest.raises(penstock.Error):
+        while True:
+            np.testing.assert_array_equal(bytes_at(next(loader)["image"]), image(step))
+            step += 1
+    np.testing.assert_array_equal(bytes_at(held["image"]), image(0))
+
+
 def test_cuda_loader_copies_from_any_pipeline(serve):
     socket = serve(ring="")
     loader = penstock.cuda.loader("images", socket=socket)
@@ -409,6 +456,41 @@ def test_dlpack_shows_the_array(dtype, code):
     del capsule
     assert sys.getrefcount(array) == before - 1
     np.testing.assert_array_equal(expected, values)
+
+
+def test_dlpack_makes_no_copies():
+    array = penstock.cuda.open(0).to_device(np.arange(6))
+    array.__dlpack__(stream=1, max_version=(1, 0), dl_device=(2, 0), copy=False)
+    with pytest.raises(BufferError, match="copy it afterwards"):
+        array.__dlpack__(stream=1, copy=True)
+    with pytest.raises(BufferError, match="shown only there"):
+        array.__dlpack__(stream=1, dl_device=(1, 0))
+
+
+@needs_fake
+def test_jax_gets_arrays_whose_copies_are_over(serve, fake_driver, monkeypatch):
+    """penstock.jax with a jax of the test's own, which begins to compute without waiting for a stream, as jax does."""
+    jax = types.ModuleType("jax")
+    jax.dlpack = types.ModuleType("jax.dlpack")
+    jax.devices = lambda kind: [types.SimpleNamespace(local_hardware_id=0)]
+    jax.config = types.SimpleNamespace(jax_enable_x64=True)
+    jax.dlpack.from_dlpack = bytes_at
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "jax.dlpack", jax.dlpack)
+    monkeypatch.delitem(sys.modules, "penstock.jax", raising=False)
+    import penstock.jax
+
+    try:
+        socket = serve()
+        fake_driver("hold", 1)
+        for step, batch in zip(range(5), penstock.jax.loader("images", socket=socket, pinned=True)):
+            np.testing.assert_array_equal(batch["image"], image(step))
+            np.testing.assert_array_equal(batch["label"], np.arange(4 * step, 4 * step + 4))
+    finally:
+        fake_driver("hold", 0)
+        sys.modules.pop("penstock.jax", None)
+        if hasattr(penstock, "jax"):
+            del penstock.jax
 
 
 @needs_fake

@@ -40,6 +40,8 @@ def _cuda_loader(source, device, ring, options):
             if array.dtype.itemsize == 8 and not jax.config.jax_enable_x64:
                 return jax.device_put(array, device)  # which makes 32 bits of 64
             array = cuda.to_device(array)
+            # JAX may take the memory over without waiting for a stream: its computations begin when they are called.
+            cuda.synchronize()
         return jax.dlpack.from_dlpack(array)
 
     if ring:
