@@ -57,8 +57,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const std::array<int, 3> places = {0, has_start ? 1 : 0, 2};
   std::array<Argument, 3> ordered = {arguments[places[0]], arguments[places[1]],
                                      arguments[places[2]]};
-  if (!has_start) ordered[0] = {.literal = &kZero};
-  if (!ordered[2].given) ordered[2] = {.literal = &kOne};
+  if (!has_start) {
+    ordered[0] = Argument();
+    ordered[0].literal = &kZero;
+  }
+  if (!ordered[2].given) ordered[2].literal = &kOne;
   DataIntegers bounds;
   if (const absl::Status status =
           FirstError({bounds.Add(ordered, 0, "start", -kBoundMax, kBoundMax),

@@ -78,13 +78,13 @@ class RecordIndex {
 struct IndexOptions {
   // Where the index goes when the data's folder cannot be written, under a name made of the data
   // file's absolute path. Made if absent. Empty: nowhere.
-  std::string cache_dir;
+  std::string cache_dir = {};
   // Check the data of each record too.
   bool verify = false;
   // kSkipRecord verifies, since a record with bad data is one that is left out.
   OnDamage on_damage = OnDamage::kFail;
   // Called now and then with the bytes that are done, of file.size().
-  std::function<void(uint64_t bytes)> progress;
+  std::function<void(uint64_t bytes)> progress = nullptr;
   // False: what is not there is NotFound.
   bool build = true;
   // Whether to keep what was built. Where it cannot be kept, the index is as good without.

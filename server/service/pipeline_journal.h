@@ -39,7 +39,7 @@ class PipelineJournal {
     std::vector<v1::Change> history;
     // How it stood besides, and what its groups were told.
     bool paused = false;
-    std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies;
+    std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies = {};
   };
   struct KnownConsumer {
     uint64_t identity = 0;

@@ -39,7 +39,7 @@ struct RingSinkOptions {
   bool variable_grows = false;
   uint64_t first_step = 0;              // the number of the first step that will be published
   StepCount count = {};                 // what consumers are told of the stream's length
-  std::string_view first_cursor;        // that of the first step's position, if it is known
+  std::string_view first_cursor = {};   // that of the first step's position, if it is known
   ring::SplitLog* split_log = nullptr;  // may be null, else it outlives the sink
   bool slots_grow = true;               // whether more slots come as consumers do
   // As those of ring::SegmentOptions.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/expr/scalar_type.h"
 #include "tests/support/catch.h"
 
 namespace penstock::expr {
@@ -27,7 +28,7 @@ Argument OfData(DType dtype, Shape shape) {
 
 Argument Constant(const Literal* literal) {
   Argument argument;
-  argument.type = {DType::kInt64, {}};
+  argument.type = ScalarType(DType::kInt64);
   argument.literal = literal;
   return argument;
 }

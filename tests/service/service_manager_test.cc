@@ -18,7 +18,7 @@ namespace {
 
 TEST_CASE("messages go to the socket that NOTIFY_SOCKET names, by path or abstract") {
   const test::ScratchFolder folder;
-  for (const std::string name : {folder / "notify", absl::StrCat("@penstock-test-", getpid())}) {
+  for (const std::string& name : {folder / "notify", absl::StrCat("@penstock-test-", getpid())}) {
     CAPTURE(name);
     const ring::Descriptor server(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
