@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -165,6 +166,15 @@ bool IsPinned(penstock_cuda* cuda, penstock_batch* batch, const void* from, uint
   return status.ok();
 }
 
+// Those that were closed while a device was still reading: their memory stays for as long as the process lives, in their hands.
+std::atomic<penstock_cuda*> left_behind{nullptr};
+
+void LeaveBehind(penstock_cuda* cuda) {
+  cuda->left_before = left_behind.load();
+  while (!left_behind.compare_exchange_weak(cuda->left_before, cuda)) {
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -190,11 +200,11 @@ void penstock_cuda_close(penstock_cuda* cuda) {
   while (penstock_cuda_poll(cuda, &pending) == PENSTOCK_OK && pending > 0 && MonotonicNs() < end_ns)
     Doze();
   // The device may still read what is pending, or a staging buffer: its memory must not be given back, ever.
-  if (pending > 0) return;
+  if (pending > 0) return LeaveBehind(cuda);
   for (const penstock_cuda::Staging& one : cuda->staging) {
     Status error;
-    while (one.event->Look(&error) == Event::State::kWaits) {
-      if (MonotonicNs() >= end_ns) return;
+    while (one.event != nullptr && one.event->Look(&error) == Event::State::kWaits) {
+      if (MonotonicNs() >= end_ns) return LeaveBehind(cuda);
       Doze();
     }
   }

@@ -38,4 +38,5 @@ struct penstock_cuda {
   size_t next_staging = 0;
   std::string why_staged;  // written once
   penstock_cuda_stats stats = {};
+  penstock_cuda* left_before = nullptr;  // of those that were closed while their device was reading
 };
