@@ -57,11 +57,13 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   const std::array<int, 3> places = {0, has_start ? 1 : 0, 2};
   std::array<Argument, 3> ordered = {arguments[places[0]], arguments[places[1]],
                                      arguments[places[2]]};
-  if (!has_start) {
-    ordered[0] = Argument();
-    ordered[0].literal = &kZero;
-  }
-  if (!ordered[2].given) ordered[2].literal = &kOne;
+  const auto constant = [](const Literal& literal) {
+    Argument argument;
+    argument.literal = &literal;
+    return argument;
+  };
+  if (!has_start) ordered[0] = constant(kZero);
+  if (!ordered[2].given) ordered[2] = constant(kOne);
   DataIntegers bounds;
   if (const absl::Status status =
           FirstError({bounds.Add(ordered, 0, "start", -kBoundMax, kBoundMax),
