@@ -81,10 +81,14 @@ class RecordStore {
   std::unordered_map<const uint8_t*, uint64_t> shared_;  // under mutex_: further owners, at least 1
 };
 
-// One reader's stock of cells.
+// One reader's stock of cells, which goes back to the store with it.
 class CellCache {
  public:
   explicit CellCache(RecordStore& store) : store_(store), classes_(RecordStore::kNumClasses) {}
+  // Workers come and go: what they have in stock is not to stay behind each time.
+  ~CellCache() { Drain(); }
+  CellCache(const CellCache&) = delete;
+  CellCache& operator=(const CellCache&) = delete;
 
   // A cell for `length` bytes, or memory of its own above kLateRecordBytes.
   uint8_t* Take(uint32_t length);
