@@ -205,8 +205,8 @@ absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
     std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options) {
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
-  // The beginning has no counters; a steered stream may go back to it at any step.
-  if (!options.start_pass && options.start.step > 0 && !options.start.position.counters().empty()) {
+  // The beginning has no counters. Steps do not tell: a steered stream may go back to it at any of them, and begin anywhere at step 0.
+  if (!options.start_pass && !options.start.position.counters().empty()) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;
   }

@@ -73,7 +73,8 @@ class Executor {
   // Whether no worker runs: Stop() returns at once.
   virtual bool HasEnded() const = 0;
   // Ends the stream where a read has taken longer than the deadline: DeadlineExceeded, with its address, behind the steps that are
-  // published. To be called a few times in that time; waits for nothing.
+  // published; not where it has come to its limit, as what it reads then nobody wants. To be called a few times in that time; waits for
+  // nothing.
   virtual void EndAtHungRead() = 0;
 
   // No further step is begun until Release(), which is called as often. Returns the number of the

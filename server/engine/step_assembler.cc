@@ -82,18 +82,17 @@ bool StepAssembler::Assemble() {
   const Pulled skipped =
       skipped_ < skip_steps_ ? front_.Skip(skip_steps_, &skipped_) : Pulled::kSome;
   const Pulled pulled = skipped == Pulled::kSome ? front_.Assemble(partial_) : skipped;
-  if (pulled == Pulled::kBlocked) {
+  if (front_.pass() >= pass_limit_) {
+    // Whatever became of it, and at the stream's end too: the pass that the limit names is the next plan's, whose files may be there when
+    // this one's are gone.
+    EndPass();
+  } else if (pulled == Pulled::kBlocked) {
     if (!requests_waiting && HasRequests()) work_.NotifyAll();
     return false;
-  }
-  const absl::Status status = pulled == Pulled::kFailed ? front_.status() : absl::OkStatus();
-  if (status.ok() && front_.pass() >= pass_limit_) {
-    // At the stream's end, too: the pass that the limit names may be one that only the next plan makes.
-    EndPass();
   } else if (pulled == Pulled::kSome) {
     FinishStep();
   } else {
-    steps_.SetEnd(assembled_, status);
+    steps_.SetEnd(assembled_, pulled == Pulled::kFailed ? front_.status() : absl::OkStatus());
     steps_.Commit();
   }
   if (HasRequests()) work_.NotifyAll();
@@ -153,7 +152,7 @@ std::unique_lock<std::mutex> StepAssembler::Lock() const {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (lock.owns_lock()) return lock;
   waiting_.fetch_add(1);
-  while (!lock.owns_lock() && !stop_.load() && !steps_.has_failed()) {
+  while (!lock.owns_lock() && !stop_.load() && !steps_.finished()) {
     std::this_thread::sleep_for(kLook);
     lock.try_lock();
   }

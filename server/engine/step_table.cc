@@ -89,9 +89,9 @@ void StepTable::CommitWhatIsDone() {
 
 bool StepTable::Fail(const absl::Status& status) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (finished_.load(std::memory_order_relaxed)) return false;
+  // At its limit it has published all that is its own: the sink is another one's then.
+  if (finished_.load(std::memory_order_relaxed) || limit_told_) return false;
   sink_.Finish(status);
-  failed_.store(true);
   finished_.store(true, std::memory_order_relaxed);
   // As behind a step that failed.
   end_step_.store(committed_.load(std::memory_order_relaxed), std::memory_order_release);

@@ -80,7 +80,7 @@ class StepTable {
   // Publishes the steps that are done, up to the end or the limit, and tells the sink and at_limit of those. Leaves that to another
   // thread that is at it: publishing wakes consumers, which may take a worker's processor in the middle.
   void Commit();
-  // Ends the stream behind what is published; false when it had ended already.
+  // Ends the stream behind what is published; false when it had ended already, or come to its limit.
   bool Fail(const absl::Status& status);
   // Nothing is published any more, and nobody called back.
   void Close();
@@ -96,7 +96,6 @@ class StepTable {
   bool KnowsEnd() const { return end_step_.load(std::memory_order_acquire) != kNever; }
   // Nothing further is published.
   bool finished() const { return finished_.load(std::memory_order_relaxed); }
-  bool has_failed() const { return failed_.load(); }  // by Fail()
 
   // The number of the next step to be published.
   uint64_t published() const { return published_.load(std::memory_order_relaxed); }
@@ -124,7 +123,6 @@ class StepTable {
   std::atomic<uint32_t> commits_asked_{
       0};  // SYNC commit-asked: calls of Commit() that are to be answered
   std::atomic<bool> finished_{false};  // written under mutex_
-  std::atomic<bool> failed_{false};
   std::atomic<uint64_t> published_;  // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> epoch_{0};
