@@ -1,4 +1,5 @@
 // What its owner does to an executor that runs: where it begins, holds, limits of steps and passes, numbers of workers, reads that hang.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -320,15 +321,31 @@ TEST_CASE("a stream begins where it is told to, whatever number its first step h
 
 TEST_CASE("steps that are left out may be all that there are") {
   const auto plan = MadeOf("range { stop: 40 } | batch { batch_size: 4 }");
-  for (const uint64_t skip : {9, 10, 11}) {
+  for (const uint64_t skip : {1, 9, 10, 11}) {
     ExecutorOptions options;
     options.skip_steps = skip;
     Steered run(plan, options);
     run.Work();
     CHECK(run.sink.finished());
     CHECK(run.sink.status().ok());
-    CHECK(run.sink.steps() == (skip == 9 ? 1 : 0));
+    CHECK(run.sink.steps() == 10 - std::min<uint64_t>(skip, 10));
+    if (skip < 10) CHECK(run.sink.values().front() == static_cast<int64_t>(4 * skip));
   }
+}
+
+TEST_CASE("who finds a slot for a step wakes the others for its rows") {
+  Steered run(MadeOf("range { stop: 4000 } | batch { batch_size: 1000 }"), {}, 1);
+  run.Work();
+  REQUIRE(run.sink.steps() == 1);
+  while (run.executor->StepWorker(1) != Stepped::kSleeps) continue;
+  run.sink.AddSlots(1);
+  while (run.executor->StepWorker(0) != Stepped::kHolds) continue;
+  CHECK(run.executor->StepWorker(1) == Stepped::kHolds);
+  // What they hold is finished.
+  run.executor->StepWorker(1);
+  run.executor->StepWorker(1);
+  run.Work();
+  CHECK(run.sink.steps() == 2);
 }
 
 // An executor with threads.
