@@ -130,7 +130,7 @@ int GoOn(penstock_loader* loader, uint64_t until_ns) {
     StartReattaching(loader, WhereNow(loader), reader.error().message);
   } else if (Reattachment& again = loader->reattachment; again.unattended) {
     again.unattended = false;
-    again.deadline_ns = MonotonicNs() + loader->reconnect_ns;
+    SetDeadline(loader);
   }
   const int code = Reattach(loader, until_ns);
   if (code == PENSTOCK_TIMEOUT) LastError() = "no batch was ready in time";
