@@ -135,7 +135,13 @@ Status NoAnswer(const std::string& path, uint64_t timeout_ns) {
                                   " ms; see: penstock --socket " + path + " list"};
 }
 
-Status Connect(const std::string& path, uint64_t deadline_ns, Descriptor* out) {
+Status GaveUp(const std::string& path) {
+  return {Code::kCancelled, "gave up waiting for an answer of penstockd at " + path};
+}
+
+Status Connect(const std::string& path, uint64_t timeout_ns, Descriptor* out,
+               const std::function<bool()>& is_cancelled) {
+  const uint64_t start_ns = MonotonicNs();
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
@@ -146,10 +152,16 @@ Status Connect(const std::string& path, uint64_t deadline_ns, Descriptor* out) {
   std::memcpy(address.sun_path, path.data(), path.size());
   Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return ConnectError(path, errno);
+  uint64_t asked_ns = start_ns;
   while (connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     // EAGAIN: the daemon's queue of connections is full. There is nothing to poll for.
-    if ((errno != EAGAIN && errno != EINTR) || MonotonicNs() >= deadline_ns) {
-      return ConnectError(path, errno);
+    const int error = errno;
+    const uint64_t now_ns = MonotonicNs();
+    if ((error != EAGAIN && error != EINTR) || now_ns - start_ns >= timeout_ns)
+      return ConnectError(path, error);
+    if (is_cancelled != nullptr && now_ns - asked_ns >= kCancelNs) {
+      asked_ns = now_ns;
+      if (is_cancelled()) return GaveUp(path);
     }
     poll(nullptr, 0, 1);
   }
@@ -431,9 +443,10 @@ AttachRequest EncodeRequest(std::string_view pipeline, const ConsumerSpec& consu
   return request;
 }
 
-Status ConnectToDaemon(const std::string& socket_path, uint64_t timeout_ns, int* socket) {
+Status ConnectToDaemon(const std::string& socket_path, uint64_t timeout_ns, int* socket,
+                       const std::function<bool()>& is_cancelled) {
   Descriptor made;
-  Status status = Connect(socket_path, MonotonicNs() + timeout_ns, &made);
+  Status status = Connect(socket_path, timeout_ns, &made, is_cancelled);
   if (status.ok()) *socket = made.Release();
   return status;
 }
@@ -452,7 +465,8 @@ Status Attach(const std::string& socket_path, const AttachRequest& request, uint
               Attachment* out, const std::function<bool()>& is_cancelled) {
   const uint64_t deadline_ns = MonotonicNs() + timeout_ns;
   int started = -1;
-  if (Status status = StartAttach(socket_path, request, timeout_ns, &started); !status.ok()) {
+  if (Status status = StartAttach(socket_path, request, timeout_ns, &started, is_cancelled);
+      !status.ok()) {
     return status;
   }
   Descriptor socket(started);
@@ -465,9 +479,7 @@ Status Attach(const std::string& socket_path, const AttachRequest& request, uint
       return status;
     }
     if (done) break;
-    if (is_cancelled != nullptr && is_cancelled()) {
-      return {Code::kCancelled, "gave up waiting for an answer of penstockd at " + socket_path};
-    }
+    if (is_cancelled != nullptr && is_cancelled()) return GaveUp(socket_path);
     if (wait_ns == left_ns) return NoAnswer(socket_path, timeout_ns);
   }
   socket.Release();
@@ -475,9 +487,9 @@ Status Attach(const std::string& socket_path, const AttachRequest& request, uint
 }
 
 Status StartAttach(const std::string& socket_path, const AttachRequest& request,
-                   uint64_t timeout_ns, int* socket) {
+                   uint64_t timeout_ns, int* socket, const std::function<bool()>& is_cancelled) {
   Descriptor made;
-  if (Status status = Connect(socket_path, MonotonicNs() + timeout_ns, &made); !status.ok()) {
+  if (Status status = Connect(socket_path, timeout_ns, &made, is_cancelled); !status.ok()) {
     return status;
   }
   // A fresh socket's buffer holds the request.

@@ -188,7 +188,10 @@ AttachRequest EncodeRequest(std::string_view pipeline, const ConsumerSpec& consu
 
 // Connects to the daemon at `socket_path`; `socket` receives a descriptor that is the caller's to close
 // and does not block. The error says the cause and the next command to type.
-Status ConnectToDaemon(const std::string& socket_path, uint64_t timeout_ns, int* socket);
+// While the daemon's queue of connections is full it asks `is_cancelled`, if there is one, every kCancelNs: Cancelled once that is true.
+inline constexpr uint64_t kCancelNs = 100'000'000;
+Status ConnectToDaemon(const std::string& socket_path, uint64_t timeout_ns, int* socket,
+                       const std::function<bool()>& is_cancelled = nullptr);
 
 // What a client holds after attaching; every descriptor is the caller's to close.
 struct Attachment {
@@ -203,8 +206,7 @@ struct Attachment {
 };
 
 // Connects to the daemon at `socket_path` and attaches. The error says the cause and the next
-// command to type. While it waits it asks `is_cancelled`, if there is one, every kCancelNs: Cancelled once that is true.
-inline constexpr uint64_t kCancelNs = 100'000'000;
+// command to type. While it waits it asks `is_cancelled` as ConnectToDaemon does.
 Status Attach(const std::string& socket_path, std::string_view pipeline, std::string_view group,
               uint64_t timeout_ns, Attachment* out);
 Status Attach(const std::string& socket_path, const AttachRequest& request, uint64_t timeout_ns,
@@ -213,7 +215,8 @@ Status Attach(const std::string& socket_path, const AttachRequest& request, uint
 // The same in two halves, for a client that does other things while the daemon takes its time: `socket`
 // is the caller's to close until FinishAttach() has succeeded, which puts it into `out`.
 Status StartAttach(const std::string& socket_path, const AttachRequest& request,
-                   uint64_t timeout_ns, int* socket);
+                   uint64_t timeout_ns, int* socket,
+                   const std::function<bool()>& is_cancelled = nullptr);
 // `done` is false, and the status fine, when no answer has come in time: call again.
 Status FinishAttach(const std::string& socket_path, int socket, uint64_t timeout_ns,
                     Attachment* out, bool* done);

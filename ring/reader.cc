@@ -28,7 +28,6 @@ void Add(uint64_t amount, std::atomic<uint64_t>* number) {
   number->store(number->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
 
-// How many forks lie between the first process and this one.
 std::atomic<uint32_t> num_forks{0};
 
 void CountForks() {
@@ -53,6 +52,8 @@ Status Malformed(const std::string& what) {
 
 }  // namespace
 
+uint32_t NumForks() { return num_forks.load(std::memory_order_relaxed); }
+
 Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
                     const WaitTimes& times, const Mapped& mapped) {
   Descriptor socket(attachment.socket), segment_fd(attachment.segment_fd);
@@ -65,7 +66,7 @@ Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
   reader->consumer_ = attachment.consumer;
   reader->times_ = times;
   CountForks();
-  reader->fork_count_ = num_forks.load(std::memory_order_relaxed);
+  reader->fork_count_ = NumForks();
   if (Status status = reader->Map(mapped); !status.ok()) return status;
   *out = std::move(reader);
   return {};
@@ -210,7 +211,7 @@ Reader::Result Reader::WaitForStep(uint64_t timeout_ns) {
   if (over_) return Result::kFailed;
   if (ended_) return Result::kEnd;
   if (again_) return Result::kAgain;
-  if (fork_count_ != num_forks.load(std::memory_order_relaxed)) {
+  if (fork_count_ != NumForks()) {
     return Fail(Code::kFailedPrecondition,
                 "this consumer belongs to the parent process; attach again in the child");
   }
@@ -347,7 +348,7 @@ ConsumerPosition Reader::Where() const {
 }
 
 void Reader::ReturnEarlier(uint32_t index) {
-  if (fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
+  if (fork_count_ != NumForks()) return;
   page_->returned.fetch_or(uint64_t{1} << index, std::memory_order_seq_cst);
   RingBell();
 }
@@ -369,7 +370,7 @@ void Reader::FailTorn(const Lease& lease, uint32_t tensor, const char* error) {
 }
 
 void Reader::Release(const Lease& lease) {
-  if (fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
+  if (fork_count_ != NumForks()) return;
   leases_.fetch_sub(1, std::memory_order_relaxed);
   if (takes_grants_) {
     std::lock_guard<std::mutex> lock(leases_mutex_);
@@ -387,7 +388,7 @@ void Reader::Release(const Lease& lease) {
 void Reader::RingBell() { eventfd_write(bell_fd_.get(), 1); }
 
 void Reader::Leave() {
-  if (over_ || again_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return;
+  if (over_ || again_ || fork_count_ != NumForks()) return;
   page_->stop_at.store(position(), std::memory_order_seq_cst);
   RingBell();
   Fail(Code::kFailedPrecondition, "the loader is closed");
@@ -411,7 +412,7 @@ bool Reader::HungUp() const {
 }
 
 bool Reader::IsDeserted() const {
-  if (over_ || ended_ || fork_count_ != num_forks.load(std::memory_order_relaxed)) return false;
+  if (over_ || ended_ || fork_count_ != NumForks()) return false;
   const SegmentHeader& head = header();
   if (head.ended.load(std::memory_order_acquire) != 0 &&
       head.end_code != static_cast<int32_t>(Code::kUnavailable)) {

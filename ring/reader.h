@@ -76,6 +76,9 @@ struct Mapped {
   ControlPage* page = nullptr;
 };
 
+// How many forks lie between the first process and this one; counted from the first Reader on.
+uint32_t NumForks();
+
 class Reader {
  public:
   enum class Result {

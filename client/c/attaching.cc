@@ -125,6 +125,7 @@ int AttachWith(const penstock_attach_options* given, penstock_loader** loader) {
   ConsumerPosition position;
   Status status = ReadOptions(options, made.get(), &position);
   if (status.ok()) status = AttachFirst(made.get(), position);
+  made->num_forks = penstock::ring::NumForks();
   if (status.ok()) status = CheckRows(*made);
   if (!status.ok()) return Fail(status);
   NotePosition(made.get());
@@ -167,6 +168,7 @@ int Seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
     }
   }
   if (code != PENSTOCK_OK) return Fail(loader->reattachment.failed);
+  NoteProgress(&loader->reattachment);
   NotePosition(loader);
   return code;
 }

@@ -40,7 +40,7 @@ bool Attend(penstock_loader* loader) {
   const int code = Reattach(loader, MonotonicNs() + kAttemptNs);
   Reattachment& again = loader->reattachment;
   // The daemon that accepted has gone as well, or was the dying one: what is ready is served again.
-  if (code == PENSTOCK_TIMEOUT && again.unattended && !again.socket) again = {};
+  if (code == PENSTOCK_TIMEOUT && again.unattended && !again.socket) Begin(&again);
   return code != PENSTOCK_TIMEOUT;
 }
 
@@ -125,27 +125,22 @@ class HangUpWatch {
 };
 
 std::mutex the_mutex;
-// Never destroyed: its thread may run until the process has ended.
-HangUpWatch* the_watch = nullptr;  // under the_mutex
+// Never destroyed: its thread may run until the process has ended. Written under the_mutex; read without it, since who forks holds that and
+// waits for the watch, which looks here when a loader has come back.
+std::atomic<HangUpWatch*> the_watch{nullptr};
 
 void BeforeFork() {
   the_mutex.lock();
-  if (the_watch != nullptr) the_watch->mutex().lock();
+  if (HangUpWatch* watch = the_watch; watch != nullptr) watch->mutex().lock();
 }
 void AfterForkInParent() {
-  if (the_watch != nullptr) the_watch->mutex().unlock();
+  if (HangUpWatch* watch = the_watch; watch != nullptr) watch->mutex().unlock();
   the_mutex.unlock();
 }
 void AfterForkInChild() {
-  if (the_watch != nullptr) the_watch->mutex().unlock();
   // Its thread has stayed behind.
-  the_watch = nullptr;
+  if (HangUpWatch* watch = the_watch.exchange(nullptr); watch != nullptr) watch->mutex().unlock();
   the_mutex.unlock();
-}
-
-HangUpWatch* Find() {
-  std::lock_guard<std::mutex> lock(the_mutex);
-  return the_watch;
 }
 
 }  // namespace
@@ -168,12 +163,12 @@ void Watch(penstock_loader* loader) {
 }
 
 void WatchSource(const penstock_loader& loader) {
-  HangUpWatch* watch = loader.watch != 0 ? Find() : nullptr;
+  HangUpWatch* watch = loader.watch != 0 ? the_watch.load() : nullptr;
   if (watch != nullptr) watch->Listen(loader);
 }
 
 void Unwatch(penstock_loader* loader) {
-  HangUpWatch* watch = loader->watch != 0 ? Find() : nullptr;
+  HangUpWatch* watch = loader->watch != 0 ? the_watch.load() : nullptr;
   if (watch != nullptr) watch->Remove(loader);
 }
 

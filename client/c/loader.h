@@ -99,6 +99,7 @@ struct penstock_loader {
   std::string
       unjoinable;  // why its batches cannot cross from one step into the next; "" where they can
   uint64_t watch = 0;             // its number in hang_up_watch.h; 0: it is not watched
+  uint32_t num_forks = 0;         // of its process: see IsOfParent()
   penstock_cuda* cuda = nullptr;  // where batches are taken from the device's memory
   std::string structure;
   std::optional<uint64_t> num_steps;
@@ -136,3 +137,13 @@ struct penstock_loader {
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> joined{0};
 };
+
+namespace penstock_client {
+
+// Whether this process is a forked child of the loader's. There it is only let go of: its place at the ring is the parent's, and its mutexes
+// may be held by threads that the child does not have.
+inline bool IsOfParent(const penstock_loader& loader) {
+  return loader.num_forks != penstock::ring::NumForks();
+}
+
+}  // namespace penstock_client

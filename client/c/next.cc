@@ -130,7 +130,7 @@ int GoOn(penstock_loader* loader, uint64_t until_ns) {
     StartReattaching(loader, WhereNow(loader), reader.error().message);
   } else if (Reattachment& again = loader->reattachment; again.unattended) {
     again.unattended = false;
-    again.deadline_ns = MonotonicNs() + loader->reconnect_ns;
+    SetDeadline(loader);
   }
   const int code = Reattach(loader, until_ns);
   if (code == PENSTOCK_TIMEOUT) LastError() = "no batch was ready in time";
@@ -138,12 +138,15 @@ int GoOn(penstock_loader* loader, uint64_t until_ns) {
   return code;
 }
 
-int TakeLease(penstock_loader* loader, uint64_t until_ns, bool* share_full, Lease* lease) {
+// `before`: where the ring stood that the lease is of; may be null.
+int TakeLease(penstock_loader* loader, uint64_t until_ns, bool* share_full, Lease* lease,
+              ConsumerPosition* before = nullptr) {
   while (true) {
     if (loader->reattachment.active) {
       if (const int code = GoOn(loader, until_ns); code != PENSTOCK_OK) return code;
     }
     Reader& reader = *loader->source->reader;
+    if (before != nullptr) *before = reader.Where();
     // Before it takes one more: a copy is for the batch beyond the share.
     *share_full = reader.leases() >= reader.lease_share();
     const uint64_t now_ns = until_ns == 0 || until_ns == UINT64_MAX ? 0 : MonotonicNs();
@@ -184,12 +187,11 @@ int OpenNextStep(penstock_loader* loader, uint64_t until_ns) {
   while (opened == Opened::kPassedOver) {
     // Of a split group it says nothing; and WhereNow() is for attaching: it numbers what is still held anew.
     ConsumerPosition before;
-    if (loader->spec.mode != penstock::ring::GroupMode::kSplit)
-      before = loader->source->reader->Where();
+    const bool is_split = loader->spec.mode == penstock::ring::GroupMode::kSplit;
     Lease lease;
     bool share_full = false;
-    if (const int code = TakeLease(loader, until_ns, &share_full, &lease); code != PENSTOCK_OK)
-      return code;
+    const int code = TakeLease(loader, until_ns, &share_full, &lease, is_split ? nullptr : &before);
+    if (code != PENSTOCK_OK) return code;
     opened = OpenLease(loader, lease, share_full, std::move(before));
     if (opened == Opened::kBeyond) {
       return Fail(

@@ -47,6 +47,25 @@ using penstock_client::Source;
 constexpr double kDefaultReconnectSeconds = 60;
 constexpr double kDefaultAttachSeconds = 60;
 
+int FailInChild() {
+  return Guarded([] {
+    return Fail({Code::kFailedPrecondition,
+                 "this consumer belongs to the parent process; attach again in the child"});
+  });
+}
+
+// What a forked child may do with its parent's loader: give back the memory, if no thread that stayed behind was at it.
+void ForgetInChild(penstock_loader* loader) {
+  {
+    const std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    loader->reattachment.socket = {};
+    penstock_client::DropOwn(loader);
+    penstock_client::DropReady(loader);
+  }
+  penstock_client::Unreference(loader);
+}
+
 int NumSteps(const penstock_loader& loader, uint64_t* steps) {
   if (!loader.num_steps) {
     return Fail(
@@ -91,12 +110,14 @@ int penstock_attach_with(const penstock_attach_options* given, penstock_loader**
 
 int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
   LastError().clear();
+  if (penstock_client::IsOfParent(*loader)) return FailInChild();
   std::lock_guard<std::mutex> lock(loader->next_mutex);
   return Guarded([&] { return penstock_client::Seek(loader, cursor, bytes); });
 }
 
 int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** out) {
   *out = nullptr;
+  if (penstock_client::IsOfParent(*loader)) return FailInChild();
   std::lock_guard<std::mutex> lock(loader->next_mutex);
   const uint64_t until_ns = timeout_ns == PENSTOCK_FOREVER ? UINT64_MAX
                             : timeout_ns <= 0              ? 0
@@ -105,6 +126,7 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
 }
 
 int penstock_ready(penstock_loader* loader) {
+  if (penstock_client::IsOfParent(*loader)) return 0;
   std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);
   if (!lock.owns_lock() || loader->lost) return 0;
   if (loader->batch_rows == 0)
@@ -165,6 +187,7 @@ void* penstock_batch_writable(penstock_batch* batch, const void* data) {
 
 void penstock_detach(penstock_loader* loader) {
   if (loader == nullptr) return;
+  if (penstock_client::IsOfParent(*loader)) return ForgetInChild(loader);
   penstock_client::Unwatch(loader);
   {
     std::lock_guard<std::mutex> lock(loader->next_mutex);

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -109,6 +110,29 @@ Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
   return {};
 }
 
+// A number of seconds, with as many digits as it needs.
+std::string Seconds(uint64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", static_cast<double>(ns) * 1e-9);
+  return text;
+}
+
+// How long the attempts to come back may take.
+uint64_t AllowedNs(const penstock_loader& loader) {
+  return loader.reattachment.reason.empty() ? kAskedForNs : loader.reconnect_ns;
+}
+
+// Why there is no other ring in all the time that was given to it.
+Status NobodyAnswered(const penstock_loader& loader) {
+  const Reattachment& again = loader.reattachment;
+  return {again.last.ok() ? Code::kUnavailable : again.last.code,
+          (again.reason.empty() ? "the daemon asked to attach again" : again.reason) +
+              ", and for " + Seconds(AllowedNs(loader)) +
+              " seconds no attempt to come back succeeded: " +
+              (again.last.ok() ? "penstockd at " + loader.socket_path + " does not answer"
+                               : again.last.message)};
+}
+
 int Fail(penstock_loader* loader, Status status) {
   Reattachment& again = loader->reattachment;
   again.socket = {};
@@ -164,20 +188,28 @@ ConsumerPosition WhereNow(penstock_loader* loader) {
   return where;
 }
 
+void Begin(Reattachment* again) {
+  const std::optional<uint64_t> left_ns = again->left_ns;
+  *again = {};
+  again->left_ns = left_ns;
+}
+
+void SetDeadline(penstock_loader* loader) {
+  Reattachment& again = loader->reattachment;
+  again.deadline_ns =
+      MonotonicNs() + std::min(AllowedNs(*loader), again.left_ns.value_or(UINT64_MAX));
+}
+
 void StartReattaching(penstock_loader* loader, const ConsumerPosition& position,
                       std::string reason) {
   Reattachment& again = loader->reattachment;
-  const uint64_t deadline_ns = again.deadline_ns;
-  again = {};
+  Begin(&again);
   again.active = true;
   again.reason = std::move(reason);
   again.request = penstock::ring::EncodeRequest(loader->pipeline, loader->spec, position);
-  again.deadline_ns = MonotonicNs() + (again.reason.empty() ? kAskedForNs : loader->reconnect_ns);
-  if (deadline_ns != 0) {
-    // The last attachment has given nothing: not too fast, and no longer than was meant.
-    again.deadline_ns = std::min(again.deadline_ns, deadline_ns);
-    poll(nullptr, 0, kRetryMs);
-  }
+  SetDeadline(loader);
+  // The last attachment has given nothing: not too fast.
+  if (again.left_ns.has_value()) poll(nullptr, 0, kRetryMs);
   if (!again.reason.empty() && loader->reconnect_ns == 0) {
     const std::string advice = "; start it again and attach anew";
     // A daemon that was stopped has said it already.
@@ -190,14 +222,16 @@ bool StartUnattended(penstock_loader* loader) {
   Reattachment& again = loader->reattachment;
   const auto request =
       penstock::ring::EncodeRequest(loader->pipeline, loader->spec, WhereNow(loader));
+  // What takes memory comes first: the connection is not to be lost for want of it.
+  std::string reason = "penstockd has gone away: it was killed, or it crashed, before step " +
+                       std::to_string(loader->source->reader->next_step());
   int socket = -1;
   if (!penstock::ring::StartAttach(loader->socket_path, request, kConnectNs, &socket).ok()) {
     return false;
   }
-  again = {};
+  Begin(&again);
   again.active = again.unattended = true;
-  again.reason = "penstockd has gone away: it was killed, or it crashed, before step " +
-                 std::to_string(loader->source->reader->next_step());
+  again.reason = std::move(reason);
   again.request = request;
   again.deadline_ns = UINT64_MAX;
   again.socket = penstock::ring::Descriptor(socket);
@@ -208,14 +242,7 @@ int Reattach(penstock_loader* loader, uint64_t until_ns) {
   Reattachment& again = loader->reattachment;
   while (again.failed.ok()) {
     const uint64_t now_ns = MonotonicNs();
-    if (now_ns >= again.deadline_ns) {
-      const std::string seconds = std::to_string(loader->reconnect_ns / 1'000'000'000);
-      return Fail(loader,
-                  {again.last.code == Code::kOk ? Code::kUnavailable : again.last.code,
-                   (again.reason.empty() ? "the daemon asked to attach again" : again.reason) +
-                       ", and for " + seconds +
-                       " seconds no attempt to come back succeeded: " + again.last.message});
-    }
+    if (now_ns >= again.deadline_ns) return Fail(loader, NobodyAnswered(*loader));
     const uint64_t end_ns = std::min(until_ns, again.deadline_ns);
     Status status;
     if (!again.socket) {
@@ -238,9 +265,10 @@ int Reattach(penstock_loader* loader, uint64_t until_ns) {
       again.socket.Release();
       status = OpenSource(loader, attachment);
       if (status.ok()) {
-        const uint64_t deadline_ns = again.deadline_ns;
-        again = {};
-        again.deadline_ns = deadline_ns;
+        // Not the time in which the new ring is read: it may be long in making a batch.
+        if (!again.unattended)
+          again.left_ns = again.deadline_ns - std::min(again.deadline_ns, MonotonicNs());
+        Begin(&again);
         return PENSTOCK_OK;
       }
       return Fail(loader, status);
@@ -255,6 +283,8 @@ int Reattach(penstock_loader* loader, uint64_t until_ns) {
 }
 
 void ReleaseLease(penstock_loader* loader, Source* source, const Lease& lease) {
+  // There `mutex` may be held by a thread that has stayed behind.
+  if (IsOfParent(*loader)) return;
   if (source->reader->takes_grants()) {
     std::lock_guard<std::mutex> lock(loader->mutex);
     for (size_t i = 0; i < loader->earlier_leases.size(); ++i) {

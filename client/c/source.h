@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,9 @@ struct Reattachment {
   bool unattended = false;  // begun while nobody was in next: reconnect_ns has not begun
   std::string reason;       // "" when the daemon itself asked for it
   penstock::ring::AttachRequest request = {};
-  uint64_t deadline_ns = 0;           // goes on until a batch was taken, however often one attaches
+  uint64_t deadline_ns = 0;  // of the attempts that are under way
+  std::optional<uint64_t>
+      left_ns;  // for attempts, of what the last ones took; until a batch is taken
   penstock::ring::Descriptor socket;  // an answer is awaited on it
   penstock::ring::Status last;        // why the last attempt failed
   penstock::ring::Status failed;      // the end of all attempts, and of the loader
@@ -71,7 +74,12 @@ penstock::ring::Status AttachFirst(penstock_loader* loader,
                                    const penstock::ring::ConsumerPosition& position);
 
 // A batch was taken: whatever comes next is a new beginning.
-inline void NoteProgress(Reattachment* reattachment) { reattachment->deadline_ns = 0; }
+inline void NoteProgress(Reattachment* reattachment) { reattachment->left_ns.reset(); }
+
+// Forgets all attempts but for the time that they took.
+void Begin(Reattachment* again);
+// Somebody waits for the attempts from now on: all of them together, until a batch is taken, for no longer than was meant.
+void SetDeadline(penstock_loader* loader);
 
 // The present source gives no further step here: goes on at `position`.
 void StartReattaching(penstock_loader* loader, const penstock::ring::ConsumerPosition& position,
@@ -86,7 +94,7 @@ penstock::ring::ConsumerPosition WhereNow(penstock_loader* loader);
 // `failed`.
 int Reattach(penstock_loader* loader, uint64_t until_ns);
 
-// Lets go of a lease of any source.
+// Lets go of a lease of any source; in a forked child of none, since they are the parent's.
 void ReleaseLease(penstock_loader* loader, Source* source, const penstock::ring::Lease& lease);
 
 }  // namespace penstock_client

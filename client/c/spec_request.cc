@@ -44,9 +44,10 @@ Status Gone(const std::string& path) {
 constexpr uint64_t kConnectNs = 10'000'000'000;
 
 // A connection whose reads wait, no longer than that for the rest of an answer that has begun.
-Status Connect(const std::string& path, uint64_t silence_ns_max, Descriptor* out) {
+Status Connect(const std::string& path, const SpecRequest& asked, Descriptor* out) {
   int made = -1;
-  Status status = penstock::ring::ConnectToDaemon(path, kConnectNs, &made);
+  const uint64_t silence_ns_max = asked.silence_ns_max;
+  Status status = penstock::ring::ConnectToDaemon(path, kConnectNs, &made, asked.is_cancelled);
   if (!status.ok()) return status;
   *out = Descriptor(made);
   const int flags = fcntl(made, F_GETFL);
@@ -180,8 +181,7 @@ Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std
   if (!written)
     return {Code::kResourceExhausted, std::string("no memory file: ") + std::strerror(errno)};
   Descriptor socket;
-  if (Status status = Connect(socket_path, asked.silence_ns_max, &socket); !status.ok())
-    return status;
+  if (Status status = Connect(socket_path, asked, &socket); !status.ok()) return status;
   AttachReply reply;
   Descriptor answered;
   // Who is refused at the door may be hung up on before the request is sent: the answer is there.

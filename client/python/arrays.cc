@@ -211,6 +211,16 @@ PyObject* MakeWritable(PyObject* array) {
   return made;
 }
 
+PyObject* MakeLease(penstock_batch* batch) {
+  Lease* lease = PyObject_New(Lease, lease_type);
+  if (lease == nullptr) {
+    penstock_batch_release(batch);
+    return nullptr;
+  }
+  lease->batch = batch;
+  return reinterpret_cast<PyObject*>(lease);
+}
+
 PyObject* MakeDtype(uint32_t dtype) { return reinterpret_cast<PyObject*>(MakeDescr(dtype)); }
 
 uint32_t DtypeCode(PyObject* dtype) {
@@ -316,19 +326,9 @@ bool ArrayFactory::ReadStructure(const char* text) {
   return true;
 }
 
-PyObject* ArrayFactory::MakeElement(penstock_batch* batch) const {
-  Lease* lease = PyObject_New(Lease, lease_type);
-  if (lease == nullptr) {
-    penstock_batch_release(batch);
-    return nullptr;
-  }
-  lease->batch = batch;
-  PyObject* base = reinterpret_cast<PyObject*>(lease);
+PyObject* ArrayFactory::MakeElement(const penstock_batch* batch, PyObject* lease) const {
   uint32_t next = 0;
-  PyObject* element =
-      structure_ == nullptr ? MakeDict(batch, base) : MakeNode(structure_, batch, base, &next);
-  Py_DECREF(base);
-  return element;
+  return structure_ == nullptr ? MakeDict(batch, lease) : MakeNode(structure_, batch, lease, &next);
 }
 
 PyObject* ArrayFactory::MakeDict(const penstock_batch* batch, PyObject* lease) const {

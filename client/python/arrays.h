@@ -37,7 +37,9 @@ uint32_t DtypeCode(PyObject* dtype);
 
 // Where a contiguous NumPy array lies.
 void LookAt(PyObject* array, void** memory, uint64_t* bytes);
-// The batch whose memory an array of an element, or a view of it, shows; null for any other array.
+// An object that has taken the batch over, and releases it; null with a Python error set, and the batch released.
+PyObject* MakeLease(penstock_batch* batch);
+// The batch whose memory an array of an element, or a view of it, shows, or that of a lease; null for any other.
 penstock_batch* BatchOf(PyObject* array);
 
 class ArrayFactory {
@@ -57,9 +59,8 @@ class ArrayFactory {
     stream_ = stream;
   }
 
-  // A new element, which has taken the batch over; null with a Python error set, and the batch
-  // released.
-  PyObject* MakeElement(penstock_batch* batch) const;
+  // A new element, which holds `lease`, the batch's; null with a Python error set.
+  PyObject* MakeElement(const penstock_batch* batch, PyObject* lease) const;
 
  private:
   struct Tensor {

@@ -9,6 +9,7 @@
 
 #include "client/c/spec_request.h"
 #include "client/python/error.h"
+#include "client/python/gil.h"
 #include "ring/answer_time.h"
 
 namespace nb = nanobind;
@@ -42,7 +43,7 @@ nb::tuple RequestSpec(const std::string& socket, uint32_t operation, const std::
   if (answer_seconds.has_value())
     asked.silence_ns_max = SilenceFor(*answer_seconds, asked.silence_ns_max);
   asked.is_cancelled = [&interrupted] {
-    nb::gil_scoped_acquire acquire;
+    const WithGil held;
     interrupted = PyErr_CheckSignals() != 0;
     return interrupted;
   };
@@ -50,7 +51,7 @@ nb::tuple RequestSpec(const std::string& socket, uint32_t operation, const std::
   penstock::ring::Descriptor connection;
   penstock::ring::Status status;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     status = penstock_client::RequestSpec(socket, asked, &answer, &connection);
   }
   if (interrupted) throw nb::python_error();

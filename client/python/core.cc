@@ -6,15 +6,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "client/c/penstock.h"
 #include "client/python/arrays.h"
 #include "client/python/control.h"
 #include "client/python/device.h"
 #include "client/python/error.h"
+#include "client/python/gil.h"
 #include "client/python/records.h"
 
 namespace nb = nanobind;
@@ -30,7 +34,7 @@ constexpr double kMinAttachSeconds = 1;
 
 // Of a call without the GIL: whether one of Python's signals is to end it, whose exception is set then.
 int IsInterrupted(void*) {
-  nb::gil_scoped_acquire acquire;
+  const WithGil held;
   return PyErr_CheckSignals() != 0 ? 1 : 0;
 }
 
@@ -139,7 +143,7 @@ class Loader {
     }
     int code;
     {
-      nb::gil_scoped_release release;
+      const WithoutGil released;
       code = penstock_attach_with(&options, &loader_);
     }
     if (code != PENSTOCK_OK) ThrowLast(code);
@@ -162,30 +166,19 @@ class Loader {
       SetError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
       return nullptr;
     }
-    penstock_batch* batch = nullptr;
-    int code = PENSTOCK_TIMEOUT;
-    // A ready batch is not worth giving up the GIL, but one that may have to be copied together is.
-    if (!has_own_size_ && penstock_ready(loader_)) code = penstock_next(loader_, 0, &batch);
-    if (code == PENSTOCK_TIMEOUT && !Wait(&code, &batch)) return nullptr;
-    if (code == PENSTOCK_END) return nullptr;
-    if (code != PENSTOCK_OK) {
-      SetError(code, penstock_last_error());
+    nb::object lease = nb::steal(ungiven_.empty() ? Take() : PopUngiven());
+    if (!lease.is_valid()) return nullptr;
+    penstock_batch* const batch = BatchOf(lease.ptr());
+    const bool warns =
+        penstock_batch_is_copy(batch) && !penstock_batch_is_joined(batch) && !warned_;
+    PyObject* element =
+        warns && !WarnOfCopies() ? nullptr : arrays_.MakeElement(batch, lease.ptr());
+    if (element == nullptr) {
+      KeepUngiven(std::move(lease));
       return nullptr;
     }
-    step_ = static_cast<int64_t>(penstock_batch_step(batch));
-    epoch_ = penstock_batch_epoch(batch);
-    rows_ = penstock_batch_rows(batch);
-    valid_ = penstock_batch_valid(batch);
-    redelivered_ = penstock_batch_redelivered(batch) != 0;
-    uint32_t cursor_bytes = 0;
-    const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
-    cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
-    if (penstock_batch_is_copy(batch) && !penstock_batch_is_joined(batch) && !warned_ &&
-        !WarnOfCopies()) {
-      penstock_batch_release(batch);
-      return nullptr;
-    }
-    return arrays_.MakeElement(batch);
+    NotePosition(batch);
+    return element;
   }
 
   // Batches that are still in use stay valid.
@@ -193,6 +186,7 @@ class Loader {
     if (loader_ == nullptr) return;
     penstock_loader* loader = loader_;
     loader_ = nullptr;
+    DropUngiven();
     if (num_waiting_ == 0) {
       penstock_detach(loader);
     } else {
@@ -251,11 +245,14 @@ class Loader {
     int code;
     ++num_waiting_;
     {
-      nb::gil_scoped_release release;
+      const WithoutGil released;
       code = penstock_seek(loader, bytes.data(), static_cast<uint32_t>(bytes.size()));
     }
     DoneWaiting();
     if (code != PENSTOCK_OK) ThrowLast(code);
+    // By another thread or a signal's handler, while this one waited: what it was may be gone.
+    if (loader_ == nullptr) ThrowError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
+    DropUngiven();
     cursor_ = bytes;
     penstock_stats stats;
     penstock_get_stats(loader, &stats);
@@ -269,8 +266,58 @@ class Loader {
   uint32_t valid() const { return valid_; }
   bool redelivered() const { return redelivered_; }
   bool closed() const { return loader_ == nullptr; }
+  int waiting() const { return num_waiting_; }
 
  private:
+  // The lease of the next batch, which is not the loader's position yet; null without an error at the end, null with one otherwise.
+  PyObject* Take() {
+    penstock_batch* batch = nullptr;
+    int code = PENSTOCK_TIMEOUT;
+    // A ready batch is not worth giving up the GIL, but one that may have to be copied together is. Nor may a thread with the GIL wait for
+    // one without it.
+    if (!has_own_size_ && num_waiting_ == 0 && penstock_ready(loader_))
+      code = penstock_next(loader_, 0, &batch);
+    if (code == PENSTOCK_TIMEOUT && !Wait(&code, &batch)) return nullptr;
+    if (code == PENSTOCK_END) return nullptr;
+    if (code != PENSTOCK_OK) {
+      SetError(code, penstock_last_error());
+      return nullptr;
+    }
+    return MakeLease(batch);
+  }
+
+  void NotePosition(const penstock_batch* batch) {
+    step_ = static_cast<int64_t>(penstock_batch_step(batch));
+    epoch_ = penstock_batch_epoch(batch);
+    rows_ = penstock_batch_rows(batch);
+    valid_ = penstock_batch_valid(batch);
+    redelivered_ = penstock_batch_redelivered(batch) != 0;
+    uint32_t cursor_bytes = 0;
+    const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
+    cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
+  }
+
+  PyObject* PopUngiven() {
+    PyObject* lease = ungiven_.front();
+    ungiven_.pop_front();
+    return lease;
+  }
+
+  // The next call gives it.
+  void KeepUngiven(nb::object lease) {
+    if (loader_ == nullptr) return;  // closed meanwhile
+    try {
+      ungiven_.push_front(lease.ptr());
+      lease.release();
+    } catch (const std::bad_alloc&) {
+      // It is let go of, and the loader's position stays in front of it.
+    }
+  }
+
+  void DropUngiven() {
+    for (PyObject* lease : std::exchange(ungiven_, {})) Py_DECREF(lease);
+  }
+
   // Waits without the GIL, and lets Python handle its signals. False with a Python error set.
   bool Wait(int* code, penstock_batch** batch) {
     int64_t left_ns = timeout_ns_;
@@ -280,7 +327,7 @@ class Loader {
     while (true) {
       const int64_t slice_ns = std::min(left_ns, kSignalNs);
       {
-        nb::gil_scoped_release release;
+        const WithoutGil released;
         *code = penstock_next(loader, slice_ns, batch);
       }
       if (*code != PENSTOCK_TIMEOUT) break;
@@ -331,6 +378,8 @@ class Loader {
   int num_waiting_ = 0;
   int64_t timeout_ns_ = PENSTOCK_FOREVER;
   ArrayFactory arrays_;
+  // The leases of batches that were taken and could not be given, since a warning was an error, or there was no memory; the oldest first.
+  std::deque<PyObject*> ungiven_;
   std::string cursor_;  // empty before the first batch
   int64_t step_ = -1;
   uint64_t epoch_ = 0;
@@ -442,5 +491,6 @@ NB_MODULE(_core, m) {
       .def_prop_ro("redelivered", &Loader::redelivered,
                    "Whether another consumer of the split group held it when it died: it may have "
                    "been worked on.")
-      .def_prop_ro("closed", &Loader::closed);
+      .def_prop_ro("closed", &Loader::closed)
+      .def_prop_ro("_waiting", &Loader::waiting, "How many threads are in a call that waits.");
 }

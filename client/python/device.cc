@@ -9,6 +9,7 @@
 #include "client/python/arrays.h"
 #include "client/python/dlpack.h"
 #include "client/python/error.h"
+#include "client/python/gil.h"
 
 namespace nb = nanobind;
 
@@ -20,9 +21,8 @@ void* ToStream(uintptr_t stream) { return reinterpret_cast<void*>(stream); }
 // Called when the device has let go of something: from any call into the library, with the GIL or without.
 void DecRef(void* object) {
   if (Py_IsInitialized() == 0) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
+  const WithGil held;
   Py_DECREF(static_cast<PyObject*>(object));
-  PyGILState_Release(state);
 }
 
 class Cuda {
@@ -57,7 +57,7 @@ class Cuda {
   void Synchronize(uintptr_t stream) const {
     int code;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       code = penstock_cuda_synchronize(cuda_, ToStream(stream));
     }
     Check(code);

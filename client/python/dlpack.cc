@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "client/c/penstock.h"
+#include "client/python/gil.h"
 
 namespace nb = nanobind;
 
@@ -86,9 +87,10 @@ DlType TypeOf(uint32_t dtype) {
 void Delete(DlManagedTensor* managed) {
   if (Py_IsInitialized() == 0) return;
   auto* held = static_cast<Managed*>(managed->context);
-  const PyGILState_STATE state = PyGILState_Ensure();
-  Py_DECREF(held->owner);
-  PyGILState_Release(state);
+  {
+    const WithGil gil;
+    Py_DECREF(held->owner);
+  }
   delete held;
 }
 

@@ -24,14 +24,15 @@ constexpr uint64_t kGoneTicks = 10;
 }  // namespace
 
 Sessions::Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers,
-                   const PipelineJournal* journal, absl::Duration rejoin)
+                   const PipelineJournal* journal, absl::Duration rejoin,
+                   std::unique_ptr<TaskPool> pool)
     : loop_(loop),
       table_(table),
       max_consumers_(max_consumers),
       journal_(journal),
       rejoin_(rejoin),
       notes_(journal != nullptr ? std::make_unique<ConsumerNotes>(*journal) : nullptr),
-      pool_(std::make_unique<TaskPool>(kThreads)) {}
+      pool_(pool != nullptr ? std::move(pool) : std::make_unique<TaskPool>(kThreads)) {}
 
 const absl::Status& Sessions::status() const {
   return notes_ != nullptr && !notes_->status().ok() ? notes_->status() : pool_->status();
@@ -150,26 +151,34 @@ void Sessions::StartAgain(const std::string& name) {
       std::make_shared<std::vector<std::shared_ptr<Waiting>>>(std::move(returning.waiting));
   returning.waiting.clear();
   for (const auto& one : *waiting) entering_[one.get()] = name;
-  WriteDown(name, [this, pipeline = returning.pipeline, waiting] {
-    pool_->Run([this, pipeline, waiting] {
-      std::vector<Newcomer> newcomers;
-      for (const auto& one : *waiting) newcomers.push_back(one->newcomer);
-      auto results =
-          std::make_shared<std::vector<absl::StatusOr<Attached>>>(pipeline->StartAgain(newcomers));
-      loop_.Post([this, pipeline, waiting, results] {
-        const auto found = returning_.find(pipeline->name());
-        std::vector<std::shared_ptr<Waiting>> late;
-        if (found != returning_.end()) {
-          late = std::move(found->second.waiting);
-          returning_.erase(found);
-        }
-        for (size_t i = 0; i < waiting->size(); ++i) {
-          Enter(pipeline->name(), *(*waiting)[i], std::move((*results)[i]));
-        }
-        for (auto& one : late) EnterLater(pipeline, std::move(one));
-      });
+  WriteDown(name,
+            [this, pipeline = returning.pipeline, waiting] { BeginAgain(pipeline, waiting); });
+}
+
+void Sessions::BeginAgain(std::shared_ptr<Pipeline> pipeline,
+                          std::shared_ptr<std::vector<std::shared_ptr<Waiting>>> waiting) {
+  const bool taken = pool_->Run([this, pipeline, waiting] {
+    std::vector<Newcomer> newcomers;
+    for (const auto& one : *waiting) newcomers.push_back(one->newcomer);
+    auto results =
+        std::make_shared<std::vector<absl::StatusOr<Attached>>>(pipeline->StartAgain(newcomers));
+    loop_.Post([this, pipeline, waiting, results] {
+      const auto found = returning_.find(pipeline->name());
+      std::vector<std::shared_ptr<Waiting>> late;
+      if (found != returning_.end()) {
+        late = std::move(found->second.waiting);
+        returning_.erase(found);
+      }
+      for (size_t i = 0; i < waiting->size(); ++i) {
+        Enter(pipeline->name(), *(*waiting)[i], std::move((*results)[i]));
+      }
+      for (auto& one : late) EnterLater(pipeline, std::move(one));
     });
   });
+  if (taken) return;
+  // The queue is full. Without its beginning nobody would ever be answered, so it is tried until there is room.
+  returning_.at(pipeline->name()).timer =
+      loop_.StartTimer(kTickTime, [this, pipeline, waiting] { BeginAgain(pipeline, waiting); });
 }
 
 void Sessions::Enter(const std::string& pipeline, Waiting& waiting,

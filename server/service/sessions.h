@@ -29,9 +29,10 @@ namespace penstock {
 
 class Sessions {
  public:
-  // `journal` may be null. `rejoin`: how long lost ranks and known consumers are waited for.
+  // `journal` may be null. `rejoin`: how long lost ranks and known consumers are waited for. `pool`: null is one of its own.
   Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers,
-           const PipelineJournal* journal = nullptr, absl::Duration rejoin = absl::Seconds(10));
+           const PipelineJournal* journal = nullptr, absl::Duration rejoin = absl::Seconds(10),
+           std::unique_ptr<TaskPool> pool = nullptr);
   ~Sessions();
 
   // Pipelines that have been without consumers for so long give their memory back; zero: never. Asked again and again.
@@ -90,6 +91,8 @@ class Sessions {
   // On the pool, and the results on the loop again.
   void EnterNow(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting);
   void StartAgain(const std::string& name);
+  void BeginAgain(std::shared_ptr<Pipeline> pipeline,
+                  std::shared_ptr<std::vector<std::shared_ptr<Waiting>>> waiting);
   ring::Status CheckRoomFor(uid_t user) const;
   void GiveRoom(uid_t user);
   void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);

@@ -301,6 +301,42 @@ TEST_CASE(
   CHECK(loader == nullptr);
 }
 
+TEST_CASE("a daemon whose queue of connections is full is given up as well") {
+  const penstock::test::ScratchFolder folder;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, (folder / "socket").c_str());
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  const penstock::ring::Descriptor frozen(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(bind(frozen.get(), where, sizeof address) == 0);
+  REQUIRE(listen(frozen.get(), 0) == 0);
+  std::vector<penstock::ring::Descriptor> before;
+  do {
+    before.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  } while (connect(before.back().get(), where, sizeof address) == 0);
+
+  penstock_loader* loader = nullptr;
+  penstock_attach_options options;
+  penstock_default_options(&options);
+  options.pipeline = "counted";
+  options.socket = address.sun_path;
+  SECTION("in time") {
+    options.attach_seconds = 0.25;
+    CHECK(penstock_attach_with(&options, &loader) == PENSTOCK_UNAVAILABLE);
+    CHECK_THAT(penstock_last_error(), Catch::Contains("cannot connect to penstockd at"));
+  }
+  SECTION("cancelled") {
+    options.attach_seconds = 8;
+    int questions_left = 2;
+    options.cancel_context = &questions_left;
+    options.is_cancelled = [](void* left) { return --*static_cast<int*>(left) == 0 ? 1 : 0; };
+    CHECK(penstock_attach_with(&options, &loader) == PENSTOCK_CANCELLED);
+    CHECK_THAT(penstock_last_error(), Catch::Contains("gave up waiting"));
+    CHECK(questions_left == 0);
+  }
+  CHECK(loader == nullptr);
+}
+
 TEST_CASE("options of a program that knows fewer fields are not written beyond their end") {
   constexpr size_t kKnown = offsetof(penstock_attach_options, attach_seconds);
   penstock_attach_options options;

@@ -127,13 +127,15 @@ def test_a_for_loop_makes_no_copies(start):
     assert loader.stats()["copies"] == 0
 
 
-def test_the_warning_can_be_an_error_and_loses_nothing_else(start):
+def test_the_warning_can_be_an_error_and_loses_nothing(start):
     loader = start("--steps", 6).attach()
     kept = [next(loader), next(loader)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning):
             next(loader)
+        assert loader.step == 1
+    check(next(loader), 2)
     check(next(loader), 3)
     assert loader.stats()["leases"] == 2
     assert len(kept) == 2

@@ -204,6 +204,23 @@ def test_fault_48_a_frozen_daemon_is_waited_for_no_longer_than_was_asked(server,
     check(loader, 1, 3)
 
 
+def test_a_position_that_was_not_answered_in_time_is_known_inside_of_a_batch_too(server, stopped):
+    loader = attach(server, timeout=1, batch_size=2)
+    for first in range(0, 12, 2):
+        assert int(next(loader)[0]) == first
+    state = loader.state_dict()
+    for first in range(12, 40, 2):
+        assert int(next(loader)[0]) == first
+    stopped()
+    with pytest.raises(penstock.UnavailableError, match="did not answer in 1000 ms"):
+        loader.load_state_dict(state)
+    os.kill(server.child, signal.SIGCONT)
+    # Its rows are the third and fourth of five.
+    assert int(next(loader)[0]) == 12
+    again = attach(server, batch_size=2, cursor=loader.cursor)
+    assert [int(next(again)[0]) for _ in range(4)] == [int(next(loader)[0]) for _ in range(4)] == [14, 16, 18, 20]
+
+
 class Alarm(Exception):
     pass
 

@@ -244,6 +244,31 @@ TEST_CASE("another pipeline of the name of one that was waited for has nothing t
   for (int step = 0; step < 30; ++step) trainer.TakeStep();
 }
 
+TEST_CASE("a pipeline that finds no room for its beginning begins when there is some") {
+  const test::ScratchFolder folder;
+  LeaveBehind(folder);
+  Daemon daemon(folder);
+  const auto loop = *EventLoop::Create();
+  auto pool = std::make_unique<TaskPool>(1);
+  std::promise<void> begun, freed;
+  const std::shared_future<void> free = freed.get_future().share();
+  REQUIRE(pool->Run([&begun, free] {
+    begun.set_value();
+    free.wait();
+  }));
+  begun.get_future().wait();
+  while (pool->Run([] {})) {
+  }
+  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::Hours(1), std::move(pool));
+  sessions.Expect(daemon.Restored());
+  Trainer known(sessions, kKnown);
+  // By then it has been looked for room.
+  loop->StartTimer(absl::Milliseconds(200), [&freed] { freed.set_value(); });
+  const Running running(*loop);
+  known.Enter();
+  known.TakeStep();
+}
+
 TEST_CASE("one who was behind and leaves while its batch is being made holds up nobody else") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "n.tfrecord", 0, 400);

@@ -59,9 +59,9 @@ def _beyond_standard(fd):
 
 class _Daemon:
     def __init__(self):
-        import subprocess
         import tempfile
 
+        program = find_program()
         # Not below TMPDIR if that is long: a socket's path has at most 107 bytes.
         folder = tempfile.mkdtemp(prefix="penstock-")
         if len(folder) > 80:
@@ -69,7 +69,20 @@ class _Daemon:
             folder = tempfile.mkdtemp(prefix="penstock-", dir="/tmp")
         self.folder = folder
         self.socket = os.path.join(folder, "penstock.sock")
-        program = find_program()
+        self.process = None
+        try:
+            self._start(program)
+        except BaseException:
+            # Ctrl-C among them.
+            if self.process is not None:
+                self.process.kill()
+                self.process.wait()
+            self._remove_folder()
+            raise
+
+    def _start(self, program):
+        import subprocess
+
         # A pidfd stays this process' own, whatever forks; where the kernel has none, a pipe that every
         # child would have to close.
         closing = []
@@ -92,7 +105,6 @@ class _Daemon:
             )  # fmt: skip
         except OSError as error:
             os.close(ready)
-            os.rmdir(folder)
             raise _errors.UnavailableError(f"cannot start {program}: {error.strerror}") from None
         finally:
             for fd in closing:
@@ -100,7 +112,6 @@ class _Daemon:
         with open(ready, "rb") as file:
             if file.read(1) != b"\n":
                 code = self.process.wait()
-                self._remove_folder()
                 raise _errors.UnavailableError(
                     f"{program} ended while it started, with exit status {code}; what it says stands above"
                 )

@@ -85,7 +85,7 @@ class DatasetIterator:
     def __del__(self):
         # Not when __init__ has failed.
         if getattr(self, "_connection", None) is not None:
-            self.close()
+            self._leave()
 
     def __getattr__(self, name):
         if name.startswith("_") or not hasattr(_core.Loader, name):
@@ -153,11 +153,12 @@ class DatasetIterator:
             raise _errors.FailedPreconditionError("the iterator is closed")
         name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}"
         self._spec = self._make_spec(name)
-        cursor = self._state["cursor"] if self._state is not None else b""
+        # Whoever starts it again, where this fails, draws no other seeds.
+        self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(self._spec.seeds)}
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
-            _, self._connection = _control.create(socket, name, self._spec.text, cursor, self._name is None, self._timeout)
+            _, self._connection = _control.create(socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout)
             # Without a name its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
             reconnect = 0.0 if self._name is None else self._reconnect
             self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=reconnect)
@@ -173,6 +174,12 @@ class DatasetIterator:
             if isinstance(error, _errors.AlreadyExistsError):
                 hint = f"; to read what runs already: penstock.attach({name!r})"
             raise type(error)(self._spec.explain(str(error)) + hint) from None
+        except BaseException:
+            self._hang_up()
+            raise
+        if self._closed:
+            self._leave()
+            raise _errors.FailedPreconditionError("the iterator is closed")
         return self._loader
 
     def state_dict(self) -> Dict[str, Any]:
@@ -188,10 +195,8 @@ class DatasetIterator:
         return self._position()
 
     def _position(self):
-        if self._loader.cursor:
-            position = self._loader.state_dict()
-        else:
-            position = {"cursor": b"", "step": -1} if self._state is None else dict(self._state)
+        loader = self._loader
+        position = loader.state_dict() if loader is not None and loader.cursor else self._state
         return {"cursor": position["cursor"], "step": position["step"], "seeds": list(self._spec.seeds)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -208,14 +213,18 @@ class DatasetIterator:
         missing = {"cursor", "step", "seeds"} - set(state)
         if missing:
             raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
-        self._leave()
-        self._state = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
-        self._spec = None
+        given = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
+        with self._starting:
+            self._leave()
+            self._state = given
+            self._spec = None
 
     def close(self) -> None:
-        """Deletes the pipeline. Elements that are still in use stay valid."""
-        self._leave()
+        """Deletes the pipeline. Elements that are still in use stay valid, and state_dict() tells where it was."""
         self._closed = True
+        if self._loader is not None:
+            self._state = self._position()
+        self._leave()
 
     def _leave(self):
         loader, self._loader = self._loader, None

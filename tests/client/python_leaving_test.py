@@ -1,0 +1,295 @@
+"""Loaders and iterators that are left: closed by another thread, interrupted, in the middle of a loop, at the interpreter's end."""
+
+import gc
+import itertools
+import os
+import pathlib
+import signal
+import socket as socket_module
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import penstock
+from penstock import _control, _core, _daemon, _epochs
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "did not come true"
+        time.sleep(0.002)
+
+
+def run(program, *arguments):
+    """A Python program: what it prints; an error where it does not end well."""
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout
+
+
+class Left(Exception):
+    pass
+
+
+@pytest.fixture
+def alarm():
+    """Has a signal's handler raise Left soon, as Ctrl-C's raises KeyboardInterrupt."""
+
+    def leave(number, frame):
+        raise Left
+
+    before = signal.signal(signal.SIGALRM, leave)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.3)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+# --- a loader ---
+
+CLOSED_WHILE_IT_SEEKS = """
+import os, signal, sys, threading, penstock
+loader = penstock.attach("counted", sys.argv[1])
+next(loader)
+state = loader.state_dict()
+errors = []
+
+def seek():
+    try:
+        loader.load_state_dict(state)
+    except penstock.FailedPreconditionError as error:
+        errors.append(str(error))
+
+os.kill(int(sys.argv[2]), signal.SIGSTOP)
+seeks = threading.Thread(target=seek)
+seeks.start()
+while loader._waiting == 0:
+    pass
+loader.close()
+os.kill(int(sys.argv[2]), signal.SIGCONT)
+seeks.join()
+print(errors)
+"""
+
+
+def test_a_loader_may_be_closed_while_another_thread_seeks(start):
+    server = start()
+    assert run(CLOSED_WHILE_IT_SEEKS, server.socket, str(server.process.pid)) == "['the loader is closed']\n"
+
+
+ENDS_WHILE_A_THREAD_WAITS = """
+import sys, threading, time, penstock
+loader = penstock.attach("counted", sys.argv[1])
+next(loader)
+wait = next if sys.argv[2] == "next" else lambda loader: penstock.attach("counted", sys.argv[3])
+threading.Thread(target=wait, args=(loader,), daemon=True).start()
+while sys.argv[2] == "next" and loader._waiting == 0:
+    pass
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.5)  # the interpreter's end; the thread asks for the GIL meanwhile
+
+slow = Slow()
+print("ends")
+"""
+
+
+@pytest.mark.parametrize("where", ["next", "attach"])
+def test_a_program_ends_while_a_daemon_thread_waits(start, tmp_path, where):
+    server = start("--hold-at", 1)
+    with socket_module.socket(socket_module.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "silent.sock"))
+        silent.listen()
+        assert run(ENDS_WHILE_A_THREAD_WAITS, server.socket, where, str(tmp_path / "silent.sock")) == "ends\n"
+
+
+def test_a_daemon_with_a_full_queue_can_be_left(tmp_path, alarm):
+    path = str(tmp_path / "full.sock")
+    with socket_module.socket(socket_module.AF_UNIX) as full, socket_module.socket(socket_module.AF_UNIX) as before:
+        full.bind(path)
+        full.listen(0)
+        before.connect(path)
+        for wait in (lambda: penstock.attach("never", path), lambda: _control.create(path, "never", "stage {}")):
+            started = time.monotonic()
+            alarm()
+            with pytest.raises(Left):
+                wait()
+            assert time.monotonic() - started < 5
+
+
+class Refused(Exception):
+    pass
+
+
+def test_a_batch_that_could_not_be_given_is_given_by_the_next_call(start_kinds, monkeypatch):
+    from penstock import _ragged
+
+    refuses = [False]
+
+    class Moody(_ragged.RaggedTensor):
+        def __init__(self, values, row_splits):
+            if refuses[0]:
+                raise Refused
+            super().__init__(values, row_splits)
+
+    monkeypatch.setattr(_ragged, "RaggedTensor", Moody)
+    loader = start_kinds().attach()
+    next(loader)
+    state, leases = loader.state_dict(), loader.stats()["leases"]
+    refuses[0] = True
+    for _ in range(3):
+        with pytest.raises(Refused):
+            next(loader)
+        assert loader.state_dict() == state
+    refuses[0] = False
+    next(loader)
+    assert loader.step == state["step"] + 1
+    gc.collect()
+    assert loader.stats()["leases"] == leases
+    # One that was never given is let go of with the loader.
+    refuses[0] = True
+    with pytest.raises(Refused):
+        next(loader)
+    loader.close()
+
+
+# --- an iterator ---
+
+
+def numbers(count=100):
+    return penstock.Dataset.range(count).batch(10)
+
+
+def firsts(elements):
+    return [int(element[0]) for element in elements]
+
+
+def names():
+    program = _daemon.find_program()[: -len("penstockd")] + "penstock"
+    out = subprocess.check_output([program, "--socket", _daemon.private_socket(), "list"], text=True)
+    return [line.split()[0] for line in out.splitlines() if line.startswith("dataset_")]
+
+
+def test_a_closed_iterator_tells_where_it_was():
+    dataset = numbers().shuffle(5)
+    with iter(dataset) as iterator:
+        taken = firsts(itertools.islice(iterator, 3))
+    again = iter(dataset)
+    again.load_state_dict(iterator.state_dict())
+    assert iterator.state_dict()["step"] == 2
+    assert sorted(taken + firsts(again)) == list(range(0, 100, 10))
+
+
+@pytest.mark.parametrize("how", ["break", "close"])
+def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
+    loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
+    whole = firsts(loader)
+    loader.set_epoch(0)
+    taken = []
+    for batch in loader:
+        taken.append(int(batch[0]))
+        if len(taken) == 4:
+            if how == "close":
+                loader.close()
+            break
+    state = loader.state_dict()
+    assert (state["step"], state["epoch"]) == (3, 0)
+    other = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
+    other.load_state_dict(state)
+    assert taken + firsts(other) == whole
+
+
+def test_an_iterator_that_did_not_start_has_a_state_and_draws_its_seeds_once(tmp_path):
+    dataset = penstock.Dataset.range(1000).shuffle(100)
+    iterator = dataset.loader(str(tmp_path / "nobody.sock"), reconnect=0)
+    states = []
+    for _ in range(3):
+        with pytest.raises(penstock.UnavailableError):
+            next(iterator)
+        states.append(iterator.state_dict())
+    assert states[1:] == states[:-1] and (states[0]["cursor"], states[0]["step"]) == (b"", -1)
+    again = iter(dataset)
+    again.load_state_dict(states[0])
+    assert sorted(int(element) for element in again) == list(range(1000))
+
+
+def test_an_iterator_that_is_closed_while_it_starts_runs_nothing():
+    next(iter(numbers()))
+    gc.collect()
+    iterator, errors = iter(numbers()), []
+
+    def take():
+        try:
+            next(iterator)
+        except penstock.Error as error:
+            errors.append(error)
+
+    os.kill(_daemon.private_process(), signal.SIGSTOP)
+    try:
+        takes = threading.Thread(target=take)
+        takes.start()
+        wait_until(lambda: iterator._spec is not None)
+        iterator.close()
+    finally:
+        os.kill(_daemon.private_process(), signal.SIGCONT)
+    takes.join()
+    assert [(type(error), "the iterator is closed" in str(error)) for error in errors] == [(penstock.FailedPreconditionError, True)]
+    wait_until(lambda: names() == [])
+
+
+def test_an_iterator_that_is_interrupted_while_it_starts_leaves_no_pipeline(monkeypatch):
+    def interrupted(*arguments, **options):
+        assert len(names()) == 1
+        raise KeyboardInterrupt
+
+    iterator = iter(numbers())
+    gc.collect()
+    wait_until(lambda: names() == [])
+    with monkeypatch.context() as patch:
+        patch.setattr(_core, "Loader", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(iterator)
+    wait_until(lambda: names() == [])
+    assert firsts(iterator) == list(range(0, 100, 10))
+
+
+# --- the private daemon ---
+
+
+@pytest.fixture
+def no_daemon(tmp_path, monkeypatch):
+    """No private daemon, and a folder of the test's for the next one."""
+    import tempfile
+
+    penstock.stop_private_daemon()
+    folder = tmp_path / "t"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_daemon_that_is_not_there_leaves_no_folder(no_daemon, monkeypatch):
+    monkeypatch.setenv("PENSTOCKD", str(no_daemon / "nothing"))
+    with pytest.raises(penstock.NotFoundError):
+        next(iter(numbers()))
+    assert list(no_daemon.iterdir()) == []
+
+
+def test_an_interrupted_start_of_the_daemon_leaves_nothing(no_daemon, tmp_path, monkeypatch, alarm):
+    program = tmp_path / "penstockd"
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 1000\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PENSTOCKD", str(program))
+    before = len(os.listdir("/proc/self/fd"))
+    alarm()
+    with pytest.raises(Left):
+        next(iter(numbers()))
+    assert list(no_daemon.iterdir()) == []
+    assert not pathlib.Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+    assert len(os.listdir("/proc/self/fd")) == before
+    monkeypatch.delenv("PENSTOCKD")
+    assert firsts(iter(numbers())) == list(range(0, 100, 10))

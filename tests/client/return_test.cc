@@ -1,0 +1,202 @@
+// A loader's way back to a daemon that has gone away, and what a fork leaves to the child, against a ring_server that dies and comes back.
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/c/penstock.h"
+#include "ring/descriptor.h"
+#include "ring/futex.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/server_process.h"
+
+namespace {
+
+using penstock::ServerProcess;
+
+struct Detach {
+  void operator()(penstock_loader* loader) const { penstock_detach(loader); }
+};
+using LoaderPtr = std::unique_ptr<penstock_loader, Detach>;
+
+LoaderPtr AttachTo(const ServerProcess& server, double reconnect_seconds,
+                   const char* name = nullptr) {
+  penstock_loader* loader = nullptr;
+  penstock_attach_options options;
+  penstock_default_options(&options);
+  options.pipeline = "counted";
+  const std::string socket = server.socket();
+  options.socket = socket.c_str();
+  options.consumer_name = name;
+  options.reconnect_seconds = reconnect_seconds;
+  const int code = penstock_attach_with(&options, &loader);
+  INFO(penstock_last_error());
+  REQUIRE(code == PENSTOCK_OK);
+  return LoaderPtr(loader);
+}
+
+// Takes the next batch and lets go of it.
+uint64_t TakeStep(const LoaderPtr& loader) {
+  penstock_batch* batch = nullptr;
+  const int code = penstock_next(loader.get(), PENSTOCK_FOREVER, &batch);
+  INFO(penstock_last_error());
+  REQUIRE(code == PENSTOCK_OK);
+  const uint64_t step = penstock_batch_step(batch);
+  penstock_batch_release(batch);
+  return step;
+}
+
+penstock_stats StatsOf(const LoaderPtr& loader) {
+  penstock_stats stats;
+  penstock_get_stats(loader.get(), &stats);
+  return stats;
+}
+
+// Runs it in a forked child, which a hang does not outlive: whether it returned true there.
+bool InChild(const std::function<bool()>& run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(run() ? 0 : 1);
+  }
+  int state = 0;
+  REQUIRE(waitpid(child, &state, 0) == child);
+  return state == 0;
+}
+
+bool IsRefused(int code) {
+  return code == PENSTOCK_FAILED_PRECONDITION &&
+         std::string(penstock_last_error()).find("attach again in the child") != std::string::npos;
+}
+
+TEST_CASE("fault 40: a forked child does not wait for the thread that its parent has in a call") {
+  ServerProcess server(RING_SERVER, {"--hold-at", "1"});
+  LoaderPtr loader = AttachTo(server, 60);
+  CHECK(TakeStep(loader) == 0);
+  std::atomic<uint64_t> taken{0};
+  std::thread waits([&] { taken = TakeStep(loader); });
+  while (StatsOf(loader).sleeps == 0) std::this_thread::yield();
+  CHECK(InChild([&] {
+    penstock_batch* batch = nullptr;
+    const bool refused = IsRefused(penstock_next(loader.get(), 0, &batch)) && batch == nullptr &&
+                         IsRefused(penstock_seek(loader.get(), "cursor-0", 8)) &&
+                         penstock_ready(loader.get()) == 0;
+    penstock_detach(loader.get());
+    return refused;
+  }));
+  server.Go();
+  waits.join();
+  CHECK(taken == 1);
+}
+
+TEST_CASE("fault 40: a forked child does not take its parent's place") {
+  ServerProcess server(RING_SERVER, {"--steps", "50"});
+  LoaderPtr loader = AttachTo(server, 60, "trainer");
+  CHECK(TakeStep(loader) == 0);
+  CHECK(InChild([&] {
+    const bool refused = IsRefused(penstock_seek(loader.get(), "cursor-0", 8));
+    penstock_detach(loader.get());
+    return refused && penstock_ready(loader.get()) == 0;
+  }));
+  for (uint64_t step = 1; step < 50; ++step) REQUIRE(TakeStep(loader) == step);
+}
+
+TEST_CASE("fault 40: a forked child does not look for its parent's daemon") {
+  ServerProcess server(RING_SERVER, {"--hold-at", "1"});
+  LoaderPtr loader = AttachTo(server, 60);
+  CHECK(TakeStep(loader) == 0);
+  server.Kill();
+  penstock_batch* batch = nullptr;
+  // From here on it looks for a daemon.
+  CHECK(penstock_next(loader.get(), 200'000'000, &batch) == PENSTOCK_TIMEOUT);
+  CHECK(InChild([&] { return IsRefused(penstock_next(loader.get(), 0, &batch)); }));
+  server.StartAgain();
+  server.Go();
+  CHECK(TakeStep(loader) == 1);
+}
+
+TEST_CASE("a process may fork while its loader comes back") {
+  ServerProcess server(RING_SERVER, {"--hold-at", "1"});
+  LoaderPtr loader = AttachTo(server, 60);
+  CHECK(TakeStep(loader) == 0);
+  // The daemon that comes back answers late, so that forks meet the thread that waits for it.
+  for (uint32_t round = 1; round <= 12; ++round) {
+    server.Kill();
+    server.StartAgain();
+    server.Signal(SIGSTOP);
+    const uint64_t goes_on_ns = penstock::ring::MonotonicNs() + 60'000'000;
+    bool goes_on = false;
+    while (StatsOf(loader).reconnects < round) {
+      REQUIRE(InChild([] { return true; }));
+      if (goes_on || penstock::ring::MonotonicNs() < goes_on_ns) continue;
+      goes_on = true;
+      server.Signal(SIGCONT);
+    }
+  }
+  server.Go();
+  CHECK(TakeStep(loader) == 1);
+}
+
+TEST_CASE("the time in which a new ring is read is none in which a daemon is looked for") {
+  ServerProcess server(RING_SERVER, {"--hold-at", "1"});
+  constexpr double kSeconds = 1;
+  LoaderPtr loader = AttachTo(server, kSeconds);
+  CHECK(TakeStep(loader) == 0);
+  std::string found;
+  std::thread waits([&] {
+    penstock_batch* batch = nullptr;
+    const int code = penstock_next(loader.get(), PENSTOCK_FOREVER, &batch);
+    found = code == PENSTOCK_OK ? "step " + std::to_string(penstock_batch_step(batch))
+                                : penstock_last_error();
+    penstock_batch_release(batch);
+  });
+  const auto come_back = [&](uint32_t reconnects) {
+    server.Kill();
+    server.StartAgain();
+    while (StatsOf(loader).reconnects < reconnects) std::this_thread::yield();
+  };
+  come_back(1);
+  // The daemon is long in making its first batch, and dies over it.
+  const uint64_t end_ns = penstock::ring::MonotonicNs() + static_cast<uint64_t>(1.2e9 * kSeconds);
+  while (penstock::ring::MonotonicNs() < end_ns) std::this_thread::yield();
+  server.Kill();
+  server.StartAgain();
+  server.Go();
+  waits.join();
+  CHECK(found == "step 1");
+}
+
+TEST_CASE("fault 48: an error says for how long a daemon was looked for, and what it did") {
+  ServerProcess server(RING_SERVER, {"--hold-at", "1"});
+  LoaderPtr loader = AttachTo(server, 0.25);
+  CHECK(TakeStep(loader) == 0);
+  server.Kill();
+  penstock_batch* batch = nullptr;
+  SECTION("there is none") {
+    CHECK(penstock_next(loader.get(), PENSTOCK_FOREVER, &batch) == PENSTOCK_UNAVAILABLE);
+    CHECK_THAT(penstock_last_error(), Catch::Contains("for 0.25 seconds no attempt to come back "
+                                                      "succeeded: no penstockd at " +
+                                                      server.socket()));
+  }
+  SECTION("it stands still") {
+    server.StartAgain();
+    server.Signal(SIGSTOP);
+    CHECK(penstock_next(loader.get(), PENSTOCK_FOREVER, &batch) == PENSTOCK_UNAVAILABLE);
+    CHECK_THAT(penstock_last_error(),
+               Catch::Contains("for 0.25 seconds no attempt to come back succeeded: penstockd at " +
+                               server.socket() + " does not answer"));
+  }
+  CHECK(penstock_next(loader.get(), PENSTOCK_FOREVER, &batch) == PENSTOCK_UNAVAILABLE);
+}
+
+}  // namespace
