@@ -104,8 +104,8 @@ TEST_CASE("fault 40: a forked child does not take its parent's place") {
   LoaderPtr loader = AttachTo(server, 60, "trainer");
   CHECK(TakeStep(loader) == 0);
   CHECK(InChild([&] {
-    const bool refused = IsRefused(penstock_seek(loader.get(), "cursor-0", 8)) &&
-                         penstock_ready(loader.get()) == 0;
+    const bool refused =
+        IsRefused(penstock_seek(loader.get(), "cursor-0", 8)) && penstock_ready(loader.get()) == 0;
     penstock_detach(loader.get());
     return refused;
   }));

@@ -466,7 +466,9 @@ TEST_CASE("who holds a stream that has failed does not wait for its front that h
   run.executor->Release();
 }
 
-TEST_CASE("fault 28: a read that hangs ends the stream behind what is published, but not behind its limit") {
+TEST_CASE(
+    "fault 28: a read that hangs ends the stream behind what is published, but not behind its "
+    "limit") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 4000, 100);
   std::atomic<bool> armed{false};
