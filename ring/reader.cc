@@ -211,10 +211,7 @@ Reader::Result Reader::WaitForStep(uint64_t timeout_ns) {
   if (over_) return Result::kFailed;
   if (ended_) return Result::kEnd;
   if (again_) return Result::kAgain;
-  if (fork_count_ != NumForks()) {
-    return Fail(Code::kFailedPrecondition,
-                "this consumer belongs to the parent process; attach again in the child");
-  }
+  if (fork_count_ != NumForks()) return Fail(Code::kFailedPrecondition, kOfParent);
   if (takes_grants_) Ask();
   return IsThere() ? Result::kBatch : Wait(timeout_ns);
 }

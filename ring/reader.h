@@ -78,6 +78,9 @@ struct Mapped {
 
 // How many forks lie between the first process and this one; counted from the first Reader on.
 uint32_t NumForks();
+// What a forked child is told that uses its parent's.
+inline constexpr const char* kOfParent =
+    "this consumer belongs to the parent process; attach again in the child";
 
 class Reader {
  public:

@@ -48,10 +48,7 @@ constexpr double kDefaultReconnectSeconds = 60;
 constexpr double kDefaultAttachSeconds = 60;
 
 int FailInChild() {
-  return Guarded([] {
-    return Fail({Code::kFailedPrecondition,
-                 "this consumer belongs to the parent process; attach again in the child"});
-  });
+  return Guarded([] { return Fail({Code::kFailedPrecondition, penstock::ring::kOfParent}); });
 }
 
 // What a forked child may do with its parent's loader: give back the memory, if no thread that stayed behind was at it.

@@ -13,32 +13,15 @@
 
 #include "client/c/penstock.h"
 #include "ring/descriptor.h"
+#include "tests/client/counted_loader.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
-#include "tests/support/server_process.h"
 
 namespace {
 
+using penstock::AttachTo;
+using penstock::LoaderPtr;
 using penstock::ServerProcess;
-
-struct Detach {
-  void operator()(penstock_loader* loader) const { penstock_detach(loader); }
-};
-using LoaderPtr = std::unique_ptr<penstock_loader, Detach>;
-
-LoaderPtr AttachTo(const ServerProcess& server) {
-  penstock_loader* loader = nullptr;
-  penstock_attach_options options;
-  penstock_default_options(&options);
-  options.pipeline = "counted";
-  const std::string socket = server.socket();
-  options.socket = socket.c_str();
-  options.reconnect_seconds = 0;  // a server that is killed here has no successor
-  const int code = penstock_attach_with(&options, &loader);
-  INFO(penstock_last_error());
-  REQUIRE(code == PENSTOCK_OK);
-  return LoaderPtr(loader);
-}
 
 penstock_batch* Next(const LoaderPtr& loader) {
   penstock_batch* batch = nullptr;

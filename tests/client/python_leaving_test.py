@@ -31,23 +31,6 @@ def run(program, *arguments):
     return done.stdout
 
 
-class Left(Exception):
-    pass
-
-
-@pytest.fixture
-def alarm():
-    """Has a signal's handler raise Left soon, as Ctrl-C's raises KeyboardInterrupt."""
-
-    def leave(number, frame):
-        raise Left
-
-    before = signal.signal(signal.SIGALRM, leave)
-    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.3)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
-
-
 # --- a loader ---
 
 CLOSED_WHILE_IT_SEEKS = """
@@ -115,8 +98,8 @@ def test_a_daemon_with_a_full_queue_can_be_left(tmp_path, alarm):
         before.connect(path)
         for wait in (lambda: penstock.attach("never", path), lambda: _control.create(path, "never", "stage {}")):
             started = time.monotonic()
-            alarm()
-            with pytest.raises(Left):
+            alarm.ring()
+            with pytest.raises(alarm.Rung):
                 wait()
             assert time.monotonic() - started < 5
 
@@ -285,8 +268,8 @@ def test_an_interrupted_start_of_the_daemon_leaves_nothing(no_daemon, tmp_path, 
     program.chmod(0o755)
     monkeypatch.setenv("PENSTOCKD", str(program))
     before = len(os.listdir("/proc/self/fd"))
-    alarm()
-    with pytest.raises(Left):
+    alarm.ring()
+    with pytest.raises(alarm.Rung):
         next(iter(numbers()))
     assert list(no_daemon.iterdir()) == []
     assert not pathlib.Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()

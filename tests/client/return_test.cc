@@ -16,34 +16,15 @@
 #include "client/c/penstock.h"
 #include "ring/descriptor.h"
 #include "ring/futex.h"
+#include "tests/client/counted_loader.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
-#include "tests/support/server_process.h"
 
 namespace {
 
+using penstock::AttachTo;
+using penstock::LoaderPtr;
 using penstock::ServerProcess;
-
-struct Detach {
-  void operator()(penstock_loader* loader) const { penstock_detach(loader); }
-};
-using LoaderPtr = std::unique_ptr<penstock_loader, Detach>;
-
-LoaderPtr AttachTo(const ServerProcess& server, double reconnect_seconds,
-                   const char* name = nullptr) {
-  penstock_loader* loader = nullptr;
-  penstock_attach_options options;
-  penstock_default_options(&options);
-  options.pipeline = "counted";
-  const std::string socket = server.socket();
-  options.socket = socket.c_str();
-  options.consumer_name = name;
-  options.reconnect_seconds = reconnect_seconds;
-  const int code = penstock_attach_with(&options, &loader);
-  INFO(penstock_last_error());
-  REQUIRE(code == PENSTOCK_OK);
-  return LoaderPtr(loader);
-}
 
 // Takes the next batch and lets go of it.
 uint64_t TakeStep(const LoaderPtr& loader) {

@@ -221,31 +221,14 @@ def test_a_position_that_was_not_answered_in_time_is_known_inside_of_a_batch_too
     assert [int(next(again)[0]) for _ in range(4)] == [int(next(loader)[0]) for _ in range(4)] == [14, 16, 18, 20]
 
 
-class Alarm(Exception):
-    pass
-
-
-@pytest.fixture
-def alarm():
-    """Has a signal's handler raise Alarm soon, as Ctrl-C's raises KeyboardInterrupt."""
-
-    def ring(number, frame):
-        raise Alarm
-
-    before = signal.signal(signal.SIGALRM, ring)
-    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.3)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
-
-
 def test_fault_48_a_signal_ends_the_wait_for_a_frozen_daemon(server, stopped, alarm):
     loader = attach(server)
     check(loader, 0, 1)
     state = loader.state_dict()
     stopped()
     for wait in (lambda: attach(server, timeout=None), lambda: loader.load_state_dict(state)):
-        alarm()
-        with pytest.raises(Alarm):
+        alarm.ring()
+        with pytest.raises(alarm.Rung):
             wait()
     os.kill(server.child, signal.SIGCONT)
     check(loader, 1, 3)

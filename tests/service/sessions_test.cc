@@ -189,25 +189,42 @@ class Running {
   std::thread thread_;
 };
 
-// A daemon that was killed while a trainer was attached to its pipeline.
-void LeaveBehind(const test::ScratchFolder& folder) {
-  test::WriteShard(folder / "n.tfrecord", 0, 40);
-  Daemon daemon(folder);
-  REQUIRE(daemon.table().Create(Counter(folder)).ok());
-  daemon.journal().PutConsumers("counter", {{kKnown, getpid()}});
-}
+// A daemon that has come back: the one before was killed while a trainer was attached to its pipeline, and that one is waited for.
+class Returned {
+ public:
+  explicit Returned(absl::Duration rejoin = absl::Hours(1),
+                    std::unique_ptr<TaskPool> pool = nullptr)
+      : daemon_(LeaveBehind(folder_)),
+        loop_(*EventLoop::Create()),
+        sessions_(*loop_, daemon_.table(), 16, &daemon_.journal(), rejoin, std::move(pool)) {
+    sessions_.Expect(daemon_.Restored());
+  }
+  const test::ScratchFolder& folder() const { return folder_; }
+  PipelineTable& table() { return daemon_.table(); }
+  EventLoop& loop() { return *loop_; }
+  Sessions& sessions() { return sessions_; }
+
+ private:
+  static const test::ScratchFolder& LeaveBehind(const test::ScratchFolder& folder) {
+    test::WriteShard(folder / "n.tfrecord", 0, 40);
+    Daemon daemon(folder);
+    REQUIRE(daemon.table().Create(Counter(folder)).ok());
+    daemon.journal().PutConsumers("counter", {{kKnown, getpid()}});
+    return folder;
+  }
+
+  const test::ScratchFolder folder_;
+  Daemon daemon_;
+  const std::unique_ptr<EventLoop> loop_;
+  Sessions sessions_;
+};
 
 TEST_CASE("fault 49: a pipeline that has begun again begins no second time, whoever comes") {
-  const test::ScratchFolder folder;
-  LeaveBehind(folder);
-  Daemon daemon(folder);
-  const auto loop = *EventLoop::Create();
-  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::Hours(1));
-  sessions.Expect(daemon.Restored());
-  Trainer known(sessions, kKnown);
+  Returned daemon;
+  Trainer known(daemon.sessions(), kKnown);
   // Nobody is missing any more, but it has not begun yet. One of these has no identity.
-  Trainer stranger(sessions, 0), other(sessions, kKnown + 1);
-  const Running running(*loop);
+  Trainer stranger(daemon.sessions(), 0), other(daemon.sessions(), kKnown + 1);
+  const Running running(daemon.loop());
   for (Trainer* trainer : {&known, &stranger, &other}) trainer->Enter();
   for (int step = 0; step < 30; ++step) {
     for (Trainer* trainer : {&known, &stranger, &other}) trainer->TakeStep();
@@ -215,40 +232,26 @@ TEST_CASE("fault 49: a pipeline that has begun again begins no second time, whoe
 }
 
 TEST_CASE("a pipeline waits for whom it knows, and for no others that have no identity") {
-  const test::ScratchFolder folder;
-  LeaveBehind(folder);
-  Daemon daemon(folder);
-  const auto loop = *EventLoop::Create();
-  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::Hours(1));
-  sessions.Expect(daemon.Restored());
-  Trainer stranger(sessions, 0);
+  Returned daemon;
+  Trainer stranger(daemon.sessions(), 0);
   CHECK(daemon.table().List()[0]->Stats().steps() == 0);
-  Trainer known(sessions, kKnown);
-  const Running running(*loop);
+  Trainer known(daemon.sessions(), kKnown);
+  const Running running(daemon.loop());
   stranger.Enter();
   known.Enter();
 }
 
 TEST_CASE("another pipeline of the name of one that was waited for has nothing to do with it") {
-  const test::ScratchFolder folder;
-  LeaveBehind(folder);
-  Daemon daemon(folder);
-  const auto loop = *EventLoop::Create();
-  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::ZeroDuration());
-  sessions.Expect(daemon.Restored());
+  Returned daemon(absl::ZeroDuration());
   REQUIRE(daemon.table().Delete("counter").ok());
-  REQUIRE(daemon.table().Create(Counter(folder)).ok());
-  Trainer trainer(sessions, kKnown + 1);
-  const Running running(*loop);
+  REQUIRE(daemon.table().Create(Counter(daemon.folder())).ok());
+  Trainer trainer(daemon.sessions(), kKnown + 1);
+  const Running running(daemon.loop());
   trainer.Enter();
   for (int step = 0; step < 30; ++step) trainer.TakeStep();
 }
 
 TEST_CASE("a pipeline that finds no room for its beginning begins when there is some") {
-  const test::ScratchFolder folder;
-  LeaveBehind(folder);
-  Daemon daemon(folder);
-  const auto loop = *EventLoop::Create();
   auto pool = std::make_unique<TaskPool>(1);
   std::promise<void> begun, freed;
   const std::shared_future<void> free = freed.get_future().share();
@@ -259,12 +262,11 @@ TEST_CASE("a pipeline that finds no room for its beginning begins when there is 
   begun.get_future().wait();
   while (pool->Run([] {})) {
   }
-  Sessions sessions(*loop, daemon.table(), 16, &daemon.journal(), absl::Hours(1), std::move(pool));
-  sessions.Expect(daemon.Restored());
-  Trainer known(sessions, kKnown);
+  Returned daemon(absl::Hours(1), std::move(pool));
+  Trainer known(daemon.sessions(), kKnown);
   // By then it has been looked for room.
-  loop->StartTimer(absl::Milliseconds(200), [&freed] { freed.set_value(); });
-  const Running running(*loop);
+  daemon.loop().StartTimer(absl::Milliseconds(200), [&freed] { freed.set_value(); });
+  const Running running(daemon.loop());
   known.Enter();
   known.TakeStep();
 }
