@@ -124,6 +124,8 @@ TEST_CASE("a process may fork while its loader comes back") {
       goes_on = true;
       server.Signal(SIGCONT);
     }
+    // It may have answered before it stood still.
+    server.Signal(SIGCONT);
   }
   server.Go();
   CHECK(TakeStep(loader) == 1);
