@@ -263,7 +263,7 @@ uint32_t ConsumerTable::TakeSleeper(const Consumer& consumer) {
   if (wanted == kAwake) return 0;
   // Fails only when the consumer has woken up by itself, and then it looks again.
   if (!wake_at.compare_exchange_strong(wanted, kAwake, std::memory_order_seq_cst)) return 0;
-  return uint32_t{1} << (consumer.index % 32);
+  return WaitBit(consumer);
 }
 
 uint32_t ConsumerTable::TakeSleepers(uint64_t published, Sleepers which) {

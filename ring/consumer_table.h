@@ -42,6 +42,9 @@ struct Consumer {
   bool splits() const { return spec.mode == GroupMode::kSplit; }
 };
 
+// Its bit of FUTEX_WAIT_BITSET.
+inline uint32_t WaitBit(const Consumer& consumer) { return uint32_t{1} << (consumer.index % 32); }
+
 // Which of the consumers that sleep are to be woken.
 enum class Sleepers : uint8_t {
   kServed,      // those that have as many batches as they wait for

@@ -307,7 +307,7 @@ struct StepGrant {
 //
 //   0     magic │ abi_version, page_bytes │ generation │ consumer, index │ start_step │
 //         start_cursor_bytes, takes_grants │ zeros
-//   64    wake_at, stop_at, asked
+//   64    wake_at, stop_at, asked │ processor │ zeros
 //   128   position │ zeros │ 192: returned
 //   256   released[64]
 //   768   verdict, verdict_bytes │ skip_to │ granted │ grants_ended │ zeros
@@ -348,7 +348,11 @@ struct ControlPage {
   std::atomic<uint64_t> stop_at;
   // How many steps it has asked for in all, where it takes grants.
   std::atomic<uint64_t> asked;
-  uint64_t reserved_1[5];
+  // Where it sleeps, plus 1, as long as a wake-up may come from there a moment later and it wakes up by itself soon; 0: it is to be woken at
+  // once. Written before wake_at; the daemon takes it for a hint. A peer that does not know it leaves zeros, or does not look.
+  std::atomic<uint32_t> processor;
+  uint32_t reserved_8;
+  uint64_t reserved_1[4];
 
   // The next step it will take.
   // SYNC verdict
@@ -471,6 +475,7 @@ static_assert(offsetof(ControlPage, released) == 256);
 static_assert(offsetof(ControlPage, start_cursor_bytes) == 40);
 static_assert(offsetof(ControlPage, takes_grants) == 44);
 static_assert(offsetof(ControlPage, asked) == 80);
+static_assert(offsetof(ControlPage, processor) == 88);
 static_assert(offsetof(ControlPage, returned) == 192);
 static_assert(offsetof(ControlPage, verdict) == 768);
 static_assert(offsetof(ControlPage, skip_to) == 776);

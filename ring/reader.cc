@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "ring/aligned_map.h"
 #include "ring/futex.h"
+#include "ring/left_wakes.h"
 #include "ring/segment_plan.h"
 
 namespace penstock::ring {
@@ -419,10 +421,11 @@ bool Reader::IsDeserted() const {
   return (verdict == 0 || verdict == kVerdictReattach) && HungUp();
 }
 
-void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns) {
+void Reader::Sleep(uint64_t wake_at, uint64_t deadline_ns, bool soon) {
   // SYNC consumer-wake: the word is read before the announcement; the daemon changes it between its
   // look at wake_at and the wake-up.
   const uint32_t word = header().wake_word.load(std::memory_order_seq_cst);
+  page_->processor.store(soon ? ProcessorHere() : 0, std::memory_order_relaxed);
   page_->wake_at.store(wake_at, std::memory_order_seq_cst);
   if (!IsThere() && !IsOver()) {
     Add(1, &sleeps_);
@@ -473,11 +476,12 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
       break;
     } else if (now_ns - start_ns < patience_ns) {
       Sleep(position() + (takes_grants_ ? 1 : 2),
-            std::min(deadline_ns, After(start_ns, patience_ns)));
+            std::min(deadline_ns, After(start_ns, patience_ns)), /*soon=*/true);
     } else {
       // A dead daemon publishes nothing more, so what is published after this look is all there is.
       hung_up = HungUp();
-      if (!hung_up) Sleep(position() + 1, std::min(deadline_ns, After(now_ns, times_.look_ns)));
+      if (!hung_up)
+        Sleep(position() + 1, std::min(deadline_ns, After(now_ns, times_.look_ns)), /*soon=*/false);
     }
     now_ns = MonotonicNs();
   }

@@ -194,7 +194,8 @@ class Reader {
   Result Again(std::string message);
   // Waits for the next step: kBatch when it is there.
   Result Wait(uint64_t timeout_ns);
-  void Sleep(uint64_t wake_at, uint64_t deadline_ns);
+  // `soon`: no later than its patience, so that its wake-up may be left to somebody (ring/left_wakes.h).
+  void Sleep(uint64_t wake_at, uint64_t deadline_ns, bool soon);
   bool HungUp() const;
   Result EndOfStream();
   Result Fail(Code code, std::string message);

@@ -18,6 +18,7 @@
 #include "ring/doorbell.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+#include "ring/left_wakes.h"
 #include "ring/numa_memory.h"
 #include "ring/recent_cursors.h"
 #include "ring/segment.h"
@@ -46,6 +47,8 @@ class RingWriter final : public Writer {
   void Finish(Code code, std::string_view message) override;
   void WaitForRelease(uint64_t timeout_ns) override;
   void Interrupt() override { doorbell_.Ring(); }
+  void PassBy() override { Wake(left_wakes_.PassBy(ProcessorHere(), MonotonicNs())); }
+  void Rest() override { Wake(left_wakes_.Rest(ProcessorHere())); }
 
   Status Attach(const ConsumerSpec& spec, const ConsumerPosition& position, int32_t pid,
                 ConsumerHandle* out) override;
@@ -133,6 +136,8 @@ class RingWriter final : public Writer {
   void Wake(uint32_t bits) {
     if (bits != 0) FutexWake(header().wake_word, bits);
   }
+  // Those of the sleepers that are to be woken at once; the others are left to who passes by where they sleep.
+  uint32_t LeaveSome(uint32_t sleepers);
   // The bits for Wake(). The word changes before the wake-up: a consumer that has announced its
   // sleep but does not sleep yet finds another word than the one it read.
   uint32_t TakeSleepers(Sleepers which) {
@@ -152,6 +157,7 @@ class RingWriter final : public Writer {
 
   // Own synchronisation.
   Doorbell doorbell_;
+  LeftWakes left_wakes_;
 
   // Serialises newcomers: taking pages for their slots is slow, and the producer goes on meanwhile.
   std::mutex attach_mutex_;

@@ -97,12 +97,25 @@ void RingWriter::Publish(int slot, const PublishInfo& info) {
       header().waits_for.fetch_or(slots_.Blockers(consumers_.Members()), std::memory_order_seq_cst);
     // SYNC slot-publish: everything written to the slot and its entries comes before.
     header().published.store(info.step + 1, std::memory_order_seq_cst);
-    sleepers =
-        TakeSleepers(starved_ ? Sleepers::kWithABatch : Sleepers::kServed) | ChangeWord(Grant());
+    sleepers = LeaveSome(TakeSleepers(starved_ ? Sleepers::kWithABatch : Sleepers::kServed)) |
+               ChangeWord(Grant());
     is_free = asleep_ && slots_.Sweep(consumers_.Members());
   }
   Wake(sleepers);
   if (is_free) doorbell_.Ring();
+}
+
+uint32_t RingWriter::LeaveSome(uint32_t sleepers) {
+  if (sleepers == 0) return 0;
+  const uint32_t here = ProcessorHere();
+  const uint64_t now_ns = MonotonicNs();
+  uint32_t now = 0;
+  for (const Consumer& consumer : consumers_.consumers()) {
+    const uint32_t bit = WaitBit(consumer) & sleepers;
+    const uint32_t there = consumer.page->page().processor.load(std::memory_order_relaxed);
+    if (bit != 0 && !left_wakes_.Leave(there, bit, here, now_ns)) now |= bit;
+  }
+  return now;
 }
 
 void RingWriter::Finish(Code code, std::string_view message) {
@@ -143,6 +156,7 @@ bool RingWriter::MaySleep() {
 }
 
 void RingWriter::WaitForRelease(uint64_t timeout_ns) {
+  Rest();
   for (int i = 0; i < kSpins; ++i) {
     if (AnyFree()) return;
     SpinPause();

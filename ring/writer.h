@@ -152,6 +152,10 @@ class Writer {
   // Sleeps until a slot may have become free, Interrupt(), or the time is over.
   virtual void WaitForRelease(uint64_t timeout_ns) = 0;
   virtual void Interrupt() = 0;
+  // The calling thread has ended a piece of work and begins another one: it wakes the consumers that were left to it (ring/left_wakes.h).
+  virtual void PassBy() = 0;
+  // It is about to sleep elsewhere than in WaitForRelease(): nothing is left to it any more, and it wakes all that were.
+  virtual void Rest() = 0;
 
   // --- sessions ---
   // A newcomer without a position starts at the oldest step that the ring still holds for it; with

@@ -75,6 +75,7 @@ void DeviceRingSink::Publish(const ClaimedSlot& slot, const StepInfo& info) {
 void DeviceRingSink::WaitForSlot(absl::Duration timeout) {
   if (waits_for_copy_) {
     // A slot is there and its copy is not over: no consumer's release tells when it is.
+    ring_.Rest();
     absl::SleepFor(std::min(timeout, kLookTime));
   } else {
     ring_.WaitForSlot(timeout);

@@ -33,6 +33,8 @@ class DeviceRingSink : public BatchSink {
   void Finish(const absl::Status& status) override;
   void WaitForSlot(absl::Duration timeout) override;
   void Interrupt() override { ring_.Interrupt(); }
+  void PassBy() override { ring_.PassBy(); }
+  void Rest() override { ring_.Rest(); }
 
   const DeviceRing& device() const { return *device_; }
 

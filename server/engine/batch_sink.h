@@ -73,7 +73,7 @@ struct StepInfo {
 };
 
 // Threads: TryClaim, Publish and Finish are called by one thread at a time, in step order;
-// MakeRoom, WaitForSlot and Interrupt by any thread.
+// everything else by any thread.
 class BatchSink {
  public:
   virtual ~BatchSink() = default;
@@ -95,6 +95,11 @@ class BatchSink {
   // Returns when a slot may have become free, at Interrupt(), or after `timeout`.
   virtual void WaitForSlot(absl::Duration timeout) = 0;
   virtual void Interrupt() = 0;
+
+  // A worker has ended a piece of work and begins another one: what the sink has left to such a moment is done.
+  virtual void PassBy() {}
+  // A worker is about to sleep elsewhere than in WaitForSlot(), or to end: as PassBy(), and the sink counts on it no longer.
+  virtual void Rest() {}
 };
 
 }  // namespace penstock

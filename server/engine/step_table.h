@@ -123,7 +123,7 @@ class StepTable {
   std::atomic<uint32_t> commits_asked_{
       0};  // SYNC commit-asked: calls of Commit() that are to be answered
   std::atomic<bool> finished_{false};  // written under mutex_
-  std::atomic<uint64_t> published_;  // for statistics alone, as those below
+  std::atomic<uint64_t> published_;    // for statistics alone, as those below
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> epoch_{0};
 

@@ -42,7 +42,10 @@ void Worker::Run(const WorkerThreads& threads) {
   FrontResult front = FrontResult::kStuck;
   while (!threads.IsOver(number_)) {
     pulse.beats.store(++beats, std::memory_order_relaxed);
-    if (Once(&front)) continue;
+    if (Once(&front)) {
+      site_.sink.PassBy();
+      continue;
+    }
     for (int spin = 0; spin < kSpins && !site_.steps.HasBlocks() && !site_.HasRequests(); ++spin)
       Pause();
     // The last look before sleeping comes behind the ticket: what changes after it wakes us at
@@ -60,11 +63,13 @@ void Worker::Run(const WorkerThreads& threads) {
       site_.trace.Add(number_, WorkKind::kWaitForSlot, begin);
     } else {
       pulse.idle.store(true, std::memory_order_relaxed);
+      site_.sink.Rest();
       site_.work.Wait(ticket);
       pulse.idle.store(false, std::memory_order_relaxed);
       site_.trace.Add(number_, WorkKind::kSleep, begin);
     }
   }
+  site_.sink.Rest();
 }
 
 void Worker::WaitForSlot() {

@@ -104,6 +104,10 @@ std::vector<int32_t> WindowsOf(const int32_t* index, size_t count) {
   return windows;
 }
 
+bool IsZero(const std::vector<uint8_t>& bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b == 0; });
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BitPattern>> BitPattern::Make(Graph& graph, const Node& node) {
@@ -197,10 +201,10 @@ void BitPattern::BuildTables(size_t element_bytes) {
       mask[c * chunk + i] = static_cast<uint8_t>(0x80 >> bit % 8);
     }
   }
+  FindWords(element_bytes);
   // Whole chunks are loaded, also the last one. Constants of one period suffice.
   one_.resize(chunks * chunk * element_bytes);
   zero_.resize(one_.size());
-  const bool all_zero = std::all_of(zero_.begin(), zero_.end(), [](uint8_t b) { return b == 0; });
 
   table_.element_bytes = element_bytes;
   table_.elements = elements;
@@ -212,9 +216,40 @@ void BitPattern::BuildTables(size_t element_bytes) {
   table_.shuffle = Aligned(shuffle);
   table_.mask = Aligned(mask);
   table_.one = Aligned(one_);
-  table_.zero = all_zero ? nullptr : Aligned(zero_);
+  table_.zero = IsZero(zero_) ? nullptr : Aligned(zero_);
   table_.constant_period = ConstantPeriod(element_bytes);
   kernel_ = kernels::FindBitSelect();
+}
+
+bool BitPattern::LieInWord(size_t count, size_t word_bytes, size_t* first) const {
+  const auto [least, most] = std::minmax_element(index_.begin(), index_.begin() + count);
+  *first = static_cast<size_t>(*least) / 8;
+  return static_cast<size_t>(*most) / 8 < *first + word_bytes;
+}
+
+void BitPattern::FindWords(size_t element_bytes) {
+  const size_t elements = index_.size();
+  const size_t lanes = kernels::BitSelectVectorBytes() / element_bytes;
+  if (element_bytes < 4 || !IsZero(zero_)) return;
+  for (size_t count = lanes; count <= kernels::kMaxWordVectors * lanes && count < elements;
+       count += lanes) {
+    size_t first = 0;
+    if (elements % count != 0 || !LieInWord(count, element_bytes, &first) ||
+        !Repeats(count, element_bytes)) {
+      continue;
+    }
+    std::vector<uint8_t> mask(count * element_bytes);
+    for (size_t i = 0; i < count; ++i) {
+      const auto bit = static_cast<size_t>(index_[i]);
+      mask[i * element_bytes + bit / 8 - first] = static_cast<uint8_t>(0x80 >> bit % 8);
+    }
+    table_.word_elements = count;
+    table_.word_offset = first;
+    table_.word_stride = static_cast<size_t>(index_[count] - index_[0]) / 8;
+    table_.word_mask = Aligned(mask);
+    table_.word_one = Aligned({one_.begin(), one_.begin() + count * element_bytes});
+    return;
+  }
 }
 
 }  // namespace penstock::expr

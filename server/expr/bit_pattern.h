@@ -38,6 +38,10 @@ class BitPattern {
   };
   Layout LayoutFor(size_t chunk, size_t element_bytes) const;
   void BuildTables(size_t element_bytes);
+  // Whether the bits of the first `count` elements lie in a word of `word_bytes`, and where that begins.
+  bool LieInWord(size_t count, size_t word_bytes, size_t* first) const;
+  // BitSelectTable's words, if the elements are so. REQUIRES: all constants are there.
+  void FindWords(size_t element_bytes);
   bool Repeats(size_t period, size_t element_bytes) const;
   bool ConstantsRepeat(size_t period, size_t element_bytes) const;
   size_t ConstantPeriod(size_t element_bytes) const;

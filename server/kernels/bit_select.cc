@@ -189,6 +189,53 @@ void SelectSmallRows(const BitSelectTable& table, const Column& in, size_t rows,
   }
 }
 
+#if HWY_TARGET > HWY_AVX3
+// Rows of words: three instructions a vector. With mask registers the chunks' bits need no widening, and are as fast.
+template <size_t kBytes, size_t kVectors>
+void SelectWords(const BitSelectTable& table, const Column& in, size_t rows, uint8_t* out_bytes) {
+  using T = Element<kBytes>;
+  const hn::ScalableTag<T> d;
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  hn::Vec<decltype(d)> mask[kVectors], one[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    mask[v] = hn::LoadU(d, reinterpret_cast<const T*>(table.word_mask) + v * kLanes);
+    one[v] = hn::LoadU(d, reinterpret_cast<const T*>(table.word_one) + v * kLanes);
+  }
+  const size_t words = table.elements / (kVectors * kLanes);
+  const size_t offset = table.word_offset, stride = table.word_stride;
+  T* HWY_RESTRICT out = reinterpret_cast<T*>(out_bytes);
+  for (size_t r = 0; r < rows; ++r) {
+    const uint8_t* HWY_RESTRICT at = in.row(r) + offset;
+    for (size_t n = 0; n < words; ++n, at += stride, out += kVectors * kLanes) {
+      T word;
+      std::memcpy(&word, at, kBytes);
+      const auto bits = hn::Set(d, word);
+#pragma GCC unroll 6
+      for (size_t v = 0; v < kVectors; ++v)
+        hn::StoreU(hn::IfThenElseZero(hn::TestBit(bits, mask[v]), one[v]), d, out + v * kLanes);
+    }
+  }
+}
+
+// False where the table has no words that this instruction set could use.
+template <size_t kBytes, size_t kVectors = 1>
+bool SelectByWords(const BitSelectTable& table, const Column& in, size_t rows, uint8_t* out) {
+  if constexpr (kBytes >= 4 && kVectors <= kMaxWordVectors) {
+    constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<Element<kBytes>>());
+    if (table.word_elements != kVectors * kLanes)
+      return SelectByWords<kBytes, kVectors + 1>(table, in, rows, out);
+    SelectWords<kBytes, kVectors>(table, in, rows, out);
+    return true;
+  }
+  return false;
+}
+#else
+template <size_t kBytes>
+bool SelectByWords(const BitSelectTable&, const Column&, size_t, uint8_t*) {
+  return false;
+}
+#endif
+
 // One bit of each row: a chunk would be mostly waste.
 template <size_t kBytes>
 void SelectSingle(const BitSelectTable& table, const Column& in, size_t rows, uint8_t* out_bytes) {
@@ -224,6 +271,7 @@ void SelectOfChunk(const BitSelectTable& table, const Column& in, size_t rows, u
 template <size_t kBytes>
 void SelectOfSize(const BitSelectTable& table, const Column& in, size_t rows, uint8_t* out) {
   if (table.elements == 1 && table.windows == 1) return SelectSingle<kBytes>(table, in, rows, out);
+  if (table.word_elements != 0 && SelectByWords<kBytes>(table, in, rows, out)) return;
   constexpr size_t kWide = hn::MaxLanes(hn::ScalableTag<uint8_t>());
   if (table.chunk == kMinBitChunk) {
     SelectOfChunk<kBytes, kMinBitChunk>(table, in, rows, out);

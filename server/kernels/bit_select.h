@@ -8,6 +8,9 @@
 // all windows are joined. Tables describe one period of chunks; each further period reads `period_bytes` further on in the row
 // and uses the same constants.
 //
+// Where all bits of some vectors of outputs lie in one word as large as an element, as a square's planes do, the word stands for the
+// window and is spread to all lanes; vectors of bytes would have to be widened where there are no mask registers.
+//
 // Threads:  constant after construction.
 // Owns:     nothing; the tables must outlive the calls.
 // Limits:   rows are read in windows, up to 15 bytes beyond the last byte used.
@@ -24,6 +27,8 @@ namespace penstock::kernels {
 
 inline constexpr size_t kMinBitChunk = 16;
 inline constexpr size_t kMaxBitChunk = 64;
+// Of outputs whose bits lie in one word: their tables fill twice as many registers.
+inline constexpr size_t kMaxWordVectors = 6;
 
 struct BitSelectTable {
   size_t element_bytes = 0;          // 1, 2, 4 or 8
@@ -38,6 +43,14 @@ struct BitSelectTable {
   const uint8_t* one = nullptr;      // [period_chunks * chunk * element_bytes]
   const uint8_t* zero = nullptr;     // the same; null: all bytes zero
   size_t constant_period = 0;        // elements after which `one` and `zero` repeat; 0: not known
+  // Outputs whose bits lie in one little-endian word of element_bytes: whole vectors, kMaxWordVectors at most, of which a row has whole
+  // numbers. The next ones look the same, with the same constants, in the word word_stride bytes further on. 0: not so, or `zero` is not null.
+  size_t word_elements = 0;
+  size_t word_offset = 0;  // of the row's first word
+  size_t word_stride = 0;  // bytes
+  const uint8_t* word_mask =
+      nullptr;  // [word_elements * element_bytes]: the bit of each in its word
+  const uint8_t* word_one = nullptr;  // [word_elements * element_bytes]
 };
 
 // Writes `rows` rows one after another. Rows are written in order, each may run over the next one's start, none over the last one's

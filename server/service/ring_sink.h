@@ -61,6 +61,8 @@ class RingSink : public BatchSink {
   void Finish(const absl::Status& status) override;
   void WaitForSlot(absl::Duration timeout) override;
   void Interrupt() override;
+  void PassBy() override { writer_->PassBy(); }
+  void Rest() override { writer_->Rest(); }
 
   // Ends the stream for its consumers if it has not ended by itself. REQUIRES: no producer any
   // more.

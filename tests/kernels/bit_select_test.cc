@@ -144,6 +144,80 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("Rows whose bits lie in words are chosen as the definition says") {
+  std::mt19937 random(13);
+  testing::ForEachInstructionSet([&](const char* set) {
+    const size_t wide = BitSelectVectorBytes();
+    for (const size_t element_bytes : {4, 8}) {
+      const size_t lanes = wide / element_bytes;
+      for (size_t vectors = 1; vectors <= kMaxWordVectors; ++vectors) {
+        for (const size_t stride : {size_t{1}, element_bytes - 1, size_t{element_bytes}}) {
+          for (const size_t offset : {0, 3}) {
+            const size_t count = vectors * lanes;
+            // Whole chunks too, for instruction sets that use those.
+            const size_t words = 2 * wide;
+            const size_t elements = words * count;
+            std::vector<int32_t> index(elements), chunk_offset(elements / kMinBitChunk);
+            std::vector<uint8_t> shuffle(elements), bit_mask(elements),
+                word_mask(count * element_bytes), word_one(count * element_bytes),
+                one(elements * element_bytes);
+            for (uint8_t& b : word_one) b = static_cast<uint8_t>(random());
+            for (size_t i = 0; i < elements; ++i) {
+              if (i < count) {
+                const size_t bit = random() % (8 * element_bytes);
+                index[i] = static_cast<int32_t>(8 * offset + bit);
+                word_mask[i * element_bytes + bit / 8] = static_cast<uint8_t>(0x80 >> bit % 8);
+              } else {
+                index[i] = index[i - count] + static_cast<int32_t>(8 * stride);
+              }
+              std::copy_n(word_one.begin() + i % count * element_bytes, element_bytes,
+                          one.begin() + i * element_bytes);
+            }
+            for (size_t c = 0; c < chunk_offset.size(); ++c) {
+              const auto first = index.begin() + c * kMinBitChunk;
+              chunk_offset[c] = *std::min_element(first, first + kMinBitChunk) / 8;
+              for (size_t i = c * kMinBitChunk; i < (c + 1) * kMinBitChunk; ++i) {
+                shuffle[i] = static_cast<uint8_t>(index[i] / 8 - chunk_offset[c]);
+                bit_mask[i] = static_cast<uint8_t>(0x80 >> index[i] % 8);
+              }
+            }
+            BitSelectTable table;
+            table.element_bytes = element_bytes;
+            table.elements = elements;
+            table.chunk = kMinBitChunk;
+            table.period_chunks = chunk_offset.size();
+            table.offset = chunk_offset.data();
+            table.shuffle = shuffle.data();
+            table.mask = bit_mask.data();
+            table.one = one.data();
+            table.word_elements = count;
+            table.word_offset = offset;
+            table.word_stride = stride;
+            table.word_mask = word_mask.data();
+            table.word_one = word_one.data();
+
+            constexpr size_t kRows = 3;
+            const size_t row_bytes = offset + (words - 1) * stride + element_bytes;
+            const size_t in_bytes = kRows * row_bytes + 15;
+            const testing::GuardedMemory data(in_bytes);
+            for (size_t b = 0; b < in_bytes; ++b) data.data()[b] = static_cast<uint8_t>(random());
+            const Column in{data.data(), row_bytes, nullptr};
+            const size_t bytes = kRows * elements * element_bytes;
+            const testing::GuardedMemory guarded(bytes);
+            std::vector<uint8_t> want(bytes);
+            FindBitSelect()(table, in, kRows, guarded.data());
+            BitSelectScalar(index.data(), one.data(), nullptr, elements, element_bytes, in, kRows,
+                            want.data());
+            const bool same = std::equal(want.begin(), want.end(), guarded.data());
+            CAPTURE(set, element_bytes, vectors, stride, offset);
+            REQUIRE(same);
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("A gather takes the elements it is told") {
   std::vector<uint8_t> in(64 * 8);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 37);

@@ -304,6 +304,7 @@ struct SleepState {
   int at = 0;
   bool everybody = false, starved = false;
   uint64_t wanted = 0;
+  bool left = false;  // to another thread of the daemon's: a wake-up that is to come (LeftWakes)
   // The consumer.
   int reader_at = 0;
   uint64_t position = 0;
@@ -314,8 +315,8 @@ struct SleepState {
     std::string key;
     for (uint64_t value : {published, wake_at, uint64_t{word}, uint64_t{ended}, uint64_t{line},
                            static_cast<uint64_t>(at), uint64_t{everybody}, uint64_t{starved},
-                           wanted, static_cast<uint64_t>(reader_at), position, uint64_t{read_word},
-                           uint64_t{asleep}, uint64_t{done}}) {
+                           wanted, uint64_t{left}, static_cast<uint64_t>(reader_at), position,
+                           uint64_t{read_word}, uint64_t{asleep}, uint64_t{done}}) {
       key += std::to_string(value) + " ";
     }
     return key;
@@ -326,6 +327,15 @@ struct SleepState {
     if (line < script.size()) {
       next.push_back(*this);
       next.back().Write();
+      if (at == 4) {
+        next.push_back(*this);
+        next.back().left = true;
+        next.back().EndLetter();
+      }
+    }
+    if (left) {
+      next.push_back(*this);
+      next.back().left = next.back().asleep = false;
     }
     if (!asleep && !done) {
       next.push_back(*this);

@@ -1,13 +1,19 @@
 // No lost wake-up in either direction, with the time-outs that would heal one taken away: a lost
 // one hangs the test.
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ring/futex.h"
+#include "ring/left_wakes.h"
 #include "tests/ring/test_ring.h"
 #include "tests/support/catch.h"
 
@@ -33,7 +39,9 @@ void ProduceAll(Writer* writer, uint64_t steps, bool dawdle) {
     while ((slot = writer->TryClaim()) < 0) writer->WaitForRelease(kEver);
     if (dawdle) Dawdle(&dice);
     FillAndPublish(writer, slot, step);
+    writer->PassBy();
   }
+  writer->Rest();
   writer->Finish(Code::kOk, "");
 }
 
@@ -177,6 +185,121 @@ TEST_CASE(
   CHECK(num_futex_calls == before + 2);
   CHECK(lease.step == 0);
   consumer.reader().Release(lease);
+}
+
+// The calling thread runs on that processor alone, as long as this lives.
+class Bound {
+ public:
+  explicit Bound(int processor) {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) std::abort();
+  }
+  ~Bound() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_;
+};
+
+// The first and the last one that this process may use.
+std::pair<int, int> TwoProcessors() {
+  cpu_set_t allowed;
+  REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+  int first = -1, last = -1;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &allowed)) continue;
+    if (first < 0) first = processor;
+    last = processor;
+  }
+  return {first, last};
+}
+
+TEST_CASE("a wake-up is left to a worker that passes by where the consumer sleeps") {
+  const auto [here, there] = TwoProcessors();
+  auto writer = MakeWriter(SmallRing(4, 4));
+  TestConsumer consumer(writer.get(), kForTwo);
+  const auto pass_by = [&] {
+    const Bound bound(there);
+    for (int i = 0; i < 3; ++i) writer->PassBy();
+  };
+  const auto pass_by_later = [&] {
+    const uint64_t end_ns = MonotonicNs() + 2 * LeftWakes::kSoonNs;
+    while (MonotonicNs() < end_ns) SpinPause();
+    writer->PassBy();
+  };
+  std::function<void()> wake;
+  SECTION("who wakes it") { wake = pass_by; }
+  SECTION("and somebody else does, later") { wake = pass_by_later; }
+  SECTION("and somebody else does who rests") {
+    wake = [&] { writer->Rest(); };
+  }
+  SECTION("and somebody else does who waits for a slot") {
+    wake = [&] { writer->WaitForRelease(0); };
+  }
+  uint64_t step = 0;
+  // A worker that is interrupted for longer than a moment is not counted on: then once more.
+  for (bool was_left = false; !was_left;) {
+    const uint64_t before = num_futex_calls;
+    Lease lease;
+    std::thread training([&, processor = there] {
+      const Bound bound(processor);
+      consumer.reader().Next(kEver, &lease);
+    });
+    while (num_futex_calls == before) std::this_thread::yield();
+    FillAndPublish(writer.get(), writer->TryClaim(), step++);
+    pass_by();
+    const Bound bound(here);
+    FillAndPublish(writer.get(), writer->TryClaim(), step++);
+    was_left = num_futex_calls == before + 1;
+    wake();
+    training.join();
+    CHECK(num_futex_calls == before + 2);
+    CHECK(lease.step + 2 == step);
+    consumer.reader().Release(lease);
+    consumer.TakeAndRelease();
+    // With one processor the worker is there itself.
+    if (here == there) break;
+  }
+}
+
+TEST_CASE("a consumer that says it sleeps where nobody works is woken at once") {
+  auto writer = MakeWriter(SmallRing(4, 4));
+  TestConsumer consumer(writer.get(), kForTwo);
+  const uint64_t before = num_futex_calls;
+  Lease lease;
+  std::thread training([&] { consumer.reader().Next(kEver, &lease); });
+  while (num_futex_calls == before) std::this_thread::yield();
+  FillAndPublish(writer.get(), writer->TryClaim(), 0);
+  FillAndPublish(writer.get(), writer->TryClaim(), 1);
+  training.join();
+  CHECK(num_futex_calls == before + 2);
+}
+
+TEST_CASE("no wake-up is lost that is left to workers") {
+  auto writer = MakeWriter(SmallRing(4, 4));
+  TestConsumer consumer(writer.get(), kForTwo);
+  std::atomic<bool> over{false};
+  std::thread passer([&] {
+    std::mt19937 dice(5);
+    while (!over) {
+      for (uint32_t i = dice() % 100; i > 0; --i) {
+        Dawdle(&dice);
+        writer->PassBy();
+      }
+      writer->Rest();
+      std::this_thread::yield();
+    }
+  });
+  constexpr uint64_t kSteps = 30000;
+  int64_t batches = 0;
+  std::thread training([&] { batches = ConsumeAll(&consumer.reader(), 1, 13); });
+  ProduceAll(writer.get(), kSteps, true);
+  training.join();
+  over = true;
+  passer.join();
+  CHECK(batches == kSteps);
 }
 
 TEST_CASE("several threads wait for a slot, and an interrupt wakes them all") {
