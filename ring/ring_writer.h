@@ -23,6 +23,7 @@
 #include "ring/recent_cursors.h"
 #include "ring/segment.h"
 #include "ring/slot_table.h"
+#include "ring/slot_trial.h"
 #include "ring/writer.h"
 
 namespace penstock::ring {
@@ -59,6 +60,7 @@ class RingWriter final : public Writer {
   bool Dismiss(uint32_t id, std::string_view message) override;
   void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) override;
   Status SetSlots(uint32_t slots) override;
+  void TryFewerSlots(bool may) override;
   void RestoreSplit(const std::string& group, const SplitState& state) override;
   void EndRestore() override;
   std::optional<HeldStep> HoldNewest() override;
@@ -92,6 +94,10 @@ class RingWriter final : public Writer {
     std::lock_guard<std::mutex> lock(mutex_);
     return slots_.limit();
   }
+  uint32_t used_slots() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return trial_.is_on() ? trial_.chosen() : slots_.limit();
+  }
 
  private:
   SegmentHeader& header() const { return segment_->header(); }
@@ -107,6 +113,10 @@ class RingWriter final : public Writer {
   void ReplaceQuarantined();
   uint32_t Quarantined() const;
   void ShareLeases();
+  // Begins to try fewer slots, where that may be done: for one consumer that reads everything.
+  void BeginTrial();
+  // A step was published. REQUIRES: mutex_.
+  void GoOnTrying();
   // Where the newcomer starts.
   Status ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
                      const Consumer* rival, uint64_t* start);
@@ -168,8 +178,10 @@ class RingWriter final : public Writer {
   mutable ConsumerTable consumers_;
   uint32_t last_id_ = 0;
   uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
-  bool sent_on_ = false;               // somebody was too slow, and may have taken slots along
-  bool asleep_ = false;                // a thread sleeps until one of waits_for releases a slot
+  bool tries_fewer_ = false;           // TryFewerSlots()
+  SlotTrial trial_;
+  bool sent_on_ = false;  // somebody was too slow, and may have taken slots along
+  bool asleep_ = false;   // a thread sleeps until one of waits_for releases a slot
   bool starved_ = false;  // the last claim failed: who has a batch must not wait for a second one
 };
 

@@ -1,6 +1,7 @@
 #include "ring/slot_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace penstock::ring {
@@ -19,7 +20,7 @@ int SlotTable::Claim() {
       ++taken;
     }
   }
-  if (free < 0 || taken >= limit_) return -1;
+  if (free < 0 || taken >= std::min(limit_, usable_)) return -1;
   table_[free].state = State::kClaimed;
   return free;
 }
@@ -56,7 +57,15 @@ bool SlotTable::Sweep(std::span<const Member> members) {
     taken += entry.state == State::kFree ? 0 : 1;
   }
   floor_ = floor;
-  return taken < limit();
+  usable_ = Usable(members);
+  return taken < usable_;
+}
+
+uint32_t SlotTable::Usable(std::span<const Member> members) const {
+  if (used_ >= limit() || members.size() != 1) return limit();
+  const uint64_t position = members[0].page->position.load(std::memory_order_relaxed);
+  const auto held = static_cast<uint32_t>(std::popcount(Held(members[0], position)));
+  return std::min(limit(), used_ + (held > kLoopLeases ? held - kLoopLeases : 0));
 }
 
 uint64_t SlotTable::Blockers(std::span<const Member> members) const {

@@ -58,6 +58,11 @@ class SlotTable {
   // Of the slots in use at most `slots` are taken at a time.
   void SetLimit(uint32_t slots) { limit_ = slots; }
 
+  // Of those, only so many are, as long as a lone consumer holds no more than a loop does: each further one that it holds has another slot
+  // in its place. It counts from the next Sweep() on.
+  void SetUsed(uint32_t slots) { used_ = slots; }
+  static constexpr uint32_t kLoopLeases = 2;
+
   // A slot that is not claimed, whatever else holds; -1: none.
   void Pin(int slot) { pinned_ = slot; }
   int pinned() const { return pinned_; }
@@ -95,11 +100,15 @@ class SlotTable {
     uint64_t step = kNoStep;
   };
 
+  // How many slots may be taken at a time.
+  uint32_t Usable(std::span<const Member> members) const;
   bool MayFree(uint32_t slot, std::span<const Member> members) const;
 
   std::array<Slot, kMaxSlots> table_;
   uint32_t slots_ = 0;
   uint32_t limit_ = kMaxSlots;
+  uint32_t used_ = kMaxSlots;
+  uint32_t usable_ = kMaxSlots;  // as Sweep() has seen it: what used_ comes to
   int pinned_ = -1;
   uint64_t published_;
   uint64_t floor_;

@@ -15,6 +15,8 @@ namespace {
 
 // An idle worker looks this often before it sleeps; longer takes a core from those that work.
 constexpr int kSpins = 50;
+// How often a ring that uses fewer slots than it has looks whether its consumer keeps more batches than a loop does.
+constexpr uint64_t kKeepersLookNs = 20'000'000;
 
 // The indices of the tensors that are not fixed.
 std::vector<uint32_t> VariableTensors(const SegmentPlan& plan) {
@@ -97,6 +99,7 @@ void RingWriter::Publish(int slot, const PublishInfo& info) {
       header().waits_for.fetch_or(slots_.Blockers(consumers_.Members()), std::memory_order_seq_cst);
     // SYNC slot-publish: everything written to the slot and its entries comes before.
     header().published.store(info.step + 1, std::memory_order_seq_cst);
+    GoOnTrying();
     sleepers = LeaveSome(TakeSleepers(starved_ ? Sleepers::kWithABatch : Sleepers::kServed)) |
                ChangeWord(Grant());
     is_free = asleep_ && slots_.Sweep(consumers_.Members());
@@ -157,6 +160,11 @@ bool RingWriter::MaySleep() {
 
 void RingWriter::WaitForRelease(uint64_t timeout_ns) {
   Rest();
+  {
+    // Who keeps another batch gives a slot free by it, of those that are not used, and rings no bell.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (trial_.used() < slots_.limit()) timeout_ns = std::min(timeout_ns, kKeepersLookNs);
+  }
   for (int i = 0; i < kSpins; ++i) {
     if (AnyFree()) return;
     SpinPause();
@@ -195,6 +203,40 @@ void RingWriter::ShareLeases() {
   const uint32_t share = (slots_.limit() - 1) / std::max(consumers, 1u);
   header().consumers.store(consumers, std::memory_order_relaxed);
   header().lease_share.store(std::max(share, 1u), std::memory_order_relaxed);
+  BeginTrial();
+}
+
+void RingWriter::BeginTrial() {
+  const std::span<const Consumer> consumers = consumers_.consumers();
+  const bool may = tries_fewer_ && consumers.size() == 1 && consumers_.ranks().empty() &&
+                   consumers_.splits().empty();
+  const uint32_t most = slots_.limit();
+  trial_.Begin(may ? SlotTable::kLoopLeases + 1 : most, most);
+  slots_.SetUsed(kMaxSlots);
+}
+
+void RingWriter::GoOnTrying() {
+  if (!trial_.is_on()) return;
+  const Consumer& consumer = consumers_.consumers().front();
+  const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
+  if (std::popcount(slots_.Held(consumer.member, position)) >
+      static_cast<int>(SlotTable::kLoopLeases)) {
+    // It keeps batches: each slot less is one less to go on with.
+    trial_.Stop();
+  } else {
+    trial_.Publish(MonotonicNs());
+  }
+  slots_.SetUsed(trial_.is_on() ? trial_.used() : kMaxSlots);
+}
+
+void RingWriter::TryFewerSlots(bool may) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (tries_fewer_ == may) return;
+    tries_fewer_ = may;
+    BeginTrial();
+  }
+  doorbell_.Ring();
 }
 
 Status RingWriter::SetSlots(uint32_t slots) {

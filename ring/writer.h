@@ -186,6 +186,8 @@ class Writer {
   // longer used is kept: what seals it against clients keeps the daemon from punching it, too
   // (docs/decisions/0075).
   virtual Status SetSlots(uint32_t slots) = 0;
+  // Whether it may use fewer of them where a lone consumer gets its batches faster so (ring/slot_trial.h). It does not until it is told.
+  virtual void TryFewerSlots(bool may) = 0;
 
   // A split group that an earlier daemon had. Before anything is published.
   virtual void RestoreSplit(const std::string& group, const SplitState& state) = 0;
@@ -216,6 +218,8 @@ class Writer {
   virtual uint64_t memory_bytes() const = 0;
   // In use at most.
   virtual uint32_t slots() const = 0;
+  // Of those, how many it has found to be enough (TryFewerSlots()).
+  virtual uint32_t used_slots() const = 0;
 };
 
 }  // namespace penstock::ring

@@ -42,7 +42,10 @@ void PrintTotals(const Interval& interval) {
   if (stats.has_oldest_write())
     std::printf("hangs       %s\n", DescribeCall(stats.oldest_write()).c_str());
   std::printf("workers     %u\n", stats.workers());
-  std::printf("ring        %u slots, %s%s%s\n", stats.slots(),
+  const std::string used = stats.used_slots() > 0 && stats.used_slots() < stats.slots()
+                               ? " (" + std::to_string(stats.used_slots()) + " are used)"
+                               : "";
+  std::printf("ring        %u slots%s, %s%s%s\n", stats.slots(), used.c_str(),
               ByteCount(stats.ring_bytes()).c_str(),
               stats.small_pages() ? ", without huge pages" : "",
               stats.resting() ? "; it rests: nobody reads it" : "");

@@ -2,7 +2,7 @@
 // clock and no threads.
 //
 // More slots help where workers find the ring full at some times and consumers find it empty at others: then there is time to make
-// batches, but no place to keep them. It only goes up: what slots have taken is kept until the ring ends, so that fewer would win nothing.
+// batches, but no place to keep them. It only goes up: what slots have taken is kept until the ring ends. Which of them are used, the ring decides (ring/slot_trial.h).
 //
 // Threads:  one at a time.
 // Cost:     some tens of nanoseconds a look.

@@ -171,6 +171,9 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const R
        [](const auto& stats) { return stats.workers(); });
   each(gauge("penstock_pipeline_ring_slots", "Slots of the ring."),
        [](const auto& stats) { return stats.slots(); });
+  each(
+      gauge("penstock_pipeline_ring_used_slots", "Slots of the ring that were found to be enough."),
+      [](const auto& stats) { return stats.used_slots(); });
   each(gauge("penstock_pipeline_ring_bytes", "Memory of the ring's slots."),
        [](const auto& stats) { return stats.ring_bytes(); });
   each(

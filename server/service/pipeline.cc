@@ -121,6 +121,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
     std::lock_guard<std::mutex> lock(mutex_);
     options.phases = timeline_.From(options.start.step);
     options.workers = workers_;
+    options.tries_fewer_slots = DepthIsFree();
     options.read_ahead = read_ahead_;
     options.holds = paused_ ? 1 : 0;
   }

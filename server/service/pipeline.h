@@ -230,6 +230,8 @@ class Pipeline {
   // What a slot takes at the most.
   uint64_t SlotCost() const;
   uint32_t SlotsWithin(uint64_t memory_bytes) const;
+  // Nobody has named the number of slots, and it may change. REQUIRES: mutex_.
+  bool DepthIsFree() const;
 
   // A step, or for `at_next_epoch` the epoch, at which the change may hold. REQUIRES: the streams of `held` are held.
   absl::Status Place(const RequestedChange& requested, const Timeline& timeline, const Held& held,

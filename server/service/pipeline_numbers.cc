@@ -134,11 +134,14 @@ absl::Status Pipeline::ApplyNumbers(const v1::Change& change,
   return absl::OkStatus();
 }
 
+bool Pipeline::DepthIsFree() const {
+  return !slots_are_chosen_ && !checked_.plan->spec().ring().has_device();
+}
+
 Tunes Pipeline::tunes() const {
   if (!options_.defaults.autotune()) return {};
   std::lock_guard<std::mutex> lock(mutex_);
-  return {!workers_are_chosen_, !slots_are_chosen_ && !checked_.plan->spec().ring().has_device(),
-          !read_ahead_is_chosen_};
+  return {!workers_are_chosen_, DepthIsFree(), !read_ahead_is_chosen_};
 }
 
 uint32_t Pipeline::MostSlots() const {

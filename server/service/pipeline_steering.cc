@@ -281,6 +281,7 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
     ApplyNumbers(back, streams).IgnoreError();
     return status;
   }
+  if (change.has_slots()) streams.front()->writer().TryFewerSlots(change.slots() == 0);
   for (const auto& stream : streams) {
     if (ChangesBytes(change)) stream->AddPhase(timeline.last());
   }

@@ -138,6 +138,7 @@ v1::PipelineStats Pipeline::Stats() const {
     }
   }
   result.set_slots(stream->writer().slots());
+  result.set_used_slots(stream->writer().used_slots());
   result.set_ring_bytes(stream->writer().memory_bytes());
 
   if (tunes().any()) {

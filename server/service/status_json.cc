@@ -68,6 +68,7 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"bytes_read", stats.bytes_read()},
               {"workers", stats.workers()},
               {"slots", stats.slots()},
+              {"used_slots", stats.used_slots()},
               {"ring_bytes", stats.ring_bytes()},
               {"resting", stats.resting()},
               {"running_s", 1e-9 * static_cast<double>(stats.running_ns())},

@@ -84,6 +84,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
   if (!sink.ok()) return sink.status();
   placement->LookAtRing((*sink)->writer());
   std::shared_ptr<Stream> stream(new Stream(*std::move(sink), std::move(placement), options));
+  stream->writer().TryFewerSlots(options.tries_fewer_slots);
   if (!stream->writer().has_huge_pages()) TellOfSmallPages(options.name);
   if (first.spec().ring().has_device()) {
     const absl::Status status = stream->AddDevice(first);

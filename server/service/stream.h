@@ -43,8 +43,9 @@ namespace penstock {
 struct StreamOptions {
   std::string name;  // the pipeline's
   uint32_t slots = 3;
-  ResumePoint start;          // where the stream begins
-  std::vector<Phase> phases;  // Timeline::From(start.step)
+  bool tries_fewer_slots = false;  // as ring::Writer::TryFewerSlots()
+  ResumePoint start;               // where the stream begins
+  std::vector<Phase> phases;       // Timeline::From(start.step)
   int workers = 0;
   int worker_nice = 10;
   int holds = 0;                              // it begins held so often
