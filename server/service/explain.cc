@@ -41,7 +41,8 @@ void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* o
                                 ", which has no slot as long as ", NameOf(*slowest),
                                 " has not taken step ", StepOf(stats, *slowest)));
   }
-  out->push_back(absl::StrCat("the workers wait for a free slot: all ", stats.slots(),
+  const uint32_t used = stats.used_slots() > 0 ? stats.used_slots() : stats.slots();
+  out->push_back(absl::StrCat("the workers wait for a free slot: all ", used,
                               " hold steps that were not taken, or not let go of"));
   if (slowest == nullptr) {
     out->push_back("nobody reads: the first consumer that attaches lets it go on");
