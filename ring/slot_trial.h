@@ -48,13 +48,14 @@ class SlotTrial {
 
   uint32_t least_ = 0, most_ = 0;
   uint32_t used_ = 0, chosen_ = 0, other_ = 0;
-  bool fewer_ = true;       // the direction
-  bool resting_ = true;     // until then, or where that is 0 for a while from the first step on
+  bool fewer_ = true;    // the direction
+  bool resting_ = true;  // until then, or where that is 0 for a while from the first step on
   uint64_t rest_until_ns_ = 0;
   uint32_t window_ = 0;  // of both numbers
   uint32_t steps_ = 0;   // of the window
   uint64_t begin_ns_ = 0;
-  std::array<std::array<uint64_t, kWindows>, 2> times_ns_{};  // of the chosen number, and of the other
+  std::array<std::array<uint64_t, kWindows>, 2>
+      times_ns_{};  // of the chosen number, and of the other
 };
 
 }  // namespace penstock::ring

@@ -125,12 +125,14 @@ uint64_t AllowedNs(const penstock_loader& loader) {
 // Why there is no other ring in all the time that was given to it.
 Status NobodyAnswered(const penstock_loader& loader) {
   const Reattachment& again = loader.reattachment;
-  return {again.last.ok() ? Code::kUnavailable : again.last.code,
+  // Whatever became of the attempts before, this one is still waiting for an answer.
+  const bool is_silent = again.last.ok() || static_cast<bool>(again.socket);
+  return {is_silent ? Code::kUnavailable : again.last.code,
           (again.reason.empty() ? "the daemon asked to attach again" : again.reason) +
               ", and for " + Seconds(AllowedNs(loader)) +
               " seconds no attempt to come back succeeded: " +
-              (again.last.ok() ? "penstockd at " + loader.socket_path + " does not answer"
-                               : again.last.message)};
+              (is_silent ? "penstockd at " + loader.socket_path + " does not answer"
+                         : again.last.message)};
 }
 
 int Fail(penstock_loader* loader, Status status) {

@@ -25,6 +25,7 @@ namespace {
 using penstock::AttachTo;
 using penstock::LoaderPtr;
 using penstock::ServerProcess;
+using penstock::ring::Descriptor;
 
 // Takes the next batch and lets go of it.
 uint64_t TakeStep(const LoaderPtr& loader) {
@@ -53,6 +54,19 @@ bool InChild(const std::function<bool()>& run) {
   int state = 0;
   REQUIRE(waitpid(child, &state, 0) == child);
   return state == 0;
+}
+
+// Connections to `path` succeed from now on, and nobody answers them.
+Descriptor SilentDaemon(const std::string& path) {
+  unlink(path.c_str());
+  Descriptor listens(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  REQUIRE(path.size() < sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  REQUIRE(bind(listens.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(listen(listens.get(), 64) == 0);
+  return listens;
 }
 
 bool IsRefused(int code) {
@@ -173,8 +187,8 @@ TEST_CASE("fault 48: an error says for how long a daemon was looked for, and wha
                                                       server.socket()));
   }
   SECTION("it stands still") {
-    server.StartAgain();
-    server.Signal(SIGSTOP);
+    // Never one that answers first: a daemon that is stopped later might.
+    const Descriptor silent = SilentDaemon(server.socket());
     CHECK(penstock_next(loader.get(), PENSTOCK_FOREVER, &batch) == PENSTOCK_UNAVAILABLE);
     CHECK_THAT(penstock_last_error(),
                Catch::Contains("for 0.25 seconds no attempt to come back succeeded: penstockd at " +
