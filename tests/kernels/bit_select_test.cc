@@ -13,6 +13,22 @@
 namespace penstock::kernels {
 namespace {
 
+// Whether the table chooses from random rows what its definition does. The last row ends a page with `in_bytes`, the output another one.
+bool ChoosesAsDefined(const BitSelectTable& table, const std::vector<int32_t>& index,
+                      const std::vector<uint8_t>& one, const uint8_t* zero, size_t rows,
+                      size_t row_bytes, size_t in_bytes, std::mt19937* random) {
+  const testing::GuardedMemory data(in_bytes);
+  for (size_t b = 0; b < in_bytes; ++b) data.data()[b] = static_cast<uint8_t>((*random)());
+  const Column in{data.data(), row_bytes, nullptr};
+  const size_t bytes = rows * table.elements * table.element_bytes;
+  const testing::GuardedMemory guarded(bytes);
+  std::vector<uint8_t> want(bytes);
+  FindBitSelect()(table, in, rows, guarded.data());
+  BitSelectScalar(index.data(), one.data(), zero, table.elements, table.element_bytes, in, rows,
+                  want.data());
+  return std::equal(want.begin(), want.end(), guarded.data());
+}
+
 TEST_CASE("A table of several windows chooses as the definition says") {
   std::mt19937 random(11);
   testing::ForEachInstructionSet([&](const char* set) {
@@ -54,19 +70,9 @@ TEST_CASE("A table of several windows chooses as the definition says") {
             table.one = one.data();
             table.zero = zeros ? nullptr : zero.data();
 
-            // The last row ends a page with its second window, the output another one.
             constexpr size_t kRows = 3, kRowBytes = 40;
-            const size_t in_bytes = (kRows - 1) * kRowBytes + kWindows * 16;
-            const testing::GuardedMemory data(in_bytes);
-            for (size_t b = 0; b < in_bytes; ++b) data.data()[b] = static_cast<uint8_t>(random());
-            const Column in{data.data(), kRowBytes, nullptr};
-            const size_t bytes = kRows * elements * element_bytes;
-            const testing::GuardedMemory guarded(bytes);
-            std::vector<uint8_t> want(bytes);
-            FindBitSelect()(table, in, kRows, guarded.data());
-            BitSelectScalar(index.data(), one.data(), table.zero, elements, element_bytes, in,
-                            kRows, want.data());
-            const bool same = std::equal(want.begin(), want.end(), guarded.data());
+            const bool same = ChoosesAsDefined(table, index, one, table.zero, kRows, kRowBytes,
+                                               (kRows - 1) * kRowBytes + kWindows * 16, &random);
             CAPTURE(set, chunk, element_bytes, elements, zeros);
             REQUIRE(same);
           }
@@ -123,17 +129,8 @@ TEST_CASE(
 
               constexpr size_t kRows = 3;
               const size_t row_bytes = periods * kPeriodBytes;
-              const size_t in_bytes = kRows * row_bytes + 16;
-              const testing::GuardedMemory data(in_bytes);
-              for (size_t b = 0; b < in_bytes; ++b) data.data()[b] = static_cast<uint8_t>(random());
-              const Column in{data.data(), row_bytes, nullptr};
-              const size_t bytes = kRows * elements * element_bytes;
-              const testing::GuardedMemory guarded(bytes);
-              std::vector<uint8_t> want(bytes);
-              FindBitSelect()(table, in, kRows, guarded.data());
-              BitSelectScalar(index.data(), all.data(), nullptr, elements, element_bytes, in, kRows,
-                              want.data());
-              const bool same = std::equal(want.begin(), want.end(), guarded.data());
+              const bool same = ChoosesAsDefined(table, index, all, nullptr, kRows, row_bytes,
+                                                 kRows * row_bytes + 16, &random);
               CAPTURE(set, chunk, element_bytes, period_chunks, constants, periods);
               REQUIRE(same);
             }
@@ -198,17 +195,8 @@ TEST_CASE("Rows whose bits lie in words are chosen as the definition says") {
 
             constexpr size_t kRows = 3;
             const size_t row_bytes = offset + (words - 1) * stride + element_bytes;
-            const size_t in_bytes = kRows * row_bytes + 15;
-            const testing::GuardedMemory data(in_bytes);
-            for (size_t b = 0; b < in_bytes; ++b) data.data()[b] = static_cast<uint8_t>(random());
-            const Column in{data.data(), row_bytes, nullptr};
-            const size_t bytes = kRows * elements * element_bytes;
-            const testing::GuardedMemory guarded(bytes);
-            std::vector<uint8_t> want(bytes);
-            FindBitSelect()(table, in, kRows, guarded.data());
-            BitSelectScalar(index.data(), one.data(), nullptr, elements, element_bytes, in, kRows,
-                            want.data());
-            const bool same = std::equal(want.begin(), want.end(), guarded.data());
+            const bool same = ChoosesAsDefined(table, index, one, nullptr, kRows, row_bytes,
+                                               kRows * row_bytes + 15, &random);
             CAPTURE(set, element_bytes, vectors, stride, offset);
             REQUIRE(same);
           }
