@@ -226,21 +226,29 @@ class Bench:
         self.show(case=case, seconds=round(statistics.median(times), 4), runs=self.runs, min=round(min(times), 4), max=round(max(times), 4))
 
     def memory(self, case):
-        """Peak memory of the daemon beyond the ring, the shuffle's cells and the read buffers."""
-        over = []
+        """Peak memory of the daemon beyond the ring, the shuffle's cells and the read buffers: where it keeps no maps of files, and `with_maps_mib`
+        where it does, whose pages are the page cache's."""
+        plain, mapped = [], []
         for _ in range(self.runs):
-            with tempfile.TemporaryDirectory() as folder:
-                spec = spec_text("chess_float32", self.files("chess"), folder)
-                with daemon(folder) as (process, socket):
-                    ctl(socket, "create", str(spec))
-                    self.take_some(socket)
-                    # The ring is the only shared memory. Cells of 256 bytes for 10,000 waiting records; for each open file the chunk
-                    # in use and two ahead, of 256 KiB.
-                    peak, ring = memory_bytes(process.pid, "VmHWM"), memory_bytes(process.pid, "RssShmem")
-                    buffers = 10_000 * 256 + FILES_AT_ONCE * 3 * 256 * 1024
-                    over.append((peak - ring - buffers) / MIB)
-                    log(f"memory: peak {peak / MIB:.1f} MiB, ring {ring / MIB:.1f}, buffers {buffers / MIB:.1f}")
-        self.show(case=case, over_mib=round(statistics.median(over), 1), runs=self.runs, min=round(min(over), 1), max=round(max(over), 1))
+            plain.append(self.memory_over("mapped_files { max_bytes: 0 }"))
+            mapped.append(self.memory_over(""))
+        self.show(case=case, over_mib=round(statistics.median(plain), 1), runs=self.runs, min=round(min(plain), 1), max=round(max(plain), 1),
+                  with_maps_mib=round(statistics.median(mapped), 1))
+
+    def memory_over(self, config):
+        with tempfile.TemporaryDirectory() as folder:
+            settings = pathlib.Path(folder, "config.textproto")
+            settings.write_text(config)
+            spec = spec_text("chess_float32", self.files("chess"), folder)
+            with daemon(folder, "--config", settings) as (process, socket):
+                ctl(socket, "create", str(spec))
+                self.take_some(socket)
+                # The ring is the only shared memory. Cells of 256 bytes for 10,000 waiting records; for each open file the chunk
+                # in use and two ahead, of 256 KiB.
+                peak, ring = memory_bytes(process.pid, "VmHWM"), memory_bytes(process.pid, "RssShmem")
+                buffers = 10_000 * 256 + FILES_AT_ONCE * 3 * 256 * 1024
+                log(f"memory: peak {peak / MIB:.1f} MiB, ring {ring / MIB:.1f}, buffers {buffers / MIB:.1f}")
+                return (peak - ring - buffers) / MIB
 
     def take_some(self, socket):
         """Takes as many rows as there are records."""

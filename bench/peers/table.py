@@ -28,6 +28,8 @@ def table(lines):
             others.append(f"| from `penstock run` to the first batch of chess, warm files | {r['seconds']} s |")
         elif r["case"] == "memory":
             others.append(f"| the daemon's peak memory beyond ring, shuffle cells and read buffers | {r['over_mib']} MiB |")
+            if "with_maps_mib" in r:
+                others.append(f"| the same with the page cache's memory of the shards, which it keeps mapped | {r['with_maps_mib']} MiB |")
     return "\n".join([
         "| case | peer | Penstock, examples/s | peer, examples/s | ratio (least … most) | Penstock, CPU s per million | peer, CPU s per million |",
         "|---|---|---|---|---|---|---|", *rates, "", "| what else | |", "|---|---|", *others])

@@ -39,6 +39,8 @@ class RandomAccessFile {
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) = 0;
   // Hints that the range will be read soon.
   virtual void WillNeed(uint64_t offset, uint64_t bytes) {}
+  // Open as long as this object is, for who maps the file instead; -1 where ReadAt is the only way.
+  virtual int descriptor() const { return -1; }
 };
 
 class Disk;

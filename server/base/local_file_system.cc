@@ -68,6 +68,8 @@ class LocalFile final : public RandomAccessFile {
     posix_fadvise(fd_, offset, bytes, POSIX_FADV_WILLNEED);
   }
 
+  int descriptor() const override { return fd_; }
+
  private:
   const std::string path_;
   const int fd_;

@@ -57,6 +57,7 @@ class ExecutorImpl final : public SteppedExecutor {
             },
             stop_, work_, sink_, worker_gauges_, read_deadline_ns_) {
     files_.SetStages(plan_->stage_names().size());
+    files_.KeepMaps(options.maps);
     SetReadAhead(options.read_ahead);
     assembler_.set_workers(threads_.number());
   }

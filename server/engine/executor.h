@@ -22,6 +22,7 @@
 
 namespace penstock {
 
+class MapBudget;
 class SharedPrefixes;
 
 struct ExecutorOptions {
@@ -48,6 +49,8 @@ struct ExecutorOptions {
   // Where it finds work that other pipelines do too, and the name under which it is known there; null: it does all of its own.
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   std::string pipeline = {};
+  // What maps of files are taken from; null: none are kept.
+  std::shared_ptr<MapBudget> maps = nullptr;
   // A read that takes longer ends the stream with an error; 0: it is waited for.
   uint64_t read_deadline_ns = 0;
 };

@@ -18,6 +18,12 @@ FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding 
       has_grown_(manifest.size()),
       indices_(manifest.size()) {}
 
+FileTable::~FileTable() {
+  for (const auto& [file, map] : kept_maps_) {
+    if (map != nullptr) map_budget_->GiveBack(map->size());
+  }
+}
+
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -68,6 +74,22 @@ std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
   if (!map.ok() || (*map)->size() != entry.size_bytes || (*map)->identity() != entry.identity)
     return nullptr;
   return *std::move(map);
+}
+
+const MappedFile* FileTable::KeptMap(uint32_t file, const RandomAccessFile& opened) {
+  // One read is as good as a map.
+  if (map_budget_ == nullptr || opened.size() <= kChunkBytes) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto [entry, is_new] = kept_maps_.try_emplace(file);
+  if (!is_new) return entry->second.get();
+  if (opened.descriptor() < 0 || !map_budget_->Take(opened.size())) return nullptr;
+  absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(opened);
+  if (map.ok()) {
+    entry->second = *std::move(map);
+  } else {
+    map_budget_->GiveBack(opened.size());
+  }
+  return entry->second.get();
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,

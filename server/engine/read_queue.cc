@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/base/pending_call.h"
+#include "server/engine/mapped_records.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
@@ -55,6 +57,25 @@ uint64_t ChunkReader::BringNear(const ReadRequest& request) {
   return read;
 }
 
+bool ChunkReader::ReadMapped(const RandomAccessFile& file, ReadRequest* request) {
+  if (request->expect_late || request->offset >= file.size()) return false;
+  const MappedFile* const map = request->files->KeptMap(request->file, file);
+  if (map == nullptr || map->torn()) return false;
+  const size_t bytes = std::min<uint64_t>(kChunkBytes, file.size() - request->offset);
+  // What waits for a disk is read.
+  if (!map->InMemory(request->offset, bytes)) return false;
+  const PendingCall call("reading", file.path(), request->offset);
+  const MappedFrames taken =
+      CopyMappedFrames({map->bytes() + request->offset, bytes}, request->offset, request->file,
+                       cells_, &request->records);
+  if (request->records.empty()) return false;
+  chunk_.bytes_read = taken.bytes;
+  request->next_offset = request->offset + taken.bytes;
+  request->next_is_late = taken.next_is_late;
+  request->end_of_file = request->next_offset == file.size();
+  return true;
+}
+
 absl::Status ChunkReader::Read(ReadRequest* request) {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
   if (!file.ok()) return file.status();
@@ -68,6 +89,10 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
       *request->stream = *std::move(stream);
     }
     (*request->stream)->Next(&chunk);
+  } else if (ReadMapped(**file, request)) {
+    if (request->end_of_file) request->files->LookForGrowth(request->file, **file);
+    Announce(**file, *request);
+    return absl::OkStatus();
   } else {
     ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
   }

@@ -41,11 +41,21 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
   const uint64_t size = status.st_size;
   const FileIdentity identity{
       status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec, status.st_ino};
+  absl::StatusOr<std::unique_ptr<MappedFile>> map = MapOpen(path, fd, size, identity);
+  close(fd);
+  return map;
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const RandomAccessFile& file) {
+  return MapOpen(file.path(), file.descriptor(), file.size(), file.identity());
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::MapOpen(const std::string& path, int fd,
+                                                                uint64_t size,
+                                                                const FileIdentity& identity) {
   void* memory = nullptr;
   if (size > 0) memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  const int error = errno;
-  close(fd);
-  if (memory == MAP_FAILED) return FileError(error, absl::StrCat("cannot map ", path));
+  if (memory == MAP_FAILED) return FileError(errno, absl::StrCat("cannot map ", path));
   size_t slot = kNoSlot;
   if (size > 0) {
     const std::optional<size_t> guarded = GuardRange(memory, WholePages(size));
@@ -68,6 +78,25 @@ MappedFile::~MappedFile() {
   if (memory_ == nullptr) return;
   ReleaseRange(slot_);
   munmap(const_cast<uint8_t*>(memory_), size_);
+}
+
+bool MappedFile::InMemory(uint64_t offset, uint64_t bytes) const {
+  if (bytes == 0) return true;
+  if (offset > size_ || bytes > size_ - offset) return false;
+  static const uint64_t page = sysconf(_SC_PAGESIZE);
+  uint64_t at = offset / page * page;
+  const uint64_t end = offset + bytes;
+  constexpr uint64_t kAtOnce = 32;
+  while (at < end) {
+    const uint64_t part = std::min(end - at, kAtOnce * page);
+    unsigned char pages[kAtOnce];
+    if (mincore(const_cast<uint8_t*>(memory_) + at, part, pages) != 0) return false;
+    for (uint64_t i = 0; i < (part + page - 1) / page; ++i) {
+      if ((pages[i] & 1) == 0) return false;
+    }
+    at += part;
+  }
+  return true;
 }
 
 bool MappedFile::torn() const { return memory_ != nullptr && RangeTorn(slot_); }

@@ -33,6 +33,8 @@ class MappedFile {
  public:
   // ResourceExhausted when there are kMaxMappedFiles already: read the file instead.
   static absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path);
+  // The same of a file that is open: as many bytes as it had then. REQUIRES: it has a descriptor.
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Map(const RandomAccessFile& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -57,10 +59,18 @@ class MappedFile {
       __builtin_prefetch(memory_ + at);
   }
 
+  // Whether all pages of the range are in memory, so that looking at them waits for no disk. The kernel says so only to those who may write to the file,
+  // and yes to all others.
+  bool InMemory(uint64_t offset, uint64_t bytes) const;
+
   // Whether a page was found to be gone. Every copy fails from then on.
   bool torn() const;
 
  private:
+  // As many bytes of `fd`, which may be closed afterwards.
+  static absl::StatusOr<std::unique_ptr<MappedFile>> MapOpen(const std::string& path, int fd,
+                                                             uint64_t size,
+                                                             const FileIdentity& identity);
   MappedFile(std::string path, const FileIdentity& identity, const uint8_t* memory, uint64_t size,
              size_t slot);
 

@@ -139,7 +139,10 @@ class ShuffleOp final : public ChainedOrderOp {
       const size_t count = std::min(kDrawnAtOnce, incoming_.size() - first);
       for (size_t i = 0; i < count; ++i) {
         places[i] = draws_.Below(num_draws_ + i, places_);
-        __builtin_prefetch(&buffer_[places[i]], /*rw=*/1);
+        // It may reach into a second line.
+        const RecordRef* const place = &buffer_[places[i]];
+        __builtin_prefetch(place, /*rw=*/1);
+        __builtin_prefetch(reinterpret_cast<const char*>(place + 1) - 1, /*rw=*/1);
       }
       num_draws_ += count;
       for (size_t i = 0; i < count; ++i)

@@ -26,6 +26,7 @@
 #include "server/base/processors.h"
 #include "server/base/rooted_file_system.h"
 #include "server/engine/shared_prefixes.h"
+#include "server/io/map_budget.h"
 #include "server/service/access.h"
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
@@ -92,6 +93,13 @@ std::shared_ptr<SharedPrefixes> MakePrefixes(const v1::SharedPrefixOptions& opti
                        : std::min(kBytesMax, ring::ReadMemoryAtHand().bytes / 8);
   made.element_ns_min = uint64_t{1000} * static_cast<uint64_t>(options.min_element_us());
   return made.bytes_max == 0 ? nullptr : SharedPrefixes::Create(made);
+}
+
+// Null where no file is to be mapped.
+std::shared_ptr<MapBudget> MakeMapBudget(const v1::MappedFileOptions& options) {
+  const uint64_t bytes = options.has_max_bytes() ? static_cast<uint64_t>(options.max_bytes())
+                                                 : ring::ReadMemoryAtHand().bytes / 8;
+  return bytes == 0 ? nullptr : std::make_shared<MapBudget>(bytes);
 }
 
 // SIGHUP: takes the configuration that its file holds now, or leaves all as it is.
@@ -294,6 +302,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
   table.SetMemoryLimits(options.config.memory());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
+  table.SetMaps(MakeMapBudget(options.config.mapped_files()));
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));

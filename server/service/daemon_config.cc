@@ -167,6 +167,8 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(CheckRange("memory.idle_ms", memory->idle_ms(), 0, INT32_MAX));
   status.Update(CheckRange("shared_prefix.max_bytes", prefix->max_bytes(), 0, int64_t{1} << 46));
   status.Update(CheckRange("shared_prefix.min_element_us", prefix->min_element_us(), 0, 1'000'000));
+  status.Update(CheckRange("mapped_files.max_bytes", config->mutable_mapped_files()->max_bytes(), 0,
+                           INT64_MAX));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;

@@ -115,6 +115,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.split_log = options_.split_files;
   options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
   if (for_all) options.prefixes = options_.prefixes;
+  options.maps = options_.maps;
   options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
   options.read_deadline = read_deadline();
   {

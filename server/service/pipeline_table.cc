@@ -91,6 +91,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   options.memory = memory_;
   options.leftovers = leftovers_;
   options.prefixes = prefixes_;
+  options.maps = maps_;
   options.owner.pipeline = spec.name();
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
   if (is_kept) {

@@ -149,6 +149,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
     placement->DropProcessors(refusal);
   };
   options.prefixes = prefixes_;
+  options.maps = maps_;
   options.pipeline = name_;
   options.notice = [name = name_](const std::string& text) {
     spdlog::warn("pipeline {}: {}", name, text);

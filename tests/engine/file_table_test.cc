@@ -5,7 +5,9 @@
 #include <fstream>
 #include <string>
 
+#include "server/io/record_chunk.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/scratch_folder.h"
 
 namespace penstock {
@@ -52,6 +54,48 @@ TEST_CASE("fault 23: what has come in the place of a file is neither mapped nor 
   FileTable after(LocalFileSystem(), manifest);
   CHECK(after.Map(0) == nullptr);
   CHECK(after.Open(0).status().code() == absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE("Maps of files are kept as long as there is room for them, and give it back") {
+  const test::ScratchFolder folder;
+  constexpr uint64_t kBytes = 100'000;
+  Manifest manifest;
+  for (const char* name : {"a", "b", "c", "small"}) {
+    Write(folder / name, std::string(name[0] == 's' ? kChunkBytes : kBytes, name[0]));
+    const auto opened = LocalFileSystem().Open(folder / name);
+    manifest.push_back({.path = folder / name,
+                        .size_bytes = (*opened)->size(),
+                        .identity = (*opened)->identity()});
+  }
+  const auto budget = std::make_shared<MapBudget>(2 * kBytes);
+  const auto map_of = [](FileTable& table, uint32_t file) {
+    return table.KeptMap(file, **table.Open(file));
+  };
+  {
+    FileTable table(LocalFileSystem(), manifest);
+    CHECK(map_of(table, 0) == nullptr);  // without a budget
+  }
+  {
+    FileTable table(LocalFileSystem(), manifest);
+    table.KeepMaps(budget);
+    CHECK(map_of(table, 3) == nullptr);
+    const MappedFile* const first = map_of(table, 0);
+    REQUIRE(first != nullptr);
+    CHECK(first->bytes()[kBytes - 1] == 'a');
+    CHECK(map_of(table, 2) != nullptr);
+    CHECK(map_of(table, 1) == nullptr);
+    CHECK(map_of(table, 0) == first);
+    FileTable another(LocalFileSystem(), manifest);
+    another.KeepMaps(budget);
+    CHECK(map_of(another, 1) == nullptr);
+    // A file that is read in another way than from its descriptor has no map.
+    FileTable of_memory(LocalFileSystem(), manifest);
+    of_memory.KeepMaps(std::make_shared<MapBudget>(UINT64_MAX));
+    const test::MemoryFile memory(std::string(kBytes, 'm'));
+    CHECK(of_memory.KeptMap(0, memory) == nullptr);
+  }
+  CHECK(budget->Take(2 * kBytes));
+  CHECK(!budget->Take(1));
 }
 
 }  // namespace

@@ -56,6 +56,37 @@ TEST_CASE("A map gives bytes") {
   CHECK(MappedFile::Map(folder.path()).status().code() == absl::StatusCode::kPermissionDenied);
 }
 
+TEST_CASE(
+    "A map of an open file has the bytes that it had then, and knows which of them are in memory") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  constexpr uint64_t kHoleBytes = 1 << 20;
+  const std::string bytes(5000, 'x');
+  std::ofstream(path, std::ios::binary) << bytes;
+  REQUIRE(truncate(path.c_str(), kHoleBytes) == 0);
+  const auto opened = LocalFileSystem().Open(path);
+  REQUIRE(opened.ok());
+  std::ofstream(path, std::ios::binary | std::ios::app) << "more";
+  const auto map = MappedFile::Map(**opened);
+  REQUIRE(map.ok());
+  CHECK((*map)->size() == kHoleBytes);
+  CHECK((*map)->identity() == (*opened)->identity());
+  std::vector<uint8_t> out(bytes.size());
+  REQUIRE((*map)->Copy(0, absl::MakeSpan(out)).ok());
+  CHECK((std::string(out.begin(), out.end()) == bytes));
+
+  CHECK((*map)->InMemory(0, 5000));
+  CHECK((*map)->InMemory(4999, 1));
+  CHECK((*map)->InMemory(kHoleBytes, 0));
+  // A hole that nobody has looked at has no pages.
+  CHECK(!(*map)->InMemory(0, kHoleBytes / 2));
+  CHECK(!(*map)->InMemory(kHoleBytes / 2 + 1, 10));
+  CHECK(!(*map)->InMemory(kHoleBytes - 1, 2));
+  CHECK(!(*map)->InMemory(~uint64_t{0}, 2));
+  REQUIRE((*map)->Copy(kHoleBytes / 2, absl::MakeSpan(out)).ok());
+  CHECK((*map)->InMemory(kHoleBytes / 2 + 1, 10));
+}
+
 TEST_CASE("fault 24: truncation while it is mapped is an error, at every page") {
   const ScratchFolder folder;
   const std::string bytes = Frame(std::string(50000, 'x'));

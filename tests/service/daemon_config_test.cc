@@ -44,6 +44,8 @@ TEST_CASE("fault 54: a bad configuration is refused with its place") {
        "c:1:19: worker_defaults.workers out of range: 1025 is not in [0, 1024]"},
       {"shared_prefix { max_bytes: -1 }",
        "c:1:17: shared_prefix.max_bytes out of range: -1 is not in [0, 70368744177664]"},
+      {"mapped_files { max_bytes: -1 }",
+       "c:1:16: mapped_files.max_bytes out of range: -1 is not in [0, 9223372036854775807]"},
       {"worker_defaults { worker_nice: -1 }",
        "c:1:19: worker_defaults.worker_nice out of range: -1 is not in [0, 19]"},
       {"worker_defaults { read_deadline_ms: 99 }",
