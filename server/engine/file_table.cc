@@ -76,10 +76,11 @@ std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
   return *std::move(map);
 }
 
-const MappedFile* FileTable::KeptMap(uint32_t file, const RandomAccessFile& opened) {
+const MappedFile* FileTable::KeptMap(uint32_t file, const RandomAccessFile& opened, bool small) {
   // One read is as good as a map.
   if (map_budget_ == nullptr || opened.size() <= kChunkBytes) return nullptr;
   std::lock_guard<std::mutex> lock(mutex_);
+  if (!small && !kept_maps_.contains(file)) return nullptr;
   const auto [entry, is_new] = kept_maps_.try_emplace(file);
   if (!is_new) return entry->second.get();
   if (opened.descriptor() < 0 || !map_budget_->Take(opened.size())) return nullptr;

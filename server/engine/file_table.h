@@ -69,8 +69,9 @@ class FileTable {
   // mapped; there is nothing to win by mapping others in their place, as all are read equally often.
   void KeepMaps(std::shared_ptr<MapBudget> budget) { map_budget_ = std::move(budget); }
 
-  // A map of the file, which Open() gave as `opened`, as long as this table is. Null: it is to be read.
-  const MappedFile* KeptMap(uint32_t file, const RandomAccessFile& opened);
+  // A map of the file, which Open() gave as `opened`, as long as this table is. Null: it is to be read. Where nobody knows yet whether its records are small
+  // (`small`), it takes no room.
+  const MappedFile* KeptMap(uint32_t file, const RandomAccessFile& opened, bool small);
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);

@@ -59,7 +59,9 @@ uint64_t ChunkReader::BringNear(const ReadRequest& request) {
 
 bool ChunkReader::ReadMapped(const RandomAccessFile& file, ReadRequest* request) {
   if (request->expect_late || request->offset >= file.size()) return false;
-  const MappedFile* const map = request->files->KeptMap(request->file, file);
+  // What its first records are a read finds out.
+  const MappedFile* const map =
+      request->files->KeptMap(request->file, file, /*small=*/request->offset > 0);
   if (map == nullptr || map->torn()) return false;
   const size_t bytes = std::min<uint64_t>(kChunkBytes, file.size() - request->offset);
   // What waits for a disk is read.

@@ -11,7 +11,7 @@ namespace penstock {
 
 class MapBudget {
  public:
-  static constexpr int kMaxFiles = 512;
+  static constexpr int kMaxFiles = 2048;
 
   explicit MapBudget(uint64_t bytes) : bytes_left_(bytes) {}
   MapBudget(const MapBudget&) = delete;

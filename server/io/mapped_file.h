@@ -27,7 +27,7 @@
 
 namespace penstock {
 
-inline constexpr size_t kMaxMappedFiles = 1024;
+inline constexpr size_t kMaxMappedFiles = 4096;
 
 class MappedFile {
  public:

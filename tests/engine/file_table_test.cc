@@ -69,7 +69,7 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
   }
   const auto budget = std::make_shared<MapBudget>(2 * kBytes);
   const auto map_of = [](FileTable& table, uint32_t file) {
-    return table.KeptMap(file, **table.Open(file));
+    return table.KeptMap(file, **table.Open(file), /*small=*/true);
   };
   {
     FileTable table(LocalFileSystem(), manifest);
@@ -79,12 +79,14 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
     FileTable table(LocalFileSystem(), manifest);
     table.KeepMaps(budget);
     CHECK(map_of(table, 3) == nullptr);
+    CHECK(table.KeptMap(0, **table.Open(0), /*small=*/false) == nullptr);
     const MappedFile* const first = map_of(table, 0);
     REQUIRE(first != nullptr);
     CHECK(first->bytes()[kBytes - 1] == 'a');
     CHECK(map_of(table, 2) != nullptr);
     CHECK(map_of(table, 1) == nullptr);
     CHECK(map_of(table, 0) == first);
+    CHECK(table.KeptMap(0, **table.Open(0), /*small=*/false) == first);
     FileTable another(LocalFileSystem(), manifest);
     another.KeepMaps(budget);
     CHECK(map_of(another, 1) == nullptr);
@@ -92,7 +94,7 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
     FileTable of_memory(LocalFileSystem(), manifest);
     of_memory.KeepMaps(std::make_shared<MapBudget>(UINT64_MAX));
     const test::MemoryFile memory(std::string(kBytes, 'm'));
-    CHECK(of_memory.KeptMap(0, memory) == nullptr);
+    CHECK(of_memory.KeptMap(0, memory, true) == nullptr);
   }
   CHECK(budget->Take(2 * kBytes));
   CHECK(!budget->Take(1));
