@@ -80,17 +80,18 @@ const MappedFile* FileTable::KeptMap(uint32_t file, const RandomAccessFile& open
   // One read is as good as a map.
   if (map_budget_ == nullptr || opened.size() <= kChunkBytes) return nullptr;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!small && !kept_maps_.contains(file)) return nullptr;
-  const auto [entry, is_new] = kept_maps_.try_emplace(file);
-  if (!is_new) return entry->second.get();
+  const auto known = kept_maps_.find(file);
+  if (known != kept_maps_.end()) return known->second.get();
+  if (!small) return nullptr;
+  std::unique_ptr<MappedFile>& kept = kept_maps_[file];
   if (opened.descriptor() < 0 || !map_budget_->Take(opened.size())) return nullptr;
   absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(opened);
   if (map.ok()) {
-    entry->second = *std::move(map);
+    kept = *std::move(map);
   } else {
     map_budget_->GiveBack(opened.size());
   }
-  return entry->second.get();
+  return kept.get();
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,

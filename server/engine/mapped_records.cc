@@ -1,8 +1,8 @@
 #include "server/engine/mapped_records.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "server/io/mapped_file.h"
 #include "server/io/tfrecord_frame.h"
 
 namespace penstock {
@@ -14,8 +14,6 @@ constexpr size_t kLine = 64;
 constexpr int kStrip = 8;
 // How far ahead memory is asked for: with 1, 2 and 4 KiB records of 240 bytes take equally long, without it a half more.
 constexpr size_t kAhead = 2048;
-// Of a longer record the processor notices by itself that it is read from front to back.
-constexpr size_t kMaxFetched = 512;
 
 // In whole lines, the last of which may overlap the one before: a call of memcpy costs as much as copying a small record.
 void CopyBytes(const uint8_t* from, size_t bytes, uint8_t* to) {
@@ -25,11 +23,6 @@ void CopyBytes(const uint8_t* from, size_t bytes, uint8_t* to) {
   }
   for (size_t at = 0; at + kLine <= bytes; at += kLine) std::memcpy(to + at, from + at, kLine);
   std::memcpy(to + bytes - kLine, from + bytes - kLine, kLine);
-}
-
-void FetchFrameAhead(const uint8_t* frame, size_t frame_bytes) {
-  const size_t fetched = std::min(frame_bytes, kMaxFetched);
-  for (size_t at = 0; at < fetched; at += kLine) __builtin_prefetch(frame + kAhead + at);
 }
 
 // The length that the frame at `frame` has for its data, of which `left` bytes are there. UINT64_MAX where its header does not hold.
@@ -71,7 +64,7 @@ MappedFrames CopyMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset, 
       const uint64_t length = LengthAt(frame, left);
       taken.next_is_late = length > kLateRecordBytes && length <= kMaxRecordBytes;
       if (length > kLateRecordBytes || length + kFrameBytes > left) break;
-      FetchFrameAhead(frame, length + kFrameBytes);
+      PrefetchRecord(frame + kAhead, length + kFrameBytes);
       uint8_t* const cell = cells.Take(length);
       const uint8_t* const data = frame + kRecordHeaderBytes;
       CopyBytes(data, length, cell);

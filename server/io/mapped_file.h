@@ -29,6 +29,13 @@ namespace penstock {
 
 inline constexpr size_t kMaxMappedFiles = 4096;
 
+// Has a small record, or the beginning of a longer one, brought nearer: of what is read from front to back a processor fetches the rest by itself.
+inline void PrefetchRecord(const uint8_t* begin, uint64_t bytes) {
+  constexpr uint64_t kLine = 64, kMaxBytes = 512;
+  for (uint64_t at = 0; at < std::min(bytes, kMaxBytes); at += kLine)
+    __builtin_prefetch(begin + at);
+}
+
 class MappedFile {
  public:
   // ResourceExhausted when there are kMaxMappedFiles already: read the file instead.
@@ -53,10 +60,7 @@ class MappedFile {
 
   // Has the record at `offset` brought nearer.
   void Prefetch(uint64_t offset, uint64_t data_bytes) const {
-    if (offset >= size_) return;
-    const uint64_t end = std::min(size_, offset + data_bytes + 16);
-    for (uint64_t at = offset; at < end && at < offset + kPrefetchedBytes; at += 64)
-      __builtin_prefetch(memory_ + at);
+    if (offset < size_) PrefetchRecord(memory_ + offset, std::min(size_ - offset, data_bytes + 16));
   }
 
   // Whether all pages of the range are in memory, so that looking at them waits for no disk. The kernel says so only to those who may write to the file,
@@ -77,8 +81,6 @@ class MappedFile {
   absl::Status CheckRange(uint64_t offset, uint64_t bytes) const;
   // Whether what was just copied from `offset` on is what the file holds.
   absl::Status CheckWhole(uint64_t offset) const;
-
-  static constexpr uint64_t kPrefetchedBytes = 512;
 
   const std::string path_;
   const FileIdentity identity_;

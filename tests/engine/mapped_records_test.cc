@@ -21,6 +21,7 @@
 namespace penstock {
 namespace {
 
+using test::Found;
 using test::Frame;
 using test::ScratchFolder;
 
@@ -145,22 +146,12 @@ TEST_CASE("Frames of a map end in front of a late record, and say so") {
 }
 
 // What ChunkReader finds, request by request, until the end or an error.
-struct ReadThrough {
-  std::vector<std::string> records;
-  std::vector<uint64_t> offsets;
-  std::vector<Damage> damage;
-  absl::Status error;
-  uint64_t end = 0;
-
-  bool operator==(const ReadThrough&) const = default;
-};
-
-ReadThrough ReadAll(
+Found ReadAll(
     FileTable& table, const ReadFormat& format,
     const std::function<void(int)>& before_request = [](int) {}) {
   RecordStore store;
   ChunkReader reader(store);
-  ReadThrough found;
+  Found found;
   ReadRequest request;
   request.files = &table;
   request.format = &format;
@@ -180,7 +171,7 @@ ReadThrough ReadAll(
   }
   CHECK(store.cells() == reader.spare_cells());
   found.error = request.error;
-  found.end = request.next_offset;
+  found.error_offset = request.next_offset;
   return found;
 }
 
@@ -226,8 +217,9 @@ TEST_CASE("A file that is mapped gives the records and errors of one that is rea
       FileTable read(LocalFileSystem(), manifest);
       FileTable mapped(LocalFileSystem(), manifest);
       mapped.KeepMaps(std::make_shared<MapBudget>(UINT64_MAX));
-      const ReadThrough expected = ReadAll(read, format);
+      const Found expected = ReadAll(read, format);
       CHECK((ReadAll(mapped, format) == expected));
+      // Now from its beginning.
       CHECK((ReadAll(mapped, format) == expected));
       CHECK(!expected.records.empty());
     }
@@ -247,7 +239,7 @@ TEST_CASE("fault 24: a file that is cut while it is mapped is an error behind wh
     const Manifest manifest = ManifestOf(path);
     FileTable table(LocalFileSystem(), manifest);
     table.KeepMaps(std::make_shared<MapBudget>(UINT64_MAX));
-    const ReadThrough found = ReadAll(table, format, [&](int request) {
+    const Found found = ReadAll(table, format, [&](int request) {
       if (request == 2) REQUIRE(truncate(path.c_str(), left) == 0);
     });
     CHECK(absl::StrContains(found.error.message(), "became shorter"));
