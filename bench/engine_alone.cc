@@ -14,7 +14,7 @@
 #include "server/base/file.h"
 #include "server/base/tick_clock.h"
 #include "server/engine/executor.h"
-#include "server/io/map_budget.h"
+#include "server/io/shared_maps.h"
 
 namespace penstock::bench {
 namespace {
@@ -53,7 +53,7 @@ int Main(int argc, char** argv) {
   const v1::PipelineSpec spec = ReadSpec(spec_file, files);
   absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, LocalFileSystem());
   if (!plan.ok()) Die(plan.status().ToString());
-  options.maps = std::make_shared<MapBudget>(UINT64_MAX);
+  options.maps = std::make_shared<SharedMaps>(UINT64_MAX);
   FreeSlots sink(**plan, slots);
   std::unique_ptr<Executor> executor = *Executor::Create(*plan, sink, options);
   if (const absl::Status started = executor->Start(); !started.ok()) Die(started.ToString());

@@ -22,7 +22,7 @@
 
 namespace penstock {
 
-class MapBudget;
+class SharedMaps;
 class SharedPrefixes;
 
 struct ExecutorOptions {
@@ -50,7 +50,7 @@ struct ExecutorOptions {
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   std::string pipeline = {};
   // What maps of files are taken from; null: none are kept.
-  std::shared_ptr<MapBudget> maps = nullptr;
+  std::shared_ptr<SharedMaps> maps = nullptr;
   // A read that takes longer ends the stream with an error; 0: it is waited for.
   uint64_t read_deadline_ns = 0;
 };

@@ -18,11 +18,7 @@ FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding 
       has_grown_(manifest.size()),
       indices_(manifest.size()) {}
 
-FileTable::~FileTable() {
-  for (const auto& [file, map] : kept_maps_) {
-    if (map != nullptr) map_budget_->GiveBack(map->size());
-  }
-}
+FileTable::~FileTable() = default;
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
   {
@@ -76,22 +72,21 @@ std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
   return *std::move(map);
 }
 
-const MappedFile* FileTable::KeptMap(uint32_t file, const RandomAccessFile& opened, bool small) {
+void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
   // One read is as good as a map.
-  if (map_budget_ == nullptr || opened.size() <= kChunkBytes) return nullptr;
+  if (maps_ == nullptr || opened.size() <= kChunkBytes || KeptMap(file) != nullptr) return;
+  SharedMaps::Map map = maps_->Get(opened);
+  if (map == nullptr) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto known = kept_maps_.find(file);
-  if (known != kept_maps_.end()) return known->second.get();
-  if (!small) return nullptr;
-  std::unique_ptr<MappedFile>& kept = kept_maps_[file];
-  if (opened.descriptor() < 0 || !map_budget_->Take(opened.size())) return nullptr;
-  absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(opened);
-  if (map.ok()) {
-    kept = *std::move(map);
-  } else {
-    map_budget_->GiveBack(opened.size());
-  }
-  return kept.get();
+  // Whoever uses one that another thread has put there goes on with it.
+  kept_maps_.try_emplace(file, std::move(map));
+}
+
+const MappedFile* FileTable::KeptMap(uint32_t file) {
+  if (maps_ == nullptr) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto kept = kept_maps_.find(file);
+  return kept == kept_maps_.end() ? nullptr : kept->second.get();
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,

@@ -18,9 +18,9 @@
 #include "server/base/file.h"
 #include "server/engine/shared_indices.h"
 #include "server/io/damage.h"
-#include "server/io/map_budget.h"
 #include "server/io/mapped_file.h"
 #include "server/io/record_index.h"
+#include "server/io/shared_maps.h"
 
 namespace penstock {
 
@@ -65,13 +65,14 @@ class FileTable {
   // A map of the file; null where there is none to have, or another one has come in its place: then it is read.
   std::unique_ptr<MappedFile> Map(uint32_t file) const;
 
-  // Before the files are used: maps of them are kept, as many as `budget` has room for, which may be null. The first ones that are read are those that are
+  // Before the files are used: maps of them are kept, as many as `maps` has room for, which may be null. The first ones that are read are those that are
   // mapped; there is nothing to win by mapping others in their place, as all are read equally often.
-  void KeepMaps(std::shared_ptr<MapBudget> budget) { map_budget_ = std::move(budget); }
+  void KeepMaps(std::shared_ptr<SharedMaps> maps) { maps_ = std::move(maps); }
 
-  // A map of the file, which Open() gave as `opened`, as long as this table is. Null: it is to be read. Where nobody knows yet whether its records are small
-  // (`small`), it takes no room.
-  const MappedFile* KeptMap(uint32_t file, const RandomAccessFile& opened, bool small);
+  // From now on there is a map of the file, which Open() gave as `opened`, as long as this table is; unless there is no room for it.
+  void KeepMap(uint32_t file, const RandomAccessFile& opened);
+  // That map; null: the file is to be read.
+  const MappedFile* KeptMap(uint32_t file);
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
@@ -118,9 +119,8 @@ class FileTable {
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
   size_t num_open_ = 0;                                  // under mutex_
   std::vector<bool> has_grown_;                          // under mutex_: of which that was told
-  std::shared_ptr<MapBudget> map_budget_;  // constant once files are used; may be null
-  std::unordered_map<uint32_t, std::unique_ptr<MappedFile>>
-      kept_maps_;  // under mutex_; null: the file has none
+  std::shared_ptr<SharedMaps> maps_;  // constant once files are used; may be null
+  std::unordered_map<uint32_t, SharedMaps::Map> kept_maps_;  // under mutex_
   std::vector<std::shared_ptr<const RecordIndex>>
       indices_;  // under mutex_; null: not asked for yet
 };

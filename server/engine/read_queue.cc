@@ -23,6 +23,13 @@ void Announce(RandomAccessFile& file, const ReadRequest& request) {
   if (wanted > asked) file.WillNeed(asked, wanted - asked);
 }
 
+// Whether a map of the file that they are of is worth its room.
+bool MostAreSmall(const std::vector<RecordChunk::Record>& records) {
+  const size_t late = std::count_if(records.begin(), records.end(),
+                                    [](const RecordChunk::Record& record) { return record.late; });
+  return records.size() > 2 * late;
+}
+
 }  // namespace
 
 uint64_t ChunkReader::Run(ReadRequest* request) {
@@ -58,10 +65,8 @@ uint64_t ChunkReader::BringNear(const ReadRequest& request) {
 }
 
 bool ChunkReader::ReadMapped(const RandomAccessFile& file, ReadRequest* request) {
-  if (request->expect_late || request->offset >= file.size()) return false;
-  // What its first records are a read finds out.
-  const MappedFile* const map =
-      request->files->KeptMap(request->file, file, /*small=*/request->offset > 0);
+  if (request->offset >= file.size()) return false;
+  const MappedFile* const map = request->files->KeptMap(request->file);
   if (map == nullptr || map->torn()) return false;
   const size_t bytes = std::min<uint64_t>(kChunkBytes, file.size() - request->offset);
   // What waits for a disk is read.
@@ -97,6 +102,7 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
     return absl::OkStatus();
   } else {
     ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
+    if (MostAreSmall(chunk.records)) request->files->KeepMap(request->file, **file);
   }
   request->records.reserve(chunk.records.size());
   for (const RecordChunk::Record& record : chunk.records) {

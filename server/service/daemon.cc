@@ -26,7 +26,7 @@
 #include "server/base/processors.h"
 #include "server/base/rooted_file_system.h"
 #include "server/engine/shared_prefixes.h"
-#include "server/io/map_budget.h"
+#include "server/io/shared_maps.h"
 #include "server/service/access.h"
 #include "server/service/control_server.h"
 #include "server/service/event_loop.h"
@@ -96,10 +96,10 @@ std::shared_ptr<SharedPrefixes> MakePrefixes(const v1::SharedPrefixOptions& opti
 }
 
 // Null where no file is to be mapped.
-std::shared_ptr<MapBudget> MakeMapBudget(const v1::MappedFileOptions& options) {
+std::shared_ptr<SharedMaps> MakeMaps(const v1::MappedFileOptions& options) {
   const uint64_t bytes = options.has_max_bytes() ? static_cast<uint64_t>(options.max_bytes())
                                                  : ring::ReadMemoryAtHand().bytes / 8;
-  return bytes == 0 ? nullptr : std::make_shared<MapBudget>(bytes);
+  return bytes == 0 ? nullptr : std::make_shared<SharedMaps>(bytes);
 }
 
 // SIGHUP: takes the configuration that its file holds now, or leaves all as it is.
@@ -302,7 +302,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
   table.SetMemoryLimits(options.config.memory());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
-  table.SetMaps(MakeMapBudget(options.config.mapped_files()));
+  table.SetMaps(MakeMaps(options.config.mapped_files()));
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -102,7 +102,7 @@ ProcessFigures ReadProcessFigures() {
 }
 
 std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const Refusals& refusals,
-                        const ProcessFigures& process) {
+                        const SharedMaps::Use& maps, const ProcessFigures& process) {
   std::string out;
   const auto gauge = [&](const char* name, const char* help) {
     return Family(&out, name, "gauge", help);
@@ -126,6 +126,8 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const R
     family.Add({{"reason", "too often"}}, refusals.too_often);
     family.Add({{"reason", "no descriptors"}}, refusals.no_descriptors);
   }
+  gauge("penstock_mapped_files", "Files of small records that stay mapped.").Add({}, maps.files);
+  gauge("penstock_mapped_bytes", "Bytes of the files that stay mapped.").Add({}, maps.bytes);
 
   {
     Family family = gauge("penstock_pipeline_state", "1 for the state that a pipeline is in.");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "penstock/v1/control.pb.h"
+#include "server/io/shared_maps.h"
 #include "server/service/access.h"
 
 namespace penstock {
@@ -24,6 +25,6 @@ struct ProcessFigures {
 ProcessFigures ReadProcessFigures();
 
 std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const Refusals& refusals,
-                        const ProcessFigures& process);
+                        const SharedMaps::Use& maps, const ProcessFigures& process);
 
 }  // namespace penstock

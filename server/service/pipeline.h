@@ -72,7 +72,7 @@ struct PipelineOptions {
   // Where it finds work that other pipelines do too; null: nowhere.
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   // What maps of its files are taken from; null: none are kept.
-  std::shared_ptr<MapBudget> maps = nullptr;
+  std::shared_ptr<SharedMaps> maps = nullptr;
   // Of the request that made it; "": it had none.
   std::string request_id;
   // Where what hangs in a read is left; null: it is waited for.

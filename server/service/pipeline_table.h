@@ -19,6 +19,7 @@
 #include "penstock/v1/pipeline.pb.h"
 #include "penstock/v1/server.pb.h"
 #include "server/base/file.h"
+#include "server/io/shared_maps.h"
 #include "server/service/event_log.h"
 #include "server/service/leftovers.h"
 #include "server/service/pipeline.h"
@@ -50,7 +51,10 @@ class PipelineTable {
   // Where pipelines that are created from now on find work that others do too.
   void SetPrefixes(std::shared_ptr<SharedPrefixes> prefixes) { prefixes_ = std::move(prefixes); }
   // Likewise: what maps of their files are taken from; may be null.
-  void SetMaps(std::shared_ptr<MapBudget> maps) { maps_ = std::move(maps); }
+  void SetMaps(std::shared_ptr<SharedMaps> maps) { maps_ = std::move(maps); }
+  SharedMaps::Use MapsInUse() const {
+    return maps_ == nullptr ? SharedMaps::Use() : maps_->InUse();
+  }
 
   // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
   // then that one. Of `options`, where to begin, whose it is, and the history and id of the request.
@@ -97,7 +101,7 @@ class PipelineTable {
   const std::shared_ptr<Leftovers> leftovers_ = std::make_shared<Leftovers>();
   const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
   std::shared_ptr<SharedPrefixes> prefixes_;  // constant once there are pipelines
-  std::shared_ptr<MapBudget> maps_;           // likewise
+  std::shared_ptr<SharedMaps> maps_;          // likewise
   mutable EventLog events_;
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;  // under mutex_

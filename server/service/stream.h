@@ -53,7 +53,7 @@ struct StreamOptions {
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;  // as ExecutorOptions has it
-  std::shared_ptr<MapBudget> maps = nullptr;           // likewise
+  std::shared_ptr<SharedMaps> maps = nullptr;          // likewise
   std::map<std::string, int64_t> read_ahead;           // as ExecutorOptions::read_ahead
   int numa_node = kNoNumaNode;                         // as PipelineSpec::numa_node
   // Told what of it could not be had. From Create() and from workers; it must not call back, and may be null.
@@ -169,7 +169,7 @@ class Stream {
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
   const std::shared_ptr<SharedPrefixes> prefixes_;
-  const std::shared_ptr<MapBudget> maps_;
+  const std::shared_ptr<SharedMaps> maps_;
   // Shared with what is left behind.
   const std::shared_ptr<RingSink> sink_;
   const std::shared_ptr<Placement> placement_;  // never null

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "server/io/record_chunk.h"
@@ -67,37 +68,69 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
                         .size_bytes = (*opened)->size(),
                         .identity = (*opened)->identity()});
   }
-  const auto budget = std::make_shared<MapBudget>(2 * kBytes);
+  const auto maps = std::make_shared<SharedMaps>(2 * kBytes);
   const auto map_of = [](FileTable& table, uint32_t file) {
-    return table.KeptMap(file, **table.Open(file), /*small=*/true);
+    table.KeepMap(file, **table.Open(file));
+    return table.KeptMap(file);
+  };
+  const auto is_in_use = [&](int files, uint64_t bytes) {
+    return maps->InUse().files == files && maps->InUse().bytes == bytes;
+  };
+  const auto table_with_maps = [&] {
+    auto table = std::make_unique<FileTable>(LocalFileSystem(), manifest);
+    table->KeepMaps(maps);
+    return table;
   };
   {
     FileTable table(LocalFileSystem(), manifest);
-    CHECK(map_of(table, 0) == nullptr);  // without a budget
+    CHECK(map_of(table, 0) == nullptr);  // it keeps none
   }
-  {
-    FileTable table(LocalFileSystem(), manifest);
-    table.KeepMaps(budget);
-    CHECK(map_of(table, 3) == nullptr);
-    CHECK(table.KeptMap(0, **table.Open(0), /*small=*/false) == nullptr);
-    const MappedFile* const first = map_of(table, 0);
-    REQUIRE(first != nullptr);
-    CHECK(first->bytes()[kBytes - 1] == 'a');
-    CHECK(map_of(table, 2) != nullptr);
-    CHECK(map_of(table, 1) == nullptr);
-    CHECK(map_of(table, 0) == first);
-    CHECK(table.KeptMap(0, **table.Open(0), /*small=*/false) == first);
-    FileTable another(LocalFileSystem(), manifest);
-    another.KeepMaps(budget);
-    CHECK(map_of(another, 1) == nullptr);
-    // A file that is read in another way than from its descriptor has no map.
-    FileTable of_memory(LocalFileSystem(), manifest);
-    of_memory.KeepMaps(std::make_shared<MapBudget>(UINT64_MAX));
-    const test::MemoryFile memory(std::string(kBytes, 'm'));
-    CHECK(of_memory.KeptMap(0, memory, true) == nullptr);
-  }
-  CHECK(budget->Take(2 * kBytes));
-  CHECK(!budget->Take(1));
+  auto table = table_with_maps();
+  CHECK(map_of(*table, 3) == nullptr);
+  CHECK(table->KeptMap(0) == nullptr);
+  const MappedFile* const first = map_of(*table, 0);
+  REQUIRE(first != nullptr);
+  CHECK(first->bytes()[kBytes - 1] == 'a');
+  CHECK(map_of(*table, 2) != nullptr);
+  CHECK(map_of(*table, 1) == nullptr);
+  CHECK(map_of(*table, 0) == first);
+  CHECK(table->KeptMap(0) == first);
+  CHECK(is_in_use(2, 2 * kBytes));
+  // One map serves all tables, and outlives the first of them.
+  auto another = table_with_maps();
+  CHECK(map_of(*another, 1) == nullptr);
+  CHECK(map_of(*another, 0) == first);
+  CHECK(is_in_use(2, 2 * kBytes));
+  table.reset();
+  CHECK(is_in_use(1, kBytes));
+  CHECK(first->bytes()[0] == 'a');
+  // What found no room is looked at again.
+  CHECK(map_of(*another, 1) != nullptr);
+  CHECK(is_in_use(2, 2 * kBytes));
+  another.reset();
+  CHECK(is_in_use(0, 0));
+}
+
+TEST_CASE("A file that came in the place of another has a map of its own") {
+  const test::ScratchFolder folder;
+  Write(folder / "data", "these bytes");
+  SharedMaps maps(UINT64_MAX);
+  const auto before = LocalFileSystem().Open(folder / "data");
+  const SharedMaps::Map map = maps.Get(**before);
+  REQUIRE(map != nullptr);
+  Write(folder / "other", "other bytes");
+  std::filesystem::rename(folder / "other", folder / "data");
+  const SharedMaps::Map another = maps.Get(**LocalFileSystem().Open(folder / "data"));
+  REQUIRE(another != nullptr);
+  CHECK(map->bytes()[0] == 't');
+  CHECK(another->bytes()[0] == 'o');
+  CHECK(maps.Get(**before) == map);
+}
+
+TEST_CASE("A file that is read in another way than from its descriptor has no map") {
+  SharedMaps maps(UINT64_MAX);
+  const test::MemoryFile memory("some bytes");
+  CHECK(maps.Get(memory) == nullptr);
 }
 
 }  // namespace

@@ -216,11 +216,13 @@ TEST_CASE("A file that is mapped gives the records and errors of one that is rea
       const ReadFormat format = {.stream = {.on_damage = on_damage}};
       FileTable read(LocalFileSystem(), manifest);
       FileTable mapped(LocalFileSystem(), manifest);
-      mapped.KeepMaps(std::make_shared<MapBudget>(UINT64_MAX));
+      mapped.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
       const Found expected = ReadAll(read, format);
       CHECK((ReadAll(mapped, format) == expected));
       // Now from its beginning.
       CHECK((ReadAll(mapped, format) == expected));
+      const bool is_mapped = mapped.KeptMap(0) != nullptr;
+      CHECK(is_mapped == (bytes.size() > kChunkBytes));
       CHECK(!expected.records.empty());
     }
   }
@@ -238,7 +240,7 @@ TEST_CASE("fault 24: a file that is cut while it is mapped is an error behind wh
     std::ofstream(path, std::ios::binary) << bytes;
     const Manifest manifest = ManifestOf(path);
     FileTable table(LocalFileSystem(), manifest);
-    table.KeepMaps(std::make_shared<MapBudget>(UINT64_MAX));
+    table.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
     const Found found = ReadAll(table, format, [&](int request) {
       if (request == 2) REQUIRE(truncate(path.c_str(), left) == 0);
     });

@@ -1,11 +1,16 @@
 // Looks for bytes on which the readers of TFRecords differ, lose or invent bytes, or do what they
 // must not.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "server/engine/mapped_records.h"
+#include "server/engine/record_store.h"
+#include "server/io/record_chunk.h"
 #include "server/io/record_index.h"
 #include "server/io/record_stream.h"
 #include "server/io/tfrecord_reader.h"
@@ -58,6 +63,33 @@ Found ByStream(std::shared_ptr<RandomAccessFile> file, OnDamage on_damage) {
   return found;
 }
 
+// Whether the records that are copied out of a map are those at the beginning, up to damage or a late one.
+bool BeginsWithMapped(const Found& found, absl::Span<const uint8_t> bytes) {
+  RecordStore store;
+  CellCache cells(store);
+  RecordList records;
+  const MappedFrames taken = CopyMappedFrames(bytes, 0, 0, cells, &records);
+  if (records.size() > found.places.size() / 2) return false;
+  uint64_t end = 0;
+  for (size_t i = 0; i < records.size(); ++i) {
+    const RecordRef& record = records[i];
+    if (record.offset != found.places[2 * i] || record.length != found.places[2 * i + 1])
+      return false;
+    if (record.offset != end || record.length > kLateRecordBytes) return false;
+    const uint8_t* const data = bytes.data() + record.offset + kRecordHeaderBytes;
+    if (!std::equal(data, data + record.length, record.data)) return false;
+    end += record.length + kRecordHeaderBytes + kRecordFooterBytes;
+  }
+  store.Release(records);
+  if (taken.bytes != end) return false;
+  const size_t next = 2 * records.size();
+  const bool is_late = next < found.places.size() && found.places[next] == end &&
+                       found.places[next + 1] > kLateRecordBytes;
+  const bool is_damaged = std::any_of(found.damage.begin(), found.damage.end(),
+                                      [end](const Damage& damage) { return damage.offset == end; });
+  return end == bytes.size() || is_late || is_damaged;
+}
+
 bool Tiles(const Found& found, uint64_t size) {
   uint64_t at = 0;
   size_t record = 0;
@@ -82,6 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Found skipped = ByStream(file, OnDamage::kSkipRecord);
   if (skipped.error != absl::StatusCode::kOk || !Tiles(skipped, size)) std::abort();
   if (!(ByChunks(*file, OnDamage::kSkipRecord) == skipped)) std::abort();
+  if (!BeginsWithMapped(skipped, {data, size})) std::abort();
   const Found failed = ByStream(file, OnDamage::kFail);
   if ((failed.error == absl::StatusCode::kOk) != skipped.damage.empty()) std::abort();
   if (failed.error != absl::StatusCode::kOk && failed.error_offset != skipped.damage[0].offset)

@@ -172,7 +172,8 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   other.set_name("q");
   other.mutable_oldest_read()->set_seconds(12.5);
   other.mutable_oldest_write()->set_seconds(3.5);
-  const std::string text = MetricsText({stats, other}, {.no_right = 3}, {1.5, 4096, 7, 1e9});
+  const std::string text =
+      MetricsText({stats, other}, {.no_right = 3}, {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
   const auto has = [&text](const std::string& line) {
     return text.find("\n" + line + "\n") != text.npos;
   };
@@ -188,6 +189,8 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"failed\"} 0"));
   CHECK(has("penstock_stage_busy_seconds_total{pipeline=\"p\",stage=\"a \\\"b\\\"\\\\\\n\"} 5"));
   CHECK(has("penstock_group_lag_steps{pipeline=\"p\",group=\"default\"} 3"));
+  CHECK(has("penstock_mapped_files 2"));
+  CHECK(has("penstock_mapped_bytes 900"));
   CHECK(has("process_cpu_seconds_total 1.5"));
   // Each family once, its series together.
   const size_t type = text.find("# TYPE penstock_pipeline_rows_total counter\n");

@@ -11,7 +11,7 @@
 #include "server/engine/batch_sink.h"
 #include "server/engine/executor.h"
 #include "server/engine/plan.h"
-#include "server/io/map_budget.h"
+#include "server/io/shared_maps.h"
 
 namespace penstock::test {
 
@@ -48,7 +48,7 @@ struct RunOptions {
   // As ExecutorOptions has them.
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   std::string pipeline = {};
-  std::shared_ptr<MapBudget> maps = std::make_shared<MapBudget>(UINT64_MAX);
+  std::shared_ptr<SharedMaps> maps = std::make_shared<SharedMaps>(UINT64_MAX);
 };
 
 struct RunResult {
