@@ -74,7 +74,7 @@ std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
 
 void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
   // One read is as good as a map.
-  if (maps_ == nullptr || opened.size() <= kChunkBytes || KeptMap(file) != nullptr) return;
+  if (maps_ == nullptr || opened.size() <= kChunkBytes || MapOf(file) != nullptr) return;
   SharedMaps::Map map = maps_->Get(opened);
   if (map == nullptr) return;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -82,11 +82,11 @@ void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
   kept_maps_.try_emplace(file, std::move(map));
 }
 
-const MappedFile* FileTable::KeptMap(uint32_t file) {
+KeptMap* FileTable::MapOf(uint32_t file) {
   if (maps_ == nullptr) return nullptr;
   std::lock_guard<std::mutex> lock(mutex_);
   const auto kept = kept_maps_.find(file);
-  return kept == kept_maps_.end() ? nullptr : kept->second.get();
+  return kept == kept_maps_.end() ? nullptr : &kept->second;
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,

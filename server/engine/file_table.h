@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/file.h"
+#include "server/engine/kept_map.h"
 #include "server/engine/shared_indices.h"
 #include "server/io/damage.h"
 #include "server/io/mapped_file.h"
@@ -72,7 +73,7 @@ class FileTable {
   // From now on there is a map of the file, which Open() gave as `opened`, as long as this table is; unless there is no room for it.
   void KeepMap(uint32_t file, const RandomAccessFile& opened);
   // That map; null: the file is to be read.
-  const MappedFile* KeptMap(uint32_t file);
+  KeptMap* MapOf(uint32_t file);
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
@@ -119,8 +120,8 @@ class FileTable {
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
   size_t num_open_ = 0;                                  // under mutex_
   std::vector<bool> has_grown_;                          // under mutex_: of which that was told
-  std::shared_ptr<SharedMaps> maps_;  // constant once files are used; may be null
-  std::unordered_map<uint32_t, SharedMaps::Map> kept_maps_;  // under mutex_
+  std::shared_ptr<SharedMaps> maps_;                 // constant once files are used; may be null
+  std::unordered_map<uint32_t, KeptMap> kept_maps_;  // under mutex_
   std::vector<std::shared_ptr<const RecordIndex>>
       indices_;  // under mutex_; null: not asked for yet
 };

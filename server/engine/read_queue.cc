@@ -12,11 +12,16 @@ namespace {
 // Of what is brought near at a time: it stays in a core's cache.
 constexpr size_t kPulledBytes = 256 << 10;
 
+// How much behind what it reads a disk is to be busy with.
+uint64_t ReadAheadOf(const ReadRequest& request) {
+  return static_cast<uint64_t>(
+      request.files->ReadAhead(static_cast<size_t>(request.format->stage)));
+}
+
 // Asks the kernel for what comes behind, so that a disk works while the processor does.
 void Announce(RandomAccessFile& file, const ReadRequest& request) {
   if (request.end_of_file || request.next_is_late) return;
-  const auto ahead =
-      static_cast<uint64_t>(request.files->ReadAhead(static_cast<size_t>(request.format->stage)));
+  const uint64_t ahead = ReadAheadOf(request);
   // The read before this one asked for all but the last part.
   const uint64_t asked = request.offset == 0 ? request.next_offset : request.offset + ahead;
   const uint64_t wanted = request.next_offset + ahead;
@@ -64,22 +69,24 @@ uint64_t ChunkReader::BringNear(const ReadRequest& request) {
   return read;
 }
 
-bool ChunkReader::ReadMapped(const RandomAccessFile& file, ReadRequest* request) {
+bool ChunkReader::ReadMapped(RandomAccessFile& file, ReadRequest* request) {
   if (request->offset >= file.size()) return false;
-  const MappedFile* const map = request->files->KeptMap(request->file);
-  if (map == nullptr || map->torn()) return false;
+  KeptMap* const map = request->files->MapOf(request->file);
+  if (map == nullptr || map->file().torn()) return false;
   const size_t bytes = std::min<uint64_t>(kChunkBytes, file.size() - request->offset);
+  const KeptMap::Nearness near = map->Look(request->offset, bytes, ReadAheadOf(*request));
   // What waits for a disk is read.
-  if (!map->InMemory(request->offset, bytes)) return false;
+  if (!near.range) return false;
   const PendingCall call("reading", file.path(), request->offset);
   const MappedFrames taken =
-      CopyMappedFrames({map->bytes() + request->offset, bytes}, request->offset, request->file,
-                       cells_, &request->records);
+      CopyMappedFrames({map->file().bytes() + request->offset, bytes}, request->offset,
+                       request->file, cells_, &request->records);
   if (request->records.empty()) return false;
   chunk_.bytes_read = taken.bytes;
   request->next_offset = request->offset + taken.bytes;
   request->next_is_late = taken.next_is_late;
   request->end_of_file = request->next_offset == file.size();
+  if (!near.ahead) Announce(file, *request);
   return true;
 }
 
@@ -98,7 +105,6 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
     (*request->stream)->Next(&chunk);
   } else if (ReadMapped(**file, request)) {
     if (request->end_of_file) request->files->LookForGrowth(request->file, **file);
-    Announce(**file, *request);
     return absl::OkStatus();
   } else {
     ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);

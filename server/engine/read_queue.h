@@ -69,7 +69,7 @@ class ChunkReader {
  private:
   absl::Status Read(ReadRequest* request);
   // Takes small records out of a map of the file. False: there was none to take.
-  bool ReadMapped(const RandomAccessFile& file, ReadRequest* request);
+  bool ReadMapped(RandomAccessFile& file, ReadRequest* request);
   // Reads bytes that nobody wants yet; returns how many.
   uint64_t BringNear(const ReadRequest& request);
 

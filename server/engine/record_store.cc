@@ -10,6 +10,22 @@ constexpr size_t kMaxSlabBytes = kHugePageBytes;
 // Behind the last cell, for loads of whole vectors.
 constexpr size_t kPadding = 64;
 
+// Which of the cells in stock is fetched while one is taken: 2 bring half as much, 4 and 16 as much.
+constexpr size_t kCellsAhead = 8;
+
+// Fetches a small cell for being written. Another processor has read it last, and writing would wait until that one gives it up.
+void FetchForWriting(uint8_t* cell, size_t bytes) {
+  constexpr size_t kLine = 64, kMaxBytes = 512;
+  for (size_t at = 0; at < std::min(bytes, kMaxBytes); at += kLine) {
+#if defined(__x86_64__)
+    // What __builtin_prefetch becomes without a newer -march has them fetched for being read.
+    asm volatile("prefetchw %0" : : "m"(cell[at]));
+#else
+    __builtin_prefetch(cell + at, 1);
+#endif
+  }
+}
+
 }  // namespace
 
 void RecordStore::Grow(size_t size_class) {
@@ -89,6 +105,8 @@ uint8_t* CellCache::Take(uint32_t length) {
   if (cells.empty()) store_.Take(size_class, kBulk, &cells);
   uint8_t* cell = cells.back();
   cells.pop_back();
+  if (cells.size() >= kCellsAhead)
+    FetchForWriting(cells[cells.size() - kCellsAhead], RecordStore::CellBytes(size_class));
   return cell;
 }
 

@@ -80,23 +80,21 @@ MappedFile::~MappedFile() {
   munmap(const_cast<uint8_t*>(memory_), size_);
 }
 
-bool MappedFile::InMemory(uint64_t offset, uint64_t bytes) const {
-  if (bytes == 0) return true;
-  if (offset > size_ || bytes > size_ - offset) return false;
+uint64_t MappedFile::InMemoryUntil(uint64_t offset, uint64_t end) const {
+  if (offset >= end || end > size_) return offset;
   static const uint64_t page = sysconf(_SC_PAGESIZE);
-  uint64_t at = offset / page * page;
-  const uint64_t end = offset + bytes;
-  constexpr uint64_t kAtOnce = 32;
-  while (at < end) {
-    const uint64_t part = std::min(end - at, kAtOnce * page);
+  // Where little is in memory, little more than that is looked at.
+  constexpr uint64_t kAtOnce = 64;
+  for (uint64_t at = offset / page * page; at < end; at += kAtOnce * page) {
+    const uint64_t bytes = std::min(end - at, kAtOnce * page);
+    const uint64_t num_pages = (bytes + page - 1) / page;
     unsigned char pages[kAtOnce];
-    if (mincore(const_cast<uint8_t*>(memory_) + at, part, pages) != 0) return false;
-    for (uint64_t i = 0; i < (part + page - 1) / page; ++i) {
-      if ((pages[i] & 1) == 0) return false;
+    if (mincore(const_cast<uint8_t*>(memory_) + at, bytes, pages) != 0) return std::max(at, offset);
+    for (uint64_t i = 0; i < num_pages; ++i) {
+      if ((pages[i] & 1) == 0) return std::max(at + i * page, offset);
     }
-    at += part;
   }
-  return true;
+  return end;
 }
 
 bool MappedFile::torn() const { return memory_ != nullptr && RangeTorn(slot_); }

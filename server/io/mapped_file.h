@@ -63,9 +63,9 @@ class MappedFile {
     if (offset < size_) PrefetchRecord(memory_ + offset, std::min(size_ - offset, data_bytes + 16));
   }
 
-  // Whether all pages of the range are in memory, so that looking at them waits for no disk. The kernel says so only to those who may write to the file,
-  // and yes to all others.
-  bool InMemory(uint64_t offset, uint64_t bytes) const;
+  // How far pages are in memory from `offset` on, so that looking at them waits for no disk: at most `end`; `offset` where the first is not, or where either lies
+  // beyond the file. The kernel tells only those who may write to the file, and says to all others that all are.
+  uint64_t InMemoryUntil(uint64_t offset, uint64_t end) const;
 
   // Whether a page was found to be gone. Every copy fails from then on.
   bool torn() const;

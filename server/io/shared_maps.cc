@@ -31,7 +31,7 @@ struct SharedMaps::Table {
 
   const uint64_t max_bytes;
   mutable std::mutex mutex;
-  Use use;                                               // under mutex
+  Use use;                                              // under mutex
   std::map<Key, std::weak_ptr<const MappedFile>> maps;  // under mutex
 };
 

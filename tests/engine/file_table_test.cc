@@ -69,9 +69,10 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
                         .identity = (*opened)->identity()});
   }
   const auto maps = std::make_shared<SharedMaps>(2 * kBytes);
-  const auto map_of = [](FileTable& table, uint32_t file) {
+  const auto map_of = [](FileTable& table, uint32_t file) -> const MappedFile* {
     table.KeepMap(file, **table.Open(file));
-    return table.KeptMap(file);
+    KeptMap* const map = table.MapOf(file);
+    return map == nullptr ? nullptr : &map->file();
   };
   const auto is_in_use = [&](int files, uint64_t bytes) {
     return maps->InUse().files == files && maps->InUse().bytes == bytes;
@@ -87,14 +88,14 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
   }
   auto table = table_with_maps();
   CHECK(map_of(*table, 3) == nullptr);
-  CHECK(table->KeptMap(0) == nullptr);
+  CHECK(table->MapOf(0) == nullptr);
   const MappedFile* const first = map_of(*table, 0);
   REQUIRE(first != nullptr);
   CHECK(first->bytes()[kBytes - 1] == 'a');
   CHECK(map_of(*table, 2) != nullptr);
   CHECK(map_of(*table, 1) == nullptr);
   CHECK(map_of(*table, 0) == first);
-  CHECK(table->KeptMap(0) == first);
+  CHECK(&table->MapOf(0)->file() == first);
   CHECK(is_in_use(2, 2 * kBytes));
   // One map serves all tables, and outlives the first of them.
   auto another = table_with_maps();

@@ -221,7 +221,7 @@ TEST_CASE("A file that is mapped gives the records and errors of one that is rea
       CHECK((ReadAll(mapped, format) == expected));
       // Now from its beginning.
       CHECK((ReadAll(mapped, format) == expected));
-      const bool is_mapped = mapped.KeptMap(0) != nullptr;
+      const bool is_mapped = mapped.MapOf(0) != nullptr;
       CHECK(is_mapped == (bytes.size() > kChunkBytes));
       CHECK(!expected.records.empty());
     }

@@ -75,16 +75,20 @@ TEST_CASE(
   REQUIRE((*map)->Copy(0, absl::MakeSpan(out)).ok());
   CHECK((std::string(out.begin(), out.end()) == bytes));
 
-  CHECK((*map)->InMemory(0, 5000));
-  CHECK((*map)->InMemory(4999, 1));
-  CHECK((*map)->InMemory(kHoleBytes, 0));
+  CHECK((*map)->InMemoryUntil(0, 5000) == 5000);
+  CHECK((*map)->InMemoryUntil(4999, 5000) == 5000);
   // A hole that nobody has looked at has no pages.
-  CHECK(!(*map)->InMemory(0, kHoleBytes / 2));
-  CHECK(!(*map)->InMemory(kHoleBytes / 2 + 1, 10));
-  CHECK(!(*map)->InMemory(kHoleBytes - 1, 2));
-  CHECK(!(*map)->InMemory(~uint64_t{0}, 2));
+  const uint64_t hole = (*map)->InMemoryUntil(0, kHoleBytes);
+  CHECK(hole >= bytes.size());
+  CHECK(hole < kHoleBytes / 2);
+  CHECK((*map)->InMemoryUntil(4100, kHoleBytes) == hole);
+  CHECK((*map)->InMemoryUntil(kHoleBytes / 2 + 1, kHoleBytes) == kHoleBytes / 2 + 1);
+  // Beyond its end there is nothing.
+  CHECK((*map)->InMemoryUntil(0, kHoleBytes + 1) == 0);
+  CHECK((*map)->InMemoryUntil(kHoleBytes, kHoleBytes) == kHoleBytes);
+  CHECK((*map)->InMemoryUntil(~uint64_t{0}, 2) == ~uint64_t{0});
   REQUIRE((*map)->Copy(kHoleBytes / 2, absl::MakeSpan(out)).ok());
-  CHECK((*map)->InMemory(kHoleBytes / 2 + 1, 10));
+  CHECK((*map)->InMemoryUntil(kHoleBytes / 2 + 1, kHoleBytes / 2 + 10) == kHoleBytes / 2 + 10);
 }
 
 TEST_CASE("fault 24: truncation while it is mapped is an error, at every page") {
