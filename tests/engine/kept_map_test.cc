@@ -51,7 +51,7 @@ TEST_CASE("What a kept map has seen in memory holds for a moment") {
   KeptMap map(maps.Get(**LocalFileSystem().Open(path)));
   const auto begin = std::chrono::steady_clock::now();
   CHECK(map.Look(0, 64 * kKiB, 64 * kKiB).ahead);
-  REQUIRE(truncate(path.c_str(), 64 * kKiB) == 0);
+  REQUIRE(truncate(path.c_str(), 0) == 0);
   REQUIRE(truncate(path.c_str(), kMiB) == 0);
   const bool is_known = map.Look(64 * kKiB, 64 * kKiB, 64 * kKiB).ahead;
   // On a machine that stands still in between, nothing can be said.
