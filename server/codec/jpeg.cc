@@ -17,7 +17,7 @@ namespace penstock {
 
 // libjpeg reports errors by a function that must not return: it jumps back into the call that
 // entered libjpeg. Between there and here only C frames may lie, and the functions that enter
-// (RunHeader, RunDecode) hold no object with a destructor.
+// (RunHeader, RunRows, RunDecodeWindow) hold no object with a destructor.
 struct JpegDecoder::State {
   jpeg_decompress_struct info;
   jpeg_error_mgr errors;
@@ -25,8 +25,9 @@ struct JpegDecoder::State {
   jpeg_progress_mgr progress;
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
-  JpegShape shape;        // as decoded
-  bool recovers = false;  // an end marker stands in for what is missing
+  JpegShape shape;         // as decoded
+  bool recovers = false;   // an end marker stands in for what is missing
+  bool has_begun = false;  // of its rows some were read
   int orientation = 1;
   // One row of inks, or kRowsAtOnce rows for IsAligned().
   std::vector<uint8_t> spare_rows;
@@ -130,6 +131,7 @@ struct JpegDecoder::State {
   bool RunHeader(const uint8_t* data, size_t size, const JpegOptions& options) {
     if (setjmp(escape) != 0) return false;
     recovers = false;  // a header is there or not
+    has_begun = false;
     orientation = options.upright ? JpegOrientation(data, size) : 1;
     source.next_input_byte = data;
     source.bytes_in_buffer = size;
@@ -169,41 +171,44 @@ struct JpegDecoder::State {
     return true;
   }
 
-  bool RunDecode(uint8_t* pixels) {
+  bool has_inks() const { return info.out_color_space == JCS_CMYK; }
+
+  // The next `count` rows, the last of which ends the decoding.
+  bool RunRows(int count, uint8_t* pixels) {
     if (setjmp(escape) != 0) return false;
-    if (!jpeg_start_decompress(&info)) return Cut();
-    const bool has_inks = info.out_color_space == JCS_CMYK;
+    if (!has_begun && !jpeg_start_decompress(&info)) return Cut();
+    has_begun = true;
     const size_t row_bytes = size_t{1} * shape.width * shape.channels;
     JSAMPROW rows[kRowsAtOnce];
-    while (info.output_scanline < info.output_height) {
-      uint8_t* const next = pixels + info.output_scanline * row_bytes;
-      if (has_inks) {
+    const JDIMENSION end = info.output_scanline + count;
+    for (uint8_t* next = pixels; info.output_scanline < end;) {
+      if (has_inks()) {
         rows[0] = spare_rows.data();
         if (jpeg_read_scanlines(&info, rows, 1) == 0) return Cut();
         InksToRgb(next);
+        next += row_bytes;
         continue;
       }
-      const int left = info.output_height - info.output_scanline;
+      const int left = end - info.output_scanline;
       const int most = left < kRowsAtOnce ? left : kRowsAtOnce;
       for (int i = 0; i < most; ++i) {
         uint8_t* const row = next + i * row_bytes;
         rows[i] = IsAligned(row) ? SpareRow(i) : row;
       }
-      const int count = jpeg_read_scanlines(&info, rows, most);
-      if (count == 0) return Cut();
-      for (int i = 0; i < count; ++i) {
-        uint8_t* const row = next + i * row_bytes;
-        if (rows[i] != row) std::memcpy(row, rows[i], row_bytes);
+      const int read = jpeg_read_scanlines(&info, rows, most);
+      if (read == 0) return Cut();
+      for (int i = 0; i < read; ++i, next += row_bytes) {
+        if (rows[i] != next) std::memcpy(next, rows[i], row_bytes);
       }
     }
     // Looks for the end marker. False would mean that it has begun, which is enough.
-    jpeg_finish_decompress(&info);
+    if (info.output_scanline == info.output_height) jpeg_finish_decompress(&info);
     return true;
   }
 
   // Whether libjpeg's partial decoding gives the pixels and the verdict of the whole: for a file that is not cut.
   bool CanDecodePart() const {
-    if (info.out_color_space == JCS_CMYK || info.scale_denom != 1 || orientation != 1) return false;
+    if (has_inks() || info.scale_denom != 1 || orientation != 1) return false;
     // Behind the first scan's header: a preview in front of it has an end marker of its own.
     const uint8_t* const begin = source.next_input_byte;
     for (const uint8_t* end = begin + source.bytes_in_buffer; end - begin >= 2; --end) {
@@ -289,6 +294,13 @@ struct JpegDecoder::State {
     return absl::DataLossError(absl::StrCat("JPEG cannot be decoded: ", message));
   }
 
+  // What has gone wrong with the image, which is given up.
+  absl::Status Failed() {
+    const absl::Status error = Error(data, size);
+    Forget();
+    return error;
+  }
+
   const uint8_t* data = nullptr;
   size_t size = 0;
 };
@@ -304,11 +316,7 @@ absl::StatusOr<JpegShape> JpegDecoder::Start(const uint8_t* data, size_t size,
   state.data = data;
   state.size = size;
   state.message[0] = '\0';
-  if (!state.RunHeader(data, size, options)) {
-    const absl::Status error = state.Error(data, size);
-    state.Forget();
-    return error;
-  }
+  if (!state.RunHeader(data, size, options)) return state.Failed();
   state.MakeSpareRows();
   return state.UprightShape();
 }
@@ -320,10 +328,9 @@ absl::Status JpegDecoder::DecodeWindow(const JpegWindow& window, uint8_t* pixels
   const bool whole = window.height == shape.height && window.width == shape.width;
   if (whole) return Decode(pixels);
   if (state.CanDecodePart()) {
-    const bool done = state.RunDecodeWindow(window, pixels);
-    const absl::Status status = done ? absl::OkStatus() : state.Error(state.data, state.size);
+    if (!state.RunDecodeWindow(window, pixels)) return state.Failed();
     state.Forget();
-    return status;
+    return absl::OkStatus();
   }
   std::vector<uint8_t> image(shape.bytes());
   if (const absl::Status status = Decode(image.data()); !status.ok()) return status;
@@ -339,16 +346,20 @@ absl::Status JpegDecoder::Decode(uint8_t* pixels) {
   State& state = *state_;
   const JpegShape& shape = state.shape;
   std::vector<uint8_t> lying(state.orientation == 1 ? 0 : shape.bytes());
-  if (state.RunDecode(lying.empty() ? pixels : lying.data())) {
+  if (state.RunRows(shape.height, lying.empty() ? pixels : lying.data())) {
     if (!lying.empty()) {
       TurnUpright(state.orientation, lying.data(), shape.height, shape.width, shape.channels,
                   pixels);
     }
     return absl::OkStatus();
   }
-  const absl::Status error = state.Error(state.data, state.size);
-  state.Forget();
-  return error;
+  return state.Failed();
+}
+
+bool JpegDecoder::has_rows() const { return !state_->has_inks() && state_->orientation == 1; }
+
+absl::Status JpegDecoder::ReadRows(int count, uint8_t* pixels) {
+  return state_->RunRows(count, pixels) ? absl::OkStatus() : state_->Failed();
 }
 
 }  // namespace penstock

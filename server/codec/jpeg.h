@@ -75,6 +75,14 @@ class JpegDecoder {
   // marker, of inks, or with a ratio, the whole is decoded. REQUIRES: as Decode(); the window lies inside of the image.
   absl::Status DecodeWindow(const JpegWindow& window, uint8_t* pixels);
 
+  // Whether the image may be had a few rows at a time, by ReadRows() in the place of Decode(). Not so of inks, and of what is turned upright. REQUIRES: as
+  // Decode().
+  bool has_rows() const;
+
+  // Writes the next `count` rows of that image, at first those at its top: the bytes of Decode(). The last ones come with its verdict on what is behind
+  // them. On failure the pixels are undefined, and there are no more. REQUIRES: has_rows(); so many are left.
+  absl::Status ReadRows(int count, uint8_t* pixels);
+
  private:
   struct State;
   std::unique_ptr<State> state_;

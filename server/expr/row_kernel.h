@@ -56,6 +56,12 @@ class PartReader {
   // Writes rows [top, top + height) of columns [left, left + width), which lie inside, without gaps: the bytes of Run(). Called once.
   virtual absl::Status Read(int64_t top, int64_t left, int64_t height, int64_t width,
                             uint8_t* pixels) = 0;
+  // Whether the whole may be read from top to bottom instead, a few rows at a time. After Start().
+  virtual bool has_rows() const { return false; }
+  // Writes the next `count` rows without gaps. REQUIRES: has_rows(); so many are left; no call failed.
+  virtual absl::Status ReadRows(int64_t count, uint8_t* pixels) {
+    return absl::UnimplementedError("");
+  }
   // The same as the whole of a result, `bytes` in all, instead of Read(): in tiles, where that is cheaper.
   virtual absl::Status ReadTo(int64_t top, int64_t left, int64_t height, int64_t width,
                               size_t bytes, Arena& scratch, RowOutput& out) {

@@ -32,6 +32,11 @@ class JpegPart final : public PartReader {
                                  pixels);
   }
 
+  bool has_rows() const override { return decoder_.has_rows(); }
+  absl::Status ReadRows(int64_t count, uint8_t* pixels) override {
+    return decoder_.ReadRows(static_cast<int>(count), pixels);
+  }
+
  private:
   const JpegOptions options_;
   JpegDecoder decoder_;

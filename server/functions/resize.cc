@@ -34,12 +34,11 @@ struct Size {
   }
 };
 
-// What an image becomes, of which `arguments` are the image and, where the data tells it, the size.
-absl::StatusOr<Size> ResizedSize(absl::Span<const RowValue> arguments, const DataIntegers& given,
-                                 bool fits) {
+// What an image becomes; `sizes` is the size, where the data tells it.
+absl::StatusOr<Size> ResizedSize(const Shape& image, absl::Span<const RowValue> sizes,
+                                 const DataIntegers& given, bool fits) {
   IntegersRead sides;
-  if (absl::Status status = given.Read(arguments.subspan(1), &sides); !status.ok()) return status;
-  const Shape& image = arguments[0].shape;
+  if (absl::Status status = given.Read(sizes, &sides); !status.ok()) return status;
   const Size size = Size{sides[0], sides[1]}.For(image, fits);
   if (absl::Status status = CheckResize(image, size.height, size.width); !status.ok())
     return status;
@@ -54,7 +53,7 @@ class PartOfResize final : public PartReader {
 
   absl::StatusOr<Shape> Start(absl::Span<const RowValue> arguments) override {
     image_ = &arguments[0];
-    const auto size = ResizedSize(arguments, given_, fits_);
+    const auto size = ResizedSize(image_->shape, arguments.subspan(1), given_, fits_);
     if (!size.ok()) return size.status();
     size_ = *size;
     return Shape{size_.height, size_.width, image_->shape[2]};
@@ -119,11 +118,23 @@ class Resize final : public RowKernel {
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
     const RowValue& image = arguments[0];
-    const auto size = ResizedSize(arguments, given_, fits_);
+    const auto size = ResizedSize(image.shape, arguments.subspan(1), given_, fits_);
     if (!size.ok()) return size.status();
     if (sets_shape_) out.SetShape({size->height, size->width, image.shape[2]});
     RunResize(method_, dtype_, image, size->height, size->width, scratch, out);
     return absl::OkStatus();
+  }
+
+  // The whole image, as it is made.
+  bool takes_parts() const override {
+    return method_.run == ResizeBilinear && dtype_ == DType::kUint8;
+  }
+  absl::Status RunOnPart(PartReader& reader, const Shape& image, absl::Span<const RowValue> sizes,
+                         Arena& scratch, RowOutput& out) const override {
+    const auto size = ResizedSize(image, sizes, given_, fits_);
+    if (!size.ok()) return size.status();
+    if (sets_shape_) out.SetShape({size->height, size->width, image[2]});
+    return ResizeBilinearRead(reader, image, size->height, size->width, scratch, out);
   }
 
   std::unique_ptr<PartReader> NewPartReader() const override {

@@ -1,4 +1,5 @@
 // Parts of JPEG images are those of the whole, whatever the subsampling of chroma and wherever they lie.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -116,6 +117,83 @@ void CheckWindows(const std::string& jpeg, const JpegOptions& options) {
     const bool same = part == CutOf(image, *shape, window);  // without the pixels in the message
     CHECK(same);
   }
+}
+
+// The image read `at_once` rows at a time, up to an error.
+absl::Status ReadByRows(JpegDecoder& decoder, const JpegShape& shape, int at_once,
+                        uint8_t* pixels) {
+  const size_t row_bytes = size_t{1} * shape.width * shape.channels;
+  for (int row = 0; row < shape.height; row += at_once) {
+    const int count = std::min(at_once, shape.height - row);
+    if (absl::Status status = decoder.ReadRows(count, pixels + row * row_bytes); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+// Compares rows a few at a time with the whole image, and the verdicts on both.
+void CheckRows(const std::string& jpeg, const JpegOptions& options) {
+  const std::vector<uint8_t> data(jpeg.begin(), jpeg.end());
+  JpegDecoder decoder;
+  const auto shape = decoder.Start(data.data(), data.size(), options);
+  if (!shape.ok()) return;
+  std::vector<uint8_t> image(shape->bytes());
+  const absl::Status verdict = decoder.Decode(image.data());
+  for (const int at_once : {1, 3, 8, shape->height}) {
+    CAPTURE(at_once);
+    REQUIRE(decoder.Start(data.data(), data.size(), options).ok());
+    REQUIRE(decoder.has_rows());
+    std::vector<uint8_t> rows(shape->bytes());
+    CHECK(ReadByRows(decoder, *shape, at_once, rows.data()) == verdict);
+    const bool same = !verdict.ok() || rows == image;  // without the pixels in the message
+    CHECK(same);
+  }
+}
+
+TEST_CASE("Rows of a JPEG image a few at a time are those of the whole") {
+  for (const Encoding& encoding :
+       {Encoding{1, 1, false, 0, false}, Encoding{2, 1, false, 0, false},
+        Encoding{1, 2, false, 0, false}, Encoding{2, 2, false, 0, false},
+        Encoding{4, 2, false, 0, false}, Encoding{2, 2, true, 0, false},
+        Encoding{2, 2, false, 1, false}, Encoding{1, 1, true, 0, true}}) {
+    for (const auto& [height, width] :
+         {std::pair(137, 211), std::pair(96, 64), std::pair(17, 33), std::pair(1, 1)}) {
+      const std::string jpeg = Encode(height, width, encoding);
+      for (const bool fancy : {true, false}) {
+        for (const int ratio : {1, 2, 8}) {
+          CAPTURE(encoding.horizontal, encoding.vertical, encoding.progressive,
+                  encoding.restart_rows, encoding.grey, height, width, fancy, ratio);
+          CheckRows(jpeg, {.ratio = ratio, .fancy_upscaling = fancy});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Rows of an image that is cut have the verdict of the whole, at every place") {
+  const std::string jpeg = Encode(40, 50, {2, 2, false, 0, false});
+  for (size_t size = 1; size < jpeg.size(); ++size) {
+    CAPTURE(size);
+    CheckRows(jpeg.substr(0, size), {});
+    CheckRows(jpeg.substr(0, size), {.recover_truncated = true});
+    std::string damaged = jpeg;
+    damaged[size] = static_cast<char>(~damaged[size]);
+    CheckRows(damaged, {});
+  }
+}
+
+TEST_CASE("Inks and images that are turned have no rows") {
+  const auto has_rows = [](const char* file, const JpegOptions& options) {
+    const std::string jpeg = ReadGolden(std::string("images/") + file);
+    JpegDecoder decoder;
+    REQUIRE(
+        decoder.Start(reinterpret_cast<const uint8_t*>(jpeg.data()), jpeg.size(), options).ok());
+    return decoder.has_rows();
+  };
+  CHECK(!has_rows("cmyk.jpg", {}));
+  CHECK(!has_rows("rgb_exif_rotated.jpg", {.upright = true}));
+  CHECK(has_rows("rgb_exif_rotated.jpg", {}));
+  CHECK(has_rows("grey.jpg", {}));
 }
 
 TEST_CASE("A part of a JPEG image is that part of the whole") {

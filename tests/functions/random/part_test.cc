@@ -1,4 +1,4 @@
-// A crop of a file's image is the same whether the whole is decoded or only that part.
+// A crop, or a smaller copy, of a file's image is the same whether the whole is decoded before or only that part, or row by row.
 #include "tests/functions/random/drawn_rows.h"
 #include "tests/support/golden.h"
 
@@ -61,6 +61,11 @@ TEST_CASE("A crop of a JPEG file decodes that part alone, to the same bytes") {
            "float32(image[3:300, 5:14]) / 255",
            "image[4:4]",
            "resize_with_crop_or_pad(image, 50, 400)",
+           "resize(image, [16, 24])",
+           "resize(image, [16, 24]) / 255 - 1",
+           "resize(image, [300, 201])",
+           "resize(image, [40, 30], preserve_aspect_ratio=True)",
+           "flip_left_right(resize(image, [16, 24]))",
            "flip_left_right(random_crop(image, [9, 7], seed=1))",
        }) {
     for (const std::string file : {"rgb_photo.jpg", "rgb_444.jpg", "rgb_420.jpg", "rgb_422.jpg",
