@@ -1,5 +1,6 @@
 """Pipelines in which values decide: what the command tells of them."""
 
+import pathlib
 import re
 
 import numpy
@@ -7,6 +8,8 @@ import pytest
 
 import tfrecord_files
 from programs import eventually
+
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 SOURCE = """
 name: "{name}"
@@ -53,6 +56,33 @@ def test_what_is_left_is_what_was_sound(penstock_command, mixed, tmp_path):
                               "--out", "out")
     assert result.code == 0, result
     assert numbers(tmp_path / "out") == [n for n in range(40) if n % 10 != 3 and n % 2 == 0]
+
+
+PHOTOS = """
+name: "photos"
+stage {{ tfrecord {{ files: "{file}" }} }}
+stage {{ parse_example {{ feature {{ key: "jpeg" bytes {{}} }} feature {{ key: "n" int64 {{}} }} }} }}
+stage {{ map {{ out: "image = {image}" out: "n = n" }} }}
+stage {{ ignore_errors {{}} }}
+stage {{ batch {{ batch_size: 4 }} }}
+"""
+
+
+@pytest.mark.parametrize("image", ["resize(decode_jpeg(jpeg, channels=3), [40, 60])", "resize(decode_jpeg(jpeg, channels=3), [40, 60]) / 255 - 1"])
+def test_images_that_are_cut_when_half_of_them_is_written_leave_nothing(penstock_command, tmp_path, image):
+    photo = (GOLDEN / "images/rgb_photo.jpg").read_bytes()
+    sound = {n: tfrecord_files.example(jpeg=photo, n=n) for n in range(12) if n % 3 != 1}
+    cut = {n: tfrecord_files.example(jpeg=photo[:len(photo) * (n + 1) // 14], n=n) for n in range(12) if n % 3 == 1}
+    tfrecord_files.write(tmp_path / "all.tfrecord", [record for _, record in sorted({**sound, **cut}.items())])
+    tfrecord_files.write(tmp_path / "sound.tfrecord", list(sound.values()))
+    images = []
+    for name in ("all", "sound"):
+        (tmp_path / f"{name}.textproto").write_text(PHOTOS.format(file=f"{name}.tfrecord", image=image))
+        result = penstock_command("run", f"{name}.textproto", "--out", name)
+        assert result.code == 0, result
+        assert numbers(tmp_path / name) == list(sound)
+        images.append([numpy.load(path)["image"] for path in sorted((tmp_path / name).iterdir())])
+    assert all(numpy.array_equal(*pair) for pair in zip(*images, strict=True))
 
 
 def test_too_many_failures_end_the_stream(penstock_command, mixed):
