@@ -146,7 +146,7 @@ Consumer ConsumerTable::Remove(uint32_t id, const SlotTable& slots) {
 }
 
 uint32_t ConsumerTable::Judge(Consumer& consumer, int32_t verdict, std::string_view message,
-                              const SlotTable& slots, uint32_t held_max) {
+                              const SlotTable& slots) {
   ControlPage& page = consumer.page->page();
   page.verdict_bytes = static_cast<uint32_t>(std::min<size_t>(message.size(), kMaxVerdictBytes));
   std::memcpy(page.verdict_message, message.data(), page.verdict_bytes);
@@ -158,7 +158,7 @@ uint32_t ConsumerTable::Judge(Consumer& consumer, int32_t verdict, std::string_v
     const uint64_t position =
         std::min(page.position.load(std::memory_order_seq_cst), slots.published());
     const uint64_t tail = slots.TailNeeded(consumer.member);
-    consumer.member.kept = HeldAtMost(consumer, position, slots, held_max);
+    consumer.member.kept = HeldAtMost(consumer, position, slots);
     consumer.member.kept_below = position;
     consumer.member.start = kNoStep;
     LeavePlace(consumer, false, tail);
@@ -167,9 +167,9 @@ uint32_t ConsumerTable::Judge(Consumer& consumer, int32_t verdict, std::string_v
 }
 
 uint64_t ConsumerTable::HeldAtMost(const Consumer& consumer, uint64_t position,
-                                   const SlotTable& slots, uint32_t held_max) const {
+                                   const SlotTable& slots) const {
   uint64_t held = slots.Held(consumer.member, position);
-  while (std::popcount(held) > static_cast<int>(held_max)) held &= held - 1;
+  while (std::popcount(held) > static_cast<int>(consumer.held_max)) held &= held - 1;
   return held;
 }
 
@@ -244,6 +244,7 @@ bool ConsumerTable::DropDeserted(uint64_t now_ns, uint64_t rejoin_ns) {
            const bool is_deserted = !has_taker && has_others;
            if (split->NoteDesertion(is_deserted, now_ns) < rejoin_ns || !is_deserted) return false;
            KeepLeases(*split);
+           split->End();
            return true;
          }) > 0;
 }

@@ -35,6 +35,8 @@ struct Consumer {
   uint64_t looks = 0;          // how often Tick() has looked at it
   uint64_t waiting_looks = 0;  // and found it asleep: it waits for batches
   bool evicted = false;        // since it was sent away for good
+  // How many batches an honest one can hold: by the largest share that it has had. A share shrinks when others come; what is held does not.
+  uint32_t held_max = 0;
   // It has been holding up others at `blocked_step` since then; 0: it does not.
   uint64_t blocks_since_ns = 0;
   uint64_t blocked_step = 0;
@@ -77,12 +79,11 @@ class ConsumerTable {
   // It gets no further step, and its name and place are free; what it holds stays its own. `message`
   // says why. Returns the bit to wake.
   uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message,
-                 const SlotTable& slots, uint32_t held_max);
+                 const SlotTable& slots);
 
   // The slots that the consumer holds, as bits, by its own account of its position; one that claims
-  // more than `held_max` wins nothing by it.
-  uint64_t HeldAtMost(const Consumer& consumer, uint64_t position, const SlotTable& slots,
-                      uint32_t held_max) const;
+  // more than it can hold (held_max) wins nothing by it.
+  uint64_t HeldAtMost(const Consumer& consumer, uint64_t position, const SlotTable& slots) const;
 
   // Takes over what each consumer has written about its stop and its releases, so that the name and place of one that has left are free,
   // and returns the members for SlotTable.

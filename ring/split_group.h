@@ -48,6 +48,10 @@ class SplitGroup {
 
   // A consumer that was there before the restart says what it holds and what it has let go of.
   void Rejoin(const Taker& taker, const ConsumerPosition& position);
+  // It is forgotten, for good.
+  void End() {
+    if (log_ != nullptr) log_->End(name_);
+  }
   // Nobody else comes back: what the others held is given out again.
   void EndRestore();
 

@@ -50,6 +50,8 @@ class SplitLog {
   // Before the holder can see it. `entry.step` may be there already, in other hands.
   virtual void Set(std::string_view group, const SplitEntry& entry) = 0;
   virtual void Clear(std::string_view group, uint64_t step) = 0;
+  // The group is forgotten: nobody goes on with it.
+  virtual void End(std::string_view group) = 0;
   // After the entry of step `next` - 1.
   virtual void SetNext(std::string_view group, uint64_t next, std::string_view cursor) = 0;
 };

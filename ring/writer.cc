@@ -133,8 +133,7 @@ void RingWriter::Finish(Code code, std::string_view message) {
     std::memcpy(head.end_message, message.data(), head.end_message_bytes);
     // SYNC stream-end: code and message come before.
     head.ended.store(1, std::memory_order_seq_cst);
-    Grant();
-    sleepers = TakeSleepers(Sleepers::kAll);
+    sleepers = ChangeWord(Grant()) | TakeSleepers(Sleepers::kAll);
   }
   Wake(sleepers);
 }
@@ -200,9 +199,12 @@ uint32_t RingWriter::Quarantined() const {
 void RingWriter::ShareLeases() {
   const uint32_t consumers = consumers_.size();
   slots_.SetLimit(std::max(wanted_slots_, Quarantined() + consumers + 1));
-  const uint32_t share = (slots_.limit() - 1) / std::max(consumers, 1u);
+  const uint32_t share = std::max((slots_.limit() - 1) / std::max(consumers, 1u), 1u);
+  // One more than its share: what is beyond that it copies and lets go of. Before it can see the share.
+  for (Consumer& consumer : consumers_.consumers())
+    consumer.held_max = std::max(consumer.held_max, share + 1);
   header().consumers.store(consumers, std::memory_order_relaxed);
-  header().lease_share.store(std::max(share, 1u), std::memory_order_relaxed);
+  header().lease_share.store(share, std::memory_order_relaxed);
   BeginTrial();
 }
 

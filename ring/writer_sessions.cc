@@ -183,8 +183,7 @@ void RingWriter::Deal() {
 }
 
 uint32_t RingWriter::Judge(Consumer& consumer, int32_t verdict, std::string_view message) {
-  return ChangeWord(consumers_.Judge(consumer, verdict, message, slots_,
-                                     header().lease_share.load(std::memory_order_relaxed) + 1));
+  return ChangeWord(consumers_.Judge(consumer, verdict, message, slots_));
 }
 
 void RingWriter::SendAway() {

@@ -78,8 +78,7 @@ uint32_t RingWriter::Skip(Consumer& consumer) {
   // SYNC verdict: before the look at its position, as the consumer looks here after its own store.
   page.skip_to.store(next, std::memory_order_seq_cst);
   const uint64_t position = std::min(page.position.load(std::memory_order_seq_cst), next);
-  const uint32_t held_max = header().lease_share.load(std::memory_order_relaxed) + 1;
-  consumer.member.kept = consumers_.HeldAtMost(consumer, position, slots_, held_max);
+  consumer.member.kept = consumers_.HeldAtMost(consumer, position, slots_);
   consumer.member.kept_below = position;
   consumer.member.start = next;
   consumer.skipped += next - position;

@@ -76,7 +76,7 @@ struct SplitFiles::Image {
 };
 
 SplitFiles::~SplitFiles() {
-  for (const auto& [group, image] : images_) munmap(image, sizeof(Image));
+  for (const auto& [group, kept] : kept_) munmap(kept.image, sizeof(Image));
 }
 
 SplitFiles::Image* SplitFiles::Map(int number, bool create) {
@@ -104,7 +104,6 @@ std::map<std::string, ring::SplitState> SplitFiles::Load() {
       (void)folder_.Remove(FileName(pipeline_, number));
       continue;
     }
-    next_number_ = number + 1;
     const std::string group(image->group, image->group_bytes);
     ring::SplitState& state = states[group];
     state.at_most_once = image->at_most_once != 0;
@@ -117,7 +116,7 @@ std::map<std::string, ring::SplitState> SplitFiles::Load() {
       state.entries.push_back({step_plus_1 - 1, entry.identity.load(),
                                entry.redelivered.load() != 0, entry.cursor.Get()});
     }
-    images_[group] = image;
+    kept_[group] = {number, image};
   }
   return states;
 }
@@ -129,8 +128,18 @@ void SplitFiles::Remove(const StateFolder& folder, const std::string& pipeline) 
 }
 
 SplitFiles::Image* SplitFiles::Find(std::string_view group) {
-  const auto found = images_.find(group);
-  return found == images_.end() ? nullptr : found->second;
+  const auto found = kept_.find(group);
+  return found == kept_.end() ? nullptr : found->second.image;
+}
+
+int SplitFiles::FreeNumber() const {
+  int number = 0;
+  const auto is_taken = [this](int wanted) {
+    return std::any_of(kept_.begin(), kept_.end(),
+                       [wanted](const auto& one) { return one.second.number == wanted; });
+  };
+  while (number < kMaxGroups && is_taken(number)) ++number;
+  return number;
 }
 
 void SplitFiles::Begin(std::string_view group, bool at_most_once, uint64_t next,
@@ -138,14 +147,19 @@ void SplitFiles::Begin(std::string_view group, bool at_most_once, uint64_t next,
   if (group.size() > kMaxGroupBytes) return;
   Image* image = Find(group);
   if (image == nullptr) {
-    if (next_number_ >= kMaxGroups) return;
-    image = Map(next_number_++, /*create=*/true);
+    const int number = FreeNumber();
+    if (number == kMaxGroups) {
+      spdlog::warn("pipeline {}: group {} is not remembered: {} are already", pipeline_,
+                   std::string(group), kMaxGroups);
+      return;
+    }
+    image = Map(number, /*create=*/true);
     if (image == nullptr) {
       spdlog::warn("pipeline {}: group {} is not remembered: no room in {}", pipeline_,
                    std::string(group), folder_.path());
       return;
     }
-    images_[std::string(group)] = image;
+    kept_[std::string(group)] = {number, image};
   }
   image->magic.store(0);
   for (Image::Entry& entry : image->entries) entry.step_plus_1.store(0);
@@ -177,6 +191,17 @@ void SplitFiles::Clear(std::string_view group, uint64_t step) {
 
 void SplitFiles::SetNext(std::string_view group, uint64_t next, std::string_view cursor) {
   if (Image* image = Find(group)) image->SetNext(next, cursor);
+}
+
+void SplitFiles::End(std::string_view group) {
+  const auto found = kept_.find(group);
+  if (found == kept_.end()) return;
+  const auto [number, image] = found->second;
+  // Where the file cannot be removed, this is what a new daemon goes by.
+  image->magic.store(0);
+  munmap(image, sizeof(Image));
+  kept_.erase(found);
+  (void)folder_.Remove(FileName(pipeline_, number));
 }
 
 }  // namespace penstock

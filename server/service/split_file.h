@@ -4,7 +4,7 @@
 //
 // Threads:  as SplitLog: under the writer's lock. Load() before the first ring.
 // Owns:     the mappings.
-// Limits:   kMaxGroups; a group beyond them is not remembered. 64 steps a group.
+// Limits:   kMaxGroups at a time; a group beyond them is not remembered, and told of in the log. 64 steps a group.
 // Cost:     a step given out costs a copy of its cursor.
 #pragma once
 
@@ -38,17 +38,24 @@ class SplitFiles : public ring::SplitLog {
   void Set(std::string_view group, const ring::SplitEntry& entry) override;
   void Clear(std::string_view group, uint64_t step) override;
   void SetNext(std::string_view group, uint64_t next, std::string_view cursor) override;
+  void End(std::string_view group) override;
 
  private:
   struct Image;
+  struct Kept {
+    int number = 0;  // of its file
+    Image* image = nullptr;
+  };
 
   Image* Find(std::string_view group);
   Image* Map(int number, bool create);
 
   const StateFolder& folder_;
   const std::string pipeline_;
-  std::map<std::string, Image*, std::less<>> images_;
-  int next_number_ = 0;
+  // The first number that no group's file has; kMaxGroups: there is none.
+  int FreeNumber() const;
+
+  std::map<std::string, Kept, std::less<>> kept_;
 };
 
 }  // namespace penstock

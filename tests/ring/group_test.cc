@@ -55,6 +55,7 @@ class Attached {
     return lease;
   }
   void Die() { writer_->Detach(id_); }
+  uint32_t id() const { return id_; }
 
  private:
   Writer* writer_;
@@ -487,6 +488,56 @@ TEST_CASE("a split group that all have left holds nobody up, whatever they still
   writer->Tick(3 * kSecondNs, kSecondNs);
   writer->Tick(4 * kSecondNs, kSecondNs);
   for (uint64_t step = 50; step < 100; ++step) take(step);
+}
+
+TEST_CASE("fault 39: what was taken with a large share of the ring stays when others come") {
+  constexpr uint32_t kSlots = 8;
+  auto writer = MakeWriter(SmallRing(kSlots, kSlots));
+  Attached keeper(writer.get(), ConsumerSpec{});
+  REQUIRE(keeper.reader().lease_share() == kSlots - 1);
+  REQUIRE(Produce(writer.get()) == kSlots);
+  std::vector<Lease> kept;
+  while (kept.size() < kSlots - 1) kept.push_back(keeper.Take());
+  Attached other(writer.get(), ConsumerSpec{});
+  REQUIRE(other.reader().lease_share() < kept.size());
+  REQUIRE(writer->Dismiss(keeper.id(), "DETACHED: it held up others"));
+  for (uint64_t step = 0; step < 4 * kSlots; ++step) {
+    const Lease lease = other.Take();
+    CHECK(lease.step == step);
+    other.reader().Release(lease);
+    Produce(writer.get());
+  }
+  for (const Lease& lease : kept) CHECK(IsIntact(lease));
+}
+
+TEST_CASE("a split group that is forgotten is forgotten for good") {
+  // Counts the groups that a new daemon would bring back.
+  struct Log final : SplitLog {
+    void Begin(std::string_view, bool, uint64_t, std::string_view) override { ++groups; }
+    void Set(std::string_view, const SplitEntry&) override {}
+    void Clear(std::string_view, uint64_t) override {}
+    void SetNext(std::string_view, uint64_t, std::string_view) override {}
+    void End(std::string_view group) override {
+      CHECK(group == "workers");
+      --groups;
+    }
+    int groups = 0;
+  } log;
+  SegmentOptions options = SmallRing();
+  options.split_log = &log;
+  auto writer = MakeWriter(options);
+  Attached stays(writer.get(), ConsumerSpec{});
+  {
+    Attached worker(writer.get(), Split(1));
+    CHECK(log.groups == 1);
+    Produce(writer.get());
+    CHECK(worker.Take().step == 0);
+    worker.Die();
+  }
+  writer->Tick(kSecondNs, 2 * kSecondNs);
+  CHECK(log.groups == 1);
+  writer->Tick(4 * kSecondNs, 2 * kSecondNs);
+  CHECK(log.groups == 0);
 }
 
 TEST_CASE("where nobody is waited for, a split group lives as long as somebody takes its steps") {

@@ -101,9 +101,10 @@ inline constexpr bool kOneMap = false;
 // notice.
 class TestConsumer {
  public:
-  explicit TestConsumer(Writer* writer, const WaitTimes& times = {}) : writer_(writer) {
+  explicit TestConsumer(Writer* writer, const WaitTimes& times = {}, const ConsumerSpec& spec = {})
+      : writer_(writer) {
     ConsumerHandle handle;
-    const Status status = writer->Attach("default", getpid(), &handle);
+    const Status status = writer->Attach(spec, {}, getpid(), &handle);
     INFO(status.message);
     REQUIRE(status.ok());
     id_ = handle.id;

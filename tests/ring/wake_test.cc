@@ -145,6 +145,21 @@ TEST_CASE("consumers that come and go") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("a consumer of a split group that sleeps hears of the end") {
+  auto writer = MakeWriter();
+  ConsumerSpec spec;
+  spec.mode = GroupMode::kSplit;
+  TestConsumer consumer(writer.get(), kForOne, spec);
+  const uint64_t before = num_futex_calls;
+  Lease lease;
+  Reader::Result result = Reader::Result::kBatch;
+  std::thread training([&] { result = consumer.reader().Next(kEver, &lease); });
+  while (num_futex_calls == before) std::this_thread::yield();
+  writer->Finish(Code::kOk, "");
+  training.join();
+  CHECK(result == Reader::Result::kEnd);
+}
+
 TEST_CASE("a thread that waits for a slot hears of batches that are published while it sleeps") {
   auto writer = MakeWriter();
   TestConsumer consumer(writer.get());

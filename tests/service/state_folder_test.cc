@@ -173,6 +173,30 @@ TEST_CASE("a split group is found as it was left") {
   CHECK(SplitFiles(*folder, "p").Load().empty());
 }
 
+TEST_CASE("a split group that has ended leaves its place to another one") {
+  const test::ScratchFolder scratch;
+  const auto folder = *StateFolder::Open(scratch / "state");
+  SplitFiles files(*folder, "p");
+  const auto name = [](int number) { return "workers-" + std::to_string(number); };
+  // Far more than there are places for at a time.
+  for (int number = 0; number < 3 * SplitFiles::kMaxGroups; ++number) {
+    files.Begin(name(number), false, number, "c");
+    if (number > 0) files.End(name(number - 1));
+  }
+  const int last = 3 * SplitFiles::kMaxGroups - 1;
+  {
+    SplitFiles after(*folder, "p");
+    const auto states = after.Load();
+    REQUIRE(states.size() == 1);
+    CHECK(states.at(name(last)).next == static_cast<uint64_t>(last));
+  }
+  for (int number = 0; number < SplitFiles::kMaxGroups - 1; ++number)
+    files.Begin(name(number), false, 1, "c");
+  files.Begin("one too many", false, 1, "c");
+  files.End("one too many");
+  CHECK(SplitFiles(*folder, "p").Load().size() == SplitFiles::kMaxGroups);
+}
+
 TEST_CASE("a daemon that dies again and again is started more and more slowly") {
   absl::Duration delay = absl::ZeroDuration();
   for (const int milliseconds : {100, 200, 400, 800, 1600, 3200, 5000, 5000}) {
