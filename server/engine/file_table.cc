@@ -74,12 +74,24 @@ std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
 
 void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
   // One read is as good as a map.
-  if (maps_ == nullptr || opened.size() <= kChunkBytes || MapOf(file) != nullptr) return;
-  SharedMaps::Map map = maps_->Get(opened);
-  if (map == nullptr) return;
+  if (maps_ == nullptr || opened.size() <= kChunkBytes) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (kept_maps_.contains(file) || without_map_.contains(file)) return;
+  }
+  // A map is of use as long as looking at it waits for no disk.
+  const PageCacheView view = ViewOfPageCache(opened.descriptor(), opened.size());
+  absl::StatusOr<SharedMaps::Map> map = absl::UnimplementedError("nobody tells what is in memory");
+  if (view != PageCacheView::kNone) map = maps_->Get(opened);
+  // There may be room for it some other time.
+  if (absl::IsResourceExhausted(map.status())) return;
   std::lock_guard<std::mutex> lock(mutex_);
+  if (!map.ok()) {
+    without_map_.insert(file);
+    return;
+  }
   // Whoever uses one that another thread has put there goes on with it.
-  kept_maps_.try_emplace(file, std::move(map));
+  kept_maps_.try_emplace(file, *std::move(map), view);
 }
 
 KeptMap* FileTable::MapOf(uint32_t file) {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -70,7 +71,8 @@ class FileTable {
   // mapped; there is nothing to win by mapping others in their place, as all are read equally often.
   void KeepMaps(std::shared_ptr<SharedMaps> maps) { maps_ = std::move(maps); }
 
-  // From now on there is a map of the file, which Open() gave as `opened`, as long as this table is; unless there is no room for it.
+  // From now on there is a map of the file, which Open() gave as `opened`, as long as this table is; unless there is no room for it, or nobody
+  // tells what of it is in memory.
   void KeepMap(uint32_t file, const RandomAccessFile& opened);
   // That map; null: the file is to be read.
   KeptMap* MapOf(uint32_t file);
@@ -122,6 +124,7 @@ class FileTable {
   std::vector<bool> has_grown_;                          // under mutex_: of which that was told
   std::shared_ptr<SharedMaps> maps_;                 // constant once files are used; may be null
   std::unordered_map<uint32_t, KeptMap> kept_maps_;  // under mutex_
+  std::unordered_set<uint32_t> without_map_;  // under mutex_: of which there is none to be had
   std::vector<std::shared_ptr<const RecordIndex>>
       indices_;  // under mutex_; null: not asked for yet
 };

@@ -74,7 +74,7 @@ bool ChunkReader::ReadMapped(RandomAccessFile& file, ReadRequest* request) {
   KeptMap* const map = request->files->MapOf(request->file);
   if (map == nullptr || map->file().torn()) return false;
   const size_t bytes = std::min<uint64_t>(kChunkBytes, file.size() - request->offset);
-  const KeptMap::Nearness near = map->Look(request->offset, bytes, ReadAheadOf(*request));
+  const KeptMap::Nearness near = map->Look(file, request->offset, bytes, ReadAheadOf(*request));
   // What waits for a disk is read.
   if (!near.range) return false;
   const PendingCall call("reading", file.path(), request->offset);

@@ -64,7 +64,7 @@ class MappedFile {
   }
 
   // How far pages are in memory from `offset` on, so that looking at them waits for no disk: at most `end`; `offset` where the first is not, or where either lies
-  // beyond the file. The kernel tells only those who may write to the file, and says to all others that all are.
+  // beyond the file. The kernel does not tell everybody: see page_cache.h.
   uint64_t InMemoryUntil(uint64_t offset, uint64_t end) const;
 
   // Whether a page was found to be gone. Every copy fails from then on.

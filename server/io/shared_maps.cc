@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace penstock {
 
 struct SharedMaps::Table {
@@ -16,8 +18,11 @@ struct SharedMaps::Table {
 
   explicit Table(uint64_t max_bytes) : max_bytes(max_bytes) {}
 
-  bool HasRoomFor(uint64_t bytes) const {
-    return use.files < kMaxFiles && bytes <= max_bytes - use.bytes;
+  bool Reserve(uint64_t bytes) {
+    if (use.files >= kMaxFiles || bytes > max_bytes - use.bytes) return false;
+    ++use.files;
+    use.bytes += bytes;
+    return true;
   }
 
   void GiveBack(const Key& key, uint64_t bytes) {
@@ -27,6 +32,15 @@ struct SharedMaps::Table {
     // Another one may have come in its place while it went.
     const auto known = maps.find(key);
     if (known != maps.end() && known->second.expired()) maps.erase(known);
+  }
+
+  // One that somebody has, and that lost nothing; a `torn` one is the caller's to let go of behind the lock. REQUIRES: mutex.
+  Map Find(const Key& key, Map* torn) const {
+    const auto known = maps.find(key);
+    Map map = known == maps.end() ? nullptr : known->second.lock();
+    if (map == nullptr || !map->torn()) return map;
+    *torn = std::move(map);
+    return nullptr;
   }
 
   const uint64_t max_bytes;
@@ -39,25 +53,33 @@ SharedMaps::SharedMaps(uint64_t max_bytes) : table_(std::make_shared<Table>(max_
 
 SharedMaps::~SharedMaps() = default;
 
-SharedMaps::Map SharedMaps::Get(const RandomAccessFile& file) {
-  if (file.descriptor() < 0) return nullptr;
+absl::StatusOr<SharedMaps::Map> SharedMaps::Get(const RandomAccessFile& file) {
+  if (file.descriptor() < 0) return absl::UnimplementedError("a file without a descriptor");
   const Table::Key key = Table::KeyOf(file.path(), file.size(), file.identity());
-  std::lock_guard<std::mutex> lock(table_->mutex);
-  const auto known = table_->maps.find(key);
-  if (known != table_->maps.end()) {
-    if (Map map = known->second.lock()) return map;
+  Map torn;  // a map that ends takes the table's mutex
+  {
+    std::lock_guard<std::mutex> lock(table_->mutex);
+    if (Map map = table_->Find(key, &torn)) return map;
+    if (!table_->Reserve(file.size())) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for a map of ", file.size(), " bytes: ", table_->use.bytes, " of ",
+                       table_->max_bytes, " are taken by ", table_->use.files, " files"));
+    }
   }
-  if (!table_->HasRoomFor(file.size())) return nullptr;
   absl::StatusOr<std::unique_ptr<MappedFile>> made = MappedFile::Map(file);
-  if (!made.ok()) return nullptr;
-  ++table_->use.files;
-  table_->use.bytes += file.size();
+  if (!made.ok()) {
+    table_->GiveBack(key, file.size());
+    return made.status();
+  }
   const auto end = [table = table_, key](const MappedFile* map) {
     const uint64_t bytes = map->size();
     delete map;
     table->GiveBack(key, bytes);
   };
-  const Map map(made->release(), end);
+  Map map(made->release(), end);
+  std::lock_guard<std::mutex> lock(table_->mutex);
+  // Another thread may have been first.
+  if (Map other = table_->Find(key, &torn)) return other;
   table_->maps[key] = map;
   return map;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/status/statusor.h"
 #include "server/base/file.h"
 #include "server/io/mapped_file.h"
 
@@ -29,8 +30,9 @@ class SharedMaps {
   SharedMaps(const SharedMaps&) = delete;
   SharedMaps& operator=(const SharedMaps&) = delete;
 
-  // Of the file that is open: one that somebody has already, or a new one. Null: there is no room for it now, or no map to be had.
-  Map Get(const RandomAccessFile& file);
+  // Of the file that is open: one that somebody has already, or a new one. ResourceExhausted: there is no room for it now; any other error: there is no map of
+  // it to be had.
+  absl::StatusOr<Map> Get(const RandomAccessFile& file);
 
   Use InUse() const;
 

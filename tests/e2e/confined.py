@@ -17,8 +17,8 @@ from programs import eventually
 
 # By the names of `uname -m`; linux/unistd.h.
 _NUMBERS = {
-    "x86_64": {"mbind": 237, "move_pages": 279, "sched_setaffinity": 203},
-    "aarch64": {"mbind": 235, "move_pages": 239, "sched_setaffinity": 122},
+    "x86_64": {"mbind": 237, "mincore": 27, "move_pages": 279, "sched_setaffinity": 203},
+    "aarch64": {"mbind": 235, "mincore": 232, "move_pages": 239, "sched_setaffinity": 122},
 }
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _SECCOMP_MODE_FILTER = 22, 38, 2
 _LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ|K, BPF_RET|K

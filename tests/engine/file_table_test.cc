@@ -1,10 +1,14 @@
 #include "server/engine/file_table.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "server/io/record_chunk.h"
 #include "tests/support/catch.h"
@@ -117,21 +121,56 @@ TEST_CASE("A file that came in the place of another has a map of its own") {
   Write(folder / "data", "these bytes");
   SharedMaps maps(UINT64_MAX);
   const auto before = LocalFileSystem().Open(folder / "data");
-  const SharedMaps::Map map = maps.Get(**before);
-  REQUIRE(map != nullptr);
+  const SharedMaps::Map map = *maps.Get(**before);
   Write(folder / "other", "other bytes");
   std::filesystem::rename(folder / "other", folder / "data");
-  const SharedMaps::Map another = maps.Get(**LocalFileSystem().Open(folder / "data"));
-  REQUIRE(another != nullptr);
+  const SharedMaps::Map another = *maps.Get(**LocalFileSystem().Open(folder / "data"));
   CHECK(map->bytes()[0] == 't');
   CHECK(another->bytes()[0] == 'o');
-  CHECK(maps.Get(**before) == map);
+  CHECK(*maps.Get(**before) == map);
+}
+
+TEST_CASE("A map that has lost pages is not given to others") {
+  const test::ScratchFolder folder;
+  Write(folder / "data", std::string(10'000, 'x'));
+  SharedMaps maps(30'000);
+  const auto opened = *LocalFileSystem().Open(folder / "data");
+  const SharedMaps::Map map = *maps.Get(*opened);
+  REQUIRE(truncate((folder / "data").c_str(), 100) == 0);
+  std::vector<uint8_t> copy(10'000);
+  CHECK(map->Copy(0, absl::MakeSpan(copy)).code() == absl::StatusCode::kDataLoss);
+  // As it may look when a disk gave an error once.
+  REQUIRE(truncate((folder / "data").c_str(), 10'000) == 0);
+  const SharedMaps::Map another = *maps.Get(*opened);
+  CHECK(another != map);
+  CHECK_FALSE(another->torn());
+  CHECK(*maps.Get(*opened) == another);
+  CHECK(maps.InUse().files == 2);
+}
+
+TEST_CASE("Threads that ask for a map of one file at a time have the same") {
+  const test::ScratchFolder folder;
+  constexpr uint64_t kBytes = 100'000;
+  Write(folder / "data", std::string(kBytes, 'x'));
+  const auto opened = *LocalFileSystem().Open(folder / "data");
+  for (int round = 0; round < 50; ++round) {
+    SharedMaps maps(UINT64_MAX);
+    std::vector<SharedMaps::Map> had(4);
+    std::vector<std::thread> threads;
+    for (SharedMaps::Map& one : had)
+      threads.emplace_back([&maps, &one, &opened] { one = *maps.Get(*opened); });
+    for (std::thread& thread : threads) thread.join();
+    for (const SharedMaps::Map& one : had) CHECK(one == had[0]);
+    CHECK(maps.InUse().files == 1);
+    CHECK(maps.InUse().bytes == kBytes);
+  }
 }
 
 TEST_CASE("A file that is read in another way than from its descriptor has no map") {
   SharedMaps maps(UINT64_MAX);
   const test::MemoryFile memory("some bytes");
-  CHECK(maps.Get(memory) == nullptr);
+  CHECK_FALSE(maps.Get(memory).ok());
+  CHECK_FALSE(absl::IsResourceExhausted(maps.Get(memory).status()));
 }
 
 }  // namespace

@@ -24,9 +24,10 @@ TEST_CASE("A kept map knows what is in memory, of a read and of what comes behin
   // A hole that nobody has looked at has no pages.
   REQUIRE(truncate(path.c_str(), 8 * kMiB) == 0);
   SharedMaps maps(UINT64_MAX);
-  KeptMap map(maps.Get(**LocalFileSystem().Open(path)));
-  const auto look = [&map](uint64_t offset, uint64_t bytes, uint64_t ahead) {
-    const KeptMap::Nearness near = map.Look(offset, bytes, ahead);
+  const auto file = *LocalFileSystem().Open(path);
+  KeptMap map(*maps.Get(*file), PageCacheView::kPages);
+  const auto look = [&](uint64_t offset, uint64_t bytes, uint64_t ahead) {
+    const KeptMap::Nearness near = map.Look(*file, offset, bytes, ahead);
     return std::pair(near.range, near.ahead);
   };
   CHECK((look(0, 64 * kKiB, 512 * kKiB) == std::pair(true, true)));
@@ -43,21 +44,56 @@ TEST_CASE("A kept map knows what is in memory, of a read and of what comes behin
   CHECK((look(8 * kMiB - 100, 64 * kKiB, 512 * kKiB) == std::pair(true, true)));
 }
 
+TEST_CASE("A kept map of a file whose pages are not told of knows what is in memory") {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "data";
+  std::ofstream(path, std::ios::binary) << std::string(4 * kMiB, 'x');
+  SharedMaps maps(UINT64_MAX);
+  const auto file = *LocalFileSystem().Open(path);
+  KeptMap map(*maps.Get(*file), PageCacheView::kProbes);
+  for (uint64_t offset = 0; offset < 4 * kMiB; offset += 64 * kKiB) {
+    const KeptMap::Nearness near = map.Look(*file, offset, 64 * kKiB, 512 * kKiB);
+    CHECK(near.range);
+    CHECK(near.ahead);
+  }
+}
+
 TEST_CASE("What a kept map has seen in memory holds for a moment") {
   const test::ScratchFolder folder;
   const std::string path = folder / "data";
   std::ofstream(path, std::ios::binary) << std::string(kMiB, 'x');
   SharedMaps maps(UINT64_MAX);
-  KeptMap map(maps.Get(**LocalFileSystem().Open(path)));
+  const auto file = *LocalFileSystem().Open(path);
+  KeptMap map(*maps.Get(*file), PageCacheView::kPages);
   const auto begin = std::chrono::steady_clock::now();
-  CHECK(map.Look(0, 64 * kKiB, 64 * kKiB).ahead);
+  CHECK(map.Look(*file, 0, 64 * kKiB, 64 * kKiB).ahead);
   REQUIRE(truncate(path.c_str(), 0) == 0);
   REQUIRE(truncate(path.c_str(), kMiB) == 0);
-  const bool is_known = map.Look(64 * kKiB, 64 * kKiB, 64 * kKiB).ahead;
+  const bool is_known = map.Look(*file, 64 * kKiB, 64 * kKiB, 64 * kKiB).ahead;
   // On a machine that stands still in between, nothing can be said.
   if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(100)) CHECK(is_known);
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  CHECK(!map.Look(64 * kKiB, 64 * kKiB, 64 * kKiB).range);
+  CHECK(!map.Look(*file, 64 * kKiB, 64 * kKiB, 64 * kKiB).range);
+}
+
+TEST_CASE("A kept map that a disk is just ahead of sees what has come meanwhile") {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "data";
+  std::ofstream(path, std::ios::binary) << std::string(kMiB, 'x');
+  REQUIRE(truncate(path.c_str(), 4 * kMiB) == 0);
+  SharedMaps maps(UINT64_MAX);
+  const auto file = *LocalFileSystem().Open(path);
+  KeptMap map(*maps.Get(*file), PageCacheView::kPages);
+  CHECK_FALSE(map.Look(*file, 0, 64 * kKiB, 2 * kMiB).ahead);
+  {
+    std::ofstream more(path, std::ios::binary | std::ios::in);
+    more.seekp(kMiB);
+    more << std::string(2 * kMiB, 'y');
+  }
+  const KeptMap::Nearness near = map.Look(*file, 64 * kKiB, 64 * kKiB, 2 * kMiB);
+  CHECK(near.range);
+  CHECK(near.ahead);
+  CHECK_FALSE(map.Look(*file, 3 * kMiB, 64 * kKiB, 0).range);
 }
 
 }  // namespace
