@@ -159,10 +159,15 @@ absl::StatusOr<ParsedTensor> ParseTensorProto(const uint8_t* data, size_t size) 
           absl::StrCat("expected ", wanted, " bytes of values, found ", content.size()));
     }
     tensor.values = std::move(content);
+    if (tensor.type.dtype == DType::kBool) {
+      for (char& flag : tensor.values) flag = flag != 0;
+    }
     return tensor;
   }
   const ListField list = ListOf(tensor.type.dtype);
   const auto add = [&](uint64_t value) {
+    // Whatever its bits, a flag is 0 or 1.
+    if (tensor.type.dtype == DType::kBool) value = value != 0;
     if (tensor.values.size() < wanted)
       tensor.values.append(reinterpret_cast<const char*>(&value), element);
   };

@@ -203,7 +203,8 @@ class InterleaveOp final : public ChainedOrderOp {
 
   Pulled GoToPosition() {
     if (resume_at_ == 0) return Pulled::kSome;
-    if (num_elements_ > 0) return GoForward();
+    // A seek that has ended on the way left off at an element, if only at the one that waits.
+    if (num_elements_ > 0 || waiting_) return GoForward();
     if (!seek_) {
       seek_ = std::make_unique<Seek>();
       seek_->state.cycle.resize(cycle_.size());

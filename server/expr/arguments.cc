@@ -57,6 +57,18 @@ absl::Status ReadConstant(const Argument& argument, std::string_view name, doubl
   return absl::OkStatus();
 }
 
+absl::Status ReadConstant(const Argument& argument, std::string_view name, ExactNumber* value) {
+  if (!argument.given) return absl::OkStatus();
+  if (const auto* const integer = Find<int64_t>(argument)) {
+    *value = *integer;
+    return absl::OkStatus();
+  }
+  double number = 0;
+  absl::Status status = ReadConstant(argument, name, &number);
+  if (status.ok()) *value = number;
+  return status;
+}
+
 absl::Status ReadRange(const Argument& argument, std::string_view name, double least,
                        double greatest, double* low, double* high) {
   if (!argument.given) return absl::OkStatus();

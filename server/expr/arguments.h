@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,9 @@ absl::Status ReadConstant(const Argument& argument, std::string_view name, int64
                           int64_t high, int64_t* value);
 // A finite number, integers included.
 absl::Status ReadConstant(const Argument& argument, std::string_view name, double* value);
+// The same, in which an integer keeps all of its bits.
+using ExactNumber = std::variant<int64_t, double>;
+absl::Status ReadConstant(const Argument& argument, std::string_view name, ExactNumber* value);
 // [low, high], two finite numbers in rising order within the limits.
 absl::Status ReadRange(const Argument& argument, std::string_view name, double least,
                        double greatest, double* low, double* high);

@@ -97,6 +97,12 @@ absl::StatusOr<Shape> CommonShape(const Syntax& syntax, std::string_view name,
   return shape;
 }
 
+bool HoldsNegative(const Node& node) {
+  if (!node.is_constant() || !IsInteger(node.type.dtype)) return false;
+  const std::vector<int64_t> values = ConstantIntegers(node);
+  return std::any_of(values.begin(), values.end(), [](int64_t value) { return value < 0; });
+}
+
 // What the function's rule says of the operands' common type.
 absl::StatusOr<Computation> Decide(const Syntax& syntax, const ElementwiseFunction& function,
                                    const std::vector<Value>& values) {
@@ -121,6 +127,16 @@ absl::StatusOr<Computation> Decide(const Syntax& syntax, const ElementwiseFuncti
       break;
     case TypeRule::kNumber:
       if (made.type == DType::kBool) return Refuse(syntax, function.name, "numbers", values.back());
+      if (function.name == "power" && IsInteger(made.type) && HoldsNegative(*values[1].node)) {
+        if (!made.weak) {
+          return ErrorAt(syntax.column,
+                         absl::StrCat("power: integers to negative integer powers are not allowed: "
+                                      "make the base a float, as float32(x) ** -1; found ",
+                                      Shown(values[0])));
+        }
+        // Of literals it is a number as in Python: 10 ** -3 is 0.001.
+        made.result = made.type = DType::kFloat64;
+      }
       break;
     case TypeRule::kIntegral:
       if (IsFloating(made.type)) {

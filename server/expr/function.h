@@ -41,6 +41,8 @@ struct Argument {
   std::shared_ptr<const std::vector<std::string>> texts = nullptr;
   // Of the argument "seed" of a random function, given or not: where its draws come from.
   const DrawSource* draws = nullptr;
+  // Of a tensor of numbers that is known at compile time: the bytes of its elements, in C order; else null.
+  const std::vector<uint8_t>* constant = nullptr;
 };
 
 // What a call becomes once its argument types are known.

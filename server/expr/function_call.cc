@@ -109,6 +109,7 @@ Argument Typer::ToArgument(const std::optional<Value>& value) {
   argument.weak = node.weak;
   argument.texts = node.row.texts;
   if (!node.is_constant()) return argument;
+  argument.constant = &node.data;
   if (node.type.shape.empty()) {
     if (node.type.dtype == DType::kBool) {
       literals_.emplace_back(node.data[0] != 0);

@@ -112,21 +112,9 @@ void PutText(absl::string_view text, RowOutput& out) {
   out.Commit();
 }
 
-void PutTexts(absl::Span<const absl::string_view> texts, RowOutput& out) {
-  size_t bytes = texts.size() * sizeof(uint32_t);
-  for (const absl::string_view text : texts) bytes += text.size();
+absl::Status PutTexts(absl::Span<const absl::string_view> texts, RowOutput& out) {
   out.SetShape({static_cast<int64_t>(texts.size())});
-  uint8_t* to = out.Reserve(bytes);
-  for (const absl::string_view text : texts) {
-    const auto size = static_cast<uint32_t>(text.size());
-    std::memcpy(to, &size, sizeof(size));
-    to += sizeof(size);
-  }
-  for (const absl::string_view text : texts) {
-    if (!text.empty()) std::memcpy(to, text.data(), text.size());
-    to += text.size();
-  }
-  out.Commit();
+  return PutStrings(texts, /*is_scalar=*/false, out);
 }
 
 absl::StatusOr<BoundRowFunction> BindEachPair(absl::Span<const Argument> pair, std::string_view a,

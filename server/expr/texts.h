@@ -27,8 +27,8 @@ absl::StatusOr<BoundRowFunction> BindEachText(const Argument& input, std::string
 // The result of one text that is a text.
 void PutText(absl::string_view text, RowOutput& out);
 
-// The result of one text that is some texts, of the type kString (kUnknownSize,).
-void PutTexts(absl::Span<const absl::string_view> texts, RowOutput& out);
+// The result of one text that is some texts, of the type kString (kUnknownSize,). ResourceExhausted as PutStrings() (string_row.h).
+absl::Status PutTexts(absl::Span<const absl::string_view> texts, RowOutput& out);
 
 // Appends what two texts become: a text, or the bytes of one value.
 using EachPair = std::function<void(absl::string_view a, absl::string_view b, std::string* out)>;

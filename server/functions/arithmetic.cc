@@ -29,8 +29,10 @@ const ElementwiseFunction kFamily[] = {
      TypeRule::kNumber, Of(Arithmetic::kFloorDivide, Arithmetic::kReverseFloorDivide)},
     {"remainder", "remainder(a, b)", "a % b, with the sign of b. An integer by zero gives 0.", 2,
      TypeRule::kNumber, Of(Arithmetic::kRemainder, Arithmetic::kReverseRemainder)},
-    {"power", "power(a, b)", "a ** b. Integers wrap.", 2, TypeRule::kNumber,
-     Of(Arithmetic::kPower, Arithmetic::kReversePower)},
+    {"power", "power(a, b)",
+     "a ** b. Integers wrap. An integer to a constant power below 0 is refused, but for two "
+     "literals: 10 ** -3 is 0.001. To such a power of the data it is 0, but for 1 and -1.",
+     2, TypeRule::kNumber, Of(Arithmetic::kPower, Arithmetic::kReversePower)},
     {"minimum", "minimum(a, b)", "The lesser of two, or NaN if one is NaN.", 2, TypeRule::kPromote,
      Of(Arithmetic::kMinimum)},
     {"maximum", "maximum(a, b)", "The greater of two, or NaN if one is NaN.", 2, TypeRule::kPromote,

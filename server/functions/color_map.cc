@@ -2,7 +2,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
@@ -49,6 +51,16 @@ class ColourTable {
   int last_class_ = kUnknown;
 };
 
+// The first number of a table that is no channel's, if there is one.
+std::optional<int64_t> FindUnfit(const uint8_t* table, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += sizeof(int64_t)) {
+    int64_t number;
+    std::memcpy(&number, table + at, sizeof(number));
+    if (number < 0 || number > 255) return number;
+  }
+  return std::nullopt;
+}
+
 // What stands in a result at the place of a class, and elsewhere.
 struct Form {
   bool one_hot = true;
@@ -71,6 +83,10 @@ class ColorMap final : public RowKernel {
     if (form_.one_hot) {
       const absl::Status status = CheckElements(height, width, num_colours);
       if (!status.ok()) return status;
+    }
+    if (const auto unfit = FindUnfit(arguments[1].data, arguments[1].bytes)) {
+      return absl::DataLossError(
+          absl::StrCat("colors: expected numbers of 0 to 255, found ", *unfit));
     }
     ColourTable table;
     for (int64_t i = 0; i < num_colours; ++i) {
@@ -140,6 +156,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
                                                 " constant colours, [[red, green, blue], ...], "
                                                 "found ",
                                                 TypeToString(colours)));
+  }
+  if (const std::vector<uint8_t>* const table = arguments[1].constant) {
+    if (const auto unfit = FindUnfit(table->data(), table->size())) {
+      return WrongArgument("colors", absl::StrCat("numbers of 0 to 255, found ", *unfit));
+    }
   }
   if (const absl::Status status = FirstError(
           {CheckImage(arguments[0], {DType::kUint8}),

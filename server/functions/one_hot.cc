@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
@@ -120,25 +122,38 @@ class OneHot final : public BlockKernel {
   const bool off_is_zero_;
 };
 
+// Whether an integer type has exactly this value; of a floating one any is near enough.
+template <typename T, typename Given>
+bool Holds(Given given) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return true;
+  } else if constexpr (std::is_integral_v<Given>) {
+    return std::in_range<T>(given);
+  } else {
+    return given >= static_cast<Given>(std::numeric_limits<T>::min()) &&
+           given < static_cast<Given>(std::numeric_limits<T>::max()) + 1 &&
+           std::trunc(given) == given;
+  }
+}
+
 // `number` as a value of the dtype, or an error: an integer must hold it exactly.
-absl::Status Encode(DType dtype, double number, const char* name, ElementBytes* value) {
+absl::Status Encode(DType dtype, const ExactNumber& number, const char* name, ElementBytes* value) {
   bool exact = false;
   VisitNumber(dtype, [&](auto type) {
     using T = decltype(type);
-    if constexpr (std::is_floating_point_v<T>) {
-      exact = true;
-    } else {
-      exact = number >= static_cast<double>(std::numeric_limits<T>::min()) &&
-              number < static_cast<double>(std::numeric_limits<T>::max()) + 1 &&
-              std::trunc(number) == number;
-    }
-    if (!exact) return;
-    const T typed = static_cast<T>(number);
-    std::memcpy(value->bytes, &typed, sizeof(T));
+    std::visit(
+        [&](auto given) {
+          exact = Holds<T>(given);
+          if (!exact) return;
+          const T typed = static_cast<T>(given);
+          std::memcpy(value->bytes, &typed, sizeof(T));
+        },
+        number);
   });
   if (exact) return absl::OkStatus();
+  const std::string found = std::visit([](auto given) { return absl::StrCat(given); }, number);
   return WrongArgument(name,
-                       absl::StrCat("a number that ", DTypeName(dtype), " holds, found ", number));
+                       absl::StrCat("a number that ", DTypeName(dtype), " holds, found ", found));
 }
 
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
@@ -147,7 +162,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     return WrongArgument("indices", absl::StrCat("integers, found ", TypeToString(indices)));
   }
   int64_t depth = 0;
-  double on = 1, off = 0;
+  ExactNumber on = int64_t{1}, off = int64_t{0};
   std::string name = "float32";
   if (const absl::Status status =
           FirstError({ReadConstant(arguments[1], "depth", 1, kImageSideMax, &depth),

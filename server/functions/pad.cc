@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -83,30 +84,41 @@ class Pad final : public RowKernel {
   absl::Status Run(const RowValue& in, const Margins& margins, Arena& scratch,
                    RowOutput& out) const {
     const Shape shape = ShapeOf(in.shape, margins);
-    const auto elements = NumElements(shape);
-    if (!elements || *elements > int64_t{1} << 28) {
+    if (!FitsRow(shape)) {
       return absl::DataLossError(
           absl::StrCat("padded tensor larger than limit: ", ShapeToString(shape)));
     }
-    if (mode_ != Mode::kConstant && in.bytes == 0 && *elements > 0) {
+    // Whether or not the result has elements, as in NumPy.
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (mode_ == Mode::kConstant || in.shape[axis] > 0 || shape[axis] == 0) continue;
       return absl::DataLossError(
           absl::StrCat("nothing to pad with: a tensor of shape ", ShapeToString(in.shape)));
     }
     if (sets_shape_) out.SetShape(shape);
-    const size_t bytes = static_cast<size_t>(*elements) * element_bytes_;
+    const size_t bytes = static_cast<size_t>(*NumElements(shape)) * element_bytes_;
     uint8_t* const to = out.Reserve(bytes);
-    // The sources of each axis, one behind the other.
-    const size_t axes = shape.size();
-    std::vector<int64_t*> sources(axes);
-    for (size_t axis = 0; axis < axes; ++axis) {
-      sources[axis] = scratch.AllocateArray<int64_t>(static_cast<size_t>(shape[axis]));
-      for (int64_t i = 0; i < shape[axis]; ++i) {
-        sources[axis][i] = SourceOf(mode_, i - margins[axis].before, in.shape[axis]);
-      }
+    if (bytes > 0) {
+      const std::vector<int64_t*> sources = SourcesOf(in.shape, margins, scratch);
+      Fill(0, 0, in, margins, shape, sources, bytes, to);
     }
-    Fill(0, 0, in, margins, shape, sources, bytes, to);
     out.Commit();
     return absl::OkStatus();
+  }
+
+  // Where the margins of each axis are taken from, that behind it next to that before it.
+  std::vector<int64_t*> SourcesOf(const Shape& shape, const Margins& margins,
+                                  Arena& scratch) const {
+    std::vector<int64_t*> sources(shape.size());
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const Margin& margin = margins[axis];
+      const int64_t count = margin.before + margin.after;
+      sources[axis] = scratch.AllocateArray<int64_t>(static_cast<size_t>(count));
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t at = i - margin.before;
+        sources[axis][i] = SourceOf(mode_, at < 0 ? at : at + shape[axis], shape[axis]);
+      }
+    }
+    return sources;
   }
 
   // Writes what lies at `element` of the axes before `axis`; -1: outside.
@@ -128,7 +140,6 @@ class Pad final : public RowKernel {
     const size_t step = bytes / static_cast<size_t>(shape[axis]);
     const bool last = axis + 1 == shape.size();
     for (int64_t i = 0; i < shape[axis]; ++i, to += step) {
-      const int64_t source = sources[axis][i];
       if (last && i == margins[axis].before && in.shape[axis] > 0) {
         // The middle is the row itself.
         const int64_t count = in.shape[axis];
@@ -138,6 +149,9 @@ class Pad final : public RowKernel {
         to += step * static_cast<size_t>(count - 1);
         continue;
       }
+      const int64_t at = i - margins[axis].before, size = in.shape[axis];
+      const bool inside = at >= 0 && at < size;
+      const int64_t source = inside ? at : sources[axis][at < 0 ? i : i - size];
       Fill(axis + 1, source < 0 ? -1 : element * in.shape[axis] + source, in, margins, shape,
            sources, step, to);
     }
@@ -196,7 +210,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     margins = *std::move(read);
   }
   std::string name = kModes[0];
-  double number = 0;
+  ExactNumber number = int64_t{0};
   if (const absl::Status status =
           FirstError({ReadConstant(arguments[2], "mode", &name),
                       ReadConstant(arguments[3], "constant_values", &number)});
@@ -209,11 +223,12 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   }
   std::array<uint8_t, 8> value{};
   const auto put = [&](auto type) {
-    const auto typed = kernels::SaturateCast<decltype(type)>(number);
+    using T = decltype(type);
+    const T typed = std::visit([](auto given) { return kernels::SaturateCast<T>(given); }, number);
     std::memcpy(value.data(), &typed, sizeof(typed));
   };
   if (flags) {
-    value[0] = number != 0 ? 1 : 0;
+    value[0] = std::visit([](auto given) { return given != 0; }, number) ? 1 : 0;
   } else {
     VisitNumber(x.dtype, put);
   }

@@ -40,6 +40,16 @@ struct Uniform {
     }
   }
 
+  // Whether there are numbers between them, and of floats T holds their distance.
+  bool Fits() const {
+    // Of integers there is none between equal ones.
+    if constexpr (std::is_integral_v<T>) {
+      return low < high;
+    } else {
+      return low <= high && std::isfinite(static_cast<T>(high) - static_cast<T>(low));
+    }
+  }
+
   absl::Status ReadRow(absl::Span<const RowValue> values) {
     for (auto [dtype, value] : {std::pair(low_of_data, &low), {high_of_data, &high}}) {
       if (dtype == DType::kInvalid) continue;
@@ -50,10 +60,7 @@ struct Uniform {
       });
       values.remove_prefix(1);
     }
-    // Of integers there is none between equal ones.
-    const bool fits = std::is_integral_v<T> ? low < high : low <= high;
-    if (fits && std::isfinite(static_cast<double>(high) - static_cast<double>(low)))
-      return absl::OkStatus();
+    if (Fits()) return absl::OkStatus();
     return absl::DataLossError(
         absl::StrCat("random_uniform: expected a maxval above minval, ", low, ", found ", high));
   }
@@ -101,6 +108,11 @@ absl::StatusOr<BoundRowFunction> BindUniform(absl::Span<const Argument> argument
   }
   if (of_data.empty() && !(uniform.low < uniform.high))
     return WrongArgument("maxval", "a constant above minval");
+  if (of_data.empty() && !uniform.Fits()) {
+    return WrongArgument("maxval",
+                         absl::StrCat("a constant whose distance from minval ", DTypeName(dtype),
+                                      " holds, found ", uniform.low, " and ", uniform.high));
+  }
   return BindDrawnNumbers<T>(dtype, std::move(shape), arguments.back(), uniform, of_data);
 }
 

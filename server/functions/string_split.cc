@@ -3,6 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "server/expr/arguments.h"
+#include "server/expr/graph.h"
 #include "server/expr/texts.h"
 
 namespace penstock::expr {
@@ -10,11 +11,14 @@ namespace {
 
 constexpr int64_t kSplitsMax = int64_t{1} << 31;
 
+// Of more parts than a row may have none is looked for: they are refused.
+constexpr size_t kPartsMax = kMaxRowElements;
+
 // At white space: none of the parts is empty, but for the rest behind `limit` of them.
 std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit) {
   std::vector<absl::string_view> parts;
   text = absl::StripLeadingAsciiWhitespace(text);
-  while (!text.empty()) {
+  while (!text.empty() && parts.size() <= kPartsMax) {
     size_t end = 0;
     while (end < text.size() && !absl::ascii_isspace(static_cast<unsigned char>(text[end]))) ++end;
     parts.push_back(text.substr(0, end));
@@ -30,7 +34,7 @@ std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit) {
 // At each `sep`, up to `limit` of them.
 std::vector<absl::string_view> At(absl::string_view sep, absl::string_view text, int64_t limit) {
   std::vector<absl::string_view> parts;
-  while (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
+  while (parts.size() <= kPartsMax && (limit < 0 || static_cast<int64_t>(parts.size()) < limit)) {
     const size_t end = text.find(sep);
     if (end == absl::string_view::npos) break;
     parts.push_back(text.substr(0, end));
@@ -52,8 +56,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
                         std::vector<absl::string_view> parts = {text};
                         if (limit != 0)
                           parts = sep.empty() ? AtSpace(text, limit) : At(sep, text, limit);
-                        PutTexts(parts, out);
-                        return absl::OkStatus();
+                        return PutTexts(parts, out);
                       });
 }
 

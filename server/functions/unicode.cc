@@ -77,8 +77,7 @@ absl::StatusOr<BoundRowFunction> BindSplit(absl::Span<const Argument> arguments)
                             text, on_malformed, [&](int32_t, absl::string_view character) {
                               characters.push_back(character);
                             });
-                        if (status.ok()) PutTexts(characters, out);
-                        return status;
+                        return status.ok() ? PutTexts(characters, out) : status;
                       });
 }
 

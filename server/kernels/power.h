@@ -66,8 +66,8 @@ struct ScalarPower {
           ExpExtended(static_cast<long double>(y) * LogExtended(std::fabs(x)));
       return static_cast<T>(x < 0 && odd ? -magnitude : magnitude);
     } else {
-      // A negative exponent is refused where it is a constant; of a column it gives what NumPy's
-      // wrapping would.
+      // A negative exponent is refused where it is a constant (server/expr/elementwise_call.cc). Of
+      // the data it gives what is left of the fraction: 0, but for bases of 1 and -1.
       if constexpr (std::is_signed_v<T>) {
         if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
       }

@@ -9,6 +9,8 @@
 #include "server/engine/op_registry.h"
 #include "server/engine/pad_rows.h"
 #include "server/engine/padding_options.h"
+#include "server/expr/arguments.h"
+#include "server/expr/graph.h"
 
 namespace penstock {
 namespace {
@@ -67,7 +69,13 @@ class PadToBoundary final : public WorkOp {
       std::copy(layout.shape.begin(), layout.shape.end(), dims + row * ndim);
       absl::Status fits = CheckFits(signature_[feature].name, from, layout.shape);
       if (!fits.ok()) return {std::move(fits), row};
-      const int64_t count = NumElements(layout.shape).value_or(0);
+      if (!expr::FitsRow(layout.shape)) {
+        return {absl::DataLossError(absl::StrCat(
+                    "feature \"", signature_[feature].name, "\": padded row larger than limit: ",
+                    ShapeToString(layout.shape), " > ", expr::kMaxRowElements, " elements")),
+                row};
+      }
+      const int64_t count = *NumElements(layout.shape);
       if (type.dtype == DType::kString) {
         values[row] = PadStrings({in.row(row), in.row_size(row)}, from, layout, count, arena);
         continue;
@@ -137,6 +145,14 @@ absl::Status CheckBuckets(const v1::BucketBySequenceLength& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("bucket_boundary: expected rising numbers, found ", boundaries[i - 1],
                      " before ", boundaries[i]));
+  }
+  for (const int64_t boundary : boundaries) {
+    // What rows are padded to is one less.
+    const bool is_size = boundary >= 1 && boundary <= expr::kMaxRowElements;
+    if (is_size || !options.pad_to_bucket_boundary()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("bucket_boundary: expected 1 to ", expr::kMaxRowElements,
+                     " with pad_to_bucket_boundary, found ", boundary));
   }
   for (const int64_t size : options.bucket_batch_size()) {
     if (size >= 1 && size <= int64_t{1} << 24) continue;

@@ -13,8 +13,8 @@ namespace {
 class RepeatOp final : public ChainedOrderOp {
  public:
   // No count: without end.
-  RepeatOp(std::unique_ptr<OrderOp> input, std::optional<uint64_t> count)
-      : ChainedOrderOp(std::move(input)), count_(count) {}
+  RepeatOp(FrontContext& context, std::unique_ptr<OrderOp> input, std::optional<uint64_t> count)
+      : ChainedOrderOp(std::move(input)), context_(context), count_(count) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
@@ -25,7 +25,8 @@ class RepeatOp final : public ChainedOrderOp {
       for (size_t i = refs_before; i < out.size(); ++i) out[i].epoch = first_epoch_ + pass_;
       has_elements_ = has_elements_ || *pulled > before;
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
-      if (result == Pulled::kEnd && !NextPass()) return Pulled::kEnd;
+      if (result != Pulled::kEnd) continue;
+      if (const Pulled next = NextPass(); next != Pulled::kSome) return next;
     }
     return Pulled::kSome;
   }
@@ -38,7 +39,8 @@ class RepeatOp final : public ChainedOrderOp {
       const Pulled result = input().Skip(count, skipped);
       has_elements_ = has_elements_ || *skipped > before;
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
-      if (result == Pulled::kEnd && !NextPass()) return Pulled::kEnd;
+      if (result != Pulled::kEnd) continue;
+      if (const Pulled next = NextPass(); next != Pulled::kSome) return next;
     }
     return Pulled::kSome;
   }
@@ -87,12 +89,14 @@ class RepeatOp final : public ChainedOrderOp {
 
   bool IsOver() const { return count_ && pass_ == *count_; }
 
-  // Begins the next pass; false when there is none. A pass without elements is followed by no other: an endless repeat of nothing
-  // would never return.
-  bool NextPass() {
-    if (!has_elements_) return false;
+  // kSome: the next pass has begun, if it is not behind the last; kBlocked: the same, and the front is wanted elsewhere; kEnd: there is none.
+  // As in tf.data, an endless repeat ends with a pass without elements, and a finite one goes through all of its passes; but not where it
+  // is known that none of them has any.
+  Pulled NextPass() {
+    const bool is_empty = !has_elements_;
+    if (is_empty && (!count_ || input().Count() == 0)) return Pulled::kEnd;
     GoToPass(pass_ + 1);
-    return true;
+    return is_empty && context_.interrupted() ? Pulled::kBlocked : Pulled::kSome;
   }
 
   void GoToPass(uint64_t pass) {
@@ -113,6 +117,7 @@ class RepeatOp final : public ChainedOrderOp {
     return true;
   }
 
+  FrontContext& context_;
   const std::optional<uint64_t> count_;
   uint64_t first_epoch_ = 0;
   uint64_t pass_ = 0;
@@ -129,8 +134,8 @@ const OpRegistration<v1::Repeat> kRepeat(
         count = options.count();
       }
       if (!count || *count == 0) plan.SetEndless(!count);
-      plan.AddOrder([count](FrontContext&, OrderInputs inputs) {
-        return std::make_unique<RepeatOp>(std::move(inputs[0]), count);
+      plan.AddOrder([count](FrontContext& context, OrderInputs inputs) {
+        return std::make_unique<RepeatOp>(context, std::move(inputs[0]), count);
       });
       return absl::OkStatus();
     });

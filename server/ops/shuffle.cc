@@ -153,7 +153,10 @@ class ShuffleOp final : public ChainedOrderOp {
   Pulled GoToPosition() {
     if (resume_at_ == 0 && !rebuild_) return Pulled::kSome;
     if (!rebuild_) {
-      const std::optional<uint64_t> length = input().Count();
+      // Whoever is on the way forwards stays on it, though the length may have become known meanwhile: a buffer is put together from the
+      // input's start.
+      const bool at_start = num_draws_ == 0 && places_ == 0 && !input_over_;
+      const std::optional<uint64_t> length = at_start ? input().Count() : std::nullopt;
       if (!length) {
         // Forwards: what goes out is dropped until the position is reached.
         const uint64_t target = std::exchange(resume_at_, 0);

@@ -1,5 +1,8 @@
 // Functions of strings, by numbers that tell what they have made. What each of them makes is compared with TensorFlow's in
 // tests/client/python_strings_test.py.
+#include "server/expr/texts.h"
+
+#include "server/expr/function.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 
@@ -135,6 +138,41 @@ TEST_CASE("what a rewritten text may come to is bounded before it is made") {
   // Few matches in a long text.
   CHECK(Run(replace("b", rewrite), {many + "b" + many}) == std::vector<float>{(2 << 20) + 4000});
   CHECK(Run(replace("(a)a*", "\\\\1\\\\0"), {many}) == std::vector<float>{(1 << 20) + 1});
+}
+
+// Takes nothing.
+class Refusing final : public RowOutput {
+ public:
+  void SetShape(const Shape&) override {}
+  uint8_t* Reserve(size_t) override {
+    FAIL("memory for more than the limit");
+    return nullptr;
+  }
+  void Commit() override {}
+};
+
+TEST_CASE("what a text may be split into is bounded before it is made") {
+  // Nobody looks into them.
+  const char byte = 'x';
+  const absl::string_view half(&byte, size_t{1} << 29);
+  const absl::string_view halves[] = {half, half};
+  Refusing out;
+  const absl::Status parts = PutTexts(halves, out);
+  CHECK(parts.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(std::string(parts.message()) ==
+        "results larger than the limit: 1073741832 > 1073741824 bytes of 2 strings");
+
+  const FunctionEntry* const entry = FindFunction("bytes_split");
+  REQUIRE(entry != nullptr);
+  std::vector<Argument> arguments(1);
+  arguments[0].type = {DType::kString, {}};
+  const auto bound = std::get<RowFunction>(entry->function).bind(arguments);
+  REQUIRE(bound.ok());
+  const RowValue text[] = {{reinterpret_cast<const uint8_t*>(&byte), size_t{1} << 28, {}}};
+  Arena arena;
+  const absl::Status bytes = bound->kernel->Run(text, arena, out);
+  CHECK(bytes.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(std::string(bytes.message()) == "text larger than the limit: 268435456 > 214748364 bytes");
 }
 
 }  // namespace

@@ -169,6 +169,8 @@ inline constexpr const char* kContractPipelines[] = {
     "batch_size: 9 }",
     "$RANGE | take_while { predicate: 'value < 70' } | batch { batch_size: 9 }",
     "$RANGE | take_while { predicate: 'value < 0' } | batch { batch_size: 9 }",
+    "$RANGE | shuffle { buffer_size: 101 seed: 3 } | take_while { predicate: 'value > 30' } | "
+    "repeat { count: 9 } | batch { batch_size: 4 }",
     "$RANGE | take_while { predicate: 'value < 70' } | repeat { count: 3 } | shard { num_shards: 2 "
     "index: 1 } | batch { batch_size: 9 }",
     "$RANGE | shuffle { buffer_size: 90 seed: 2 } | take_while { predicate: 'value != 50' } | "

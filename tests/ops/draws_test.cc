@@ -151,6 +151,13 @@ TEST_CASE("What is no set of weights, choices, windows or buckets is refused") {
       {"range { stop: 3 } | bucket_by_sequence_length { element_length: 'value' bucket_boundary: 2 "
        "bucket_batch_size: 1 }",
        "expected one more than boundaries, 2, found 1"},
+      {"range { stop: 3 } | bucket_by_sequence_length { element_length: 'value' bucket_boundary: 0 "
+       "bucket_batch_size: 1 bucket_batch_size: 1 pad_to_bucket_boundary: true }",
+       "bucket_boundary: expected 1 to 268435456 with pad_to_bucket_boundary, found 0"},
+      {"range { stop: 3 } | bucket_by_sequence_length { element_length: 'value' bucket_boundary: 7 "
+       "bucket_boundary: 268435457 bucket_batch_size: 1 bucket_batch_size: 1 bucket_batch_size: 1 "
+       "pad_to_bucket_boundary: true }",
+       "bucket_boundary: expected 1 to 268435456 with pad_to_bucket_boundary, found 268435457"},
       {"range { stop: 3 } | enumerate {} | unique {}",
        "expected one tensor of int32, int64 or string"},
       {"range { stop: 3 } | scan { initial_state { name: 's' int_value: 1 } state: 's = s / 2' "

@@ -1,6 +1,8 @@
 // Label images to classes: against the definition, colour by colour.
 #include <cstring>
+#include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "tests/functions/image/row_function.h"
 
 namespace penstock::testing {
@@ -14,12 +16,19 @@ struct Mapped {
   TensorType type;
 };
 
+// `of_data`: only the row tells the colours.
 Mapped Map(const std::vector<uint8_t>& pixels, const Shape& shape, const Colours& colours,
-           const std::vector<LiteralArgument>& rest, const Shape& known) {
+           const std::vector<LiteralArgument>& rest, const Shape& known, bool of_data = false) {
   const expr::FunctionEntry* const entry = expr::FindFunction("color_map");
   std::vector<expr::Argument> arguments(2);
   arguments[0].type = {DType::kUint8, known};
   arguments[1].type = {DType::kInt64, {static_cast<int64_t>(colours.size()), 3}};
+  std::vector<uint8_t> table;
+  for (const auto& colour : colours) {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(colour.data());
+    table.insert(table.end(), bytes, bytes + colour.size() * sizeof(int64_t));
+  }
+  if (!of_data) arguments[1].constant = &table;
   for (const LiteralArgument& literal : rest) {
     expr::Argument argument;
     argument.given = literal.given;
@@ -28,11 +37,8 @@ Mapped Map(const std::vector<uint8_t>& pixels, const Shape& shape, const Colours
   }
   const auto bound = std::get<expr::RowFunction>(entry->function).bind(arguments);
   if (!bound.ok()) return {bound.status(), {}, {}};
-  std::vector<int64_t> table;
-  for (const auto& colour : colours) table.insert(table.end(), colour.begin(), colour.end());
-  const expr::RowValue values[] = {
-      {pixels.data(), pixels.size(), shape},
-      {reinterpret_cast<const uint8_t*>(table.data()), table.size() * 8, arguments[1].type.shape}};
+  const expr::RowValue values[] = {{pixels.data(), pixels.size(), shape},
+                                   {table.data(), table.size(), arguments[1].type.shape}};
   CollectedOutput out;
   Arena arena;
   const absl::Status status = bound->kernel->Run(values, arena, out);
@@ -103,6 +109,23 @@ TEST_CASE("A colour outside the table is an error with its place, or a class") {
   const Mapped counted = Map(pixels, shape, kColours, {{false}, {int64_t{4}}, {}}, shape);
   REQUIRE(counted.status.ok());
   CHECK(counted.bytes[13] == 4);
+}
+
+TEST_CASE("color_map refuses colours that no pixel has") {
+  const Shape shape = {4, 5, 3};
+  const std::vector<uint8_t> pixels(60);
+  for (const int64_t number :
+       {int64_t{256}, int64_t{-1}, int64_t{1} << 32, std::numeric_limits<int64_t>::min()}) {
+    CAPTURE(number);
+    const Colours colours = {{0, 0, 0}, {1, number, 3}};
+    const std::string message =
+        absl::StrCat("colors: expected numbers of 0 to 255, found ", number);
+    const Mapped constant = Map(pixels, shape, colours, {{}, {}, {}}, shape);
+    CHECK(constant.status == absl::InvalidArgumentError(message));
+    const Mapped of_data = Map(pixels, shape, colours, {{}, {}, {}}, shape, /*of_data=*/true);
+    CHECK(of_data.status == absl::DataLossError(message));
+  }
+  CHECK(Map(pixels, shape, {{0, 0, 0}, {255, 255, 255}}, {{}, {}, {}}, shape).status.ok());
 }
 
 TEST_CASE("color_map refuses what is no table and no label image") {

@@ -1,6 +1,7 @@
 // What image functions refuse: in a spec when it is compiled, in a record when it is read.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 
@@ -110,6 +111,10 @@ TEST_CASE("Image functions: arguments that are refused") {
       {"one_hot(x, 3, 1, 0.5, \"int64\")", "off_value: expected a number that int64 holds"},
       {"one_hot(x, 3, 1, 9223372036854775808.0, \"int64\")", "off_value: expected a number that"},
       {"one_hot(x, 3, dtype=\"bool\")", "dtype: expected the name of a dtype of numbers"},
+      {"one_hot(x, 3, 9007199254740993, dtype=\"int32\")",
+       "on_value: expected a number that int32 holds, found 9007199254740993"},
+      {"color_map(x, [[0, 0, 256]])", "colors: expected numbers of 0 to 255, found 256"},
+      {"color_map(x, [[0, 0, 0], [1, -1, 2]])", "colors: expected numbers of 0 to 255, found -1"},
       {"argmax(x, 0)", "axis: expected an integer constant of -3 to -1, found 0"},
       {"argmax(x == 1)", "x: expected numbers, found bool (8, 6, 3)"},
       {"cumsum(x, -4)", "axis: expected an integer constant of -3 to -1, found -4"},
@@ -175,6 +180,37 @@ TEST_CASE("Image functions: images that are refused when they come") {
     CHECK(status.code() == absl::StatusCode::kDataLoss);
     CHECK_THAT(std::string(status.message()), Catch::Contains(test.message));
   }
+}
+
+TEST_CASE("pad: only a constant extends an axis without elements, whatever the result has") {
+  for (const char* const mode : {"edge", "reflect", "symmetric", "wrap"}) {
+    CAPTURE(mode);
+    const auto pad = [&](const char* widths) {
+      return absl::StrCat("pad(x, ", widths, ", \"", mode, "\")");
+    };
+    for (const char* const widths :
+         {"[[1, 0], [0, 0], [0, 0]]", "[[0, 3], [0, 0], [0, 0]]", "[[0, 0], [0, 1], [0, 0]]"}) {
+      CAPTURE(widths);
+      // The other axis has no margin, so that the result has no elements either.
+      const absl::Status status = Run(pad(widths), 0, 0, 3);
+      CHECK(status.code() == absl::StatusCode::kDataLoss);
+      CHECK_THAT(std::string(status.message()),
+                 Catch::Contains("nothing to pad with: a tensor of shape (0, 0, 3)"));
+    }
+    CHECK(Run(pad("[[0, 0], [2, 1], [1, 1]]"), 0, 5, 3).ok());
+    CHECK(Run(pad("[[2, 1], [0, 0], [0, 1]]"), 1, 0, 2).ok());
+  }
+  CHECK(Run("pad(x, 1)", 0, 0, 0).ok());
+}
+
+TEST_CASE("pad: a tensor without elements is as large as others may be") {
+  constexpr int64_t kMost = int64_t{1} << 28;
+  const std::string text = "pad(x, [[0, 0], [1, 1], [0, 0]], \"wrap\")";
+  CHECK(Run(text, 0, kMost - 2, 1).ok());
+  const absl::Status status = Run(text, 0, kMost - 1, 1);
+  CHECK(status.code() == absl::StatusCode::kDataLoss);
+  CHECK_THAT(std::string(status.message()),
+             Catch::Contains("padded tensor larger than limit: (0, 268435457, 1)"));
 }
 
 TEST_CASE("Image functions: images without pixels") {

@@ -67,5 +67,23 @@ TEST_CASE("one_hot of many rows: scalars and vectors, side by side, apart and th
   CheckRows<int64_t>(3, 1000, 1001, 1, 0);
 }
 
+TEST_CASE("one_hot of integers: both values keep all of their bits") {
+  expr::MapSource map;
+  map.stage = "map";
+  map.outs = {"y = one_hot(label, 2, 9007199254740993, -9007199254740993, dtype=\"int64\")"};
+  const Signature signature = {{"label", {DType::kInt64, {}}}};
+  const auto program = expr::CompileFor(signature, {&map, 1}, expr::Lanes::kVector);
+  INFO(program.status().ToString());
+  REQUIRE(program.ok());
+  std::vector<int64_t> labels(16, 1), made(16);
+  const std::vector<Column> in = {
+      {reinterpret_cast<uint8_t*>(labels.data()), sizeof(int64_t), nullptr}};
+  Column out[] = {{reinterpret_cast<uint8_t*>(made.data()), 2 * sizeof(int64_t), nullptr}};
+  Arena arena;
+  REQUIRE((*program)->Run(1, in, out, arena).ok());
+  CHECK(made[0] == -9007199254740993);
+  CHECK(made[1] == 9007199254740993);
+}
+
 }  // namespace
 }  // namespace penstock::testing

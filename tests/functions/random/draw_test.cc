@@ -161,6 +161,19 @@ TEST_CASE("Calls are never one, unless they have the same seed") {
   CHECK(moved.As<int32_t>() == std::vector<int32_t>(4 * 12, 0));
 }
 
+TEST_CASE("Bounds as far apart as the dtype holds give finite numbers between them") {
+  for (const float value :
+       Draw("random_uniform([64], -1.7e38, 1.7e38, seed=3)", Paths(4)).As<float>()) {
+    CHECK(value >= -1.7e38F);
+    CHECK(value < 1.7e38F);
+  }
+  for (const double value :
+       Draw("random_uniform([64], -3e38, 3e38, \"float64\", seed=3)", Paths(4)).As<double>()) {
+    CHECK(value >= -3e38);
+    CHECK(value < 3e38);
+  }
+}
+
 TEST_CASE("Behind batch every row draws for itself") {
   expr::MapSource map;
   map.stage = "map";
@@ -219,6 +232,10 @@ TEST_CASE("Arguments that cannot be are refused") {
       {"random_uniform(dtype=\"int32\")", "maxval: expected a constant, since"},
       {"random_uniform(minval=0, maxval=0, dtype=\"int32\")", "maxval: expected a constant above"},
       {"random_uniform(minval=2)", "maxval: expected a constant above"},
+      {"random_uniform(minval=-3e38, maxval=3e38)",
+       "maxval: expected a constant whose distance from minval float32 holds, found -3e+38 and"},
+      {"random_uniform(minval=1e39, maxval=2e39)", "distance from minval float32 holds"},
+      {"random_uniform([2], -1e308, 1e308, \"float64\")", "distance from minval float64 holds"},
       {"random_uniform(dtype=\"uint8\")", "dtype: expected \"float32\""},
       {"random_uniform(maxval=3000000000, dtype=\"int32\")",
        "maxval: expected an integer constant"},

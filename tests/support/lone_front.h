@@ -1,0 +1,72 @@
+// Order ops by themselves: the test pulls from them, gives them their input, and interrupts them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/base/file.h"
+#include "server/engine/order_op.h"
+#include "server/engine/plan_impl.h"
+#include "server/engine/segment_op.h"
+#include "server/engine/segments_ahead.h"
+#include "server/engine/stage_clock.h"
+#include "tests/support/catch.h"
+
+namespace penstock::test {
+
+// What the ops of one front share. They must be gone before it is.
+struct LoneFront {
+  LoneFront() { context.waiting = &waiting; }
+
+  Manifest manifest;
+  FileTable files{LocalFileSystem(), manifest};
+  RecordStore store;
+  ReadQueue reads;
+  SegmentQueue segments;
+  DamageLog damage;
+  std::atomic<bool> cancelled{false};
+  std::atomic<int> waiting{0};  // above 0 the front is interrupted
+  SegmentsAhead ahead;
+  StageClock stages{8};
+  StageClock* clock = &stages;
+  FrontContext context{files, store, reads, segments, damage, cancelled, ahead, clock};
+};
+
+// The order op that the plan ends with, over another input than the plan's.
+inline std::unique_ptr<OrderOp> MakeLastOp(const Plan& plan, FrontContext& context,
+                                           std::unique_ptr<OrderOp> input) {
+  OrderInputs inputs;
+  inputs.push_back(std::move(input));
+  return static_cast<const PlanImpl&>(plan).order().make(context, std::move(inputs));
+}
+
+// The offsets of up to `count` elements of one reference each. Where the op is interrupted, it is gone on with.
+inline std::vector<uint64_t> PullOffsets(LoneFront& front, OrderOp& op, uint64_t count,
+                                         Pulled* result) {
+  RecordList out;
+  uint64_t pulled = 0;
+  int calls = 0;
+  do {
+    front.waiting = 0;
+    *result = op.Pull(count, out, &pulled);
+    ++calls;
+    REQUIRE(calls < 10'000);
+  } while (*result == Pulled::kBlocked);
+  std::vector<uint64_t> offsets;
+  for (const RecordRef& element : out) offsets.push_back(element.offset);
+  return offsets;
+}
+
+// The same of all that are left of the pass.
+inline std::vector<uint64_t> PullAll(LoneFront& front, OrderOp& op) {
+  Pulled result;
+  std::vector<uint64_t> offsets = PullOffsets(front, op, 1'000'000, &result);
+  INFO(op.status().ToString());
+  REQUIRE(result == Pulled::kEnd);
+  return offsets;
+}
+
+}  // namespace penstock::test
