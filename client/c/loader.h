@@ -35,6 +35,7 @@ struct penstock_batch {
   uint32_t rows = 0;
   uint32_t valid_rows = 0;
   uint64_t number = 0;     // of a batch of the consumer's own size
+  uint64_t taken = 0;      // how many penstock_next gave before it
   std::string own_cursor;  // in place of the lease's
   bool is_copy = false;
   bool was_written = false;  // or may have been, in the source's private view
@@ -119,6 +120,7 @@ struct penstock_loader {
   std::mutex next_mutex;
 
   // Under `next_mutex`.
+  uint64_t num_taken = 0;
   bool lost = false;  // rows were taken that could not be given, for want of memory; until a seek
   penstock_client::Reattachment reattachment;
   penstock_client::OwnPosition own;

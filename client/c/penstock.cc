@@ -119,7 +119,9 @@ int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** 
   const uint64_t until_ns = timeout_ns == PENSTOCK_FOREVER ? UINT64_MAX
                             : timeout_ns <= 0              ? 0
                                               : MonotonicNs() + static_cast<uint64_t>(timeout_ns);
-  return Guarded([&] { return penstock_client::NextBatch(loader, until_ns, out); });
+  const int code = Guarded([&] { return penstock_client::NextBatch(loader, until_ns, out); });
+  if (code == PENSTOCK_OK) (*out)->taken = loader->num_taken++;
+  return code;
 }
 
 int penstock_ready(penstock_loader* loader) {
@@ -162,6 +164,10 @@ void penstock_batch_release(penstock_batch* batch) {
 
 void* penstock_batch_writable(penstock_batch* batch, const void* data) {
   if (batch->is_copy) return const_cast<void*>(data);
+  if (penstock_client::IsOfParent(*batch->loader)) {
+    FailInChild();
+    return nullptr;
+  }
   Source* source = batch->source;
   const Reader& reader = *source->reader;
   {
@@ -227,6 +233,8 @@ const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes) 
   *bytes = batch->lease.cursor_bytes;
   return batch->lease.cursor;
 }
+uint64_t penstock_batch_taken(const penstock_batch* batch) { return batch->taken; }
+
 int penstock_batch_redelivered(const penstock_batch* batch) { return batch->lease.redelivered; }
 int penstock_batch_is_copy(const penstock_batch* batch) { return batch->is_copy; }
 int penstock_batch_is_joined(const penstock_batch* batch) { return batch->joined != nullptr; }
@@ -244,11 +252,13 @@ const penstock_tensor* penstock_batch_find(const penstock_batch* batch, const ch
 }
 
 void penstock_get_stats(penstock_loader* loader, penstock_stats* stats) {
+  *stats = {};
+  // The lock may have been another thread's when this process was forked.
+  if (penstock_client::IsOfParent(*loader)) return;
   std::lock_guard<std::mutex> lock(loader->mutex);
   const Reader& reader = *loader->source->reader;
   const penstock::ring::ReaderStats seen = reader.stats();
   const penstock::ring::ReaderStats& earlier = loader->earlier_stats;
-  *stats = {};
   stats->batches = earlier.batches + seen.batches;
   stats->bytes = loader->bytes;
   stats->copies = loader->copies;

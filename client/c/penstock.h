@@ -269,6 +269,9 @@ PENSTOCK_API uint32_t penstock_batch_rows(const penstock_batch* batch);
 PENSTOCK_API uint32_t penstock_batch_valid(const penstock_batch* batch);
 /* The position behind this batch: with it a pipeline goes on with the next one. */
 PENSTOCK_API const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes);
+/* How many batches penstock_next had given before it, to all threads: with several of them, the position is that of the batch
+ * with the highest. */
+PENSTOCK_API uint64_t penstock_batch_taken(const penstock_batch* batch);
 /* 1: another consumer of a split group held it when it died; it may have been worked on. */
 PENSTOCK_API int penstock_batch_redelivered(const penstock_batch* batch);
 PENSTOCK_API int penstock_batch_is_copy(const penstock_batch* batch);

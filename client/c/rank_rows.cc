@@ -40,7 +40,8 @@ bool TakeSparse(uint32_t first_row, uint32_t rows, penstock_tensor* tensor, int6
   std::vector<int64_t>& anew =
       counted_anew->emplace_back(tensor->indices + begin * ndim, tensor->indices + end * ndim);
   for (uint64_t value = 0; value < count; ++value) anew[value * ndim] -= first_row;
-  tensor->indices = anew.data();
+  // An empty vector has no memory, and a sparse tensor without values is sparse still.
+  if (count > 0) tensor->indices = anew.data();
   tensor->num_values = count;
   if (tensor->offsets != nullptr) {
     if (!CountAnew(begin, count, tensor->bytes, &tensor->offsets, &begin, &end, counted_anew))

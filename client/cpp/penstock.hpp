@@ -192,6 +192,8 @@ class Batch {
   uint32_t rows() const { return penstock_batch_rows(batch_); }
   // How many of them, from the first on, are elements; the others fill a last batch up.
   uint32_t valid() const { return penstock_batch_valid(batch_); }
+  // How many batches had been given before it, to all threads that share the loader.
+  uint64_t taken() const { return penstock_batch_taken(batch_); }
   // Whether another consumer of a split group held it when it died.
   bool redelivered() const { return penstock_batch_redelivered(batch_) != 0; }
   bool is_copy() const { return penstock_batch_is_copy(batch_) != 0; }

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <initializer_list>
@@ -286,7 +287,11 @@ class Loader {
     return MakeLease(batch);
   }
 
+  // Threads that took one batch after the other may come by in any order.
   void NotePosition(const penstock_batch* batch) {
+    const uint64_t taken = penstock_batch_taken(batch);
+    if (taken < num_noted_) return;
+    num_noted_ = taken + 1;
     step_ = static_cast<int64_t>(penstock_batch_step(batch));
     epoch_ = penstock_batch_epoch(batch);
     rows_ = penstock_batch_rows(batch);
@@ -320,6 +325,8 @@ class Loader {
 
   // Waits without the GIL, and lets Python handle its signals. False with a Python error set.
   bool Wait(int* code, penstock_batch** batch) {
+    // By a clock: a thread also waits for others that wait in the loader.
+    const auto begin = std::chrono::steady_clock::now();
     int64_t left_ns = timeout_ns_;
     penstock_loader* loader = loader_;
     ++num_waiting_;
@@ -340,7 +347,10 @@ class Loader {
         fine = false;
         break;
       }
-      if (left_ns != PENSTOCK_FOREVER) left_ns -= slice_ns;
+      if (left_ns != PENSTOCK_FOREVER) {
+        const auto waited = std::chrono::steady_clock::now() - begin;
+        left_ns = timeout_ns_ - std::chrono::nanoseconds(waited).count();
+      }
       if (left_ns <= 0) {
         SetError(PENSTOCK_DEADLINE_EXCEEDED,
                  ("no batch came in " + std::to_string(timeout_ns_ * 1e-9) +
@@ -380,7 +390,8 @@ class Loader {
   ArrayFactory arrays_;
   // The leases of batches that were taken and could not be given, since a warning was an error, or there was no memory; the oldest first.
   std::deque<PyObject*> ungiven_;
-  std::string cursor_;  // empty before the first batch
+  std::string cursor_;      // empty before the first batch
+  uint64_t num_noted_ = 0;  // batches whose position has been noted, or is behind one that has
   int64_t step_ = -1;
   uint64_t epoch_ = 0;
   uint32_t rows_ = 0;

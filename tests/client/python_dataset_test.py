@@ -740,6 +740,26 @@ def test_a_daemon_that_was_stopped_is_an_error():
     assert batched(penstock.Dataset.range(5)) == list(range(5))
 
 
+def test_the_position_of_threads_that_share_an_iterator_is_that_of_the_last_batch():
+    for _ in range(30):
+        iterator = iter(penstock.Dataset.range(400).batch(10))
+        threads = [threading.Thread(target=lambda: [None for _ in iterator]) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert iterator.state_dict()["step"] == 39
+
+
+def test_processes_of_equal_numbers_share_a_daemon(monkeypatch):
+    # As those of two containers have, in which both are process 1.
+    iterators = [iter(penstock.Dataset.range(3)) for _ in range(2)]
+    for iterator in iterators:
+        monkeypatch.setattr(penstock._iterator, "_numbers", itertools.count(1))
+        assert int(next(iterator)) == 0
+    assert [int(next(iterator)) for iterator in iterators] == [1, 1]
+
+
 def test_threads_share_an_iterator():
     iterator = iter(penstock.Dataset.range(20000).batch(10))
     firsts = []

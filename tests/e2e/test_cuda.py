@@ -510,7 +510,7 @@ def test_torch_tensors_are_filled_in_its_stream(serve, monkeypatch):
     torch.empty = lambda shape, dtype, device: Tensor(shape, dtype, device)
     torch.uint8, torch.int64, torch.Tensor = np.uint8, np.int64, Tensor
     torch.from_dlpack = lambda array: ("in place", array)
-    torch.utils = types.SimpleNamespace(data=types.SimpleNamespace(IterableDataset=type("IterableDataset", (), {})))
+    torch.utils = types.SimpleNamespace(data=types.SimpleNamespace(IterableDataset=type("IterableDataset", (), {}), get_worker_info=lambda: None))
     torch.cuda = types.SimpleNamespace(current_device=lambda: 0, current_stream=lambda device: types.SimpleNamespace(cuda_stream=0))
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.delitem(sys.modules, "penstock.torch", raising=False)

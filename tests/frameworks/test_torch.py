@@ -182,6 +182,25 @@ def test_a_state_without_a_cursor_does_not_pass_for_one(served):
         loader.load_state_dict(start)
 
 
+def test_workers_of_a_dataloader_are_refused():
+    loader = penstock.torch.loader(penstock.Dataset.range(8).batch(4))
+    assert sum(len(batch) for batch in torch.utils.data.DataLoader(loader, batch_size=None)) == 8
+    with pytest.raises(penstock.FailedPreconditionError, match="worker 0 of 2 .* num_workers=0"):
+        list(torch.utils.data.DataLoader(loader, batch_size=None, num_workers=2))
+
+
+def test_a_state_that_is_refused_loses_no_batch(served):
+    loader = penstock.torch.loader("numbers", socket=served(2))
+    start = loader.state_dict()
+    epoch = listed(loader)
+    # The first batch of the next epoch is here already: it ended this one.
+    with pytest.raises(penstock.FailedPreconditionError, match="before its first batch"):
+        loader.load_state_dict(start)
+    with pytest.raises(penstock.InvalidArgumentError):
+        loader.load_state_dict(dict(start, cursor="no hexadecimal digits"))
+    assert len(listed(loader)) == len(epoch)
+
+
 def train(rank, port, socket, results):
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1, bias=False))

@@ -87,16 +87,17 @@ class EpochLoader:
         Raises:
           FailedPreconditionError, InvalidArgumentError: the state is that of another stream.
         """
-        self._next = None
         if isinstance(self._source, str):
             if state.get("cursor"):
                 self._loader.load_state_dict(state)
+                self._next = None
                 self._state = dict(state, cursor=self._loader.cursor)
             elif self._loader.cursor:
                 raise penstock.FailedPreconditionError(
                     "the state is that of a loader before its first batch, and has no cursor; attach anew to begin there"
                 )
             return
+        self._next = None
         self._epoch = int(state.get("epoch", self._epoch))
         self._resume = dict(state) if "cursor" in state else None
         self._loader = None  # a loop that is under way goes on, but is no longer where this stands

@@ -65,7 +65,7 @@ class DatasetIterator:
             except _errors.UnavailableError as error:
                 loader = self._start_again(loader, error)
             except _errors.Error as error:
-                raise type(error)(self._spec.explain(str(error))) from None
+                raise self._explained(error) from None
 
     def get_next(self) -> Any:
         """The next element, as next() gives it: StopIteration is raised behind the last one, where TensorFlow has OutOfRangeError."""
@@ -118,7 +118,7 @@ class DatasetIterator:
                 return self._loader  # another thread was first
             state = None if self._loader is None else self._position()
             if state is None or self._returned_at == state["step"] or not self._may_return():
-                raise type(error)(self._spec.explain(str(error))) from None
+                raise self._explained(error) from None
             self._returned_at = state["step"]
             self._leave()
             self._state = state
@@ -130,6 +130,11 @@ class DatasetIterator:
                 stacklevel=3,
             )
             return self._create()
+
+    def _explained(self, error, hint=""):
+        """The error with the line of the stage; its own text while another thread goes elsewhere."""
+        spec = self._spec
+        return type(error)((str(error) if spec is None else spec.explain(str(error))) + hint)
 
     def _may_return(self):
         if self._socket is None:
@@ -151,7 +156,8 @@ class DatasetIterator:
     def _create(self):
         if self._closed:
             raise _errors.FailedPreconditionError("the iterator is closed")
-        name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}"
+        # Processes of several containers have the same numbers and may share a daemon.
+        name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}_{os.urandom(4).hex()}"
         self._spec = self._make_spec(name)
         # Whoever starts it again, where this fails, draws no other seeds.
         self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(self._spec.seeds)}
@@ -173,7 +179,7 @@ class DatasetIterator:
             hint = ""
             if isinstance(error, _errors.AlreadyExistsError):
                 hint = f"; to read what runs already: penstock.attach({name!r})"
-            raise type(error)(self._spec.explain(str(error)) + hint) from None
+            raise self._explained(error, hint) from None
         except BaseException:
             self._hang_up()
             raise

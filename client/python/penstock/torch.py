@@ -2,7 +2,7 @@
 
     loader = penstock.torch.loader(dataset)                  # a penstock.Dataset of batches
     loader = penstock.torch.loader("flowers")                # a pipeline of a running penstockd
-    loader = penstock.torch.loader("flowers", rank=dist.get_rank(), world_size=dist.get_world_size())
+    loader = penstock.torch.loader("flowers", rank=local_rank, world_size=local_world_size)    # of this host's processes
 
     for epoch in range(epochs):
         loader.set_epoch(epoch)
@@ -72,7 +72,19 @@ class TorchLoader(EpochLoader, torch.utils.data.IterableDataset):
 
     To torch it is a dataset of ready batches, so that torch's DataLoader and torchdata's StatefulDataLoader take it with
     `batch_size=None`; neither is needed. It belongs to this process: leave `num_workers` at 0.
+
+    Raises:
+      FailedPreconditionError: on a loop in a worker process of torch's DataLoader, each of which would give all batches.
     """
+
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info()
+        if worker is not None:
+            raise penstock.FailedPreconditionError(
+                f"this is worker {worker.id} of {worker.num_workers} of a torch DataLoader, each of which would give all batches; the daemon has "
+                "workers of its own: num_workers=0"
+            )
+        return super().__iter__()
 
 
 class TorchCudaLoader(CudaLoader, TorchLoader):
