@@ -1,8 +1,10 @@
-"""Trains a small network in torch on chess positions: who stands better? One process, or several by turns of rows (DDP).
+"""Trains a small network in torch on chess positions: who stands better? One process, or several that share each batch's rows (DDP).
 
     penstock create config/pipelines/chess_float32.textproto
     python examples/train_torch.py
     torchrun --nproc-per-node 2 examples/train_torch.py      # each rank has its rows of every batch; the gradients are averaged
+
+On several hosts each has a daemon of its own, whose ranks are those of that host; each daemon's spec has another `shard` of the data.
 
 Tensors are views of the daemon's memory, and nothing is fetched in this process.
 """
@@ -41,7 +43,8 @@ def main():
     if world_size > 1:
         dist.init_process_group("gloo")
         model = torch.nn.parallel.DistributedDataParallel(model)
-        options = {"rank": rank, "world_size": world_size}
+        # The daemon's ranks are the processes of its host.
+        options = {"rank": int(os.environ["LOCAL_RANK"]), "world_size": int(os.environ["LOCAL_WORLD_SIZE"])}
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     losses = []
     loader = penstock.torch.loader(arguments.pipeline, socket=arguments.socket, **options)
