@@ -71,7 +71,9 @@ struct Sink {
   void AddBytes(const uint8_t* value, size_t size) {
     bytes = value;
     bytes_size = size;
-    if (num_values < capacity && size <= text_capacity - text_size) {
+    // A kind that came first may have had more text than the one that counts.
+    const bool fits = text_size <= text_capacity && size <= text_capacity - text_size;
+    if (num_values < capacity && fits) {
       const auto size32 = static_cast<uint32_t>(size);
       std::memcpy(sizes + num_values * sizeof(size32), &size32, sizeof(size32));
       if (size > 0) std::memcpy(text + text_size, value, size);

@@ -1,5 +1,6 @@
 #include "server/codec/example.h"
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -158,6 +159,27 @@ TEST_CASE("faults 11 to 19: hand-made messages get protobuf's verdict and values
     CHECK(ours.verdict == theirs.verdict);
     CHECK(ours.values == theirs.values);
   }
+}
+
+TEST_CASE("fault 19: text of a kind that does not count is written nowhere") {
+  // More than any memory that is at hand by chance.
+  const std::string large(4 << 20, 'L');
+  const std::string feature = Field(1, Field(1, std::string(100, 'a')) + Field(1, large)) +
+                              FloatList("1234") + Field(1, Field(1, "x") + Field(1, "y"));
+  const std::string record = Example(Entry("t", feature));
+  const ExampleParser parser({{"t", DType::kString, ExampleFeature::kAnyCount, /*gathered=*/true}});
+  Arena arena;
+  ExampleValue value;
+  REQUIRE(parser
+              .Parse(reinterpret_cast<const uint8_t*>(record.data()), record.size(), &value,
+                     nullptr, &arena)
+              .ok());
+  CHECK(value.present);
+  CHECK(value.count == 2);
+  const uint32_t sizes[] = {1, 1};
+  REQUIRE(value.size == sizeof sizes + 2);
+  CHECK(std::memcmp(value.bytes, sizes, sizeof sizes) == 0);
+  CHECK(std::string(reinterpret_cast<const char*>(value.bytes) + sizeof sizes, 2) == "xy");
 }
 
 TEST_CASE("fault 18: every cut of a record gets protobuf's verdict") {
