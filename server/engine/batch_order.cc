@@ -12,6 +12,14 @@ namespace {
 
 constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
 
+// Lets go of a batch's last references: of so many, those that are in `out`. Where the caller was interrupted meanwhile, and drops what it is given, it has dropped
+// the others already.
+void DropLast(size_t references, FrontContext& context, RecordList& out) {
+  const size_t kept = out.size() - std::min(out.size(), references);
+  context.store.Release(absl::MakeConstSpan(out).subspan(kept));
+  out.resize(kept);
+}
+
 // Groups consecutive elements. An element of its output is the references of one batch. Between two
 // of them it has no position of its own, unless the last batch goes on with the pass's beginning:
 // then it is the pass and whether that has happened.
@@ -32,9 +40,7 @@ class BatchOp final : public ChainedOrderOp {
       if (result == Pulled::kEnd) {
         if (rows_ == 0) return Pulled::kEnd;
         if (remainder_ == Remainder::kDrop) {
-          const size_t kept = out.size() - rows_ * width();
-          context_.store.Release(absl::MakeConstSpan(out).subspan(kept));
-          out.resize(kept);
+          DropLast(rows_ * width(), context_, out);
           rows_ = 0;
           return Pulled::kEnd;
         }
@@ -133,9 +139,7 @@ class BatchesOp final : public ChainedOrderOp {
       const Pulled result = input().Pull(sizes_[turn_], out, &rows_);
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       if (result == Pulled::kEnd && (rows_ == 0 || drops_)) {
-        const size_t kept = out.size() - rows_ * width();
-        context_.store.Release(absl::MakeConstSpan(out).subspan(kept));
-        out.resize(kept);
+        DropLast(rows_ * width(), context_, out);
         rows_ = 0;
         return Pulled::kEnd;
       }

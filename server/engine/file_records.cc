@@ -61,7 +61,7 @@ class FileRecordsOp final : public OrderOp {
     position_ = 0;
     taken_of_block_ = 0;
     taken_ = 0;
-    skipped_ = 0;
+    skipped_ = skipped_at_taken_ = 0;
     resume_at_ = 0;
     status_ = absl::OkStatus();
   }
@@ -69,7 +69,7 @@ class FileRecordsOp final : public OrderOp {
   void Save(Position& position) const override {
     position.Add(epoch_);
     position.Add(taken_ + resume_at_);
-    position.Add(resume_at_ > 0 ? skipped_at_resume_ : skipped_);
+    position.Add(resume_at_ > 0 ? skipped_at_resume_ : skipped_at_taken_);
   }
 
   absl::Status Restore(Position& position) override {
@@ -113,7 +113,7 @@ class FileRecordsOp final : public OrderOp {
       return result;
     }
     // What was skipped on the way is in the cursor, whether it was met again or sought over.
-    skipped_ = skipped_at_resume_;
+    skipped_ = skipped_at_taken_ = skipped_at_resume_;
     return Pulled::kSome;
   }
 
@@ -138,6 +138,7 @@ class FileRecordsOp final : public OrderOp {
           out.push_back(record);
           ++*pulled;
           ++taken_;  // at once: limits are judged by it, whatever the pull's size
+          skipped_at_taken_ = skipped_;
           if (++taken_of_block_ == options_.block_length) Advance();
           break;
         case Pulled::kEnd:
@@ -208,6 +209,7 @@ class FileRecordsOp final : public OrderOp {
     position_ = state.position;
     taken_of_block_ = state.taken_of_block;
     taken_ = state.taken;
+    skipped_at_taken_ = skipped_;
     return WithinLimits(/*at_end=*/false);
   }
 
@@ -282,8 +284,10 @@ class FileRecordsOp final : public OrderOp {
   size_t num_open_ = 0;
   size_t position_ = 0;  // in cycle_
   uint64_t taken_of_block_ = 0;
-  uint64_t taken_ = 0;      // in this pass
-  uint64_t skipped_ = 0;    // damaged places in this pass
+  uint64_t taken_ = 0;    // in this pass
+  uint64_t skipped_ = 0;  // damaged places in this pass
+  // Those in front of the record that was taken last: who goes on behind it meets the others again.
+  uint64_t skipped_at_taken_ = 0;
   uint64_t resume_at_ = 0;  // records to leave out before the next one
   uint64_t skipped_at_resume_ = 0;
   absl::Status status_;

@@ -194,7 +194,10 @@ class GlobalLoaderImpl final : public Loader {
 }  // namespace
 
 absl::Status GlobalRecords::Open(FileTable& files) {
-  if (!indices_.empty()) return absl::OkStatus();
+  {
+    std::lock_guard<std::mutex> lock(opening_);
+    if (!indices_.empty()) return absl::OkStatus();
+  }
   std::vector<std::shared_ptr<const RecordIndex>> indices;
   std::vector<uint64_t> ends;
   uint64_t end = 0;
@@ -206,6 +209,9 @@ absl::Status GlobalRecords::Open(FileTable& files) {
     ends.push_back(end);
     indices.push_back(*std::move(index));
   }
+  std::lock_guard<std::mutex> lock(opening_);
+  // Another stream of the plan may have been first, and reads them already.
+  if (!indices_.empty()) return absl::OkStatus();
   maps_ = std::vector<Mapping>(indices.size());
   ends_ = std::move(ends);
   indices_ = std::move(indices);

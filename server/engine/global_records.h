@@ -82,7 +82,8 @@ class GlobalRecords {
   const IndexedFiles files_;
   const GlobalReach reach_;
   const uint64_t key_;
-  // Constant after Open().
+  std::mutex opening_;  // of the streams of one plan
+  // Constant after Open(), which each of them calls before it looks at them.
   std::vector<std::shared_ptr<const RecordIndex>> indices_;
   std::vector<uint64_t> ends_;  // the number of records of the files up to each
 

@@ -34,6 +34,7 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
       looked_at_ = block.start;
       has_looked_ = true;
       before_ = 0;
+      skipped_at_position_ = skipped_;
     }
     if (resumed_) {
       // What was taken before it was counted then, as were the failures on the way.
@@ -54,6 +55,7 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
       out.push_back(block.elements[next_++]);
       ++*pulled;
       ++taken_;
+      skipped_at_position_ = skipped_;
     }
     // Failures behind the last element are noted when something is asked for behind them.
     if (next_ < block.elements.size() || next_failure_ < block.failures.size()) break;
@@ -67,6 +69,7 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     Retire(std::move(blocks_.front()));
     blocks_.pop_front();
     if (has_looked_) before_ += next_;
+    if (!has_looked_) skipped_at_position_ = skipped_;
     next_ = next_failure_ = 0;
   }
   return Pulled::kSome;
@@ -151,7 +154,7 @@ void SegmentOp::Restart(uint64_t epoch) {
   has_looked_ = false;
   before_ = resume_at_ = 0;
   resumed_ = false;
-  taken_ = skipped_ = skipped_of_block_ = 0;
+  taken_ = skipped_ = skipped_at_position_ = skipped_of_block_ = 0;
   status_ = absl::OkStatus();
   input_->Restart(epoch);
 }
@@ -159,7 +162,7 @@ void SegmentOp::Restart(uint64_t epoch) {
 void SegmentOp::Save(Position& position) const {
   position.Add(resumed_ ? resume_at_ : before_ + next_);
   position.Add(taken_);
-  position.Add(skipped_);
+  position.Add(skipped_at_position_);
   // Whether more comes of the block whose element was taken last is known only when all of it has been looked at: it stays the position
   // until another one is. What comes of a batch is one element, behind which the next one begins.
   const SegmentTask* first = !blocks_.empty() ? blocks_.front().get() : partial_.get();
@@ -171,7 +174,7 @@ void SegmentOp::Save(Position& position) const {
 absl::Status SegmentOp::Restore(Position& position) {
   resume_at_ = position.Take();
   taken_ = position.Take();
-  skipped_ = position.Take();
+  skipped_ = skipped_at_position_ = position.Take();
   resumed_ = true;
   return input_->Restore(position);
 }

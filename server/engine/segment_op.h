@@ -85,6 +85,8 @@ class SegmentOp final : public OrderOp {
   uint64_t taken_ = 0;             // elements in this pass
   uint64_t skipped_of_block_ = 0;  // elements that the input has left out of a block
   uint64_t skipped_ = 0;           // failures in this pass
+  // Those in front of the position that Save() tells: who goes on there meets the others again.
+  uint64_t skipped_at_position_ = 0;
   absl::Status status_;
 };
 

@@ -47,6 +47,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
 }
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const RandomAccessFile& file) {
+  // Some file systems ask their server.
+  const PendingCall call("mapping", file.path());
   return MapOpen(file.path(), file.descriptor(), file.size(), file.identity());
 }
 

@@ -56,7 +56,7 @@ SharedMaps::~SharedMaps() = default;
 absl::StatusOr<SharedMaps::Map> SharedMaps::Get(const RandomAccessFile& file) {
   if (file.descriptor() < 0) return absl::UnimplementedError("a file without a descriptor");
   const Table::Key key = Table::KeyOf(file.path(), file.size(), file.identity());
-  Map torn;  // a map that ends takes the table's mutex
+  Map torn, also_torn;  // a map that ends takes the table's mutex
   {
     std::lock_guard<std::mutex> lock(table_->mutex);
     if (Map map = table_->Find(key, &torn)) return map;
@@ -79,7 +79,7 @@ absl::StatusOr<SharedMaps::Map> SharedMaps::Get(const RandomAccessFile& file) {
   Map map(made->release(), end);
   std::lock_guard<std::mutex> lock(table_->mutex);
   // Another thread may have been first.
-  if (Map other = table_->Find(key, &torn)) return other;
+  if (Map other = table_->Find(key, &also_torn)) return other;
   table_->maps[key] = map;
   return map;
 }

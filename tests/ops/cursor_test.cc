@@ -2,6 +2,7 @@
 #include "server/engine/cursor.h"
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 
@@ -12,6 +13,7 @@
 #include "tests/ops/contract_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
+#include "tests/support/shards.h"
 
 namespace penstock::test {
 namespace {
@@ -424,6 +426,40 @@ TEST_CASE("Failures that are left out count as much behind a cursor") {
     const RunResult rest = RunPlan(plan, {.cursor = batch.info.cursor});
     CHECK(rest.batches.size() == 4 - batch.info.step);
     CHECK(rest.status == reference.status);
+  }
+}
+
+TEST_CASE("What is left out behind the last element counts once, also behind a cursor") {
+  ScratchFolder folder;
+  WriteFile(folder / "data", "1\n2\n3\nx\n");
+  // The damaged end of a file, and behind it another file without any.
+  WriteShard(folder / "0", 0, 3);
+  WriteShard(folder / "1", 3, 3);
+  std::ofstream(folder / "0", std::ios::app) << "cut";
+  const std::string texts =
+      absl::StrCat("text_line { files: '", folder / "data",
+                   "' } | map { out: 'n = string_to_number(value)' } | ignore_errors { "
+                   "max_skipped: 1 } | ");
+  const std::string files =
+      absl::StrCat("tfrecord { files: '", folder / "1", "' files: '", folder / "0",
+                   "' damage { on_damage: SKIP_RECORD max_skipped: 1 } } | ");
+  for (const std::string& source : {texts, files}) {
+    for (const char* const order :
+         {"batch { batch_size: 2 }", "batch { batch_size: 2 } | repeat { count: 3 }",
+          "repeat { count: 3 } | batch { batch_size: 2 }"}) {
+      const auto plan = MustPlan(Stages(source + order));
+      const RunResult reference = RunPlan(plan);
+      INFO(source << order << ": " << reference.status.ToString());
+      REQUIRE(reference.status.ok());
+      REQUIRE(reference.finished);
+      for (const Batch& batch : reference.batches) {
+        INFO("behind step " << batch.info.step);
+        const RunResult rest = RunPlan(plan, {.cursor = batch.info.cursor});
+        INFO(rest.status.ToString());
+        CHECK(rest.status.ok());
+        CHECK(rest.batches.size() == reference.batches.size() - batch.info.step - 1);
+      }
+    }
   }
 }
 
