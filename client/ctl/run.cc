@@ -1,10 +1,14 @@
 // `penstock run`: runs a spec and writes its batches to files, or prints a line for each.
 
+#include <signal.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -14,6 +18,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/cursor_file.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/delete_at_signal.h"
 #include "client/ctl/describe.h"
 #include "client/ctl/history_file.h"
 #include "client/ctl/needed_indices.h"
@@ -38,6 +43,13 @@ struct RunArguments {
   uint32_t row = 0;
 };
 
+// stdout cannot be written. A reader that has gone has seen enough; of anything else CommandLine says so.
+void ForgiveReader() {
+  if (errno != EPIPE) return;
+  __fpurge(stdout);
+  std::clearerr(stdout);
+}
+
 absl::Status TakeBatches(const std::string& pipeline, const std::string& socket, bool is_private,
                          const RunArguments& arguments) {
   try {
@@ -53,14 +65,16 @@ absl::Status TakeBatches(const std::string& pipeline, const std::string& socket,
       if (!batch) break;
       cursor = batch->cursor();
       if (arguments.out.empty()) {
-        std::puts(BatchLine(*batch).c_str());
-        continue;
+        if (std::puts(BatchLine(*batch).c_str()) >= 0) continue;
+        ForgiveReader();
+        break;
       }
       const std::string file = absl::StrFormat("step-%06d.npz", batch->step());
       absl::Status status =
           WriteNpz((std::filesystem::path(arguments.out) / file).string(), *batch);
       if (!status.ok()) return status;
     }
+    if (std::fflush(stdout) != 0) ForgiveReader();
     if (!arguments.cursor_out.empty()) {
       if (cursor.empty()) return absl::OutOfRangeError("no cursor: there was no batch");
       if (absl::Status status = WriteCursorFile(arguments.cursor_out, cursor); !status.ok())
@@ -100,6 +114,11 @@ absl::Status ShowRow(DaemonConnection& daemon, v1::SpecSource source,
 int Run(const std::string& socket, const RunArguments& arguments) {
   auto source = arguments.spec.Read();
   if (!source.ok()) return Report("run", source.status());
+  // A reader that goes is an error of writing.
+  signal(SIGPIPE, SIG_IGN);
+  // A private daemon ends with this program in any way.
+  std::optional<DeleteAtSignal> at_signal;
+  if (!socket.empty()) at_signal.emplace(socket);
   auto daemon = DaemonConnection::OpenOrStart(socket);
   if (!daemon.ok()) return Report("run", daemon.status());
   if (arguments.step) return Report("run", ShowRow(*daemon, *std::move(source), arguments));
@@ -133,10 +152,17 @@ int Run(const std::string& socket, const RunArguments& arguments) {
     if (!history.ok()) return Report("run", history.status());
     *request.mutable_history() = history->change();
   }
+  const auto hold = [&at_signal] {
+    return at_signal ? at_signal->Hold() : std::unique_lock<std::mutex>();
+  };
+  std::unique_lock<std::mutex> held = hold();
   const auto pipeline = daemon->Create(request);
   if (!pipeline.ok()) return Report("run", pipeline.status());
+  if (at_signal) at_signal->SetPipeline(pipeline->name());
+  held = std::unique_lock<std::mutex>();
   const absl::Status status =
       TakeBatches(pipeline->name(), daemon->socket(), daemon->is_private(), arguments);
+  held = hold();
   // The daemon may have been another one since. Its successor knows the pipeline, but not this connection.
   if (!daemon->is_private()) {
     auto again = DaemonConnection::Open(daemon->socket());
@@ -146,6 +172,7 @@ int Run(const std::string& socket, const RunArguments& arguments) {
     PrintSkipped(*skipped, stderr);
   if (!daemon->is_private()) {
     const absl::Status deleted = daemon->Delete(pipeline->name());
+    at_signal->SetPipeline("");
     if (status.ok()) return Report("run", deleted);
   }
   return Report("run", status);

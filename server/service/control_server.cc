@@ -86,9 +86,7 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
             return access_.Has(*who, right, pipeline) ? absl::OkStatus()
                                                       : absl::PermissionDeniedError("not listed");
           },
-          [this](const grpc::ServerContext& context) {
-            return WhoIs(context).value_or(Identity());
-          })) {}
+          [this](const grpc::ServerContext& context) { return WhoIs(context); })) {}
 
 std::optional<Identity> ControlServer::WhoIs(const grpc::ServerContext& context) const {
   const std::shared_ptr<const grpc::AuthContext> proof = context.auth_context();

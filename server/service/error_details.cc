@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/v1/error_details.pb.h"
+#include "server/base/utf8.h"
 
 namespace penstock {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr char kReason[] = "penstock/reason";
 constexpr char kField[] = "penstock/field";
 constexpr char kTypes[] = "type.googleapis.com/google.rpc.";
-// The trailer's bytes are limited, and the message stands in it already.
+// Of a field's violation: the trailer's bytes are limited, and the message stands in it already.
 constexpr size_t kMaxDescriptionBytes = 400;
 
 void Pack(const char* name, const google::protobuf::Message& message, v1::ErrorStatus* to) {
@@ -37,19 +38,18 @@ std::string ErrorDetails(const absl::Status& status, const std::string& message,
                          const std::string& pipeline) {
   v1::ErrorStatus all;
   all.set_code(status.raw_code());
-  const std::string description = message.substr(0, kMaxDescriptionBytes);
-  all.set_message(description);
+  all.set_message(message);
   v1::ErrorInfo info;
   const absl::optional<absl::Cord> reason = status.GetPayload(kReason);
   info.set_reason(reason ? std::string(*reason) : absl::StatusCodeToString(status.code()));
   info.set_domain("penstock");
-  if (!pipeline.empty()) (*info.mutable_metadata())["pipeline"] = pipeline.substr(0, 128);
+  if (!pipeline.empty()) (*info.mutable_metadata())["pipeline"] = ReadableUtf8(pipeline, 128);
   Pack("ErrorInfo", info, &all);
   if (const absl::optional<absl::Cord> field = status.GetPayload(kField)) {
     v1::BadRequest request;
     v1::BadRequest::FieldViolation* violation = request.add_field_violations();
     violation->set_field(std::string(*field));
-    violation->set_description(description);
+    violation->set_description(ReadableUtf8(message, kMaxDescriptionBytes));
     Pack("BadRequest", request, &all);
   }
   return all.SerializeAsString();

@@ -144,8 +144,8 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const R
   each(gauge("penstock_pipeline_resting",
              "1 while nobody reads it and it has given its memory and threads back."),
        [](const auto& stats) { return stats.resting() ? 1 : 0; });
-  each(counter("penstock_pipeline_steps_total", "Steps (batches) made."),
-       [](const auto& stats) { return stats.steps(); });
+  each(counter("penstock_pipeline_steps_total", "Steps (batches) made since the stream began."),
+       [](const auto& stats) { return stats.made_steps(); });
   each(counter("penstock_pipeline_rows_total", "Rows of these steps."),
        [](const auto& stats) { return stats.rows(); });
   each(counter("penstock_pipeline_records_total", "Records that left the sources."),

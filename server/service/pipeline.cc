@@ -21,6 +21,12 @@ constexpr uint32_t kReplaySlots = 3;
 // further behind is served by itself.
 constexpr uint64_t kMaxSpreadRings = 4;
 
+// Whether it is a position's fault that no stream begins there, and not the machine's.
+bool IsOfPosition(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsOutOfRange(status) || absl::IsDataLoss(status);
+}
+
 }  // namespace
 
 absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spec,
@@ -136,10 +142,29 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
     before = std::move(shared_);
   }
   has_restored_groups_ = false;
-  // Its memory is given back first.
-  if (before != nullptr) before->Stop(absl::CancelledError("the stream has been moved"));
+  std::string cursor_before = options_.cursor;
+  if (before != nullptr) {
+    const ring::Writer& writer = before->writer();
+    if (std::string here = writer.Cursor(writer.floor()); !here.empty()) cursor_before = here;
+    // Its memory is given back first.
+    before->Stop(absl::CancelledError("the stream has been moved"));
+  }
+  const bool was_there = before != nullptr;
   before.reset();
   absl::StatusOr<std::shared_ptr<Stream>> stream = MakeStream(cursor, slots(), options_.owner);
+  if (!stream.ok() && was_there) {
+    // What is wrong with that position is the matter of who came with it: to all others the pipeline is what it was.
+    const absl::Status refused = stream.status();
+    stream = MakeStream(cursor_before, slots(), options_.owner);
+    if (stream.ok()) {
+      if (absl::Status started = (*stream)->Start(); started.ok()) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!closed_) shared_ = *std::move(stream);
+        return refused;
+      }
+    }
+    stream = refused;
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   failure_ = stream.status();
   if (!stream.ok()) return stream.status();
@@ -276,15 +301,34 @@ std::vector<Pipeline::ReplayStream> Pipeline::Replays() const {
   return replays;
 }
 
+int Pipeline::FindLowest(const std::vector<Newcomer>& placed,
+                         const std::vector<absl::StatusOr<Attached>>& results,
+                         uint64_t highest) const {
+  const uint64_t spread = kMaxSpreadRings * slots();
+  int lowest = -1;
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const ring::ConsumerPosition& position = placed[i].position;
+    if (placed[i].spec.mode == ring::GroupMode::kSplit || !position.known()) continue;
+    if (!absl::IsUnknown(results[i].status())) continue;
+    const bool may_replay =
+        placed[i].spec.mode == ring::GroupMode::kBroadcast && !position.cursor.empty();
+    if (may_replay && highest - position.step > spread) continue;
+    const bool is_lower = lowest < 0 || position.step < placed[lowest].position.step;
+    // Behind a skip a consumer knows its step alone; of those at one step any cursor will do.
+    if (is_lower ||
+        (position.step == placed[lowest].position.step && placed[lowest].position.cursor.empty()))
+      lowest = static_cast<int>(i);
+  }
+  return lowest;
+}
+
 std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<Newcomer>& newcomers) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   std::vector<absl::StatusOr<Attached>> results(newcomers.size(), absl::UnknownError(""));
   std::map<std::string, ring::SplitState> splits;
   if (options_.split_files != nullptr) splits = options_.split_files->Load();
 
-  // The lowest position from which a stream can be made; without any, the beginning.
   std::vector<Newcomer> placed = newcomers;
-  const ring::ConsumerPosition* lowest = nullptr;
   uint64_t highest = 0;
   for (size_t i = 0; i < placed.size(); ++i) {
     absl::StatusOr<ring::ConsumerPosition> position = Complete(placed[i].position);
@@ -297,27 +341,27 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     if (placed[i].spec.mode == ring::GroupMode::kSplit || !placed[i].position.known()) continue;
     highest = std::max(highest, placed[i].position.step);
   }
-  const uint64_t spread = kMaxSpreadRings * slots();
-  for (const Newcomer& one : placed) {
-    if (one.spec.mode == ring::GroupMode::kSplit || !one.position.known()) continue;
-    const bool may_replay =
-        one.spec.mode == ring::GroupMode::kBroadcast && !one.position.cursor.empty();
-    if (may_replay && highest - one.position.step > spread) continue;
-    const bool is_lower = lowest == nullptr || one.position.step < lowest->step;
-    // Behind a skip a consumer knows its step alone; of those at one step any cursor will do.
-    if (is_lower || (one.position.step == lowest->step && lowest->cursor.empty()))
-      lowest = &one.position;
-  }
-  ring::ConsumerPosition start;
-  if (lowest != nullptr) start = *lowest;
-  if (start.known() && start.step > 0 && start.cursor.empty()) start.cursor = options_.cursor;
-  for (const auto& [group, state] : splits) {
-    if (!start.known() || state.first() < start.step) {
-      start.step = state.first();
-      start.cursor = state.first_cursor();
+  absl::Status status;
+  while (true) {
+    // The lowest position from which a stream can be made; without any, the beginning.
+    const int lowest = FindLowest(placed, results, highest);
+    ring::ConsumerPosition start;
+    if (lowest >= 0) start = placed[lowest].position;
+    if (start.known() && start.step > 0 && start.cursor.empty()) start.cursor = options_.cursor;
+    const bool is_consumers = lowest >= 0 && start.cursor == placed[lowest].position.cursor;
+    bool is_splits = false;
+    for (const auto& [group, state] : splits) {
+      if (!start.known() || state.first() < start.step) {
+        start.step = state.first();
+        start.cursor = state.first_cursor();
+        is_splits = true;
+      }
     }
+    status = Restart(start.known() ? start.cursor : options_.cursor);
+    // What is wrong with a consumer's position is that one's matter, and the others go on.
+    if (status.ok() || !is_consumers || is_splits || !IsOfPosition(status)) break;
+    results[lowest] = status;
   }
-  absl::Status status = Restart(start.known() ? start.cursor : options_.cursor);
   if (!status.ok()) {
     spdlog::error("pipeline {} did not come back: {}", name_, status.ToString());
     for (auto& result : results) result = absl::StatusOr<Attached>(status);

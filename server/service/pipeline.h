@@ -277,7 +277,10 @@ class Pipeline {
   bool MayMove(const ring::Writer& writer) const;
   // Makes the shared stream again where it was, if it rests. REQUIRES: attach_mutex_.
   absl::Status EndRest();
-  // Makes the shared stream anew, which nobody reads.
+  // Of those of StartAgain() that have no result yet, who is at the lowest position from which a stream can be made; -1: nobody.
+  int FindLowest(const std::vector<Newcomer>& placed,
+                 const std::vector<absl::StatusOr<Attached>>& results, uint64_t highest) const;
+  // Makes the shared stream anew, which nobody reads. Where that fails, and there was one, it goes on where it was.
   absl::Status Restart(const std::string& cursor);
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);

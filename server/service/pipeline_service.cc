@@ -1,5 +1,6 @@
 #include "server/service/pipeline_service.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,9 +14,8 @@
 namespace penstock {
 namespace {
 
-// gRPC sends messages as a header, in which a byte may take three, and whose sum is limited to 8
-// KiB.
-constexpr size_t kMaxMessageBytes = 2000;
+// gRPC sends messages as a header, in which a byte may take three, and once more in the details; the sum of headers is limited to 8 KiB.
+constexpr size_t kMaxMessageBytes = 1500;
 constexpr size_t kMaxRequestIdBytes = 64;
 
 // A fault of the spec, with the stage that the message names.
@@ -52,6 +52,12 @@ absl::Status PipelineServiceImpl::Admit(const grpc::ServerContext* context, v1::
   return gate_(*context, right, pipeline, Asked::kCall);
 }
 
+absl::StatusOr<Identity> PipelineServiceImpl::Caller(const grpc::ServerContext* context) const {
+  std::optional<Identity> who = who_is_(*context);
+  if (!who) return absl::PermissionDeniedError("the caller has hung up");
+  return *std::move(who);
+}
+
 PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
   return [this, context](const std::string& name) {
     return gate_(*context, v1::RIGHT_READ, name, Asked::kItem).ok();
@@ -79,6 +85,8 @@ absl::StatusOr<v1::PipelineSpec> PipelineServiceImpl::Resolve(const grpc::Server
 grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
                                                  const v1::CreatePipelineRequest* request,
                                                  v1::CreatePipelineResponse* response) {
+  const auto creator = Caller(context);
+  if (!creator.ok()) return ToGrpc(creator.status());
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
   PipelineOptions options;
@@ -86,8 +94,7 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.changed_work = request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse;
   options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
-  const Identity creator = who_is_(*context);
-  options.owner = {"", creator.uid, creator.pid};
+  options.owner = {"", creator->uid, creator->pid};
   if (options.request_id.size() > kMaxRequestIdBytes) {
     return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
                                 "request_id longer than limit: ", options.request_id.size(), " > ",

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,7 +32,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   using Gate = std::function<absl::Status(const grpc::ServerContext& context, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
-  using WhoIs = std::function<Identity(const grpc::ServerContext& context)>;
+  // Nobody when the caller has hung up.
+  using WhoIs = std::function<std::optional<Identity>(const grpc::ServerContext& context)>;
 
   // `max_streams`: calls at a time that go on telling.
   PipelineServiceImpl(PipelineTable& table, const Monitor& monitor,
@@ -110,6 +112,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
  private:
   absl::Status Admit(const grpc::ServerContext* context, v1::Right right,
                      const std::string& pipeline) const;
+  // PermissionDenied when the caller has hung up.
+  absl::StatusOr<Identity> Caller(const grpc::ServerContext* context) const;
   // The spec of `source`, which its author may have this daemon read.
   absl::StatusOr<v1::PipelineSpec> Resolve(const grpc::ServerContext* context,
                                            const v1::SpecSource& source) const;

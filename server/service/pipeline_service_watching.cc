@@ -79,7 +79,9 @@ grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
                             "interval_ms"),
                   name);
   }
-  const StreamPlace place(streams_, who_is_(*context), max_streams_());
+  const auto caller = Caller(context);
+  if (!caller.ok()) return ToGrpc(caller.status(), name);
+  const StreamPlace place(streams_, *caller, max_streams_());
   if (!place.status().ok()) return ToGrpc(place.status(), name);
   // It hears of its end, and of the daemon's, at once.
   const auto listener = table_.events().Listen(
@@ -120,7 +122,9 @@ grpc::Status PipelineServiceImpl::WatchEvents(grpc::ServerContext* context,
   // Whoever may see some pipelines asks for all and gets those.
   if (!admitted.ok() && (!name.empty() || !absl::IsPermissionDenied(admitted)))
     return ToGrpc(WithReason(admitted, "ACCESS_DENIED"), name);
-  const StreamPlace place(streams_, who_is_(*context), max_streams_());
+  const auto caller = Caller(context);
+  if (!caller.ok()) return ToGrpc(caller.status(), name);
+  const StreamPlace place(streams_, *caller, max_streams_());
   if (!place.status().ok()) return ToGrpc(place.status(), name);
   const auto listener = table_.events().Listen(request->after(), [&](const std::string& pipeline) {
     return (name.empty() || pipeline == name) && visible(pipeline);

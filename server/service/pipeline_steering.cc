@@ -1,6 +1,8 @@
 // What changes a pipeline while it runs.
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -266,19 +268,26 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   }
   status = timeline.Add(change, *std::move(next));
   if (!status.ok()) return status;
-  v1::Change back;
+  // The way back: whoever chose the numbers, and though a limit of memory may change slots that the change does not name.
+  ring::Writer& writer = streams.front()->writer();
+  const uint32_t slots_before = writer.slots();
+  int workers_before;
+  std::map<std::string, int64_t> read_ahead_before;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (change.has_slots()) back.set_slots(static_cast<int>(slots_));
-    if (change.has_workers() && workers_ > 0) back.set_workers(workers_);
-    if (change.has_read_ahead_bytes() && read_ahead_is_chosen_)
-      back.set_read_ahead_bytes(read_ahead_[""]);
+    workers_before = workers_;
+    read_ahead_before = read_ahead_;
   }
   status = ApplyNumbers(change, streams);
   // Before any step of it can be seen.
   if (status.ok()) status = Keep(etag, timeline, change);
   if (!status.ok()) {
-    ApplyNumbers(back, streams).IgnoreError();
+    if (writer.slots() != slots_before) (void)writer.SetSlots(slots_before);
+    for (const auto& stream : streams) {
+      if (change.has_read_ahead_bytes()) stream->SetReadAhead(read_ahead_before);
+      if (change.has_workers() && workers_before > 0)
+        stream->SetWorkers(workers_before).IgnoreError();
+    }
     return status;
   }
   if (change.has_slots()) streams.front()->writer().TryFewerSlots(change.slots() == 0);

@@ -132,6 +132,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   }
   if (!pipeline.ok()) return pipeline.status();
   if (closed) {
+    // Whoever asked for it is refused, so that it does not come back either.
+    if (is_kept && !options.returns) (void)journal_->Remove(spec.name());
     (*pipeline)->Close(absl::UnavailableError("penstockd is stopping"));
     return absl::UnavailableError("penstockd is stopping");
   }

@@ -151,6 +151,7 @@ v1::PipelineStats Pipeline::Stats() const {
   if (!snapshot) return result;
   const ExecutorStats& stats = *snapshot;
   result.set_steps(stats.steps);
+  result.set_made_steps(stats.steps - std::min(stats.steps, stream->first_step()));
   result.set_rows(stats.rows);
   result.set_epoch(stats.epoch);
   result.set_records(stats.records);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -44,6 +45,13 @@ int SocketOption(int fd, int option) {
 absl::StatusOr<ServiceManager> ServiceManager::Create() {
   ServiceManager manager;
   manager.notify_path_ = TakeVariable("NOTIFY_SOCKET");
+  if (!manager.notify_path_.empty()) {
+    manager.notify_ =
+        ring::Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!manager.notify_) {
+      return absl::ErrnoToStatus(errno, "cannot make the socket that tells the service manager");
+    }
+  }
 
   const std::string watchdog_pid = TakeVariable("WATCHDOG_PID");
   int64_t watchdog_us = 0;
@@ -75,15 +83,14 @@ absl::StatusOr<ServiceManager> ServiceManager::Create() {
 }
 
 void ServiceManager::Tell(std::string_view state) const {
-  if (notify_path_.empty()) return;
+  if (!notify_) return;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const size_t size = std::min(notify_path_.size(), sizeof(address.sun_path));
   std::memcpy(address.sun_path, notify_path_.data(), size);
   // "@" stands for the zero byte of an abstract name.
   if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
-  const ring::Descriptor fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL,
+  sendto(notify_.get(), state.data(), state.size(), MSG_NOSIGNAL,
          reinterpret_cast<const sockaddr*>(&address), offsetof(sockaddr_un, sun_path) + size);
 }
 

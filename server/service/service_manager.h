@@ -4,7 +4,8 @@
 //
 // Threads:  Create() from the first thread, before others start: it changes the environment. The
 //           rest from any thread.
-// Owns:     the listening socket, until it is taken.
+// Owns:     the listening socket, until it is taken, and the one that it tells by: signs of life need no descriptor of their own where there
+//           are no more.
 // Cost:     a system call a message, which never waits; nothing without a service manager.
 #pragma once
 
@@ -35,6 +36,7 @@ class ServiceManager {
 
  private:
   std::string notify_path_;
+  ring::Descriptor notify_;  // none without a path
   ring::Descriptor socket_;
   absl::Duration watchdog_ = absl::ZeroDuration();
 };

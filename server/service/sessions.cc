@@ -335,8 +335,11 @@ void Sessions::LookForIdle() {
       }
     }
   }
-  look_ = loop_.StartTimer(std::clamp(idle / 4, kShortestLook, kLongestLook),
-                           [this] { LookForIdle(); });
+  // Where nothing rests it only sees whether that has been changed.
+  const absl::Duration next = idle > absl::ZeroDuration()
+                                  ? std::clamp(idle / 4, kShortestLook, kLongestLook)
+                                  : kLongestLook;
+  look_ = loop_.StartTimer(next, [this] { LookForIdle(); });
 }
 
 void Sessions::Tick() {

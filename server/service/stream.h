@@ -117,6 +117,8 @@ class Stream {
   std::optional<ExecutorStats> Snapshot() const;
   std::vector<SkippedRecord> Skipped() const;
   // None after Stop().
+  // Where the stream began.
+  uint64_t first_step() const { return first_step_; }
   std::vector<WorkerPulse> Pulses() const;
   // As that of the executor.
   void EndAtHungRead();
@@ -136,6 +138,7 @@ class Stream {
         holds_(options.holds),
         phases_(options.phases),
         read_ahead_(options.read_ahead),
+        first_step_(options.start.step),
         epoch_begins_(options.epoch_begins),
         read_deadline_(options.read_deadline) {}
   absl::StatusOr<std::unique_ptr<Executor>> MakeExecutor(const Phase& phase, ResumePoint start,
@@ -190,6 +193,7 @@ class Stream {
   std::vector<SkippedRecord> skipped_before_;  // under mutex_: DamageLog::kMaxListed at most
   std::map<std::string, int64_t> read_ahead_;  // under mutex_
 
+  const uint64_t first_step_;
   const std::function<void(uint64_t step)> epoch_begins_;
   const ReadDeadline read_deadline_;
 

@@ -43,7 +43,8 @@ bool WaitsForMachine(int32_t thread) {
   // "TID (NAME) STATE …", where the name may hold anything.
   const std::string stat = ReadTaskFile(thread, "stat");
   const size_t name_end = stat.rfind(") ");
-  if (name_end != stat.npos && stat[name_end + 2] == 'D') return true;
+  if (name_end == stat.npos || name_end + 2 >= stat.size()) return true;
+  if (stat[name_end + 2] == 'D') return true;
   // "running", or the number of the system call and its arguments.
   const std::string call = ReadTaskFile(thread, "syscall");
   int64_t number = -1;

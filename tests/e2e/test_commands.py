@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import signal
 import subprocess
 import tomllib
 
@@ -97,6 +98,27 @@ def test_run_of_an_endless_stream_needs_steps(penstock_command, counter):
 
 def test_run_in_a_shared_daemon_deletes_its_pipeline(remote, counter):
     assert len(remote("run", counter(), "--steps", "2").out.splitlines()) == 2
+    assert "run-" not in remote("list").out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_run_that_a_signal_ends_takes_its_pipeline_along(remote, counter, number):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip("who started these tests has it ignored, and so has the program")
+    with remote.start("run", counter(more="stage { repeat {} }"), "--steps", "1000000000") as process:
+        process.stdout.readline()
+        assert "run-" in remote("list").out
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == -number
+    assert "run-" not in remote("list").out
+
+
+def test_run_whose_reader_goes_takes_its_pipeline_along(remote, counter):
+    with remote.start("run", counter(more="stage { repeat {} }"), "--steps", "1000000000") as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == 0, process.stderr.read()
     assert "run-" not in remote("list").out
 
 

@@ -168,6 +168,9 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   v1::PipelineStats stats = After(10, 0.25, 0.5, 0.5).stats;
   stats.mutable_stages(0)->set_name("a \"b\"\\\n");
   stats.mutable_consumers(0)->set_lag(3);
+  // A counter begins at 0 with its stream, whatever step that begins at.
+  stats.set_steps(5100);
+  stats.set_made_steps(100);
   v1::PipelineStats other = stats;
   other.set_name("q");
   other.mutable_oldest_read()->set_seconds(12.5);

@@ -4,10 +4,15 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "server/base/file.h"
+#include "server/service/pipeline_journal.h"
 #include "server/service/text_proto.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
@@ -117,6 +122,55 @@ TEST_CASE("a closed table creates nothing") {
   table.Close(absl::UnavailableError("stopping"));
   CHECK(table.List().empty());
   CHECK(table.Create(Counter(folder, "y")).status().code() == absl::StatusCode::kUnavailable);
+}
+
+// Files that call back before they are opened.
+class TellingFiles : public FileSystem {
+ public:
+  explicit TellingFiles(std::function<void()> opening) : opening_(std::move(opening)) {}
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
+    opening_();
+    return LocalFileSystem().Open(path);
+  }
+  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+    return LocalFileSystem().Glob(pattern);
+  }
+
+ private:
+  const std::function<void()> opening_;
+};
+
+TEST_CASE("a creation that a stopping daemon refuses does not come back") {
+  test::ScratchFolder folder;
+  const v1::PipelineSpec spec = Counter(folder, "x");
+  PipelineJournal journal(*StateFolder::Open(folder / "state"));
+  PipelineTable* opened = nullptr;
+  TellingFiles files([&opened] {
+    if (opened != nullptr) opened->Close(absl::UnavailableError("stopping"));
+  });
+  PipelineTable table(files, OneWorker(), &journal);
+  opened = &table;
+  CHECK(table.Create(spec).status().code() == absl::StatusCode::kUnavailable);
+  CHECK(journal.Load().empty());
+}
+
+TEST_CASE("a refused update leaves every number as it was") {
+  test::ScratchFolder folder;
+  v1::PipelineSpec spec = Counter(folder, "x");
+  spec.mutable_ring()->set_slots(16);
+  PipelineOptions options;
+  options.defaults = OneWorker();
+  options.write_state = [](const KeptState&) { return absl::ResourceExhaustedError("disk full"); };
+  const auto pipeline = Pipeline::Create(spec, options, LocalFileSystem());
+  REQUIRE(pipeline.ok());
+  const uint32_t slots = (*pipeline)->Stats().slots();
+  RequestedChange requested;
+  // Enough for fewer slots, which the change does not name.
+  requested.change.set_memory_bytes(400'000);
+  requested.change.set_read_ahead_bytes(1 << 20);
+  CHECK((*pipeline)->Update(requested).status().code() == absl::StatusCode::kResourceExhausted);
+  CHECK((*pipeline)->Stats().slots() == slots);
+  (*pipeline)->Close(absl::CancelledError("the end"));
 }
 
 TEST_CASE("names and numbers of a spec are checked") {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -36,6 +37,30 @@ TEST_CASE("messages go to the socket that NOTIFY_SOCKET names, by path or abstra
     REQUIRE(recv(server.get(), text, sizeof(text), MSG_DONTWAIT) == 7);
     CHECK(std::string(text) == "READY=1");
   }
+}
+
+TEST_CASE("signs of life need no descriptor where there are no more") {
+  const test::ScratchFolder folder;
+  const std::string name = folder / "notify";
+  const ring::Descriptor server(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, name.data(), name.size());
+  REQUIRE(bind(server.get(), reinterpret_cast<sockaddr*>(&address),
+               offsetof(sockaddr_un, sun_path) + name.size()) == 0);
+  setenv("NOTIFY_SOCKET", name.c_str(), 1);
+  const auto manager = ServiceManager::Create();
+  REQUIRE(manager.ok());
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  manager->Tell("WATCHDOG=1");
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  char text[64] = {};
+  REQUIRE(recv(server.get(), text, sizeof(text), MSG_DONTWAIT) == 10);
+  CHECK(std::string(text) == "WATCHDOG=1");
 }
 
 TEST_CASE("without a service manager nothing happens") {

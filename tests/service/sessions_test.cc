@@ -20,6 +20,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "ring/reader.h"
+#include "server/engine/cursor.h"
 #include "server/expr/function.h"
 #include "server/service/text_proto.h"
 #include "tests/support/catch.h"
@@ -251,6 +252,19 @@ TEST_CASE("another pipeline of the name of one that was waited for has nothing t
   for (int step = 0; step < 30; ++step) trainer.TakeStep();
 }
 
+TEST_CASE("where no pipeline rests the loop is hardly woken") {
+  Returned daemon;
+  int looks = 0;
+  daemon.sessions().RestAfter([&looks] {
+    ++looks;
+    return absl::ZeroDuration();
+  });
+  daemon.loop().StartTimer(absl::Milliseconds(200), [&daemon] { daemon.loop().Stop(); });
+  daemon.loop().Run();
+  // The one at once, and on a slow machine another one.
+  CHECK(looks <= 2);
+}
+
 TEST_CASE("a pipeline that finds no room for its beginning begins when there is some") {
   auto pool = std::make_unique<TaskPool>(1);
   std::promise<void> begun, freed;
@@ -366,6 +380,52 @@ TEST_CASE("a pipeline begins again where its consumers are, though not all of th
   }
   Daemon daemon(folder);
   CHECK(BeginsAt(*daemon.Restored(), {{5, "", {}, {}}}) == 3);
+}
+
+// A cursor of the pipeline's own stream whose position is none.
+std::string WrongCursor(Daemon& daemon, const test::ScratchFolder& folder, uint64_t step) {
+  const auto checked = daemon.table().Check(Counter(folder));
+  REQUIRE(checked.ok());
+  const Position position({7, 7, 7, 7, 7, 7, 7, 7, 7});
+  return *CursorMaker(*FingerprintOf(*checked->plan)).Make(step, position);
+}
+
+TEST_CASE("fault 3: a position that nothing can be made from is the matter of who came with it") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  std::string wrong, cursor;
+  {
+    Daemon daemon(folder);
+    const auto pipeline = *daemon.table().Create(Counter(folder));
+    wrong = WrongCursor(daemon, folder, 1000);
+    Newcomer stranger;
+    stranger.spec.group = "default";
+    stranger.position = {1000, wrong, {}, {}};
+    CHECK(pipeline->Attach(stranger).status().code() == absl::StatusCode::kInvalidArgument);
+    Newcomer honest;
+    honest.spec.group = "default";
+    const auto attached = pipeline->Attach(honest);
+    INFO(attached.status().ToString());
+    REQUIRE(attached.ok());
+    CHECK(attached->handle.start_step == 0);
+    const ring::Writer& writer = attached->stream->writer();
+    while (writer.published() < 3) std::this_thread::yield();
+    cursor = writer.Cursor(3);
+    REQUIRE(pipeline->Pause(true).ok());
+  }
+  Daemon daemon(folder);
+  std::vector<Newcomer> newcomers(2);
+  for (size_t i = 0; i < newcomers.size(); ++i) {
+    newcomers[i].spec.group = "default";
+    newcomers[i].spec.identity = i + 1;
+  }
+  newcomers[0].position = {2, WrongCursor(daemon, folder, 2), {}, {}};
+  newcomers[1].position = {3, cursor, {}, {}};
+  const auto attached = daemon.Restored()->StartAgain(newcomers);
+  CHECK(attached[0].status().code() == absl::StatusCode::kInvalidArgument);
+  INFO(attached[1].status().ToString());
+  REQUIRE(attached[1].ok());
+  CHECK(attached[1]->handle.start_step == 3);
 }
 
 }  // namespace

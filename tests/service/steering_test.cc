@@ -5,6 +5,8 @@
 
 #include "penstock/v1/error_details.pb.h"
 #include "server/base/file.h"
+#include "server/service/error_details.h"
+#include "server/service/pipeline_service.h"
 #include "server/service/pipeline_table.h"
 #include "tests/service/test_daemon.h"
 #include "tests/support/catch.h"
@@ -23,6 +25,7 @@ Details DetailsOf(const grpc::Status& status) {
   v1::ErrorStatus all;
   REQUIRE(all.ParseFromString(status.error_details()));
   CHECK(all.code() == status.error_code());
+  CHECK(all.message() == status.error_message());
   Details details;
   for (const google::protobuf::Any& detail : all.details()) {
     if (detail.type_url() == "type.googleapis.com/google.rpc.ErrorInfo")
@@ -100,6 +103,17 @@ TEST_CASE("an error's details are told to a client whose message is cut") {
   const grpc::Status status = Call(daemon, &Stub::GetPipeline, request, &response);
   CHECK(status.error_code() == grpc::StatusCode::NOT_FOUND);
   CHECK(DetailsOf(status).info.metadata().at("pipeline").size() == 128);
+}
+
+TEST_CASE("details are cut between characters") {
+  // Each of two bytes, and the cuts are at even numbers of bytes.
+  std::string text = "x";
+  for (int i = 0; i < 1000; ++i) text += "\u00e4";
+  const Details details =
+      DetailsOf(ToGrpc(WithField(absl::InvalidArgumentError(text), "spec"), text));
+  CHECK(details.info.metadata().at("pipeline") == text.substr(0, 127));
+  REQUIRE(details.request.field_violations_size() == 1);
+  CHECK(details.request.field_violations(0).description() == text.substr(0, 399));
 }
 
 TEST_CASE("the pipelines come in pages") {

@@ -88,6 +88,11 @@ TEST_CASE("a lock and a loop are told from waiting for the machine") {
   close(ends[0]);
 }
 
+TEST_CASE("a thread that cannot be looked at is not said to hang") {
+  // As where there are no descriptors: no thread has the number 0.
+  CHECK(WaitsForMachine(0));
+}
+
 // Takes steps until it is asked to publish one, which it does not before it is let go.
 class HangingSink : public BatchSink {
  public:
