@@ -44,7 +44,8 @@ absl::StatusOr<std::string> Inflate(const uint8_t* data, size_t size, Wrapping w
             "expected the end of the compressed data, found that of the string (byte ", size, ")"));
       }
     }
-    taken = size - state->avail_in;
+    // ISA-L may have taken bytes of what follows the trailer into its bit buffer.
+    taken = size - state->avail_in - static_cast<size_t>(state->read_in_length) / 8;
   } while (taken < size);
   out.resize(done);
   return out;

@@ -33,7 +33,10 @@ const RowFunctionRegistration kRegistration({
            "fill: what stands where nothing of the image is, in all channels, a constant of the "
            "image's dtype.\n"
            "\n"
-           "Pillow's bytes, of float32 those of its images of mode F.",
+           "Pillow's bytes, of float32 those of its images of mode F. Each channel is taken by "
+           "itself: "
+           "the bytes of four channels are those of modes CMYK and RGBX,\n"
+           "while Pillow multiplies the colors of RGBA by alpha first, but for \"nearest\".",
     .bind = Bind,
 });
 

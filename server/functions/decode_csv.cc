@@ -40,20 +40,34 @@ class DecodeCsv final : public RowKernel {
     absl::string_view text;
     size_t at = 0;
     int64_t columns = 0;
-    // Without a byte there is no field, and not an empty one: TensorFlow's verdict.
-    if (record.empty()) {
-      return absl::DataLossError(
-          absl::StrCat("expected ", std::max<int64_t>(format_.num_columns, 1), " fields, found 0"));
-    }
-    for (;; ++columns, ++at) {
+    // TensorFlow passes over line ends in front of a field, and takes them inside of quotation marks alone.
+    const bool has_line_ends = record.find('\n') != absl::string_view::npos ||
+                               record.find('\r') != absl::string_view::npos;
+    for (;; ++at) {
+      if (has_line_ends) at = std::min(record.find_first_not_of("\r\n", at), record.size());
+      // Behind a delimiter there is an empty field; without a byte, or behind line ends, there is none: TensorFlow's verdict.
+      if (at == record.size() && (record.empty() || record.back() != format_.delim)) break;
+      const size_t start = at;
+      const bool is_quoted = format_.uses_quotes && start < record.size() && record[start] == '"';
       absl::string_view field;
       absl::Status status =
           TakeCsvField(record, format_.delim, format_.uses_quotes, &at, &field, scratch);
       if (!status.ok()) return status;
-      if (columns == format_.column) text = field;
+      const size_t line_end =
+          has_line_ends && !is_quoted ? field.find_first_of("\r\n") : absl::string_view::npos;
+      if (line_end != absl::string_view::npos) {
+        return absl::DataLossError(
+            absl::StrCat("a field that is not in quotation marks has a line end inside (byte ",
+                         start + line_end, " of the record)"));
+      }
+      if (columns++ == format_.column) text = field;
       if (at == record.size()) break;
     }
-    if (++columns <= format_.column) {
+    if (columns == 0) {
+      return absl::DataLossError(
+          absl::StrCat("expected ", std::max<int64_t>(format_.num_columns, 1), " fields, found 0"));
+    }
+    if (columns <= format_.column) {
       return absl::DataLossError(
           absl::StrCat("expected at least ", format_.column + 1, " fields, found ", columns));
     }
@@ -138,7 +152,8 @@ const RowFunctionRegistration kDecodeCsv({
            "use_quote_delim: whether quotation marks may enclose a field, a constant.\n"
            "na_value: a text that counts as an empty field, a constant.\n"
            "\n"
-           "Of the shape of record. What cannot be read is an error of its record.",
+           "Of the shape of record. Line ends in front of a field are passed over; inside of one "
+           "they stand in quotation marks alone. What cannot be read is an error of its record.",
     .bind = Bind,
 });
 

@@ -60,7 +60,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   absl::Status status =
       FirstError({ReadConstant(arguments[1], "out_type", &name),
                   ReadConstant(arguments[2], "little_endian", &little_endian),
-                  ReadConstant(arguments[3], "fixed_length", 1, kLengthMax, &length)});
+                  ReadConstant(arguments[3], "fixed_length", 0, kLengthMax, &length)});
   if (!status.ok()) return status;
   const std::optional<DType> dtype = DTypeFromName(name);
   if (!dtype || DTypeSize(*dtype) == 0)

@@ -28,7 +28,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
                    [=](Draws& draws, const RowValue& image, Arena&, RowOutput& out) {
                      Window window;
                      const bool erases = draws.Unit() < probability &&
-                                         TryDrawPart(limits, /*smaller=*/true, draws,
+                                         TryDrawPart(limits, PartKind::kErased, draws,
                                                      image.shape[0], image.shape[1], &window);
                      if (!erases) window = Window{};
                      NoteWindow(window, draws);
@@ -48,7 +48,7 @@ const RowFunctionRegistration kRegistration({
            "probability: how often, a constant of 0 to 1.\n"
            "scale: [low, high], constants: the rectangle's area, as a part of the image's, is "
            "drawn evenly between them.\n"
-           "ratio: [low, high], constants: its width over its height; the logarithm is drawn "
+           "ratio: [low, high], constants: its height over its width; the logarithm is drawn "
            "evenly.\n"
            "value: what stands there in all channels, a constant of the image's dtype.\n"
            "seed: an integer constant; drawn when the pipeline is made and written into its spec, "

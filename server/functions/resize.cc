@@ -224,7 +224,10 @@ const RowFunctionRegistration kResize({
         "\"bilinear\", "
         "\"bicubic\"\n"
         "and \"area\" never do but for the last; uint8 is within 1 of OpenCV's, float32 within "
-        "1e-5 relative. An image without pixels is an error of its record.",
+        "1e-5 relative. An image without pixels is an error of its record.\n"
+        "Each channel is taken by itself: the bytes of four channels like Pillow are those of "
+        "modes CMYK and RGBX, while Pillow multiplies the colors of RGBA by alpha first, but for "
+        "\"nearest\".",
     .bind = Bind,
 });
 

@@ -85,7 +85,7 @@ absl::StatusOr<BoundRowFunction> BindDrawnWindow(const TensorType& image, const 
   return bound;
 }
 
-bool TryDrawPart(const WindowLimits& limits, bool smaller, Draws& draws, int64_t height,
+bool TryDrawPart(const WindowLimits& limits, PartKind kind, Draws& draws, int64_t height,
                  int64_t width, Window* window) {
   constexpr int kTries = 10;
   const double area = static_cast<double>(height * width);
@@ -95,7 +95,8 @@ bool TryDrawPart(const WindowLimits& limits, bool smaller, Draws& draws, int64_t
     const double ratio = Exp(draws.Between(ratio_low, ratio_high));
     window->width = Rounded(std::sqrt(part * ratio));
     window->height = Rounded(std::sqrt(part / ratio));
-    const int64_t margin = smaller ? 1 : 0;
+    if (kind == PartKind::kErased) std::swap(window->width, window->height);
+    const int64_t margin = kind == PartKind::kErased ? 1 : 0;
     if (window->width < 1 || window->height < 1 || window->width > width - margin ||
         window->height > height - margin) {
       continue;
@@ -111,7 +112,7 @@ bool TryDrawPart(const WindowLimits& limits, bool smaller, Draws& draws, int64_t
 
 Window DrawPart(const WindowLimits& limits, Draws& draws, int64_t height, int64_t width) {
   Window window;
-  if (TryDrawPart(limits, /*smaller=*/false, draws, height, width, &window)) return window;
+  if (TryDrawPart(limits, PartKind::kCropped, draws, height, width, &window)) return window;
   const double ratio = static_cast<double>(width) / static_cast<double>(height);
   window.height = height;
   window.width = width;

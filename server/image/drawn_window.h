@@ -3,6 +3,7 @@
 // Threads:  safe from any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "server/expr/draws.h"
@@ -31,8 +32,14 @@ struct WindowLimits {
 };
 Window DrawPart(const WindowLimits& limits, Draws& draws, int64_t height, int64_t width);
 
-// The first half of that: false when none fits.
-bool TryDrawPart(const WindowLimits& limits, bool smaller, Draws& draws, int64_t height,
+// What the ratio is, and which windows fit: torchvision's two ways.
+enum class PartKind : uint8_t {
+  kCropped,  // RandomResizedCrop: width over height; not larger than the image
+  kErased,   // RandomErasing: height over width; smaller than the image in both directions
+};
+
+// The first half of DrawPart: false when none fits.
+bool TryDrawPart(const WindowLimits& limits, PartKind kind, Draws& draws, int64_t height,
                  int64_t width, Window* window);
 
 }  // namespace penstock::expr

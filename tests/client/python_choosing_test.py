@@ -91,3 +91,22 @@ def test_a_state_is_rearranged_as_an_elements_tensor_is():
             np.testing.assert_array_equal(one, other)
     last = penstock.Dataset.from_tensor_slices(frames).reduce({"last": np.zeros((2, 3), np.uint8), "n": 0}, lambda s, x: {"last": np.swapaxes(x.T, 0, 1) + s["last"][:, ::-1][:, ::-1] * 0, "n": s["n"] + s["last"].ndim})
     assert last["last"].tolist() == frames[-1].tolist() and last["n"] == 14
+
+
+def test_experimental_choices_pass_over_datasets_that_have_ended():
+    """As TensorFlow's default there is, which is not that of Dataset.choose_from_datasets."""
+    parts = [penstock.Dataset.range(1), penstock.Dataset.range(10, 13)]
+    turns = penstock.Dataset.range(2).repeat(4)
+    assert values(penstock.experimental.choose_from_datasets(parts, turns)) == [0, 10, 11, 12]
+    assert values(penstock.experimental.choose_from_datasets(parts, turns, True)) == [0, 10]
+    assert values(penstock.Dataset.choose_from_datasets(parts, turns)) == [0, 10]
+
+
+def test_parallel_interleave_has_the_parameters_of_tensorflow():
+    parts = penstock.Dataset.from_tensor_slices(np.array([0, 100, 200]))
+    make = penstock.experimental.parallel_interleave(lambda x: penstock.Dataset.from_tensors(x).repeat(2), 2, 1, True, 16, 4)
+    assert values(parts.apply(make)) == values(parts.interleave(lambda x: penstock.Dataset.from_tensors(x).repeat(2), 2, 1))
+    named = penstock.experimental.parallel_interleave(
+        lambda x: penstock.Dataset.from_tensors(x).repeat(2), cycle_length=3, buffer_output_elements=1, prefetch_input_elements=0
+    )
+    assert values(parts.apply(named)) == [0, 100, 200] * 2

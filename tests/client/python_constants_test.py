@@ -60,3 +60,34 @@ def test_axes_are_counted_from_either_side(axis):
 def test_an_axis_that_is_not_there():
     with pytest.raises(penstock.InvalidArgumentError, match="axis: expected an integer constant of -2 to -1, found 2"):
         list(Dataset.from_tensors(np.zeros((2, 2))).map(lambda x: penstock.functions.sort(x, axis=2)))
+
+
+def test_lists_of_numpy_scalars_have_their_type():
+    """As NumPy's arrays of them have; as sizes they are numbers."""
+    row = np.arange(2, dtype=np.float32)
+    functions = [
+        lambda x: x * [np.float32(0.1), np.float32(0.2)],
+        lambda x: [np.float32(0.1), np.float32(0.2)] + x,
+        lambda x: np.maximum(x, [[np.float32(0.5)], [np.float32(0.25)]]),
+        lambda x: x.astype(np.int8) + [np.int8(1), np.int8(2)],
+        lambda x: np.where(x > 0, [np.uint8(7), np.uint8(8)], np.uint8(9)),
+        lambda x: x.astype(np.uint64) | [np.uint64(1 << 63), np.uint64(1)],
+        lambda x: x * [np.float32(0.1), 2],
+        lambda x: x * [0.1, 0.2],
+        lambda x: x.reshape([np.int64(2), -1]),
+        lambda x: np.reshape(x, (np.int32(1), np.int32(2))),
+        lambda x: np.pad(x, [(np.int32(1), np.int32(0))]),
+    ]
+    (found,) = Dataset.from_tensors(row).map(lambda x: tuple(function(x) for function in functions))
+    for i, (ours, function) in enumerate(zip(found, functions)):
+        theirs = function(row)
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), i
+        np.testing.assert_array_equal(ours, theirs, err_msg=str(i))
+
+
+@pytest.mark.parametrize("size", [3, 30_000])
+@pytest.mark.parametrize("dtype", [">i2", ">i4", ">f4", ">f8", ">u8"])
+def test_constants_of_the_other_byte_order(dtype, size):
+    table = (np.arange(size) * 3 + 1).astype(dtype)
+    found = np.stack(list(Dataset.range(3).map(lambda i: penstock.functions.take(table, i))))
+    assert found.tolist() == [1, 4, 7] and found.dtype == table.dtype.newbyteorder("=")

@@ -530,6 +530,15 @@ def test_options():
     assert dataset.take(3).options().autotune.enabled is True
     assert "workers: 3" in penstock.Dataset.zip((penstock.Dataset.range(2), dataset)).spec_text()
     assert batched(dataset) == list(range(9))
+    # What is written behind this changes no dataset, nor one dataset another.
+    options.threading.private_threadpool_size = 5
+    dataset.options().threading.private_threadpool_size = 6
+    more = penstock.Options()
+    more.threading.max_intra_op_parallelism = 1
+    later = dataset.with_options(more)
+    later.options().threading.private_threadpool_size = 7
+    assert "workers: 3" in dataset.spec_text() and "workers: 3" in later.spec_text()
+    assert later.options().threading.max_intra_op_parallelism == 1
 
 
 def test_repr_and_explain():

@@ -136,3 +136,32 @@ def test_what_is_refused(case):
     function, message = ERRORS[case]
     with pytest.raises(penstock.TraceError, match=message):
         list(penstock.Dataset.from_tensor_slices(VALUES).map(function))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+def test_narrow_integers_name_places_of_long_axes(dtype):
+    values = np.arange(2 * 300 * 300).reshape(2, 300, 300)
+    places = np.array([[0, 100], [-1 if np.dtype(dtype).kind == "i" else 1, 127]]).astype(dtype)
+    check(values, (places, places[::-1]), (slice(None), places), places, (places, 299))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_narrow_integers_along_an_axis(dtype, axis):
+    values = np.arange(2 * 40 * 300).reshape(2, 300, 40) if axis == 0 else np.arange(2 * 40 * 300).reshape(2, 40, 300)
+    places = np.array([0, 100, -1 if np.dtype(dtype).kind == "i" else 1, 127]).astype(dtype)
+    places = np.broadcast_to(places[:, None], (4, 40)) if axis == 0 else np.broadcast_to(places, (40, 4))
+    expected = np.stack([np.take_along_axis(row, places, axis) for row in values])
+    dataset = penstock.Dataset.from_tensor_slices((values, np.stack([places, places])))
+
+    def taken(x, at):
+        none = np.sum(at * 0).astype(np.int64)
+        unsized = x[: 300 + none] if axis == 0 else x[:, : 300 + none]
+        return (
+            np.take_along_axis(x, at, axis),
+            np.take_along_axis(x, places, axis),
+            np.take_along_axis(unsized, at, axis),
+        )
+
+    for found in zip(*dataset.map(taken)):
+        np.testing.assert_array_equal(np.stack(found), expected)

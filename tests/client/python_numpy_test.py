@@ -300,3 +300,62 @@ def test_what_broadcasts_to_nothing(number):
         theirs = OF_NOTHING[number](np, *parts)
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: np.sum(x, 0, np.float64, None, True, 5),
+    lambda x: np.prod(x, 0, np.float64, None, True, 5),
+    lambda x: np.mean(x, 0, np.float64, None, True),
+    lambda x: np.std(x, 0, None, None, 1, True),
+    lambda x: np.var(x, 0, np.float64, None, 1),
+    lambda x: np.max(x, 0, None, True),
+    lambda x: np.max(x, 0, None, False, 100),
+    lambda x: np.min(x, 1, None, True, -100),
+    lambda x: np.amax(x, 0, None, True),
+    lambda x: np.min(x, 0, None, False, 100, x > 1),
+    lambda x: np.any(x > 2, 0, None, True),
+    lambda x: np.all(x > 2, 0, None, True),
+    lambda x: x.max(0, None, True),
+    lambda x: x.std(0, None, None, 1),
+    lambda x: x.sum(0, None, None, True),
+])  # fmt: skip
+def test_reductions_take_arguments_in_the_order_of_numpy(function):
+    rows = small(np.float64)
+    (found,) = run(rows, [function])
+    assert_same(found, wanted(rows, function), "in a row", rtol=1e-15)
+
+
+def test_reductions_of_too_many_arguments_are_refused():
+    with pytest.raises(penstock.TraceError, match=r"\.any\(\) with these arguments.*takes 4 arguments in a row, not 5"):
+        run(small(np.float64), [lambda x: x.any(0, None, True, True)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_closeness_of_every_type(dtype):
+    rows = small(dtype)
+    other = small(dtype)[:, ::-1].copy()
+    functions = [
+        lambda a, b: np.isclose(a, b),
+        lambda a, b: np.isclose(a, b, atol=1),
+        lambda a, b: np.isclose(a, b, 0.5, 0),
+        lambda a, b: np.isclose(a, 2, atol=1.5),
+        lambda a, b: np.isclose(2, b, atol=1.5),
+        lambda a, b: np.isclose(a, [0, 1, 2, 3, 250], atol=1),
+        lambda a, b: np.isclose([0, 1, 2, 3, 250], b, atol=1),
+        lambda a, b: np.isclose(a, np.float32(1.5), atol=0.75),
+        lambda a, b: np.allclose(a, b, atol=3),
+        lambda a, b: np.allclose(a, b, atol=2),
+        lambda a, b: np.array_equal(a, a.astype(np.float64)),
+        lambda a, b: np.array_equal(a[0, :2], [1, 0]),
+        lambda a, b: np.array_equal([1, 0, 2], a[0]),
+    ]
+    for i, (found, function) in enumerate(zip(run((rows, other), functions), functions)):
+        assert_same(found, wanted((rows, other), function), f"{dtype}, {i}")
+
+
+def test_closeness_of_unsigned_numbers_does_not_wrap():
+    rows = (np.array([1, 3, 255], np.uint8), np.array([2, 1, 0], np.uint8))
+    functions = [lambda a, b: np.isclose(a, b, atol=1), lambda a, b: np.isclose(a, b), lambda a, b: np.allclose(a, b, atol=254)]
+    assert [found.tolist() for found in run(rows, functions)] == [[True, False, False], [False] * 3, [True, True, False]]
+    words = (np.array([0, (1 << 64) - 1], np.uint64), np.array([1, 0], np.uint64))
+    assert run(words, [lambda a, b: np.isclose(a, b, atol=2)])[0].tolist() == [True, False]

@@ -285,3 +285,24 @@ def test_what_can_only_be_handed_on_is_named():
         batches.map(lambda x: np.sum(x["r"])).element_spec
     with pytest.raises(penstock.InvalidArgumentError, match=r"expected dense values, found ragged string \(\?, \?\), which can only"):
         batches.filter(lambda x: x["s"] == "3").element_spec
+
+
+@pytest.mark.parametrize("count, expected", [
+    (None, [0, 10, 11, 12, 20, 21]),
+    (1, [0, 10, 11, 12, 20, 21]),
+    (penstock.AUTOTUNE, [0, 10, 11, 12, 20, 21]),
+    # TensorFlow's own orders of these files.
+    (2, [0, 10, 11, 20, 12, 21]),
+    (3, [0, 10, 20, 11, 21, 12]),
+])  # fmt: skip
+def test_rows_of_several_csv_files_come_by_turns(tmp_path, count, expected):
+    for i, rows in enumerate((1, 3, 2)):
+        (tmp_path / f"{i}.csv").write_text("a,b\n" + "".join(f"{10 * i + j},x\n" for j in range(rows)))
+    make = penstock.experimental.make_csv_dataset
+    (batch,) = make(str(tmp_path / "*.csv"), 10, num_epochs=1, shuffle=False, num_parallel_reads=count)
+    assert batch["a"].tolist() == expected
+
+
+def test_decode_csv_has_the_order_of_tensorflows_parameters():
+    rows = penstock.Dataset.from_tensors("1,a,3").map(lambda r: penstock.io.decode_csv(r, [0, 0], ",", True, "", [0, 2], "name"))
+    assert [tuple(map(int, row)) for row in rows] == [(1, 3)]

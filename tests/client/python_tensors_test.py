@@ -145,3 +145,20 @@ def test_images_whose_size_only_the_data_tells_and_batches_of_them():
     (found,) = dataset.batch(2).map(lambda x: tuple(function(x) for function in functions[:6]))
     for ours, theirs in zip(found, known, strict=False):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_boxes_of_traced_coordinates():
+    """In lists, as tf.image's take them."""
+    image = tensor_cases.INPUTS["rgb"]
+    resize = penstock.image.crop_and_resize
+    dataset = penstock.Dataset.from_tensors((image, np.array([0.1, 0.2, 0.7, 0.9], np.float32), np.int64(0)))
+    (found,) = dataset.map(
+        lambda x, box, number: (
+            resize(x, [[box[0], box[1], box[2], box[3]], [0, 0, 1, 1]], None, [3, 4]),
+            resize(x, [box, [0, 0, 1, 1]], None, [3, 4]),
+            resize(x[None], [box], [number], [3, 4]),
+        )
+    )
+    (expected,) = dataset.map(lambda x, box, number: resize(x, np.array([[0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1]], np.float32), None, [3, 4]))
+    for ours, theirs in zip(found, (expected, expected, expected[:1])):
+        np.testing.assert_array_equal(ours, theirs)

@@ -177,3 +177,31 @@ def test_names_are_texts():
         penstock.io.serialize_example({1: 2})
     with pytest.raises(TypeError, match="features are a dict"):
         penstock.io.serialize_example([1])
+
+
+def test_strings_in_nested_lists_keep_their_zeros():
+    flat = penstock.io.serialize_example({"x": [b"a\0", b"\0", b"long\0\0", "t\0"]})
+    assert penstock.io.serialize_example({"x": [[b"a\0", b"\0"], [b"long\0\0", "t\0"]]}) == flat
+    assert penstock.io.serialize_example({"x": (["a\0", "\0"], ["long\0\0", "t\0"])}) == flat
+    for wrong in ([["a", 1]], [[1, "a"]]):
+        with pytest.raises(TypeError, match="holds strings and a int"):
+            penstock.io.serialize_example({"x": wrong})
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+def test_a_forked_child_that_drops_a_writer_leaves_the_file_to_its_parent(tmp_path, compression):
+    path = tmp_path / "forked"
+    script = f"""
+import os, penstock
+writer = penstock.TFRecordWriter({str(path)!r}, {compression!r})
+writer.write(b"one")
+child = os.fork()
+if child == 0:
+    del writer
+    os._exit(os.path.exists({str(path)!r}))
+assert os.waitpid(child, 0)[1] == 0
+writer.write(b"two")
+writer.close()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert records(path, compression) == [b"one", b"two"]

@@ -140,6 +140,56 @@ TEST_CASE("what a rewritten text may come to is bounded before it is made") {
   CHECK(Run(replace("(a)a*", "\\\\1\\\\0"), {many}) == std::vector<float>{(1 << 20) + 1});
 }
 
+TEST_CASE("line ends in front of a field of CSV are passed over") {
+  const std::vector<std::string> records = {"\n12,3", "\r\n12,\n3", "12,\r\n\n\"3\"", "\n\"12\",3"};
+  CHECK(Run("decode_csv(x, 2, 0, \"int64\")", records) == std::vector<float>{12, 12, 12, 12});
+  CHECK(Run("decode_csv(x, 2, 1, \"int64\")", records) == std::vector<float>{3, 3, 3, 3});
+  CHECK(Run("string_length(decode_csv(x, 1, 0, \"string\"))", {"\"a\r\nb\"", "\n\"\n\""}) ==
+        std::vector<float>{4, 1});
+  // Behind a delimiter there is a field, behind a line end none.
+  CHECK(Run("decode_csv(x, 1, 0, \"int64\")", {"1,\n", "1"}) == std::vector<float>{1, 1});
+  CHECK(Run("decode_csv(x, 2, 1, \"int64\", default=\"7\")", {"1,", ",\n\n5"}) ==
+        std::vector<float>{7, 5});
+  CHECK(Run("decode_csv(x, 3, 2, \"int64\", default=\"7\")", {"1,\n,", ",,"}) ==
+        std::vector<float>{7, 7});
+  RowStatus status;
+  Run("decode_csv(x, 1, 0, \"int64\", default=\"7\")", {"1", "\r\n"}, &status);
+  CHECK(status.row == 1);
+  CHECK_THAT(std::string(status.status.message()),
+             Catch::Matchers::Contains("expected 1 fields, found 0"));
+}
+
+TEST_CASE("a line end inside of a field of CSV without quotation marks is an error of its row") {
+  const struct {
+    std::string record;
+    std::string message;
+  } cases[] = {{"1\n,2", "(byte 1 of the record)"},
+               {"1,2\n", "(byte 3 of the record)"},
+               {"1,\na\rb", "(byte 4 of the record)"},
+               {"1\r\n2,3", "(byte 1 of the record)"}};
+  for (const std::string quotes : {"", ", use_quote_delim=False"}) {
+    for (const auto& test : cases) {
+      CAPTURE(quotes, test.record);
+      RowStatus status;
+      Run("string_length(decode_csv(x, 0, 0, \"string\"" + quotes + "))", {"1,2", test.record},
+          &status);
+      CHECK(status.row == 1);
+      CHECK(status.status.code() == absl::StatusCode::kDataLoss);
+      CHECK_THAT(std::string(status.status.message()),
+                 Catch::Matchers::Contains("has a line end inside " + test.message));
+    }
+  }
+}
+
+TEST_CASE("a fixed length of 0 takes all bytes, as none does") {
+  const std::vector<std::string> strings = {"abc", "", "a"};
+  const std::vector<float> expected = {97 + 98 + 99, 0, 97};
+  CHECK(Run("sum(int64(decode_raw(x, \"uint8\")))", strings) == expected);
+  CHECK(Run("sum(int64(decode_raw(x, \"uint8\", fixed_length=0)))", strings) == expected);
+  CHECK(Run("sum(int64(decode_raw(x, \"uint8\", fixed_length=2)))", strings) ==
+        std::vector<float>{97 + 98, 0, 97});
+}
+
 // Takes nothing.
 class Refusing final : public RowOutput {
  public:

@@ -31,6 +31,20 @@ def test_strings_ragged_tensors_tuples_and_lone_tensors():
     assert [x.numpy().tolist() for x in penstock.tensorflow.dataset(ragged)][1] == [[4, 6, 8], [6, 8, 10]]
 
 
+def test_axes_of_one_size_behind_ragged_ones(tmp_path):
+    """They are of the values, and no rows of their own."""
+    path = str(tmp_path / "ragged.tfrecord")
+    with penstock.io.TFRecordWriter(path) as writer:
+        for count in (1, 3):
+            writer.write(penstock.io.serialize_example({"x": list(range(2 * count))}))
+    feature = penstock.io.RaggedFeature(penstock.int64, partitions=[penstock.io.RaggedFeature.UniformRowLength(2)])
+    dataset = penstock.TFRecordDataset(path).batch(2).parse_example({"x": feature})
+    spec = dataset.element_spec["x"]
+    (found,) = penstock.tensorflow.dataset(dataset)
+    assert found["x"].ragged_rank == max(axis for axis, size in enumerate(spec.shape) if size is None)
+    assert found["x"].to_list() == [[[0, 1]], [[0, 1], [2, 3], [4, 5]]]
+
+
 def test_what_follows_is_tf_data():
     dataset = penstock.tensorflow.dataset(numbers()).unbatch().filter(lambda x: x["n"] % 2 == 0).batch(5)
     assert sorted(n for batch in dataset for n in batch["n"].numpy()) == list(range(0, 100, 2))

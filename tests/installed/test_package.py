@@ -34,6 +34,16 @@ def test_install_use_remove(root):
     root("dpkg -r penstock")
     assert not (root.folder / "usr/bin/penstockd").exists()
     assert "# mine" in root("cat /etc/penstock/penstockd.textproto")
+    # Installed again it is enabled as it was; what an administrator has disabled stays so.
+    enabled = "find /etc/systemd/system -name 'penstockd.*' -type l | sort"
+    assert root(enabled).split() == []
+    root("dpkg -i /penstock.deb")
+    assert len(root(enabled).split()) == 2
+    root("systemctl disable penstockd.service penstockd.socket; dpkg -i /penstock.deb")
+    assert root(enabled).split() == []
+    root("dpkg -r penstock; dpkg -i /penstock.deb")
+    assert root(enabled).split() == []
+    root("dpkg -r penstock")
     root("dpkg -P penstock")
     left = [line for line in root("find / -xdev -name '*penstock*' -not -path '/project/*' -not -path '/proc/*'").split()
             if line != "/penstock.deb" and "/var/lib/systemd" not in line]

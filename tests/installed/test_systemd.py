@@ -215,6 +215,10 @@ def test_reload_keeps_the_process_and_refuses_what_is_bad(machine):
     # A restart with it fails at once, with 78, and is not tried again.
     assert machine.run("systemctl restart penstockd").returncode != 0
     assert "nonsense" in machine.log()
+    # One that waits for its next try is "activating".
+    assert machine.show("ActiveState") == "failed"
+    assert machine.show("ExecMainStatus") == "78"
+    assert machine.show("NRestarts") == "0"
     machine("cp /good /etc/penstock/penstockd.textproto; systemctl reset-failed penstockd; systemctl restart penstockd")
 
 

@@ -146,8 +146,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         return dataset
 
     def options(self) -> Options:
-        """A penstock.Options."""
-        return self._options
+        """A penstock.Options of its own: what is written into it changes no dataset."""
+        return Options().merge(self._options)
 
     def with_options(self, options: Any, name: Optional[str] = None) -> Dataset:
         """Accepts penstock.Options; those of TensorFlow have no effect."""

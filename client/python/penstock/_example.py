@@ -68,7 +68,10 @@ def _values(name, value):
         array = np.asarray(value)
     except ValueError:
         raise TypeError(f"feature {name!r} is a list of lists of several lengths: write one flat list, and their lengths") from None
-    if array.dtype.kind in "SUO":
+    if array.dtype.kind in "SU":
+        # NumPy's types of strings drop zeros at the end, and make strings of numbers beside them.
+        array = np.array(value, object)
+    if array.dtype.kind == "O":
         return _objects(name, array)
     array = array.ravel()
     if array.dtype.kind in "biu":
@@ -86,9 +89,9 @@ def _values(name, value):
 
 
 def _objects(name, array):
-    """The same of an array of strings or of Python's objects."""
+    """The same of an array of Python's objects, which strings are too."""
     items = array.ravel().tolist()
-    if array.dtype.kind == "O" and items and not isinstance(items[0], (str, bytes)):
+    if items and not any(isinstance(item, (str, bytes)) for item in items):
         if len(items) == 1 and isinstance(items[0], int):
             raise ValueError(f"feature {name!r}: integer beyond int64: {items[0]}")
         kind = next((type(item) for item in items if not isinstance(item, (int, float))), type(items[0]))

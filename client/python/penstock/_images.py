@@ -146,7 +146,7 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
     shown = "penstock.image.crop_and_resize"
     if method not in ("bilinear", "nearest"):
         raise TraceError(f"{shown} with method={method!r}", 'it is "bilinear" or "nearest"')
-    image, boxes = (x if isinstance(x, _trace.Tensor) else np.asarray(_trace.packed(x)) for x in (image, boxes))
+    image, boxes = (x if isinstance(x, _trace.Tensor) else _trace.packed(x) for x in (image, boxes))
     boxes = boxes.astype(np.float32)
     if image.ndim not in (3, 4) or boxes.ndim != 2 or boxes.shape[1] != 4 or image.shape[-1] is None:
         raise TraceError(f"{shown} of an image of shape {image.shape} and boxes of shape {boxes.shape}", "(height, width, channels) and (boxes, 4)")
@@ -168,7 +168,7 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
     table = np.reshape(image, [-1, image.shape[-1]])
     start = 0
     if image.ndim == 4 and box_indices is not None:
-        numbers = box_indices if isinstance(box_indices, _trace.Tensor) else np.asarray(box_indices)
+        numbers = box_indices if isinstance(box_indices, _trace.Tensor) else _trace.packed(box_indices)
         start = (numbers.astype(np.int64) * (height * width))[:, None, None]
 
     def pixels(y, x):

@@ -120,6 +120,8 @@ def _spread(a, items):
             raise TraceError("a subscript by a lone flag", "use np.where(condition, a, b)")
         if _is_array(item) or hasattr(item, "__index__"):
             item = np.asarray(item)
+            # Narrow integers hold no place among many.
+            item = item.astype(np.int64) if item.dtype.kind in "iu" else item
         found.append(item)
     used = sum(item.ndim if _is_place(item) and item.dtype == bool else 1 for item in found if item is not None and item is not Ellipsis)
     if used > a.ndim:

@@ -108,11 +108,20 @@ def _ldexp(x1, x2):
 
 
 def _isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    a, b = (x if isinstance(x, (int, float, _trace.Tensor)) else _trace.packed(x) for x in (a, b))
+    # As NumPy does it: differences of floats, which do not wrap.
+    if isinstance(b, (int, float)):
+        a, b = a if _is_floating(a) else a.astype(np.float64), float(b)
+    elif not _is_floating(b):
+        b = b.astype(np.float64)
+    if getattr(a, "dtype", None) == bool:
+        a = a.astype(np.float64)
     near = (abs(a - b) <= atol + rtol * abs(b)) & (abs(b) < np.inf) | (a == b)
     return near | (a != a) & (b != b) if equal_nan else near
 
 
 def _array_equal(a1, a2, equal_nan=False):
+    a1, a2 = (x if isinstance(x, _trace.Tensor) else _trace.packed(x) for x in (a1, a2))
     if np.ndim(a1) != np.ndim(a2) or any(None not in pair and pair[0] != pair[1] for pair in zip(np.shape(a1), np.shape(a2))):
         return False
     if None in (*a1.shape, *a2.shape):
@@ -327,11 +336,29 @@ _LEFT_OUT = {"sum": 0, "prod": 1, "any": False, "all": True}
 _WITH_INITIAL = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
+# The order in which NumPy takes what stands behind the array.
+_OF_SUMS = ("axis", "dtype", "out", "keepdims", "initial", "where")
+_OF_DEVIATIONS = ("axis", "dtype", "out", "ddof", "keepdims")
+_OF_EXTREMES = ("axis", "out", "keepdims", "initial", "where")
+_OF_FLAGS = ("axis", "out", "keepdims")
+_REDUCTIONS = {
+    "sum": _OF_SUMS, "prod": _OF_SUMS, "mean": _OF_SUMS[:4], "std": _OF_DEVIATIONS, "var": _OF_DEVIATIONS, "max": _OF_EXTREMES, "min": _OF_EXTREMES,
+    "any": _OF_FLAGS, "all": _OF_FLAGS,
+}  # fmt: skip
+
+
 def _reduction(name):
     """NumPy's reduction by ours, which counts axes from the last; without an axis it takes all values of an element."""
     shown = f"np.{name}"
 
-    def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True, **kwargs):
+    order = _REDUCTIONS[name]
+
+    def reduce(a, *args, **kwargs):
+        if len(args) > len(order):
+            raise TypeError(f"it takes {1 + len(order)} arguments in a row, not {1 + len(args)}")
+        return reduce_named(a, **dict(zip(order, args)), **kwargs)
+
+    def reduce_named(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True, **kwargs):
         if out is not None:
             raise TraceError(f"{shown} into an array", "it gives a new one")
         if not isinstance(a, _trace.Tensor):
@@ -489,7 +516,7 @@ _SPECIAL = {
     "packbits": _packbits,
     "reshape": _reshape,
     "pad": _pad,
-    **{name: _reduction(name) for name in ("sum", "prod", "mean", "var", "std", "min", "max", "any", "all")},
+    **{name: _reduction(name) for name in _REDUCTIONS},
     "argmax": _argmax,
     "argmin": _argmin,
     "cumsum": _cumsum,

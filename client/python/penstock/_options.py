@@ -32,8 +32,10 @@ class Options:
         for values in (self._values, other._values):
             for name, value in values.items():
                 before = merged._values.get(name)
-                both = isinstance(before, Options) and isinstance(value, Options)
-                merged._values[name] = before.merge(value) if both else value
+                if isinstance(value, Options):
+                    # A copy, so that nobody's later change is everyone's.
+                    value = (before if isinstance(before, Options) else Options()).merge(value)
+                merged._values[name] = value
         return merged
 
     def __repr__(self):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from penstock._readers import CsvDataset, TFRecordDataset
+from penstock._dataset import Dataset
+from penstock._readers import CsvDataset, TFRecordDataset, _cycle_length
 
 
 def _files(file_pattern):
@@ -179,16 +180,20 @@ def make_csv_dataset(
         seen = _sample(files, header, len(column_names), num_rows_for_inference, *layout)
         column_defaults = [_inferred([row[column] for row in seen], na_value) for column in selected]
 
-    dataset = CsvDataset(
-        files,
-        column_defaults,
-        compression_type=compression_type,
-        header=header,
-        field_delim=field_delim,
-        use_quote_delim=use_quote_delim,
-        na_value=na_value,
-        select_cols=None if select_columns is None else selected,
-    )
+    def read(paths):
+        return CsvDataset(
+            paths,
+            column_defaults,
+            compression_type=compression_type,
+            header=header,
+            field_delim=field_delim,
+            use_quote_delim=use_quote_delim,
+            na_value=na_value,
+            select_cols=None if select_columns is None else selected,
+        )
+
+    cycle_length = _cycle_length(num_parallel_reads) or 1
+    dataset = read(files) if cycle_length == 1 else Dataset.list_files(files, shuffle=False).interleave(read, cycle_length, 1)
     if ignore_errors:
         dataset = dataset.ignore_errors()
     if shuffle:

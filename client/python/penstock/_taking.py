@@ -78,6 +78,8 @@ def take_along_axis(arr, indices, axis=-1):
     if axis is None:
         arr, axis = flat(arr), 0
     axis = counted_from_last(axis, arr.ndim, shown) + arr.ndim
+    # Narrow integers hold no place among many.
+    indices = indices.astype(np.int64) if indices.dtype.kind in "iu" else indices
     own, wanted = arr.shape, indices.shape
     if indices.ndim != arr.ndim:
         raise TraceError(f"{shown} of values of shape {own} and indices of shape {wanted}", "both have as many axes")

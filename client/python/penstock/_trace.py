@@ -320,6 +320,22 @@ def packed(value):
     return np.asarray(value)
 
 
+# Parameters that are computed with, where a list's type counts; of others, sizes for one, only its numbers do.
+_OPERANDS = {"x", "a", "b", "c", "d", "y", "v", "w", "low", "high", "on_value", "off_value", "weights", "image", "mean", "std"}
+
+
+def _with_type(value):
+    """A list that holds NumPy's scalars as the array that NumPy makes of it; anything else as it is."""
+    if isinstance(value, (list, tuple)) and find_trace(value) is None and _holds_scalars(value):
+        array = np.asarray(value)
+        return array if array.dtype.name in FUNCTIONS else value
+    return value
+
+
+def _holds_scalars(values):
+    return any(_holds_scalars(value) if isinstance(value, (list, tuple)) else isinstance(value, (np.generic, np.ndarray)) for value in values)
+
+
 def _are_flags(values):
     return bool(values) and all(
         _are_flags(value) if isinstance(value, (list, tuple)) else isinstance(value, (bool, np.bool_)) for value in values
@@ -331,6 +347,8 @@ _HALVES = ("float16", "bfloat16")
 
 
 def _array(trace, value):
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     if value.dtype.name not in _HALVES:
         return Node(trace, "array", value)
     return Node(trace, "call", value.dtype.name, [Node(trace, "array", value.astype(np.float32))])
@@ -504,6 +522,7 @@ def call(name, args, kwargs, shown=None):
         if value is None or default is not ... and not isinstance(value, (Tensor, np.ndarray)) and value == default:
             positional = False
         elif positional:
+            value = _with_type(value) if parameter in _OPERANDS else value
             inputs.append(to_node(trace, value, f"{shown}: {parameter}"))
         elif find_trace([value]) is not None:
             named.append(to_node(trace, value, f"{shown}: {parameter}"))
@@ -513,7 +532,7 @@ def call(name, args, kwargs, shown=None):
             if text is None:
                 raise TraceError(f"{shown}: {parameter} is not a constant", f"it is {FUNCTIONS[name][0]}")
             keywords.append((parameter, text))
-    inputs += [to_node(trace, value, shown) for value in rest] + named
+    inputs += [to_node(trace, _with_type(value), shown) for value in rest] + named
     return Tensor(trace, Node(trace, "call", name, inputs, keywords))
 
 

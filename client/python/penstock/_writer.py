@@ -88,6 +88,7 @@ class TFRecordWriter:
         self._path = os.fsdecode(path)
         self._partial = self._path + ".partial"
         self._num_records = 0
+        self._process = os.getpid()
         self._file = open(self._partial, "wb", buffering=1 << 20)
 
     def write(self, record):
@@ -143,6 +144,11 @@ class TFRecordWriter:
             file.close()
 
     def __del__(self):
+        if self._file is not None and os.getpid() != self._process:
+            # A forked child's copy: what its buffer holds is the parent's to write, and its file too.
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), self._file.fileno(), inheritable=False)
+            return
         if self._file is not None:
             import warnings
 

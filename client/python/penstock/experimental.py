@@ -61,7 +61,6 @@ enumerate_dataset = _transformation("enumerate")
 group_by_window = _transformation("group_by_window")
 ignore_errors = _transformation("ignore_errors")
 pad_to_cardinality = _transformation("pad_to_cardinality")
-parallel_interleave = _transformation("interleave")
 parse_example_dataset = _transformation("parse_example")
 rejection_resample = _transformation("rejection_resample")
 scan = _transformation("scan")
@@ -69,10 +68,21 @@ take_while = _transformation("take_while")
 unbatch = _transformation("unbatch")
 unique = _transformation("unique")
 
-choose_from_datasets = Dataset.choose_from_datasets
 sample_from_datasets = Dataset.sample_from_datasets
 Counter = Dataset.counter
 RandomDataset = Dataset.random
+
+
+def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=False):
+    """Dataset.choose_from_datasets, which here passes over datasets that have ended unless it is told to stop there, as TensorFlow's does."""
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def parallel_interleave(
+    map_func, cycle_length, block_length=1, sloppy=False, buffer_output_elements=None, prefetch_input_elements=None
+):
+    """For Dataset.apply: interleave(map_func, cycle_length, block_length). The others have no effect: the order is always the same."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
 def cardinality(dataset):

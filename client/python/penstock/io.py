@@ -386,7 +386,7 @@ def string_to_number(input, out_type=np.float32, name=None):
     return _trace.call("string_to_number", (input, _dtypes.as_dtype(out_type).name), {}, "penstock.io.string_to_number")
 
 
-def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", name=None, select_cols=None):
+def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", select_cols=None, name=None):
     """The fields of a traced string that is a record of comma-separated values, a list of scalars, as tf.io.decode_csv.
 
     Args:

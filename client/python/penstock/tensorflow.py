@@ -32,7 +32,10 @@ def _map(function, element):
 def _declared_spec(spec):
     dtype = tf.string if spec.kind == "string" or spec.dtype == penstock.string else tf.as_dtype(spec.dtype)
     if spec.kind == "ragged":
-        return tf.RaggedTensorSpec(shape=spec.shape, dtype=dtype, row_splits_dtype=tf.as_dtype(spec.row_splits_dtype))
+        # Axes behind the last that has several sizes are those of the values.
+        ragged_rank = max(axis for axis, size in enumerate(spec.shape) if size is None)
+        splits_dtype = tf.as_dtype(spec.row_splits_dtype)
+        return tf.RaggedTensorSpec(shape=spec.shape, dtype=dtype, ragged_rank=ragged_rank, row_splits_dtype=splits_dtype)
     if spec.kind == "sparse":
         return tf.SparseTensorSpec(shape=spec.shape, dtype=dtype)
     return tf.TensorSpec(shape=spec.shape, dtype=dtype)

@@ -293,6 +293,24 @@ TEST_CASE("What is erased is the rectangle that was drawn") {
   }
 }
 
+TEST_CASE("What is erased has the area, and the ratio of height to width, that were asked for") {
+  const TestImage image(40, 60);
+  constexpr size_t kTries = 400;
+  const DrawnRows rows = DrawLogged(
+      "random_erasing(image, 1.0, scale=[0.1, 0.15], ratio=[2, 4], seed=1)", kTries, image);
+  const auto heights = Drawn(rows, "height"), widths = Drawn(rows, "width");
+  REQUIRE(heights.size() == kTries);
+  REQUIRE(widths.size() == kTries);
+  for (size_t i = 0; i < kTries; ++i) {
+    CAPTURE(heights[i], widths[i]);
+    // Sides are rounded to pixels.
+    CHECK(heights[i] + 0.5 >= 2 * (widths[i] - 0.5));
+    CHECK(heights[i] - 0.5 <= 4 * (widths[i] + 0.5));
+    CHECK((heights[i] + 0.5) * (widths[i] + 0.5) >= 0.1 * 40 * 60);
+    CHECK((heights[i] - 0.5) * (widths[i] - 0.5) <= 0.15 * 40 * 60);
+  }
+}
+
 TEST_CASE("Images are moved by what was drawn, within the limits") {
   const TestImage image(20, 30);
   constexpr size_t kTries = 2'000;
