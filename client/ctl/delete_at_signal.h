@@ -27,9 +27,7 @@ class DeleteAtSignal {
   DeleteAtSignal& operator=(const DeleteAtSignal&) = delete;
 
   // As long as it is held a signal waits: for what makes or deletes the pipeline. Where a signal has come it never returns.
-  [[nodiscard]] std::unique_lock<std::mutex> Hold() {
-    return std::unique_lock<std::mutex>(mutex_);
-  }
+  [[nodiscard]] std::unique_lock<std::mutex> Hold() { return std::unique_lock<std::mutex>(mutex_); }
   // "": none. REQUIRES: Hold().
   void SetPipeline(std::string name) { pipeline_ = std::move(name); }
 

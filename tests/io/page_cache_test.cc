@@ -68,8 +68,12 @@ TEST_CASE("single bytes tell how far a file is in memory") {
     WARN("this folder lies in memory alone");
     return;
   }
-  CHECK(CachedUntil(file.get(), 3 * kMiB + 5, 4 * kMiB) == 3 * kMiB + 5);
-  // As far as the last byte that was asked for and is there. The question may have the disk begin to read.
+  // The question has the disk begin to read, and a guest that stands still meanwhile finds the byte there: not at all places.
+  int num_missing = 0;
+  for (uint64_t at = 3 * kMiB + 5; at < 4 * kMiB; at += kMiB / 4)
+    num_missing += CachedUntil(file.get(), at, at + 1) == at ? 1 : 0;
+  CHECK(num_missing > 0);
+  // As far as the last byte that was asked for and is there.
   const uint64_t until = CachedUntil(file.get(), 100, 4 * kMiB);
   CHECK(until < 3 * kMiB);
   CHECK(until > kMiB - kProbeBytes);

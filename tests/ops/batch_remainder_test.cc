@@ -42,13 +42,13 @@ class Halting final : public OrderOp {
 };
 
 TEST_CASE("a remainder is dropped, though a part of it was let go of before") {
-  for (const char* const batch :
-       {"batch { batch_size: 4 drop_remainder: true }",
-        "rebatch { batch_size: 4 batch_size: 5 drop_remainder: true }"}) {
+  for (const char* const batch : {"batch { batch_size: 4 drop_remainder: true }",
+                                  "rebatch { batch_size: 4 batch_size: 5 drop_remainder: true }"}) {
     INFO(batch);
     for (const bool lets_go : {false, true}) {
       CAPTURE(lets_go);
-      auto plan = PlanText(Stages(std::string("range { stop: 1 } | batch { batch_size: 1 } | ") + batch));
+      auto plan =
+          PlanText(Stages(std::string("range { stop: 1 } | batch { batch_size: 1 } | ") + batch));
       if (!plan.ok()) plan = PlanText(Stages(std::string("range { stop: 1 } | ") + batch));
       INFO(plan.status().ToString());
       REQUIRE(plan.ok());
