@@ -79,14 +79,14 @@ void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (kept_maps_.contains(file) || without_map_.contains(file)) return;
   }
-  // A map is of use as long as looking at it waits for no disk.
-  const PageCacheView view = ViewOfPageCache(opened.descriptor(), opened.size());
-  absl::StatusOr<SharedMaps::Map> map = absl::UnimplementedError("nobody tells what is in memory");
-  if (view != PageCacheView::kNone) map = maps_->Get(opened);
-  // There may be room for it some other time.
+  absl::StatusOr<SharedMaps::Map> map = maps_->Get(opened);
+  // There may be room for it some other time: each read of a file without a map comes by here.
   if (absl::IsResourceExhausted(map.status())) return;
+  // A map is of use as long as looking at it waits for no disk.
+  const PageCacheView view =
+      map.ok() ? ViewOfPageCache(opened.descriptor(), opened.size()) : PageCacheView::kNone;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!map.ok()) {
+  if (view == PageCacheView::kNone) {
     without_map_.insert(file);
     return;
   }

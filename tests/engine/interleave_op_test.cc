@@ -16,7 +16,7 @@ constexpr uint64_t kFiles = 4;
 constexpr uint64_t kElements = 3;  // of each
 
 // One reference to each file.
-class Files final : public OrderOp {
+class Files final : public MadeUpInput {
  public:
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     for (; *pulled < count; ++*pulled) {
@@ -27,23 +27,11 @@ class Files final : public OrderOp {
     }
     return Pulled::kSome;
   }
-  Pulled Skip(uint64_t, uint64_t*) override { return Pulled::kFailed; }
-  void Restart(uint64_t) override { next_ = 0; }
-  void Save(Position& position) const override { position.Add(next_); }
-  absl::Status Restore(Position& position) override {
-    next_ = position.Take();
-    return absl::OkStatus();
-  }
   std::optional<uint64_t> Count() override { return kFiles; }
-  uint32_t width() const override { return 1; }
-  absl::Status status() const override { return absl::OkStatus(); }
-
- private:
-  uint64_t next_ = 0;
 };
 
 // The elements of one file, numbered from ten times its own number on. Whoever asks how many there are learns nothing, and is interrupted.
-class Elements final : public OrderOp {
+class Elements final : public MadeUpInput {
  public:
   Elements(FrontContext& context, std::atomic<int>& waiting)
       : context_(context), waiting_(waiting) {}
@@ -63,23 +51,14 @@ class Elements final : public OrderOp {
     }
     return Pulled::kSome;
   }
-  void Restart(uint64_t) override { next_ = 0; }
-  void Save(Position& position) const override { position.Add(next_); }
-  absl::Status Restore(Position& position) override {
-    next_ = position.Take();
-    return absl::OkStatus();
-  }
   std::optional<uint64_t> Count() override {
     waiting_ = 1;
     return std::nullopt;
   }
-  uint32_t width() const override { return 1; }
-  absl::Status status() const override { return absl::OkStatus(); }
 
  private:
   FrontContext& context_;
   std::atomic<int>& waiting_;
-  uint64_t next_ = 0;
 };
 
 struct Fixture {

@@ -16,7 +16,7 @@ namespace penstock::test {
 namespace {
 
 // The elements of pass p are numbered from 100 p on.
-class Passes final : public OrderOp {
+class Passes final : public MadeUpInput {
  public:
   explicit Passes(std::function<uint64_t(uint64_t pass)> length) : length_(std::move(length)) {}
 
@@ -41,14 +41,7 @@ class Passes final : public OrderOp {
     ++restarts;
     if (on_restart) on_restart(pass);
   }
-  void Save(Position& position) const override { position.Add(next_); }
-  absl::Status Restore(Position& position) override {
-    next_ = position.Take();
-    return absl::OkStatus();
-  }
   std::optional<uint64_t> Count() override { return count; }
-  uint32_t width() const override { return 1; }
-  absl::Status status() const override { return absl::OkStatus(); }
 
   std::optional<uint64_t> count;  // what it says of itself
   uint64_t restarts = 0;
@@ -57,7 +50,6 @@ class Passes final : public OrderOp {
  private:
   const std::function<uint64_t(uint64_t)> length_;
   uint64_t pass_ = 0;
-  uint64_t next_ = 0;
 };
 
 struct Fixture {

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kNumbers = 100;
 
 // Numbers, of which few are there at a time; how many there are becomes known on the way, as that of a cache which becomes whole.
-class Arriving final : public OrderOp {
+class Arriving final : public MadeUpInput {
  public:
   explicit Arriving(uint64_t known_from) : known_from_(known_from) {}
 
@@ -36,21 +36,12 @@ class Arriving final : public OrderOp {
     *skipped += left_out;
     return *skipped == count ? Pulled::kSome : Pulled::kEnd;
   }
-  void Restart(uint64_t) override { next_ = 0; }
-  void Save(Position& position) const override { position.Add(next_); }
-  absl::Status Restore(Position& position) override {
-    next_ = position.Take();
-    return absl::OkStatus();
-  }
   std::optional<uint64_t> Count() override {
     return next_ >= known_from_ ? std::optional<uint64_t>(kNumbers) : std::nullopt;
   }
-  uint32_t width() const override { return 1; }
-  absl::Status status() const override { return absl::OkStatus(); }
 
  private:
   const uint64_t known_from_;
-  uint64_t next_ = 0;
 };
 
 struct Fixture {

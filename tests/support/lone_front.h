@@ -17,6 +17,24 @@
 
 namespace penstock::test {
 
+// An input that a test makes up: it tells its position by one number, has one reference an element, and never fails by itself. Pull() and Count() are
+// the test's, and Skip() where it is asked for.
+class MadeUpInput : public OrderOp {
+ public:
+  Pulled Skip(uint64_t, uint64_t*) override { return Pulled::kFailed; }
+  void Restart(uint64_t) override { next_ = 0; }
+  void Save(Position& position) const override { position.Add(next_); }
+  absl::Status Restore(Position& position) override {
+    next_ = position.Take();
+    return absl::OkStatus();
+  }
+  uint32_t width() const override { return 1; }
+  absl::Status status() const override { return absl::OkStatus(); }
+
+ protected:
+  uint64_t next_ = 0;  // of this pass
+};
+
 // What the ops of one front share. They must be gone before it is.
 struct LoneFront {
   LoneFront() { context.waiting = &waiting; }
