@@ -9,6 +9,8 @@ namespace penstock {
 Permutation::Permutation(uint64_t size, uint64_t key, uint64_t epoch) : size_(size) {
   a_ = static_cast<uint64_t>(std::sqrt(static_cast<double>(size)));
   if (a_ == 0) a_ = 1;
+  // In a single row of three there would be nothing but rotations.
+  if (size == 3) a_ = 2;
   b_ = size / a_ + (size % a_ != 0 ? 1 : 0);
   if (b_ == 0) b_ = 1;
   for (int round = 0; round < kRounds; ++round) {

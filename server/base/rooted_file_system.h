@@ -4,7 +4,6 @@
 // Threads:  safe from any thread.
 // Owns:     a descriptor of each folder.
 // Limits:   a symbolic link with an absolute target leads out, also when it points back inside.
-//           Files are read, not mapped.
 // Cost:     two system calls more for each file that is opened.
 #pragma once
 

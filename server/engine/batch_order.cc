@@ -71,7 +71,7 @@ class BatchOp final : public ChainedOrderOp {
       return result;
     }
     uint64_t whole = rows_ / batch_size_;
-    if (rows_ % batch_size_ != 0 && remainder_ != Remainder::kDrop) {
+    if (result == Pulled::kEnd && rows_ % batch_size_ != 0 && remainder_ != Remainder::kDrop) {
       ++whole;
       wrapped_ = remainder_ == Remainder::kWrap;
     }

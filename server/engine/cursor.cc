@@ -7,6 +7,7 @@
 #include "server/base/random.h"
 #include "server/base/release.h"
 #include "server/engine/constant_file.h"
+#include "server/engine/descriptor_path.h"
 #include "server/engine/deterministic_bytes.h"
 #include "server/engine/plan_impl.h"
 #include "server/io/crc32c.h"
@@ -54,8 +55,10 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   for (const FileRange& source : plan.sources()) names.Add(source.count);
   for (const FileEntry& entry : plan.manifest()) {
     if (entry.path.empty()) continue;
-    // A folder of another name, or on another host, holds the same data.
-    names.Add(std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
+    // A folder of another name, or on another host, holds the same data, and so may another descriptor.
+    const bool is_descriptor = IsDescriptorPath(entry.path);
+    names.Add(is_descriptor ? std::string_view("")
+                            : std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
     sizes.Add(entry.size_bytes);
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(entry.path);
     if (!file.ok()) return file.status();
@@ -87,8 +90,9 @@ void StripFolders(google::protobuf::Message* message) {
   }
 }
 
-// Takes out of an op's options what has a figure of its own in the fingerprint: files, seeds, batch sizes and nested stages.
-void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
+// Takes out of an op's options what has a figure of its own in the fingerprint: files, seeds, nested stages and, of the op that makes the
+// stream's batches, their size.
+void StripOptions(google::protobuf::Message* stage, bool makes_batches, Hash* seeds) {
   const google::protobuf::Reflection& reflection = *stage->GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> ops;
   reflection.ListFields(*stage, &ops);
@@ -109,7 +113,9 @@ void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
       if (is_seed) {
         seeds->Add(static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));
       }
-      if (is_seed || field->name() == "files" || field->name() == "batch_size")
+      const bool is_batch_size =
+          makes_batches && field->name() == "batch_size" && !field->is_repeated();
+      if (is_seed || field->name() == "files" || is_batch_size)
         options->GetReflection()->ClearField(options, field);
       if (field->message_type() != v1::Input::descriptor()) continue;
       // Nested stages come by themselves; how many of them each input has tells where they belong.
@@ -122,18 +128,25 @@ void StripOptions(google::protobuf::Message* stage, Hash* seeds) {
   }
 }
 
+// Whether the size of the stream's batches is a figure of the fingerprint.
+bool HasBatchSize(const PlanImpl& plan) {
+  return !plan.tensors().empty() && plan.tensors()[0].batched;
+}
+
 void AddStages(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  const BatchForm& form = plan.program().form();
   Hash order, seeds, work;
   v1::PipelineSpec spec = plan.spec();
   const std::vector<v1::Stage*> stages = AllStages(spec);
   for (size_t i = 0; i < stages.size(); ++i) {
     v1::Stage stage = *stages[i];
     StripConstantFiles(&stage);
+    StripDescriptorPaths(&stage);
     switch (plan.stage_kinds()[i]) {
       case StageKind::kHint:
         break;
       case StageKind::kOrder:
-        StripOptions(&stage, &seeds);
+        StripOptions(&stage, HasBatchSize(plan) && static_cast<size_t>(form.stage) == i, &seeds);
         order.Add(DeterministicBytes(stage));
         break;
       case StageKind::kWork:
@@ -154,7 +167,7 @@ absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
   if (absl::Status status = AddFiles(built, &fingerprint); !status.ok()) return status;
   AddStages(built, &fingerprint);
   fingerprint.set_batch_size(
-      built.tensors().empty() || !built.tensors()[0].batched ? 0 : built.batch_rows());
+      HasBatchSize(built) ? built.batch_rows() : 0);
   return fingerprint;
 }
 

@@ -1,7 +1,7 @@
 // Resume tokens: where a stream stands, and to which stream that belongs. The bytes are those of proto/penstock/v1/cursor.proto.
 //
 // Threads:  functions without state; a CursorMaker is constant after construction.
-// Limits:   a cursor is at most 1,024 bytes; a stream whose positions are longer fails at its first step.
+// Limits:   a cursor is at most 1,024 bytes; a stream fails at the step whose position is longer (positions grow with their numbers).
 // Cost:     Fingerprint() reads 8 KiB of each file, and its index where there is one.
 #pragma once
 

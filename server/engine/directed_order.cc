@@ -98,12 +98,11 @@ class DirectedOrderOp final : public OrderOp {
  private:
   // Elements with fewer references than the widest are filled up.
   Pulled TakeFrom(OrderOp& input, RecordList& out, uint64_t* pulled) {
-    const size_t before = out.size();
     uint64_t arrived = 0;
     const Pulled result = input.Pull(1, out, &arrived);
     switch (result) {
       case Pulled::kSome:
-        out.resize(before + width_);
+        PadElement(width_ - input.width(), out);
         ++*pulled;
         choice_.reset();
         break;

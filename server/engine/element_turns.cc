@@ -91,9 +91,9 @@ class ElementTurnsOp final : public OrderOp {
   absl::Status Restore(Position& position) override {
     epoch_ = position.Take();
     first_ = num_known_ = position.Take();
-    num_opened_ = first_ + position.Take();
+    bool valid = !__builtin_add_overflow(first_, position.Take(), &num_opened_);
     const uint64_t turn = position.Take();
-    bool valid = turn_.Set(turn, position.Take());
+    valid = turn_.Set(turn, position.Take()) && valid;
     for (Place& place : places_) {
       const uint64_t number = position.Take();
       if (number == 0) continue;

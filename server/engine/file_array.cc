@@ -23,7 +23,7 @@ uint64_t FileArray::FileOffset(uint64_t offset) const {
 }
 
 absl::Status FileArray::Read(FileTable& files, uint64_t offset, absl::Span<uint8_t> out) const {
-  std::call_once(once_, [&] {
+  once_.Call([&] {
     status_ = MakeReady(files);
     ready_.store(true, std::memory_order_release);  // SYNC array-ready
   });

@@ -9,12 +9,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/base/memory_block.h"
+#include "server/base/patient_once.h"
 #include "server/engine/file_table.h"
 #include "server/io/mapped_file.h"
 #include "server/io/npy_header.h"
@@ -52,7 +52,7 @@ class FileArray {
   const NpyHeader header_;
   const std::optional<ZipMember> member_;
 
-  mutable std::once_flag once_;
+  mutable PatientOnce once_;
   mutable std::atomic<bool> ready_{false};  // SYNC array-ready
   // Constant behind once_.
   mutable absl::Status status_;

@@ -4,16 +4,20 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/pending_call.h"
 #include "server/base/random.h"
 #include "server/base/release.h"
 #include "server/engine/constant_file.h"
+#include "server/engine/descriptor_path.h"
 #include "server/engine/deterministic_bytes.h"
+#include "server/io/crc32c.h"
 #include "server/io/index_file.h"
 
 namespace penstock {
@@ -38,10 +42,20 @@ class KeyHash {
   uint64_t halves_[2] = {0x70656e73746f636b, 0x656c656d656e7473};
 };
 
-absl::Status AddEnds(FileSystem& files, const FileEntry& entry, KeyHash* hash) {
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(entry.path);
-  if (!file.ok()) return file.status();
-  const absl::StatusOr<IndexStamp> stamp = StampOf(**file);
+// All that the file of a descriptor holds, since nothing else tells it from another one.
+absl::Status AddContent(RandomAccessFile& file, KeyHash* hash) {
+  std::vector<uint8_t> piece(64 << 10);
+  for (uint64_t offset = 0; offset < file.size(); offset += piece.size()) {
+    piece.resize(std::min<uint64_t>(piece.size(), file.size() - offset));
+    const absl::StatusOr<size_t> read = file.ReadAt(offset, absl::MakeSpan(piece));
+    if (!read.ok()) return read.status();
+    hash->Add(Crc32c(piece.data(), *read));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddEnds(RandomAccessFile& file, KeyHash* hash) {
+  const absl::StatusOr<IndexStamp> stamp = StampOf(file);
   if (!stamp.ok()) return stamp.status();
   hash->Add(stamp->first_crc);
   hash->Add(stamp->last_crc);
@@ -75,6 +89,7 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
   for (const v1::Stage* stage : before.stages) {
     v1::Stage content = *stage;
     StripConstantFiles(&content);
+    StripDescriptorPaths(&content);
     const std::string bytes = DeterministicBytes(content);
     absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
   }
@@ -85,7 +100,9 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
 }
 
 absl::StatusOr<ElementKey> FileCache::Key() const {
-  std::call_once(once_, [this] { key_ = MakeKey(); });
+  // Shown for those who wait for another one's reads.
+  const PendingCall call("opening", folder_);
+  once_.Call([this] { key_ = MakeKey(); });
   return key_;
 }
 
@@ -99,12 +116,16 @@ absl::StatusOr<ElementKey> FileCache::MakeKey() const {
   // Random functions know elements by the numbers of their files.
   hash.Add(first_file_);
   for (const FileEntry& entry : manifest_) {
+    const bool is_descriptor = IsDescriptorPath(entry.path);
     // Paths may be values of elements.
-    hash.Add(entry.path);
+    hash.Add(is_descriptor ? std::string_view("") : entry.path);
     if (entry.path.empty()) continue;
     hash.Add(entry.size_bytes);
-    hash.Add(static_cast<uint64_t>(entry.identity.mtime_ns));
-    if (absl::Status status = AddEnds(files_, entry, &hash); !status.ok()) return status;
+    if (!is_descriptor) hash.Add(static_cast<uint64_t>(entry.identity.mtime_ns));
+    const absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(entry.path);
+    if (!file.ok()) return file.status();
+    const absl::Status added = is_descriptor ? AddContent(**file, &hash) : AddEnds(**file, &hash);
+    if (!added.ok()) return added;
   }
   return hash.value();
 }
@@ -132,10 +153,13 @@ absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open(uint64_t firs
   const absl::StatusOr<ElementKey> key = Key();
   if (!key.ok()) return key.status();
   // Without an element and an end it says nothing, and what goes on behind it would be itself.
-  const bool fits = file.ok() && (*file)->key() == *key && (*file)->first() == first &&
-                    ((*file)->size() > 0 || (*file)->whole()) &&
-                    (*file)->schema().signature == schema_.signature &&
-                    (*file)->schema().structure == schema_.structure;
+  bool fits = file.ok() && (*file)->key() == *key && (*file)->first() == first &&
+              ((*file)->size() > 0 || (*file)->whole()) &&
+              (*file)->schema().signature == schema_.signature &&
+              (*file)->schema().structure == schema_.structure;
+  // The files that elements came from are looked up by these numbers.
+  for (uint64_t i = 0; fits && !schema_.sharded && i < (*file)->size(); ++i)
+    fits = (*file)->element(i).file < manifest_.size();
   if (fits) return file;
   // No writer leaves such a file under this name: whatever has happened to it, it is of no use.
   disk_.Remove(*path).IgnoreError();

@@ -8,12 +8,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "server/base/disk.h"
 #include "server/base/file.h"
+#include "server/base/patient_once.h"
 #include "server/engine/plan_builder.h"
 #include "server/io/element_file.h"
 #include "server/io/element_file_writer.h"
@@ -72,7 +72,7 @@ class FileCache {
   std::string stages_;  // in a form that is the same for the same stages
   ElementSchema schema_;
 
-  mutable std::once_flag once_;
+  mutable PatientOnce once_;
   mutable absl::StatusOr<ElementKey> key_ = absl::UnknownError("");  // constant behind once_
 };
 

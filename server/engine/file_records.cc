@@ -1,6 +1,7 @@
 #include "server/engine/file_records.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -52,6 +53,7 @@ class FileRecordsOp final : public OrderOp {
   void Restart(uint64_t epoch) override {
     CloseAll();
     epoch_ = epoch;
+    told_until_.clear();
     if (of_element_) {
       files_ = {context_.element_file, 1};
       counted_ = false;
@@ -160,8 +162,7 @@ class FileRecordsOp final : public OrderOp {
   bool NoteDamage(FileStream& stream) {
     for (const Damage& damage : stream.damage()) {
       ++skipped_;
-      const uint64_t epoch = of_element_ ? context_.element_epoch : epoch_;
-      context_.damage.Add({stream.file(), epoch, damage, ""});
+      Tell(stream.file(), damage);
     }
     stream.damage().clear();
     return WithinLimits(/*at_end=*/false);
@@ -222,12 +223,19 @@ class FileRecordsOp final : public OrderOp {
 
   // Counts what a pass that is sought over would have met.
   void NoteDamageBefore(uint64_t offset, uint32_t file, const std::vector<Damage>& found) {
-    const uint64_t epoch = of_element_ ? context_.element_epoch : epoch_;
     for (const Damage& damage : found) {
       if (damage.offset >= offset) break;
       ++skipped_;
-      context_.damage.Add({files_.first + file, epoch, damage, ""});
+      Tell(files_.first + file, damage);
     }
+  }
+
+  // Lists a damaged place, once in a pass: who seeks comes by places that were met before.
+  void Tell(uint32_t file, const Damage& damage) {
+    uint64_t& told = told_until_[file];
+    if (damage.offset < told) return;
+    told = damage.offset + 1;
+    context_.damage.Add({file, context_.PassOf(epoch_), damage, ""});
   }
 
   void Advance() {
@@ -280,6 +288,7 @@ class FileRecordsOp final : public OrderOp {
   std::optional<uint64_t> count_;
   std::vector<uint64_t> counts_;  // of each file; valid with count_
   uint64_t epoch_ = 0;
+  std::map<uint32_t, uint64_t> told_until_;  // by file: in front of it all damage of this pass is listed
   uint32_t next_file_ = 0;
   size_t num_open_ = 0;
   size_t position_ = 0;  // in cycle_

@@ -66,7 +66,10 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t f
 
 std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
   const FileEntry& entry = manifest_[file];
-  absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(entry.path);
+  // By the same way as for a read, which may be confined to some folders.
+  const absl::StatusOr<std::shared_ptr<RandomAccessFile>> opened = files_.Open(entry.path);
+  if (!opened.ok() || (*opened)->descriptor() < 0) return nullptr;
+  absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(**opened);
   if (!map.ok() || (*map)->size() != entry.size_bytes || (*map)->identity() != entry.identity)
     return nullptr;
   return *std::move(map);

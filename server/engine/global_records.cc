@@ -27,7 +27,9 @@ class GlobalOrderOp final : public OrderOp {
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     if (!Open() || !BeginPass()) return Pulled::kFailed;
     if (pull_ && !pull_->IsOver()) return Pulled::kBlocked;
-    const auto order = static_cast<uint32_t>(reshuffle_ ? epoch_ : 0);
+    // The numbers of nested passes are longer.
+    const uint64_t folded = epoch_ >> 32 == 0 ? epoch_ : MixPath(epoch_, 0);
+    const auto order = static_cast<uint32_t>(reshuffle_ ? folded : 0);
     if (records_->reach().block_size != 0) Announce(order, count - *pulled);
     for (; *pulled < count; ++*pulled) {
       if (next_ >= records_->size()) return Pulled::kEnd;
@@ -84,7 +86,8 @@ class GlobalOrderOp final : public OrderOp {
     if (begun_ == epoch_) return status_.ok();
     begun_ = epoch_;
     const std::vector<std::pair<uint32_t, Damage>> damaged = records_->damage();
-    for (const auto& [file, damage] : damaged) context_.damage.Add({file, epoch_, damage, ""});
+    const uint64_t pass = context_.PassOf(epoch_);
+    for (const auto& [file, damage] : damaged) context_.damage.Add({file, pass, damage, ""});
     const absl::Status status =
         records_->limits().Check(damaged.size(), records_->size(), /*at_end=*/true);
     if (!status.ok())
@@ -270,7 +273,7 @@ RecordRef GlobalRecords::Find(const Place& place) const {
 
 const MappedFile* GlobalRecords::Map(uint32_t file, FileTable& files) const {
   Mapping& mapping = maps_[file - files_.files.first];
-  std::call_once(mapping.once, [&] { mapping.map = files.Map(file); });
+  mapping.once.Call([&] { mapping.map = files.Map(file); });
   return mapping.map.get();
 }
 

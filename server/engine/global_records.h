@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "server/base/block_permutation.h"
+#include "server/base/patient_once.h"
 #include "server/base/permutation.h"
 #include "server/engine/dataset.h"
 #include "server/engine/loader.h"
@@ -88,7 +89,7 @@ class GlobalRecords {
   std::vector<uint64_t> ends_;  // the number of records of the files up to each
 
   struct Mapping {
-    std::once_flag once;
+    PatientOnce once;
     std::unique_ptr<MappedFile> map;
   };
   mutable std::vector<Mapping> maps_;

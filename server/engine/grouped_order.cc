@@ -31,7 +31,10 @@ class Groups {
           groups_.erase(*full);
           return Pulled::kSome;
         }
-        if (!status_.ok()) return Pulled::kFailed;
+        if (!status_.ok()) {
+          ++next_;  // its group has it
+          return Pulled::kFailed;
+        }
       }
       incoming_.clear();
       next_ = 0;

@@ -115,8 +115,8 @@ class InterleaveOp final : public ChainedOrderOp {
       const size_t before = out.size();
       Pulled result = SkipFirst(*nested);
       if (result == Pulled::kSome) result = nested->op->Pull(wanted, out, &arrived);
-      // Nested passes are numbered by their elements too; what is handed on belongs to this one.
-      for (size_t i = before; i < out.size(); ++i) out[i].epoch = epoch_;
+      // Nested passes are numbered by their elements too; what is handed on belongs to that of its element.
+      for (size_t i = before; i < out.size(); ++i) out[i].epoch = nested->context.element_epoch;
       *pulled += arrived;
       taken_ += arrived;
       turn_.Take(arrived);
@@ -186,11 +186,11 @@ class InterleaveOp final : public ChainedOrderOp {
       nested = std::move(idle_.front());
       idle_.pop_front();
     }
+    nested->context.nested = true;
     nested->context.element_file = element.file;
-    nested->context.element_epoch = epoch_;
+    nested->context.element_epoch = LaterPass(element, context_.PassOf(epoch_));
     if (nested->op == nullptr) nested->op = MakeOrder(nested_, nested->context);
-    // Random ops inside draw by pass and element.
-    nested->op->Restart(epoch_ << 32 | (ordinal & UINT32_MAX));
+    nested->op->Restart(NestedEpoch(epoch_, ordinal));
     nested->to_skip = 0;
     return nested;
   }

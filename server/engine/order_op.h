@@ -4,6 +4,7 @@
 // Threads: one at a time (the front's lock).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/base/row_identity.h"
 #include "server/engine/damage_log.h"
 #include "server/engine/file_table.h"
 #include "server/engine/position.h"
@@ -42,7 +44,8 @@ struct FrontContext {
   SegmentsAhead& ahead;
   // Whose time and elements are counted: it changes with the worker that runs the front.
   StageClock* const& clock;
-  // Of a nested dataset that is made of one element (interleave): that element's file, and the pass that it belongs to.
+  // Of a nested dataset: the file of the element that it is made of, of a window's first, and the pass that this belongs to.
+  bool nested = false;
   uint32_t element_file = 0;
   uint64_t element_epoch = 0;
   // Of a nested dataset that is made of several elements (window): those, owned by who has opened it.
@@ -57,7 +60,21 @@ struct FrontContext {
     return cancelled.load(std::memory_order_relaxed) ||
            (waiting != nullptr && waiting->load(std::memory_order_relaxed) > 0);
   }
+
+  // The pass that elements belong to in an op that Restart() has given this number: passes of a nested dataset have numbers of their own.
+  uint64_t PassOf(uint64_t epoch) const { return nested ? element_epoch : epoch; }
 };
+
+// Number `ordinal` of the datasets that are opened in a pass begins with Restart() of this number: random ops inside draw by both.
+inline uint64_t NestedEpoch(uint64_t epoch, uint64_t ordinal) {
+  return epoch >> 32 == 0 ? epoch << 32 | (ordinal & UINT32_MAX) : MixPath(epoch, ordinal);
+}
+
+// The pass of an element that belongs to this one by what is behind it: only `repeat` in front of it may have said more.
+inline uint64_t LaterPass(const RecordRef& element, uint64_t pass) {
+  constexpr uint64_t kMask = (uint64_t{1} << 62) - 1;
+  return std::max<uint64_t>(element.epoch, pass & kMask);
+}
 
 enum class Pulled {
   kSome,     // as many elements as were asked for

@@ -24,6 +24,13 @@ struct RecordRef {
 
 using RecordList = std::vector<RecordRef>;
 
+// Fills elements up to a width with references that are of no file: where a dataset's elements have fewer than those beside them.
+inline void PadElement(uint32_t count, RecordList& out) {
+  RecordRef nothing;
+  nothing.file = UINT32_MAX;
+  out.resize(out.size() + count, nothing);
+}
+
 // Of the records that lie in cells.
 inline uint64_t CellBytes(const RecordList& records) {
   uint64_t bytes = 0;

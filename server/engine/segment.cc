@@ -205,10 +205,22 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
   Step step;
   step.records.swap(task->records);
   step.info.rows = static_cast<uint32_t>(step.records.size() / segment.width);
+  // A last batch has as few rows as there were, unless it is filled up.
+  const uint64_t rows =
+      program.form().remainder == Remainder::kPad ? program.batch_rows() : step.info.rows;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < program.tensors().size(); ++i)
+    bytes += program.tensors()[i].fixed() ? program.row_bytes()[i] * rows : 0;
+  if (bytes > UINT32_MAX) {
+    step.records.swap(task->records);
+    task->error = absl::ResourceExhaustedError(
+        absl::StrCat("stage ", segment.stage_names[segment.stage],
+                     ": an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
+    return;
+  }
   for (size_t i = 0; i < program.tensors().size(); ++i) {
-    step.slot.tensors.push_back(program.tensors()[i].fixed()
-                                    ? arena.Allocate(program.row_bytes()[i] * program.batch_rows())
-                                    : nullptr);
+    step.slot.tensors.push_back(
+        program.tensors()[i].fixed() ? arena.Allocate(program.row_bytes()[i] * rows) : nullptr);
   }
   step.variable.Reset(program.tensors(), program.layouts(),
                       (program.batch_rows() + program.block_rows() - 1) / program.block_rows());

@@ -115,6 +115,12 @@ Pulled SegmentOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
     const uint64_t before = *skipped;
     const Pulled result = input_->Skip(before + whole - skipped_of_block_, skipped);
     taken_ += *skipped - before;
+    if (*skipped > before) {
+      // The block that was looked at last is no position any more.
+      has_looked_ = false;
+      before_ = 0;
+      skipped_at_position_ = skipped_;
+    }
     skipped_of_block_ = (skipped_of_block_ + *skipped - before) % segment_->block_rows;
     if (result == Pulled::kEnd || result == Pulled::kFailed) input_result_ = result;
     if (result != Pulled::kSome) return result;
@@ -134,6 +140,7 @@ std::optional<uint64_t> SegmentOp::Count() {
 }
 
 void SegmentOp::Restart(uint64_t epoch) {
+  epoch_ = epoch;
   if (!blocks_.empty()) {
     SegmentTask& front = *blocks_.front();
     if (front.done.load(std::memory_order_acquire))
@@ -187,8 +194,12 @@ void SegmentOp::Ask() {
       partial_ = NewTask();
       input_->Save(partial_->start);
     }
+    const size_t before = partial_->records.size();
     const Pulled result = input_->Pull(segment_->block_rows - partial_->rows_before,
                                        partial_->records, &partial_->rows);
+    // What its work draws is drawn by the pass, which `repeat` behind it tells too late.
+    for (RecordRef& record : absl::MakeSpan(partial_->records).subspan(before))
+      record.epoch = LaterPass(record, context_.PassOf(epoch_));
     if (result == Pulled::kBlocked) {
       if (blocks_.empty() && partial_->rows > 0) PushPart();
       return;

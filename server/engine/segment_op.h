@@ -82,6 +82,7 @@ class SegmentOp final : public OrderOp {
   uint64_t before_ = 0;            // its elements that were in tasks before blocks_.front()
   uint64_t resume_at_ = 0;         // elements of the first block to leave out before the next one
   bool resumed_ = false;           // whether the first block is one that was taken from before
+  uint64_t epoch_ = 0;             // the pass
   uint64_t taken_ = 0;             // elements in this pass
   uint64_t skipped_of_block_ = 0;  // elements that the input has left out of a block
   uint64_t skipped_ = 0;           // failures in this pass

@@ -14,9 +14,11 @@ namespace penstock {
 
 class WindowDataset {
  public:
-  // `nested` must outlive it.
-  WindowDataset(const FrontContext& outer, const OrderNode& nested) : context_(outer) {
+  // Both must outlive it.
+  WindowDataset(const FrontContext& outer, const OrderNode& nested)
+      : outer_(outer), context_(outer) {
     context_.window = &window_;
+    context_.nested = true;
     op_ = MakeOrder(nested, context_);
   }
   WindowDataset(const WindowDataset&) = delete;
@@ -24,23 +26,23 @@ class WindowDataset {
 
   bool is_open() const { return is_open_; }
 
-  // Begins with another window, number `ordinal` of a pass, whose references it takes over. Random ops inside draw by pass and window.
+  // Begins with another window, number `ordinal` of a pass, whose references it takes over.
   void Open(RecordList window, uint64_t epoch, uint64_t ordinal) {
     window_ = std::move(window);
     is_open_ = true;
-    epoch_ = epoch;
+    context_.element_epoch = outer_.PassOf(epoch);
     if (!window_.empty()) {
       context_.element_file = window_.front().file;
-      context_.element_epoch = epoch;
+      context_.element_epoch = LaterPass(window_.front(), context_.element_epoch);
     }
-    op_->Restart(epoch << 32 | (ordinal & UINT32_MAX));
+    op_->Restart(NestedEpoch(epoch, ordinal));
   }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     const size_t before = out.size();
     const Pulled result = op_->Pull(count, out, pulled);
-    // Nested passes are numbered by their windows too; what is handed on belongs to this one.
-    for (size_t i = before; i < out.size(); ++i) out[i].epoch = epoch_;
+    // Nested passes are numbered by their windows too; what is handed on belongs to that of its window.
+    for (size_t i = before; i < out.size(); ++i) out[i].epoch = context_.element_epoch;
     return result;
   }
   Pulled Skip(uint64_t count, uint64_t* skipped) { return op_->Skip(count, skipped); }
@@ -57,11 +59,11 @@ class WindowDataset {
   absl::Status status() const { return op_->status(); }
 
  private:
+  const FrontContext& outer_;
   FrontContext context_;
   RecordList window_;
   std::unique_ptr<OrderOp> op_;
   bool is_open_ = false;
-  uint64_t epoch_ = 0;
 };
 
 }  // namespace penstock

@@ -71,9 +71,9 @@ absl::Status ElementFileWriter::Write(uint64_t begin, absl::Span<ElementFile::El
   std::vector<std::string> packed;
   std::vector<const uint8_t*> bytes;
   for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].length > kMaxPackableBytes)
+      return absl::ResourceExhaustedError("an element is larger than it may be to be packed");
     packed.push_back(PackElement({data[i], places[i].length}));
-    if (packed.back().size() > UINT32_MAX)
-      return absl::ResourceExhaustedError("an element is larger than it may be once it is packed");
     places[i].length = static_cast<uint32_t>(packed.back().size());
     bytes.push_back(reinterpret_cast<const uint8_t*>(packed.back().data()));
   }

@@ -180,8 +180,12 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, 
     end = offset + kFrameBytes;
   }
   const bool verified = !*moved && (LoadU32(head + 12) & kVerifiedFlag) != 0;
-  return std::make_shared<const RecordIndex>(std::move(file), offsets, std::move(damage),
-                                             stamp.data_bytes, verified);
+  auto index = std::make_shared<const RecordIndex>(std::move(file), offsets, std::move(damage),
+                                                   stamp.data_bytes, verified);
+  for (uint64_t i = 0; i < index->size(); ++i) {
+    if (index->length(i) > kMaxRecordBytes) return Reject("it has a record above the limit");
+  }
+  return index;
 }
 
 }  // namespace penstock

@@ -2,7 +2,7 @@
 //
 // Threads:  any; no state.
 // Owns:     nothing; what was unpacked is the arena's.
-// Limits:   an element is below 4 GiB; one that claims more than deflate can make of its bytes is refused before memory is asked for.
+// Limits:   an element is of kMaxPackableBytes; one that claims more than deflate can make of its bytes is refused before memory is asked for.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,10 @@
 
 namespace penstock {
 
-// Of at most 4 GiB.
+// What stays below 4 GiB packed too, whatever it is.
+inline constexpr uint32_t kMaxPackableBytes = 4'294'000'000;
+
+// Of at most kMaxPackableBytes.
 std::string PackElement(absl::Span<const uint8_t> element);
 
 // At a multiple of the arena's alignment. DataLoss for bytes that PackElement() has not made.

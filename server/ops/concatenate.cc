@@ -29,7 +29,7 @@ class ConcatenateOp final : public OrderOp {
         for (uint64_t i = 0; i < arrived; ++i) {
           const RecordRef* element = &incoming_[i * input.width()];
           out.insert(out.end(), element, element + input.width());
-          out.resize(out.size() + width_ - input.width());
+          PadElement(width_ - input.width(), out);
         }
         *pulled += arrived;
       }

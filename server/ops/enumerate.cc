@@ -19,7 +19,8 @@ class EnumerateOp final : public ChainedOrderOp {
     const Pulled result = input().Pull(count - *pulled, incoming_, &arrived);
     const uint32_t width = input().width();
     for (uint64_t i = 0; i < arrived; ++i) {
-      out.push_back({nullptr, next_++, 0, file_, 0});
+      // Whoever looks for the pass of an element looks at its first reference.
+      out.push_back({nullptr, next_++, 0, file_, incoming_[i * width].epoch});
       out.insert(out.end(), incoming_.begin() + i * width, incoming_.begin() + (i + 1) * width);
     }
     *pulled += arrived;

@@ -47,7 +47,7 @@ class RepeatOp final : public ChainedOrderOp {
 
   void Restart(uint64_t epoch) override {
     // Passes of a repeat inside a repeat are numbered on, so that no two draw alike.
-    first_epoch_ = count_ ? epoch * *count_ : epoch;
+    first_epoch_ = epoch * count_.value_or(kMixesEpochs);
     GoToPass(0);
   }
 
@@ -86,6 +86,9 @@ class RepeatOp final : public ChainedOrderOp {
  private:
   // Of a repeat without end: nobody gets there, and behind the last number there is none.
   static constexpr uint64_t kMaxPass = uint64_t{1} << 63;
+
+  // Where a repeat without end is inside of another one, which has only so many passes of it taken.
+  static constexpr uint64_t kMixesEpochs = 0x9E3779B97F4A7C15;
 
   bool IsOver() const { return count_ && pass_ == *count_; }
 

@@ -1,5 +1,6 @@
 #include "server/base/permutation.h"
 
+#include <map>
 #include <vector>
 
 #include "tests/support/catch.h"
@@ -67,6 +68,28 @@ TEST_CASE("keys and epochs give other orders") {
   }
   CHECK(same_key < 20);
   CHECK(same_epoch < 20);
+}
+
+TEST_CASE("few numbers come in every order, each as often as the others") {
+  constexpr int kEpochs = 20000;
+  size_t orders = 1;
+  for (uint64_t size = 1; size <= 4; ++size) {
+    orders *= size;
+    std::map<std::vector<uint64_t>, int> seen;
+    for (int epoch = 0; epoch < kEpochs; ++epoch) {
+      const Permutation permutation(size, 7, epoch);
+      std::vector<uint64_t> order;
+      for (uint64_t i = 0; i < size; ++i) order.push_back(permutation(i));
+      ++seen[order];
+    }
+    CAPTURE(size);
+    CHECK(seen.size() == orders);
+    for (const auto& [order, times] : seen) {
+      // Half and twice of what is expected are many deviations away.
+      CHECK(times > kEpochs / static_cast<int>(orders) / 2);
+      CHECK(times < kEpochs / static_cast<int>(orders) * 2);
+    }
+  }
 }
 
 }  // namespace

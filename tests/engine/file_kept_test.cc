@@ -703,6 +703,33 @@ TEST_CASE("save: nothing is there before all of it is, and a failure is the stre
   CHECK(RunText(Stages(absl::StrCat("load { path: '", folder.path(), "' }"))).batches.empty());
 }
 
+TEST_CASE("fault 31: a cache whose elements name a file that there is not is made again") {
+  ScratchFolder folder;
+  const std::string spec = Spec(CacheIn(folder.path()));
+  RunOn(LocalFileSystem(), spec);
+  const std::string path = Entries(folder.path()).at(0);
+  const std::string bytes = ReadAll(path);
+  for (const uint32_t number : {1u << 30, ~0u}) {
+    INFO("file " << number);
+    {
+      const std::shared_ptr<const ElementFile> file = *ElementFile::Map(path);
+      std::filesystem::remove(path);
+      auto writer = ElementFileWriter::Create(LocalDisk(), path, file->key(), file->schema());
+      REQUIRE(writer.ok());
+      for (uint64_t i = 0; i < file->size(); ++i) {
+        ElementFile::Element element = file->element(i);
+        const uint8_t* const data = file->data() + element.at;
+        element.file = number;
+        element = (*writer)->Add(element);
+        REQUIRE((*writer)->Write(i, {&element, 1}, {&data, 1}).ok());
+      }
+      REQUIRE((*writer)->Finish(file->size(), true).ok());
+    }
+    CHECK((RunOn(LocalFileSystem(), spec) == Reference()));
+    CHECK(ReadAll(path) == bytes);
+  }
+}
+
 TEST_CASE("load: a file with sound checksums whose elements are none is an error and no crash") {
   ScratchFolder folder;
   const std::string path = folder / "elements.penstock-elements";

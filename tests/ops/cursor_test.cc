@@ -1,6 +1,9 @@
 // What a cursor belongs to: the bytes and the streams that are refused, and those that are not.
 #include "server/engine/cursor.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -11,9 +14,11 @@
 #include "absl/strings/str_replace.h"
 #include "server/io/record_index.h"
 #include "tests/ops/contract_files.h"
+#include "tests/support/arrays.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/shards.h"
+#include "tests/support/stages.h"
 
 namespace penstock::test {
 namespace {
@@ -98,14 +103,18 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
                                  "concatenate { (| $SHARDS |) (| $LINES |) } | zip { (| $GZIP |) } "
                                  "| repeat {} | batch { batch_size: 7 }",
                                  "range { stop: 300 } | filter { predicate: 'value % 2 == 0' } | "
-                                 "repeat { count: 3 } | batch { batch_size: 7 }"}) {
+                                 "repeat { count: 3 } | batch { batch_size: 7 }",
+                                 "range { stop: 90 } | batch { batch_size: 5 } | interleave { (| "
+                                 "window_part {} | unbatch {} |) cycle_length: 3 } | batch { "
+                                 "batch_size: 10 }"}) {
     const std::string spec = files.Spec(text);
     const auto plan = MustPlan(spec);
     const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
     const ResumePoint point = *ReadCursor(CursorOf(spec, 2), fingerprint);
     for (size_t i = 0; i < point.position.counters().size(); ++i) {
       for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{17}, uint64_t{1} << 31,
-                                   uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{0}}) {
+                                   uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{2},
+                                   ~uint64_t{0}}) {
         std::vector<uint64_t> counters = point.position.counters();
         counters[i] = value;
         INFO(text << "\ncounter " << i << " is " << value << ", was "
@@ -208,6 +217,24 @@ TEST_CASE("A cursor of another spec is refused with what differs") {
     INFO(status.ToString());
     CHECK(absl::StrContains(status.message(), "the cursor belongs to another stream: "));
     CHECK(absl::StrContains(status.message(), c.reason));
+  }
+  // Sizes of batches that are not the stream's.
+  struct Pair {
+    const char* from;
+    const char* to;
+  };
+  for (const Pair& pair :
+       {Pair{"$RANGE | batch { batch_size: 2 } | batch { batch_size: 3 }",
+             "$RANGE | batch { batch_size: 4 } | batch { batch_size: 3 }"},
+        Pair{"$RANGE | batch { batch_size: 5 } | rebatch { batch_size: 3 batch_size: 1 }",
+             "$RANGE | batch { batch_size: 5 } | rebatch { batch_size: 2 batch_size: 3 }"},
+        Pair{"$RANGE | batch { batch_size: 4 } | shuffle { buffer_size: 3 seed: 1 }",
+             "$RANGE | batch { batch_size: 7 } | shuffle { buffer_size: 3 seed: 1 }"}}) {
+    INFO(pair.from);
+    const std::string from = files.Spec(pair.from);
+    CHECK(Refused(from, CursorOf(from, 1)).ok());
+    CHECK(absl::StrContains(Refused(files.Spec(pair.to), CursorOf(from, 1)).message(),
+                            "order ops or their options differ"));
   }
   // Without effect on the bytes.
   for (const char* const hint :
@@ -317,7 +344,7 @@ TEST_CASE("A cursor of another tree of the same stages is refused") {
   }
 }
 
-TEST_CASE("A cursor of other files is refused; the same files may lie anywhere") {
+TEST_CASE("A cursor of other files is refused, and the same files may lie anywhere") {
   ContractFiles files;
   const std::string spec = files.Spec(kBase);
   const RunResult reference = RunPlan(MustPlan(spec));
@@ -390,6 +417,23 @@ TEST_CASE("A cursor of other files is refused; the same files may lie anywhere")
     CHECK(result->batches ==
           std::vector<Batch>(reference.batches.begin() + 4, reference.batches.end()));
   }
+}
+
+TEST_CASE("A cursor of another process's array is one of any with its values") {
+  ContractFiles files;
+  const auto spec_of = [&](int value) {
+    const std::string path = files.folder / "array.npy";
+    WriteFile(path, NpyHeaderText("|i1", "(9,)") + std::string(9, static_cast<char>(value)));
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    REQUIRE(descriptor >= 0);
+    std::filesystem::remove(path);
+    return absl::StrCat("from_tensor_slices { tensor { npy: '/proc/", getpid(), "/fd/", descriptor,
+                        "' } } | batch { batch_size: 2 }");
+  };
+  const std::string one = Stages(spec_of(1)), same = Stages(spec_of(1)), other = Stages(spec_of(2));
+  const std::string cursor = CursorOf(one, 1);
+  CHECK(Refused(same, cursor).ok());
+  CHECK(absl::IsFailedPrecondition(Refused(other, cursor)));
 }
 
 TEST_CASE("A cursor knows long files by their ends, not by what is between them") {

@@ -1,8 +1,11 @@
 // What a random function draws for an element of a pipeline: the same wherever the order puts it, another number in each epoch and for
 // each element. (That workers, delays and cursors change nothing is among the pipelines of contract_test.cc.)
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -146,10 +149,75 @@ TEST_CASE("A filter may draw, anew in each epoch") {
     for (const int64_t value : batch.As<int64_t>(0)) kept[batch.info.epoch].insert(value);
   }
   REQUIRE(kept.size() == 2);
-  // 500 are expected, with a deviation of 19.
-  CHECK(kept[0].size() > 405);
-  CHECK(kept[0].size() < 595);
-  CHECK(kept[0] != kept[1]);
+  for (const uint64_t epoch : {0, 1}) {
+    // 500 are expected, with a deviation of 19.
+    CHECK(kept[epoch].size() > 405);
+    CHECK(kept[epoch].size() < 595);
+  }
+  // 125 of both are expected, with a deviation of 11.
+  std::vector<int64_t> both;
+  std::set_intersection(kept[0].begin(), kept[0].end(), kept[1].begin(), kept[1].end(),
+                        std::back_inserter(both));
+  CHECK(both.size() < 200);
+}
+
+// Whatever stands between what draws and the repeat, and on which side the repeat is.
+TEST_CASE("Each pass draws anew and tells its number, with a segment in it or a nested dataset") {
+  const ContractFiles files;
+  const std::string draw =
+      "map { out: 'r = random_uniform(maxval=1000000000, dtype=\"int64\", seed=1)' }";
+  const std::string numbers = absl::StrCat("range { stop: 4 } | ", draw);
+  for (const std::string& text : {
+           absl::StrCat(numbers, " | filter { predicate: 'r >= 0' } | repeat { count: 3 }"),
+           absl::StrCat("range { stop: 4 } | repeat { count: 3 } | ", draw,
+                        " | filter { predicate: 'r >= 0' }"),
+           absl::StrCat("range { stop: 4 } | filter { predicate: 'value >= 0' } | ", draw,
+                        " | filter { predicate: 'r >= 0' } | repeat { count: 3 }"),
+           absl::StrCat(numbers, " | batch { batch_size: 2 } | shuffle { buffer_size: 2 seed: 1 } | "
+                                 "repeat { count: 3 } | unbatch {}"),
+           absl::StrCat(numbers, " | repeat { count: 3 } | enumerate {} | map { out: 'r = "
+                                 "feature(\"1/r\")' }"),
+           absl::StrCat("range { stop: 2 } | repeat { count: 3 } | flat_map { (| map { out: 'v = "
+                        "value * [1, 2]' } | unbatch {} |) } | ",
+                        draw),
+           absl::StrCat("range { stop: 2 } | flat_map { (| map { out: 'v = value * [1, 2]' } | "
+                        "unbatch {} | ",
+                        draw, " | filter { predicate: 'r >= 0' } |) } | repeat { count: 3 }"),
+           absl::StrCat("range { stop: 4 } | repeat { count: 3 } | window { size: 2 shift: 2 (| ",
+                        draw, " | filter { predicate: 'r >= 0' } |) }"),
+       }) {
+    INFO(text);
+    const RunResult result =
+        RunText(files.Spec(absl::StrCat(text, " | batch { batch_size: 4 }")), {.workers = 2});
+    INFO(result.status.ToString());
+    REQUIRE(result.status.ok());
+    REQUIRE(result.batches.size() == 3);
+    std::set<int64_t> drawn;
+    for (size_t step = 0; step < 3; ++step) {
+      CHECK(result.batches[step].info.epoch == step);
+      for (const int64_t value : result.batches[step].As<int64_t>(0)) drawn.insert(value);
+    }
+    CHECK(drawn.size() == 12);
+  }
+}
+
+TEST_CASE("Shuffles have another order in each pass, however deep they stand") {
+  const ContractFiles files;
+  for (const char* const text :
+       {"range { stop: 2 } | flat_map { (| range { stop: 8 } | window { size: 8 (| shuffle { "
+        "buffer_size: 8 seed: 3 } |) } |) } | repeat { count: 3 } | batch { batch_size: 8 }",
+        "range { stop: 8 } | shuffle { buffer_size: 8 seed: 3 } | repeat {} | take { count: 16 } | "
+        "repeat { count: 3 } | batch { batch_size: 8 }",
+        "range { stop: 2 } | flat_map { (| $BIG | shuffle { global: true seed: 3 } | $PARSE | take { "
+        "count: 8 } |) } | repeat { count: 3 } | batch { batch_size: 8 }"}) {
+    INFO(text);
+    const RunResult result = RunText(files.Spec(text), {.workers = 2});
+    INFO(result.status.ToString());
+    REQUIRE(result.batches.size() == 6);
+    std::set<std::vector<int64_t>> orders;
+    for (const Batch& batch : result.batches) orders.insert(batch.As<int64_t>(0));
+    CHECK(orders.size() == 6);
+  }
 }
 
 TEST_CASE("A seed that is missing is drawn when the plan is made and stands in its spec") {
