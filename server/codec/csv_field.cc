@@ -5,6 +5,20 @@
 #include "absl/strings/str_cat.h"
 
 namespace penstock {
+namespace {
+
+// A copy with one of each two quotation marks.
+absl::string_view Undoubled(absl::string_view text, Arena& arena) {
+  auto* const value = reinterpret_cast<char*>(arena.Allocate(text.size()));
+  size_t size = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    value[size++] = text[i];
+    i += text[i] == '"';
+  }
+  return {value, size};
+}
+
+}  // namespace
 
 absl::Status TakeCsvField(absl::string_view record, char delim, bool uses_quotes, size_t* at,
                           absl::string_view* text, Arena& arena) {
@@ -18,27 +32,27 @@ absl::Status TakeCsvField(absl::string_view record, char delim, bool uses_quotes
         absl::StrCat("a field that does not begin with a quotation mark has one inside (byte ",
                      start + mark, " of the record)"));
   }
-  auto* const value = reinterpret_cast<char*>(arena.Allocate(record.size() - start));
-  size_t size = 0;
-  for (size_t i = start + 1; i < record.size(); ++i) {
-    if (record[i] != '"') {
-      value[size++] = record[i];
-      continue;
+  bool has_doubled = false;
+  size_t end = start + 1;
+  for (;; end += 2) {
+    end = record.find('"', end);
+    if (end == record.npos) {
+      return absl::DataLossError(
+          absl::StrCat("a quotation mark is not closed (byte ", start, " of the record)"));
     }
-    if (i + 1 < record.size() && record[i + 1] == '"') {
-      value[size++] = record[i++];
-      continue;
-    }
-    *at = i + 1;
-    *text = absl::string_view(value, size);
-    if (*at == record.size() || record[*at] == delim) return absl::OkStatus();
+    if (end + 1 == record.size() || record[end + 1] != '"') break;
+    has_doubled = true;
+  }
+  *at = end + 1;
+  if (*at != record.size() && record[*at] != delim) {
     return absl::DataLossError(
         absl::StrCat("expected a delimiter behind the closing quotation mark; one inside of a "
                      "field is doubled (byte ",
                      *at, " of the record)"));
   }
-  return absl::DataLossError(
-      absl::StrCat("a quotation mark is not closed (byte ", start, " of the record)"));
+  *text = record.substr(start + 1, end - start - 1);
+  if (has_doubled) *text = Undoubled(*text, arena);
+  return absl::OkStatus();
 }
 
 }  // namespace penstock

@@ -1,5 +1,6 @@
 #include "server/codec/example_keys.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/escaping.h"
@@ -13,6 +14,7 @@ namespace {
 using example_wire::kFeaturesDepth;
 
 constexpr int kShownKeys = 12;
+constexpr size_t kShownKeyBytes = 64;
 
 // Calls visit(begin, end) for each field `tag` of a message, until that is false. Null when it was, or what is malformed ended it.
 template <typename Visit>
@@ -43,7 +45,7 @@ std::string ListExampleKeys(const uint8_t* data, size_t size) {
     std::string_view key;
     if (example_wire::WalkEntry(p, end, ignored, &key) == nullptr) return false;
     if (++count <= kShownKeys)
-      absl::StrAppend(&keys, count > 1 ? ", " : "", "\"", absl::CEscape({key.data(), key.size()}),
+      absl::StrAppend(&keys, count > 1 ? ", " : "", "\"", absl::CEscape({key.data(), std::min(key.size(), kShownKeyBytes)}), key.size() > kShownKeyBytes ? "…" : "",
                       "\"");
     return true;
   };

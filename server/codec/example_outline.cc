@@ -77,7 +77,8 @@ std::unique_ptr<const ExampleOutline> ExampleOutline::Make(const uint8_t* data, 
   const uint8_t* p = EnterField(kFeaturesTag, data, end);
   while (p != nullptr && p < end) {
     size_t entry_size = 0, key_size = 0;
-    if (*p != kEntryTag) return nullptr;
+    // Each key is looked for among those before it.
+    if (*p != kEntryTag || outline->keys_.size() == kMaxKeys) return nullptr;
     const uint8_t* const entry = wire::ReadSize(p + 1, end, &entry_size);
     if (entry == nullptr || entry_size == 0 || *entry != kKeyTag) return nullptr;
     const uint8_t* const entry_end = entry + entry_size;

@@ -130,6 +130,8 @@ struct JpegDecoder::State {
 
   bool RunHeader(const uint8_t* data, size_t size, const JpegOptions& options) {
     if (setjmp(escape) != 0) return false;
+    // The library goes on to the next marker.
+    if (!BeginsAsJpeg(data, size)) return false;
     recovers = false;  // a header is there or not
     has_begun = false;
     orientation = options.upright ? JpegOrientation(data, size) : 1;
@@ -281,9 +283,13 @@ struct JpegDecoder::State {
     return {shape.width, shape.height, shape.channels};
   }
 
+  static bool BeginsAsJpeg(const uint8_t* data, size_t size) {
+    return size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
+  }
+
   // In words, by where it was found.
   absl::Status Error(const uint8_t* data, size_t size) const {
-    if (size < 3 || data[0] != 0xff || data[1] != 0xd8 || data[2] != 0xff) {
+    if (!BeginsAsJpeg(data, size)) {
       return absl::DataLossError(
           absl::StrCat("not a JPEG: expected the bytes ff d8 ff first (", size, " bytes)"));
     }

@@ -37,6 +37,9 @@ message_type { name: "Example"
 )";
 
 // Never destroyed: other threads may still be at work when the process ends.
+// An Example has seven. The library counts messages only, and takes 300 bytes for each list that is open.
+constexpr size_t kDepthMax = 100;
+
 google::protobuf::util::TypeResolver& Resolver() {
   static google::protobuf::util::TypeResolver* const resolver = [] {
     google::protobuf::FileDescriptorProto file;
@@ -48,33 +51,44 @@ google::protobuf::util::TypeResolver& Resolver() {
   return *resolver;
 }
 
-// Whether a list has a null in it. REQUIRES: the library has read the text.
-bool HasNullInList(std::string_view json) {
+// What the library does not look at.
+struct Brackets {
+  bool too_deep = false;
+  bool null_in_list = false;  // of a text that the library has read
+};
+Brackets LookAtBrackets(std::string_view json) {
+  Brackets found;
   std::string open;  // the brackets around what is looked at
-  for (size_t at = 0; at < json.size(); ++at) {
+  for (size_t at = 0; at < json.size() && !found.too_deep; ++at) {
     const char byte = json[at];
     if (byte == '"' || byte == '\'') {
       for (++at; at < json.size() && json[at] != byte; ++at) at += json[at] == '\\';
     } else if (byte == '[' || byte == '{') {
       open.push_back(byte);
+      found.too_deep = open.size() > kDepthMax;
     } else if ((byte == ']' || byte == '}') && !open.empty()) {
       open.pop_back();
     } else if (byte == 'n' && !open.empty() && open.back() == '[' && json.substr(at, 4) == "null") {
-      return true;
+      found.null_in_list = true;
     }
   }
-  return false;
+  return found;
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> SerializeJsonExample(std::string_view json) {
+  const Brackets brackets = LookAtBrackets(json);
+  if (brackets.too_deep) {
+    return absl::DataLossError(
+        absl::StrCat("not a tf.train.Example in JSON: more than ", kDepthMax, " brackets are open"));
+  }
   std::string example;
   const auto status = google::protobuf::util::JsonToBinaryString(
       &Resolver(), "penstock/penstock_json.Example",
       google::protobuf::StringPiece(json.data(), json.size()), &example);
   // The library leaves it out, so that all behind it would move; that of later TensorFlows puts a 0 there.
-  if (status.ok() && HasNullInList(json))
+  if (status.ok() && brackets.null_in_list)
     return absl::DataLossError("not a tf.train.Example in JSON: a list has a null in it");
   if (status.ok()) return example;
   return absl::DataLossError(

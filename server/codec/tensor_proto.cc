@@ -153,7 +153,7 @@ absl::StatusOr<ParsedTensor> ParseTensorProto(const uint8_t* data, size_t size) 
                                             " bytes, found ", TypeToString(tensor.type)));
   }
   const auto wanted = static_cast<size_t>(*bytes);
-  if (!content.empty()) {
+  if (!content.empty() && wanted > 0) {
     if (content.size() != wanted) {
       return absl::DataLossError(
           absl::StrCat("expected ", wanted, " bytes of values, found ", content.size()));

@@ -12,9 +12,11 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     return status;
   }
   if (cutoff < 0 || cutoff > 100) return WrongArgument("cutoff", "a constant of 0 to 100");
-  return BindRows(arguments[0].type, [cutoff](const ImageView& image, Arena&) {
-    return StartAutocontrast(cutoff, cutoff, image);
-  });
+  return BindRows(arguments[0].type,
+                  [cutoff](const ImageView& image, Arena&) -> absl::StatusOr<NextRows> {
+                    if (absl::Status status = CheckHistograms(image); !status.ok()) return status;
+                    return StartAutocontrast(cutoff, cutoff, image);
+                  });
 }
 
 const RowFunctionRegistration kRegistration({

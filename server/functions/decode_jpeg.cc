@@ -1,24 +1,37 @@
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/codec/jpeg.h"
+#include "server/codec/png.h"
 #include "server/expr/data_integers.h"
 #include "server/expr/function.h"
 #include "server/expr/row_kernel.h"
+#include "server/image/image_contents.h"
 
 namespace penstock::expr {
 namespace {
+
+// Some photos of well-known datasets are PNGs, whatever they are called, and TensorFlow decodes them.
+bool IsPng(const RowValue& contents) {
+  constexpr char kSignature[] = "\x89PNG\r\n\x1a\n";
+  constexpr size_t kBytes = sizeof(kSignature) - 1;
+  return contents.bytes >= kBytes && std::memcmp(contents.data, kSignature, kBytes) == 0;
+}
 
 class JpegPart final : public PartReader {
  public:
   explicit JpegPart(const JpegOptions& options) : options_(options) {}
 
   absl::StatusOr<Shape> Start(absl::Span<const RowValue> arguments) override {
+    is_png_ = IsPng(arguments[0]);
+    if (is_png_) return StartPng(arguments[0]);
     const absl::StatusOr<JpegShape> shape =
         decoder_.Start(arguments[0].data, arguments[0].bytes, options_);
     if (!shape.ok()) return shape.status();
@@ -27,19 +40,43 @@ class JpegPart final : public PartReader {
 
   absl::Status Read(int64_t top, int64_t left, int64_t height, int64_t width,
                     uint8_t* pixels) override {
+    if (is_png_) {
+      const auto pixel_bytes = static_cast<size_t>(png_shape_[2]);
+      const size_t row_bytes = static_cast<size_t>(width) * pixel_bytes;
+      for (int64_t y = 0; y < height; ++y) {
+        const auto from = static_cast<size_t>((top + y) * png_shape_[1] + left) * pixel_bytes;
+        std::memcpy(pixels + static_cast<size_t>(y) * row_bytes, &png_[from], row_bytes);
+      }
+      return absl::OkStatus();
+    }
     return decoder_.DecodeWindow({static_cast<int>(top), static_cast<int>(left),
                                   static_cast<int>(height), static_cast<int>(width)},
                                  pixels);
   }
 
-  bool has_rows() const override { return decoder_.has_rows(); }
+  bool has_rows() const override { return !is_png_ && decoder_.has_rows(); }
   absl::Status ReadRows(int64_t count, uint8_t* pixels) override {
     return decoder_.ReadRows(static_cast<int>(count), pixels);
   }
 
  private:
+  // Decodes the whole.
+  absl::StatusOr<Shape> StartPng(const RowValue& contents) {
+    PngDecoder decoder;
+    const absl::StatusOr<PngShape> shape =
+        decoder.Start(contents.data, contents.bytes, {.channels = options_.channels});
+    if (!shape.ok()) return shape.status();
+    png_.resize(shape->bytes());
+    if (const absl::Status status = decoder.Decode(png_.data()); !status.ok()) return status;
+    png_shape_ = {shape->height, shape->width, shape->channels};
+    return png_shape_;
+  }
+
   const JpegOptions options_;
   JpegDecoder decoder_;
+  bool is_png_ = false;
+  std::vector<uint8_t> png_;
+  Shape png_shape_;
 };
 
 class DecodeJpeg final : public RowKernel {
@@ -55,6 +92,9 @@ class DecodeJpeg final : public RowKernel {
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena& scratch,
                    RowOutput& out) const override {
+    if (!window_ && IsPng(arguments[0]))
+      return DecodeContents<PngDecoder>(arguments[0], PngOptions{.channels = options_.channels},
+                                        out);
     JpegDecoder decoder;
     const absl::StatusOr<JpegShape> shape =
         decoder.Start(arguments[0].data, arguments[0].bytes, options_);
@@ -193,7 +233,9 @@ const RowFunctionRegistration kDecodeJpeg({
            "\n"
            "The pixels are bit for bit libjpeg-turbo's. Data that is cut, is no JPEG, or has more "
            "than 16384 pixels\n"
-           "a side or 64 Mi in all is an error of its record.",
+           "a side or 64 Mi in all is an error of its record. A PNG is decoded too, as TensorFlow does: "
+           "without crop_window, and\n"
+           "whatever the other arguments say, with channels=0 to as many as it has.",
     .bind = Bind,
 });
 

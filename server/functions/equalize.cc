@@ -8,7 +8,10 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (const absl::Status status = CheckImage(arguments[0], {DType::kUint8}); !status.ok())
     return status;
   return BindRows(arguments[0].type,
-                  [](const ImageView& image, Arena&) { return StartEqualize(image); });
+                  [](const ImageView& image, Arena&) -> absl::StatusOr<NextRows> {
+                    if (absl::Status status = CheckHistograms(image); !status.ok()) return status;
+                    return StartEqualize(image);
+                  });
 }
 
 const RowFunctionRegistration kRegistration({

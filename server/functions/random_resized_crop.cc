@@ -62,7 +62,10 @@ class RandomResizedCrop final : public RowKernel {
 
  private:
   absl::StatusOr<Window> Place(const Shape& image, const RowValue& identity, RowOutput& out) const {
-    if (const absl::Status status = CheckResize(image, size_.height, size_.width); !status.ok()) {
+    if (const absl::Status status =
+            FirstError({CheckResize(image, size_.height, size_.width),
+                        CheckResizeLines(method_, image, size_.width)});
+        !status.ok()) {
       return status;
     }
     Draws draws(source_, identity);

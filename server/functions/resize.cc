@@ -120,6 +120,8 @@ class Resize final : public RowKernel {
     const RowValue& image = arguments[0];
     const auto size = ResizedSize(image.shape, arguments.subspan(1), given_, fits_);
     if (!size.ok()) return size.status();
+    if (absl::Status lines = CheckResizeLines(method_, image.shape, size->width); !lines.ok())
+      return lines;
     if (sets_shape_) out.SetShape({size->height, size->width, image.shape[2]});
     RunResize(method_, dtype_, image, size->height, size->width, scratch, out);
     return absl::OkStatus();

@@ -54,7 +54,9 @@ class ResizeWithPad final : public RowKernel {
         std::max<int64_t>(static_cast<int64_t>(std::floor((target_rows - exact_rows) / 2)), 0);
     const auto left = std::max<int64_t>(
         static_cast<int64_t>(std::floor((target_columns - exact_columns) / 2)), 0);
-    if (const absl::Status status = CheckResize(image.shape, height, width); !status.ok()) {
+    if (const absl::Status status = FirstError({CheckResize(image.shape, height, width),
+                                                CheckResizeLines(method_, image.shape, width)});
+        !status.ok()) {
       return status;
     }
     if (top + height > height_ || left + width > width_) {

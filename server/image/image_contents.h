@@ -45,6 +45,9 @@ absl::Status DecodeContents(const RowValue& contents, const Options& options, Ro
   Decoder decoder;
   const auto shape = decoder.Start(contents.data, contents.bytes, options);
   if (!shape.ok()) return shape.status();
+  if (absl::Status status = CheckElements(shape->height, shape->width, shape->channels);
+      !status.ok())
+    return status;
   out.SetShape({shape->height, shape->width, shape->channels});
   return DecodeInto(decoder, shape->bytes(), out);
 }

@@ -8,9 +8,6 @@
 namespace penstock::expr {
 namespace {
 
-// So many lines of the result, of which a row of it is the sum, are held at a time.
-constexpr int64_t kLinesMax = 64;
-
 // What leaves the first product of a sum as it is.
 constexpr float kFirst = -0.0f;
 
@@ -107,7 +104,7 @@ void ResizeArea(DType, const RowValue& image, int64_t height, int64_t width, Are
     const Cover down(y, row_scale);
     used_max = std::max(used_max, down.end - down.start);
   }
-  used_max = std::min(used_max, kLinesMax);
+  used_max = std::min(used_max, kAreaLinesMax);
   // Once: what takes the rows may keep memory of the same arena.
   auto* const sums = scratch.AllocateArray<float>(static_cast<size_t>(used_max * values));
   auto* const lines = scratch.AllocateArray<const float*>(static_cast<size_t>(used_max));
@@ -123,7 +120,7 @@ void ResizeArea(DType, const RowValue& image, int64_t height, int64_t width, Are
                        to);
     };
     for (int64_t k = down.start; k < down.end; ++k) {
-      if (used == kLinesMax) {
+      if (used == kAreaLinesMax) {
         // What has been summed is the first of those that follow, as it is.
         sum();
         std::copy_n(to, values, sums);

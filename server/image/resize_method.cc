@@ -1,5 +1,8 @@
 #include "server/image/resize_method.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/strings/str_cat.h"
 #include "server/expr/arguments.h"
 
@@ -22,7 +25,7 @@ constexpr NamedMethod kMethods[] = {
     {"bilinear", {ResizeBilinear, false, true}, {ResizeTriangle}},
     {"nearest", {ResizeNearest, true, true}, {ResizeNearest, true, true}},
     {"bicubic", {ResizeBicubic}, {ResizeCubic}},
-    {"area", {ResizeArea}, {ResizeArea}},
+    {"area", {.run = ResizeArea, .lines_max = kAreaLinesMax}, {.run = ResizeArea, .lines_max = kAreaLinesMax}},
     {"lanczos3", {ResizeLanczos3<false>}, {ResizeLanczos3<true>}},
     {"lanczos5", {ResizeLanczos5<false>}, {ResizeLanczos5<true>}},
     {"gaussian", {ResizeGaussian<false>}, {ResizeGaussian<true>}},
@@ -36,6 +39,7 @@ absl::StatusOr<ResizeMethod> FindResizeMethod(std::string_view method, bool anti
   if (like == "pil" || like == "cv2") {
     ResizeMethod found{like == "pil" ? FindPillowMethod(method) : FindOpenCvMethod(method)};
     found.bytes_or_floats = true;
+    found.lines_max = INT64_MAX;
     if (found.run != nullptr) return found;
     return WrongArgument("method",
                          absl::StrCat("one that \"", std::string(like),
@@ -78,6 +82,10 @@ absl::Status CheckResize(const Shape& image, int64_t height, int64_t width) {
                                             " from ", ShapeToString(image)));
   }
   return CheckElements(height, width, image[2]);
+}
+
+absl::Status CheckResizeLines(const ResizeMethod& method, const Shape& image, int64_t width) {
+  return CheckElements(std::min(method.lines_max, image[0]), width, image[2]);
 }
 
 void RunResize(const ResizeMethod& method, DType dtype, const RowValue& image, int64_t height,

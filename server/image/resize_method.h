@@ -17,11 +17,15 @@ namespace penstock::expr {
 using ResizeFunction = void (*)(DType dtype, const RowValue& image, int64_t height, int64_t width,
                                 Arena& scratch, RowOutput& out);
 
+// "area" holds so many lines of the result, of which a row of it is the sum, at a time.
+inline constexpr int64_t kAreaLinesMax = 64;
+
 struct ResizeMethod {
   ResizeFunction run = nullptr;
   bool keeps_dtype = false;      // nearest: pixels are copied, of whatever dtype
   bool takes_uint8 = false;      // else the image is made float32 before
   bool bytes_or_floats = false;  // takes uint8 and float32 only, and keeps them
+  int64_t lines_max = 0;         // that are kept between its passes, as wide as the result
 };
 
 // `like`: whose convention, "tf", "pil" or "cv2". An error names `method` or `like`.
@@ -38,7 +42,10 @@ DType ResizedDType(DType image, const ResizeMethod& method);
 // An error of the image: without pixels, or a result without or with too many.
 absl::Status CheckResize(const Shape& image, int64_t height, int64_t width);
 
-// Resizes an image of any dtype that CheckResizeImage() lets pass.
+// The same: one of which a method keeps too much between its passes.
+absl::Status CheckResizeLines(const ResizeMethod& method, const Shape& image, int64_t width);
+
+// Resizes an image of any dtype that CheckResizeImage() lets pass. REQUIRES: CheckResize() and CheckResizeLines().
 void RunResize(const ResizeMethod& method, DType dtype, const RowValue& image, int64_t height,
                int64_t width, Arena& scratch, RowOutput& out);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/kernels/byte_blend.h"
 
 namespace penstock::expr {
@@ -139,6 +140,12 @@ NextRows StartBlendFrom(uint8_t value, float factor, const ImageView& image) {
 }
 
 }  // namespace
+
+absl::Status CheckHistograms(const ImageView& image) {
+  if (image.channels <= kHistogramsMax) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("image of more channels than the limit: ", image.channels,
+                                          " > ", kHistogramsMax));
+}
 
 NextRows StartEqualize(const ImageView& image) { return StartByHistograms(image, EqualizeTable); }
 

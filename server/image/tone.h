@@ -1,7 +1,8 @@
 // How light and how coloured a uint8 image is, changed as Pillow's ImageOps and ImageEnhance change it.
 //
 // Threads:  safe from any thread.
-// Limits:   uint8, of any number of channels; StartSaturation(), StartContrast() and StartHue() of one or three.
+// Limits:   uint8, of any number of channels; StartSaturation(), StartContrast() and StartHue() of one or three, those by histograms of
+//           kHistogramsMax.
 // Cost:     a pass; two where the whole image tells what is done to it. A hue costs some 20 ns a pixel.
 #pragma once
 
@@ -9,7 +10,9 @@
 
 namespace penstock::expr {
 
-// Each is computed channel by channel from how often each value occurs there.
+// Each is computed channel by channel from how often each value occurs there, for which a channel takes 6 KiB. REQUIRES: CheckHistograms().
+inline constexpr int64_t kHistogramsMax = 1024;
+absl::Status CheckHistograms(const ImageView& image);
 NextRows StartEqualize(const ImageView& image);
 // `cutoff`: how many percent of the darkest and of the lightest values are left out of account.
 NextRows StartAutocontrast(double cutoff_low, double cutoff_high, const ImageView& image);

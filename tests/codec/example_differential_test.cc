@@ -181,6 +181,31 @@ class Generator {
   std::mt19937_64 random_;
 };
 
+// TensorFlow's own parser takes the first run alone where another one follows.
+TEST_CASE("fault 13: a packed list in several runs, or with single values, is read whole") {
+  const std::string two = Varint(1) + Varint(300), one = Varint(3);
+  const std::string lists[] = {
+      Field(1, two) + Field(1, one),
+      Field(1, two) + Tag(1, 0) + one,
+      Tag(1, 0) + Varint(1) + Field(1, Varint(300) + one),
+      Field(1, Varint(1)) + Field(1, "") + Field(1, Varint(300)) + Field(1, one),
+  };
+  for (const std::string& list : lists) {
+    const std::string record = Example(Entry("s", Field(3, list)));
+    for (const ExampleFeature& feature :
+         {ExampleFeature{"s", DType::kInt64, 3}, ExampleFeature{"s", DType::kInt64, -1, true}}) {
+      const ParsedExample ours = ParseByPenstock(record, {feature});
+      CAPTURE(ours.message);
+      REQUIRE(ours.verdict == ParsedExample::Verdict::kFine);
+      CHECK(ours.values[0].ints == std::vector<int64_t>{1, 300, 3});
+      CHECK(ParseByProtobuf(record, {feature}).values == ours.values);
+    }
+    // A list of two would be the first run alone.
+    const ParsedExample shorter = ParseByPenstock(record, {{"s", DType::kInt64, 2}});
+    CHECK(shorter.verdict == ParsedExample::Verdict::kUnwanted);
+  }
+}
+
 TEST_CASE("faults 11 to 19: generated and damaged messages get protobuf's verdict and values") {
   const std::vector<ExampleFeature> plans[] = {
       {{"d", DType::kString, 1}, {"s", DType::kInt64, 1}},

@@ -24,6 +24,10 @@ TEST_CASE("the keys of an Example are listed in their sequence") {
         "2 more");
 }
 
+TEST_CASE("of a long key the beginning is shown") {
+  CHECK(Keys(Example(Entry(std::string(1 << 20, '\x01'), ""))).size() < 300);
+}
+
 TEST_CASE("what is malformed ends the list") {
   CHECK(Keys("\xff") == "no features");
   const std::string record = Example(Entry("a", "") + Entry("b", BytesList("x")));

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/codec/jpeg.h"
+#include "server/codec/png_writer.h"
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
@@ -39,6 +40,48 @@ TEST_CASE("decode_jpeg: types") {
   const auto rgb = Bind("decode_jpeg", kContents, Arguments(int64_t{3}));
   REQUIRE(rgb.ok());
   CHECK(TypeToString(rgb->type) == "uint8 (?, ?, 3)");
+}
+
+// A photo of ImageNet is one.
+TEST_CASE("decode_jpeg: a PNG is decoded, whole and in parts") {
+  constexpr int64_t kHeight = 5, kWidth = 7;
+  std::vector<uint8_t> pixels(kHeight * kWidth * 3);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
+  const std::string png = *EncodePng(pixels.data(), kHeight, kWidth, 3, 1, 6);
+  for (const LiteralArgument& channels : {LiteralArgument(), LiteralArgument(int64_t{3})}) {
+    const auto bound = Bind("decode_jpeg", kContents, Arguments(channels));
+    REQUIRE(bound.ok());
+    CollectedOutput out;
+    REQUIRE(Run(*bound, png, out).ok());
+    CHECK(out.shape() == Shape{kHeight, kWidth, 3});
+    CHECK(out.bytes() == pixels);
+    const auto reader = bound->kernel->NewPartReader();
+    expr::RowValue value;
+    value.data = reinterpret_cast<const uint8_t*>(png.data());
+    value.bytes = png.size();
+    const auto shape = reader->Start({&value, 1});
+    REQUIRE(shape.ok());
+    CHECK(*shape == Shape{kHeight, kWidth, 3});
+    CHECK(!reader->has_rows());
+    std::vector<uint8_t> part(2 * 3 * 3);
+    REQUIRE(reader->Read(2, 1, 2, 3, part.data()).ok());
+    for (size_t y = 0; y < 2; ++y) {
+      for (size_t i = 0; i < 9; ++i) CHECK(part[y * 9 + i] == pixels[((2 + y) * kWidth + 1) * 3 + i]);
+    }
+  }
+  const auto window = Bind("decode_jpeg", kContents,
+                           Arguments({}, {}, {}, {}, {}, std::vector<int64_t>{0, 0, 2, 2}));
+  REQUIRE(window.ok());
+  CollectedOutput out;
+  CHECK(absl::IsDataLoss(Run(*window, png, out)));
+}
+
+TEST_CASE("decode_jpeg: what begins with other bytes than a JPEG is none") {
+  std::string jpeg = ReadGolden("images/rgb_420_odd.jpg");
+  jpeg[2] = '\xa5';
+  const auto bound = Bind("decode_jpeg", kContents, Arguments());
+  CollectedOutput out;
+  CHECK(std::string(Run(*bound, jpeg, out).message()).find("not a JPEG") != std::string::npos);
 }
 
 TEST_CASE("decode_jpeg: arguments reach the decoder") {

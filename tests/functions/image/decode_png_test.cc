@@ -1,10 +1,16 @@
 // TensorFlow's results for PNG files of every kind, whole and damaged (tests/golden/make_png_goldens.py).
+#include <zlib.h>
+
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "server/base/arena.h"
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"
+#include "tests/support/compressed.h"
 #include "tests/support/golden.h"
 #include "tests/support/hex.h"
 
@@ -76,6 +82,81 @@ TEST_CASE("fault 21: decode_png: sizes are checked before anything is allocated"
   CHECK(status.code() == absl::StatusCode::kDataLoss);
   CHECK_THAT(std::string(status.message()), Catch::Contains("larger than the limit of 16384"));
   CHECK(out.times_shaped() == 0);
+}
+
+std::string BigEndian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+std::string Chunk(const std::string& type, const std::string& data) {
+  const std::string body = type + data;
+  const auto crc =
+      static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(body.data()), body.size()));
+  return BigEndian(data.size()) + body + BigEndian(crc);
+}
+
+// Lowers the peak of this process's resident memory to what it has now; false where that is not allowed.
+bool ForgetPeak() { return (std::ofstream("/proc/self/clear_refs") << "5" << std::flush).good(); }
+
+// A number of KiB in /proc/self/status.
+int64_t StatusKib(absl::string_view name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    absl::string_view rest = line;
+    int64_t kib = 0;
+    if (absl::ConsumePrefix(&rest, name) && absl::ConsumeSuffix(&rest, " kB") &&
+        absl::SimpleAtoi(rest, &kib))
+      return kib;
+  }
+  FAIL("/proc/self/status has no " << name);
+  return 0;
+}
+
+// TensorFlow 2.21 gives the same pixels for these files.
+TEST_CASE("fault 21: decode_png: text that unpacks to megabytes is passed over") {
+  // libpng itself would unpack and keep the latter, which are below its limit of 8,000,000 bytes.
+  const struct {
+    size_t bytes;
+    int chunks;
+  } cases[] = {{64 << 20, 1}, {7 << 20, 10}};
+  for (const auto& c : cases) {
+    std::string text;
+    {
+      const std::string chunk = Chunk(
+          "zTXt", std::string("a\0\0", 3) + test::Zlib(std::string(c.bytes, 'x'), /*level=*/9));
+      for (int i = 0; i < c.chunks; ++i) text += chunk;
+    }
+    const std::string data =
+        Chunk("IDAT", test::Zlib(std::string({0, 1, 2, 0, 3, 4})));  // two rows, unfiltered
+    for (const bool behind : {false, true}) {
+      // By the short way, and by libpng to the end.
+      for (const std::string& dtype : {std::string("uint8"), std::string("uint16")}) {
+        CAPTURE(c.bytes, behind, dtype);
+        const std::string file =
+            "\x89PNG\r\n\x1a\n" +
+            Chunk("IHDR", BigEndian(2) + BigEndian(2) + std::string({8, 0, 0, 0, 0})) +
+            (behind ? data + text : text + data) + Chunk("IEND", "");
+        REQUIRE(file.size() < (1 << 20));
+        CollectedOutput out;
+        const bool is_measured = ForgetPeak();
+        const int64_t before_kib = StatusKib("VmRSS:");
+        const absl::Status status = Decode({file.begin(), file.end()}, 0, dtype, out);
+        if (is_measured) {
+          CHECK(StatusKib("VmHWM:") - before_kib < (16 << 10));
+        } else {
+          WARN("its memory was not measured: /proc/self/clear_refs cannot be written");
+        }
+        CHECK(status == absl::OkStatus());
+        if (dtype == "uint8") {
+          CHECK(out.bytes() == std::vector<uint8_t>{1, 2, 3, 4});
+        } else {
+          CHECK(out.bytes() == std::vector<uint8_t>{1, 1, 2, 2, 3, 3, 4, 4});
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("decode_png: wrong arguments") {
