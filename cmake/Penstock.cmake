@@ -90,11 +90,11 @@ function(penstock_objects name)
 endfunction()
 
 # penstock_test(NAME [DEPS target...]): one test program of every *_test.cc in the current folder; each test
-# case is a test of ctest.
+# case is a test of ctest. A name may hold no semicolon, at which CMake would make two names of it: a name that is no case fails.
 function(penstock_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE penstock_test_main ${ARG_DEPS})
-  catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT 300)
+  catch_discover_tests(${name} TEST_PREFIX "${name}: " EXTRA_ARGS -w NoTests PROPERTIES TIMEOUT 300)
 endfunction()

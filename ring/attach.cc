@@ -237,6 +237,12 @@ Status ReadReply(int socket, const std::string& path, AttachReply* reply, Descri
         if (i < kMaxAttachDescriptors) descriptors[i] = std::move(owned);
       }
     }
+    // With all of them there were more than it knows of.
+    if ((message.msg_flags & MSG_CTRUNC) != 0 && !descriptors[kMaxAttachDescriptors - 1]) {
+      return {Code::kResourceExhausted,
+              "the ring of penstockd at " + path +
+                  " cannot be taken: this process may open no further descriptors; see ulimit -n"};
+    }
     have += static_cast<size_t>(count);
   }
   return {};

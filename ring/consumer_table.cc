@@ -173,37 +173,54 @@ uint64_t ConsumerTable::HeldAtMost(const Consumer& consumer, uint64_t position,
   return held;
 }
 
-std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group,
-                                                     uint32_t lease_share) {
+uint32_t ConsumerTable::NumKept(const Consumer& consumer, const SlotTable& slots) {
+  uint64_t held = 0;
+  uint32_t leases = 0;
+  if (!consumer.splits()) {
+    held =
+        slots.Held(consumer.member, consumer.page->page().position.load(std::memory_order_seq_cst));
+  } else {
+    if (consumer.member.kept != 0) held = slots.Held(consumer.member, kNoStep);
+    if (const SplitGroup* split = FindSplit(consumer.spec.group))
+      leases = split->Leases(consumer.id);
+  }
+  const uint32_t most = consumer.held_max - (consumer.judged || consumer.held_max == 0 ? 0 : 1);
+  return std::min(static_cast<uint32_t>(std::popcount(held)) + leases, most);
+}
+
+std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group) {
   std::vector<SplitGroup::Taker> takers;
   for (Consumer& consumer : consumers_) {
     if (!consumer.splits() || consumer.spec.group != group.name()) continue;
     ControlPage& page = consumer.page->page();
     const bool stopped = page.stop_at.load(std::memory_order_seq_cst) != kNeverStops;
-    // One more than its share: what is beyond that it copies and lets go of.
     takers.push_back({consumer.id, consumer.spec.identity, &page, &consumer.granted,
-                      lease_share + 1, !consumer.judged && !stopped});
+                      consumer.held_max, !consumer.judged && !stopped});
   }
   return takers;
 }
 
-void ConsumerTable::NoteStop(Consumer& consumer) {
-  const uint64_t stop = consumer.page->page().stop_at.load(std::memory_order_seq_cst);
-  if (stop == kNeverStops) return;
-  consumer.left = true;
-  consumer.member.stop = stop;
-  LeavePlace(consumer, true, 0);
+void ConsumerTable::NoteStops() {
+  for (Consumer& consumer : consumers_) {
+    const uint64_t stop = consumer.page->page().stop_at.load(std::memory_order_seq_cst);
+    if (consumer.left || stop == kNeverStops) continue;
+    consumer.left = true;
+    consumer.member.stop = stop;
+    LeavePlace(consumer, true, 0);
+    SplitGroup* split = consumer.splits() ? FindSplit(consumer.spec.group) : nullptr;
+    if (split != nullptr) split->TakeBack(consumer.id, stop);
+  }
 }
 
 std::span<const Member> ConsumerTable::Members() {
   members_.clear();
-  for (Consumer& consumer : consumers_) {
-    if (!consumer.left) NoteStop(consumer);
+  NoteStops();
+  for (const Consumer& consumer : consumers_) {
     if (!consumer.splits() || consumer.member.kept != 0) members_.push_back(consumer.member);
   }
   for (const RankGroup& rank : ranks_) rank.AddMissing(&members_);
   for (const auto& split : splits_) {
-    const std::vector<SplitGroup::Taker> takers = Takers(*split, 0);
+    const std::vector<SplitGroup::Taker> takers = Takers(*split);
     split->Collect(takers);
     uint64_t bells = 0;
     for (const Consumer& consumer : consumers_) {
@@ -219,10 +236,11 @@ void ConsumerTable::Publish(uint64_t step, uint32_t slot, std::string_view befor
   for (const auto& split : splits_) split->Publish(step, slot, before, behind);
 }
 
-uint32_t ConsumerTable::Grant(uint32_t lease_share, bool ended) {
+uint32_t ConsumerTable::Grant(bool ended) {
+  NoteStops();
   uint32_t bits = 0;
   for (const auto& split : splits_) {
-    const std::vector<SplitGroup::Taker> takers = Takers(*split, lease_share);
+    const std::vector<SplitGroup::Taker> takers = Takers(*split);
     split->Collect(takers);
     for (const uint32_t id : split->Grant(takers, ended)) {
       for (const Consumer& consumer : consumers_) {
@@ -253,7 +271,12 @@ void ConsumerTable::KeepLeases(const SplitGroup& split) {
   for (Consumer& consumer : consumers_) {
     if (!consumer.splits() || consumer.spec.group != split.name()) continue;
     consumer.member.start = kNoStep;
-    consumer.member.kept = split.LeasedSlots(consumer.id, &consumer.member.kept_below);
+    uint64_t below = 0;
+    const uint64_t leased = split.LeasedSlots(consumer.id, &below);
+    // One that holds nothing of this group may hold something of an earlier one of that name.
+    if (leased == 0) continue;
+    consumer.member.kept = leased;
+    consumer.member.kept_below = below;
   }
 }
 

@@ -84,6 +84,9 @@ class ConsumerTable {
   // The slots that the consumer holds, as bits, by its own account of its position; one that claims
   // more than it can hold (held_max) wins nothing by it.
   uint64_t HeldAtMost(const Consumer& consumer, uint64_t position, const SlotTable& slots) const;
+  // How many slots it keeps, in a group of any kind: no more than the largest share that it has had. One beyond that, which it copies, is
+  // soon let go of, unless it has been sent away.
+  uint32_t NumKept(const Consumer& consumer, const SlotTable& slots);
 
   // Takes over what each consumer has written about its stop and its releases, so that the name and place of one that has left are free,
   // and returns the members for SlotTable.
@@ -92,7 +95,7 @@ class ConsumerTable {
   // Publishes to the split groups.
   void Publish(uint64_t step, uint32_t slot, std::string_view before, std::string_view behind);
   // Gives steps to those who ask for them. Returns the wait bits of those to be woken.
-  uint32_t Grant(uint32_t lease_share, bool ended);
+  uint32_t Grant(bool ended);
 
   // Forgets the split groups that have had nobody who takes steps for `rejoin_ns` while other consumers are there,
   // which they would hold up. Who still holds a step of one keeps its slot. Returns whether there were any.
@@ -109,11 +112,11 @@ class ConsumerTable {
   uint32_t size() const { return static_cast<uint32_t>(consumers_.size()); }
 
  private:
-  std::vector<SplitGroup::Taker> Takers(const SplitGroup& group, uint32_t lease_share);
+  std::vector<SplitGroup::Taker> Takers(const SplitGroup& group);
   // What the group's consumers hold becomes their own.
   void KeepLeases(const SplitGroup& split);
-  // Takes over whether it has left.
-  void NoteStop(Consumer& consumer);
+  // Takes over who has left.
+  void NoteStops();
   void LeavePlace(const Consumer& consumer, bool left, uint64_t tail);
 
   std::vector<Consumer> consumers_;

@@ -369,7 +369,6 @@ void Reader::FailTorn(const Lease& lease, uint32_t tensor, const char* error) {
 
 void Reader::Release(const Lease& lease) {
   if (fork_count_ != NumForks()) return;
-  leases_.fetch_sub(1, std::memory_order_relaxed);
   if (takes_grants_) {
     std::lock_guard<std::mutex> lock(leases_mutex_);
     const auto held = std::find(held_.begin(), held_.end(), lease.step);
@@ -379,6 +378,8 @@ void Reader::Release(const Lease& lease) {
   }
   // SYNC slot-release: the consumer's reads of the slot come before.
   page_->released[lease.slot].store(lease.step + 1, std::memory_order_seq_cst);
+  // Not before: whoever takes another one in its place would hold more than its share to the daemon.
+  leases_.fetch_sub(1, std::memory_order_release);
   // SYNC release-wake: the daemon announces its sleep before it looks at `released` again.
   if (header().waits_for.load(std::memory_order_seq_cst) >> index_ & 1) RingBell();
 }
@@ -458,7 +459,8 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
     }
     // SYNC stream-end: every step was published before; so look once more.
     if (IsOver()) {
-      if (IsThere()) continue;
+      // A verdict makes an end, too, and may have come since the look at it.
+      if (IsThere() || page_->verdict.load(std::memory_order_seq_cst) != 0) continue;
       result = EndOfStream();
       break;
     }

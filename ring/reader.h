@@ -160,7 +160,7 @@ class Reader {
   uint64_t next_step() const { return next_step_.load(std::memory_order_relaxed); }
   bool takes_grants() const { return takes_grants_; }
   uint64_t published() const;
-  uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
+  uint32_t leases() const { return leases_.load(std::memory_order_acquire); }
   uint32_t lease_share() const;
   uint32_t consumer() const { return consumer_; }
   ReaderStats stats() const;

@@ -108,7 +108,11 @@ class RingWriter final : public Writer {
   // Puts the extents of tensors that are not fixed into the slot's table.
   void WriteExtents(uint32_t slot, std::span<const TensorExtent> extents);
   bool MaySleep();
-  void GrowFor(uint32_t num_consumers);
+  // Puts so many slots into use, as memory allows.
+  void GrowTo(uint32_t slots);
+  // As many slots as it takes for each consumer to hold `share`, beside what it holds already beyond that, and for one to be made
+  // meanwhile. REQUIRES: mutex_.
+  uint32_t SlotsFor(uint32_t share) const;
   // Slots that nobody can use again for a while have others in their place, as memory allows.
   void ReplaceQuarantined();
   uint32_t Quarantined() const;
@@ -123,10 +127,7 @@ class RingWriter final : public Writer {
   void FillInPage(const ConsumerSpec& spec, const ConsumerPosition& position, uint64_t start,
                   ControlPage* page) const;
   // The steps of a split group that wait for one who asks.
-  uint32_t Grant() {
-    return consumers_.Grant(header().lease_share.load(std::memory_order_relaxed),
-                            header().ended.load(std::memory_order_relaxed) != 0);
-  }
+  uint32_t Grant() { return consumers_.Grant(header().ended.load(std::memory_order_relaxed) != 0); }
   uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
   // Consumers that hold up somebody who waits, for longer than their policy allows.
   uint32_t SendOnTheSlow(uint64_t now_ns);
@@ -180,8 +181,10 @@ class RingWriter final : public Writer {
   uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
   bool tries_fewer_ = false;           // TryFewerSlots()
   SlotTrial trial_;
-  bool sent_on_ = false;  // somebody was too slow, and may have taken slots along
-  bool asleep_ = false;   // a thread sleeps until one of waits_for releases a slot
+  // Somebody was too slow, and may have taken slots along; or keeps more than its share, and somebody waits.
+  bool sent_on_ = false;
+  bool holds_more_ = false;  // somebody kept more than its share when that was set
+  bool asleep_ = false;      // a thread sleeps until one of waits_for releases a slot
   bool starved_ = false;  // the last claim failed: who has a batch must not wait for a second one
 };
 

@@ -137,14 +137,15 @@ void Segment::FillIn(const SegmentOptions& options) {
 
 Status Segment::Populate(uint32_t first, uint32_t count) {
   const uint64_t bytes = count * plan_.slot_stride;
-  if (reserve_ != nullptr) {
-    if (Status status = reserve_(bytes); !status.ok()) return status;
-  }
   if (Status status =
           CheckMemory(std::to_string(count) + " slots of " + BytesToString(plan_.slot_stride),
                       bytes, ReadUnpromisedMemory());
       !status.ok()) {
     return status;
+  }
+  // Last of what may fail: it is not given back.
+  if (reserve_ != nullptr) {
+    if (Status status = reserve_(bytes); !status.ok()) return status;
   }
   if (!plan_.variable_grows) {
     Take(slot_data(first), bytes);

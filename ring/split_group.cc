@@ -159,6 +159,7 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ende
     }
     next_ = std::max(next_, step + 1);
     const uint64_t granted = (*taker.granted)++;
+    given.grant = granted;
     taker.page->grants[granted % kMaxSlots] = {step | (given.redelivered ? kRedelivered : 0),
                                                static_cast<uint64_t>(given.slot)};
     // SYNC step-grant: the grant comes before.
@@ -179,6 +180,17 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ende
     woken.push_back(taker.id);
   }
   return woken;
+}
+
+void SplitGroup::TakeBack(uint32_t consumer, uint64_t taken) {
+  for (auto& [step, item] : items_) {
+    if (item.state != State::kLeased || item.consumer != consumer || item.held_bit >= 0 ||
+        item.grant < taken) {
+      continue;
+    }
+    item.state = State::kAvailable;
+    if (log_ != nullptr) log_->Set(name_, {step, 0, item.redelivered, item.before});
+  }
 }
 
 void SplitGroup::Forget(uint32_t consumer) {

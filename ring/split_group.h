@@ -62,6 +62,8 @@ class SplitGroup {
   // Gives steps to those who ask for them, and ends the stream for them when it has `ended` and
   // nothing may come back. Returns the ids of those who got something.
   std::vector<uint32_t> Grant(std::span<const Taker> takers, bool ended);
+  // The consumer takes none but the first `taken` of the steps that it was given: nobody has seen the others.
+  void TakeBack(uint32_t consumer, uint64_t taken);
   // The consumer has gone.
   void Forget(uint32_t consumer);
 
@@ -89,6 +91,7 @@ class SplitGroup {
     State state = State::kAvailable;
     int slot = -1;          // -1: not published by this daemon yet
     uint32_t consumer = 0;  // kLeased
+    uint64_t grant = 0;     // kLeased: how many its holder was given before
     uint64_t identity = 0;  // kAway: held by one who has not come back yet
     int held_bit = -1;      // kLeased before the restart: its bit of ControlPage::returned
     bool redelivered = false;

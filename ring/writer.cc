@@ -177,15 +177,23 @@ void RingWriter::WaitForRelease(uint64_t timeout_ns) {
       });
 }
 
-void RingWriter::GrowFor(uint32_t num_consumers) {
+uint32_t RingWriter::SlotsFor(uint32_t share) const {
+  uint32_t slots = 1;
+  for (const Consumer& consumer : consumers_.consumers())
+    slots += std::max(consumers_.NumKept(consumer, slots_), share);
+  return slots;
+}
+
+void RingWriter::GrowTo(uint32_t slots) {
   const uint32_t have = header().slots.load(std::memory_order_relaxed);
-  const uint32_t want = std::min(2 * num_consumers + 1, header().slots_max);
-  if (want <= have) return;
+  const uint32_t want = std::min(slots, header().slots_max);
+  uint32_t grown = have;
   // Without the memory the consumers share what there is, and copy more.
-  if (!segment_->Populate(have, want - have).ok()) return;
+  while (grown < want && segment_->Populate(grown, 1).ok()) ++grown;
+  if (grown == have) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  slots_.Grow(want);
-  header().slots.store(want, std::memory_order_release);
+  slots_.Grow(grown);
+  header().slots.store(grown, std::memory_order_release);
 }
 
 uint32_t RingWriter::Quarantined() const {
@@ -198,8 +206,13 @@ uint32_t RingWriter::Quarantined() const {
 
 void RingWriter::ShareLeases() {
   const uint32_t consumers = consumers_.size();
-  slots_.SetLimit(std::max(wanted_slots_, Quarantined() + consumers + 1));
-  const uint32_t share = std::max((slots_.limit() - 1) / std::max(consumers, 1u), 1u);
+  const uint32_t wanted = std::max(wanted_slots_, Quarantined() + consumers + 1);
+  slots_.SetLimit(wanted);
+  uint32_t share = std::max((slots_.limit() - 1) / std::max(consumers, 1u), 1u);
+  // What somebody holds beyond it is not there for the others before it is let go of.
+  while (share > 1 && SlotsFor(share) > slots_.slots()) --share;
+  slots_.SetLimit(std::max(wanted, SlotsFor(share)));
+  holds_more_ = SlotsFor(share) > consumers * share + 1;
   // One more than its share: what is beyond that it copies and lets go of. Before it can see the share.
   for (Consumer& consumer : consumers_.consumers())
     consumer.held_max = std::max(consumer.held_max, share + 1);

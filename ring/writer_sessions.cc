@@ -54,7 +54,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
                           ConsumerHandle* out) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   Consumer consumer;
-  uint32_t newcomers, sleepers = 0;
+  uint32_t wanted_slots, sleepers = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     // Who has left has left its place, though it may still hold slots.
@@ -90,7 +90,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     }
     consumer.index = static_cast<uint32_t>(index);
     consumer.id = ++last_id_;
-    newcomers = consumers_.size() + 1;
+    wanted_slots = SlotsFor(2) + 2;
   }
   consumer.pid = pid;
   consumer.spec = spec;
@@ -100,7 +100,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     return status;
   }
   if (Status status = doorbell_.Watch(consumer.page->bell_fd()); !status.ok()) return status;
-  GrowFor(newcomers);
+  GrowTo(wanted_slots);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const Consumer* rival = consumers_.FindRival(spec);

@@ -9,18 +9,22 @@ namespace penstock::ring {
 
 void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   uint32_t sleepers;
-  bool dropped;
+  bool dropped, shared;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     sleepers = EndLostGroups(now_ns, rejoin_ns) | SendOnTheSlow(now_ns);
     dropped = consumers_.DropDeserted(now_ns, rejoin_ns);
+    // Whoever waits for the last step of a split group is told by nobody else that it was let go of.
+    sleepers |= ChangeWord(Grant());
+    shared = holds_more_;
+    if (shared) ShareLeases();
     for (Consumer& consumer : consumers_.consumers()) {
       ++consumer.looks;
       if (IsAsleep(consumer)) ++consumer.waiting_looks;
     }
   }
   Wake(sleepers);
-  if (dropped) doorbell_.Ring();
+  if (dropped || shared) doorbell_.Ring();
   if (sent_on_) ReplaceQuarantined();
 }
 
@@ -39,6 +43,9 @@ bool RingWriter::Waits(const Consumer& consumer) const {
 
 uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
   const bool stuck = starved_ && !slots_.Sweep(consumers_.Members()) && SomebodyWaits();
+  // Who waits may hold more than its share, since that was larger, and keep the others from theirs.
+  if (stuck && SlotsFor(header().lease_share.load(std::memory_order_relaxed)) > slots_.limit())
+    sent_on_ = true;
   uint32_t sleepers = 0;
   for (Consumer& consumer : consumers_.consumers()) {
     if (consumer.judged || consumer.spec.mode != GroupMode::kBroadcast) continue;
@@ -93,9 +100,9 @@ void RingWriter::ReplaceQuarantined() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     sent_on_ = false;
-    wanted = consumers_.size() + (Quarantined() + 1) / 2;
+    wanted = std::max(2 * (consumers_.size() + (Quarantined() + 1) / 2) + 1, SlotsFor(2));
   }
-  GrowFor(wanted);
+  GrowTo(wanted);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     ShareLeases();

@@ -244,9 +244,9 @@ class Bench:
                 ctl(socket, "create", str(spec))
                 self.take_some(socket)
                 # The ring is the only shared memory. Cells of 256 bytes for 10,000 waiting records; for each open file the chunk
-                # in use and two ahead, of 256 KiB.
+                # at hand and the one on its way, of 64 KiB.
                 peak, ring = memory_bytes(process.pid, "VmHWM"), memory_bytes(process.pid, "RssShmem")
-                buffers = 10_000 * 256 + FILES_AT_ONCE * 3 * 256 * 1024
+                buffers = 10_000 * 256 + FILES_AT_ONCE * 2 * 64 * 1024
                 log(f"memory: peak {peak / MIB:.1f} MiB, ring {ring / MIB:.1f}, buffers {buffers / MIB:.1f}")
                 return (peak - ring - buffers) / MIB
 

@@ -277,6 +277,7 @@ void penstock_get_stats(penstock_loader* loader, penstock_stats* stats) {
 }
 
 uint64_t penstock_skipped(penstock_loader* loader) {
+  if (penstock_client::IsOfParent(*loader)) return 0;
   std::lock_guard<std::mutex> lock(loader->mutex);
   return loader->earlier_stats.skipped + loader->source->reader->stats().skipped;
 }

@@ -2,7 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "ring/aligned_map.h"
 
@@ -16,8 +19,15 @@ bool PrivateView::Map(int fd, const uint8_t* first, uint64_t bytes) {
   first_ = first;
   bytes_ = bytes;
   void* const memory =
-      penstock::ring::MapAligned(fd, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE);
+      penstock::ring::MapAligned(fd, bytes, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE);
   if (memory == MAP_FAILED) return false;
+  // A program may lock all memory that it will have (mlockall): of every page that it may write the kernel would make a copy now.
+  if (munlock(memory, bytes) != 0 || mprotect(memory, bytes, PROT_READ | PROT_WRITE) != 0) {
+    const int error = errno;
+    munmap(memory, bytes);
+    errno = error;
+    return false;
+  }
   memory_ = static_cast<uint8_t*>(memory);
   return true;
 }
@@ -28,8 +38,13 @@ uint8_t* PrivateView::Find(const void* data) const {
 }
 
 void PrivateView::Drop(const uint8_t* data, uint64_t bytes) const {
-  // Old bytes in the next batch would be worse than an end.
-  if (madvise(memory_ + (data - first_), bytes, MADV_DONTNEED) != 0) std::abort();
+  uint8_t* const memory = memory_ + (data - first_);
+  if (madvise(memory, bytes, MADV_DONTNEED) == 0) return;
+  // It was locked after Map().
+  if (munlock(memory, bytes) == 0 && madvise(memory, bytes, MADV_DONTNEED) == 0) return;
+  std::fprintf(stderr, "penstock: what was written to a batch cannot be dropped: %s\n",
+               std::strerror(errno));
+  std::abort();
 }
 
 }  // namespace penstock_client

@@ -25,7 +25,8 @@ class PrivateView {
   bool Map(int fd, const uint8_t* first, uint64_t bytes);
   // Where what lies at `data` in the first map can be written; null when it does not lie there. REQUIRES: is_mapped().
   uint8_t* Find(const void* data) const;
-  // What was written to a part of the first map is gone. REQUIRES: is_mapped(); whole pages.
+  // What was written to a part of the first map is gone. REQUIRES: is_mapped(); whole pages. Ends the process where that cannot be: old
+  // bytes in the next batch would be worse.
   void Drop(const uint8_t* data, uint64_t bytes) const;
 
  private:

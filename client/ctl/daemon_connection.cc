@@ -30,11 +30,15 @@ constexpr uint64_t kConnectTimeoutNs = 10'000'000'000;
 // takes longer.
 constexpr uint64_t kAnswerNs = 30'000'000'000;
 
-// Calls that take as long as the pipeline's data does.
+// Calls that take as long as the pipeline's data does, and those that wait for one that attaches, or changes it.
 template <typename Request>
 constexpr bool kTakesLong =
     std::is_same_v<Request, v1::CreatePipelineRequest> ||
+    std::is_same_v<Request, v1::ValidatePipelineRequest> ||
     std::is_same_v<Request, v1::DeletePipelineRequest> ||
+    std::is_same_v<Request, v1::PausePipelineRequest> ||
+    std::is_same_v<Request, v1::ResumePipelineRequest> ||
+    std::is_same_v<Request, v1::UpdateGroupRequest> ||
     std::is_same_v<Request, v1::DrainPipelineRequest> ||
     std::is_same_v<Request, v1::SeekPipelineRequest> ||
     std::is_same_v<Request, v1::UpdatePipelineRequest> ||

@@ -19,9 +19,9 @@ absl::Status List(const std::string& socket) {
   for (const v1::Pipeline& pipeline : answer->pipelines()) {
     width = std::max(width, static_cast<int>(pipeline.name().size()));
   }
-  std::printf("%-*s  %-8s  %5s  %10s  %s\n", width, "NAME", "STATE", "SLOTS", "BATCH", "ERROR");
+  std::printf("%-*s  %-9s  %5s  %10s  %s\n", width, "NAME", "STATE", "SLOTS", "BATCH", "ERROR");
   for (const v1::Pipeline& pipeline : answer->pipelines()) {
-    std::printf("%-*s  %-8s  %5u  %10s  %s\n", width, pipeline.name().c_str(),
+    std::printf("%-*s  %-9s  %5u  %10s  %s\n", width, pipeline.name().c_str(),
                 StateName(pipeline.state()).c_str(), pipeline.slots(),
                 ByteCount(pipeline.slot_bytes()).c_str(), pipeline.error().message().c_str());
   }

@@ -48,10 +48,14 @@ std::string Bar(double share, int width) {
 
 // Steps that are ready for the slowest consumer, or in the ring while nobody is attached.
 uint64_t ReadySteps(const v1::PipelineStats& stats) {
-  uint64_t ready = stats.consumers().empty() ? std::min<uint64_t>(stats.steps(), stats.slots()) : 0;
-  for (const v1::ConsumerStats& consumer : stats.consumers())
+  bool is_read = false;
+  uint64_t ready = 0;
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (consumer.detached()) continue;
+    is_read = true;
     ready = std::max<uint64_t>(ready, consumer.lag());
-  return ready;
+  }
+  return is_read ? ready : std::min<uint64_t>(stats.steps(), stats.slots());
 }
 
 std::string Describe(const v1::PipelineStats& stats) {

@@ -167,6 +167,8 @@ class Loader {
       SetError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
       return nullptr;
     }
+    // Until the position is noted: whoever goes on elsewhere from there waits for that.
+    const Waiting waits(this);
     nb::object lease = nb::steal(ungiven_.empty() ? Take() : PopUngiven());
     if (!lease.is_valid()) return nullptr;
     penstock_batch* const batch = BatchOf(lease.ptr());
@@ -244,12 +246,11 @@ class Loader {
     const std::string bytes = CursorBytes(state["cursor"]);
     penstock_loader* loader = loader_;
     int code;
-    ++num_waiting_;
     {
+      const Waiting waits(this);
       const WithoutGil released;
       code = penstock_seek(loader, bytes.data(), static_cast<uint32_t>(bytes.size()));
     }
-    DoneWaiting();
     if (code != PENSTOCK_OK) ThrowLast(code);
     // By another thread or a signal's handler, while this one waited: what it was may be gone.
     if (loader_ == nullptr) ThrowError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
@@ -270,13 +271,28 @@ class Loader {
   int waiting() const { return num_waiting_; }
 
  private:
+  // A call that may wait. Whoever closes the loader meanwhile leaves it to the last of them to detach.
+  class Waiting {
+   public:
+    explicit Waiting(Loader* loader) : loader_(*loader) { ++loader_.num_waiting_; }
+    ~Waiting() {
+      if (--loader_.num_waiting_ == 0 && loader_.closing_ != nullptr)
+        penstock_detach(std::exchange(loader_.closing_, nullptr));
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    Loader& loader_;
+  };
+
   // The lease of the next batch, which is not the loader's position yet; null without an error at the end, null with one otherwise.
   PyObject* Take() {
     penstock_batch* batch = nullptr;
     int code = PENSTOCK_TIMEOUT;
     // A ready batch is not worth giving up the GIL, but one that may have to be copied together is. Nor may a thread with the GIL wait for
     // one without it.
-    if (!has_own_size_ && num_waiting_ == 0 && penstock_ready(loader_))
+    if (!has_own_size_ && num_waiting_ == 1 && penstock_ready(loader_))
       code = penstock_next(loader_, 0, &batch);
     if (code == PENSTOCK_TIMEOUT && !Wait(&code, &batch)) return nullptr;
     if (code == PENSTOCK_END) return nullptr;
@@ -329,23 +345,17 @@ class Loader {
     const auto begin = std::chrono::steady_clock::now();
     int64_t left_ns = timeout_ns_;
     penstock_loader* loader = loader_;
-    ++num_waiting_;
-    bool fine = true;
     while (true) {
       const int64_t slice_ns = std::min(left_ns, kSignalNs);
       {
         const WithoutGil released;
         *code = penstock_next(loader, slice_ns, batch);
       }
-      if (*code != PENSTOCK_TIMEOUT) break;
-      if (PyErr_CheckSignals() != 0) {
-        fine = false;
-        break;
-      }
+      if (*code != PENSTOCK_TIMEOUT) return true;
+      if (PyErr_CheckSignals() != 0) return false;
       if (closing_ != nullptr) {
         SetError(PENSTOCK_FAILED_PRECONDITION, "the loader is closed");
-        fine = false;
-        break;
+        return false;
       }
       if (left_ns != PENSTOCK_FOREVER) {
         const auto waited = std::chrono::steady_clock::now() - begin;
@@ -356,18 +366,9 @@ class Loader {
                  ("no batch came in " + std::to_string(timeout_ns_ * 1e-9) +
                   " seconds; see what the pipeline does: penstock stats")
                      .c_str());
-        fine = false;
-        break;
+        return false;
       }
     }
-    DoneWaiting();
-    return fine;
-  }
-
-  void DoneWaiting() {
-    if (--num_waiting_ > 0 || closing_ == nullptr) return;
-    penstock_detach(closing_);
-    closing_ = nullptr;
   }
 
   bool WarnOfCopies() {

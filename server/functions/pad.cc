@@ -242,7 +242,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   // One margin of each axis tells them apart.
   bound.takes_all_axes = of_data ||
                          !std::holds_alternative<std::vector<int64_t>>(*arguments[1].literal) ||
-                         std::get<std::vector<int64_t>>(*arguments[1].literal).size() == 2;
+                         std::get<std::vector<int64_t>>(*arguments[1].literal).size() <= 2;
   return bound;
 }
 

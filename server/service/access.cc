@@ -107,7 +107,8 @@ Refusals Access::Refused() const {
   return {.no_rule = no_rule_.load(std::memory_order_relaxed),
           .no_right = no_right_.load(std::memory_order_relaxed),
           .too_often = too_often_.load(std::memory_order_relaxed),
-          .no_descriptors = no_descriptors_.load(std::memory_order_relaxed)};
+          .no_descriptors = no_descriptors_.load(std::memory_order_relaxed),
+          .no_place = no_place_.load(std::memory_order_relaxed)};
 }
 
 Identity IdentityOf(int socket, uid_t uid, gid_t gid) {

@@ -38,6 +38,7 @@ struct Refusals {
   uint64_t no_right = 0;        // no rule gives the right, for that pipeline
   uint64_t too_often = 0;       // beyond max_requests_per_s
   uint64_t no_descriptors = 0;  // connections for which there was no descriptor
+  uint64_t no_place = 0;  // connections, consumers and calls beyond a number of them at a time
 };
 
 class Access {
@@ -57,9 +58,10 @@ class Access {
   // A request that needs no right, such as a connection.
   absl::Status CountRequest(const Identity& who);
 
-  // Connections that the caller turns away. What this class refuses it counts itself.
+  // What the caller turns away. What this class refuses it counts itself.
   void CountNoRule() { no_rule_.fetch_add(1, std::memory_order_relaxed); }
   void CountNoDescriptors() { no_descriptors_.fetch_add(1, std::memory_order_relaxed); }
+  void CountNoPlace() { no_place_.fetch_add(1, std::memory_order_relaxed); }
   Refusals Refused() const;
 
  private:
@@ -69,6 +71,7 @@ class Access {
   std::atomic<uint64_t> no_right_{0};
   std::atomic<uint64_t> too_often_{0};
   std::atomic<uint64_t> no_descriptors_{0};
+  std::atomic<uint64_t> no_place_{0};
 };
 
 // The process at the other end of a Unix socket; with its main group alone where the kernel tells no

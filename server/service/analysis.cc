@@ -32,7 +32,9 @@ double TrainerWait(const std::vector<WaitLooks>& from, const std::vector<WaitLoo
   double most = -1;
   for (const WaitLooks& now : to) {
     for (const WaitLooks& before : from) {
-      if (before.id != now.id || now.looks < before.looks + kFewestLooks) continue;
+      if (before.stream != now.stream || before.id != now.id ||
+          now.looks < before.looks + kFewestLooks)
+        continue;
       most = std::max(most, Growth(before.waiting, now.waiting) / Growth(before.looks, now.looks));
     }
   }

@@ -15,6 +15,7 @@ struct WaitLooks {
   uint32_t id = 0;
   uint64_t looks = 0;
   uint64_t waiting = 0;
+  uint64_t stream = 0;  // which numbers its consumers by itself
 };
 
 // What an analysis looks back on. Counters of the same pipeline, `from` before `to`.
@@ -22,6 +23,7 @@ struct Look {
   int64_t at_ns = 0;
   v1::PipelineStats stats;
   std::vector<WaitLooks> waits = {};
+  std::vector<uint64_t> streams = {};  // those of stats.consumers()
 };
 
 // `processors`: those that workers may use; those of a NUMA node they use only, if they are fewer.

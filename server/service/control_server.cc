@@ -55,11 +55,12 @@ absl::Status CheckThreads(int count) {
 
 struct ControlServer::Grpc {
   Grpc(PipelineTable& table, const Monitor& monitor, const Settings& settings,
-       PipelineServiceImpl::Gate gate, PipelineServiceImpl::WhoIs who_is)
+       PipelineServiceImpl::Gate gate, PipelineServiceImpl::WhoIs who_is,
+       std::function<void()> no_place)
       : service(
             table, monitor,
             [&settings] { return settings.Get()->connection_limits().max_streams(); },
-            std::move(gate), std::move(who_is)) {}
+            std::move(gate), std::move(who_is), std::move(no_place)) {}
 
   CallPlaces places;  // outlives the server
   PipelineServiceImpl service;
@@ -80,13 +81,17 @@ ControlServer::ControlServer(EventLoop& loop, PipelineTable& table, const Monito
             const std::optional<Identity> who = WhoIs(context);
             if (!who) return absl::PermissionDeniedError("the caller has hung up");
             if (asked == PipelineServiceImpl::Asked::kCall) {
-              if (absl::Status status = grpc_->places.Check(context); !status.ok()) return status;
+              if (absl::Status status = grpc_->places.Check(context); !status.ok()) {
+                access_.CountNoPlace();
+                return status;
+              }
               return access_.Admit(*who, right, pipeline);
             }
             return access_.Has(*who, right, pipeline) ? absl::OkStatus()
                                                       : absl::PermissionDeniedError("not listed");
           },
-          [this](const grpc::ServerContext& context) { return WhoIs(context); })) {}
+          [this](const grpc::ServerContext& context) { return WhoIs(context); },
+          [this] { access_.CountNoPlace(); })) {}
 
 std::optional<Identity> ControlServer::WhoIs(const grpc::ServerContext& context) const {
   const std::shared_ptr<const grpc::AuthContext> proof = context.auth_context();
@@ -175,6 +180,7 @@ void ControlServer::Adopt(Visitor visitor) {
   const size_t limit = settings_.Get()->connection_limits().max_control_connections();
   if (connections_.size() - static_cast<size_t>(tcp_connections_) >= limit &&
       !MakeRoomFor(visitor.who.uid)) {
+    access_.CountNoPlace();
     // At powers of two, so that nobody fills the log by knocking.
     if (++refused_; (refused_ & (refused_ - 1)) == 0) {
       spdlog::warn(
@@ -203,6 +209,7 @@ bool ControlServer::MakeRoomFor(uid_t user) {
     leaving = places_.ToGiveUp(user);
   }
   if (!leaving) return false;
+  access_.CountNoPlace();
   const int key = static_cast<int>(*leaving);
   // gRPC, which has the same socket, notices it as its peer's end.
   shutdown(key, SHUT_RDWR);
@@ -229,6 +236,7 @@ void ControlServer::AdoptTcp(ring::Descriptor socket, const std::string& address
   if (tcp_connections_ >= limit || of_address >= std::max(1, limit / kAddressShare) ||
       !WatchOver(socket.get(), "", address, &key)) {
     if (of_address == 0) by_address_.erase(address);
+    access_.CountNoPlace();
     // At powers of two, so that nobody fills the log by knocking.
     if (++tcp_refused_; (tcp_refused_ & (tcp_refused_ - 1)) == 0) {
       spdlog::warn("closed a connection from {}: tcp.max_connections is {} ({} refused so far)",

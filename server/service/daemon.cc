@@ -36,6 +36,7 @@
 #include "server/service/pipeline_journal.h"
 #include "server/service/pipeline_table.h"
 #include "server/service/reception.h"
+#include "server/service/restorer.h"
 #include "server/service/ring_sink.h"
 #include "server/service/sessions.h"
 #include "server/service/settings.h"
@@ -229,6 +230,9 @@ absl::Status WatchSignals(EventLoop& loop, int signals_fd, int owner_fd,
       .status();
 }
 
+// How long nobody is served at a start so that nobody finds a pipeline that is about to come back still on its way.
+constexpr absl::Duration kPatienceAtStart = absl::Seconds(2);
+
 // A read that never returns, of a disk or a network that hangs, must not keep the daemon: its socket is gone by then, and nothing of
 // a batch that is not published can be seen.
 void EndNow(int) {
@@ -316,18 +320,17 @@ absl::Status RunDaemon(DaemonOptions options) {
   const int whole_processors = ThreadsFor(processors);
   const Monitor monitor(loop, table, whole_processors);
   std::unique_ptr<Tuner> tuner;
-  if (const v1::WorkerDefaults& workers = options.config.worker_defaults(); workers.autotune()) {
-    const int most = workers.workers() > 0 ? workers.workers() : whole_processors;
-    absl::StatusOr<std::unique_ptr<Tuner>> made = Tuner::Create(table, monitor, most, processors);
+  if (options.config.worker_defaults().autotune()) {
+    absl::StatusOr<std::unique_ptr<Tuner>> made = Tuner::Create(table, monitor, processors);
     if (!made.ok()) return made.status();
     tuner = *std::move(made);
   }
   Sessions sessions(loop, table, options.config.connection_limits().max_consumers(), journal->get(),
                     options.rejoin);
   if (!sessions.status().ok()) return sessions.status();
+  sessions.OnNoPlace([&access] { access.CountNoPlace(); });
   sessions.RestAfter(
       [&settings] { return absl::Milliseconds(settings.Get()->memory().idle_ms()); });
-  for (const auto& pipeline : table.Restore()) sessions.Expect(pipeline);
   absl::StatusOr<std::unique_ptr<ControlServer>> control =
       ControlServer::Create(loop, table, monitor, settings, access);
   if (!control.ok()) return control.status();
@@ -372,10 +375,13 @@ absl::Status RunDaemon(DaemonOptions options) {
        },
        [&](Visitor visitor, const ring::ParsedRequest& request, ring::Descriptor file) {
          specs.Serve(std::move(visitor), request, std::move(file));
-       }});
+       },
+       [&access] { access.CountNoPlace(); }});
   absl::StatusOr<std::unique_ptr<SocketKeeper>> listener = SocketKeeper::Create(
       loop, **socket, access, [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
   if (!listener.ok()) return listener.status();
+  Restorer restorer(loop, table, sessions);
+  if (absl::Status started = restorer.Start(kPatienceAtStart); !started.ok()) return started;
 
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());
   options.service_manager.Tell("READY=1");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/base/utf8.h"
 
 namespace penstock {
 
@@ -79,11 +80,12 @@ bool EventLog::closed() const {
   return closed_;
 }
 
-v1::Event MakeEvent(const std::string& pipeline, v1::EventKind kind, std::string text) {
+v1::Event MakeEvent(const std::string& pipeline, v1::EventKind kind, const std::string& text) {
   v1::Event event;
   event.set_pipeline(pipeline);
   event.set_kind(kind);
-  event.set_text(std::move(text));
+  // It may quote the name of a file.
+  event.set_text(ReadableUtf8(text));
   return event;
 }
 

@@ -76,6 +76,6 @@ class EventLog {
 };
 
 // An event of a pipeline that has nothing but its kind and a text.
-v1::Event MakeEvent(const std::string& pipeline, v1::EventKind kind, std::string text);
+v1::Event MakeEvent(const std::string& pipeline, v1::EventKind kind, const std::string& text);
 
 }  // namespace penstock

@@ -113,9 +113,9 @@ void HttpServer::AnswerLater(Ordinal ordinal, std::string request) {
   // How long that takes is not the client's doing.
   loop_.CancelTimer(connection.timer);
   const bool taken = pool_.Run([this, ordinal, request = std::move(request)] {
-    loop_.Post([this, ordinal, answer = answers_.Answer(request)] {
+    loop_.Post([this, ordinal, answer = answers_.Answer(request)]() mutable {
       // It may have had to make room for a newer one.
-      if (connections_.contains(ordinal)) Answer(ordinal, answer);
+      if (connections_.contains(ordinal)) Answer(ordinal, std::move(answer));
     });
   });
   if (!taken) Answer(ordinal, kTooMany);

@@ -66,8 +66,10 @@ std::map<std::string, Group> GroupsOf(const v1::PipelineStats& stats) {
   std::map<std::string, Group> groups;
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
     Group& group = groups[consumer.group()];
-    ++group.consumers;
+    // Who was sent away may hold some still, and waits for nothing.
     group.leases += consumer.leases();
+    if (consumer.detached()) continue;
+    ++group.consumers;
     group.lag_max = std::max<uint64_t>(group.lag_max, consumer.lag());
   }
   return groups;
@@ -101,8 +103,9 @@ ProcessFigures ReadProcessFigures() {
   return figures;
 }
 
-std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const Refusals& refusals,
-                        const SharedMaps::Use& maps, const ProcessFigures& process) {
+std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t returning,
+                        const Refusals& refusals, const SharedMaps::Use& maps,
+                        const ProcessFigures& process) {
   std::string out;
   const auto gauge = [&](const char* name, const char* help) {
     return Family(&out, name, "gauge", help);
@@ -118,6 +121,9 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const R
   gauge("penstock_build_info", "A 1, and the release in its label.")
       .Add({{"version", kRelease}}, 1);
   gauge("penstock_pipelines", "Pipelines of this daemon.").Add({}, pipelines.size());
+  gauge("penstock_pipelines_returning",
+        "Pipelines of the daemon before this one that have not come back yet.")
+      .Add({}, returning);
   {
     Family family =
         counter("penstock_refusals_total", "Connections and calls that were turned away.");
@@ -125,6 +131,7 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const R
     family.Add({{"reason", "no right"}}, refusals.no_right);
     family.Add({{"reason", "too often"}}, refusals.too_often);
     family.Add({{"reason", "no descriptors"}}, refusals.no_descriptors);
+    family.Add({{"reason", "no place"}}, refusals.no_place);
   }
   gauge("penstock_mapped_files", "Files of small records that stay mapped.").Add({}, maps.files);
   gauge("penstock_mapped_bytes", "Bytes of the files that stay mapped.").Add({}, maps.bytes);

@@ -24,7 +24,9 @@ struct ProcessFigures {
 };
 ProcessFigures ReadProcessFigures();
 
-std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, const Refusals& refusals,
-                        const SharedMaps::Use& maps, const ProcessFigures& process);
+// `returning`: pipelines that have not come back yet.
+std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t returning,
+                        const Refusals& refusals, const SharedMaps::Use& maps,
+                        const ProcessFigures& process);
 
 }  // namespace penstock

@@ -38,8 +38,12 @@ void Monitor::Arm() {
 void Monitor::LookAtAll(int64_t now_ns) {
   std::vector<Look> looks;
   const std::vector<std::shared_ptr<Pipeline>> pipelines = table_.List();
-  for (const auto& pipeline : pipelines)
-    looks.push_back({now_ns, pipeline->Stats(), pipeline->Waits()});
+  for (const auto& pipeline : pipelines) {
+    Look& look = looks.emplace_back();
+    look.at_ns = now_ns;
+    look.stats = pipeline->Stats(&look.streams);
+    look.waits = pipeline->Waits();
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [name, known] : known_) known.current = false;
   for (size_t i = 0; i < looks.size(); ++i) {
@@ -127,10 +131,12 @@ void Monitor::Add(const Look& look, int processors, Known* known) {
                               second.blocked(), second.starved()});
     if (known->seconds.size() > kSecondsKept) known->seconds.pop_front();
   }
-  std::map<uint32_t, ConsumerLooks> consumers;
-  for (const v1::ConsumerStats& consumer : look.stats.consumers()) {
-    ConsumerLooks& looks = consumers[consumer.id()];
-    looks = std::move(known->consumers[consumer.id()]);
+  std::map<Consumer, ConsumerLooks> consumers;
+  for (int i = 0; i < look.stats.consumers_size(); ++i) {
+    const v1::ConsumerStats& consumer = look.stats.consumers(i);
+    const Consumer key(look.streams[static_cast<size_t>(i)], consumer.id());
+    ConsumerLooks& looks = consumers[key];
+    looks = std::move(known->consumers[key]);
     looks.positions.push_back(consumer.position());
     looks.empty.push_back(LagOf(look.stats, consumer) == 0);
     if (looks.positions.size() > kLooksBack + 1) looks.positions.pop_front();
@@ -140,16 +146,19 @@ void Monitor::Add(const Look& look, int processors, Known* known) {
 }
 
 v1::PipelineStats Monitor::Stats(const Pipeline& pipeline) const {
-  v1::PipelineStats stats = pipeline.Stats();
+  std::vector<uint64_t> streams;
+  v1::PipelineStats stats = pipeline.Stats(&streams);
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = known_.find(stats.name());
   const Known* known = found == known_.end() ? nullptr : &found->second;
   if (known != nullptr && known->looks.size() > 1)
     *stats.mutable_analysis() = Analyse(known->looks.front(), known->looks.back(), processors_);
-  for (v1::ConsumerStats& consumer : *stats.mutable_consumers()) {
+  for (int i = 0; i < stats.consumers_size(); ++i) {
+    v1::ConsumerStats& consumer = *stats.mutable_consumers(i);
     consumer.set_lag(LagOf(stats, consumer));
-    if (known == nullptr || !known->consumers.contains(consumer.id())) continue;
-    const ConsumerLooks& looks = known->consumers.at(consumer.id());
+    const Consumer key(streams[static_cast<size_t>(i)], consumer.id());
+    if (known == nullptr || !known->consumers.contains(key)) continue;
+    const ConsumerLooks& looks = known->consumers.at(key);
     if (looks.positions.size() > 1) {
       const uint64_t first = looks.positions.front(), last = looks.positions.back();
       consumer.set_steps_per_s(static_cast<double>(last > first ? last - first : 0) *

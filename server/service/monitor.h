@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/v1/control.pb.h"
@@ -51,6 +52,7 @@ class Monitor {
   void LookAtAll(int64_t now_ns);
 
  private:
+  using Consumer = std::pair<uint64_t, uint32_t>;  // its stream's ordinal, and its number there
   struct ConsumerLooks {
     std::deque<bool> empty;
     std::deque<uint64_t> positions;
@@ -58,7 +60,7 @@ class Monitor {
   struct Known {
     std::deque<Look> looks;  // kLooksBack + 1 at most
     std::deque<SecondOfPipeline> seconds;
-    std::map<uint32_t, ConsumerLooks> consumers;
+    std::map<Consumer, ConsumerLooks> consumers;
     size_t looks_taken = 0;
     // What was told to those who listen to events.
     v1::PipelineState state = v1::PIPELINE_STATE_UNSPECIFIED;

@@ -287,6 +287,7 @@ absl::StatusOr<v1::PipelineSpec> ResolveSource(const v1::SpecSource& source) {
   v1::PipelineSpec spec;
   switch (source.source_case()) {
     case v1::SpecSource::kSpec:
+      if (absl::Status status = CheckFields(source.spec()); !status.ok()) return status;
       spec = source.spec();
       break;
     case v1::SpecSource::kText: {

@@ -112,6 +112,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   absl::StatusOr<ResumePoint> start = Read(cursor);
   if (!start.ok()) return start.status();
   options.name = name_;
+  options.ordinal = ++last_stream_;
   options.slots = slots;
   options.worker_nice = options_.defaults.worker_nice();
   options.numa_node = checked_.numa_node;
@@ -248,6 +249,8 @@ absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   spdlog::info("pipeline {}: goes to step {}", name_, placed.position.step);
   stream.reset();
   absl::Status status = Restart(placed.position.cursor);
+  // The groups went with the ring that they were in, also where it was made anew in its old place.
+  if (options_.split_files != nullptr) options_.split_files->EndAll();
   if (!status.ok()) return status;
   absl::StatusOr<Attached> attached = AttachTo(shared(), placed);
   status = shared()->Start();
@@ -326,7 +329,10 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   std::vector<absl::StatusOr<Attached>> results(newcomers.size(), absl::UnknownError(""));
   std::map<std::string, ring::SplitState> splits;
-  if (options_.split_files != nullptr) splits = options_.split_files->Load();
+  if (options_.split_files != nullptr) {
+    if (!splits_) splits_ = options_.split_files->Load();
+    splits = *splits_;
+  }
 
   std::vector<Newcomer> placed = newcomers;
   uint64_t highest = 0;
@@ -378,14 +384,24 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   if (!status.ok()) {
     spdlog::error("pipeline {} did not come back: {}", name_, status.ToString());
     for (auto& result : results) result = absl::StatusOr<Attached>(status);
+    stream->Stop(status);
+    std::lock_guard<std::mutex> lock(mutex_);
+    shared_ = nullptr;
+    failure_ = status;
     return results;
   }
+  splits_.reset();
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
   }
   spdlog::info("pipeline {} goes on at step {} with {} consumers", name_,
                stream->writer().published(), placed.size());
   return results;
+}
+
+bool Pipeline::MayBeginLater() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return !closed_ && shared_ == nullptr && absl::IsResourceExhausted(failure_);
 }
 
 void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {

@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "ring/split_log.h"
 #include "ring/writer.h"
 #include "server/base/file.h"
 #include "server/base/numa_node.h"
@@ -123,7 +124,8 @@ class Pipeline {
   // With drawn seeds.
   const v1::PipelineSpec& spec() const { return checked_.plan->spec(); }
   v1::Pipeline Describe() const;
-  v1::PipelineStats Stats() const;
+  // `streams`: the ordinals of the streams of its consumers, each of which numbers its own; may be null.
+  v1::PipelineStats Stats(std::vector<uint64_t>* streams = nullptr) const;
   v1::ListSkippedResponse Skipped() const;
   // Others know of it now: what it could not have of its NUMA node is told from here on.
   void Announce();
@@ -141,6 +143,8 @@ class Pipeline {
 
   // Begins at the lowest position of those who have come back after a restart, and lets them in.
   std::vector<absl::StatusOr<Attached>> StartAgain(const std::vector<Newcomer>& newcomers);
+  // Whether StartAgain() found too little memory, or too few threads, and may be called again.
+  bool MayBeginLater() const;
 
   // --- steering (pipeline_steering.cc), and who is there (pipeline_watching.cc) ---
   std::string etag() const;
@@ -152,8 +156,10 @@ class Pipeline {
   // Begins no further batch, or goes on; also after a restart. A pause that cannot be written down is an error, and none. One that ends
   // ends: where that cannot be written down `notice` says so, and Pause(false) tries again.
   absl::Status Pause(bool paused, std::string* notice = nullptr);
+  // Whether whoever asked for what takes long has gone; looked at again and again.
+  using Cancelled = std::function<bool()>;
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
-  absl::StatusOr<DrainedAt> Drain(absl::Duration timeout);
+  absl::StatusOr<DrainedAt> Drain(absl::Duration timeout, const Cancelled& cancelled);
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
   // etag is another one.
   absl::StatusOr<v1::Change> Update(const RequestedChange& requested);
@@ -172,10 +178,11 @@ class Pipeline {
   std::optional<int> NodeProcessors() const;
   // Slots that its ring may have within all budgets; 0 while it has none.
   uint32_t MostSlots() const;
-  // Takes them, without a change of the history; `report` is told by Stats().
+  // Takes them, without a change of the history; `report` is told by Stats(). Nothing while something else is changed, for which nobody
+  // waits here.
   absl::Status Tune(const Tuning& wanted, v1::Autotune report);
   // What the workers did for so long. FailedPrecondition when that is being asked for already.
-  absl::StatusOr<WorkSpans> Profile(absl::Duration duration);
+  absl::StatusOr<WorkSpans> Profile(absl::Duration duration, const Cancelled& cancelled);
   std::vector<std::string> StageNames() const;
 
   // Whether nobody has read it for `idle_ns` and it may rest: where its position can be found again at
@@ -190,6 +197,10 @@ class Pipeline {
 
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
+
+  // Its state is not kept any more, and what is being written is waited for; or is kept again. Of a pipeline that is deleted: its name may
+  // be another one's.
+  void Retire(bool retired);
 
   // Stops the executor; its consumers get `reason` after the batches that were ready, unless the
   // stream had ended before.
@@ -254,6 +265,8 @@ class Pipeline {
   }
   // The shared one first.
   std::vector<std::shared_ptr<Stream>> AllStreams() const;
+  // NotFound where it is not kept any more. REQUIRES: journal_mutex_.
+  absl::Status Write(const KeptState& state) const;
   // The state as it would be with the change. REQUIRES: attach_mutex_.
   absl::Status WriteState(const std::function<void(KeptState&)>& change = nullptr);
   void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
@@ -307,6 +320,8 @@ class Pipeline {
   // Set by StartAgain(): the shared stream has groups of before the restart.
   std::atomic<bool> has_restored_groups_{false};
 
+  std::atomic<uint64_t> last_stream_{0};  // the ordinal of the one that was made last
+
   uint64_t idle_since_ns_ = 0;  // of MayRest(); 0: somebody reads it
 
   // One update after the other. Before attach_mutex_.
@@ -316,9 +331,12 @@ class Pipeline {
 
   // One writing of the state after the other. Behind those two; who has it waits for nothing but the disk.
   std::mutex journal_mutex_;
+  bool retired_ = false;  // under journal_mutex_
 
   // One attachment after the other, since it may make the shared stream anew.
   std::mutex attach_mutex_;
+  // Under attach_mutex_: what StartAgain() has read, until it succeeds.
+  std::optional<std::map<std::string, ring::SplitState>> splits_;
 
   std::mutex misplaced_mutex_;
   std::set<std::string> misplaced_;  // under misplaced_mutex_: what was told, or will be

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "penstock/v1/state.pb.h"
 #include "server/service/slow_policy.h"
+#include "server/service/text_proto.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -39,9 +40,11 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
     out->set_slow(ToProto(policy.first));
     out->set_lag_ms(policy.second);
   }
-  const std::string bytes = kept.SerializeAsString();
-  absl::Status status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix), bytes,
-                                       StateFolder::Durability::kPowerLoss);
+  absl::Status status = CheckText(kept);
+  if (status.ok()) {
+    status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix),
+                            kept.SerializeAsString(), StateFolder::Durability::kPowerLoss);
+  }
   if (status.ok()) return status;
   return absl::Status(status.code(),
                       absl::StrCat("the pipeline could not be written down, so that it would not "
@@ -65,6 +68,12 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
   for (const std::string& name : folder_->List(kPipelineSuffix)) {
     const absl::StatusOr<std::string> bytes = folder_->Read(name);
     v1::KeptPipeline kept;
+    if (!bytes.ok() && !absl::IsDataLoss(bytes.status())) {
+      // Another start may find it readable.
+      spdlog::error("a pipeline did not come back: {} is left as it is ({})", name,
+                    bytes.status().ToString());
+      continue;
+    }
     if (!bytes.ok() || !kept.ParseFromString(*bytes) || kept.source().spec().name().empty()) {
       spdlog::error("a pipeline did not come back: {} is set aside ({})", name,
                     bytes.ok() ? "it is of another release" : bytes.status().ToString());

@@ -51,7 +51,7 @@ class PipelineJournal {
   absl::Status Put(const Entry& entry) const;
   // An error where the pipeline would come back; then nothing is removed.
   absl::Status Remove(const std::string& name) const;
-  // A file that is not whole is set aside and logged.
+  // A file that is not whole is set aside and logged; one that cannot be read is left and logged.
   std::vector<Entry> Load() const;
 
   // Nothing of a pipeline that is not kept, or was removed.

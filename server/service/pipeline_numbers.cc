@@ -2,6 +2,7 @@
 // of memory. By hand, or by the daemon where nobody has named them.
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -160,10 +161,13 @@ uint32_t Pipeline::MostSlots() const {
 }
 
 absl::Status Pipeline::Tune(const Tuning& wanted, v1::Autotune report) {
-  std::lock_guard<std::mutex> update_lock(update_mutex_);
+  // Whoever has them may wait for files for as long as a disk likes; the next look comes soon.
+  const std::unique_lock<std::mutex> update_lock(update_mutex_, std::try_to_lock);
+  if (!update_lock) return absl::OkStatus();
+  const std::unique_lock<std::mutex> attach_lock(attach_mutex_, std::try_to_lock);
+  if (!attach_lock) return absl::OkStatus();
   // An update may have named a number meanwhile.
   const Tunes may = tunes();
-  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   const std::vector<std::shared_ptr<Stream>> streams = AllStreams();
   if (streams.empty() || shared() == nullptr) return absl::OkStatus();
   if (may.workers && wanted.workers) {

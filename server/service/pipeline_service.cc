@@ -1,5 +1,6 @@
 #include "server/service/pipeline_service.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,7 +32,7 @@ absl::Status InSpec(absl::Status status) {
 }
 
 void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
-  out->set_file(record.file);
+  out->set_file(ReadableUtf8(record.file));
   if (record.record_known) out->set_record(record.record);
   out->set_offset(record.offset);
   out->set_epoch(record.epoch);
@@ -69,8 +70,12 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineServiceImpl::Get(
   absl::Status status = Admit(context, right, name);
   if (!status.ok()) return WithReason(status, "ACCESS_DENIED");
   auto pipeline = table_.Find(name, VisibleTo(context));
-  if (!pipeline.ok()) return WithReason(pipeline.status(), "PIPELINE_NOT_FOUND");
+  if (!pipeline.ok()) return NotThere(pipeline.status());
   return pipeline;
+}
+
+absl::Status PipelineServiceImpl::NotThere(const absl::Status& found) {
+  return WithReason(found, absl::IsUnavailable(found) ? "PIPELINE_RETURNING" : "PIPELINE_NOT_FOUND");
 }
 
 absl::StatusOr<v1::PipelineSpec> PipelineServiceImpl::Resolve(const grpc::ServerContext* context,
@@ -138,17 +143,26 @@ grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
                             "page_size"));
   }
   const PipelineTable::Visible visible = VisibleTo(context);
-  for (const auto& pipeline : table_.List()) {
+  std::map<std::string, v1::Pipeline> all;
+  for (const auto& [name, failure] : table_.Returning()) {
+    v1::Pipeline& out = all[name];
+    out.set_name(name);
+    out.set_state(v1::PIPELINE_STATE_RETURNING);
+    if (failure.ok()) continue;
+    out.mutable_error()->set_code(static_cast<int32_t>(failure.code()));
+    out.mutable_error()->set_message(std::string(failure.message()));
+  }
+  for (const auto& pipeline : table_.List()) all[pipeline->name()] = pipeline->Describe();
+  for (auto& [name, pipeline] : all) {
     // A page's token is the last name of the one before it.
-    if (pipeline->name() <= request->page_token() || !visible(pipeline->name())) continue;
+    if (name <= request->page_token() || !visible(name)) continue;
     if (request->page_size() > 0 && response->pipelines_size() == request->page_size()) {
       response->set_next_page_token(response->pipelines().rbegin()->name());
       break;
     }
-    v1::Pipeline* out = response->add_pipelines();
-    *out = pipeline->Describe();
-    out->clear_spec();
-    out->clear_history();
+    pipeline.clear_spec();
+    pipeline.clear_history();
+    *response->add_pipelines() = std::move(pipeline);
   }
   return grpc::Status::OK;
 }

@@ -35,14 +35,16 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   // Nobody when the caller has hung up.
   using WhoIs = std::function<std::optional<Identity>(const grpc::ServerContext& context)>;
 
-  // `max_streams`: calls at a time that go on telling.
+  // `max_streams`: calls at a time that go on telling. `no_place`: told of each beyond those.
   PipelineServiceImpl(PipelineTable& table, const Monitor& monitor,
-                      std::function<int()> max_streams, Gate gate, WhoIs who_is)
+                      std::function<int()> max_streams, Gate gate, WhoIs who_is,
+                      std::function<void()> no_place)
       : table_(table),
         monitor_(monitor),
         max_streams_(std::move(max_streams)),
         gate_(std::move(gate)),
-        who_is_(std::move(who_is)) {}
+        who_is_(std::move(who_is)),
+        no_place_(std::move(no_place)) {}
 
   // --- pipeline_service_watching.cc ---
   grpc::Status WatchStats(grpc::ServerContext* context, const v1::WatchStatsRequest* request,
@@ -121,6 +123,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   // The pipeline that the caller has the right to; NotFound names those that it may see.
   absl::StatusOr<std::shared_ptr<Pipeline>> Get(const grpc::ServerContext* context, v1::Right right,
                                                 const std::string& name) const;
+  // What PipelineTable::Find() says, with its reason.
+  static absl::Status NotThere(const absl::Status& found);
   // Leaves out the names of other pipelines that the caller may not see.
   static void HideOthers(const PipelineTable::Visible& visible, v1::PipelineStats* stats);
   PipelineTable::Visible VisibleTo(const grpc::ServerContext* context) const;
@@ -130,6 +134,7 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   const std::function<int()> max_streams_;
   const Gate gate_;
   const WhoIs who_is_;
+  const std::function<void()> no_place_;
   UserPlaces streams_;  // of those that go on telling
 };
 

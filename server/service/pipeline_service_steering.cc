@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "ring/attach.h"
 #include "server/engine/pass_change.h"
 #include "server/engine/plan_change.h"
 #include "server/service/error_details.h"
@@ -17,6 +18,7 @@
 #include "server/service/pipeline_service.h"
 #include "server/service/profile_json.h"
 #include "server/service/slow_policy.h"
+#include "server/service/text_proto.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -151,7 +153,7 @@ grpc::Status PipelineServiceImpl::DrainPipeline(grpc::ServerContext* context,
   const auto timeout =
       Milliseconds("timeout_ms", request->timeout_ms(), kDefaultDrainMs, kMaxDrainMs);
   if (!timeout.ok()) return ToGrpc(timeout.status(), request->name());
-  const auto drained = (*pipeline)->Drain(*timeout);
+  const auto drained = (*pipeline)->Drain(*timeout, [context] { return context->IsCancelled(); });
   if (!drained.ok()) return ToGrpc(drained.status(), request->name());
   response->set_step(drained->step);
   response->set_cursor(drained->cursor);
@@ -193,8 +195,11 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     request = &resolved;
   }
   requested.withdraw = request->withdraw();
-  absl::Status status =
-      requested.withdraw ? CheckWithdraws(*request) : ReadMask(*request, now, &requested.change);
+  absl::Status status = WithField(CheckFields(request->spec()), "spec");
+  if (status.ok()) {
+    status =
+        requested.withdraw ? CheckWithdraws(*request) : ReadMask(*request, now, &requested.change);
+  }
   if (!status.ok()) return ToGrpc(status, request->name());
   if (request->has_step()) requested.step = request->step();
   requested.at_next_epoch = request->at_next_epoch();
@@ -240,6 +245,13 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
                             "slow"),
                   request->name());
   }
+  if (request->group().size() > ring::kMaxGroupBytes) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(
+                                absl::StrCat("group: longer than limit: ", request->group().size(),
+                                             " > ", ring::kMaxGroupBytes, " bytes")),
+                            "group"),
+                  request->name());
+  }
   return ToGrpc(
       (*pipeline)->SetSlowPolicy(request->group(), *slow,
                                  request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms()),
@@ -264,7 +276,7 @@ grpc::Status PipelineServiceImpl::ProfilePipeline(grpc::ServerContext* context,
   const auto duration =
       Milliseconds("duration_ms", request->duration_ms(), kDefaultProfileMs, kMaxProfileMs);
   if (!duration.ok()) return ToGrpc(duration.status(), request->name());
-  const auto spans = (*pipeline)->Profile(*duration);
+  const auto spans = (*pipeline)->Profile(*duration, [context] { return context->IsCancelled(); });
   if (!spans.ok()) return ToGrpc(spans.status(), request->name());
   response->set_trace(ProfileJson(request->name(), (*pipeline)->StageNames(), *spans));
   response->set_dropped(spans->dropped);

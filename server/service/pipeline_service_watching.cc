@@ -24,9 +24,11 @@ constexpr absl::Duration kLook = absl::Milliseconds(250);
 // A place among the calls that go on; it is given back in whatever way a call is left.
 class StreamPlace {
  public:
-  StreamPlace(UserPlaces& places, const Identity& who, int limit)
+  StreamPlace(UserPlaces& places, const Identity& who, int limit,
+              const std::function<void()>& no_place)
       : places_(places), user_(UserKey(who)), limit_(limit) {
     is_taken_ = places_.Take(user_, static_cast<size_t>(limit));
+    if (!is_taken_) no_place();
   }
   ~StreamPlace() {
     if (is_taken_) places_.GiveBack(user_);
@@ -81,7 +83,7 @@ grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
   }
   const auto caller = Caller(context);
   if (!caller.ok()) return ToGrpc(caller.status(), name);
-  const StreamPlace place(streams_, *caller, max_streams_());
+  const StreamPlace place(streams_, *caller, max_streams_(), no_place_);
   if (!place.status().ok()) return ToGrpc(place.status(), name);
   // It hears of its end, and of the daemon's, at once.
   const auto listener = table_.events().Listen(
@@ -94,7 +96,7 @@ grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
     if (!visible(name)) return ToGrpc(absl::PermissionDeniedError("the right to see it is gone"));
     if (MonotonicNs() >= next_ns) {
       const auto pipeline = table_.Find(name, visible);
-      if (!pipeline.ok()) return ToGrpc(WithReason(pipeline.status(), "PIPELINE_NOT_FOUND"), name);
+      if (!pipeline.ok()) return ToGrpc(NotThere(pipeline.status()), name);
       v1::WatchStatsResponse response;
       *response.mutable_stats() = monitor_.Stats(**pipeline);
       HideOthers(visible, response.mutable_stats());
@@ -124,14 +126,14 @@ grpc::Status PipelineServiceImpl::WatchEvents(grpc::ServerContext* context,
     return ToGrpc(WithReason(admitted, "ACCESS_DENIED"), name);
   const auto caller = Caller(context);
   if (!caller.ok()) return ToGrpc(caller.status(), name);
-  const StreamPlace place(streams_, *caller, max_streams_());
+  const StreamPlace place(streams_, *caller, max_streams_(), no_place_);
   if (!place.status().ok()) return ToGrpc(place.status(), name);
   const auto listener = table_.events().Listen(request->after(), [&](const std::string& pipeline) {
     return (name.empty() || pipeline == name) && visible(pipeline);
   });
   if (!name.empty() && !listener->HasMore()) {
     const auto pipeline = table_.Find(name, visible);
-    if (!pipeline.ok()) return ToGrpc(WithReason(pipeline.status(), "PIPELINE_NOT_FOUND"), name);
+    if (!pipeline.ok()) return ToGrpc(NotThere(pipeline.status()), name);
   }
   while (!context->IsCancelled()) {
     v1::WatchEventsResponse response;

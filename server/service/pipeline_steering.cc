@@ -15,6 +15,8 @@
 namespace penstock {
 namespace {
 
+// Groups that have been told what becomes of slow consumers.
+constexpr size_t kMaxPolicies = 64;
 constexpr absl::Duration kLook = absl::Milliseconds(5);
 // Of a change, in the log: it may name thousands of files.
 constexpr size_t kMostLogged = 2000;
@@ -139,7 +141,6 @@ absl::Status Pipeline::Pause(bool paused, std::string* notice) {
 }
 
 absl::Status Pipeline::WriteState(const std::function<void(KeptState&)>& change) {
-  if (options_.write_state == nullptr) return absl::OkStatus();
   std::lock_guard<std::mutex> journal_lock(journal_mutex_);
   KeptState state;
   {
@@ -147,7 +148,18 @@ absl::Status Pipeline::WriteState(const std::function<void(KeptState&)>& change)
     state = {timeline_.history(), paused_, slow_policies_};
   }
   if (change != nullptr) change(state);
+  return Write(state);
+}
+
+absl::Status Pipeline::Write(const KeptState& state) const {
+  if (options_.write_state == nullptr) return absl::OkStatus();
+  if (retired_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
   return options_.write_state(state);
+}
+
+void Pipeline::Retire(bool retired) {
+  std::lock_guard<std::mutex> journal_lock(journal_mutex_);
+  retired_ = retired;
 }
 
 void Pipeline::Tell(v1::EventKind kind, std::string text, const v1::Change* change) const {
@@ -183,14 +195,19 @@ void Pipeline::Announce() {
   for (const std::string& notice : notices) AnnounceMisplaced(notice);
 }
 
-absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout) {
+absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelled& cancelled) {
   if (absl::Status status = Pause(true); !status.ok()) return status;
   const int64_t deadline_ns = MonotonicNs() + absl::ToInt64Nanoseconds(timeout);
   while (true) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
+      if (closed_) {
+        return absl::UnavailableError(
+            absl::StrCat("pipeline ", name_, " was deleted, or penstockd is stopping"));
+      }
       if (resting_) return resting_->at;
     }
+    if (cancelled()) return absl::CancelledError("the pipeline is paused; nobody waits for more");
     const std::shared_ptr<Stream> stream = shared();
     if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
     const ring::Writer& writer = stream->writer();
@@ -336,9 +353,7 @@ absl::Status Pipeline::Keep(const std::string& etag, Timeline timeline, const v1
     }
     state = {timeline.history(), paused_, slow_policies_};
   }
-  if (options_.write_state != nullptr) {
-    if (absl::Status status = options_.write_state(state); !status.ok()) return status;
-  }
+  if (absl::Status status = Write(state); !status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
   timeline_ = std::move(timeline);
   TakeNumbers(change);
@@ -395,12 +410,9 @@ void Pipeline::EpochBegins(uint64_t step) {
     timeline_ = timeline;
     state = {timeline.history(), paused_, slow_policies_};
   }
-  if (options_.write_state != nullptr) {
-    const absl::Status status = options_.write_state(state);
-    if (!status.ok()) {
-      spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,
-                   change.epoch(), step, status.ToString());
-    }
+  if (const absl::Status status = Write(state); !status.ok()) {
+    spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,
+                 change.epoch(), step, status.ToString());
   }
   spdlog::info("pipeline {}: epoch {} begins at step {}, as it was asked for", name_,
                change.epoch(), step);
@@ -436,6 +448,13 @@ absl::Status Pipeline::SetSlowPolicy(const std::string& group, ring::SlowPolicy 
                                      uint32_t lag_ms) {
   // Streams that are made meanwhile would miss it.
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!slow_policies_.contains(group) && slow_policies_.size() >= kMaxPolicies) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("too many groups of one pipeline have a policy: limit ", kMaxPolicies));
+    }
+  }
   const absl::Status written = WriteState([&](KeptState& state) {
     state.slow_policies[group] = {slow, lag_ms};
   });

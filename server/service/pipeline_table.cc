@@ -43,51 +43,78 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
                                                                 PipelineOptions options,
                                                                 Life life) {
-  options.defaults = defaults();
-  return Make(spec, std::move(options), life);
-}
-
-std::vector<std::shared_ptr<Pipeline>> PipelineTable::Restore() {
-  std::vector<std::shared_ptr<Pipeline>> restored;
-  if (journal_ == nullptr) return restored;
-  for (const PipelineJournal::Entry& entry : journal_->Load()) {
-    PipelineOptions options;
-    options.cursor = entry.cursor;
-    options.changed_work = entry.changed_work;
-    options.defaults = defaults();
-    options.returns = true;
-    options.state = {entry.history, entry.paused, entry.slow_policies};
-    options.owner.uid = journal_->LoadOwner(entry.spec.name());
-    auto pipeline = Make(entry.spec, std::move(options), Life::kKept);
-    if (pipeline.ok()) {
-      restored.push_back(*std::move(pipeline));
-    } else {
-      spdlog::error("pipeline {} did not come back: {}", entry.spec.name(),
-                    pipeline.status().ToString());
-    }
-  }
-  return restored;
-}
-
-absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
-                                                              PipelineOptions options, Life life) {
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
+  options.defaults = defaults();
+  uint64_t turn;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::UnavailableError("penstockd is stopping");
-    if (const auto found = pipelines_.find(spec.name()); found != pipelines_.end()) {
-      if (found->second != nullptr && !options.request_id.empty() &&
-          found->second->request_id() == options.request_id) {
-        return found->second;
+    if (const auto found = places_.find(spec.name()); found != places_.end()) {
+      const Place& place = found->second;
+      if (place.pipeline != nullptr && !options.request_id.empty() &&
+          place.pipeline->request_id() == options.request_id) {
+        return place.pipeline;
       }
       return absl::AlreadyExistsError(
-          absl::StrCat("a pipeline \"", spec.name(), "\" exists; delete it (penstock delete ",
-                       spec.name(), ") or give this one another --name"));
+          absl::StrCat("a pipeline \"", spec.name(), "\" exists",
+                       place.expected != nullptr ? ", though it has not come back yet" : "",
+                       "; delete it (penstock delete ", spec.name(),
+                       ") or give this one another --name"));
     }
     if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
-    pipelines_[spec.name()] = nullptr;
+    turn = ++turn_;
+    places_[spec.name()].turn = turn;
   }
+  return Make(spec, std::move(options), life, turn);
+}
+
+std::vector<std::string> PipelineTable::ExpectKept() {
+  std::vector<std::string> names;
+  if (journal_ == nullptr) return names;
+  for (PipelineJournal::Entry& entry : journal_->Load()) {
+    const std::string name = entry.spec.name();
+    std::lock_guard<std::mutex> lock(mutex_);
+    Place& place = places_[name];
+    place.expected = std::make_shared<const PipelineJournal::Entry>(std::move(entry));
+    place.turn = ++turn_;
+    names.push_back(name);
+  }
+  return names;
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::string& name) {
+  std::shared_ptr<const PipelineJournal::Entry> entry;
+  uint64_t turn;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = places_.find(name);
+    if (found == places_.end() || found->second.expected == nullptr) return NotFound(name, nullptr);
+    entry = found->second.expected;
+    turn = found->second.turn;
+  }
+  PipelineOptions options;
+  options.cursor = entry->cursor;
+  options.changed_work = entry->changed_work;
+  options.defaults = defaults();
+  options.returns = true;
+  options.state = {entry->history, entry->paused, entry->slow_policies};
+  options.owner.uid = journal_->LoadOwner(name);
+  return Make(entry->spec, std::move(options), Life::kKept, turn);
+}
+
+std::map<std::string, absl::Status> PipelineTable::Returning() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::string, absl::Status> returning;
+  for (const auto& [name, place] : places_) {
+    if (place.expected != nullptr) returning[name] = place.failure;
+  }
+  return returning;
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
+                                                              PipelineOptions options, Life life,
+                                                              uint64_t turn) {
   options.memory = memory_;
   options.leftovers = leftovers_;
   options.prefixes = prefixes_;
@@ -102,40 +129,28 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       // With the seeds that were drawn.
       const auto pipeline = Find(name);
       if (!pipeline.ok()) return pipeline.status();
-      absl::Status status = journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history,
-                                           state.paused, state.slow_policies});
-      // It was deleted meanwhile, and would come back.
-      if (!Find(name).ok()) (void)journal_->Remove(name);
-      return status;
+      return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
+                            state.slow_policies});
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
-    status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
+    absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                             options.state.history, /*paused=*/false, /*slow_policies=*/{}});
     if (!status.ok()) {
       pipeline = status;
       (void)journal_->Remove(spec.name());
     }
   }
-  bool closed;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    closed = closed_;
-    if (pipeline.ok() && !closed) {
-      pipelines_[spec.name()] = *pipeline;
-    } else {
-      pipelines_.erase(spec.name());
-    }
-  }
+  const absl::Status settled = Settle(spec.name(), turn, pipeline);
   if (!pipeline.ok()) return pipeline.status();
-  if (closed) {
+  if (!settled.ok()) {
     // Whoever asked for it is refused, so that it does not come back either.
     if (is_kept && !options.returns) (void)journal_->Remove(spec.name());
-    (*pipeline)->Close(absl::UnavailableError("penstockd is stopping"));
-    return absl::UnavailableError("penstockd is stopping");
+    (*pipeline)->Close(settled);
+    return settled;
   }
   // A change of the history may have come to its epoch before the pipeline was found by its name.
   if (is_kept && !options.state.history.empty()) (*pipeline)->KeepState();
@@ -148,14 +163,33 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   return pipeline;
 }
 
+absl::Status PipelineTable::Settle(const std::string& name, uint64_t turn,
+                                   const absl::StatusOr<std::shared_ptr<Pipeline>>& pipeline) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return absl::UnavailableError("penstockd is stopping");
+  const auto found = places_.find(name);
+  if (found == places_.end() || found->second.turn != turn)
+    return absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted"));
+  Place& place = found->second;
+  if (pipeline.ok()) {
+    place.pipeline = *pipeline;
+    place.expected = nullptr;
+  } else if (place.expected != nullptr) {
+    place.failure = pipeline.status();
+  } else {
+    places_.erase(found);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
   const uid_t user = options.owner.uid;
   size_t of_user = 0;
-  for (const auto& [name, pipeline] : pipelines_)
-    of_user += pipeline != nullptr && pipeline->owner_uid() == user;
-  // What was there before a restart comes back, and the daemon's own user is who it works for.
-  const bool shares = !options.returns && user != geteuid();
-  const size_t taken = pipelines_.size();
+  for (const auto& [name, place] : places_)
+    of_user += place.pipeline != nullptr && place.pipeline->owner_uid() == user;
+  // The daemon's own user is who it works for.
+  const bool shares = user != geteuid();
+  const size_t taken = places_.size();
   if (shares ? ring::MayTakePlace(taken, of_user, kMaxPipelines) : taken < kMaxPipelines)
     return absl::OkStatus();
   std::string message = absl::StrCat("too many pipelines: limit ", kMaxPipelines);
@@ -188,15 +222,23 @@ absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spe
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string& name,
                                                               const Visible& visible) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = pipelines_.find(name);
-  if (found == pipelines_.end() || found->second == nullptr) return NotFound(name, visible);
-  return found->second;
+  const auto found = places_.find(name);
+  if (found == places_.end()) return NotFound(name, visible);
+  const Place& place = found->second;
+  if (place.pipeline != nullptr) return place.pipeline;
+  if (place.expected == nullptr) return NotFound(name, visible);
+  return absl::UnavailableError(absl::StrCat(
+      "pipeline ", name, " has not come back yet since penstockd was started again: ",
+      place.failure.ok() ? "its files are being read"
+                         : absl::StrCat("it is tried again, the last time: ",
+                                        place.failure.message())));
 }
 
 absl::Status PipelineTable::NotFound(const std::string& name, const Visible& visible) const {
   std::vector<std::string> known;
-  for (const auto& [known_name, pipeline] : pipelines_) {
-    if (pipeline != nullptr && (visible == nullptr || visible(known_name)))
+  for (const auto& [known_name, place] : places_) {
+    if ((place.pipeline != nullptr || place.expected != nullptr) &&
+        (visible == nullptr || visible(known_name)))
       known.push_back(known_name);
   }
   return absl::NotFoundError(
@@ -208,41 +250,48 @@ absl::Status PipelineTable::NotFound(const std::string& name, const Visible& vis
 std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::shared_ptr<Pipeline>> list;
-  for (const auto& [name, pipeline] : pipelines_) {
-    if (pipeline != nullptr) list.push_back(pipeline);
+  for (const auto& [name, place] : places_) {
+    if (place.pipeline != nullptr) list.push_back(place.pipeline);
   }
   return list;
 }
 
 absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible) {
-  std::shared_ptr<Pipeline> pipeline;
+  Place deleted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = pipelines_.find(name);
-    if (found == pipelines_.end() || found->second == nullptr) return NotFound(name, visible);
-    // Its name stays taken until it is decided.
-    pipeline = std::move(found->second);
-    found->second = nullptr;
+    const auto found = places_.find(name);
+    if (found == places_.end() ||
+        (found->second.pipeline == nullptr && found->second.expected == nullptr))
+      return NotFound(name, visible);
+    // Its name stays taken until it is decided; what a try to bring it back makes meanwhile is nobody's.
+    deleted = std::exchange(found->second, {.turn = ++turn_});
   }
+  // Else what it is told just now would come back, or be another one's of that name.
+  if (deleted.pipeline != nullptr) deleted.pipeline->Retire(true);
   const absl::Status removed = journal_ != nullptr ? journal_->Remove(name) : absl::OkStatus();
+  if (!removed.ok() && deleted.pipeline != nullptr) deleted.pipeline->Retire(false);
   bool closed;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     closed = closed_;
     if (removed.ok() || closed) {
-      pipelines_.erase(name);
+      places_.erase(name);
     } else {
-      pipelines_[name] = pipeline;
+      deleted.turn = ++turn_;
+      places_[name] = deleted;
     }
   }
   if (!removed.ok()) {
-    if (closed) pipeline->Close(absl::UnavailableError("penstockd is stopping"));
+    if (closed && deleted.pipeline != nullptr)
+      deleted.pipeline->Close(absl::UnavailableError("penstockd is stopping"));
     return absl::Status(removed.code(),
                         absl::StrCat("the pipeline is not deleted, as it would come back after a "
                                      "restart: ",
                                      removed.message()));
   }
-  pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
+  if (deleted.pipeline != nullptr)
+    deleted.pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
   spdlog::info("pipeline {} deleted", name);
   events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));
   return absl::OkStatus();
@@ -258,10 +307,10 @@ void PipelineTable::Close(const absl::Status& reason) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
-    for (auto& [name, pipeline] : pipelines_) {
-      if (pipeline != nullptr) all.push_back(std::move(pipeline));
+    for (auto& [name, place] : places_) {
+      if (place.pipeline != nullptr) all.push_back(std::move(place.pipeline));
     }
-    std::erase_if(pipelines_, [](const auto& entry) { return entry.second == nullptr; });
+    places_.clear();
   }
   for (const auto& pipeline : all) pipeline->Close(reason);
 }

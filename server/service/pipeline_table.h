@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -65,14 +66,17 @@ class PipelineTable {
                                                    std::string_view cursor = {},
                                                    ChangedWork changed_work = ChangedWork::kRefuse,
                                                    Life life = Life::kKept);
-  // Brings back what the journal holds; each pipeline waits for StartAgain(). One that cannot be made
-  // is logged, and stays in the journal.
-  std::vector<std::shared_ptr<Pipeline>> Restore();
+  // Takes the names of what the journal holds, for BringBack(). Until a pipeline is back it is Unavailable to Find().
+  std::vector<std::string> ExpectKept();
+  // Reads its files; the pipeline then waits for StartAgain(). Where it cannot be made it stays expected and can be tried again.
+  absl::StatusOr<std::shared_ptr<Pipeline>> BringBack(const std::string& name);
+  // Those that are expected, and why the last try failed.
+  std::map<std::string, absl::Status> Returning() const;
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec) const;
 
   // Whether somebody may hear that there is a pipeline of this name.
   using Visible = std::function<bool(const std::string& name)>;
-  // NotFound names those of the pipelines that `visible` lets through; null: all of them.
+  // NotFound names those of the pipelines that `visible` lets through; null: all of them. Unavailable: it has not come back yet.
   absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name,
                                                  const Visible& visible = nullptr) const;
   std::vector<std::shared_ptr<Pipeline>> List() const;
@@ -90,8 +94,20 @@ class PipelineTable {
  private:
   static int64_t UnixMs();
   v1::WorkerDefaults defaults() const;
+  // A name that is taken.
+  struct Place {
+    std::shared_ptr<Pipeline> pipeline = nullptr;  // null while it is created, deleted or expected
+    std::shared_ptr<const PipelineJournal::Entry> expected = nullptr;  // null where it is not
+    absl::Status failure = absl::OkStatus();  // of the last try to bring it back
+    uint64_t turn = 0;  // whoever took the place in another turn has no right to it
+  };
+
+  // Makes the pipeline for the place that was taken in this turn, and puts it there.
   absl::StatusOr<std::shared_ptr<Pipeline>> Make(const v1::PipelineSpec& spec,
-                                                 PipelineOptions options, Life life);
+                                                 PipelineOptions options, Life life, uint64_t turn);
+  // An error where the place is not that of the turn any more: the pipeline is nobody's.
+  absl::Status Settle(const std::string& name, uint64_t turn,
+                      const absl::StatusOr<std::shared_ptr<Pipeline>>& pipeline);
   // REQUIRES: mutex_.
   absl::Status CheckRoomFor(const PipelineOptions& options) const;
   absl::Status NotFound(const std::string& name, const Visible& visible) const;
@@ -105,8 +121,8 @@ class PipelineTable {
   mutable EventLog events_;
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;  // under mutex_
-  // Under mutex_. A name whose pipeline is being created holds null.
-  std::map<std::string, std::shared_ptr<Pipeline>> pipelines_;
+  std::map<std::string, Place> places_;  // under mutex_
+  uint64_t turn_ = 0;                    // under mutex_
   bool closed_ = false;  // under mutex_
 };
 

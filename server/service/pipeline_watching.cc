@@ -1,6 +1,7 @@
 // What a pipeline tells of itself.
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,8 @@
 namespace penstock {
 namespace {
 
+constexpr std::chrono::milliseconds kLook(50);
+
 const char* ModeName(ring::GroupMode mode) {
   switch (mode) {
     case ring::GroupMode::kBroadcast:
@@ -32,10 +35,15 @@ const char* ModeName(ring::GroupMode mode) {
 v1::ReadUnderWay ToProto(const CallUnderWay& call) {
   v1::ReadUnderWay out;
   out.set_doing(call.doing);
-  out.set_file(call.path);
+  out.set_file(ReadableUtf8(call.path));
   out.set_offset(call.offset);
   out.set_seconds(1e-9 * static_cast<double>(call.ns));
   return out;
+}
+
+// The one of both that has taken longest.
+void TakeOlder(const std::optional<CallUnderWay>& call, std::optional<CallUnderWay>* oldest) {
+  if (call && (!*oldest || call->ns > (*oldest)->ns)) *oldest = call;
 }
 
 // Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
@@ -103,7 +111,7 @@ v1::Pipeline Pipeline::Describe() const {
   return result;
 }
 
-v1::PipelineStats Pipeline::Stats() const {
+v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
   v1::PipelineStats result;
   result.set_name(name_);
   v1::PipelineState state;
@@ -122,8 +130,10 @@ v1::PipelineStats Pipeline::Stats() const {
   if (stream == nullptr) return result;
   result.set_small_pages(!stream->writer().has_huge_pages());
   stream->placement().Describe(stream->writer(), &result);
-  for (const auto& one : AllStreams()) {
+  const std::vector<std::shared_ptr<Stream>> all = AllStreams();
+  for (const auto& one : all) {
     for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
+      if (streams != nullptr) streams->push_back(one->ordinal());
       v1::ConsumerStats* out = result.add_consumers();
       out->set_id(consumer.id);
       out->set_group(consumer.group);
@@ -161,8 +171,15 @@ v1::PipelineStats Pipeline::Stats() const {
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
-  if (stats.oldest_read) *result.mutable_oldest_read() = ToProto(*stats.oldest_read);
-  if (stats.oldest_write) *result.mutable_oldest_write() = ToProto(*stats.oldest_write);
+  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write;
+  for (const auto& one : all) {
+    const std::optional<ExecutorStats> of_replay = one == stream ? std::nullopt : one->Snapshot();
+    if (!of_replay) continue;
+    TakeOlder(of_replay->oldest_read, &read);
+    TakeOlder(of_replay->oldest_write, &write);
+  }
+  if (read) *result.mutable_oldest_read() = ToProto(*read);
+  if (write) *result.mutable_oldest_write() = ToProto(*write);
   const v1::PipelineSpec spec_now = LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
@@ -201,10 +218,11 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
   if (stream == nullptr) return result;
   for (const auto& [place, path] : stream->Skipped()) {
     v1::SkippedPlace* out = result.add_places();
-    out->set_file(path);
+    out->set_file(ReadableUtf8(path));
     out->set_offset(place.damage.offset);
     out->set_length(place.damage.length == kDamageToTheEnd ? 0 : place.damage.length);
-    out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason) : place.message);
+    out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason)
+                                          : ReadableUtf8(place.message));
     out->set_epoch(place.epoch);
   }
   if (const auto stats = stream->Snapshot()) result.set_count(stats->skipped);
@@ -215,7 +233,7 @@ std::vector<WaitLooks> Pipeline::Waits() const {
   std::vector<WaitLooks> waits;
   for (const auto& stream : AllStreams()) {
     for (const ring::ConsumerStats& consumer : stream->writer().Consumers())
-      waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks});
+      waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks, stream->ordinal()});
   }
   return waits;
 }
@@ -228,8 +246,12 @@ absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
 }
 
 std::vector<WorkerPulse> Pipeline::Pulses() const {
-  const std::shared_ptr<Stream> stream = shared();
-  return stream == nullptr ? std::vector<WorkerPulse>() : stream->Pulses();
+  std::vector<WorkerPulse> pulses;
+  for (const auto& stream : AllStreams()) {
+    const std::vector<WorkerPulse> more = stream->Pulses();
+    pulses.insert(pulses.end(), more.begin(), more.end());
+  }
+  return pulses;
 }
 
 void Pipeline::EndAtHungReads() {
@@ -277,7 +299,7 @@ v1::ListGroupsResponse Pipeline::Groups() const {
   return response;
 }
 
-absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration) {
+absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration, const Cancelled& cancelled) {
   {
     std::lock_guard<std::mutex> attach_lock(attach_mutex_);
     if (absl::Status status = EndRest(); !status.ok()) return status;
@@ -286,7 +308,10 @@ absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration) {
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   if (!stream->StartTrace())
     return absl::FailedPreconditionError("a profile of this pipeline is being made already");
-  std::this_thread::sleep_for(absl::ToChronoNanoseconds(duration));
+  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
+  while (std::chrono::steady_clock::now() < end && !cancelled()) {
+    std::this_thread::sleep_until(std::min(end, std::chrono::steady_clock::now() + kLook));
+  }
   return stream->StopTrace();
 }
 

@@ -77,6 +77,7 @@ void Reception::MakeRoomFor(uid_t user) {
   std::optional<Ordinal> leaving = places_.ToGiveUp(user);
   if (!leaving) leaving = places_.QuietestOf(user);
   Release(leaving.value_or(waiting_.begin()->first));
+  destinations_.no_place();
 }
 
 Visitor Reception::Release(Ordinal ordinal) {

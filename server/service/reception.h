@@ -30,6 +30,8 @@ class Reception {
     std::function<void(Visitor, const ring::ParsedRequest&)> attach;
     // An operation on a spec; the memory file that came along, if any.
     std::function<void(Visitor, const ring::ParsedRequest&, ring::Descriptor)> spec;
+    // Told of each who has to go for a newer one.
+    std::function<void()> no_place;
   };
 
   Reception(EventLoop& loop, std::function<absl::Duration()> timeout, Destinations destinations)

@@ -14,7 +14,10 @@
 namespace penstock {
 namespace {
 
-constexpr int kThreads = 2;
+// They sleep while a pipeline's files are waited for, each for one pipeline.
+constexpr int kThreads = 8;
+// Of those that wait for workers to end.
+constexpr int kEndingThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
 constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
 constexpr absl::Duration kLongestLook = absl::Seconds(1);
@@ -32,21 +35,41 @@ Sessions::Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers,
       journal_(journal),
       rejoin_(rejoin),
       notes_(journal != nullptr ? std::make_unique<ConsumerNotes>(*journal) : nullptr),
+      ending_(std::make_unique<TaskPool>(kEndingThreads)),
       pool_(pool != nullptr ? std::move(pool) : std::make_unique<TaskPool>(kThreads)) {}
 
 const absl::Status& Sessions::status() const {
-  return notes_ != nullptr && !notes_->status().ok() ? notes_->status() : pool_->status();
+  if (notes_ != nullptr && !notes_->status().ok()) return notes_->status();
+  return pool_->status().ok() ? ending_->status() : pool_->status();
 }
 
 Sessions::~Sessions() {
   // Who is attached now is to be known to the next daemon.
   stopping_ = true;
   pool_.reset();
+  ending_.reset();
   notes_.reset();
   loop_.CancelTimer(tick_);
   loop_.CancelTimer(look_);
   for (auto& [name, returning] : returning_) loop_.CancelTimer(returning.timer);
   while (!sessions_.empty()) End(sessions_.begin()->first, "penstockd is stopping");
+}
+
+void Sessions::ExpectLater(const std::string& name) { returning_[name]; }
+
+void Sessions::ExpectNoMore(const std::string& name, const absl::Status& reason) {
+  const auto found = returning_.find(name);
+  if (found == returning_.end() || found->second.pipeline != nullptr) return;
+  const std::vector<std::shared_ptr<Waiting>> waiting = std::move(found->second.waiting);
+  returning_.erase(found);
+  const auto pipeline = table_.Find(name);
+  for (const auto& one : waiting) {
+    if (pipeline.ok()) {
+      EnterLater(*pipeline, one);
+    } else {
+      Refuse(*one, reason);
+    }
+  }
 }
 
 void Sessions::Expect(const std::shared_ptr<Pipeline>& pipeline) {
@@ -58,6 +81,7 @@ void Sessions::Expect(const std::shared_ptr<Pipeline>& pipeline) {
       if (consumer.identity != 0) returning.missing.insert(consumer.identity);
     }
   }
+  for (const auto& one : returning.waiting) returning.missing.erase(one->newcomer.spec.identity);
   if (returning.missing.empty()) {
     StartAgain(name);
     return;
@@ -77,11 +101,15 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
   const int socket = visitor.socket.get();
   const uid_t user = visitor.who.uid;
   if (const ring::Status room = CheckRoomFor(user); !room.ok()) {
+    if (no_place_ != nullptr) no_place_();
     ring::SendReply(socket, room, nullptr);
     return;
   }
   auto pipeline = table_.Find(request.pipeline, visible);
-  if (!pipeline.ok()) {
+  const auto found = returning_.find(request.pipeline);
+  const bool is_about_to_return = found != returning_.end() && found->second.pipeline == nullptr &&
+                                  (pipeline.ok() || absl::IsUnavailable(pipeline.status()));
+  if (!pipeline.ok() && !is_about_to_return) {
     ring::SendReply(socket, ToRing(pipeline.status()), nullptr);
     return;
   }
@@ -92,7 +120,10 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
   waiting->visitor = std::move(visitor);
   ++num_waiting_;
   ++of_user_[user];
-  const auto found = returning_.find(request.pipeline);
+  if (is_about_to_return) {
+    found->second.waiting.push_back(std::move(waiting));
+    return;
+  }
   // Another one of that name, which was deleted meanwhile, is no matter of this one's.
   if (found == returning_.end() || found->second.pipeline != *pipeline) {
     EnterLater(*std::move(pipeline), std::move(waiting));
@@ -130,12 +161,15 @@ void Sessions::EnterLater(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Wa
 }
 
 void Sessions::EnterNow(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting) {
-  const bool taken = pool_->Run([this, pipeline, waiting] {
-    auto attached = std::make_shared<absl::StatusOr<Attached>>(pipeline->Attach(waiting->newcomer));
-    loop_.Post([this, pipeline, waiting, attached] {
-      Enter(pipeline->name(), *waiting, std::move(*attached));
-    });
-  });
+  const bool taken = pool_->Run(
+      [this, pipeline, waiting] {
+        auto attached =
+            std::make_shared<absl::StatusOr<Attached>>(pipeline->Attach(waiting->newcomer));
+        loop_.Post([this, pipeline, waiting, attached] {
+          Enter(pipeline->name(), *waiting, std::move(*attached));
+        });
+      },
+      pipeline.get());
   if (!taken) {
     Enter(pipeline->name(), *waiting, absl::ResourceExhaustedError("too many attach at once"));
   }
@@ -157,40 +191,52 @@ void Sessions::StartAgain(const std::string& name) {
 
 void Sessions::BeginAgain(std::shared_ptr<Pipeline> pipeline,
                           std::shared_ptr<std::vector<std::shared_ptr<Waiting>>> waiting) {
-  const bool taken = pool_->Run([this, pipeline, waiting] {
+  const auto begin = [this, pipeline, waiting] {
     std::vector<Newcomer> newcomers;
     for (const auto& one : *waiting) newcomers.push_back(one->newcomer);
     auto results =
         std::make_shared<std::vector<absl::StatusOr<Attached>>>(pipeline->StartAgain(newcomers));
-    loop_.Post([this, pipeline, waiting, results] {
-      const auto found = returning_.find(pipeline->name());
-      std::vector<std::shared_ptr<Waiting>> late;
-      if (found != returning_.end()) {
-        late = std::move(found->second.waiting);
-        returning_.erase(found);
-      }
-      for (size_t i = 0; i < waiting->size(); ++i) {
-        Enter(pipeline->name(), *(*waiting)[i], std::move((*results)[i]));
-      }
-      for (auto& one : late) EnterLater(pipeline, std::move(one));
-    });
-  });
-  if (taken) return;
+    loop_.Post([this, pipeline, waiting, results] { HasBegun(pipeline, *waiting, results.get()); });
+  };
+  if (pool_->Run(begin, pipeline.get())) return;
   // The queue is full. Without its beginning nobody would ever be answered, so it is tried until there is room.
   returning_.at(pipeline->name()).timer =
       loop_.StartTimer(kTickTime, [this, pipeline, waiting] { BeginAgain(pipeline, waiting); });
 }
 
+void Sessions::HasBegun(const std::shared_ptr<Pipeline>& pipeline,
+                        const std::vector<std::shared_ptr<Waiting>>& waiting,
+                        std::vector<absl::StatusOr<Attached>>* results) {
+  const std::string& name = pipeline->name();
+  const auto found = returning_.find(name);
+  std::vector<std::shared_ptr<Waiting>> late;
+  if (found != returning_.end()) {
+    late = std::move(found->second.waiting);
+    returning_.erase(found);
+  }
+  // Who comes next may find more memory, or threads.
+  const bool begins_later = pipeline->MayBeginLater();
+  if (begins_later) returning_[name].pipeline = pipeline;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    Enter(name, *waiting[i], std::move((*results)[i]));
+  }
+  if (begins_later && !late.empty()) {
+    returning_[name].waiting = std::move(late);
+    StartAgain(name);
+  } else {
+    for (auto& one : late) EnterLater(pipeline, std::move(one));
+  }
+}
+
 void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
                      absl::StatusOr<Attached> attached) {
-  --num_waiting_;
   entering_.erase(&waiting);
   if (!attached.ok()) {
-    ring::SendReply(waiting.visitor.socket.get(), ToRing(attached.status()), nullptr);
-    GiveRoom(waiting.visitor.who.uid);
+    Refuse(waiting, attached.status());
     WriteDown(pipeline);
     return;
   }
+  --num_waiting_;
   const Key key = next_key_++;
   Session& session = sessions_[key];
   session.visitor = std::move(waiting.visitor);
@@ -212,6 +258,12 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
   Tell(session, v1::EVENT_KIND_ATTACHED,
        absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
                     ") to group ", session.group, " at step ", session.attached.handle.start_step));
+}
+
+void Sessions::Refuse(Waiting& waiting, const absl::Status& reason) {
+  --num_waiting_;
+  ring::SendReply(waiting.visitor.socket.get(), ToRing(reason), nullptr);
+  GiveRoom(waiting.visitor.who.uid);
 }
 
 void Sessions::Tell(const Session& session, v1::EventKind kind, std::string text) {
@@ -293,7 +345,7 @@ void Sessions::End(Key key, const char* why) {
   WriteDown(session.pipeline);
   if (stopping_ || !session.attached.is_replay) return;
   // It waits for workers, which may be long in coming. Where the queue is full, the last who has the stream does.
-  pool_->Run([stream = session.attached.stream] {
+  ending_->Run([stream = session.attached.stream] {
     stream->Stop(absl::CancelledError("its only consumer has gone"));
   });
 }
@@ -323,7 +375,24 @@ void Sessions::RestAfter(std::function<absl::Duration()> idle) {
   LookForIdle();
 }
 
+void Sessions::LookForDeleted() {
+  std::vector<std::string> deleted;
+  for (const auto& [name, returning] : returning_) {
+    if (returning.pipeline == nullptr && absl::IsNotFound(table_.Find(name).status()))
+      deleted.push_back(name);
+  }
+  // It was tried in vain, and whoever would have had it tried again does not find it any more.
+  std::erase_if(returning_, [](const auto& entry) {
+    const Returning& one = entry.second;
+    return one.pipeline != nullptr && one.missing.empty() && !one.begins &&
+           !one.pipeline->MayBeginLater();
+  });
+  for (const std::string& name : deleted)
+    ExpectNoMore(name, absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
+}
+
 void Sessions::LookForIdle() {
+  LookForDeleted();
   const absl::Duration idle = idle_();
   if (idle > absl::ZeroDuration()) {
     const uint64_t now_ns = ring::MonotonicNs();
@@ -331,7 +400,7 @@ void Sessions::LookForIdle() {
       if (returning_.count(pipeline->name()) == 0 &&
           pipeline->MayRest(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(idle)))) {
         // It waits for workers. Where the queue is full, the next look comes soon.
-        pool_->Run([pipeline] { pipeline->Rest(); });
+        ending_->Run([pipeline] { pipeline->Rest(); }, pipeline.get());
       }
     }
   }

@@ -38,11 +38,18 @@ class Sessions {
   // Pipelines that have been without consumers for so long give their memory back; zero: never. Asked again and again.
   void RestAfter(std::function<absl::Duration()> idle);
 
+  // Told of each who is refused because there are `max_consumers`.
+  void OnNoPlace(std::function<void()> told) { no_place_ = std::move(told); }
+
   // Why nobody can attach, if there is no thread for it.
   const absl::Status& status() const;
 
+  // A pipeline that is about to come back: whoever comes for it meanwhile waits for Expect() or ExpectNoMore().
+  void ExpectLater(const std::string& name);
   // A pipeline that has come back: it begins when its consumers are there, or the time is over.
   void Expect(const std::shared_ptr<Pipeline>& pipeline);
+  // It did not come back: whoever has waited for it gets the reason, unless there is another one of that name.
+  void ExpectNoMore(const std::string& name, const absl::Status& reason);
 
   // Answers the request, now or later; with an error the connection is closed.
   // `may_send_away`: whether the visitor may take the places of other users' consumers.
@@ -79,8 +86,8 @@ class Sessions {
   };
   // A pipeline that waits for its consumers.
   struct Returning {
-    std::shared_ptr<Pipeline> pipeline;
-    std::set<uint64_t> missing;  // identities
+    std::shared_ptr<Pipeline> pipeline;  // null: it is about to come back
+    std::set<uint64_t> missing;          // identities
     bool begins = false;  // nobody is missed any more: whoever comes waits until it has begun
     std::vector<std::shared_ptr<Waiting>> waiting;
     EventLoop::Id timer = 0;
@@ -93,9 +100,14 @@ class Sessions {
   void StartAgain(const std::string& name);
   void BeginAgain(std::shared_ptr<Pipeline> pipeline,
                   std::shared_ptr<std::vector<std::shared_ptr<Waiting>>> waiting);
+  // `results` are those of `waiting`.
+  void HasBegun(const std::shared_ptr<Pipeline>& pipeline,
+                const std::vector<std::shared_ptr<Waiting>>& waiting,
+                std::vector<absl::StatusOr<Attached>>* results);
   ring::Status CheckRoomFor(uid_t user) const;
   void GiveRoom(uid_t user);
   void Enter(const std::string& pipeline, Waiting& waiting, absl::StatusOr<Attached> attached);
+  void Refuse(Waiting& waiting, const absl::Status& reason);
   ring::Status WatchOver(Key key, Session& session);
   void End(Key key, const char* why);
   // To those who listen to events.
@@ -107,6 +119,7 @@ class Sessions {
   void WriteDown(const std::string& pipeline, std::function<void()> done = nullptr);
   void Tick();
   void LookForIdle();
+  void LookForDeleted();
 
   EventLoop& loop_;
   PipelineTable& table_;
@@ -123,8 +136,11 @@ class Sessions {
   EventLoop::Id tick_ = 0;
   EventLoop::Id look_ = 0;
   std::function<absl::Duration()> idle_;  // of RestAfter()
+  std::function<void()> no_place_;        // of OnNoPlace()
   uint64_t ticks_ = 0;
   std::unique_ptr<ConsumerNotes> notes_;  // null: nothing is kept
+  // Streams and pipelines that end: a worker that hangs holds up nobody who comes.
+  std::unique_ptr<TaskPool> ending_;
   // Last: its tasks use what stands above.
   std::unique_ptr<TaskPool> pool_;
 };

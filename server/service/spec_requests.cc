@@ -185,9 +185,16 @@ void SpecRequests::Abandon(Key key) {
   std::lock_guard<std::mutex> lock(request->mutex);
   request->abandoned = true;
   // Else Create() sees it.
-  if (request->created.empty()) return;
-  Enqueue({request->visitor.who.uid,
-           [this, name = request->created] { table_.Delete(name).IgnoreError(); }});
+  if (request->created.expired()) return;
+  Enqueue({request->visitor.who.uid, [this, created = request->created] { Delete(created); }});
+}
+
+void SpecRequests::Delete(const std::weak_ptr<Pipeline>& created) {
+  const std::shared_ptr<Pipeline> pipeline = created.lock();
+  if (pipeline == nullptr) return;
+  // Its name may be another one's.
+  const auto found = table_.Find(pipeline->name());
+  if (found.ok() && *found == pipeline) table_.Delete(pipeline->name()).IgnoreError();
 }
 
 void SpecRequests::Enqueue(Task task) {
@@ -275,10 +282,10 @@ absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::Pip
     {
       std::lock_guard<std::mutex> lock(request.mutex);
       abandoned = request.abandoned;
-      request.created = (*pipeline)->name();
+      request.created = *pipeline;
     }
     if (abandoned) {
-      table_.Delete((*pipeline)->name()).IgnoreError();
+      Delete(*pipeline);
       return absl::CancelledError("the creator of a temporary pipeline has gone");
     }
   }

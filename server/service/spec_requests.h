@@ -53,8 +53,8 @@ class SpecRequests {
     ring::Descriptor file;
 
     std::mutex mutex;
-    // Under mutex: what a temporary pipeline is called once it exists, and whether its creator has gone.
-    std::string created;
+    // Under mutex: a temporary pipeline once it exists, and whether its creator has gone.
+    std::weak_ptr<Pipeline> created;
     bool abandoned = false;
   };
   // Of a temporary pipeline's creator.
@@ -67,6 +67,8 @@ class SpecRequests {
 
   bool WatchOver(Key key, const std::shared_ptr<Request>& request);
   void Abandon(Key key);
+  // Of a temporary pipeline, unless it was deleted already.
+  void Delete(const std::weak_ptr<Pipeline>& created);
   // Of one user.
   struct Task {
     uid_t user = 0;

@@ -196,12 +196,15 @@ void SplitFiles::SetNext(std::string_view group, uint64_t next, std::string_view
 void SplitFiles::End(std::string_view group) {
   const auto found = kept_.find(group);
   if (found == kept_.end()) return;
-  const auto [number, image] = found->second;
-  // Where the file cannot be removed, this is what a new daemon goes by.
+  Image* const image = found->second.image;
+  // The file stays, since its removal would wait for the disk: a new daemon goes by this and removes it, and the next group may have it.
   image->magic.store(0);
   munmap(image, sizeof(Image));
   kept_.erase(found);
-  (void)folder_.Remove(FileName(pipeline_, number));
+}
+
+void SplitFiles::EndAll() {
+  while (!kept_.empty()) End(std::string(kept_.begin()->first));
 }
 
 }  // namespace penstock

@@ -39,6 +39,8 @@ class SplitFiles : public ring::SplitLog {
   void Clear(std::string_view group, uint64_t step) override;
   void SetNext(std::string_view group, uint64_t next, std::string_view cursor) override;
   void End(std::string_view group) override;
+  // Under no writer's lock: no ring goes on with any of them.
+  void EndAll();
 
  private:
   struct Image;

@@ -72,6 +72,11 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(const std::string
 absl::Status StateFolder::Write(const std::string& name, std::string_view text,
                                 Durability durability) const {
   const std::string path = PathOf(name);
+  if (text.size() > kMaxBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("longer than a file of the daemon's state may be: ", text.size(), " > ",
+                     kMaxBytes, " bytes (", path, ")"));
+  }
   const std::string temporary = path + ".new";
   const PendingCall call("writing", path, 0, CallKind::kWrite);
   {

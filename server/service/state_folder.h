@@ -33,6 +33,7 @@ class StateFolder {
   // Makes the folder (mode 0750) if it is missing. FailedPrecondition when another process has it.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(const std::string& path);
 
+  // ResourceExhausted for what Read() would not read.
   absl::Status Write(const std::string& name, std::string_view text, Durability durability) const;
   // NotFound; DataLoss for a file that is not whole.
   absl::StatusOr<std::string> Read(const std::string& name) const;

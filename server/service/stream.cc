@@ -16,10 +16,13 @@
 namespace penstock {
 namespace {
 
-StepCount CountOf(const Plan& first, const std::vector<Phase>& phases) {
-  if (phases.size() == 1 && phases[0].plan.get() == &first && phases[0].first_step == 0)
-    return CountSteps(first);
-  return {std::nullopt, "the pipeline was changed while it ran"};
+// It may open files and read their indices.
+absl::StatusOr<StepCount> CountOf(const Plan& first, const StreamOptions& options) {
+  const std::vector<Phase>& phases = options.phases;
+  if (phases.size() != 1 || phases[0].plan.get() != &first || phases[0].first_step != 0)
+    return StepCount{std::nullopt, "the pipeline was changed while it ran"};
+  return Within<StepCount>(options.read_deadline, absl::StrCat("pipeline ", options.name),
+                           [plan = phases[0].plan] { return CountSteps(*plan); });
 }
 
 // Once: it is the machine's affair, and all pipelines'.
@@ -68,6 +71,8 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
   if (options.memory != nullptr) {
     reserve = [memory = options.memory](uint64_t bytes) { return ToRing(memory->Take(bytes)); };
   }
+  absl::StatusOr<StepCount> count = CountOf(first, options);
+  if (!count.ok()) return count.status();
   auto placement = std::make_shared<Placement>(options.numa_node, options.misplaced);
   absl::StatusOr<std::unique_ptr<RingSink>> sink =
       RingSink::Create(options.name, first.tensors(), options.slots,
@@ -75,7 +80,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
                         .variable_bytes = first.variable_bytes(),
                         .variable_grows = first.variable_grows(),
                         .first_step = options.start.step,
-                        .count = CountOf(first, options.phases),
+                        .count = *std::move(count),
                         .first_cursor = options.start_cursor,
                         .split_log = options.split_log.get(),
                         .slots_grow = !first.spec().ring().has_device(),

@@ -41,7 +41,8 @@
 namespace penstock {
 
 struct StreamOptions {
-  std::string name;  // the pipeline's
+  std::string name;      // the pipeline's
+  uint64_t ordinal = 0;  // no other one of the pipeline has it
   uint32_t slots = 3;
   bool tries_fewer_slots = false;  // as ring::Writer::TryFewerSlots()
   ResumePoint start;               // where the stream begins
@@ -105,6 +106,7 @@ class Stream {
   // or unknown and HasFoundPass() false.
   void DropLastPhase();
 
+  uint64_t ordinal() const { return ordinal_; }
   ring::Writer& writer() const { return sink_->writer(); }
   const Placement& placement() const { return *placement_; }
   // The part of the ring that lies on a device; null where none does.
@@ -127,6 +129,7 @@ class Stream {
   Stream(std::shared_ptr<RingSink> sink, std::shared_ptr<Placement> placement,
          const StreamOptions& options)
       : name_(options.name),
+        ordinal_(options.ordinal),
         worker_nice_(options.worker_nice),
         split_log_(options.split_log),
         memory_(options.memory),
@@ -168,6 +171,7 @@ class Stream {
   }
 
   const std::string name_;
+  const uint64_t ordinal_;
   const int worker_nice_;
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring

@@ -14,11 +14,16 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "server/base/signature.h"
+#include "server/base/utf8.h"
 #include "server/codec/wire.h"
 
 namespace penstock {
 namespace {
+
+// Of a string, in a message.
+constexpr size_t kMaxShown = 512;
 
 // Keeps the first error: what follows it is mostly its consequence.
 class FirstError : public google::protobuf::io::ErrorCollector {
@@ -72,6 +77,7 @@ using ParseInfoTree = google::protobuf::TextFormat::ParseInfoTree;
 
 struct BadString {
   const FieldDescriptor* field = nullptr;
+  std::string text = "";
   int line = 0;  // from 0, as `column`; those of the text's beginning where the parser has none
   int column = 0;
 };
@@ -96,7 +102,7 @@ std::optional<BadString> FindBadString(const Message& message, const ParseInfoTr
         const std::string value = is_list ? reflection.GetRepeatedString(message, field, i)
                                           : reflection.GetString(message, field);
         if (wire::IsUtf8(reinterpret_cast<const uint8_t*>(value.data()), value.size())) continue;
-        BadString bad{field};
+        BadString bad{field, value};
         if (tree == nullptr) return bad;
         auto location = tree->GetLocation(field, index);
         // The values of a list in brackets have one place together.
@@ -112,6 +118,35 @@ std::optional<BadString> FindBadString(const Message& message, const ParseInfoTr
 }
 
 }  // namespace
+
+absl::Status CheckText(const Message& message) {
+  const std::optional<BadString> bad = FindBadString(message, nullptr);
+  if (!bad) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      bad->field->name(), ": expected text in UTF-8, found ", ReadableUtf8(bad->text, kMaxShown)));
+}
+
+absl::Status CheckFields(const Message& message) {
+  const auto& reflection = *message.GetReflection();
+  if (const auto& unknown = reflection.GetUnknownFields(message); !unknown.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown field ", unknown.field(0).number(),
+                                                   " in ", message.GetDescriptor()->name(),
+                                                   ": the client is newer than this daemon"));
+  }
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      const absl::Status status =
+          CheckFields(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                           : reflection.GetMessage(message, field));
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
                             google::protobuf::Message* message) {

@@ -7,6 +7,7 @@
 #include "server/engine/pass_change.h"
 #include "server/engine/plan_change.h"
 #include "server/io/crc32c.h"
+#include "server/service/text_proto.h"
 
 namespace penstock {
 namespace {
@@ -209,11 +210,15 @@ absl::Status Timeline::NameFiles(const NextPlan& next, v1::Change* change) {
   beginning.set_epoch(0);
   *beginning.mutable_stage() = StagesWithFiles(*first().plan);
   const size_t bytes = std::max(named.ByteSizeLong(), beginning.ByteSizeLong());
+  absl::Status status = CheckText(named);
+  if (status.ok()) status = CheckText(beginning);
   if (bytes > kMaxNamedBytes) {
-    if (HaveSameFiles(last().fingerprint, next.fingerprint)) return absl::OkStatus();
-    return absl::ResourceExhaustedError(absl::StrCat(
+    status = absl::ResourceExhaustedError(absl::StrCat(
         "other files, which the history has to name one by one, are too many for it: ", bytes,
         " > ", kMaxNamedBytes, " bytes of stages; create a pipeline for them"));
+  }
+  if (!status.ok()) {
+    return HaveSameFiles(last().fingerprint, next.fingerprint) ? absl::OkStatus() : status;
   }
   *change->mutable_stage() = named.stage();
   for (const v1::Change& one : history_) {

@@ -67,7 +67,7 @@ class Timeline {
 
   // Has a change that is to hold from an epoch on name its files one by one, since globs may match others when it is made again; and,
   // where it is the first of its kind, puts those of the beginning into the history. ResourceExhausted where they are too many for a
-  // history, unless the files are those of before. REQUIRES: `next` is what Prepare() has made of the change.
+  // history, and InvalidArgument where it cannot hold a name that is not UTF-8, unless the files are those of before. REQUIRES: `next` is what Prepare() has made of the change.
   absl::Status NameFiles(const NextPlan& next, v1::Change* change);
   // The change that waits for its epoch begins at that step. REQUIRES: is_waiting().
   void BeginWaiting(uint64_t step);

@@ -38,9 +38,8 @@ v1::TunedNumber* AddNumber(const std::string& name, int64_t value, int64_t least
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tuner>> Tuner::Create(const PipelineTable& table,
-                                                     const Monitor& monitor, int most,
-                                                     double processors) {
-  std::unique_ptr<Tuner> tuner(new Tuner(table, monitor, most, processors));
+                                                     const Monitor& monitor, double processors) {
+  std::unique_ptr<Tuner> tuner(new Tuner(table, monitor, processors));
   absl::StatusOr<std::thread> thread =
       NewThread("autotune", [running = tuner.get()] { running->Run(); });
   if (!thread.ok()) return thread.status();
@@ -87,7 +86,7 @@ void Tuner::LookAtAll() {
 // A pipeline on a NUMA node has that node's processors only.
 Autotuner Tuner::NewAutotuner(const Pipeline& pipeline) const {
   const std::optional<int> of_node = pipeline.NodeProcessors();
-  return Autotuner(std::min(most_, pipeline.DefaultWorkers()),
+  return Autotuner(pipeline.DefaultWorkers(),
                    of_node ? std::min<double>(processors_, *of_node) : processors_);
 }
 

@@ -24,10 +24,9 @@ namespace penstock {
 
 class Tuner {
  public:
-  // `most`: workers of a pipeline. `processors`: what affinity and cgroup allow. ResourceExhausted when the system has no thread for it.
+  // `processors`: what affinity and cgroup allow. ResourceExhausted when the system has no thread for it.
   static absl::StatusOr<std::unique_ptr<Tuner>> Create(const PipelineTable& table,
-                                                       const Monitor& monitor, int most,
-                                                       double processors);
+                                                       const Monitor& monitor, double processors);
   ~Tuner();
   Tuner(const Tuner&) = delete;
   Tuner& operator=(const Tuner&) = delete;
@@ -40,8 +39,8 @@ class Tuner {
     std::map<std::string, ReadAheadTuner> sources = {};  // by stage
   };
 
-  Tuner(const PipelineTable& table, const Monitor& monitor, int most, double processors)
-      : table_(table), monitor_(monitor), most_(most), processors_(processors) {}
+  Tuner(const PipelineTable& table, const Monitor& monitor, double processors)
+      : table_(table), monitor_(monitor), processors_(processors) {}
   void Run();
   void LookAtAll();
   Autotuner NewAutotuner(const Pipeline& pipeline) const;
@@ -56,7 +55,6 @@ class Tuner {
 
   const PipelineTable& table_;
   const Monitor& monitor_;
-  const int most_;
   const double processors_;
   std::map<std::string, Tuned> tuned_;  // of the thread
   std::mutex mutex_;

@@ -1,4 +1,5 @@
 // The C interface against a ring_server with known bytes.
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -139,6 +140,39 @@ TEST_CASE("what a program writes is its own, and gone with the batch") {
     CheckBatch(theirs, step, rows);
     penstock_batch_release(batch);
     penstock_batch_release(theirs);
+  }
+}
+
+TEST_CASE("a program that locks its memory may write its batches, and sees no old ones") {
+  ServerProcess server(RING_SERVER, {"--steps", "60"});
+  for (const bool locks_first : {true, false}) {
+    INFO("locks first " << locks_first);
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto lock = [] { return mlockall(MCL_CURRENT | MCL_FUTURE) == 0; };
+      LoaderPtr loader = AttachTo(server);
+      if (locks_first && !lock()) _exit(2);
+      bool fine = true;
+      for (int i = 0; i < 20; ++i) {
+        penstock_batch* batch = Next(loader);
+        const penstock_tensor* tensor = penstock_batch_tensor(batch, 0);
+        void* mine = penstock_batch_writable(batch, tensor->data);
+        fine &= mine != nullptr && std::memcmp(mine, tensor->data, tensor->bytes) == 0;
+        std::memset(mine, 0xa5, tensor->bytes);
+        if (i == 10 && !locks_first && !lock()) _exit(2);
+        penstock_batch_release(batch);
+        // The lock made a copy of each page that could be written then: only that of this batch has been dropped.
+        if (i == 10 && !locks_first) break;
+      }
+      _exit(fine ? 0 : 1);
+    }
+    int state = 0;
+    REQUIRE(waitpid(child, &state, 0) == child);
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 2) {
+      WARN("this user may not lock memory");
+      return;
+    }
+    CHECK(state == 0);
   }
 }
 

@@ -74,6 +74,17 @@ def test_reduce_gives_the_state():
         numbers.scan(np.int64(0), lambda s, x: s)
 
 
+def test_a_new_state_may_have_another_order_of_keys():
+    def step(state, x):
+        return {"n": state["n"] + 1, "in": {"last": x, "sum": state["in"]["sum"] + x}}
+
+    start = {"in": {"sum": np.int64(0), "last": np.int64(-1)}, "n": np.int64(0)}
+    numbers = penstock.Dataset.range(5)
+    assert numbers.reduce(start, step) == {"in": {"sum": 10, "last": 4}, "n": 5}
+    running = numbers.scan(start, lambda state, x: (step(state, x), (state["in"]["sum"], state["in"]["last"], state["n"])))
+    assert [tuple(map(int, element)) for element in running] == [(0, -1, 0), (0, 0, 1), (1, 1, 2), (3, 2, 3), (6, 3, 4)]
+
+
 def test_a_state_is_rearranged_as_an_elements_tensor_is():
     frames = np.arange(7 * 6).reshape(7, 2, 3).astype(np.uint8)
     begins = np.array([True, False, False, True, False, False, False])

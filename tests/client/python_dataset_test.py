@@ -290,6 +290,28 @@ def test_datasets_made_of_one_another_count_passes_together():
     assert len({tuple(batched(dataset.take(50))) for _ in range(3)}) == 3
 
 
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_a_shuffle_in_two_places_counts_a_pass_once():
+    shuffled = penstock.Dataset.range(8).shuffle(8, seed=1)
+    pairs = penstock.Dataset.zip(shuffled, shuffled)
+
+    def listed(iterator):
+        return [tuple(map(int, pair)) for pair in iterator]
+
+    first, second = (listed(penstock.DatasetIterator(pairs, number=number)) for number in range(2))
+    assert listed(pairs) == first != second
+    iterator = iter(pairs)
+    head = listed(itertools.islice(iterator, 3))
+    state = iterator.state_dict()
+    assert head + listed(iterator) == second
+    # The first pass is that of the spec itself, and a state has the seeds of its pass.
+    with pairs.loader(_daemon.private_socket()) as served:
+        assert listed(served) == first
+    resumed = iter(pairs)
+    resumed.load_state_dict(state)
+    assert head + listed(resumed) == second
+
+
 def test_a_global_shuffle(records):
     first = [bytes(r.item()) for r in itertools.islice(records.global_shuffle(seed=5), 12)]
     assert sorted(first) == sorted(bytes(r.item()) for r in itertools.islice(records, 12))
@@ -472,6 +494,8 @@ def test_a_spec_runs_elsewhere(tmp_path, namespace):
     path = tmp_path / "mine.textproto"
     dataset.save_spec(path)
     assert path.read_text() == dataset.spec_text("mine") == dataset.to_textproto("mine")
+    dataset.save_spec(tmp_path / "mine.train.textproto")
+    assert (tmp_path / "mine.train.textproto").read_text() == dataset.spec_text("mine.train")
     program = _daemon.find_program()[: -len("penstockd")] + "penstock"
     out = tmp_path / "out"
     subprocess.run([program, "run", path, "--out", out], check=True, stdout=subprocess.DEVNULL)
@@ -498,6 +522,30 @@ def test_a_served_pipeline(namespace):
     penstock._control.delete(socket, "served")
     with pytest.raises(penstock.NotFoundError):
         penstock.attach("served", socket)
+
+
+def test_a_pipeline_that_has_a_name_goes_to_a_state():
+    dataset = penstock.Dataset.range(40).shuffle(40, seed=1).batch(4)
+    socket = pathlib.Path(_daemon.private_socket())
+    with dataset.loader(socket, name="goes_on") as loader:
+        start = loader.state_dict()
+        loader.load_state_dict(start)
+        batches = [next(loader).tolist() for _ in range(3)]
+        state = loader.state_dict()
+        following = next(loader).tolist()
+        loader.load_state_dict(json.loads(json.dumps(state, default=bytes.hex)))
+        assert loader.state_dict() == state
+        assert next(loader).tolist() == following and following not in batches
+        with pytest.raises(penstock.FailedPreconditionError, match="before its first element"):
+            loader.load_state_dict(start)
+        other = iter(penstock.Dataset.range(40).shuffle(40, seed=2).batch(4))
+        next(other)
+        with pytest.raises(penstock.FailedPreconditionError, match="another stream: its seeds differ"):
+            loader.load_state_dict(other.state_dict())
+        # It is the pipeline that others read.
+        with penstock.attach("goes_on", socket, group="other") as reader:
+            assert len(next(reader)) == 4
+    penstock._control.delete(str(socket), "goes_on")
 
 
 def test_a_daemon_that_does_not_answer_can_be_left(tmp_path):
@@ -530,6 +578,9 @@ def test_options():
     assert dataset.take(3).options().autotune.enabled is True
     assert "workers: 3" in penstock.Dataset.zip((penstock.Dataset.range(2), dataset)).spec_text()
     assert batched(dataset) == list(range(9))
+    numpys = penstock.Options()
+    numpys.threading.private_threadpool_size = np.int64(2)
+    assert "workers: 2\n" in dataset.with_options(numpys).spec_text()
     # What is written behind this changes no dataset, nor one dataset another.
     options.threading.private_threadpool_size = 5
     dataset.options().threading.private_threadpool_size = 6
@@ -609,13 +660,21 @@ def test_close():
     iterator = iter(penstock.Dataset.range(10).batch(2))
     with iterator:
         first = next(iterator)
-    for use in (lambda: next(iterator), lambda: iterator.stats()):
+    for use in (lambda: next(iterator), lambda: iterator.rows):
         with pytest.raises(penstock.FailedPreconditionError, match="the iterator is closed"):
             use()
+    assert iterator.closed and iterator.stats()["batches"] == 1
     np.testing.assert_array_equal(first, [0, 1])
     iterator.close()
     with pytest.raises(AttributeError):
         iterator.no_such_thing
+
+
+def test_whether_an_iterator_is_closed_starts_nothing():
+    iterator = iter(penstock.Dataset.range(10))
+    assert not iterator.closed and iterator._loader is None
+    iterator.close()
+    assert iterator.closed and iterator.stats() == {} and iterator._loader is None
 
 
 def is_alive(pid):
@@ -711,6 +770,45 @@ def test_an_iteration_that_draws_without_a_seed_goes_on_where_the_daemon_is_kill
     again = iter(dataset)
     again.load_state_dict({**iterator.state_dict(), "cursor": b"", "step": -1})
     assert np.concatenate(batches).tolist() == np.concatenate([batch.copy() for batch in again]).tolist()
+
+
+def test_a_new_daemon_goes_on_behind_what_another_thread_is_being_given(monkeypatch):
+    dataset = penstock.Dataset.range(10**9).batch(3).ragged_batch(2)
+    iterator = iter(dataset)
+    next(iterator)
+    while iterator.stats()["published"] <= iterator.stats()["position"]:
+        time.sleep(0.001)
+    kill_daemon()
+    assert _daemon.has_died(iterator._private_socket)
+    # The last element but one of those that the dead daemon has left.
+    stats = iterator.stats()
+    for _ in range(stats["published"] - stats["position"] - 1):
+        next(iterator)
+    begun, go_on, taken = threading.Event(), threading.Event(), []
+    construct = penstock.RaggedTensor.__init__
+
+    def construct_late(self, *arguments):
+        if threading.current_thread() is other:
+            begun.set()
+            go_on.wait()
+        construct(self, *arguments)
+
+    def sleep(seconds):
+        go_on.set()
+        time.sleep(seconds)
+
+    monkeypatch.setattr(penstock.RaggedTensor, "__init__", construct_late)
+    monkeypatch.setattr(penstock._iterator, "time", types.SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    other = threading.Thread(target=lambda: taken.append(next(iterator)))
+    other.start()
+    try:
+        begun.wait()
+        with pytest.warns(RuntimeWarning, match="behind step"):
+            taken.append(next(iterator))
+    finally:
+        go_on.set()
+        other.join()
+    assert sorted(int(one.values[0]) // 6 for one in taken) == [stats["published"] - 1, stats["published"]]
 
 
 def test_a_daemon_that_dies_again_and_again_without_an_element_is_an_error():

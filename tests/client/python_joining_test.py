@@ -156,6 +156,12 @@ BATCHED = [
 ]
 
 
+@pytest.mark.parametrize("width", [1, [1], (2,), [1, 2], [[2, 1]]], ids=str)
+def test_margins_of_all_axes(width):
+    for values in (numbers(4, 3), numbers(4, 2, 3, dtype=np.float32)):
+        check(lambda np, x: np.pad(x, width), values)
+
+
 @pytest.mark.parametrize("number", range(len(BATCHED)))
 @pytest.mark.parametrize("of", [numbers, words])
 def test_batches(number, of):

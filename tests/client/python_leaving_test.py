@@ -179,11 +179,30 @@ def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
             if how == "close":
                 loader.close()
             break
+    assert loader.stats()["batches"] == 4
     state = loader.state_dict()
     assert (state["step"], state["epoch"]) == (3, 0)
     other = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
     other.load_state_dict(state)
     assert taken + firsts(other) == whole
+
+
+@pytest.mark.parametrize(
+    "state, found", [({}, "nothing"), ({"model": 1, "epoch": 3}, "epoch, model"), ({"cursor": b"x", "step": 1}, "cursor, step")]
+)
+def test_what_is_no_state_of_a_dataset_is_refused(state, found):
+    loader = _epochs.EpochLoader(numbers(), lambda array: array, {})
+    next(iter(loader))
+    position = loader.state_dict()
+    with pytest.raises(penstock.InvalidArgumentError, match=f"which has cursor, seeds, step, or epoch alone; found {found}$"):
+        loader.load_state_dict(state)
+    assert loader.state_dict() == position
+
+
+def test_what_is_no_state_of_a_pipeline_is_refused(start):
+    loader = _epochs.EpochLoader("counted", lambda array: array, {"socket": start().socket})
+    with pytest.raises(penstock.InvalidArgumentError, match="which has cursor, step; found epoch$"):
+        loader.load_state_dict({"epoch": 1})
 
 
 def test_an_iterator_that_did_not_start_has_a_state_and_draws_its_seeds_once(tmp_path):

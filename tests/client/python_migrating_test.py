@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+import penstock
+
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 import tfrecord_files  # noqa: E402
@@ -44,3 +46,17 @@ def test_the_examples_run(folder):
         # The page's own line numbers, for tracing and for errors.
         first = text[: text.index(example)].count("\n")
         exec(compile("\n" * first + example, str(ROOT / "docs/migrating.md"), "exec"), names)  # noqa: S102
+
+
+@pytest.mark.filterwarnings("ignore:this trainer holds")
+def test_the_parts_of_a_split_are_disjoint_behind_other_shuffles():
+    """The row of random_split: its dataset, and its parts."""
+    (row,) = re.findall(r"^\| `random_split.*$", (ROOT / "docs/migrating.md").read_text(), flags=re.MULTILINE)
+    made, train, held_out = re.findall(r"`(d = .*?|d\.\w+\(\w\))`", row)
+    names = {"dataset": penstock.Dataset.range(10), "n": 7, "m": 3}
+    exec(made, names)  # noqa: S102
+    train, held_out = eval(train, names), eval(held_out, names)  # noqa: S307
+    mixed = penstock.Dataset.zip(penstock.Dataset.range(7).shuffle(3, seed=5), train).map(lambda other, x: x)
+    assert sorted(int(x) for part in (mixed, held_out) for x in part) == list(range(10))
+    with pytest.raises(penstock.InvalidArgumentError, match="two stages are called"):
+        next(iter(train.concatenate(held_out)))

@@ -1,5 +1,7 @@
 """np.dot, np.einsum, norms and their kin on traced values, against NumPy's results: exact of integers, within rounding of floats."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -105,6 +107,20 @@ def test_einsum(subscripts, dtype):
     check(lambda *parts: np.einsum(subscripts, *parts), *columns)
 
 
+@pytest.mark.parametrize("subscripts", ["hw,c->c", "hw,c->", "hc,c->c", "c,hw->c", "hw,hc->hc"])
+@pytest.mark.parametrize("dtypes", [*itertools.product("bool uint8 int8 int64 float32 float64".split(), repeat=2)], ids=" ".join)
+def test_what_one_array_alone_has_is_summed_in_the_type_of_the_result(subscripts, dtypes):
+    dice = np.random.default_rng(8)
+    columns = [dice.integers(0, 2 if dtype == "bool" else 120, (2, *[3] * len(part))).astype(dtype)
+               for part, dtype in zip(subscripts.partition("->")[0].split(","), dtypes)]  # fmt: skip
+    check(lambda *parts: np.einsum(subscripts, *parts), *columns)
+
+
+def test_einsum_of_one_array():
+    check(lambda x: np.einsum("ij->", x), WHOLE > 0)
+    check(lambda x: np.einsum("ij->j", x > 0), WHOLE)
+
+
 def test_integers_wrap_as_in_numpy():
     check(lambda x: np.dot(x, x), NARROW)
     check(lambda x: np.einsum("i,i", x, x), NARROW)
@@ -127,6 +143,40 @@ def test_of_rows_of_a_batch():
     compare(found[0], np.einsum("nij,jk->nik", A, TABLE))
     compare(found[1], np.linalg.norm(A, axis=-1))
     compare(found[2], np.tensordot(A, TABLE, [[2], [0]]))
+
+
+OF_WHOLE_BATCHES = [
+    lambda x, y: x @ y,
+    lambda x, y: np.dot(x, y),
+    lambda x, y: np.tensordot(x, y, 1),
+    lambda x, y: np.einsum("ij,jk->ik", x, y),
+    lambda x, y: np.array([1.0, 2, 3, 4]) @ x,
+    lambda x, y: np.arange(8).reshape(2, 4) @ x,
+    lambda x, y: x @ y[:, 0],
+    lambda x, y: x @ y.T,
+    lambda x, y: x @ np.sum(y, axis=0),
+    lambda x, y: np.vdot(x, y),
+]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("dtypes", [(np.float64, np.float64), (np.float32, np.int16), (np.int64, np.float32), (bool, np.float64)])
+@pytest.mark.parametrize("case", range(len(OF_WHOLE_BATCHES)))
+def test_with_a_matrix_of_the_rows_of_a_batch(case, dtypes, exact):
+    columns = [np.arange(16).reshape(4, 4).astype(dtype) + dtype(1) for dtype in dtypes]
+    (found,) = penstock.Dataset.from_tensor_slices(tuple(columns)).batch(4, drop_remainder=exact).map(OF_WHOLE_BATCHES[case])
+    compare(found, OF_WHOLE_BATCHES[case](*columns))
+
+
+def test_a_matrix_of_too_few_rows_of_a_batch():
+    for rows in (1, 3):
+        with pytest.raises(penstock.DataLossError, match=rf"expected \(4, 4\), found \({rows}, 4\)"):
+            list(penstock.Dataset.from_tensor_slices(np.ones((rows, 4))).batch(4).map(lambda x: x @ x))
+
+
+def test_flags_by_floats():
+    for weights in (np.arange(6.0), np.arange(6, dtype=np.float32)):
+        check(lambda x: (x > 0) @ weights, WHOLE)
 
 
 REFUSED = [

@@ -565,3 +565,27 @@ def test_a_dataset_of_torch_is_no_array():
 def test_sequences_are_arrays():
     for values in range(2, 5), array.array("i", [2, 3, 4]), memoryview(np.arange(2, 5)), [2, 3, 4]:
         assert [int(x) for x in penstock.Dataset.from_tensor_slices(values)] == [2, 3, 4]
+
+
+def test_elements_of_a_list_may_have_another_order_of_keys():
+    pairs = penstock.experimental.from_list([{"a": 1, "b": {"x": 2, "y": 3}}, {"b": {"y": 30, "x": 20}, "a": 10}])
+    assert list(pairs) == [{"a": 1, "b": {"x": 2, "y": 3}}, {"a": 10, "b": {"x": 20, "y": 30}}]
+
+
+def test_two_tensors_of_one_path_are_refused():
+    for function in penstock.Dataset.from_tensor_slices, penstock.Dataset.from_tensors:
+        with pytest.raises(ValueError, match=r"takes tensors of different paths; two are 'a/b'"):
+            function({"a": {"b": [1]}, "a/b": [2]})
+
+
+def test_ready_made_datasets_take_paths(tmp_path):
+    csv = tmp_path / "a.csv"
+    csv.write_text("x,y\n1,2\n3,4\n")
+    for given in csv, [csv], tmp_path / "*.csv", os.fsencode(csv):
+        (batch,) = penstock.experimental.make_csv_dataset(given, 2, num_epochs=1, shuffle=False)
+        assert (batch["x"].tolist(), batch["y"].tolist()) == ([1, 3], [2, 4])
+    records = tmp_path / "a.tfrecord"
+    tfrecord_files.write(records, [tfrecord_files.example(id=7)])
+    features = {"id": penstock.io.FixedLenFeature([], penstock.int64)}
+    (batch,) = penstock.experimental.make_batched_features_dataset(records, 1, features, num_epochs=1)
+    assert batch["id"].tolist() == [7]

@@ -127,6 +127,16 @@ def test_counts():
             check(lambda x: np.histogram(x, bins, limits)[0], np.where(np.isinf(values), 0, values).astype(values.dtype))
     check(lambda x: np.histogram(x, 4, (-10, 10))[1], REALS)
     check(lambda x: np.histogram(x, 3, (-9, 9), weights=x * x)[0], WIDE, rtol=1e-12)
+    for values in (REALS, WHOLE):
+        check(lambda x: np.histogram(x, 5, (1, 1))[0], values)
+        check(lambda x: np.histogram(x, 5, (1, 1))[1], values)
+
+
+@pytest.mark.parametrize("dtype", "int8 uint8 int16 uint32 int64 uint64 float32 float64".split())
+def test_weighted_counts_are_of_the_type_of_the_weights(dtype):
+    for bins, limits in ((3, (-9, 9)), ([-9, 0, 5, 9], None)):
+        check(lambda x, y: np.histogram(x, bins, limits, weights=y)[0], WHOLE, (BYTES // 2).astype(dtype))
+        check(lambda x: np.histogram(x, bins, limits, weights=(BYTES[0] // 2).astype(dtype))[0], WHOLE)
 
 
 def test_counts_of_known_size():
@@ -160,6 +170,10 @@ REFUSED = [
     (lambda x: np.median(x, axis=()), penstock.TraceError, "np.median over no axis"),
     (lambda x: functions.bincount(x, 5, axis=-1), penstock.InvalidArgumentError, "axis: expected -1, the last one, with as large a maxlength"),
     (lambda x: functions.bincount(x[:, None], 5, 5, axis=-2), penstock.InvalidArgumentError, "axis: expected -1, the last one"),
+    (lambda x: np.mean(x, dtype=np.uint64), penstock.TraceError, "np.mean in uint64; leave dtype out"),
+    (lambda x: np.mean(x, where=x > 1, dtype=int), penstock.TraceError, "np.mean in int64; leave dtype out"),
+    (lambda x: np.std(x, dtype=bool), penstock.TraceError, "np.std in bool; leave dtype out"),
+    (lambda x: np.max(x, initial=-np.inf), penstock.TraceError, "np.max with these arguments .*infinity"),
     (lambda x: np.average(x, weights=[1, 2]), penstock.InvalidArgumentError, "do not broadcast"),
     (lambda x: np.average(x, weights=np.ones((2, 4))), penstock.TraceError, "weights of another shape"),
 ]
@@ -184,6 +198,15 @@ def test_reductions_of_a_part_of_the_values(name, axes):
         if name in ("sum", "prod", "max", "min"):
             check(lambda x: function(x, initial=2, **axes), values, rtol=1e-4 if values is REALS else 0)
     check(lambda x: function(x, where=np.arange(5) > 1, **axes, **more), WHOLE, rtol=1e-12 if name == "mean" else 0)
+
+
+@pytest.mark.parametrize("initial", [0, 1, 2.5, np.float64(3.75), np.int8(4), True], ids=repr)
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+def test_what_a_reduction_begins_with_is_of_its_type(name, initial):
+    function = getattr(np, name)
+    for values in (WHOLE[:, :1], BYTES, COUNTS.astype(np.int8), FLAGS, REALS[:, 0]):
+        check(lambda x: function(x, axis=0, initial=initial), values, rtol=1e-6 if values.dtype == np.float32 else 0)
+    check(lambda x: np.sum(x, initial=-2.5), COUNTS)
 
 
 @pytest.mark.parametrize("dtype", "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split())

@@ -46,6 +46,14 @@ def test_of_a_table(dtype, index_dtype):
     check(lambda np, i: table(WIDE.astype(dtype), i, axis=-2), np.stack([places, places[::-1]]))
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
+def test_repeated_as_often_as_the_data_tells(dtype):
+    many = np.arange(3 * 100).reshape(3, 100)
+    counts = np.array([0, 1, 100]).astype(dtype)
+    check(lambda np, x, n: np.repeat(x, n), many, counts)
+    check(lambda np, x, n: np.repeat(np.reshape(x, (2, 50)), n, axis=0), many, counts)
+
+
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
 def test_indices_outside(mode):
     check(lambda np, i: table(TABLE[:, 1], i, mode=mode), NUMBERS if mode == "raise" else NUMBERS * 5, batched=True)

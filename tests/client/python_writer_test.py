@@ -105,6 +105,15 @@ def test_a_file_has_its_name_when_it_is_closed(tmp_path):
         writer.flush()
 
 
+def test_a_file_stays_in_the_folder_where_it_was_opened(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with penstock.TFRecordWriter("file") as writer:
+        writer.write(b"one")
+        monkeypatch.chdir(tmp_path / "other")
+    assert records(tmp_path / "file") == [b"one"] and os.listdir(tmp_path / "other") == []
+
+
 def test_an_exception_leaves_what_is_there_under_the_name_of_a_part(tmp_path):
     with pytest.raises(ZeroDivisionError):
         with penstock.TFRecordWriter(tmp_path / "file") as writer:

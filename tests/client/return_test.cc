@@ -9,10 +9,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "client/c/loader.h"
 #include "client/c/penstock.h"
 #include "ring/descriptor.h"
 #include "ring/futex.h"
@@ -72,6 +74,14 @@ Descriptor SilentDaemon(const std::string& path) {
 bool IsRefused(int code) {
   return code == PENSTOCK_FAILED_PRECONDITION &&
          std::string(penstock_last_error()).find("attach again in the child") != std::string::npos;
+}
+
+TEST_CASE("fault 40: a forked child asks for no number that its parent guards") {
+  ServerProcess server(RING_SERVER);
+  LoaderPtr loader = AttachTo(server);
+  // As of a thread that the child does not have.
+  const std::lock_guard<std::mutex> lock(loader->mutex);
+  CHECK(InChild([&] { return penstock_skipped(loader.get()) == 0; }));
 }
 
 TEST_CASE("fault 40: a forked child does not wait for the thread that its parent has in a call") {

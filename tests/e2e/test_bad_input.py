@@ -3,6 +3,7 @@
 import re
 import struct
 
+import numpy
 import pytest
 
 import tfrecord_files
@@ -31,7 +32,8 @@ def record(**changes):
 
 
 def sound(count=5):
-    return b"".join(framed(record()) for _ in range(count))
+    """Records whose `s` counts."""
+    return b"".join(framed(record(s=n)) for n in range(count))
 
 
 def damaged(position, count=5):
@@ -42,37 +44,40 @@ def damaged(position, count=5):
 
 FRAME = len(framed(record()))
 
-# What the file holds; the code; what the message says. Each names the file, the record and its offset.
+# What the file holds; the code; what the message says; the batches before it. Each names the file, the record and its offset.
 BAD_DATA = {
     "not a TFRecord": (b"PK\x03\x04 this is an archive, not a TFRecord file", "DATA_LOSS",
-                       ["checksum", "TFRecord", "record 0", "offset 0"]),
-    "tail cut in the header": (sound() + framed(record())[:7], "DATA_LOSS", ["record 5", f"offset {5 * FRAME}"]),
-    "tail cut in the payload": (sound()[:-30], "DATA_LOSS", ["record 4", f"offset {4 * FRAME}"]),
-    "tail cut in the footer": (sound()[:-2], "DATA_LOSS", ["record 4", f"offset {4 * FRAME}"]),
-    "wrong length checksum": (damaged(FRAME + 9), "DATA_LOSS", ["length checksum", "record 1", f"offset {FRAME}"]),
-    "wrong data checksum": (damaged(2 * FRAME + 20), "DATA_LOSS", ["data checksum", "record 2", f"offset {2 * FRAME}"]),
+                       ["checksum", "TFRecord", "record 0", "offset 0"], 0),
+    "tail cut in the header": (sound() + framed(record())[:7], "DATA_LOSS", ["record 5", f"offset {5 * FRAME}"], 2),
+    "tail cut in the payload": (sound()[:-30], "DATA_LOSS", ["record 4", f"offset {4 * FRAME}"], 2),
+    "tail cut in the footer": (sound()[:-2], "DATA_LOSS", ["record 4", f"offset {4 * FRAME}"], 2),
+    "wrong length checksum": (damaged(FRAME + 9), "DATA_LOSS", ["length checksum", "record 1", f"offset {FRAME}"], 0),
+    "wrong data checksum": (damaged(2 * FRAME + 20), "DATA_LOSS", ["data checksum", "record 2", f"offset {2 * FRAME}"], 1),
     "a length of 2^40": (sound(1) + framed(record(), length=1 << 40), "DATA_LOSS",
-                         ["1099511627776", "record 1", f"offset {FRAME}"]),
-    "a length of 2^64 - 1": (sound(1) + framed(record(), length=(1 << 64) - 1), "DATA_LOSS",
-                             ["18446744073709551615", "record 1", f"offset {FRAME}"]),
-    "wrong feature type": (framed(record()) + framed(record(s=1.5)), "DATA_LOSS",
-                           ['"s"', "int64", "float", "record 1", f"offset {FRAME}"]),
-    "missing feature": (framed(record()) + framed(example(s=1)), "DATA_LOSS",
-                        ['"d"', 'there: "s"', "record 1", f"offset {FRAME}"]),
-    "d of 193 bytes": (framed(record()) + framed(record(d=bytes(193))), "DATA_LOSS",
-                       ['"d"', "194", "193", "record 1", f"offset {FRAME}"]),
-    "two values for a scalar": (framed(record(s=[1, 2])), "DATA_LOSS", ['"s"', "1", "2", "record 0", "offset 0"]),
-    "no Example": (framed(b"\xff\xff\xff"), "DATA_LOSS", ["record 0", "offset 0"]),
+                         ["1099511627776", "record 1", f"offset {FRAME}"], 0),
+    "a length of 2^64 - 1": (sound(2) + framed(record(), length=(1 << 64) - 1), "DATA_LOSS",
+                             ["18446744073709551615", "record 2", f"offset {2 * FRAME}"], 1),
+    "wrong feature type": (sound(3) + framed(record(s=1.5)), "DATA_LOSS",
+                           ['"s"', "int64", "float", "record 3", f"offset {3 * FRAME}"], 1),
+    "missing feature": (sound(2) + framed(example(s=1)), "DATA_LOSS",
+                        ['"d"', 'there: "s"', "record 2", f"offset {2 * FRAME}"], 1),
+    "d of 193 bytes": (sound(1) + framed(record(d=bytes(193))), "DATA_LOSS",
+                       ['"d"', "194", "193", "record 1", f"offset {FRAME}"], 0),
+    "two values for a scalar": (framed(record(s=[1, 2])), "DATA_LOSS", ['"s"', "1", "2", "record 0", "offset 0"], 0),
+    "no Example": (sound(4) + framed(b"\xff\xff\xff"), "DATA_LOSS", ["record 4", f"offset {4 * FRAME}"], 2),
 }
 
 
 @pytest.mark.parametrize("case", BAD_DATA)
 def test_faults_3_4_6_16_and_17_bad_data(penstock_command, tmp_path, case):
-    data, code, words = BAD_DATA[case]
+    data, code, words, batches = BAD_DATA[case]
     (tmp_path / "data.tfrecord").write_bytes(data)
     (tmp_path / "bad.textproto").write_text(CHESS_LIKE)
     result = penstock_command("run", "bad.textproto", "--out", "out")
     check(result, code, [*words, "data.tfrecord", "stage "])
+    for step, arrays in enumerate(written(tmp_path / "out", batches)):
+        assert arrays["score"].tolist() == [2 * step, 2 * step + 1]
+        assert arrays["bits"].shape == (2, 8 * 194) and not arrays["bits"].any()
 
 
 def small_jpeg():
@@ -100,9 +105,18 @@ def test_bad_photos(penstock_command, tmp_path, case):
     tfrecord_files.write(tmp_path / "data.tfrecord", [good])
     fine = penstock_command("run", "bad.textproto")
     assert fine.code == 0, fine
-    tfrecord_files.write(tmp_path / "data.tfrecord", [good, bad])
+    tfrecord_files.write(tmp_path / "data.tfrecord", [good, good, good, bad])
     result = penstock_command("run", "bad.textproto", "--out", "out")
-    check(result, "DATA_LOSS", ["JPEG", "data.tfrecord", "record 1", f"offset {len(framed(good))}", "stage map"])
+    check(result, "DATA_LOSS", ["JPEG", "data.tfrecord", "record 3", f"offset {3 * len(framed(good))}", "stage map"])
+    (batch,) = written(tmp_path / "out", 1)
+    assert batch["image"].shape == (2, 8, 8, 3)
+
+
+def written(folder, batches):
+    """The arrays of each batch that a run wrote, of which there are so many and nothing besides."""
+    paths = sorted(folder.iterdir()) if folder.exists() else []
+    assert [path.name for path in paths] == [f"step-{step:06d}.npz" for step in range(batches)]
+    return [dict(numpy.load(path)) for path in paths]
 
 
 def check(result, code, words):
@@ -191,7 +205,7 @@ def test_fault_34_a_ring_larger_than_memory(remote, tmp_path):
 
 
 def test_a_daemon_lives_on_after_all_of_it(remote, tmp_path, counter):
-    for number, (data, _, _) in enumerate(BAD_DATA.values()):
+    for number, (data, *_) in enumerate(BAD_DATA.values()):
         (tmp_path / "data.tfrecord").write_bytes(data)
         (tmp_path / "bad.textproto").write_text(CHESS_LIKE)
         assert remote("run", "bad.textproto", "--out", f"out-{number}").code == 1

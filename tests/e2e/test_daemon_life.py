@@ -29,6 +29,32 @@ def test_fault_51_a_signal_stops_it_cleanly(tmp_path, number, counter):
     assert list((tmp_path / "run").iterdir()) == []
 
 
+def test_fault_51_a_stop_does_not_wait_for_a_profile(daemon, remote, counter):
+    assert remote("create", counter(more="stage { repeat {} }")).code == 0
+    profile = None
+
+    def is_under_way():
+        nonlocal profile
+        if profile is None or profile.poll() is not None:
+            profile = remote.start("profile", "counter", "--seconds", 40, "--out", "profile.json")
+        return "is being made already" in remote("profile", "counter", "--seconds", 0.001, "--out", "other.json").err
+
+    eventually(is_under_way)
+    assert daemon.stop() == 0
+    profile.communicate(timeout=60)
+
+
+def test_fault_51_a_stop_does_not_wait_for_a_drain(daemon, remote, counter):
+    penstock = pytest.importorskip("penstock")
+    assert remote("create", counter(more="stage { repeat {} }")).code == 0
+    with penstock.attach("counter", socket=daemon.socket):
+        drain = remote.start("drain", "counter", "--timeout", 300)
+        eventually(lambda: "paused" in remote("list").out)
+        assert daemon.stop() == 0
+    _, error = drain.communicate(timeout=60)
+    assert drain.returncode == 1 and "penstockd" in error
+
+
 def test_modes(daemon, tmp_path):
     assert stat.S_IMODE(os.stat(daemon.socket).st_mode) == 0o660
     assert stat.S_IMODE(os.stat(tmp_path / "run").st_mode) == 0o750

@@ -383,15 +383,19 @@ def test_fault_24_a_mapped_shard_that_is_truncated_is_an_error_and_kills_nobody(
 # ---- fault 60: no descriptors left ----
 
 
-def test_fault_60_without_descriptors_an_attach_is_refused_and_consumers_go_on(daemon, remote, counter):
+# None is left to accept a connection with, or two: enough for that, not to attach.
+@pytest.mark.parametrize("left, error, message", [(0, penstock.UnavailableError, "penstock.sock"), (2, penstock.ResourceExhaustedError, "Too many open files")],
+                         ids=["accept", "attach"])
+def test_fault_60_without_descriptors_an_attach_is_refused_and_consumers_go_on(daemon, remote, counter, left, error, message):
     assert remote("create", counter(more="stage { repeat {} }")).code == 0
     loader = iter(penstock.attach("counter", socket=daemon.socket))
     next(loader)
     limits = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
-    in_use = max(int(name) for name in os.listdir(f"/proc/{daemon.pid}/fd"))
-    # One more is enough to accept a connection, not to attach.
-    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (in_use + 1, limits[1]))
-    with pytest.raises(penstock.Error):
+    in_use = {int(name) for name in os.listdir(f"/proc/{daemon.pid}/fd")}
+    # A limit is one of numbers, and of those below the largest some may be free.
+    limit = [number for number in range(max(in_use) + 4) if number not in in_use][left]
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (limit, limits[1]))
+    with pytest.raises(error, match=message):
         next(iter(penstock.attach("counter", socket=daemon.socket)))
     for _ in range(100):
         next(loader)
@@ -723,16 +727,13 @@ def test_fault_28_a_state_folder_that_hangs_holds_up_those_who_attach_and_nobody
         for _ in range(20):
             next(first)
         eventually(lambda: len(remote("consumers", "counter").out.splitlines()) == 2)  # with a head
-        time.sleep(4.5)  # then it is told
+        eventually(lambda: re.search(r"writing \S+/counter\.consumers has not returned for \d+ s", log_of(daemon)))
         assert thread.is_alive()
         until.touch()
         thread.join(60)
         assert next(newcomer[0]) is not None
-        time.sleep(0.5)
+        eventually(lambda: "the state folder is written again" in log_of(daemon))
         assert daemon.stop() == 0
-        log = daemon.process.stderr.read()
-        assert re.search(r"writing \S+/counter\.consumers has not returned for \d s", log), log
-        assert "the state folder is written again" in log
     finally:
         until.touch()
         daemon.kill()

@@ -23,8 +23,8 @@ stage {{ batch {{ batch_size: {batch} }} }}
 
 
 @pytest.fixture
-def supervised(tmp_path):
-    one = Supervised(tmp_path, "--rejoin-seconds", "0.7")
+def supervised(tmp_path, request):
+    one = Supervised(tmp_path, "--rejoin-seconds", getattr(request, "param", "0.7"))
     assert one.daemon.is_ready
     yield one
     one.stop()
@@ -276,6 +276,8 @@ def test_a_lost_rank_ends_its_group(create):
         next(loaders[1])
 
 
+# Long enough for a busy machine to tell that the rank has died.
+@pytest.mark.parametrize("supervised", ["6"], indirect=True)
 def test_a_pause_of_the_daemon_counts_for_nobody(create, tmp_path):
     """Frozen for longer than a lost rank is waited for: the time in which it could not have come back is not counted."""
     server = create(stop=10_000)
@@ -286,7 +288,7 @@ def test_a_pause_of_the_daemon_counts_for_nobody(create, tmp_path):
     command = Penstock(tmp_path, server.socket)
     eventually(lambda: len(command("consumers", "ranges").out.splitlines()) == 2)  # and a head
     os.kill(server.child, signal.SIGSTOP)
-    time.sleep(1.5)
+    time.sleep(6.5)
     os.kill(server.child, signal.SIGCONT)
     again = rank(server, 1, 2)
     for step in range(20):
@@ -457,6 +459,46 @@ def test_a_group_beside_it_sees_everything(create):
         next(workers[step % 2])
         steps.append(workers[step % 2].step)
     assert sorted(steps) == list(range(50))
+
+
+# In front of a split group's file; zeros: it is forgotten.
+MAGIC = b"PNSSPLT1"
+
+
+def test_a_group_that_is_forgotten_leaves_a_file_that_the_next_one_has(create, tmp_path):
+    server = create(stop=10000)
+    other = attach(server, group="others")
+    for _ in range(2):
+        worker = split(server)
+        (file,) = tmp_path.rglob("ranges.split-*")
+        assert file.read_bytes()[:8] == MAGIC
+        next(worker)
+        worker.close()
+        eventually(lambda: file.read_bytes()[:8] == bytes(8))
+    server.kill()
+    next(other)
+    eventually(lambda: not file.exists())
+
+
+def test_a_group_that_went_with_its_ring_does_not_come_back(create, tmp_path):
+    server = create(stop=100000, more="ring { slots: 4 }")
+    worker = split(server)
+    for step in range(30):
+        assert values(next(worker))[0] == 10 * step
+        if step == 2:
+            cursor = worker.cursor
+    (file,) = tmp_path.rglob("ranges.split-*")
+    worker.close()
+    command = Penstock(tmp_path, server.socket)
+    eventually(lambda: len(command("consumers", "ranges").out.splitlines()) < 2)
+    # Alone, so that the stream goes to where it comes from.
+    other = attach(server, group="others", cursor=cursor)
+    assert values(next(other))[0] == 30
+    assert file.read_bytes()[:8] == bytes(8)
+    server.kill()
+    for step in range(4, 24):
+        assert values(next(other))[0] == 10 * step
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("resumed", [2, 9])

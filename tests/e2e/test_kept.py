@@ -105,6 +105,54 @@ def test_a_cache_is_listed_verified_and_cleared(host):
     assert host.names() == []
 
 
+# Fixed tensors go from the file's map into the batch, others by way of a copy.
+SOURCES = {"numbers": 'stage { range { stop: 600 } } stage { map { out: "x = float32(value) + 0 * random_uniform([1000], seed=1)" } }',
+           "strings": 'stage { text_line { files: "lines.txt" } } stage { map { out: "x = value" } }'}
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["by this run", "by an earlier one"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_fault_31_a_bit_that_flips_between_two_passes_of_one_run_ends_its_stream(host, source, written):
+    (host.folder / "lines.txt").write_text("".join(f"{n:0500}\n" for n in range(600)))
+    host.spec.write_text(f"""
+        name: "kept" ring {{ slots: 2 }}
+        {SOURCES[source]} stage {{ cache {{ filename: "kept" }} }} stage {{ batch {{ batch_size: 100 }} }} stage {{ repeat {{}} }}""")
+    daemon = host.start()
+
+    def begin():
+        assert host.command(daemon, "create", host.spec).code == 0
+        return iter(penstock.attach("kept", socket=daemon.socket))
+
+    loader = begin()
+    first = [next(loader)["x"].tolist() for _ in range(6)]
+    assert [next(loader)["x"].tolist() for _ in range(6)] == first
+    assert host.names() == [".penstock-elements"]
+    if not written:
+        loader.close()
+        assert host.command(daemon, "delete", "kept").code == 0
+        loader = begin()
+        # A pass in which each element is found to hold, and the beginning of the next one.
+        assert [next(loader)["x"].tolist() for _ in range(8)] == first + first[:2]
+    (path,) = host.kept.iterdir()
+    with open(path, "r+b") as file:
+        middle = path.stat().st_size // 2
+        file.seek(middle)
+        (byte,) = file.read(1)
+        file.seek(middle)
+        file.write(bytes([byte ^ 1]))
+    taken = []
+    with pytest.raises(penstock.DataLossError, match="a kept element no longer is what was written"):
+        for batch in loader:
+            taken.append(batch["x"].tolist())
+            assert len(taken) < 20
+    begin_at = 12 if written else 8
+    assert taken == [first[(begin_at + i) % 6] for i in range(len(taken))]
+    # Who begins anew finds that it does not hold, and computes.
+    assert host.command(daemon, "delete", "kept").code == 0
+    loader = begin()
+    assert [next(loader)["x"].tolist() for _ in range(12)] == first + first
+
+
 def test_files_are_written_below_the_cache_roots_only(host, tmp_path):
     config = tmp_path / "config.textproto"
     (tmp_path / "roots").mkdir()

@@ -9,6 +9,7 @@ import pytest
 
 from confined import memory_group, mounts
 from programs import Daemon, Penstock, eventually
+from tfrecord_files import example, framed
 
 penstock = pytest.importorskip("penstock")
 
@@ -182,6 +183,43 @@ def test_a_pipeline_without_a_quick_way_back_keeps_its_memory(start):
     eventually(lambda: "it rests" in command("stats", "quick").out)
     assert "it rests" not in command("stats", "slow").out
     assert next(attach(command, "slow"))[0] % 2 == 0
+
+
+# What stands between the records and the batches.
+PASSES = {
+    "in order": "",
+    "shuffled": "stage { shuffle { buffer_size: 1000 seed: 1 } }",
+    "permuted": "stage { shuffle { global: true seed: 1 } }",
+    "kept": "stage { cache {} } stage { shuffle { buffer_size: 1000 seed: 1 } }",
+}
+
+
+@pytest.mark.parametrize("order", PASSES)
+def test_memory_does_not_grow_with_the_number_of_passes(start, tmp_path, order):
+    records = [bytearray(framed(example(n=n))) for n in range(20_000)]
+    records[5][-6] ^= 1  # a place that each pass lists
+    (tmp_path / "n.tfrecord").write_bytes(b"".join(records))
+    spec = tmp_path / "passes.textproto"
+    spec.write_text(f"""
+        name: "passes" workers: 2 ring {{ slots: 4 }}
+        stage {{ tfrecord {{ files: "n.tfrecord" damage {{ on_damage: SKIP_RECORD }} }} }} {PASSES[order]}
+        stage {{ parse_example {{ feature {{ key: "n" int64 {{}} }} }} }} stage {{ repeat {{}} }} stage {{ batch {{ batch_size: 1000 }} }}""")
+    command = start("")
+    assert command("create", spec).code == 0
+    loader = attach(command, "passes")
+
+    def memory():
+        return int(re.search(r"RssAnon:\s+(\d+) kB", pathlib.Path(f"/proc/{command.daemon.pid}/status").read_text()).group(1)) * 1024
+
+    def take(passes):
+        for _ in range(20 * passes):
+            next(loader)
+        return memory()
+
+    before = take(5)
+    # A slab of 2 MiB more may be in use, not eight bytes for each record of each pass.
+    grown = take(30) - before
+    assert grown < 4 * MIB, f"{grown} bytes"
 
 
 def rings(pid):

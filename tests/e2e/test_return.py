@@ -87,6 +87,27 @@ def test_fault_48_a_supervisor_notices_a_death_though_it_was_started_to_ignore_i
     assert one.stop() == 0
 
 
+def test_a_pipeline_whose_files_are_away_at_a_restart_comes_back_with_them(supervised, command, counter, tmp_path):
+    spec = counter(more="stage { repeat {} }")
+    assert command("create", spec).code == 0
+    shards = [path for path in tmp_path.iterdir() if path.suffix == ".tfrecord"]
+    assert shards
+    loader = attach(supervised.socket)
+    assert rows(next(loader)) == expected(0)
+    for shard in shards:
+        shard.rename(shard.with_suffix(".away"))
+    supervised.kill()
+    eventually(lambda: "returning" in command("list").out and "No such file" in command("list").out)
+    stats = command("stats", "counter")
+    assert stats.code == 1 and "pipeline counter has not come back yet" in stats.err, stats
+    for shard in shards:
+        shard.with_suffix(".away").rename(shard)
+    # What was ready in the ring of the daemon that died is gone with it; nothing of the stream is.
+    for step in range(1, 30):
+        assert rows(next(loader)) == expected(step)
+    assert "running" in command("list").out
+
+
 def test_fault_48_old_batches_stay_readable(supervised, command, counter):
     assert command("create", counter(more="stage { repeat {} }")).code == 0
     loader = attach(supervised.socket)

@@ -1,13 +1,15 @@
 """Consumers that are slow, frozen or behind, and what their group's policy makes of them."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from programs import Penstock, eventually
+from programs import Daemon, Penstock, eventually
 from test_return import Supervised
 
 penstock = pytest.importorskip("penstock")
@@ -80,11 +82,13 @@ def check(loader, first, count):
         assert (loader.step, int(batch[0]), int(batch[4])) == (step, 5 * step, 5 * step + 4)
 
 
-def test_fault_39_a_frozen_consumer_is_detached_and_its_views_stay(server, freeze):
+def test_fault_39_a_frozen_consumer_is_detached_and_its_views_stay(server, freeze, tmp_path):
     process = freeze(slow="detach")
     loader = attach(server)
     start = loader.state_dict()["step"] + 1
     check(loader, start, 300)  # many times the ring's depth: the quarantined slots are never used
+    ready, slots = re.search(r"ring (\d+) of (\d+) slots ready", Penstock(tmp_path, server.socket)("top", "ranges", "--count", 1).out).groups()
+    assert int(ready) <= int(slots), "nothing is ready for who was detached"
     assert thaw(process) == f"DetachedError {KEPT}\n"
     check(loader, start + 300, 100)
 
@@ -273,6 +277,55 @@ def test_fault_48_python_does_not_start_a_pipeline_in_a_frozen_daemon(server, st
     numbers = penstock.Dataset.range(10).batch(5).loader(socket=server.socket, timeout=1)
     with pytest.raises(penstock.UnavailableError, match="gave no sign of life in 1000 ms"):
         next(numbers)
+
+
+# Preloaded into a daemon: files named "slow" are opened when the test says so.
+SLOW_OPEN = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void Wait(const char* path) {
+  if (strstr(path, "slow.") == NULL) return;
+  while (access(getenv("SLOW_OPEN"), F_OK) == 0) usleep(5000);
+}
+#define OPEN(name) \\
+  int name(const char* path, int flags, ...) { \\
+    va_list more; va_start(more, flags); const int mode = va_arg(more, int); va_end(more); \\
+    Wait(path); \\
+    return ((int (*)(const char*, int, ...))dlsym(RTLD_NEXT, #name))(path, flags, mode); \\
+  }
+OPEN(open) OPEN(open64)
+"""
+
+
+def test_a_command_waits_for_a_daemon_that_looks_at_files(tmp_path, monkeypatch, counter):
+    (tmp_path / "slow_open.c").write_text(SLOW_OPEN)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "slow_open.so", tmp_path / "slow_open.c"], check=True)
+    np.save(tmp_path / "slow.npy", np.arange(3.0))
+    spec = tmp_path / "reads.textproto"
+    spec.write_text('name: "reads" stage { range { stop: 9 } } stage { map { constant { name: "K" npy: "slow.npy" } out: "y = float64(value) * K" } }')
+    waits = tmp_path / "waits"
+    waits.touch()
+    with monkeypatch.context() as preloaded:
+        preloaded.setenv("SLOW_OPEN", str(waits))
+        preloaded.setenv("LD_PRELOAD", str(tmp_path / "slow_open.so"))
+        daemon = Daemon(tmp_path / "run" / "penstock.sock")
+    try:
+        command = Penstock(tmp_path, daemon.socket)
+        assert command("create", counter("other", more="stage { repeat {} }")).code == 0
+        command.environment["PENSTOCK_ANSWER_SECONDS"] = "0.3"
+        with command.start("validate", spec) as validates:
+            # It takes a second.
+            assert command("profile", "other", "--seconds", 1, "--out", "profile.json").code == 0
+            waits.unlink()
+            out, err = validates.communicate(timeout=60)
+        assert validates.returncode == 0, err
+    finally:
+        daemon.stop()
 
 
 def test_a_command_waits_for_a_daemon_that_works(server, tmp_path):

@@ -14,6 +14,8 @@ import pytest
 
 from programs import Daemon, Penstock, eventually, free_port
 
+penstock = pytest.importorskip("penstock")
+
 _TREE = pathlib.Path(__file__).parents[2]
 
 
@@ -219,6 +221,29 @@ def test_the_port_is_taken(watched, tmp_path):
     second = Daemon(tmp_path / "second.sock", "--config", str(config))
     assert second.process.wait(60) == 1
     assert f"cannot listen at 127.0.0.1:{watched.port}" in second.process.stderr.read()
+
+
+def test_fault_57_a_client_gets_a_body_once_whatever_ranges_it_asks_for(watched):
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    page = answer_to(watched, request)
+    for ranges in (b"0-9", b"0-" + b",0-" * 2000):
+        assert answer_to(watched, request[:-2] + b"Range: bytes=" + ranges + b"\r\n\r\n") == page
+
+
+def test_who_finds_no_place_is_counted(tmp_path, counter):
+    port = free_port()
+    config = tmp_path / "penstockd.textproto"
+    config.write_text(f"http {{ port: {port} }} connection_limits {{ max_consumers: 1 }}")
+    daemon = Daemon(tmp_path / "run" / "penstock.sock", "--config", str(config))
+    try:
+        assert Penstock(tmp_path, daemon.socket)("create", counter(more="stage { repeat {} }")).code == 0
+        with penstock.attach("counter", socket=daemon.socket):
+            with pytest.raises(penstock.ResourceExhaustedError, match="max_consumers is 1"):
+                penstock.attach("counter", socket=daemon.socket)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            assert 'penstock_refusals_total{reason="no place"} 1\n' in answer.read().decode()
+    finally:
+        daemon.stop()
 
 
 def test_top(watched):

@@ -112,6 +112,23 @@ TEST_CASE("A bad spec is refused with its stage, what was expected and what was 
   }
 }
 
+TEST_CASE("fault 63: sizes whose product overflows are refused when the spec is checked") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 4);
+  const std::string source = absl::StrReplaceAll(kSource, {{"FOLDER", folder.path()}});
+  // Each number is the largest that its field takes: 2^26 values of 2^3 bytes, 2^24 times 2^24.
+  const auto plan = PlanText(absl::StrCat(
+      source, "stage { parse_example { feature { key: 'n' int64 { shape: 67108864 } } } } ",
+      "stage { batch { batch_size: 16777216 drop_remainder: true } } ",
+      "stage { batch { batch_size: 16777216 } }"));
+  REQUIRE_FALSE(plan.ok());
+  CHECK(plan.status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK(absl::StrContains(
+      plan.status().message(),
+      "stage batch_2: the pipeline's output \"n\" overflows: the size of a batch of int64 "
+      "(16777216, 16777216, 67108864)"));
+}
+
 TEST_CASE("The error of an expression names its stage once") {
   const auto plan = PlanText("stage { range { stop: 4 } } stage { map { out: 'x = m + 1' } }");
   CHECK(absl::StartsWith(plan.status().message(), "stage \"map\", column 5 of \"x = m + 1\": "));

@@ -57,6 +57,13 @@ def test_a_pipeline_gives_as_many_steps_as_asked_for(served):
     assert epochs[0] != epochs[1]
 
 
+def test_a_pipeline_that_has_ended_has_no_types(served):
+    socket = served(1)
+    assert len(list(penstock.tensorflow.dataset("numbers", socket=socket))) == 13
+    with pytest.raises(penstock.OutOfRangeError, match="the pipeline has ended"):
+        penstock.tensorflow.dataset("numbers", socket=socket)
+
+
 def test_keras_fits():
     data = numbers().map(lambda x: (x["x"] / 100, x["n"].astype(np.float32) / 100))
     model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])

@@ -92,6 +92,22 @@ def test_bfloat16_strings_and_ragged_tensors():
     assert batch["s"].tolist() == [b"a", b"bc"] and batch["n"].tolist() == [1, 2]
 
 
+def test_sparse_and_ragged_tensors_stay_torchs():
+    rows = np.array([[0, 5, 0], [1, 0, 2]], np.float32)
+    dataset = penstock.Dataset.from_tensor_slices(rows).map(lambda x: x.astype(penstock.bfloat16)).sparse_batch(2, [4])
+    (sparse,) = penstock.torch.loader(dataset)
+    dense = sparse.to_dense()
+    assert dense.dtype == torch.bfloat16 and dense.tolist() == [[0, 5, 0, 0], [1, 0, 2, 0]]
+    assert sparse.to_dense(-1).tolist() == [[0, 5, 0, -1], [1, 0, 2, -1]]
+    texts = np.array([[b"", b"a"], [b"bc", b""]], object)
+    (sparse,) = penstock.torch.loader(penstock.Dataset.from_tensor_slices(texts).sparse_batch(2, [2]))
+    assert sparse.to_dense().tolist() == texts.tolist()
+    (ragged,) = penstock.torch.loader(penstock.Dataset.range(3).map(penstock.functions.arange).ragged_batch(3))
+    for dtype, name in (np.int32, torch.int32), (np.int64, torch.int64):
+        other = ragged.with_row_splits_dtype(dtype)
+        assert other.row_splits.dtype == name and other.to_list() == [[], [0], [0, 1]]
+
+
 def test_an_epoch_has_an_order_of_its_own():
     loader = penstock.torch.loader(numbers())
     first, second = listed(loader), listed(loader)

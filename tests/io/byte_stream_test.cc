@@ -218,7 +218,7 @@ TEST_CASE("fault 8: corruption and a bad trailer name the compressed and the pla
                      bad.size(), ", plain offset 300000)"));
 }
 
-TEST_CASE("Zeros behind the last gzip member are padding; anything else is an error") {
+TEST_CASE("Zeros behind the last gzip member are padding, and anything else is an error") {
   const std::string file = Gzip("abc");
   CHECK(ReadAll(file + std::string(1000, '\0'), Compression::kGzip, 16).error.ok());
   for (const std::string& more : {std::string("x"), std::string("\0x", 2), std::string("\x1f\x8a"),
@@ -264,7 +264,7 @@ TEST_CASE("fault 9: a wrongly declared compression is named, with what the file 
   }
 }
 
-TEST_CASE("The names of compressions; an unknown one is an error that lists them") {
+TEST_CASE("The names of compressions, and an unknown one is an error that lists them") {
   for (const char* name : {"NONE", "GZIP", "ZLIB", "ZSTD"}) {
     const auto compression = CompressionFromName(name);
     REQUIRE(compression.ok());

@@ -2,6 +2,8 @@
 #include "ring/attach.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -240,6 +242,40 @@ TEST_CASE("a client says what is wrong with an answer") {
     });
     CHECK(TryAttach(server.path()).code == Code::kInternal);
   }
+}
+
+TEST_CASE("a client without room for the ring's descriptors says so, and keeps none") {
+  OneShotServer server([](int connection) {
+    ConsumerHandle handle;
+    handle.segment_fd = handle.control_fd = handle.bell_fd = STDERR_FILENO;
+    SendReply(connection, {}, &handle);
+    // Until it hangs up, so that nobody else makes room here.
+    Receive(connection);
+    Receive(connection);
+  });
+  AttachRequest request = {};
+  int socket = -1;
+  REQUIRE(StartAttach(server.path(), request, 10 * kSecondNs, &socket).ok());
+  const Descriptor owned(socket);
+  pollfd answer = {socket, POLLIN, 0};
+  REQUIRE(poll(&answer, 1, -1) == 1);
+  rlimit before;
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int first_free = dup(socket);
+  REQUIRE(first_free >= 0);
+  close(first_free);
+  // Room for one of three.
+  const rlimit one = {static_cast<rlim_t>(first_free) + 1, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &one) == 0);
+  Attachment attachment;
+  bool done = false;
+  const Status status = FinishAttach(server.path(), socket, 10 * kSecondNs, &attachment, &done);
+  const int still_free = dup(socket);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(status.code == Code::kResourceExhausted);
+  CHECK_THAT(status.message, Catch::Contains("ulimit -n"));
+  CHECK(still_free == first_free);
+  close(still_free);
 }
 
 TEST_CASE("a client says why it cannot connect") {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ring/writer.h"
 #include "tests/ring/test_ring.h"
@@ -538,6 +539,132 @@ TEST_CASE("a split group that is forgotten is forgotten for good") {
   CHECK(log.groups == 1);
   writer->Tick(4 * kSecondNs, 2 * kSecondNs);
   CHECK(log.groups == 0);
+}
+
+TEST_CASE(
+    "fault 39: what was held of a forgotten group stays though another of its name is forgotten") {
+  const auto writer = MakeWriter(SmallRing(8, 9));
+  Attached stays(writer.get(), ConsumerSpec{});
+  const auto go_on = [&] {
+    for (int i = 0; i < 20; ++i) {
+      stays.reader().Release(stays.Take());
+      Produce(writer.get());
+    }
+  };
+  Attached holder(writer.get(), Split(1));
+  Produce(writer.get());
+  const Lease held = holder.Take();
+  holder.reader().Leave();
+  for (uint64_t second = 1; second <= 7; second += 3) {
+    writer->Tick(second * kSecondNs, kSecondNs);
+    writer->Tick((second + 1) * kSecondNs, kSecondNs);
+    go_on();
+    CHECK(IsIntact(held));
+    Attached next(writer.get(), Split(second + 1));
+    next.reader().Release(next.Take());
+    next.Die();
+  }
+}
+
+TEST_CASE("what was given to who leaves a split group and was not taken goes to the others") {
+  for (const bool at_most_once : {false, true}) {
+    INFO("at most once " << at_most_once);
+    const auto writer = MakeWriter(SmallRing(8, 9));
+    Attached leaves(writer.get(), Split(1, at_most_once)),
+        stays(writer.get(), Split(2, at_most_once));
+    Produce(writer.get(), 1);
+    const Lease held = leaves.Take();
+    CHECK(held.step == 0);
+    Lease lease;
+    CHECK(leaves.Next(&lease) == Reader::Result::kTimeout);
+    Produce(writer.get(), 2);
+    leaves.reader().Leave();
+    Produce(writer.get(), 3);
+    writer->Finish(Code::kOk, "");
+    for (uint64_t step = 1; step < 3; ++step) {
+      lease = stays.Take();
+      CHECK(lease.step == step);
+      CHECK_FALSE(lease.redelivered);
+      stays.reader().Release(lease);
+    }
+    CHECK(IsIntact(held));
+    leaves.reader().Release(held);
+    CHECK(stays.Next(&lease) == Reader::Result::kEnd);
+  }
+}
+
+TEST_CASE("the end of a split group comes though whoever had its last step says nothing more") {
+  const auto writer = MakeWriter();
+  Attached last(writer.get(), Split(1)), waits(writer.get(), Split(2));
+  Produce(writer.get(), 1);
+  const Lease lease = last.Take();
+  writer->Finish(Code::kOk, "");
+  Lease none;
+  CHECK(waits.Next(&none) == Reader::Result::kTimeout);
+  last.reader().Release(lease);
+  CHECK(waits.reader().Next(0, &none) == Reader::Result::kTimeout);
+  writer->Tick(kSecondNs, kSecondNs);
+  CHECK(waits.reader().Next(0, &none) == Reader::Result::kEnd);
+}
+
+TEST_CASE("who keeps what it took with a larger share goes on, and so do those who came") {
+  for (const bool splits : {false, true}) {
+    INFO("split " << splits);
+    const auto writer = MakeWriter(SmallRing(8, 20));
+    const auto spec = [splits](uint64_t identity) {
+      return splits ? Split(identity) : ConsumerSpec{};
+    };
+    Attached keeper(writer.get(), spec(1));
+    CHECK(Produce(writer.get()) == 8);
+    std::vector<Lease> kept, of_other;
+    while (kept.size() < keeper.reader().lease_share()) kept.push_back(keeper.Take());
+    CHECK(kept.size() == 7);
+    Attached other(writer.get(), spec(2));
+    REQUIRE(other.reader().lease_share() < kept.size());
+    // Where everybody takes all, others than the first one keeps.
+    const auto catch_up = [splits](Attached& one, Attached& with) {
+      while (!splits && one.reader().position() < with.reader().position())
+        one.reader().Release(one.Take());
+    };
+    catch_up(other, keeper);
+    while (of_other.size() < other.reader().lease_share()) {
+      Produce(writer.get());
+      of_other.push_back(other.Take());
+    }
+    catch_up(keeper, other);
+    // Beyond their shares both copy.
+    for (int i = 0; i < 20; ++i) {
+      for (Attached* const one : {&keeper, &other}) {
+        Produce(writer.get());
+        one->reader().Release(one->Take());
+      }
+    }
+    for (const Lease& lease : kept) CHECK(IsIntact(lease));
+    // What is let go of is shared again.
+    const uint32_t share = other.reader().lease_share();
+    for (const Lease& lease : kept) keeper.reader().Release(lease);
+    writer->Tick(kSecondNs, kSecondNs);
+    CHECK(other.reader().lease_share() > share);
+  }
+}
+
+TEST_CASE(
+    "who holds more than a ring has from now on gets further batches, and the ring is what it is "
+    "to be") {
+  const auto writer = MakeWriter(SmallRing(8, 20));
+  Attached keeper(writer.get(), ConsumerSpec{});
+  Produce(writer.get());
+  std::vector<Lease> kept;
+  while (kept.size() < 5) kept.push_back(keeper.Take());
+  REQUIRE(writer->SetSlots(3).ok());
+  CHECK(keeper.reader().lease_share() == 2);
+  for (int i = 0; i < 20; ++i) {
+    keeper.reader().Release(keeper.Take());
+    Produce(writer.get());
+  }
+  for (const Lease& lease : kept) keeper.reader().Release(lease);
+  writer->Tick(kSecondNs, kSecondNs);
+  CHECK(writer->slots() == 3);
 }
 
 TEST_CASE("where nobody is waited for, a split group lives as long as somebody takes its steps") {

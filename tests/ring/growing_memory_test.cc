@@ -80,6 +80,25 @@ TEST_CASE("fault 34: what is taken later was promised, and is not there for othe
   CHECK(MemoryPromise::Total() == before);
 }
 
+TEST_CASE("fault 34: slots that there is no memory for are on nobody's bill") {
+  SegmentOptions options = SmallRing(1, 17);
+  options.tensors = Strings(true).tensors;
+  options.variable_bytes = ReadMemoryAtHand().bytes / 8;
+  options.variable_grows = true;
+  uint64_t reserved = 0;
+  options.reserve = [&reserved](uint64_t bytes) {
+    reserved += bytes;
+    return Status{};
+  };
+  const auto segment = MakeSegment(options);
+  const uint64_t stride = segment->plan().slot_stride;
+  CHECK(reserved == stride);
+  for (int i = 0; i < 3; ++i) CHECK(segment->Populate(1, 16).code == Code::kResourceExhausted);
+  CHECK(reserved == stride);
+  CHECK(segment->Populate(1, 1).ok());
+  CHECK(reserved == 2 * stride);
+}
+
 TEST_CASE("fault 34: a ring is looked at as a whole, whatever of it grows") {
   SegmentOptions options = Strings(true);
   options.variable_bytes = uint64_t{1} << 50;

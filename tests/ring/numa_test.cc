@@ -27,6 +27,13 @@ bool HasNuma() {
   return PolicyAt(page).first >= 0 && access("/sys/devices/system/node/node0", F_OK) == 0;
 }
 
+// As HasNuma(); a test that ends without it says so.
+bool HasNumaOrWarn() {
+  if (HasNuma()) return true;
+  WARN("nothing was tried: this kernel knows of no NUMA node");
+  return false;
+}
+
 SegmentOptions OnNode(int node) {
   SegmentOptions options = SmallRing();
   options.numa_node = node;
@@ -34,7 +41,7 @@ SegmentOptions OnNode(int node) {
 }
 
 TEST_CASE("fault 37: a ring asks for the memory of its node, for slots of later and for all maps") {
-  if (!HasNuma()) return;
+  if (!HasNumaOrWarn()) return;
   auto writer = MakeWriter(OnNode(0));
   CHECK(writer->numa_error() == 0);
   CHECK(PolicyAt(writer->tensor(0, 0)) == std::pair(int{MPOL_PREFERRED}, 0));
@@ -74,7 +81,7 @@ TEST_CASE("fault 37: a ring for a node that is absent works without it") {
 }
 
 TEST_CASE("memory is counted where it lies, and only what is there") {
-  if (!HasNuma()) return;
+  if (!HasNumaOrWarn()) return;
   constexpr uint64_t kBytes = 9 << 20;
   void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);

@@ -94,6 +94,35 @@ TEST_CASE("writer and one consumer wake each other") {
   SECTION("with spins") { RunPair(kSpins, 3, 1, true, 30000); }
 }
 
+TEST_CASE("a verdict that comes while a consumer looks is no end of the stream") {
+  // It never sleeps, so that nearly all of its looks are the ones between which the verdict may come.
+  constexpr WaitTimes kLooks = {kEver, 0, kEver};
+  const auto writer = MakeWriter();
+  std::mt19937 dice(1);
+  std::atomic<int> asked{0}, begun{0};
+  constexpr int kRounds = 10000;
+  std::thread sends([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      while (asked.load() < round) sched_yield();
+      begun.store(round);
+      Dawdle(&dice);
+      Dawdle(&dice);
+      writer->SendAway();
+    }
+  });
+  int ends = 0;
+  for (int round = 1; round <= kRounds; ++round) {
+    TestConsumer consumer(writer.get(), kLooks);
+    asked.store(round);
+    while (begun.load() < round) sched_yield();
+    Lease lease;
+    if (consumer.reader().Next(kEver, &lease) != Reader::Result::kAgain) ++ends;
+    consumer.Detach();
+  }
+  sends.join();
+  CHECK(ends == 0);
+}
+
 TEST_CASE("a writer with several consumers of different pace") {
   auto writer = MakeWriter();
   std::vector<std::unique_ptr<TestConsumer>> consumers;

@@ -101,11 +101,13 @@ TEST_CASE("fault 45: what is turned away is counted by its reason") {
     CHECK_FALSE(status.ok());
   }
   access.CountNoRule();
+  access.CountNoPlace();
   const Refusals refused = access.Refused();
   CHECK(refused.no_right == 4);
   CHECK(refused.too_often == 3);
   CHECK(refused.no_rule == 1);
   CHECK(refused.no_descriptors == 0);
+  CHECK(refused.no_place == 1);
 }
 
 TEST_CASE("another configuration holds at once") {

@@ -168,6 +168,10 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   v1::PipelineStats stats = After(10, 0.25, 0.5, 0.5).stats;
   stats.mutable_stages(0)->set_name("a \"b\"\\\n");
   stats.mutable_consumers(0)->set_lag(3);
+  v1::ConsumerStats* sent_away = stats.add_consumers();
+  *sent_away = stats.consumers(0);
+  sent_away->set_lag(1000);
+  sent_away->set_detached(true);
   // A counter begins at 0 with its stream, whatever step that begins at.
   stats.set_steps(5100);
   stats.set_made_steps(100);
@@ -176,11 +180,12 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   other.mutable_oldest_read()->set_seconds(12.5);
   other.mutable_oldest_write()->set_seconds(3.5);
   const std::string text =
-      MetricsText({stats, other}, {.no_right = 3}, {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
+      MetricsText({stats, other}, 4, {.no_right = 3}, {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
   const auto has = [&text](const std::string& line) {
     return text.find("\n" + line + "\n") != text.npos;
   };
   CHECK(has("penstock_pipelines 2"));
+  CHECK(has("penstock_pipelines_returning 4"));
   CHECK(has("penstock_refusals_total{reason=\"no right\"} 3"));
   CHECK(has("penstock_pipeline_steps_total{pipeline=\"p\"} 100"));
   CHECK(has("penstock_pipeline_slot_wait_seconds_total{pipeline=\"p\"} 5"));
@@ -192,6 +197,7 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"failed\"} 0"));
   CHECK(has("penstock_stage_busy_seconds_total{pipeline=\"p\",stage=\"a \\\"b\\\"\\\\\\n\"} 5"));
   CHECK(has("penstock_group_lag_steps{pipeline=\"p\",group=\"default\"} 3"));
+  CHECK(has("penstock_group_consumers{pipeline=\"p\",group=\"default\"} 1"));
   CHECK(has("penstock_mapped_files 2"));
   CHECK(has("penstock_mapped_bytes 900"));
   CHECK(has("process_cpu_seconds_total 1.5"));

@@ -58,7 +58,7 @@ TEST_CASE("an event has the clock's time, and its own fields") {
   CHECK(response.events(0).text() == "behind step 7");
 }
 
-TEST_CASE("a slow listener loses the oldest, and is told how many; a quick one loses none") {
+TEST_CASE("a slow listener loses the oldest and is told how many, a quick one loses none") {
   EventLog log(FixedMs);
   const auto slow = log.Listen(0, Any);
   const auto quick = log.Listen(0, Any);

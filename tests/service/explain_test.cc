@@ -48,6 +48,20 @@ TEST_CASE("one consumer waits for another one, which holds the ring") {
         "behind, holds 2 and takes 0 steps/s");
 }
 
+TEST_CASE("who was sent away waits for nothing, and nobody waits for it") {
+  v1::PipelineStats stats = Stats("consumer");
+  AddConsumer(&stats, 1, 46, 0)->set_leases(2);
+  AddConsumer(&stats, 2, 3, 1)->set_detached(true);
+  const std::vector<std::string> told = Explain(stats);
+  REQUIRE(told.size() == 2);
+  CHECK(told[1].substr(0, 10) == "consumer 1");
+  stats.mutable_analysis()->set_bottleneck("map");
+  CHECK(Explain(stats).size() == 1);
+  stats.mutable_analysis()->set_bottleneck("consumer");
+  stats.mutable_consumers(0)->set_detached(true);
+  CHECK(Explain(stats).back() == "nobody reads: the first consumer that attaches lets it go on");
+}
+
 TEST_CASE("what of its NUMA node a pipeline has not comes first") {
   v1::PipelineStats stats = Stats("map");
   stats.mutable_numa()->add_notice("there is no NUMA node 7");

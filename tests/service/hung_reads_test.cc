@@ -160,6 +160,46 @@ TEST_CASE(
   Until(table, [&] { return fixture.files.open() == 0; });
 }
 
+TEST_CASE("fault 28: the opening of a file that hangs is told, and left behind by a deletion") {
+  Fixture fixture(UINT64_MAX);
+  // A creation without a deadline opens its files here, and the pipeline opens them again elsewhere.
+  fixture.files.HangOpenings([here = std::this_thread::get_id()](const std::string& path) {
+    return absl::EndsWith(path, "hangs") && std::this_thread::get_id() != here;
+  });
+  PipelineTable& table = *fixture.table;
+  REQUIRE(table.Create(fixture.Spec("hangs", 0)).ok());
+  Until(table, [&] { return fixture.Stats().has_oldest_read(); });
+  const v1::ReadUnderWay opening = fixture.Stats().oldest_read();
+  CHECK(opening.doing() == "opening");
+  CHECK(opening.file() == fixture.folder / "hangs");
+  CHECK(fixture.Stats().state() == v1::PIPELINE_STATE_RUNNING);
+  CHECK(fixture.Stats().steps() == 0);
+
+  CHECK(table.Delete("p").ok());
+  REQUIRE(table.Create(fixture.Spec("sound", 0)).ok());
+  Until(table, [&] { return fixture.Stats().steps() > 0; });
+  CHECK(fixture.files.hanging() > 0);
+  CHECK(table.Delete("p").ok());
+  fixture.files.LetGo();
+  Until(table, [&] { return fixture.files.hanging() == 0 && fixture.files.open() == 0; });
+}
+
+TEST_CASE("fault 28: a creation that meets an opening beyond its deadline is an error") {
+  Fixture fixture(UINT64_MAX);
+  fixture.files.HangOpenings([](const std::string& path) { return absl::EndsWith(path, "hangs"); });
+  PipelineTable& table = *fixture.table;
+  const auto failed = table.Create(fixture.Spec("hangs", 100));
+  REQUIRE_FALSE(failed.ok());
+  CHECK(absl::IsDeadlineExceeded(failed.status()));
+  CHECK(absl::StrContains(failed.status().message(), "opening did not return within"));
+  CHECK(absl::StrContains(failed.status().message(), fixture.folder / "hangs"));
+  REQUIRE(table.Create(fixture.Spec("sound", 100)).ok());
+  Until(table, [&] { return fixture.Stats().steps() > 0; });
+  CHECK(table.Delete("p").ok());
+  fixture.files.LetGo();
+  Until(table, [&] { return fixture.files.hanging() == 0 && fixture.files.open() == 0; });
+}
+
 TEST_CASE(
     "fault 28: a write that hangs is told, has no deadline, and is left behind by a deletion") {
   test::RecordedDisk disk;

@@ -88,7 +88,7 @@ TEST_CASE("the journal gets the level as it wants it") {
   CHECK(ReadSome(reading.get()) == "<6>hello\n<3>trouble\n");
 }
 
-TEST_CASE("lines that nobody reads are lost, counted and told later; none waits") {
+TEST_CASE("lines that nobody reads are lost, counted and told later, and none waits") {
   const KeepLogger keep;
   const Pipe pipe = MakePipe();
   StartLog(Config("log_lines_per_cause: 10000"), pipe.writing.get());

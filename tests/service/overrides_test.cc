@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "google/protobuf/unknown_field_set.h"
 #include "server/service/text_proto.h"
 #include "tests/support/catch.h"
 
@@ -108,6 +109,18 @@ TEST_CASE("two sources make a files override without a stage ambiguous") {
   REQUIRE(ApplyOverrides(Files("other", "c"), &spec).ok());
   CHECK(spec.stage(0).tfrecord().files(0) == "a");
   CHECK(spec.stage(1).tfrecord().files(0) == "c");
+}
+
+TEST_CASE("fields of a newer client are errors, wherever they stand") {
+  v1::SpecSource source;
+  source.mutable_spec()->add_stage()->mutable_range()->set_stop(4);
+  REQUIRE(ResolveSource(source).ok());
+  v1::Stage* stage = source.mutable_spec()->mutable_stage(0);
+  stage->GetReflection()->MutableUnknownFields(stage)->AddVarint(4711, 1);
+  const absl::Status status = ResolveSource(source).status();
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(std::string(status.message()) ==
+        "unknown field 4711 in Stage: the client is newer than this daemon");
 }
 
 TEST_CASE("relative paths start from the base directory") {

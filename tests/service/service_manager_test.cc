@@ -79,7 +79,7 @@ TEST_CASE("the watchdog's time is taken if it is meant for this process") {
   CHECK(ServiceManager::Create()->watchdog() == absl::ZeroDuration());
 }
 
-TEST_CASE("a socket that is meant for another process is left alone; more than one is refused") {
+TEST_CASE("a socket meant for another process is left alone, and more than one is refused") {
   setenv("LISTEN_FDS", "1", 1);
   setenv("LISTEN_PID", "1", 1);
   auto manager = ServiceManager::Create();

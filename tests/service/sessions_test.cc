@@ -3,7 +3,6 @@
 #include "server/service/sessions.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -23,12 +22,16 @@
 #include "server/engine/cursor.h"
 #include "server/expr/function.h"
 #include "server/service/text_proto.h"
+#include "tests/service/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 
 namespace penstock {
 namespace {
+
+using test::Running;
+using test::Trainer;
 
 constexpr uint64_t kHangsNs = 60'000'000'000;
 constexpr uint64_t kKnown = 5;  // an identity
@@ -115,9 +118,11 @@ class Daemon {
   PipelineTable& table() { return table_; }
   // The pipeline of an earlier daemon.
   std::shared_ptr<Pipeline> Restored() {
-    std::vector<std::shared_ptr<Pipeline>> restored = table_.Restore();
-    REQUIRE(restored.size() == 1);
-    return restored[0];
+    const std::vector<std::string> names = table_.ExpectKept();
+    REQUIRE(names.size() == 1);
+    auto pipeline = table_.BringBack(names[0]);
+    REQUIRE(pipeline.ok());
+    return *std::move(pipeline);
   }
 
  private:
@@ -129,65 +134,6 @@ class Daemon {
 
   PipelineJournal journal_;
   PipelineTable table_;
-};
-
-// A trainer's end of a connection.
-class Trainer {
- public:
-  Trainer(Sessions& sessions, uint64_t identity, const ring::ConsumerPosition& position = {}) {
-    int ends[2];
-    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-    socket_ = ring::Descriptor(ends[0]);
-    Visitor visitor;
-    visitor.socket = ring::Descriptor(ends[1]);
-    visitor.pid = getpid();
-    visitor.who.uid = getuid();
-    ring::ParsedRequest request;
-    request.pipeline = "counter";
-    request.consumer.group = "default";
-    request.consumer.identity = identity;
-    request.position = position;
-    sessions.Attach(std::move(visitor), request, /*may_send_away=*/true);
-  }
-
-  // Waits for the answer, which must let it in.
-  ring::Reader& Enter() {
-    ring::Attachment attachment;
-    bool done = false;
-    const ring::Status status = ring::FinishAttach("", socket_.get(), kHangsNs, &attachment, &done);
-    INFO(status.message);
-    REQUIRE(status.ok());
-    REQUIRE(done);
-    socket_.Release();
-    REQUIRE(ring::Reader::Open(attachment, &reader_).ok());
-    return *reader_;
-  }
-  void Die() { reader_.reset(); }
-  void TakeStep() {
-    ring::Lease lease;
-    const ring::Reader::Result result = reader_->Next(kHangsNs, &lease);
-    INFO(reader_->error().message);
-    REQUIRE(result == ring::Reader::Result::kBatch);
-    reader_->Release(lease);
-  }
-
- private:
-  ring::Descriptor socket_;
-  std::unique_ptr<ring::Reader> reader_;
-};
-
-// Runs a loop on a thread of its own until it goes.
-class Running {
- public:
-  explicit Running(EventLoop& loop) : loop_(loop), thread_([&loop] { loop.Run(); }) {}
-  ~Running() {
-    loop_.Stop();
-    thread_.join();
-  }
-
- private:
-  EventLoop& loop_;
-  std::thread thread_;
 };
 
 // A daemon that has come back: the one before was killed while a trainer was attached to its pipeline, and that one is waited for.
@@ -390,7 +336,7 @@ std::string WrongCursor(Daemon& daemon, const test::ScratchFolder& folder, uint6
   return *CursorMaker(*FingerprintOf(*checked->plan)).Make(step, position);
 }
 
-TEST_CASE("fault 3: a position that nothing can be made from is the matter of who came with it") {
+TEST_CASE("promise 3: a position that nothing can be made from is the matter of who came with it") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "n.tfrecord", 0, 40);
   std::string wrong, cursor;

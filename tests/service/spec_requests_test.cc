@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -168,6 +169,28 @@ TEST_CASE("a temporary pipeline ends with its creator's connection") {
   }
   CHECK(result == ring::Reader::Result::kFailed);
   CHECK(reader->error().code == Code::kNotFound);
+}
+
+TEST_CASE("the end of a temporary pipeline's creator takes nothing from another of its name") {
+  TestDaemon daemon;
+  const auto exists = [&](const std::string& name) {
+    v1::GetPipelineRequest request;
+    v1::GetPipelineResponse response;
+    request.set_name(name);
+    grpc::ClientContext context;
+    return daemon.Stub()->GetPipeline(&context, request, &response).ok();
+  };
+  {
+    SpecClient creator(daemon), other(daemon);
+    REQUIRE(creator.Ask(Operation::kCreate, "p", Count(7), ring::kRequestTemporary).code ==
+            Code::kOk);
+    REQUIRE(SpecClient(daemon).Ask(Operation::kDelete, "p", "").code == Code::kOk);
+    REQUIRE(SpecClient(daemon).Ask(Operation::kCreate, "p", Count(7)).code == Code::kOk);
+    REQUIRE(other.Ask(Operation::kCreate, "other", Count(7), ring::kRequestTemporary).code ==
+            Code::kOk);
+  }
+  while (exists("other")) std::this_thread::yield();
+  CHECK(exists("p"));
 }
 
 TEST_CASE("creators who go before the answer leave nothing behind") {

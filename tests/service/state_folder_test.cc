@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "server/service/pipeline_journal.h"
 #include "server/service/split_file.h"
 #include "server/service/supervisor.h"
@@ -119,6 +120,38 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(journal.LoadConsumers("chess").empty());
   journal.PutConsumers("chess", {{11, getpid()}});
   CHECK(journal.LoadConsumers("chess").empty());
+}
+
+TEST_CASE("what could not be read back is not written") {
+  const test::ScratchFolder scratch;
+  const PipelineJournal journal(*StateFolder::Open(scratch / "state"));
+  PipelineJournal::Entry entry;
+  entry.spec.set_name("p");
+  entry.history.emplace_back().add_stage()->set_name("caf\xe9");
+  const absl::Status status = journal.Put(entry);
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(absl::StrContains(status.message(), "name: expected text in UTF-8, found caf\\xe9"));
+  entry.history[0].mutable_stage(0)->set_name(std::string(StateFolder::kMaxBytes, 'x'));
+  CHECK(absl::IsResourceExhausted(journal.Put(entry)));
+  CHECK(journal.Load().empty());
+  entry.history.clear();
+  REQUIRE(journal.Put(entry).ok());
+  CHECK(journal.Load().size() == 1);
+}
+
+TEST_CASE("what cannot be read just now is not set aside") {
+  const test::ScratchFolder scratch;
+  const PipelineJournal journal(*StateFolder::Open(scratch / "state"));
+  PipelineJournal::Entry entry;
+  entry.spec.set_name("p");
+  REQUIRE(journal.Put(entry).ok());
+  const std::string file = scratch / "state/p.pipeline";
+  std::filesystem::rename(file, scratch / "elsewhere");
+  std::filesystem::create_symlink(scratch / "elsewhere", file);
+  CHECK(journal.Load().empty());
+  REQUIRE(std::filesystem::is_symlink(file));
+  std::filesystem::rename(scratch / "elsewhere", file);
+  CHECK(journal.Load().size() == 1);
 }
 
 TEST_CASE("a split group is found as it was left") {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "server/base/local_file.h"
 #include "server/service/text_proto.h"
 #include "tests/support/catch.h"
@@ -271,6 +272,35 @@ TEST_CASE("a stream does not go on in files that came later") {
   const absl::Status refused = timeline.Prepare(smaller, LocalFileSystem()).status();
   CHECK(absl::IsFailedPrecondition(refused));
   CHECK_THAT(std::string(refused.message()), Catch::Contains("the files have changed"));
+}
+
+TEST_CASE("a history names no files that it could not be read back with") {
+  const test::ScratchFolder folder;
+  std::ofstream(folder / "a.txt") << "1\n";
+  v1::PipelineSpec spec;
+  REQUIRE(ParseTextProto("name: 'p' stage { text_line { files: '" + (folder / "*.txt") +
+                             "' } } stage { batch { batch_size: 1 } } stage { repeat {} }",
+                         "spec", &spec)
+              .ok());
+  const auto plan = MakePlan(spec, LocalFileSystem());
+  REQUIRE(plan.ok());
+  Timeline timeline(*plan, *FingerprintOf(**plan));
+  v1::Change change;
+  change.set_epoch(1);
+  *change.mutable_stage() = spec.stage();
+  {
+    const auto next = timeline.Prepare(change, LocalFileSystem());
+    REQUIRE(next.ok());
+    CHECK(timeline.NameFiles(*next, &change).ok());
+  }
+  std::ofstream(folder / "caf\xe9.txt") << "2\n";
+  *change.mutable_stage() = spec.stage();
+  const auto next = timeline.Prepare(change, LocalFileSystem());
+  REQUIRE(next.ok());
+  const absl::Status status = timeline.NameFiles(*next, &change);
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(absl::StrContains(status.message(), "files: expected text in UTF-8, found "));
+  CHECK(absl::EndsWith(status.message(), "/caf\\xe9.txt"));
 }
 
 TEST_CASE("a history has a limit") {

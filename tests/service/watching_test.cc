@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "server/service/event_log.h"
 #include "tests/service/test_daemon.h"
 #include "tests/support/catch.h"
@@ -199,6 +200,58 @@ TEST_CASE("fault 57: calls that go on are limited, and leave room for others") {
     CHECK_FALSE(watch->reader->Read(&response));
     CHECK(watch->reader->Finish().error_code() == grpc::StatusCode::UNAVAILABLE);
   }
+}
+
+TEST_CASE("a file whose name is not UTF-8 is told, and hides nothing else") {
+  TestDaemon daemon;
+  test::WriteFile(daemon.folder() / "caf\xe9.tfrecord", std::string(100, 'x'));
+  v1::CreatePipelineRequest create;
+  create.mutable_source()->mutable_text()->set_text(
+      "name: 'p' stage { tfrecord { files: 'caf*.tfrecord' damage { on_damage: SKIP_SHARD } } }"
+      " stage { parse_example { feature { key: 'n' int64 {} } } }"
+      " stage { batch { batch_size: 4 } }");
+  create.mutable_source()->set_base_directory(daemon.folder().path());
+  v1::CreatePipelineResponse created;
+  const auto stub = daemon.Stub();
+  grpc::ClientContext create_context;
+  REQUIRE(stub->CreatePipeline(&create_context, create, &created).ok());
+  v1::ListSkippedResponse skipped;
+  while (skipped.places().empty()) {
+    grpc::ClientContext context;
+    v1::ListSkippedRequest request;
+    request.set_name("p");
+    const grpc::Status status = stub->ListSkipped(&context, request, &skipped);
+    INFO(status.error_message());
+    REQUIRE(status.ok());
+  }
+  CHECK(absl::EndsWith(skipped.places(0).file(), "/caf\\xe9.tfrecord"));
+  grpc::ClientContext context;
+  v1::WatchEventsRequest request;
+  request.set_follow(true);
+  const auto reader = stub->WatchEvents(&context, request);
+  v1::WatchEventsResponse heard;
+  bool is_told = false;
+  while (!is_told) {
+    REQUIRE(reader->Read(&heard));
+    for (const v1::Event& event : heard.events())
+      is_told = is_told || absl::StrContains(event.text(), "/caf\\xe9.tfrecord");
+  }
+  context.TryCancel();
+
+  test::WriteShard(daemon.folder() / "sound\xe9.tfrecord", 0, 8);
+  v1::FindRecordsRequest find;
+  *find.mutable_source() = create.source();
+  find.mutable_source()->mutable_text()->set_text(
+      "name: 'q' stage { tfrecord { files: 'sound*.tfrecord' } }"
+      " stage { parse_example { feature { key: 'n' int64 {} } } }"
+      " stage { batch { batch_size: 4 } }");
+  v1::FindRecordsResponse found;
+  grpc::ClientContext find_context;
+  const grpc::Status status = stub->FindRecords(&find_context, find, &found);
+  INFO(status.error_message());
+  REQUIRE(status.ok());
+  REQUIRE(found.records_size() == 1);
+  CHECK(absl::EndsWith(found.records(0).file(), "/sound\\xe9.tfrecord"));
 }
 
 TEST_CASE("groups are listed with their modes and what was said of slow consumers") {

@@ -1,4 +1,4 @@
-// Files of this machine whose reads hang on demand, as those of a server that does not answer.
+// Files of this machine whose reads and openings hang on demand, as those of a server that does not answer.
 //
 // Threads:  safe from any thread.
 #pragma once
@@ -26,11 +26,20 @@ class HangingFiles final : public FileSystem {
     state_->hangs = std::move(hangs);
   }
 
+  // From now on openings for which `hangs` is true return after LetGo() only, too. Before anything is opened.
+  void HangOpenings(std::function<bool(const std::string& path)> hangs) {
+    state_->hangs_opening = std::move(hangs);
+  }
+
   // Where pipelines over these files may keep what they compute; nowhere else.
   void set_disk(Disk* disk) { disk_ = disk; }
 
   Disk* disk() override { return disk_; }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
+    if (state_->hangs_opening != nullptr && state_->hangs_opening(path)) {
+      const PendingCall call("opening", path);
+      state_->Hang();
+    }
     auto file = LocalFileSystem().Open(path);
     if (!file.ok()) return file.status();
     return std::make_shared<File>(state_, *std::move(file));
@@ -44,7 +53,7 @@ class HangingFiles final : public FileSystem {
     state_->lets_go = true;
     state_->changed.notify_all();
   }
-  // Reads that hang now.
+  // Reads and openings that hang now.
   int hanging() const {
     std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->hanging;
@@ -62,7 +71,15 @@ class HangingFiles final : public FileSystem {
 
  private:
   struct State {
+    void Hang() {
+      std::unique_lock<std::mutex> lock(mutex);
+      ++hanging;
+      changed.wait(lock, [this] { return lets_go; });
+      --hanging;
+    }
+
     std::function<bool(const std::string&, uint64_t)> hangs;
+    std::function<bool(const std::string&)> hangs_opening;
     std::mutex mutex;
     std::condition_variable changed;
     bool lets_go = false;  // under mutex, as those below
@@ -89,10 +106,7 @@ class HangingFiles final : public FileSystem {
     absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
       if (state_->hangs(file_->path(), offset)) {
         const PendingCall call("reading", file_->path(), offset);
-        std::unique_lock<std::mutex> lock(state_->mutex);
-        ++state_->hanging;
-        state_->changed.wait(lock, [this] { return state_->lets_go; });
-        --state_->hanging;
+        state_->Hang();
       }
       return file_->ReadAt(offset, out);
     }

@@ -10,6 +10,9 @@
         ...
 """
 
+import builtins as _builtins
+import os as _os
+
 import numpy as _np
 
 from penstock import audio, experimental, functions, image, io, strings
@@ -142,7 +145,7 @@ def __getattr__(name):
 
 def attach(
     name: str,
-    socket: "str | None" = None,
+    socket: "str | _os.PathLike | None" = None,
     group: str = "default",
     timeout: "float | None" = None,
     *,
@@ -157,7 +160,7 @@ def attach(
     slow: str = "block",
     lag: float = 60.0,
     consumer: "str | None" = None,
-    take_over: bool = False,
+    take_over: "_builtins.bool" = False,
     cuda: "_core.Cuda | None" = None,
     stream: int = 0,
     batch_size: "int | None" = None,
@@ -226,6 +229,6 @@ def attach(
         if given is not None and any(letter < " " or "\x7f" <= letter < "\xa0" for letter in given):
             raise InvalidArgumentError(f"{what} is a name without control characters, not {given!r}")
     return Loader(
-        name, socket, group, timeout, mode, rank, world_size, replica, replicas, delivery, cursor,
+        name, None if socket is None else _os.fspath(socket), group, timeout, mode, rank, world_size, replica, replicas, delivery, cursor,
         reconnect, slow, lag, consumer, take_over, cuda, stream, batch_size
     )  # fmt: skip

@@ -185,7 +185,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
 
     def loader(
         self,
-        socket: Optional[str] = None,
+        socket: Optional[Union[str, os.PathLike]] = None,
         name: Optional[str] = None,
         group: str = "default",
         timeout: Optional[float] = None,
@@ -207,7 +207,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         """
         from penstock import _core
 
-        return DatasetIterator(self, socket or _core.default_socket(), name, group, timeout, first_pass=True, reconnect=reconnect)
+        socket = os.fspath(socket or _core.default_socket())
+        return DatasetIterator(self, socket, name, group, timeout, first_pass=True, reconnect=reconnect)
 
     def spec_text(self, name: Optional[str] = None) -> str:
         """The pipeline as the text of a PipelineSpec, for `penstock create` and `penstock run`."""
@@ -216,9 +217,9 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
     to_textproto = spec_text
 
     def save_spec(self, path: Union[str, os.PathLike], name: Optional[str] = None) -> None:
-        """Writes spec_text to a file; the pipeline's name is by default that of the file."""
+        """Writes spec_text to a file; the pipeline's name is by default that of the file without its last suffix."""
         if name is None:
-            name = os.path.basename(os.fspath(path)).partition(".")[0]
+            name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.spec_text(name))
 

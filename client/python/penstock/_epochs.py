@@ -85,9 +85,16 @@ class EpochLoader:
         """Goes to a position: the next loop begins with the batch behind it, and ends with its epoch.
 
         Raises:
-          FailedPreconditionError, InvalidArgumentError: the state is that of another stream.
+          FailedPreconditionError, InvalidArgumentError: the state is that of another stream, or none.
         """
-        if isinstance(self._source, str):
+        is_pipeline = isinstance(self._source, str)
+        keys = {"cursor", "step"} if is_pipeline else {"cursor", "step", "seeds"}
+        if not keys <= set(state) and (is_pipeline or set(state) != {"epoch"}):
+            expected = f"{', '.join(sorted(keys))}{'' if is_pipeline else ', or epoch alone'}"
+            raise penstock.InvalidArgumentError(
+                f"expected a state of this loader, which has {expected}; found {', '.join(sorted(map(str, state))) or 'nothing'}"
+            )
+        if is_pipeline:
             if state.get("cursor"):
                 self._loader.load_state_dict(state)
                 self._next = None

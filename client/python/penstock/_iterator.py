@@ -17,6 +17,9 @@ from penstock._stage import Spec
 _numbers = itertools.count(1)
 # Between two looks for a daemon that has gone away.
 _RETRY_SECONDS = 0.1
+# Looks, 1 ms apart, for the threads that are still in a dead daemon's loader: by their number, as who holds the GIL for long holds up
+# both. Not for ever, since one of them may be this thread, in a signal's handler.
+_LEAVING_LOOKS = 1000
 
 
 class DatasetIterator:
@@ -50,6 +53,7 @@ class DatasetIterator:
         self._closed = False
         self._starting = threading.Lock()
         self._private_socket = None  # of the private daemon that runs it
+        self._stats = {}  # of the loader that was closed last
         self._returned_at = None  # the step taken last when a new daemon took the place of a dead one
 
     def __iter__(self) -> DatasetIterator:
@@ -99,7 +103,15 @@ class DatasetIterator:
             return Spec(self._dataset._stages, name, options.workers, lambda seed: next(seeds, seed.given))
         if self._number is not None:
             return Spec(self._dataset._stages, name, options.workers, lambda seed: seed.of_pass(self._number))
-        draw = (lambda seed: seed.base()) if self._first_pass else (lambda seed: seed.next())
+        if self._first_pass:
+            return Spec(self._dataset._stages, name, options.workers, lambda seed: seed.base())
+        drawn = {}  # one seed may stand in several places of a pass
+
+        def draw(seed):
+            if seed not in drawn:
+                drawn[seed] = seed.next()
+            return drawn[seed]
+
         return Spec(self._dataset._stages, name, options.workers, draw)
 
     def _start(self):
@@ -116,6 +128,11 @@ class DatasetIterator:
         with self._starting:
             if self._loader is not None and self._loader is not loader:
                 return self._loader  # another thread was first
+            # What others have taken is behind the position, once they have noted it; and they are not to find the loader closed.
+            for _ in range(_LEAVING_LOOKS):
+                if not loader._waiting:
+                    break
+                time.sleep(0.001)
             state = None if self._loader is None else self._position()
             if state is None or self._returned_at == state["step"] or not self._may_return():
                 raise self._explained(error) from None
@@ -214,16 +231,29 @@ class DatasetIterator:
 
         Raises:
           FailedPreconditionError, InvalidArgumentError: on the next element, when the dataset or its
-            files are others.
+            files are others; at once in a pipeline that has a name and runs.
         """
         missing = {"cursor", "step", "seeds"} - set(state)
         if missing:
             raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
         given = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
         with self._starting:
+            loader = self._loader
+            if self._name is not None and loader is not None and self._process == os.getpid():
+                _seek(loader, given)
+                return
             self._leave()
             self._state = given
             self._spec = None
+
+    def stats(self) -> Dict[str, Any]:
+        """What the loader has seen, behind close() too; see penstock.Loader.stats. Empty if it was closed before the first element."""
+        return dict(self._stats) if self._closed else (self._loader or self._start()).stats()
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+        return self._closed
 
     def close(self) -> None:
         """Deletes the pipeline. Elements that are still in use stay valid, and state_dict() tells where it was."""
@@ -235,6 +265,7 @@ class DatasetIterator:
     def _leave(self):
         loader, self._loader = self._loader, None
         if loader is not None and self._process == os.getpid():
+            self._stats = loader.stats()
             loader.close()
         self._hang_up()
 
@@ -246,6 +277,16 @@ class DatasetIterator:
             _control.hang_up(connection)
         else:
             connection.close()
+
+
+def _seek(loader, state):
+    """Goes to a position in a pipeline that has a name: it stays, whoever leaves it."""
+    if state["cursor"]:
+        loader.load_state_dict(state)
+    elif loader.cursor:
+        raise _errors.FailedPreconditionError(
+            "the state is that of an iterator before its first element, and has no cursor; delete the pipeline to begin there"
+        )
 
 
 class NumpyIterator(DatasetIterator):

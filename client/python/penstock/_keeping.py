@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _SAVED = "elements.penstock-elements"
 class Keeping:
     """Methods of Dataset that write elements and read them again."""
 
-    def cache(self, filename: str = "", name: Optional[str] = None, *, max_bytes: Optional[int] = None) -> Dataset:
+    def cache(self, filename: Union[str, os.PathLike] = "", name: Optional[str] = None, *, max_bytes: Optional[int] = None) -> Dataset:
         """Keeps the elements when they are first computed: in memory, or in a file for later runs too.
 
         Elements before it are those of the first pass in every epoch. In memory, each `for` begins with an empty cache,
@@ -42,7 +42,7 @@ class Keeping:
 
     def snapshot(
         self,
-        path: str,
+        path: Union[str, os.PathLike],
         compression: str = "AUTO",
         reader_func: Optional[Callable] = None,
         shard_func: Optional[Callable] = None,
@@ -64,7 +64,7 @@ class Keeping:
 
     def save(
         self,
-        path: str,
+        path: Union[str, os.PathLike],
         compression: Optional[str] = None,
         shard_func: Optional[Callable] = None,
         checkpoint_args: Any = None,
@@ -104,7 +104,7 @@ class Keeping:
 
     @staticmethod
     def load(
-        path: str,
+        path: Union[str, os.PathLike],
         element_spec: Any = None,
         compression: Optional[str] = None,
         reader_func: Optional[Callable] = None,

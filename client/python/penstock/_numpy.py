@@ -94,8 +94,13 @@ def _modf(x):
 
 
 def _heaviside(x1, x2):
-    x1, x2 = _floating(x1), _floating(x2)
-    result = np.where(x1 < 0, 0, np.where(x1 > 0, 1, x2)).astype(np.result_type(x1.dtype, x2.dtype))
+    x1, x2 = (x if type(x) in (bool, int, float) or isinstance(x, _trace.Tensor) else _trace.packed(x) for x in (x1, x2))
+    # Python's numbers take the type of the other.
+    kind = np.result_type(*(x if type(x) in (bool, int, float) else x.dtype for x in (x1, x2)))
+    if kind.kind in "biu":
+        kind = np.dtype(np.float32 if kind.itemsize < 4 else np.float64)
+    x1, x2 = (x.astype(kind) if isinstance(x, _trace.Tensor) else np.asarray(x, kind)[()] for x in (x1, x2))
+    result = np.where(x1 < 0, 0, np.where(x1 > 0, 1, x2)).astype(kind)
     return np.where(x1 == x1, result, x1)
 
 
@@ -104,7 +109,17 @@ def _ldexp(x1, x2):
     # In two steps, neither of which leaves the range before the result does.
     half = x2 // 2
     one, other = (2.0 ** part.astype(np.float64) if isinstance(part, _trace.Tensor) else np.float64(2.0) ** part for part in (half, x2 - half))
-    return (x1.astype(np.float64) * one * other).astype(x1.dtype)
+    result = (x1.astype(np.float64) * one * other).astype(x1.dtype)
+    # No power, an infinite one neither, changes these.
+    return np.where((x1 == 0) | (abs(x1) == np.inf), x1, result)
+
+
+def _reciprocal(x):
+    if _is_floating(x):
+        return 1.0 / x
+    # Of integers an integer, rounded towards zero; that of zero is zero.
+    x = _flags_as_bytes(x)
+    return np.where(abs(x) == 1, x, x.dtype.type(0))
 
 
 def _isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -363,6 +378,8 @@ def _reduction(name):
             raise TraceError(f"{shown} into an array", "it gives a new one")
         if not isinstance(a, _trace.Tensor):
             a = np.asarray(a)
+        if dtype is not None and name in ("mean", "std", "var") and np.dtype(dtype).kind in "biu":
+            raise TraceError(f"{shown} in {np.dtype(dtype)}", "leave dtype out, and cast the result")
         if where is not True:
             return _reduced_where(name, reduce, a, where, initial, {"axis": axis, "dtype": dtype, "keepdims": keepdims, **kwargs})
         if initial is not None and name not in _WITH_INITIAL:
@@ -387,14 +404,18 @@ def _reduction(name):
             over = {} if axis is None else {"axis": counted_from_last(axis, a.ndim, shown)}
             result = call(name, (wide,), {**over, "keepdims": bool(keepdims), **kwargs}, shown)
         result = result if dtype is None else result.astype(dtype) if short is None else wrapped(result, short)
-        return result if initial is None else _WITH_INITIAL[name](result, initial)
+        return result if initial is None else _WITH_INITIAL[name](result, _as_initial(initial, result.dtype))
 
     return reduce
 
 
+def _as_initial(initial, dtype):
+    """It takes the type of the result, whatever its own is."""
+    return initial.astype(dtype) if isinstance(initial, _trace.Tensor) else np.asarray(initial, dtype)[()]
+
+
 def _with_initial(a, axis, initial, shown):
     """The array with one value more along each axis of a reduction whose size only the data tells: there may be none."""
-    a = a.astype(np.result_type(a.dtype, initial)) if isinstance(a, _trace.Tensor) else a
     for x in range(a.ndim) if axis is None else to_axes(axis, a.ndim, shown):
         if a.shape[x] is None:
             sizes = sizes_of(a)
@@ -474,7 +495,7 @@ def _cumulative(name):
         if short is not None and (short.kind not in "iu" or a.dtype.kind not in "biu"):
             a = a.astype(short if short.kind not in "iu" else np.uint64 if short.kind == "u" else np.int64)
         result = _along(name, None)(_flags_as_bytes(a), axis, out=out)
-        return result if short is None or short.kind not in "iu" else wrapped(result, short)
+        return result if short is None or short.kind == "f" else result.astype(bool) if short == bool else wrapped(result, short)
 
     return apply
 
@@ -574,7 +595,7 @@ _SPECIAL = {
     "transpose": _transpose,
     "divmod": lambda x, y: (x // y, x % y),
     "square": lambda x: _flags_as_bytes(x) * _flags_as_bytes(x),
-    "reciprocal": lambda x: 1.0 / x,
+    "reciprocal": _reciprocal,
     "positive": lambda x: x,
     "fix": lambda x: np.trunc(x),
     "modf": _modf,
@@ -636,7 +657,7 @@ def _apply(name, args, kwargs, shown):
             return special(*args, **kwargs)
         except TraceError:
             raise
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise TraceError(f"{shown} with these arguments ({error})", "see docs/python.md") from None
     ours = _SYNONYMS.get(name, name)
     if ours not in FUNCTIONS or name in _INSTEAD:

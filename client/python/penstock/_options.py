@@ -1,5 +1,9 @@
 """tf.data.Options and penstock.TensorSpec."""
 
+import numpy as np
+
+from penstock._dtypes import as_dtype
+
 
 class Options:
     """Accepted wherever tf.data's are, with any attribute: options.threading.private_threadpool_size = 4.
@@ -24,7 +28,7 @@ class Options:
         """The number of worker threads, or None for the daemon's default."""
         threading = self._values.get("threading")
         size = threading._values.get("private_threadpool_size") if isinstance(threading, Options) else None
-        return size if isinstance(size, int) and size > 0 else None
+        return int(size) if isinstance(size, (int, np.integer)) and size > 0 else None
 
     def merge(self, other):
         """These with the other's over them."""
@@ -57,7 +61,8 @@ class TensorSpec:
 
     def __init__(self, shape, dtype, name=None, kind="dense", row_splits_dtype=None):
         self.shape = tuple(shape)
-        self.dtype = dtype
+        # Not one of NumPy's.
+        self.dtype = "bfloat16" if getattr(dtype, "name", dtype) == "bfloat16" else as_dtype(dtype)
         self.name = name
         self.kind = kind
         self.row_splits_dtype = row_splits_dtype

@@ -30,7 +30,13 @@ def matmul(a, b, /, out=None, shown="np.matmul"):
         raise TraceError(f"{shown} of a number", "a * b")
     dtype = _common(a, b)
     if dtype.kind == "f" and b.ndim <= 2:
-        return call("matmul", (a if a.dtype.kind == "f" or dtype != np.float32 else a.astype(dtype), b.astype(dtype)), {}, shown)
+        if isinstance(b, _trace.Tensor):
+            # As many rows as a has columns; and where these are a batch's, they are no row's affair.
+            sizes = [a.shape[-1] if b.shape[0] is None else b.shape[0], *b.shape[1:]]
+            b = b if sizes[0] is None else call("ensure_shape", (b, [-1 if size is None else size for size in sizes]), {}, shown)
+        if None not in b.shape:
+            is_ready = a.dtype.kind == "f" or a.dtype != bool and dtype != np.float32
+            return call("matmul", (a if is_ready else a.astype(dtype), b.astype(dtype)), {}, shown)
     left = a[..., None, :] if b.ndim > 1 else a
     right = np.swapaxes(b, -1, -2) if b.ndim > 1 else b
     if b.ndim > 2 and a.ndim > 1:
@@ -123,14 +129,17 @@ def einsum(subscripts, *operands, out=None, optimize=False, **kwargs):
         output = "".join(sorted(letter for letter in {*every} if every.count(letter) == 1))
     if len({*output}) != len(output) or not {*output} <= {*every}:
         raise TraceError(f"np.einsum: the result's axes {output!r}", "letters of the arrays, each once")
-    # What one alone has, and the result has not, is summed first.
+    # What one alone has, and the result has not, is summed first, in the type of the result.
+    dtype = np.result_type(*(a.dtype for a in operands))
     for i, (letters, a) in enumerate(zip(inputs, operands)):
         others = "".join(inputs[:i] + inputs[i + 1 :]) + output
         gone = tuple(axis for axis, letter in enumerate(letters) if letter not in others)
         if gone:
             kept = "".join(letter for letter in letters if letter in others)
-            dtype, operands[i] = a.dtype, np.sum(a, axis=gone)
-            operands[i] = wrapped(operands[i], dtype) if dtype.kind in "iu" else operands[i]
+            if dtype == bool:
+                operands[i] = np.any(a, axis=gone)
+            else:
+                operands[i] = wrapped(np.sum(a, axis=gone), dtype) if dtype.kind in "iu" else np.sum(a.astype(dtype), axis=gone)
             inputs[i] = kept
     if len(operands) == 1:
         return _arranged(operands[0], inputs[0], output)

@@ -85,7 +85,11 @@ class RaggedTensor:
             raise ValueError(f"more values than {dtype} counts: {self.row_splits[-1]}")
         is_ragged = isinstance(self.values, RaggedTensor)
         values = self.values.with_row_splits_dtype(dtype) if is_ragged else self.values
-        return RaggedTensor(values, self.row_splits.astype(dtype, copy=False))
+        splits = self.row_splits
+        if hasattr(splits, "astype"):
+            return RaggedTensor(values, splits.astype(dtype, copy=False))
+        # torch's
+        return RaggedTensor(values, splits.int() if dtype == np.int32 else splits.long())
 
     def row_lengths(self):
         """The length of each row: of row_splits' type, shape (rows,)."""

@@ -1,5 +1,7 @@
 """Pipelines that tf.data.experimental has ready made: make_csv_dataset, make_batched_features_dataset."""
 
+import os
+
 import numpy as np
 
 from penstock._dataset import Dataset
@@ -10,14 +12,14 @@ def _files(file_pattern):
     """Paths in byte order of a glob or a list of them."""
     import glob  # for these readers only, as what is imported below: `import penstock` stays quick
 
-    patterns = [file_pattern] if isinstance(file_pattern, (str, bytes)) else list(file_pattern)
+    patterns = [file_pattern] if isinstance(file_pattern, (str, bytes, os.PathLike)) else list(file_pattern)
     names = []
     for pattern in patterns:
-        pattern = pattern.decode() if isinstance(pattern, bytes) else str(pattern)
+        pattern = os.fsdecode(pattern)
         names += sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
     if not names:
         raise ValueError(f"no file matches {file_pattern!r}")
-    return sorted(names, key=str.encode)
+    return sorted(names, key=os.fsencode)
 
 
 def _plain(path, compression):

@@ -65,12 +65,15 @@ def correlate(a, v, mode="valid"):
 
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
+    n = to_integer(n, "np.diff, taken")
+    if n == 0:
+        return a
     axis = to_axis(axis, a.ndim, "np.diff")
     before = (slice(None),) * axis
     ends = [_as_end(a, axis, value) for value in (prepend, append)]
     if any(end is not None for end in ends):
         a = np.concatenate([part for part in (ends[0], a, ends[1]) if part is not None], axis=axis)
-    for _ in range(to_integer(n, "np.diff, taken")):
+    for _ in range(n):
         behind, front = a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
         a = behind != front if a.dtype == bool else behind - front
     return a
@@ -104,12 +107,22 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     x = x.astype(np.float64) if isinstance(x, _trace.Tensor) else np.asarray(x, np.float64)
     left, right = fp[0] if left is None else left, fp[-1] if right is None else right
     if xp.size == 1:
-        return np.where(x < xp[0], left, np.where(x > xp[0], right, np.where(x == xp[0], fp[0], x)))
+        return np.where(x < xp[0], left, np.where(x > xp[0], right, fp[0]))
     rise = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
     place = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, xp.size - 2)
     values = _taken(rise, place) * (x - _taken(xp, place)) + _taken(fp, place)
+    if isinstance(rise, _trace.Tensor) or not np.isfinite(rise).all():
+        values = _beside_infinite(x, xp, fp, rise, place, values)
     values = np.where(x == xp[-1], fp[-1], values)
     return np.where(x < xp[0], left, np.where(x > xp[-1], right, values))
+
+
+def _beside_infinite(x, xp, fp, rise, place, values):
+    """As NumPy does it where a line to an infinite value is NaN: from its other end, or as its ends where these are the same; at places their values."""
+    first, last = _taken(fp, place), _taken(fp, place + 1)
+    values = np.where(values == values, values, _taken(rise, place) * (x - _taken(xp, place + 1)) + last)
+    values = np.where((values == values) | (first != last) | (x != x), values, first)
+    return np.where(x == _taken(xp, place), first, values)
 
 
 def _taken(table, places):
@@ -174,4 +187,6 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     values = np.arange(num, dtype=kind) * ((stop - start) / (num - 1 if endpoint else num)) + start
     if endpoint:
         values = np.where(np.arange(num) == num - 1, stop, values)
-    return values if dtype is None else values.astype(dtype)
+    if dtype is None:
+        return values
+    return (np.floor(values) if np.dtype(dtype).kind in "iu" else values).astype(dtype)

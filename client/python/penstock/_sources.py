@@ -150,6 +150,9 @@ def _from_arrays(op, tensors, name):
         tensors = _arrays.as_array(tensors, f"{op}'s argument")
     structure, values = _structure.flatten(tensors, lambda value: not isinstance(value, (dict, tuple)), f"{op}'s argument")
     paths = _structure.paths(structure)
+    if len(set(paths)) < len(paths):
+        twice = next(path for number, path in enumerate(paths) if path in paths[:number])
+        raise ValueError(f"{op} takes tensors of different paths; two are {twice!r}")
     messages, arrays = [], []
     for path, value in zip(paths, values):
         message, array = _arrays.tensor_values(None if structure is None else path, value, f"{op}: {path}")

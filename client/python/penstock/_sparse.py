@@ -32,14 +32,18 @@ class SparseTensor(NamedTuple):
         return tuple(self.dense_shape.tolist())
 
     def to_dense(self, default_value=None):
-        """The dense array, with `default_value` (zero, or the empty string) where no value stands, as tf.sparse.to_dense.
+        """The dense array, with `default_value` (zero, or the empty string) where no value stands, as tf.sparse.to_dense: torch's where
+        the values are.
 
         Raises:
           IndexError: a value stands outside of the dense shape.
         """
         if default_value is None:
             default_value = b"" if self.values.dtype == object else 0
-        dense = np.full(self.shape, default_value, self.values.dtype)
+        if hasattr(self.values, "new_full"):
+            dense = self.values.new_full(self.shape, default_value)
+        else:
+            dense = np.full(self.shape, default_value, self.values.dtype)
         if (self.indices < 0).any():
             raise IndexError("a value stands outside of the dense shape")
         dense[tuple(self.indices.T)] = self.values

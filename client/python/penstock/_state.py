@@ -34,7 +34,7 @@ def _values_of(state, structure, what):
     found, values = _structure.flatten(state, _program._is_tensor, f"the new state of {what}")
     if found != structure:
         raise _trace.TraceError(f"the function given to {what} returned a state of another structure", "it is that of initial_state")
-    return values
+    return _structure.in_order(structure, found, values)
 
 
 def scan(dataset, initial_state, scan_func, name):

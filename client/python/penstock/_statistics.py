@@ -3,7 +3,7 @@
 import numpy as np
 
 from penstock import _trace
-from penstock._axes import axes_last, expanded, flat, to_axes
+from penstock._axes import axes_last, expanded, flat, to_axes, wrapped
 from penstock._trace import TraceError, call
 
 
@@ -162,8 +162,11 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     if isinstance(bins, (int, np.integer)):
         if range is None:
             raise TraceError("np.histogram of a range that only the data tells", "np.histogram(x, bins, range=(low, high)), or a list of edges")
-        dtype = np.result_type(*range, a.dtype)
-        edges = np.linspace(*range, bins + 1, dtype=dtype if dtype.kind == "f" else np.float64)
+        low, high = range
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        dtype = np.result_type(low, high, a.dtype)
+        edges = np.linspace(low, high, bins + 1, dtype=dtype if dtype.kind == "f" else np.float64)
     elif isinstance(bins, (list, tuple, np.ndarray)):
         edges = np.asarray(bins)
     else:
@@ -173,9 +176,15 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     values = flat(a)
     # Bin 0 and the last one are of what lies outside; the greatest edge belongs to the bin in front of it.
     place = np.where(values == edges[-1], len(edges) - 1, np.searchsorted(edges, values, side="right"))
-    given = {} if weights is None else {"weights": flat(weights) if isinstance(weights, _trace.Tensor) else np.ravel(weights)}
-    counts = call("bincount", (place, len(edges) + 1, len(edges) + 1), given, "np.histogram")
-    return counts[1 : len(edges)], edges
+    if weights is not None:
+        weights = flat(weights) if isinstance(weights, _trace.Tensor) else np.ravel(weights)
+    given = {} if weights is None else {"weights": weights}
+    counts = call("bincount", (place, len(edges) + 1, len(edges) + 1), given, "np.histogram")[1 : len(edges)]
+    if weights is not None:
+        # Sums of short integers wrap.
+        wide = {"i": np.int64, "u": np.uint64}.get(weights.dtype.kind)
+        counts = counts.astype(weights.dtype) if wide is None else wrapped(counts.astype(wide), weights.dtype)
+    return counts, edges
 
 
 def _without_nan(a, value):

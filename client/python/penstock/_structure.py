@@ -25,6 +25,12 @@ def fill(structure, tensors, make_dict=dict):
     return tuple(fill(inner, tensors, make_dict) for inner in structure)
 
 
+def in_order(structure, found, values):
+    """The tensors `values` of a nest of structure `found`, whose dicts may have another order of keys, in that of `structure`."""
+    by_path = dict(zip(paths(found), values))
+    return [by_path[path] for path in paths(structure)]
+
+
 def flatten(nest, is_tensor, what):
     """The structure of a nest and its tensors in order.
 

@@ -119,6 +119,8 @@ def _repeated_by_data(a, repeats, before):
     """Each place as often as the data tells, or all of them equally often."""
     axis = len(before)
     size = sizes_of(a)[axis]
+    # Narrow integers hold no length of many.
+    repeats = repeats.astype(np.int64) if repeats.dtype.kind in "iu" else repeats
     # A negative number is an error, as the length that it stands for.
     if not repeats.ndim:
         places = counted(np.where(repeats < 0, 1 << 60, size * repeats)) // repeats

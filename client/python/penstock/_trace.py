@@ -7,6 +7,7 @@ import operator
 import re
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -551,6 +552,10 @@ def _binary(name, swap=False):
     return method
 
 
+def _both_sides(name):
+    return _binary(name), _binary(name, swap=True)
+
+
 def _unary(name):
     return lambda self: call(name, (self,), {})
 
@@ -584,16 +589,18 @@ class Tensor:
         self._trace = trace
         self._node = node
 
-    for _name in _SYMBOLS:
-        if _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
-            continue
-        _plain = {"bitwise_or": "or", "bitwise_xor": "xor", "bitwise_and": "and", "subtract": "sub",
-                  "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv", "remainder": "mod",
-                  "power": "pow", "left_shift": "lshift", "right_shift": "rshift"}.get(_name, _name)  # fmt: skip
-        locals()[f"__{_plain}__"] = _binary(_name)
-        locals()[f"__r{_plain}__"] = _binary(_name, swap=True)
-    del _name, _plain
-
+    __or__, __ror__ = _both_sides("bitwise_or")
+    __xor__, __rxor__ = _both_sides("bitwise_xor")
+    __and__, __rand__ = _both_sides("bitwise_and")
+    __add__, __radd__ = _both_sides("add")
+    __sub__, __rsub__ = _both_sides("subtract")
+    __mul__, __rmul__ = _both_sides("multiply")
+    __truediv__, __rtruediv__ = _both_sides("divide")
+    __floordiv__, __rfloordiv__ = _both_sides("floor_divide")
+    __mod__, __rmod__ = _both_sides("remainder")
+    __pow__, __rpow__ = _both_sides("power")
+    __lshift__, __rlshift__ = _both_sides("left_shift")
+    __rshift__, __rrshift__ = _both_sides("right_shift")
     __eq__ = _binary("equal")
     __ne__ = _binary("not_equal")
     __lt__ = _binary("less")
@@ -701,7 +708,7 @@ class Tensor:
 
         return _numpy.call_function(func, args, kwargs)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # Functions that take the tensor first are methods, as NumPy's are.
         if not name.startswith("_"):
             from penstock import _numpy

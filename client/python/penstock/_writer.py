@@ -85,7 +85,8 @@ class TFRecordWriter:
             # TensorFlow's own holds the same.
             options = TFRecordOptions(getattr(options, "compression_type", options))
         self._compressor = options._compressor()
-        self._path = os.fsdecode(path)
+        # Until close() the process may go to another folder.
+        self._path = os.path.abspath(os.fsdecode(path))
         self._partial = self._path + ".partial"
         self._num_records = 0
         self._process = os.getpid()

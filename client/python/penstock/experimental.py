@@ -120,7 +120,8 @@ def from_list(elements, name=None):
     structure = nests[0][0]
     if any(other != structure for other, _ in nests):
         raise TypeError("the elements of the list have one structure")
-    columns = [np.stack([_leaf(leaf) for leaf in leaves]) for leaves in zip(*(leaves for _, leaves in nests))]
+    rows = [_structure.in_order(structure, *nest) for nest in nests]
+    columns = [np.stack([_leaf(leaf) for leaf in leaves]) for leaves in zip(*rows)]
     return Dataset.from_tensor_slices(_structure.fill(structure, iter(columns)), name)
 
 

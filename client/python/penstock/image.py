@@ -5,7 +5,7 @@ What there is stands in docs/functions.md; `image_NAME` there is `NAME` here.
 
 from penstock import _names
 from penstock._functions import lookup as _lookup
-from penstock._images import (  # noqa: F401
+from penstock._images import (
     crop_and_resize,
     extract_patches,
     grayscale_to_rgb,
@@ -17,7 +17,22 @@ from penstock._images import (  # noqa: F401
     yiq_to_rgb,
     yuv_to_rgb,
 )
-from penstock.io import decode_and_crop_jpeg  # noqa: F401
+from penstock.io import decode_and_crop_jpeg
+
+__all__ = [
+    "ResizeMethod",
+    "crop_and_resize",
+    "decode_and_crop_jpeg",
+    "extract_patches",
+    "grayscale_to_rgb",
+    "image_gradients",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
+    "sobel_edges",
+    "total_variation",
+    "yiq_to_rgb",
+    "yuv_to_rgb",
+]
 
 
 class ResizeMethod:

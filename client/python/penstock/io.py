@@ -10,6 +10,31 @@ from penstock._functions import lookup as _lookup
 from penstock._stage import Stage, user_line
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_and_crop_jpeg",
+    "decode_base64",
+    "decode_compressed",
+    "decode_csv",
+    "decode_raw",
+    "encode_base64",
+    "extract_jpeg_shape",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_example",
+    "string_to_number",
+]
+
 
 class FixedLenFeature:
     """A feature of an Example with a known number of values, as tf.io.FixedLenFeature.

@@ -82,6 +82,7 @@ def dataset(source, *, steps: Optional[int] = None, **options: Any) -> tf.data.D
 
     Raises:
       TypeError: options for a Dataset. The errors of penstock.attach.
+      OutOfRangeError: a pipeline that has ended.
     """
     if not isinstance(source, str):
         if options:
@@ -91,8 +92,11 @@ def dataset(source, *, steps: Optional[int] = None, **options: Any) -> tf.data.D
         return tf.data.Dataset.from_generator(lambda: (_map(_tensor, e) for e in cut), output_signature=signature)
 
     loader = penstock.attach(source, **options)
-    waiting = [next(loader)]  # the first batch, until an iteration takes it
-    signature = _map(_seen_spec, waiting[0])
+    first = next(loader, None)
+    if first is None:
+        raise penstock.OutOfRangeError(f"the pipeline has ended; its batches' types are those of a first one, which {source!r} has no more")
+    waiting = [first]  # until an iteration takes it
+    signature = _map(_seen_spec, first)
 
     def generate():
         left = np.inf if steps is None else steps

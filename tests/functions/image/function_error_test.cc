@@ -2,6 +2,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/row_identity.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 
@@ -25,15 +26,18 @@ absl::Status Run(const std::string& text, int64_t height, int64_t width, int64_t
   const std::vector<uint8_t> bytes(static_cast<size_t>(height * width * channels) + 64);
   const RowBytes row{bytes.data(), bytes.size() - 64};
   const int64_t dims[] = {height, width, channels};
-  Column columns[2];
+  RowIdentity identity;
+  Column columns[3];
   columns[0].rows = &row;
   columns[0].dims = dims;
   columns[1].rows = &row;
+  columns[2] = {reinterpret_cast<uint8_t*>(&identity), sizeof(identity)};
   std::vector<uint8_t> memory(4096);
   Column out;
   out.data = memory.data();
   Arena arena;
-  return (*program)->Run(1, columns, {&out, 1}, arena).status;
+  const size_t num_columns = (*program)->draws() ? 3 : 2;
+  return (*program)->Run(1, {columns, num_columns}, {&out, 1}, arena).status;
 }
 
 TEST_CASE("Image functions: arguments that are refused") {

@@ -1,0 +1,142 @@
+"""Writes corpus/NAME of the fuzz targets whose inputs are made from their formats' definitions alone.
+
+    make_corpus.py
+"""
+
+import gzip
+import io
+import pathlib
+import struct
+import sys
+import zlib
+
+import numpy
+
+_TREE = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(_TREE / "tests" / "e2e"))
+
+from tfrecord_files import crc32c, example, framed  # noqa: E402
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+
+
+def attach():
+    """As attach_fuzz.cc reads them: bytes as they are behind 0; behind 1 a place of a right request, two bytes, and what stands there."""
+
+    def changed(*places):
+        return b"\x01" + b"".join(struct.pack("<HB", place, byte) for place, byte in places)
+
+    yield "right", b"\x01"
+    yield "other_version", changed((8, 99))
+    yield "probe", changed((16, 5))
+    yield "rank", changed((256, 1), (260, 1), (264, 2))
+    yield "holds", changed((304, 10), (308, 2), (312, 1))
+    yield "too_much", changed((304, 255), (306, 255))
+    yield "http", b"\x00PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    yield "begun", b"\x00PNSTKATT" + struct.pack("<II", 4, 2560)
+
+
+def deflate():
+    """The first byte: 1 of gzip, 0 of zlib, and the sizes of pieces."""
+    text = b"".join(b"%d bottles " % n for n in range(300))
+    one = gzip.compress(text, mtime=0)
+    yield "gzip", b"\x31" + one
+    yield "gzip_members", b"\x01" + one + gzip.compress(b"", mtime=0) + gzip.compress(text[:50], mtime=0)
+    yield "gzip_padded", b"\x5f" + one + bytes(40)
+    yield "gzip_trailer", b"\x31" + one[:-5] + b"\x00" + one[-4:]
+    yield "zlib", b"\x30" + zlib.compress(text)
+    yield "zlib_stored", b"\x0e" + zlib.compress(text, 0)
+
+
+def examples():
+    yield "scalars", example(d=b"bytes", s=7, f=[1.5, -2.0])
+    yield "lists", example(D=[b"", b"a", b"bc"], S=[1, -1, 1 << 40], F=[0.0, 3.25, 1e30])
+    yield "all", example(d=b"x", s=-5, f=[0.0, 1.0], D=[b"one"], S=[300], F=[2.0], other=[b"no", b"more"])
+    # A key twice, and a list in two runs.
+    runs = b"\x1a\x07" + b"\x0a\x02\x01\x02" + b"\x0a\x01\x03"
+    entry = b"\x0a\x01S" + b"\x12" + bytes([len(runs)]) + runs
+    features = 2 * (b"\x0a" + bytes([len(entry)]) + entry)
+    yield "runs", b"\x0a" + bytes([len(features)]) + features
+
+
+def index_file():
+    """As server/io/record_index.h draws it."""
+
+    def index(offsets, damages=(), data_bytes=1000):
+        head = struct.pack("<8sIIQqQIIQQ", b"PENSTIX\n", 1, 1, data_bytes, 0, 0, 0, 0, len(offsets), len(damages))
+        body = head + b"".join(struct.pack("<QQQ", *damage) for damage in damages) + struct.pack(f"<{len(offsets)}Q", *offsets)
+        return body + struct.pack("<I", crc32c(body))
+
+    yield "records", index([0, 100, 116, 800])
+    yield "damages", index([0, 500], [(100, 400, 1), (900, 100, 2)])
+    yield "none", index([], data_bytes=0)
+    yield "overlap", index([0, 10, 990])
+
+
+def jpeg():
+    """The last five bytes choose options and a window."""
+    for name, options in (("grey", b"\x00\x05\x06\x02\x01"), ("rgb_420_odd", b"\x0c\x03\x03\x01\x01"), ("rgb_exif_rotated", b"\x03\x07\x02\x00\x05"), ("cmyk", b"\x04\x01\x01\x01\x01")):
+        yield name, (_TREE / "tests" / "golden" / "images" / f"{name}.jpg").read_bytes() + options
+
+
+def npz():
+    def saved(save, *arguments, **arrays):
+        file = io.BytesIO()
+        save(file, *arguments, **arrays)
+        return file.getvalue()
+
+    numbers = numpy.arange(12, dtype=numpy.float32).reshape(3, 4)
+    yield "npy", saved(numpy.save, numbers)
+    yield "npy_fortran", saved(numpy.save, numpy.asfortranarray(numbers))
+    yield "npy_strings", saved(numpy.save, numpy.array([b"a", b"bcd"]))
+    yield "stored", saved(numpy.savez, x=numbers, n=numpy.int64(5))
+    yield "deflated", saved(numpy.savez_compressed, x=numbers, zeros=numpy.zeros(500, numpy.uint8))
+
+
+def png():
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    def image(colour, depth, row_bytes, filters=(0, 1, 2, 3, 4), extra=b"", interlaced=0):
+        rows = b"".join(bytes([kind, *(7 * (kind + i) % 251 for i in range(row_bytes))]) for kind in filters)
+        header = struct.pack(">IIBBBBB", 4, len(filters), depth, colour, 0, 0, interlaced)
+        return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+    yield "grey", image(0, 8, 4)
+    yield "grey_1", image(0, 1, 1)
+    yield "rgb", image(2, 8, 12)
+    yield "rgba_16", image(6, 16, 32)
+    yield "palette", image(3, 8, 4, filters=(0, 0), extra=chunk(b"PLTE", bytes(range(251 * 3 % 256))[:189] + bytes(3 * 193)) + chunk(b"tRNS", b"\x00\x80"))
+    yield "text", image(0, 8, 4, extra=chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(100_000))))
+
+
+def record_frame():
+    records = [framed(example(n=n)) for n in range(5)] + [framed(b""), framed(bytes(9000))]
+    whole = b"".join(records)
+    yield "records", whole
+    yield "cut", whole[:-3]
+    yield "data", whole[:20] + b"\xff" + whole[21:]
+    yield "length", whole[:9] + b"\xff" + whole[10:]
+    yield "too_long", records[0] + framed(b"short", length=1 << 40) + records[1]
+
+
+def release_page():
+    """As release_page_fuzz.cc reads them: the kind of the hostile one, then acts of three bytes."""
+    make, take, release, deal, tick, look = (bytes([128 + act, 0, 8]) for act in (0, 3, 4, 5, 6, 7))
+    honest = (make + take + release + tick) * 3
+    for kind, name in enumerate(("broadcast", "rank", "split")):
+        lies = b"".join(bytes([part + 4 * value, word, 1]) for word in (0, 1, 16, 32) for part in range(4) for value in range(5))
+        yield name, bytes([kind]) + honest + deal + lies[:90] + make + make + take + tick + lies[90:] + release + look + honest
+
+
+def main():
+    for name, seeds in {"attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "npz": npz, "png": png,
+                        "record_frame": record_frame, "release_page": release_page}.items():
+        folder = CORPUS / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for seed, data in seeds():
+            (folder / seed).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
