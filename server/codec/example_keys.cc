@@ -45,8 +45,9 @@ std::string ListExampleKeys(const uint8_t* data, size_t size) {
     std::string_view key;
     if (example_wire::WalkEntry(p, end, ignored, &key) == nullptr) return false;
     if (++count <= kShownKeys)
-      absl::StrAppend(&keys, count > 1 ? ", " : "", "\"", absl::CEscape({key.data(), std::min(key.size(), kShownKeyBytes)}), key.size() > kShownKeyBytes ? "…" : "",
-                      "\"");
+      absl::StrAppend(&keys, count > 1 ? ", " : "", "\"",
+                      absl::CEscape({key.data(), std::min(key.size(), kShownKeyBytes)}),
+                      key.size() > kShownKeyBytes ? "…" : "", "\"");
     return true;
   };
   ForEachField(data, data + size, example_wire::kFeaturesTag, example_wire::kExampleDepth,

@@ -80,8 +80,8 @@ Brackets LookAtBrackets(std::string_view json) {
 absl::StatusOr<std::string> SerializeJsonExample(std::string_view json) {
   const Brackets brackets = LookAtBrackets(json);
   if (brackets.too_deep) {
-    return absl::DataLossError(
-        absl::StrCat("not a tf.train.Example in JSON: more than ", kDepthMax, " brackets are open"));
+    return absl::DataLossError(absl::StrCat("not a tf.train.Example in JSON: more than ", kDepthMax,
+                                            " brackets are open"));
   }
   std::string example;
   const auto status = google::protobuf::util::JsonToBinaryString(

@@ -166,8 +166,7 @@ absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
   v1::Fingerprint fingerprint;
   if (absl::Status status = AddFiles(built, &fingerprint); !status.ok()) return status;
   AddStages(built, &fingerprint);
-  fingerprint.set_batch_size(
-      HasBatchSize(built) ? built.batch_rows() : 0);
+  fingerprint.set_batch_size(HasBatchSize(built) ? built.batch_rows() : 0);
   return fingerprint;
 }
 

@@ -288,7 +288,8 @@ class FileRecordsOp final : public OrderOp {
   std::optional<uint64_t> count_;
   std::vector<uint64_t> counts_;  // of each file; valid with count_
   uint64_t epoch_ = 0;
-  std::map<uint32_t, uint64_t> told_until_;  // by file: in front of it all damage of this pass is listed
+  std::map<uint32_t, uint64_t>
+      told_until_;  // by file: in front of it all damage of this pass is listed
   uint32_t next_file_ = 0;
   size_t num_open_ = 0;
   size_t position_ = 0;  // in cycle_

@@ -213,9 +213,9 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
     bytes += program.tensors()[i].fixed() ? program.row_bytes()[i] * rows : 0;
   if (bytes > UINT32_MAX) {
     step.records.swap(task->records);
-    task->error = absl::ResourceExhaustedError(
-        absl::StrCat("stage ", segment.stage_names[segment.stage],
-                     ": an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
+    task->error = absl::ResourceExhaustedError(absl::StrCat(
+        "stage ", segment.stage_names[segment.stage],
+        ": an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
     return;
   }
   for (size_t i = 0; i < program.tensors().size(); ++i) {

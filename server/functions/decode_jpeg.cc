@@ -233,7 +233,8 @@ const RowFunctionRegistration kDecodeJpeg({
            "\n"
            "The pixels are bit for bit libjpeg-turbo's. Data that is cut, is no JPEG, or has more "
            "than 16384 pixels\n"
-           "a side or 64 Mi in all is an error of its record. A PNG is decoded too, as TensorFlow does: "
+           "a side or 64 Mi in all is an error of its record. A PNG is decoded too, as TensorFlow "
+           "does: "
            "without crop_window, and\n"
            "whatever the other arguments say, with channels=0 to as many as it has.",
     .bind = Bind,

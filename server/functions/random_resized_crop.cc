@@ -62,9 +62,8 @@ class RandomResizedCrop final : public RowKernel {
 
  private:
   absl::StatusOr<Window> Place(const Shape& image, const RowValue& identity, RowOutput& out) const {
-    if (const absl::Status status =
-            FirstError({CheckResize(image, size_.height, size_.width),
-                        CheckResizeLines(method_, image, size_.width)});
+    if (const absl::Status status = FirstError({CheckResize(image, size_.height, size_.width),
+                                                CheckResizeLines(method_, image, size_.width)});
         !status.ok()) {
       return status;
     }

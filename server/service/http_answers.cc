@@ -114,10 +114,9 @@ HttpAnswers::HttpAnswers(const PipelineTable& table, const Monitor& monitor, con
   http.Get("/metrics", [&](const httplib::Request&, httplib::Response& response) {
     std::vector<v1::PipelineStats> stats;
     for (const auto& pipeline : table.List()) stats.push_back(monitor.Stats(*pipeline));
-    response.set_content(
-        MetricsText(stats, table.Returning().size(), access.Refused(), table.MapsInUse(),
-                    ReadProcessFigures()),
-        "text/plain; version=0.0.4; charset=utf-8");
+    response.set_content(MetricsText(stats, table.Returning().size(), access.Refused(),
+                                     table.MapsInUse(), ReadProcessFigures()),
+                         "text/plain; version=0.0.4; charset=utf-8");
   });
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/utf8.h"
+#include "server/codec/wire.h"
 #include "server/engine/order_walk.h"
 #include "server/service/error_details.h"
 #include "server/service/overrides.h"
@@ -75,7 +76,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineServiceImpl::Get(
 }
 
 absl::Status PipelineServiceImpl::NotThere(const absl::Status& found) {
-  return WithReason(found, absl::IsUnavailable(found) ? "PIPELINE_RETURNING" : "PIPELINE_NOT_FOUND");
+  return WithReason(found,
+                    absl::IsUnavailable(found) ? "PIPELINE_RETURNING" : "PIPELINE_NOT_FOUND");
 }
 
 absl::StatusOr<v1::PipelineSpec> PipelineServiceImpl::Resolve(const grpc::ServerContext* context,
@@ -127,6 +129,9 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
   *response->mutable_pipeline() = Describe(*checked);
   response->set_explanation(checked->plan->Explain());
   for (const Plan::NeededIndex& needed : checked->plan->NeededIndices()) {
+    // What has no place in a message is built by the daemon when it is needed.
+    if (!wire::IsUtf8(reinterpret_cast<const uint8_t*>(needed.path.data()), needed.path.size()))
+      continue;
     v1::IndexedFile* file = response->add_index_file();
     file->set_path(needed.path);
     file->set_skip_damage(needed.on_damage == OnDamage::kSkipRecord);

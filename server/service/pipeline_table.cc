@@ -56,11 +56,10 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
           place.pipeline->request_id() == options.request_id) {
         return place.pipeline;
       }
-      return absl::AlreadyExistsError(
-          absl::StrCat("a pipeline \"", spec.name(), "\" exists",
-                       place.expected != nullptr ? ", though it has not come back yet" : "",
-                       "; delete it (penstock delete ", spec.name(),
-                       ") or give this one another --name"));
+      return absl::AlreadyExistsError(absl::StrCat(
+          "a pipeline \"", spec.name(), "\" exists",
+          place.expected != nullptr ? ", though it has not come back yet" : "",
+          "; delete it (penstock delete ", spec.name(), ") or give this one another --name"));
     }
     if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
     turn = ++turn_;
@@ -137,8 +136,9 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
-    absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
-                            options.state.history, /*paused=*/false, /*slow_policies=*/{}});
+    absl::Status status =
+        journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
+                       options.state.history, /*paused=*/false, /*slow_policies=*/{}});
     if (!status.ok()) {
       pipeline = status;
       (void)journal_->Remove(spec.name());
@@ -229,9 +229,9 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string&
   if (place.expected == nullptr) return NotFound(name, visible);
   return absl::UnavailableError(absl::StrCat(
       "pipeline ", name, " has not come back yet since penstockd was started again: ",
-      place.failure.ok() ? "its files are being read"
-                         : absl::StrCat("it is tried again, the last time: ",
-                                        place.failure.message())));
+      place.failure.ok()
+          ? "its files are being read"
+          : absl::StrCat("it is tried again, the last time: ", place.failure.message())));
 }
 
 absl::Status PipelineTable::NotFound(const std::string& name, const Visible& visible) const {

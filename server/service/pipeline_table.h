@@ -120,10 +120,10 @@ class PipelineTable {
   std::shared_ptr<SharedMaps> maps_;          // likewise
   mutable EventLog events_;
   mutable std::mutex mutex_;
-  v1::WorkerDefaults defaults_;  // under mutex_
+  v1::WorkerDefaults defaults_;          // under mutex_
   std::map<std::string, Place> places_;  // under mutex_
   uint64_t turn_ = 0;                    // under mutex_
-  bool closed_ = false;  // under mutex_
+  bool closed_ = false;                  // under mutex_
 };
 
 }  // namespace penstock

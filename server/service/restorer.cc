@@ -65,8 +65,9 @@ void Restorer::Tried(const std::string& name, const Result& result) {
     spdlog::error("pipeline {} did not come back, and is tried again: {}", name, failure);
     expected.failure = std::move(failure);
   }
-  sessions_.ExpectNoMore(name, absl::UnavailableError(absl::StrCat(
-                                   "pipeline ", name, " has not come back yet: ", result.status().message())));
+  sessions_.ExpectNoMore(
+      name, absl::UnavailableError(absl::StrCat(
+                "pipeline ", name, " has not come back yet: ", result.status().message())));
   expected.timer = loop_.StartTimer(expected.delay, [this, name] { Try(name); });
   expected.delay = std::min(2 * expected.delay, kLongestDelay);
 }

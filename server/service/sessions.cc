@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ring/futex.h"
+#include "server/codec/wire.h"
 #include "server/service/fair_places.h"
 #include "server/service/ring_sink.h"
 #include "spdlog/spdlog.h"
@@ -111,6 +112,14 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
                                   (pipeline.ok() || absl::IsUnavailable(pipeline.status()));
   if (!pipeline.ok() && !is_about_to_return) {
     ring::SendReply(socket, ToRing(pipeline.status()), nullptr);
+    return;
+  }
+  for (const std::string* const text : {&request.consumer.group, &request.consumer.name}) {
+    if (wire::IsUtf8(reinterpret_cast<const uint8_t*>(text->data()), text->size())) continue;
+    ring::SendReply(socket,
+                    {ring::Code::kInvalidArgument,
+                     "the names of a group and of a consumer: expected UTF-8"},
+                    nullptr);
     return;
   }
   auto waiting = std::make_shared<Waiting>();

@@ -101,7 +101,7 @@ def test_a_restarted_daemon_reads_the_same_values_or_none(penstock_command, tabl
         daemon.kill()
         np.save(table, TABLE + 1)
         daemon = Daemon(socket)
-        with pytest.raises(penstock.NotFoundError):
+        with pytest.raises(penstock.UnavailableError, match="constant T: the file holds other values than its npy_crc32c says"):
             penstock.attach("table", socket=str(socket), reconnect=0)
         daemon.kill()
         assert "constant T: the file holds other values than its npy_crc32c says" in daemon.process.stderr.read()
@@ -124,7 +124,7 @@ def test_a_number_that_has_become_an_array_is_another_constant(penstock_command)
         daemon.kill()
         np.save(folder / "n.npy", np.array([3.0]))
         daemon = Daemon(socket)
-        with pytest.raises(penstock.NotFoundError):
+        with pytest.raises(penstock.UnavailableError, match=r"constant n: shape: expected \(\), found float64 \(1,\)"):
             penstock.attach("number", socket=str(socket), reconnect=0)
         daemon.kill()
         assert "constant n: shape: expected (), found float64 (1,)" in daemon.process.stderr.read()

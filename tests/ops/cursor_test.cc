@@ -112,9 +112,9 @@ TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
     const v1::Fingerprint fingerprint = *FingerprintOf(*plan);
     const ResumePoint point = *ReadCursor(CursorOf(spec, 2), fingerprint);
     for (size_t i = 0; i < point.position.counters().size(); ++i) {
-      for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{17}, uint64_t{1} << 31,
-                                   uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{2},
-                                   ~uint64_t{0}}) {
+      for (const uint64_t value :
+           {uint64_t{0}, uint64_t{1}, uint64_t{17}, uint64_t{1} << 31, uint64_t{1} << 32,
+            uint64_t{1} << 63, ~uint64_t{2}, ~uint64_t{0}}) {
         std::vector<uint64_t> counters = point.position.counters();
         counters[i] = value;
         INFO(text << "\ncounter " << i << " is " << value << ", was "

@@ -173,10 +173,12 @@ TEST_CASE("Each pass draws anew and tells its number, with a segment in it or a 
                         " | filter { predicate: 'r >= 0' }"),
            absl::StrCat("range { stop: 4 } | filter { predicate: 'value >= 0' } | ", draw,
                         " | filter { predicate: 'r >= 0' } | repeat { count: 3 }"),
-           absl::StrCat(numbers, " | batch { batch_size: 2 } | shuffle { buffer_size: 2 seed: 1 } | "
-                                 "repeat { count: 3 } | unbatch {}"),
-           absl::StrCat(numbers, " | repeat { count: 3 } | enumerate {} | map { out: 'r = "
-                                 "feature(\"1/r\")' }"),
+           absl::StrCat(numbers,
+                        " | batch { batch_size: 2 } | shuffle { buffer_size: 2 seed: 1 } | "
+                        "repeat { count: 3 } | unbatch {}"),
+           absl::StrCat(numbers,
+                        " | repeat { count: 3 } | enumerate {} | map { out: 'r = "
+                        "feature(\"1/r\")' }"),
            absl::StrCat("range { stop: 2 } | repeat { count: 3 } | flat_map { (| map { out: 'v = "
                         "value * [1, 2]' } | unbatch {} |) } | ",
                         draw),
@@ -208,7 +210,8 @@ TEST_CASE("Shuffles have another order in each pass, however deep they stand") {
         "buffer_size: 8 seed: 3 } |) } |) } | repeat { count: 3 } | batch { batch_size: 8 }",
         "range { stop: 8 } | shuffle { buffer_size: 8 seed: 3 } | repeat {} | take { count: 16 } | "
         "repeat { count: 3 } | batch { batch_size: 8 }",
-        "range { stop: 2 } | flat_map { (| $BIG | shuffle { global: true seed: 3 } | $PARSE | take { "
+        "range { stop: 2 } | flat_map { (| $BIG | shuffle { global: true seed: 3 } | $PARSE | take "
+        "{ "
         "count: 8 } |) } | repeat { count: 3 } | batch { batch_size: 8 }"}) {
     INFO(text);
     const RunResult result = RunText(files.Spec(text), {.workers = 2});

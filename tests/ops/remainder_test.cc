@@ -172,9 +172,9 @@ TEST_CASE("what follows a padded batch sees its padding") {
 }
 
 TEST_CASE("a batch that is an element takes the memory of its rows, not of those it might have") {
-  const RunResult result =
-      RunText(Stages("range { stop: 3 } | map { out: 'x = random_uniform([3000], seed=1)' } | batch "
-                     "{ batch_size: 16000000 } | batch { batch_size: 1 }"));
+  const RunResult result = RunText(
+      Stages("range { stop: 3 } | map { out: 'x = random_uniform([3000], seed=1)' } | batch "
+             "{ batch_size: 16000000 } | batch { batch_size: 1 }"));
   INFO(result.status.ToString());
   REQUIRE(result.batches.size() == 1);
   // Behind the sizes.
@@ -184,10 +184,10 @@ TEST_CASE("a batch that is an element takes the memory of its rows, not of those
 TEST_CASE("a pass that fails within a batch fails, though the batch is left out") {
   for (const char* const remainder : {"KEEP", "PAD", "WRAP"}) {
     INFO(remainder);
-    const RunResult result = RunText(Stages(
-        std::string("range { stop: 6 } | assert_cardinality { cardinality: 10 } | batch { "
-                    "batch_size: 4 remainder: ") +
-        remainder + " } | skip { count: 2 }"));
+    const RunResult result = RunText(
+        Stages(std::string("range { stop: 6 } | assert_cardinality { cardinality: 10 } | batch { "
+                           "batch_size: 4 remainder: ") +
+               remainder + " } | skip { count: 2 }"));
     CHECK(result.status.code() == absl::StatusCode::kFailedPrecondition);
     CHECK(result.batches.empty());
   }

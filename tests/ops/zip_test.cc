@@ -58,11 +58,11 @@ TEST_CASE("zip: a cursor behind the end of a pass goes on at the end, and asks n
 
 TEST_CASE("zip: elements of fewer references than those beside them, next to records of files") {
   ContractFiles files;
-  const RunResult result =
-      Run(files.Spec("$SHARDS | zip { (| concatenate { (| range { stop: 3 } |) (| range { stop: 3 } "
-                     "| enumerate {} | map { out: 'value = feature(\"1\")' structure: 'null' } |) "
-                     "} | filter { predicate: 'value >= 0' } |) } | map { out: 'value "
-                     "= feature(\"1\")' structure: 'null' } | batch { batch_size: 6 }"));
+  const RunResult result = Run(
+      files.Spec("$SHARDS | zip { (| concatenate { (| range { stop: 3 } |) (| range { stop: 3 } "
+                 "| enumerate {} | map { out: 'value = feature(\"1\")' structure: 'null' } |) "
+                 "} | filter { predicate: 'value >= 0' } |) } | map { out: 'value "
+                 "= feature(\"1\")' structure: 'null' } | batch { batch_size: 6 }"));
   INFO(result.status.ToString());
   REQUIRE(result.batches.size() == 1);
   CHECK(Int64s(result) == std::vector<int64_t>{0, 1, 2, 0, 1, 2});

@@ -179,8 +179,8 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   other.set_name("q");
   other.mutable_oldest_read()->set_seconds(12.5);
   other.mutable_oldest_write()->set_seconds(3.5);
-  const std::string text =
-      MetricsText({stats, other}, 4, {.no_right = 3}, {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
+  const std::string text = MetricsText({stats, other}, 4, {.no_right = 3},
+                                       {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
   const auto has = [&text](const std::string& line) {
     return text.find("\n" + line + "\n") != text.npos;
   };

@@ -33,9 +33,10 @@ v1::PipelineSpec Spec(const test::ScratchFolder& folder, const std::string& name
 // What a daemon had, whose files of the pipeline "hangs" do so now.
 class Returned {
  public:
-  Returned() : files_([this](const std::string& path, uint64_t) {
-      return hangs_ && absl::EndsWith(path, "hangs");
-    }) {
+  Returned()
+      : files_([this](const std::string& path, uint64_t) {
+          return hangs_ && absl::EndsWith(path, "hangs");
+        }) {
     LeaveBehind();
     journal_.emplace(*StateFolder::Open(folder_ / "state"));
     table_.emplace(files_, Defaults(), &*journal_);
@@ -107,7 +108,8 @@ TEST_CASE("fault 28: a disk that hangs at the daemon's start holds up its own pi
   const auto found = daemon.table().Find("hangs");
   CHECK(absl::IsUnavailable(found.status()));
   CHECK(std::string(found.status().message()) ==
-        "pipeline hangs has not come back yet since penstockd was started again: its files are being read");
+        "pipeline hangs has not come back yet since penstockd was started again: its files are "
+        "being read");
   CHECK(daemon.files().hanging() == 1);
   daemon.files().LetGo();
   waits.Enter();
@@ -127,7 +129,8 @@ TEST_CASE("a pipeline whose files are not there yet comes back when they are") {
   CHECK(absl::StrContains(status.message, "No such file"));
   CHECK(absl::IsNotFound(daemon.table().Returning().at("lost")));
   CHECK(std::string(daemon.table().Create(daemon.NewSpec("lost")).status().message()) ==
-        "a pipeline \"lost\" exists, though it has not come back yet; delete it (penstock delete lost) "
+        "a pipeline \"lost\" exists, though it has not come back yet; delete it (penstock delete "
+        "lost) "
         "or give this one another --name");
   daemon.FindAgain();
   Until([&] { return daemon.table().Find("lost").ok(); });
@@ -146,9 +149,7 @@ TEST_CASE("a pipeline that is deleted while it comes back does not come") {
   // Another one takes its name, and what the read brings does not take it from that.
   REQUIRE(daemon.table().Find("hangs").status().code() == absl::StatusCode::kNotFound);
   std::atomic<bool> created = false;
-  std::thread creates([&] {
-    created = daemon.table().Create(daemon.NewSpec("hangs")).ok();
-  });
+  std::thread creates([&] { created = daemon.table().Create(daemon.NewSpec("hangs")).ok(); });
   Until([&] { return daemon.files().hanging() == 2; });
   daemon.files().LetGo();
   creates.join();

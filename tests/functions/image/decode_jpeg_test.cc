@@ -66,7 +66,8 @@ TEST_CASE("decode_jpeg: a PNG is decoded, whole and in parts") {
     std::vector<uint8_t> part(2 * 3 * 3);
     REQUIRE(reader->Read(2, 1, 2, 3, part.data()).ok());
     for (size_t y = 0; y < 2; ++y) {
-      for (size_t i = 0; i < 9; ++i) CHECK(part[y * 9 + i] == pixels[((2 + y) * kWidth + 1) * 3 + i]);
+      for (size_t i = 0; i < 9; ++i)
+        CHECK(part[y * 9 + i] == pixels[((2 + y) * kWidth + 1) * 3 + i]);
     }
   }
   const auto window = Bind("decode_jpeg", kContents,
