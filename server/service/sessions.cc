@@ -116,10 +116,10 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
   }
   for (const std::string* const text : {&request.consumer.group, &request.consumer.name}) {
     if (wire::IsUtf8(reinterpret_cast<const uint8_t*>(text->data()), text->size())) continue;
-    ring::SendReply(socket,
-                    {ring::Code::kInvalidArgument,
-                     "the names of a group and of a consumer: expected UTF-8"},
-                    nullptr);
+    ring::SendReply(
+        socket,
+        {ring::Code::kInvalidArgument, "the names of a group and of a consumer: expected UTF-8"},
+        nullptr);
     return;
   }
   auto waiting = std::make_shared<Waiting>();
