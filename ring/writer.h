@@ -46,8 +46,8 @@ struct SegmentOptions {
   std::string first_cursor;  // of that position, if it is known
   std::vector<TensorSpec> tensors;
   uint32_t slots = 3;  // populated at creation
-  uint32_t slots_max =
-      9;  // address space; more are populated as consumers attach: 2 each, 1, and what somebody keeps beyond that
+  // Address space; more are populated as consumers attach: 2 each, 1, and what somebody keeps beyond that.
+  uint32_t slots_max = 9;
   // A slot's memory for all tensors that are not fixed, with 64 spare bytes behind each part.
   uint64_t variable_bytes = 0;
   // Its pages are taken when a batch first needs them (Writer::MakeRoom), not at creation: for a size that nobody asked for. They are

@@ -143,10 +143,12 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
     before = std::move(shared_);
   }
   has_restored_groups_ = false;
-  std::string cursor_before = options_.cursor;
+  RestingAt here;
+  here.at.cursor = options_.cursor;
   if (before != nullptr) {
     const ring::Writer& writer = before->writer();
-    if (std::string here = writer.Cursor(writer.floor()); !here.empty()) cursor_before = here;
+    here.at.step = writer.floor();
+    if (std::string known = writer.Cursor(here.at.step); !known.empty()) here.at.cursor = known;
     // Its memory is given back first.
     before->Stop(absl::CancelledError("the stream has been moved"));
   }
@@ -156,15 +158,17 @@ absl::Status Pipeline::Restart(const std::string& cursor) {
   if (!stream.ok() && was_there) {
     // What is wrong with that position is the matter of who came with it: to all others the pipeline is what it was.
     const absl::Status refused = stream.status();
-    stream = MakeStream(cursor_before, slots(), options_.owner);
-    if (stream.ok()) {
-      if (absl::Status started = (*stream)->Start(); started.ok()) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (!closed_) shared_ = *std::move(stream);
-        return refused;
-      }
+    stream = MakeStream(here.at.cursor, slots(), options_.owner);
+    const absl::Status again = stream.ok() ? (*stream)->Start() : stream.status();
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (again.ok()) {
+      if (!closed_) shared_ = *std::move(stream);
+      return refused;
     }
-    stream = refused;
+    failure_ = refused;
+    // Who comes next may find more memory, or threads.
+    if (absl::IsResourceExhausted(again) && !closed_) resting_ = here;
+    return refused;
   }
   std::lock_guard<std::mutex> lock(mutex_);
   failure_ = stream.status();

@@ -66,6 +66,7 @@ absl::Status Pipeline::EndRest() {
   if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
   shared_ = *std::move(stream);
   resting_.reset();
+  failure_ = absl::OkStatus();
   return absl::OkStatus();
 }
 

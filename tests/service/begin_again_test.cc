@@ -159,6 +159,35 @@ TEST_CASE("a pipeline that finds too little memory after a restart begins when t
   CHECK((*table.Find("p"))->Stats().state() == v1::PIPELINE_STATE_RUNNING);
 }
 
+TEST_CASE("a pipeline that finds too little memory for a consumer's position goes on when there is enough") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "p", 0, 400);
+  PipelineTable table(LocalFileSystem(), v1::WorkerDefaults());
+  const std::shared_ptr<Pipeline> pipeline =
+      *table.Create(Spec(folder, "p", "stage { repeat {} }"));
+  Newcomer newcomer;
+  newcomer.spec.mode = ring::GroupMode::kSplit;
+  newcomer.position.step = 2;
+  {
+    const auto first = pipeline->Attach(Newcomer());
+    REQUIRE(first.ok());
+    ring::Writer& writer = first->stream->writer();
+    std::string& cursor = newcomer.position.cursor;
+    Until([&] { return !(cursor = writer.Cursor(2)).empty(); });
+    writer.Detach(first->handle.id);
+  }
+  v1::MemoryLimits limits;
+  limits.set_max_bytes(1);
+  table.SetMemoryLimits(limits);
+  CHECK(absl::IsResourceExhausted(pipeline->Attach(newcomer).status()));
+  CHECK(pipeline->Stats().state() == v1::PIPELINE_STATE_FAILED);
+  CHECK(absl::IsResourceExhausted(pipeline->Attach(Newcomer()).status()));
+  limits.set_max_bytes(0);
+  table.SetMemoryLimits(limits);
+  CHECK(pipeline->Attach(newcomer).ok());
+  CHECK(pipeline->Stats().state() == v1::PIPELINE_STATE_RUNNING);
+}
+
 TEST_CASE("what a deleted pipeline is told writes nothing about another one of its name") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "p", 0, 40);
