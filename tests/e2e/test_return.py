@@ -87,7 +87,7 @@ def test_fault_48_a_supervisor_notices_a_death_though_it_was_started_to_ignore_i
     assert one.stop() == 0
 
 
-def test_a_pipeline_whose_files_are_away_at_a_restart_comes_back_with_them(supervised, command, counter, tmp_path):
+def test_fault_23_a_pipeline_whose_files_are_away_at_a_restart_comes_back_with_them(supervised, command, counter, tmp_path):
     spec = counter(more="stage { repeat {} }")
     assert command("create", spec).code == 0
     shards = [path for path in tmp_path.iterdir() if path.suffix == ".tfrecord"]

@@ -117,7 +117,7 @@ TEST_CASE("fault 28: a disk that hangs at the daemon's start holds up its own pi
   CHECK(daemon.table().Returning().empty());
 }
 
-TEST_CASE("a pipeline whose files are not there yet comes back when they are") {
+TEST_CASE("fault 23: a pipeline whose files are not there yet comes back when they are") {
   Returned daemon;
   daemon.Lose();
   daemon.Start();
