@@ -268,7 +268,7 @@ TEST_CASE("The names of compressions, and an unknown one is an error that lists 
   for (const char* name : {"NONE", "GZIP", "ZLIB", "ZSTD"}) {
     const auto compression = CompressionFromName(name);
     REQUIRE(compression.ok());
-    CHECK(CompressionName(*compression) == name);
+    CHECK(std::string(CompressionName(*compression)) == name);
   }
   CHECK(*CompressionFromName("") == Compression::kNone);
   CHECK(CompressionFromName("gzip").status().message() ==
