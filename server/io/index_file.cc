@@ -168,7 +168,8 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, 
   // Sound records and damages follow each other without overlap, up to the data's end.
   end = 0;
   size_t next_damage = 0;
-  for (const uint64_t offset : offsets) {
+  for (uint64_t i = 0; i < num_records; ++i) {
+    const uint64_t offset = offsets[i];
     while (next_damage < damage.size() && damage[next_damage].offset < offset) {
       end = std::max(end, damage[next_damage].offset + damage[next_damage].length);
       ++next_damage;
@@ -178,14 +179,15 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, 
       return Reject("its offsets are out of order or range");
     }
     end = offset + kFrameBytes;
+    // The record ends there; where that is in front of it, this is the last one that is looked at.
+    uint64_t next = i + 1 < num_records ? offsets[i + 1] : stamp.data_bytes;
+    if (next_damage < damage.size()) next = std::min(next, damage[next_damage].offset);
+    if (next > end && next - end > kMaxRecordBytes)
+      return Reject("it has a record above the limit");
   }
   const bool verified = !*moved && (LoadU32(head + 12) & kVerifiedFlag) != 0;
-  auto index = std::make_shared<const RecordIndex>(std::move(file), offsets, std::move(damage),
-                                                   stamp.data_bytes, verified);
-  for (uint64_t i = 0; i < index->size(); ++i) {
-    if (index->length(i) > kMaxRecordBytes) return Reject("it has a record above the limit");
-  }
-  return index;
+  return std::make_shared<const RecordIndex>(std::move(file), offsets, std::move(damage),
+                                             stamp.data_bytes, verified);
 }
 
 }  // namespace penstock

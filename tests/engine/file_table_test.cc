@@ -29,6 +29,30 @@ std::string ReadAll(RandomAccessFile& file) {
   return bytes;
 }
 
+// Where nothing may be opened any more.
+class Closed final : public FileSystem {
+ public:
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
+    return absl::PermissionDeniedError(path);
+  }
+  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+    return absl::PermissionDeniedError(pattern);
+  }
+};
+
+TEST_CASE("fault 55: a file is mapped by the way that it is read by, and by no other") {
+  const test::ScratchFolder folder;
+  Write(folder / "data", "these bytes");
+  const auto listed = LocalFileSystem().Open(folder / "data");
+  REQUIRE(listed.ok());
+  const Manifest manifest = {{.path = folder / "data",
+                              .size_bytes = (*listed)->size(),
+                              .identity = (*listed)->identity()}};
+  CHECK(FileTable(LocalFileSystem(), manifest).Map(0) != nullptr);
+  Closed closed;
+  CHECK(FileTable(closed, manifest).Map(0) == nullptr);
+}
+
 TEST_CASE("fault 23: what has come in the place of a file is neither mapped nor opened") {
   const test::ScratchFolder folder;
   const std::string path = folder / "data";

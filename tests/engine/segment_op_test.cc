@@ -9,6 +9,7 @@
 #include "server/engine/segments_ahead.h"
 #include "server/engine/stage_clock.h"
 #include "tests/support/catch.h"
+#include "tests/support/lone_front.h"
 
 namespace penstock::testing {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // References without bytes, numbered by their offsets; without end.
-class Numbers final : public OrderOp {
+class Numbers final : public test::MadeUpInput {
  public:
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     for (; *pulled < count; ++*pulled) {
@@ -28,21 +29,11 @@ class Numbers final : public OrderOp {
     }
     return Pulled::kSome;
   }
-  Pulled Skip(uint64_t, uint64_t*) override { return Pulled::kFailed; }
-  void Restart(uint64_t) override { next_ = 0; }
-  void Save(Position& position) const override { position.Add(next_); }
-  absl::Status Restore(Position& position) override {
-    next_ = position.Take();
-    return absl::OkStatus();
-  }
   std::optional<uint64_t> Count() override { return kEndless; }
-  uint32_t width() const override { return 1; }
-  absl::Status status() const override { return absl::OkStatus(); }
 
   uint32_t length = 0;  // of a record in a cell; 0: it has none
 
  private:
-  uint64_t next_ = 0;
   const uint8_t byte_ = 0;
 };
 

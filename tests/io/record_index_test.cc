@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/io/crc32c.h"
+#include "server/io/index_file.h"
+#include "server/io/record_chunk.h"
+#include "server/io/tfrecord_frame.h"
 #include "tests/support/catch.h"
 #include "tests/support/frames.h"
 #include "tests/support/memory_file.h"
@@ -210,6 +214,36 @@ TEST_CASE("An index whose numbers are impossible is rebuilt, its checksum notwit
       INFO("at " << at << " value " << value);
       CHECK(Check(path, {}).built);
     }
+  }
+}
+
+TEST_CASE("fault 6: an index that names a record above the limit is refused") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  Write(path, Records());
+  CHECK(Check(path, {}).built);
+  // Of one record, from the data's beginning to its end.
+  std::string bytes = Read(path + ".penstock-index").substr(0, 64);
+  bytes.append(8 + 4, 0);
+  const auto put = [&](size_t at, uint64_t value) {
+    bytes.replace(at, 8, reinterpret_cast<const char*>(&value), 8);
+  };
+  put(48, 1);
+  put(56, 0);
+  for (const uint64_t length : {kMaxRecordBytes, kMaxRecordBytes + 1, uint64_t{1} << 33}) {
+    put(16, length + kFrameBytes);
+    const std::string sealed = Sealed(bytes);
+    IndexStamp stamp;
+    stamp.data_bytes = length + kFrameBytes;
+    std::memcpy(&stamp.first_crc, &sealed[40], 4);
+    std::memcpy(&stamp.last_crc, &sealed[44], 4);
+    MemoryBlock block = AllocateMemoryBlock(sealed.size());
+    std::memcpy(block.get(), sealed.data(), sealed.size());
+    bool moved = false;
+    const auto index = ParseIndex(std::move(block), sealed.size(), stamp, &moved);
+    CAPTURE(length);
+    CHECK(index.ok() == (length == kMaxRecordBytes));
+    if (!index.ok()) CHECK(index.status().message() == "it has a record above the limit");
   }
 }
 

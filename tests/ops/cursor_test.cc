@@ -473,6 +473,20 @@ TEST_CASE("Failures that are left out count as much behind a cursor") {
   }
 }
 
+TEST_CASE("What is left out is listed once, whatever is sought behind it") {
+  ContractFiles files;
+  // Long enough for elements to be sought, not read and left.
+  WriteShard(files.folder / "many.tfrecord", 0, 21000);
+  WriteShard(files.folder / "before", 0, 5);
+  FlipBit(files.folder / "many.tfrecord", ReadFile(files.folder / "before").size() + 20);
+  const RunResult result = RunPlan(MustPlan(
+      files.Spec("tfrecord { files: 'FOLDER/many.tfrecord' damage { on_damage: SKIP_RECORD } } "
+                 "| shard { num_shards: 5000 index: 0 } | batch { batch_size: 1 }")));
+  REQUIRE(result.status.ok());
+  CHECK(result.batches.size() == 5);
+  CHECK(result.skipped.size() == 1);
+}
+
 TEST_CASE("What is left out behind the last element counts once, also behind a cursor") {
   ScratchFolder folder;
   WriteFile(folder / "data", "1\n2\n3\nx\n");

@@ -159,7 +159,9 @@ TEST_CASE("a pipeline that finds too little memory after a restart begins when t
   CHECK((*table.Find("p"))->Stats().state() == v1::PIPELINE_STATE_RUNNING);
 }
 
-TEST_CASE("a pipeline that finds too little memory for a consumer's position goes on when there is enough") {
+TEST_CASE(
+    "a pipeline that finds too little memory for a consumer's position goes on when there is "
+    "enough") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "p", 0, 400);
   PipelineTable table(LocalFileSystem(), v1::WorkerDefaults());

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "server/base/patient_once.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 
@@ -63,6 +64,26 @@ bool SeenWaiting(bool expected, Work work, End end) {
   end();
   thread.join();
   return seen;
+}
+
+TEST_CASE("faults 28 and 53: who waits for what another one reads once waits for the machine") {
+  if (access("/proc/self/syscall", R_OK) != 0) return;
+  PatientOnce once;
+  std::atomic<bool> begun{false}, end{false};
+  std::atomic<int> times{0};
+  std::thread reads([&] {
+    once.Call([&] {
+      begun = true;
+      while (!end) std::this_thread::yield();
+      ++times;
+    });
+  });
+  while (!begun) std::this_thread::yield();
+  CHECK(SeenWaiting(
+      true, [&] { once.Call([&] { ++times; }); }, [&] { end = true; }));
+  reads.join();
+  once.Call([&] { ++times; });
+  CHECK(times == 1);
 }
 
 TEST_CASE("a lock and a loop are told from waiting for the machine") {
