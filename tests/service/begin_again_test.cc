@@ -1,6 +1,5 @@
 // What pipelines do when a disk, memory or a name is not what it was: at the end of a rest, after a restart, after a deletion.
 #include <atomic>
-#include <chrono>
 #include <future>
 #include <list>
 #include <optional>
@@ -10,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "server/base/pending_call.h"
 #include "server/service/monitor.h"
-#include "server/service/text_proto.h"
 #include "server/service/tuner.h"
+#include "tests/service/counting.h"
 #include "tests/service/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
@@ -20,26 +19,11 @@
 namespace penstock {
 namespace {
 
+using test::Until;
+
 v1::PipelineSpec Spec(const test::ScratchFolder& folder, const std::string& name,
                       const std::string& more = "") {
-  v1::PipelineSpec spec;
-  REQUIRE(ParseTextProto("workers: 1 stage { tfrecord { files: '" + (folder / name) +
-                             "' } } stage { parse_example { feature { key: 'n' int64 {} } } }"
-                             " stage { batch { batch_size: 4 } } " +
-                             more,
-                         "spec", &spec)
-              .ok());
-  spec.set_name(name);
-  return spec;
-}
-
-template <typename Condition>
-void Until(const Condition& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    REQUIRE(std::chrono::steady_clock::now() < deadline);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  return test::CountingSpec(folder / name, name, more + " workers: 1");
 }
 
 // Waits until the loop's thread has done it.

@@ -14,6 +14,7 @@
 #include "server/base/file.h"
 #include "server/service/pipeline_journal.h"
 #include "server/service/text_proto.h"
+#include "tests/service/counting.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
@@ -25,14 +26,7 @@ v1::PipelineSpec Counter(const test::ScratchFolder& folder, const std::string& n
   // A shard that is written again is another one, to a pipeline that reads it.
   if (!std::filesystem::exists(folder / "n.tfrecord"))
     test::WriteShard(folder / "n.tfrecord", 0, 40);
-  v1::PipelineSpec spec;
-  REQUIRE(ParseTextProto("stage { tfrecord { files: '" + (folder / "n.tfrecord") +
-                             "' } } stage { parse_example { feature { key: 'n' int64 {} } } }"
-                             " stage { batch { batch_size: 4 } } stage { repeat {} }",
-                         "spec", &spec)
-              .ok());
-  spec.set_name(name);
-  return spec;
+  return test::CountingSpec(folder / "n.tfrecord", name, "stage { repeat {} }");
 }
 
 v1::WorkerDefaults OneWorker() {

@@ -2,14 +2,13 @@
 #include "server/service/restorer.h"
 
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/strings/match.h"
-#include "server/service/text_proto.h"
+#include "tests/service/counting.h"
 #include "tests/service/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/hanging_files.h"
@@ -19,15 +18,10 @@
 namespace penstock {
 namespace {
 
+using test::Until;
+
 v1::PipelineSpec Spec(const test::ScratchFolder& folder, const std::string& name) {
-  v1::PipelineSpec spec;
-  REQUIRE(ParseTextProto("stage { tfrecord { files: '" + (folder / name) +
-                             "' } } stage { parse_example { feature { key: 'n' int64 {} } } }"
-                             " stage { batch { batch_size: 4 } } stage { repeat {} }",
-                         "spec", &spec)
-              .ok());
-  spec.set_name(name);
-  return spec;
+  return test::CountingSpec(folder / name, name, "stage { repeat {} }");
 }
 
 // What a daemon had, whose files of the pipeline "hangs" do so now.
@@ -85,15 +79,6 @@ class Returned {
   std::optional<Sessions> sessions_;
   std::optional<Restorer> restorer_;  // goes first
 };
-
-template <typename Condition>
-void Until(const Condition& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    REQUIRE(std::chrono::steady_clock::now() < deadline);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
 
 TEST_CASE("fault 28: a disk that hangs at the daemon's start holds up its own pipeline only") {
   Returned daemon;
