@@ -294,8 +294,7 @@ ExampleParser::ExampleParser(std::vector<ExampleFeature> features) {
     const std::string& key = feature.key;
     // A longer size takes two bytes, and a key that is no UTF-8 must not be found: such features
     // are never matched this way.
-    if (key.size() < 0x80 &&
-        wire::IsUtf8(reinterpret_cast<const uint8_t*>(key.data()), key.size())) {
+    if (key.size() < 0x80 && wire::IsUtf8(key)) {
       wanted.entry_start.push_back(static_cast<char>(kKeyTag));
       wanted.entry_start.push_back(static_cast<char>(key.size()));
       wanted.entry_start.append(key);

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace penstock::wire {
 
@@ -73,5 +74,8 @@ const uint8_t* SkipField(uint32_t tag, const uint8_t* p, const uint8_t* end, int
 // Whether the bytes are what proto3 accepts in a `string`: UTF-8 without surrogates and without
 // overlong forms.
 bool IsUtf8(const uint8_t* data, size_t size);
+inline bool IsUtf8(std::string_view text) {
+  return IsUtf8(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+}
 
 }  // namespace penstock::wire

@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<std::string>> ArrayFiles::List(const std::string& pat
   for (const ZipMember& member : **members) {
     if (!member.name.ends_with(kSuffix)) continue;
     const std::string name = member.name.substr(0, member.name.size() - kSuffix.size());
-    if (name.empty() || !wire::IsUtf8(reinterpret_cast<const uint8_t*>(name.data()), name.size())) {
+    if (name.empty() || !wire::IsUtf8(name)) {
       return absl::InvalidArgumentError(
           absl::StrCat("array ", names.size(), " of the file has no name of UTF-8 (", path, ")"));
     }

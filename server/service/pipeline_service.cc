@@ -130,8 +130,7 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
   response->set_explanation(checked->plan->Explain());
   for (const Plan::NeededIndex& needed : checked->plan->NeededIndices()) {
     // What has no place in a message is built by the daemon when it is needed.
-    if (!wire::IsUtf8(reinterpret_cast<const uint8_t*>(needed.path.data()), needed.path.size()))
-      continue;
+    if (!wire::IsUtf8(needed.path)) continue;
     v1::IndexedFile* file = response->add_index_file();
     file->set_path(needed.path);
     file->set_skip_damage(needed.on_damage == OnDamage::kSkipRecord);

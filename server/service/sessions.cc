@@ -115,7 +115,7 @@ void Sessions::Attach(Visitor visitor, const ring::ParsedRequest& request, bool 
     return;
   }
   for (const std::string* const text : {&request.consumer.group, &request.consumer.name}) {
-    if (wire::IsUtf8(reinterpret_cast<const uint8_t*>(text->data()), text->size())) continue;
+    if (wire::IsUtf8(*text)) continue;
     ring::SendReply(
         socket,
         {ring::Code::kInvalidArgument, "the names of a group and of a consumer: expected UTF-8"},

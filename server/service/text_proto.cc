@@ -101,7 +101,7 @@ std::optional<BadString> FindBadString(const Message& message, const ParseInfoTr
       } else if (field->type() == FieldDescriptor::TYPE_STRING) {
         const std::string value = is_list ? reflection.GetRepeatedString(message, field, i)
                                           : reflection.GetString(message, field);
-        if (wire::IsUtf8(reinterpret_cast<const uint8_t*>(value.data()), value.size())) continue;
+        if (wire::IsUtf8(value)) continue;
         BadString bad{field, value};
         if (tree == nullptr) return bad;
         auto location = tree->GetLocation(field, index);
