@@ -69,6 +69,7 @@ inline constexpr Result kErrorNotReady = 600;
 inline constexpr Result kErrorAlreadyRegistered = 712;
 inline constexpr Result kErrorNotSupported = 801;
 
+inline constexpr int32_t kAttributeMultiprocessors = 16;
 inline constexpr int32_t kAttributeComputeMode = 20;
 inline constexpr int32_t kAttributeComputeCapabilityMajor = 75;
 inline constexpr int32_t kAttributeComputeCapabilityMinor = 76;

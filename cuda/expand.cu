@@ -5,21 +5,40 @@ namespace {
 
 using namespace penstock::cuda;
 
-// Rows beyond the grid's height are a thread's next ones.
+// Rows beyond the grid's height, and what lies beyond its width where a grid strides, are a thread's next ones.
 __device__ uint32_t Item() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+// Items of all images, a grid's width apart, with one division for all of them.
+template <typename To>
+__device__ void Normalize(const NormalizeArguments& arguments, const To* table) {
+  const uint32_t items = NormalizeItems<To>(arguments);
+  const uint32_t stride = gridDim.x * blockDim.x;
+  const uint32_t step_images = stride / items;
+  const uint32_t step_items = stride % items;
+  uint64_t image = Item() / items;
+  uint32_t item = Item() % items;
+  while (image < arguments.images) {
+    NormalizeItem<To>(arguments, table, image, item);
+    image += step_images;
+    item += step_items;
+    if (item >= items) {
+      item -= items;
+      ++image;
+    }
+  }
+}
 
 }  // namespace
 
 #define PENSTOCK_NORMALIZE_KERNEL(name, type)                                                   \
-  extern "C" __global__ void penstock_normalize_##name(NormalizeArguments arguments) {          \
+  extern "C" __global__ void __launch_bounds__(256)                                             \
+      penstock_normalize_##name(NormalizeArguments arguments) {                                 \
     __shared__ type table[kMaxNormalized];                                                      \
     for (uint32_t i = threadIdx.x; i < NumNormalized(arguments); i += blockDim.x) {             \
       table[i] = Normalized<type>(arguments, i);                                                \
     }                                                                                           \
     __syncthreads();                                                                            \
-    for (uint64_t image = blockIdx.y; image < arguments.images; image += gridDim.y) {           \
-      NormalizeItem<type>(arguments, table, image, Item());                                     \
-    }                                                                                           \
+    Normalize<type>(arguments, table);                                                          \
   }
 PENSTOCK_EXPANSION_FLOATS(PENSTOCK_NORMALIZE_KERNEL)
 
@@ -39,9 +58,9 @@ PENSTOCK_EXPANSION_DTYPES(PENSTOCK_ONE_HOT_INT64)
 #define PENSTOCK_UNPACK_BITS_KERNEL(name, type)                                                \
   extern "C" __global__ void penstock_unpack_bits_##name(UnpackBitsArguments arguments) {      \
     const uint64_t step = static_cast<uint64_t>(gridDim.x) * blockDim.x;                       \
-    for (uint64_t byte = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;         \
-         byte < arguments.bytes; byte += step) {                                               \
-      UnpackBitsItem<type>(arguments, byte);                                                   \
+    const uint64_t items = UnpackBitsItems<type>(arguments);                                   \
+    for (uint64_t item = Item(); item < items; item += step) {                                 \
+      UnpackBitsItem<type>(arguments, item);                                                   \
     }                                                                                          \
   }
 PENSTOCK_EXPANSION_DTYPES(PENSTOCK_UNPACK_BITS_KERNEL)

@@ -12,12 +12,13 @@ using ring::Status;
 using ring::TensorDType;
 
 constexpr int64_t kMaxDepth = 1 << 20;
-constexpr uint64_t kMaxRowValues = UINT32_MAX - kItemValues;
+// So that an item's end, and a thread's next item, are numbers of 32 bits.
+constexpr uint64_t kMaxRowValues = UINT32_MAX / 2;
 constexpr unsigned kBlock = 256;
 constexpr uint64_t kMaxGridHeight = 65'535;
 constexpr uint64_t kMaxGridWidth = 1 << 20;
-// Blocks that each make a table first: enough for every device, and few enough that each has much to do with it.
-constexpr uint64_t kTableBlocks = 4096;
+// Blocks that each make a table first, for each multiprocessor: as many as run at once.
+constexpr uint64_t kTableBlocks = 8;
 
 Status Invalid(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
 
@@ -167,13 +168,15 @@ Status Expander::Run(const Expansion& expansion, TensorDType from_dtype,
   void* arguments[1] = {};
   uint64_t width = 0;  // items
   uint64_t height = 1;
+  const uint64_t store_values =
+      kStoreBytes / ring::ElementBytes(static_cast<uint8_t>(expansion.dtype));
   switch (expansion.kind) {
     case Expansion::Kind::kNormalize: {
       name = "penstock_normalize_" + dtype;
       normalize.from = from;
       normalize.to = to;
       normalize.images = static_cast<uint64_t>(from_shape[0]);
-      normalize.image_values = static_cast<uint32_t>(Product(from_shape, 1, from_shape.size()));
+      normalize.pixels = static_cast<uint32_t>(Product(from_shape, 1, from_shape.size() - 1));
       normalize.channels = static_cast<uint32_t>(from_shape.back());
       normalize.channels_first = expansion.channels_first;
       normalize.per_channel =
@@ -187,8 +190,9 @@ Status Expander::Run(const Expansion& expansion, TensorDType from_dtype,
       put(expansion.mean, 0, normalize.mean);
       put(expansion.deviation, 1, normalize.deviation);
       arguments[0] = &normalize;
-      width = (uint64_t{normalize.image_values} + kItemValues - 1) / kItemValues;
-      height = normalize.images;
+      const uint64_t image_values =
+          uint64_t{normalize.pixels} * (expansion.channels_first ? 1 : normalize.channels);
+      width = (image_values + store_values - 1) / store_values * normalize.images;
       break;
     }
     case Expansion::Kind::kOneHot:
@@ -198,7 +202,7 @@ Status Expander::Run(const Expansion& expansion, TensorDType from_dtype,
       one_hot.indices = Product(from_shape, 0, from_shape.size());
       one_hot.depth = static_cast<uint32_t>(expansion.depth);
       arguments[0] = &one_hot;
-      width = (uint64_t{one_hot.depth} + kItemValues - 1) / kItemValues;
+      width = (uint64_t{one_hot.depth} + kOneHotValues - 1) / kOneHotValues;
       height = one_hot.indices;
       break;
     case Expansion::Kind::kUnpackBits:
@@ -207,7 +211,7 @@ Status Expander::Run(const Expansion& expansion, TensorDType from_dtype,
       unpack_bits.to = to;
       unpack_bits.bytes = Product(from_shape, 0, from_shape.size());
       arguments[0] = &unpack_bits;
-      width = unpack_bits.bytes;
+      width = (unpack_bits.bytes * 8 + store_values - 1) / store_values;
       break;
   }
   if (width == 0 || height == 0) return {};
@@ -215,15 +219,14 @@ Status Expander::Run(const Expansion& expansion, TensorDType from_dtype,
   FunctionHandle function = nullptr;
   Result result = device_->driver().ModuleGetFunction(&function, module_, name.c_str());
   if (result == kSuccess) {
-    const bool strides = expansion.kind == Expansion::Kind::kUnpackBits;
-    const uint64_t blocks = (width + kBlock - 1) / kBlock;
-    // A thread takes the same item of several images.
+    uint64_t blocks = (width + kBlock - 1) / kBlock;
+    // A thread of these takes further items.
     if (expansion.kind == Expansion::Kind::kNormalize)
-      height = std::min(height, std::max<uint64_t>(1, kTableBlocks / blocks));
-    result = device_->driver().LaunchKernel(
-        function, static_cast<unsigned>(strides ? std::min(blocks, kMaxGridWidth) : blocks),
-        static_cast<unsigned>(std::min(height, kMaxGridHeight)), 1, kBlock, 1, 1, 0, stream,
-        arguments, nullptr);
+      blocks = std::min(blocks, kTableBlocks * multiprocessors_);
+    if (expansion.kind == Expansion::Kind::kUnpackBits) blocks = std::min(blocks, kMaxGridWidth);
+    result = device_->driver().LaunchKernel(function, static_cast<unsigned>(blocks),
+                                            static_cast<unsigned>(std::min(height, kMaxGridHeight)),
+                                            1, kBlock, 1, 1, 0, stream, arguments, nullptr);
   }
   return device_->Check(result, ("kernel " + name).c_str());
 }

@@ -6,6 +6,7 @@
 // Cost:     Run() is one launch, some microseconds of the caller's time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -59,10 +60,14 @@ class Expander {
 
  private:
   Expander(std::shared_ptr<const Device> device, ModuleHandle module)
-      : device_(std::move(device)), module_(module) {}
+      : device_(std::move(device)),
+        module_(module),
+        multiprocessors_(
+            static_cast<uint64_t>(std::max(1, device_->Attribute(kAttributeMultiprocessors)))) {}
 
   const std::shared_ptr<const Device> device_;
   const ModuleHandle module_;
+  const uint64_t multiprocessors_;
 };
 
 }  // namespace penstock::cuda

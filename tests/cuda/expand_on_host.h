@@ -28,11 +28,11 @@ void NormalizeOnHost(const void* bytes, const Grid& grid) {
   std::memcpy(&arguments, bytes, sizeof arguments);
   std::vector<To> table(NumNormalized(arguments));
   for (uint32_t i = 0; i < table.size(); ++i) table[i] = Normalized<To>(arguments, i);
-  for (uint32_t row = 0; row < grid.height; ++row) {
-    for (uint32_t item = 0; item < grid.width * grid.block; ++item) {
-      for (uint64_t image = row; image < arguments.images; image += grid.height) {
-        NormalizeItem<To>(arguments, table.data(), image, item);
-      }
+  const uint32_t items = NormalizeItems<To>(arguments);
+  const uint64_t step = uint64_t{grid.width} * grid.block;
+  for (uint64_t first = 0; first < step; ++first) {
+    for (uint64_t next = first; next < arguments.images * items; next += step) {
+      NormalizeItem<To>(arguments, table.data(), next / items, static_cast<uint32_t>(next % items));
     }
   }
 }
@@ -56,8 +56,8 @@ void UnpackBitsOnHost(const void* bytes, const Grid& grid) {
   std::memcpy(&arguments, bytes, sizeof arguments);
   const uint64_t step = uint64_t{grid.width} * grid.block;
   for (uint64_t first = 0; first < step; ++first) {
-    for (uint64_t byte = first; byte < arguments.bytes; byte += step) {
-      UnpackBitsItem<To>(arguments, byte);
+    for (uint64_t item = first; item < UnpackBitsItems<To>(arguments); item += step) {
+      UnpackBitsItem<To>(arguments, item);
     }
   }
 }

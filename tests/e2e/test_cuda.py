@@ -494,24 +494,47 @@ def test_jax_gets_arrays_whose_copies_are_over(serve, fake_driver, monkeypatch):
 
 
 @needs_fake
-def test_torch_tensors_are_filled_in_its_stream(serve, monkeypatch):
+def test_torch_tensors_are_filled_beside_its_stream(serve, monkeypatch):
     """penstock.torch with a torch of the test's own: this machine's may know no CUDA."""
+    current = []  # streams
+
+    class Stream:
+        def __init__(self, device):
+            self.cuda_stream = 0
+            self.waits_for = None
+
+        def wait_stream(self, other):
+            self.waits_for = other
+
+        def __enter__(self):
+            current.append(self)
+
+        def __exit__(self, *_):
+            current.pop()
 
     class Tensor:
         def __init__(self, shape, dtype, device):
             self.memory = np.empty(shape, dtype)
-            self.device = device
+            self.made_in = current[-1]
+            self.read_in = None
 
         def data_ptr(self):
             return self.memory.ctypes.data
 
+        def record_stream(self, stream):
+            self.read_in = stream
+
+    trainers = Stream(None)
+    current.append(trainers)
+
     torch = types.ModuleType("torch")
-    torch.device = lambda name: types.SimpleNamespace(type=str(name).split(":")[0], index=None)
+    torch.device = lambda name, index=None: types.SimpleNamespace(type=str(name).split(":")[0], index=index)
     torch.empty = lambda shape, dtype, device: Tensor(shape, dtype, device)
     torch.uint8, torch.int64, torch.Tensor = np.uint8, np.int64, Tensor
     torch.from_dlpack = lambda array: ("in place", array)
     torch.utils = types.SimpleNamespace(data=types.SimpleNamespace(IterableDataset=type("IterableDataset", (), {}), get_worker_info=lambda: None))
-    torch.cuda = types.SimpleNamespace(current_device=lambda: 0, current_stream=lambda device: types.SimpleNamespace(cuda_stream=0))
+    torch.cuda = types.SimpleNamespace(
+        current_device=lambda: 0, current_stream=lambda device: current[-1], Stream=Stream, stream=lambda stream: stream)
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.delitem(sys.modules, "penstock.torch", raising=False)
     import penstock.torch
@@ -522,6 +545,10 @@ def test_torch_tensors_are_filled_in_its_stream(serve, monkeypatch):
         for step, batch in enumerate(loader):
             np.testing.assert_array_equal(batch["image"].memory, image(step))
             np.testing.assert_array_equal(batch["label"].memory, np.arange(4 * step, 4 * step + 4))
+            copies = batch["image"].made_in
+            assert copies is batch["label"].made_in and copies is not trainers
+            assert trainers.waits_for is copies and batch["image"].read_in is trainers
+            trainers.waits_for = None
         assert step == 99
         assert loader.stats()["cuda"]["copies"] == 200
         for step, batch in zip(range(3), penstock.torch.loader("images", socket=socket, device="cuda", ring=True, group="ring")):

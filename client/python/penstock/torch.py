@@ -93,15 +93,22 @@ class TorchCudaLoader(CudaLoader, TorchLoader):
 
 def _cuda_loader(source, device, ring, options):
     index = device.index if device.index is not None else torch.cuda.current_device()
+    device = torch.device("cuda", index)
     cuda = penstock.cuda.open(index)
+    # Copies run beside the work that torch's stream already has, and a slot is free again as soon as its own are over.
+    copies = torch.cuda.Stream(device)
 
     def to_device(array):
         if isinstance(array, penstock.cuda.DeviceArray):
             return torch.from_dlpack(array)
         dtype = getattr(torch, "bfloat16" if array.dtype.name == "bfloat16" else array.dtype.name)
-        tensor = torch.empty(array.shape, dtype=dtype, device=device)
-        # The tensor is of the stream that is current here, and so is whatever the loop does with it.
-        cuda.copy(array, tensor.data_ptr(), torch.cuda.current_stream(device).cuda_stream)
+        with torch.cuda.stream(copies):
+            tensor = torch.empty(array.shape, dtype=dtype, device=device)
+        cuda.copy(array, tensor.data_ptr(), copies.cuda_stream)
+        reader = torch.cuda.current_stream(device)
+        reader.wait_stream(copies)
+        # The tensor is of the copies' stream: its memory is not theirs again before the loop's stream is done with it.
+        tensor.record_stream(reader)
         return tensor
 
     if ring:
@@ -120,8 +127,9 @@ def loader(
       copy: whether tensors on the CPU are copies; see as_tensor. A loop that keeps more batches than its
         share of the ring's memory gets copies anyhow, with a warning.
       device: where tensors go, such as "cuda"; by default they stay on the CPU. To a CUDA device they are copied once, straight
-        from the daemon's memory, in torch's current stream; the copy is under way when the loop gets them, and torch's work in
-        that stream waits for it. stats()["cuda"] tells how.
+        from the daemon's memory, in a stream of the loader's own, beside what torch's streams are doing. The copy is under way
+        when the loop gets them, and torch's current stream waits for it before what the loop gives it next; another stream
+        must be made to wait for that one. stats()["cuda"] tells how.
       ring: of a CUDA device, whether to take the batches of a pipeline whose ring is there (`ring { device: 0 }`) in place: tensors
         that share the ring's memory, which may not be written to.
       **options: of penstock.attach, for a pipeline: group, socket, timeout, reconnect and others. `rank`

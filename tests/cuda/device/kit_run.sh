@@ -78,10 +78,13 @@ part() {
 
 run_tests() {
   ls -la /dev/shm >>"$out/facts.txt" 2>&1
-  part device.txt 240 "$kit/bin/tests_cuda_device"
+  part device.txt 150 "$kit/bin/tests_cuda_device"
   # Whoever starts this in the background has SIGINT ignored, which processes inherit.
   if has pytest; then
-    PENSTOCK_TEST_DEVICE=1 part e2e.txt 280 env --default-signal=INT "$python" -m pytest -q -p no:cacheprovider -rfEs --tb=short \
+    local options=()
+    has xdist && options+=(-n 4)
+    has pytest_timeout && options+=(--timeout 60)
+    PENSTOCK_TEST_DEVICE=1 part e2e.txt 280 env --default-signal=INT "$python" -m pytest -q -p no:cacheprovider -rfEs --tb=short --durations 8 "${options[@]}" \
       --junitxml "$out/e2e.xml" "$kit/tests/e2e/test_cuda.py" "$kit/tests/e2e/test_cuda_frameworks.py"
   elif [ -n "$found" ]; then
     say "e2e.txt: NOT RUN, $python has no pytest"
@@ -91,8 +94,8 @@ run_tests() {
 }
 
 run_bench() {
-  part bench.jsonl 200 "$kit/bin/bench_cuda"
-  [ -n "$found" ] && part loops.jsonl 250 "$python" "$kit/bench/cuda/run.py" --photos "$kit/photos/*.jpg" --seconds "$seconds"
+  part bench.jsonl 100 bash -c 'for one in bench_cuda bench_cuda_handover; do "$0/$one" || exit; done' "$kit/bin"
+  [ -n "$found" ] && part loops.jsonl 280 "$python" "$kit/bench/cuda/run.py" --photos "$kit/photos/*.jpg" --seconds "$seconds"
   cat "$out/bench.jsonl" "$out/loops.jsonl" 2>/dev/null | cut -c1-300
 }
 
