@@ -79,9 +79,8 @@ int Follow(int32_t ordinal) {
   std::shared_ptr<const Device> device;
   Must(Device::Open(DriverLibrary(), ordinal, &device));
   std::unique_ptr<SharedMemory> memory;
-  Must(page->mapped_bytes != 0
-           ? SharedMemory::Open(device, kMemoryFd, page->mapped_bytes, &memory)
-           : SharedMemory::Open(device, page->memory, &memory));
+  Must(page->mapped_bytes != 0 ? SharedMemory::Open(device, kMemoryFd, page->mapped_bytes, &memory)
+                               : SharedMemory::Open(device, page->memory, &memory));
   std::unique_ptr<Event> event;
   Must(Event::Open(device, page->event, &event));
   page->ready = 1;
@@ -149,7 +148,8 @@ class Bench {
       }));
     }
     std::printf(
-        "{\"case\": \"hand_over_of_copies\", \"bytes\": %llu, \"by_descriptor\": %s, \"plain_us\": %.2f, "
+        "{\"case\": \"hand_over_of_copies\", \"bytes\": %llu, \"by_descriptor\": %s, \"plain_us\": "
+        "%.2f, "
         "\"looks_us\": %.2f, \"other_us\": %.2f, \"added_us\": %.2f}\n",
         static_cast<unsigned long long>(bytes), page_->mapped_bytes != 0 ? "true" : "false",
         Median(plain), Median(looks), Median(other), Median(other) - Median(plain));

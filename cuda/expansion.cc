@@ -1,7 +1,9 @@
 #include "cuda/expansion.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "cuda/normalize_table.h"
 #include "ring/segment_plan.h"
 
 namespace penstock::cuda {
@@ -15,10 +17,8 @@ constexpr int64_t kMaxDepth = 1 << 20;
 // So that an item's end, and a thread's next item, are numbers of 32 bits.
 constexpr uint64_t kMaxRowValues = UINT32_MAX / 2;
 constexpr unsigned kBlock = 256;
-constexpr uint64_t kMaxGridHeight = 65'535;
-constexpr uint64_t kMaxGridWidth = 1 << 20;
-// Blocks that each make a table first, for each multiprocessor: as many as run at once.
-constexpr uint64_t kTableBlocks = 8;
+// Blocks for each multiprocessor, of which each thread takes several items: enough for all devices to be full to the end.
+constexpr uint64_t kBlocks = 32;
 
 Status Invalid(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
 
@@ -157,78 +157,105 @@ Expander::~Expander() {
   device_->driver().ModuleUnload(module_);
 }
 
-Status Expander::Run(const Expansion& expansion, TensorDType from_dtype,
-                     const std::vector<int64_t>& from_shape, Address from, Address to,
-                     StreamHandle stream) {
+Status Expander::Prepare(const Expansion& expansion, TensorDType from_dtype,
+                         const std::vector<int64_t>& from_shape,
+                         std::unique_ptr<ReadyExpansion>* out) const {
+  std::unique_ptr<ReadyExpansion> ready(new ReadyExpansion(device_));
   const std::string dtype = NameOf(expansion.dtype);
-  NormalizeArguments normalize = {};
-  OneHotArguments one_hot = {};
-  UnpackBitsArguments unpack_bits = {};
-  std::string name;
-  void* arguments[1] = {};
-  uint64_t width = 0;  // items
-  uint64_t height = 1;
-  const uint64_t store_values =
-      kStoreBytes / ring::ElementBytes(static_cast<uint8_t>(expansion.dtype));
   switch (expansion.kind) {
     case Expansion::Kind::kNormalize: {
-      name = "penstock_normalize_" + dtype;
-      normalize.from = from;
-      normalize.to = to;
+      NormalizeArguments normalize = {};
       normalize.images = static_cast<uint64_t>(from_shape[0]);
       normalize.pixels = static_cast<uint32_t>(Product(from_shape, 1, from_shape.size() - 1));
       normalize.channels = static_cast<uint32_t>(from_shape.back());
       normalize.channels_first = expansion.channels_first;
-      normalize.per_channel =
-          expansion.scale.size() > 1 || expansion.mean.size() > 1 || expansion.deviation.size() > 1;
-      const auto put = [](const std::vector<double>& numbers, double none, double* to) {
-        for (uint32_t i = 0; i < kMaxChannels; ++i) {
-          to[i] = numbers.empty() ? none : numbers[std::min<size_t>(i, numbers.size() - 1)];
-        }
-      };
-      put(expansion.scale, 1, normalize.scale);
-      put(expansion.mean, 0, normalize.mean);
-      put(expansion.deviation, 1, normalize.deviation);
-      arguments[0] = &normalize;
-      const uint64_t image_values =
-          uint64_t{normalize.pixels} * (expansion.channels_first ? 1 : normalize.channels);
-      width = (image_values + store_values - 1) / store_values * normalize.images;
+      normalize.tables = IsPerChannel(expansion) ? normalize.channels : 1;
+      // Rows whose layout stays follow each other without a gap: as one, all but its first item begin where stores may.
+      const uint64_t values = Product(from_shape, 0, from_shape.size());
+      if (!expansion.channels_first && values > 0 && values <= kMaxRowValues) {
+        normalize.pixels *= static_cast<uint32_t>(std::exchange(normalize.images, 1));
+      }
+      ready->arguments_ = normalize;
+      ready->name_ = "penstock_normalize_" + dtype;
       break;
     }
-    case Expansion::Kind::kOneHot:
-      name = std::string("penstock_one_hot_") + NameOf(from_dtype) + "_" + dtype;
-      one_hot.from = from;
-      one_hot.to = to;
+    case Expansion::Kind::kOneHot: {
+      OneHotArguments one_hot = {};
       one_hot.indices = Product(from_shape, 0, from_shape.size());
       one_hot.depth = static_cast<uint32_t>(expansion.depth);
-      arguments[0] = &one_hot;
-      width = (uint64_t{one_hot.depth} + kOneHotValues - 1) / kOneHotValues;
-      height = one_hot.indices;
+      ready->arguments_ = one_hot;
+      ready->name_ = std::string("penstock_one_hot_") + NameOf(from_dtype) + "_" + dtype;
       break;
-    case Expansion::Kind::kUnpackBits:
-      name = "penstock_unpack_bits_" + dtype;
-      unpack_bits.from = from;
-      unpack_bits.to = to;
+    }
+    case Expansion::Kind::kUnpackBits: {
+      UnpackBitsArguments unpack_bits = {};
       unpack_bits.bytes = Product(from_shape, 0, from_shape.size());
-      arguments[0] = &unpack_bits;
-      width = (unpack_bits.bytes * 8 + store_values - 1) / store_values;
+      ready->arguments_ = unpack_bits;
+      ready->name_ = "penstock_unpack_bits_" + dtype;
       break;
+    }
   }
-  if (width == 0 || height == 0) return {};
+  if (expansion.bytes > 0) {
+    const uint64_t threads = (expansion.bytes + kStoreBytes - 1) / kStoreBytes;
+    const auto multiprocessors =
+        static_cast<uint64_t>(std::max(1, device_->Attribute(kAttributeMultiprocessors)));
+    ready->blocks_ =
+        static_cast<unsigned>(std::min((threads + kBlock - 1) / kBlock, kBlocks * multiprocessors));
+  }
+  {
+    const Entered entered(*device_);
+    const Result result =
+        device_->driver().ModuleGetFunction(&ready->function_, module_, ready->name_.c_str());
+    if (Status status = device_->Check(result, ("kernel " + ready->name_).c_str()); !status.ok()) {
+      return status;
+    }
+  }
+  if (auto* normalize = std::get_if<NormalizeArguments>(&ready->arguments_)) {
+    if (Status status = ready->PutTable(NormalizeTable(expansion, normalize->channels));
+        !status.ok()) {
+      return status;
+    }
+    normalize->table = ready->table_;
+  }
+  *out = std::move(ready);
+  return {};
+}
+
+Status ReadyExpansion::PutTable(const std::vector<uint8_t>& table) {
   const Entered entered(*device_);
-  FunctionHandle function = nullptr;
-  Result result = device_->driver().ModuleGetFunction(&function, module_, name.c_str());
-  if (result == kSuccess) {
-    uint64_t blocks = (width + kBlock - 1) / kBlock;
-    // A thread of these takes further items.
-    if (expansion.kind == Expansion::Kind::kNormalize)
-      blocks = std::min(blocks, kTableBlocks * multiprocessors_);
-    if (expansion.kind == Expansion::Kind::kUnpackBits) blocks = std::min(blocks, kMaxGridWidth);
-    result = device_->driver().LaunchKernel(function, static_cast<unsigned>(blocks),
-                                            static_cast<unsigned>(std::min(height, kMaxGridHeight)),
-                                            1, kBlock, 1, 1, 0, stream, arguments, nullptr);
+  const Driver& driver = device_->driver();
+  Status status = device_->Check(driver.MemAlloc(&table_, table.size()),
+                                 "there is no memory for the table of an expansion");
+  if (status.ok()) {
+    status = device_->Check(driver.MemcpyHtoDAsync(table_, table.data(), table.size(), nullptr),
+                            "the table of an expansion cannot be copied");
   }
-  return device_->Check(result, ("kernel " + name).c_str());
+  if (status.ok()) {
+    status = device_->Check(driver.StreamSynchronize(nullptr),
+                            "the table of an expansion was not copied");
+  }
+  return status;
+}
+
+ReadyExpansion::~ReadyExpansion() {
+  if (table_ == 0) return;
+  const Entered entered(*device_);
+  device_->driver().MemFree(table_);
+}
+
+Status ReadyExpansion::Run(Address from, Address to, StreamHandle stream) const {
+  if (blocks_ == 0) return {};
+  return std::visit(
+      [&](auto arguments) {
+        arguments.from = from;
+        arguments.to = to;
+        void* pointers[] = {&arguments};
+        const Entered entered(*device_);
+        return device_->Check(device_->driver().LaunchKernel(function_, blocks_, 1, 1, kBlock, 1, 1,
+                                                             0, stream, pointers, nullptr),
+                              name_.c_str());
+      },
+      arguments_);
 }
 
 }  // namespace penstock::cuda

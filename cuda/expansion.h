@@ -1,16 +1,17 @@
 // One tensor that is expanded on a device: what comes out, and the kernel that makes it.
 //
-// Threads:  an Expansion is constant after Plan(); an Expander is used by one thread at a time.
-// Owns:     the Expander its module.
+// Threads:  an Expansion is constant after Plan(); the others are used by one thread at a time.
+// Owns:     the Expander its module, a ReadyExpansion its table.
 // Limits:   rows of less than 2^32 values; at most 16 channels where channels matter.
 // Cost:     Run() is one launch, some microseconds of the caller's time.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "cuda/device.h"
@@ -43,6 +44,30 @@ ring::Status Plan(ring::TensorDType from, const std::vector<int64_t>& shape, Exp
 // The kernels that this program was built with; empty when it was built without nvcc.
 std::span<const uint8_t> Kernels();
 
+// A planned expansion that a device is ready to run: its kernel, and the table that normalize looks up. Not to outlive its Expander.
+class ReadyExpansion {
+ public:
+  ~ReadyExpansion();
+  ReadyExpansion(const ReadyExpansion&) = delete;
+  ReadyExpansion& operator=(const ReadyExpansion&) = delete;
+
+  // Enqueues it for the tensor at `from`.
+  ring::Status Run(Address from, Address to, StreamHandle stream) const;
+
+ private:
+  friend class Expander;
+  explicit ReadyExpansion(std::shared_ptr<const Device> device) : device_(std::move(device)) {}
+  // A copy on the device, which is complete when this returns.
+  ring::Status PutTable(const std::vector<uint8_t>& table);
+
+  const std::shared_ptr<const Device> device_;
+  std::string name_;  // of the kernel
+  FunctionHandle function_ = nullptr;
+  unsigned blocks_ = 0;  // 0: there is nothing to do
+  Address table_ = 0;
+  std::variant<NormalizeArguments, OneHotArguments, UnpackBitsArguments> arguments_;
+};
+
 class Expander {
  public:
   // `kernels`: what cuModuleLoadData takes. kUnimplemented when there are none, kFailedPrecondition when the
@@ -53,21 +78,17 @@ class Expander {
   Expander(const Expander&) = delete;
   Expander& operator=(const Expander&) = delete;
 
-  // Enqueues a planned expansion of the tensor `from_dtype`, `from_shape` at `from`.
-  ring::Status Run(const Expansion& expansion, ring::TensorDType from_dtype,
-                   const std::vector<int64_t>& from_shape, Address from, Address to,
-                   StreamHandle stream);
+  // What a planned expansion of a tensor of `from_dtype` and `from_shape` needs.
+  ring::Status Prepare(const Expansion& expansion, ring::TensorDType from_dtype,
+                       const std::vector<int64_t>& from_shape,
+                       std::unique_ptr<ReadyExpansion>* out) const;
 
  private:
   Expander(std::shared_ptr<const Device> device, ModuleHandle module)
-      : device_(std::move(device)),
-        module_(module),
-        multiprocessors_(
-            static_cast<uint64_t>(std::max(1, device_->Attribute(kAttributeMultiprocessors)))) {}
+      : device_(std::move(device)), module_(module) {}
 
   const std::shared_ptr<const Device> device_;
   const ModuleHandle module_;
-  const uint64_t multiprocessors_;
 };
 
 }  // namespace penstock::cuda

@@ -1,6 +1,6 @@
 """Training loops over decoded photographs, and how long their device waits for data.
 
-`resnet50` is torchvision's, as people train it (channels last, bfloat16, SGD). `small` is a few convolutions and a test of endurance: it
+`resnet50` is torchvision's, as people train it (channels last, bfloat16, SGD), in CUDA graphs, so that the device waits for no launches. `small` is a few convolutions and a test of endurance: it
 takes tens of thousands of photographs a second. Each by the ring's copy, from the ring on the device, by torch's pinned DataLoader,
 which has nothing to decode here, and by DALI's GPU pipeline.
 
@@ -48,10 +48,17 @@ class Training:
         self.seconds = seconds
         torch.backends.cudnn.benchmark = True
         self.model = self._make().to(self.device, memory_format=torch.channels_last)
+        self.forward, graphed = self.model, True
+        try:
+            sample = torch.zeros((64, 3, 224, 224), dtype=torch.float16, device=self.device).contiguous(memory_format=torch.channels_last)
+            with self.computing():
+                self.forward = torch.cuda.make_graphed_callables(self.model, (sample,))
+        except RuntimeError as error:
+            graphed = str(error)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
         stays = torch.randint(0, 256, (64, 224, 224, 3), dtype=torch.uint8, device=self.device)
         self.resident = self.run(itertools.repeat(stays))["examples_per_s"]
-        tell("flowers", model=name, side="one batch that stays", examples_per_s=self.resident)
+        tell("flowers", model=name, side="one batch that stays", examples_per_s=self.resident, graphed=graphed)
 
     def _make(self):
         nn = self.torch.nn
@@ -67,12 +74,16 @@ class Training:
         found = self.run(batches)
         tell("flowers", model=self.name, side=side, **found, of_resident=round(found["examples_per_s"] / self.resident, 3))
 
+    def computing(self):
+        # Graphs must find the weights where they were captured, and not in autocast's cache.
+        return self.torch.autocast("cuda", dtype=self.torch.bfloat16, cache_enabled=False)
+
     def step(self, images):
         torch = self.torch
         if images.dtype == torch.uint8:
             images = (images.half() / 127.5 - 1).permute(0, 3, 1, 2)
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = self.model(images.contiguous(memory_format=torch.channels_last)).float().square().mean()
+        with self.computing():
+            loss = self.forward(images.contiguous(memory_format=torch.channels_last)).float().square().mean()
         loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -33,11 +33,7 @@ Status DeviceRing::Create(const DeviceRingOptions& options, std::unique_ptr<Devi
   std::unique_ptr<DeviceRing> ring(new DeviceRing(std::move(device)));
   Status status = ring->PlaceTensors(options);
   if (status.ok()) status = ring->Allocate();
-  const bool expands = std::any_of(ring->tensors_.begin(), ring->tensors_.end(),
-                                   [](const Tensor& one) { return one.expansion.has_value(); });
-  if (status.ok() && expands) {
-    status = cuda::Expander::Create(ring->device_, options.kernels, &ring->expander_);
-  }
+  if (status.ok()) status = ring->PrepareExpansions(options.kernels);
   if (status.ok()) status = ring->WriteTable();
   if (!status.ok()) return status;
   ring->Pin();
@@ -120,6 +116,18 @@ Status DeviceRing::Allocate() {
     status = cuda::Event::Create(device_, cuda::kEventInterprocess, &events_.emplace_back());
   }
   return status;
+}
+
+Status DeviceRing::PrepareExpansions(std::span<const uint8_t> kernels) {
+  for (Tensor& tensor : tensors_) {
+    if (!tensor.expansion) continue;
+    Status status;
+    if (expander_ == nullptr) status = cuda::Expander::Create(device_, kernels, &expander_);
+    if (status.ok())
+      status = expander_->Prepare(*tensor.expansion, tensor.dtype, tensor.shape, &tensor.ready);
+    if (!status.ok()) return status;
+  }
+  return {};
 }
 
 void DeviceRing::Pin() {
@@ -208,9 +216,9 @@ Status DeviceRing::Copy(uint32_t slot) {
     }
   }
   for (const Tensor& tensor : tensors_) {
-    if (!tensor.expansion) continue;
-    Status status = expander_->Run(*tensor.expansion, tensor.dtype, tensor.shape,
-                                   to + tensor.copied_to, to + tensor.expanded_to, stream_);
+    if (tensor.ready == nullptr) continue;
+    const Status status =
+        tensor.ready->Run(to + tensor.copied_to, to + tensor.expanded_to, stream_);
     if (!status.ok()) return status;
   }
   return events_[slot]->Record(stream_);

@@ -72,15 +72,18 @@ class DeviceRing {
     uint64_t copied_to = 0;  // from the slot's first byte on the device
     std::optional<cuda::Expansion> expansion;
     uint64_t expanded_to = 0;
+    std::unique_ptr<cuda::ReadyExpansion> ready;
   };
 
   explicit DeviceRing(std::shared_ptr<const cuda::Device> device) : device_(std::move(device)) {}
   ring::Status PlaceTensors(const DeviceRingOptions& options);
   ring::Status Allocate();
+  ring::Status PrepareExpansions(std::span<const uint8_t> kernels);
   void Pin();
   ring::Status WriteTable();
 
   const std::shared_ptr<const cuda::Device> device_;
+  std::unique_ptr<cuda::Expander> expander_;
   std::vector<Tensor> tensors_;
   std::vector<std::vector<const uint8_t*>> slots_;
   // The part of a slot that is copied, from its first fixed tensor's first byte on.
@@ -93,7 +96,6 @@ class DeviceRing {
   std::vector<std::unique_ptr<cuda::Event>> events_;
   std::vector<std::unique_ptr<cuda::PinnedRange>> pinned_;
   std::string not_pinned_;
-  std::unique_ptr<cuda::Expander> expander_;
   ring::Descriptor table_;
 };
 

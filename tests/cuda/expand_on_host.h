@@ -10,10 +10,10 @@
 
 namespace penstock::cuda {
 
+// What a launch says of its threads.
 struct Grid {
-  uint32_t width = 0;   // blocks
-  uint32_t height = 0;  // blocks
-  uint32_t block = 0;   // threads of a block
+  uint32_t blocks = 0;
+  uint32_t block = 0;  // threads of one
 };
 
 struct HostKernel {
@@ -22,44 +22,43 @@ struct HostKernel {
   void (*run)(const void* arguments, const Grid& grid);
 };
 
+// Each item of `items`, in the order in which the threads of a grid would take them.
+template <typename Make>
+void ForItems(const Grid& grid, uint64_t items, Make make) {
+  const uint64_t threads = uint64_t{grid.blocks} * grid.block;
+  for (uint64_t first = 0; first < threads; ++first) {
+    for (uint64_t item = first; item < items; item += threads) make(item);
+  }
+}
+
 template <typename To>
 void NormalizeOnHost(const void* bytes, const Grid& grid) {
   NormalizeArguments arguments;
   std::memcpy(&arguments, bytes, sizeof arguments);
-  std::vector<To> table(NumNormalized(arguments));
-  for (uint32_t i = 0; i < table.size(); ++i) table[i] = Normalized<To>(arguments, i);
   const uint32_t items = NormalizeItems<To>(arguments);
-  const uint64_t step = uint64_t{grid.width} * grid.block;
-  for (uint64_t first = 0; first < step; ++first) {
-    for (uint64_t next = first; next < arguments.images * items; next += step) {
-      NormalizeItem<To>(arguments, table.data(), next / items, static_cast<uint32_t>(next % items));
-    }
-  }
+  const auto* table = reinterpret_cast<const To*>(arguments.table);
+  ForItems(grid, arguments.images * items, [&](uint64_t item) {
+    NormalizeItem<To>(arguments, table, item / items, static_cast<uint32_t>(item % items));
+  });
 }
 
 template <typename From, typename To>
 void OneHotOnHost(const void* bytes, const Grid& grid) {
   OneHotArguments arguments;
   std::memcpy(&arguments, bytes, sizeof arguments);
-  for (uint32_t first = 0; first < grid.height; ++first) {
-    for (uint32_t item = 0; item < grid.width * grid.block; ++item) {
-      for (uint64_t row = first; row < arguments.indices; row += grid.height) {
-        OneHotItem<From, To>(arguments, row, item);
-      }
-    }
-  }
+  ForItems(grid, OneHotItems<To>(arguments), [&](uint64_t item) {
+    const uint64_t first = item * kStoreValues<To>;
+    OneHotItem<From, To>(arguments, first / arguments.depth,
+                         static_cast<uint32_t>(first % arguments.depth));
+  });
 }
 
 template <typename To>
 void UnpackBitsOnHost(const void* bytes, const Grid& grid) {
   UnpackBitsArguments arguments;
   std::memcpy(&arguments, bytes, sizeof arguments);
-  const uint64_t step = uint64_t{grid.width} * grid.block;
-  for (uint64_t first = 0; first < step; ++first) {
-    for (uint64_t item = first; item < UnpackBitsItems<To>(arguments); item += step) {
-      UnpackBitsItem<To>(arguments, item);
-    }
-  }
+  ForItems(grid, UnpackBitsItems<To>(arguments),
+           [&](uint64_t item) { UnpackBitsItem<To>(arguments, item); });
 }
 
 inline const HostKernel* FindHostKernel(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "cuda/normalize_table.h"
 #include "server/expr/program.h"
 #include "tests/cuda/fake.h"
 #include "tests/support/catch.h"
@@ -54,10 +55,11 @@ std::vector<uint8_t> Expanded(const Fake& fake, Expansion expansion, TensorDType
   const uint8_t image[] = {0};
   std::unique_ptr<Expander> expander;
   REQUIRE(Expander::Create(fake.Open(), image, &expander).ok());
+  std::unique_ptr<ReadyExpansion> ready;
+  REQUIRE(expander->Prepare(expansion, dtype, shape, &ready).ok());
   std::vector<uint8_t> to(expansion.bytes + 8, 0xCD);
-  const Status status =
-      expander->Run(expansion, dtype, shape, reinterpret_cast<Address>(from.data()),
-                    reinterpret_cast<Address>(to.data()), nullptr);
+  const Status status = ready->Run(reinterpret_cast<Address>(from.data()),
+                                   reinterpret_cast<Address>(to.data()), nullptr);
   INFO(status.message);
   REQUIRE(status.ok());
   // Nothing behind the end.
@@ -86,9 +88,12 @@ TEST_CASE("normalize gives the bytes of map") {
   const bool is_double = type.dtype == TensorDType::kFloat64;
   const std::string compute = is_double ? "float64" : "float32";
   const auto constants = [&compute](const char* values) { return compute + "([" + values + "])"; };
-  // Widths and heights that items do not divide, and every value of a byte.
-  const std::vector<int64_t> shape = {3, 7, 15, 3};
-  std::vector<uint8_t> from = RandomBytes(3 * 7 * 15 * 3);
+  // Widths and heights that items divide and do not, and every value of a byte.
+  const std::vector<int64_t> shape =
+      GENERATE(std::vector<int64_t>{3, 7, 15, 3}, std::vector<int64_t>{2, 16, 24, 3},
+               std::vector<int64_t>{1, 17, 9, 3});
+  std::vector<uint8_t> from =
+      RandomBytes(static_cast<size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
   for (int i = 0; i < 256; ++i) from[i] = static_cast<uint8_t>(i);
   Expansion expansion;
   expansion.dtype = type.dtype;
@@ -118,6 +123,26 @@ TEST_CASE("normalize gives the bytes of map") {
     expression = std::string(type.name) + "(" + expression + ")";
   }
   INFO(expression);
+  CHECK(Expanded(fake, expansion, TensorDType::kUint8, shape, from) ==
+        Computed(expression, TensorDType::kUint8, shape, from));
+}
+
+TEST_CASE("normalize takes any number of channels up to its limit") {
+  const Fake fake;
+  const int64_t channels = GENERATE(1, 2, 4, 16);
+  const bool channels_first = GENERATE(false, true);
+  const std::vector<int64_t> shape = {2, 4, 6, channels};
+  const std::vector<uint8_t> from = RandomBytes(static_cast<size_t>(2 * 4 * 6 * channels));
+  Expansion expansion;
+  std::string means;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    expansion.mean.push_back(static_cast<double>(channel) + 0.25);
+    if (channel > 0) means += ", ";
+    means += std::to_string(expansion.mean.back());
+  }
+  expansion.channels_first = channels_first;
+  std::string expression = "float32(x) - float32([" + means + "])";
+  if (channels_first) expression = "transpose(" + expression + ", [2, 0, 1])";
   CHECK(Expanded(fake, expansion, TensorDType::kUint8, shape, from) ==
         Computed(expression, TensorDType::kUint8, shape, from));
 }

@@ -530,7 +530,7 @@ Result LaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y, u
   // As on a device, the arguments are copied when it is launched.
   const auto* bytes = static_cast<const uint8_t*>(arguments[0]);
   std::vector<uint8_t> copy(bytes, bytes + kernel->argument_bytes);
-  const Grid grid = {grid_x, grid_y, block_x};
+  const Grid grid = {grid_x, block_x};
   return Enqueue([=] { kernel->run(copy.data(), grid); });
 }
 
