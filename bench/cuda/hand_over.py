@@ -9,7 +9,8 @@ Processes note when they have which batch of a slow pipeline, each as a group of
 `apart`: copy beside host on a pipeline without a device, ring beside host on one with it; `added_us` is by how much ring is later than
 copy. `together`: copy and ring on one pipeline, where the daemon's copies and the trainer's own share the device.
 
-One worker makes the batches, so that each finds everybody waiting.
+One worker makes the batches, so that each finds everybody waiting; and all ask without end instead of sleeping, since what it takes to wake a
+process (microseconds, or hundreds of them in a virtual machine) is the ring's and not the device's: bench_handover measures that.
 """
 
 import argparse
@@ -35,15 +36,27 @@ ring {{ {ring} }}
 """
 # The first batches are left out: processes start, and slots are pinned.
 WARM_UP_SHARE = 0.1
+# Of what a process notes: when it had the batch, and when it had read it.
+TAKEN, READ = 0, 1
+
+
+def at_once(loader):
+    """The next batch, without a sleep."""
+    while True:
+        try:
+            return next(loader)
+        except penstock.DeadlineExceededError:
+            pass
 
 
 def follow(side, socket, device, batches):
     """One of the processes: prints when it had which batch, in nanoseconds of the clock that they share."""
     cuda = None if side == "host" else penstock.cuda.open(device)
-    loader = penstock.attach("plain", socket, group=side, cuda=cuda if side == "ring" else None)
+    loader = penstock.attach("plain", socket, group=side, timeout=0, cuda=cuda if side == "ring" else None)
     seen, memory = [], None
     for _ in range(batches):
-        batch = next(loader)
+        batch = at_once(loader)
+        taken = time.perf_counter_ns()
         images = batch["x"]
         if side == "copy":
             if memory is None:
@@ -52,9 +65,9 @@ def follow(side, socket, device, batches):
             memory.numpy()
         elif side == "ring":
             images.numpy()
-        now = time.perf_counter_ns()
+        read = time.perf_counter_ns()
         number = batch["n"].numpy() if side == "ring" else batch["n"]
-        seen.append((int(number[0]), now))
+        seen.append((int(number[0]), (taken, read)))
     # Memory of the ring goes back before the loader does, and the loader before a full pipe may hold this process up, and with it
     # the ring and the other process.
     del batch, images, number
@@ -79,31 +92,39 @@ def run(daemon, device, batches, ring, sides):
     return found
 
 
-def later(found, first, second):
-    """By how many microseconds `second` had each batch after `first`."""
+def later(found, first, second, moment=READ):
+    """By how many microseconds `second` had, or had read, each batch after `first` had."""
     one, other = found[first]["seen"], found[second]["seen"]
     both = sorted(one.keys() & other.keys())
     if len(both) < 2:
         raise SystemExit(f"hand_over: {first} and {second} had no batches in common")
-    return [(other[number] - one[number]) / 1e3 for number in both]
+    return [(other[number][moment] - one[number][READ]) / 1e3 for number in both]
 
 
-def p90(values):
-    return round(statistics.quantiles(values, n=10)[8], 2)
+def percentiles(values):
+    """10, 50 and 90 %."""
+    tenths = statistics.quantiles(values, n=10)
+    return [round(tenths[at], 1) for at in (0, 4, 8)]
 
 
 def hand_over(daemon, device, batches):
     on_device = f"device: {device} slots: 8"
-    alone = run(daemon, device, batches, "slots: 8", ["host", "copy"])
-    ring = run(daemon, device, batches, on_device, ["host", "ring"])
-    copy_us, ring_us = later(alone, "host", "copy"), later(ring, "host", "ring")
-    stats = alone["copy"]["stats"]
-    tell("hand_over", side="apart", batch_bytes=64 * 1024, batches=len(ring_us), copy_us=round(statistics.median(copy_us), 2),
-         ring_us=round(statistics.median(ring_us), 2), copy_us_p90=p90(copy_us), ring_us_p90=p90(ring_us),
-         added_us=round(statistics.median(ring_us) - statistics.median(copy_us), 2), straight_copies=stats["copies"],
-         why_staged=stats["why_staged"])
+    copy, ring, ring_taken = [], [], []
+    stats = {}
+    # There and back, so that what changes meanwhile counts for both.
+    for side in ("copy", "ring", "ring", "copy"):
+        found = run(daemon, device, batches // 2, on_device if side == "ring" else "slots: 8", ["host", side])
+        if side == "copy":
+            copy += later(found, "host", side)
+            stats = found[side]["stats"]
+        else:
+            ring += later(found, "host", side)
+            ring_taken += later(found, "host", side, TAKEN)
+    tell("hand_over", side="apart", batch_bytes=64 * 1024, batches=len(ring), copy_us=percentiles(copy), ring_us=percentiles(ring),
+         ring_taken_us=percentiles(ring_taken), added_us=round(statistics.median(ring) - statistics.median(copy), 2),
+         straight_copies=stats["copies"], why_staged=stats["why_staged"])
     added = later(run(daemon, device, batches, on_device, ["copy", "ring"]), "copy", "ring")
-    tell("hand_over", side="together", batches=len(added), added_us=round(statistics.median(added), 2), added_us_p90=p90(added))
+    tell("hand_over", side="together", batches=len(added), added_us=percentiles(added))
 
 
 def main():
