@@ -25,6 +25,7 @@
 #include "server/base/monotonic_clock.h"
 #include "server/base/processors.h"
 #include "server/base/rooted_file_system.h"
+#include "server/cuda/left_over.h"
 #include "server/engine/shared_prefixes.h"
 #include "server/io/shared_maps.h"
 #include "server/service/access.h"
@@ -289,6 +290,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (absl::Status status = TakeDescriptors(); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<SocketFile>> socket = OpenSocket(options);
   if (!socket.ok()) return socket.status();
+  RemoveLeftOver((*socket)->predecessor());
   if (options.owner_fd >= 0) (*socket)->RemoveDirectoryToo();
   // Connections wait in the backlog from here on, while the rest is being set up.
   TellReady(options.ready_fd);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/file_error.h"
 
@@ -34,11 +35,18 @@ absl::Status MakeDirectory(const std::string& directory) {
                           "; make it for this user, or choose another place with --socket PATH"));
 }
 
-std::string HolderOf(int lock) {
+// What the lock says who holds, or held it; 0: nothing.
+pid_t HolderOf(int lock) {
   char text[32] = {};
   const ssize_t size = pread(lock, text, sizeof(text) - 1, 0);
-  const std::string pid(text, size > 0 ? strcspn(text, "\n") : 0);
-  return pid.empty() ? "" : absl::StrCat(" (process ", pid, ")");
+  pid_t pid = 0;
+  if (size <= 0 || !absl::SimpleAtoi(text, &pid) || pid < 0) return 0;
+  return pid;
+}
+
+std::string HolderText(int lock) {
+  const pid_t pid = HolderOf(lock);
+  return pid == 0 ? "" : absl::StrCat(" (process ", pid, ")");
 }
 
 // Whether `fd` is still the file that stands at `path`.
@@ -65,7 +73,8 @@ absl::Status CheckLock(int lock, const std::string& lock_path) {
                    file.st_uid, ": ", lock_path));
 }
 
-absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path) {
+// `predecessor`: who held it before and left the file there.
+absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path, pid_t* predecessor) {
   const std::string lock_path = LockPath(path);
   for (;;) {
     ring::Descriptor lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
@@ -75,12 +84,13 @@ absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path) {
     }
     if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
       return absl::FailedPreconditionError(
-          absl::StrCat("another penstockd", HolderOf(lock.get()), " serves ", path,
+          absl::StrCat("another penstockd", HolderText(lock.get()), " serves ", path,
                        "; use it, or start this one with --socket PATH"));
     }
     // A daemon that ended between our open and our lock has removed the file that we hold.
     if (!IsAt(lock.get(), lock_path)) continue;
     if (absl::Status status = CheckLock(lock.get(), lock_path); !status.ok()) return status;
+    *predecessor = HolderOf(lock.get());
     const std::string pid = absl::StrCat(getpid(), "\n");
     if (ftruncate(lock.get(), 0) != 0 ||
         pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
@@ -100,9 +110,10 @@ absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Create(const std::string
   }
   absl::Status status = MakeDirectory(DirectoryOf(path));
   if (!status.ok()) return status;
-  absl::StatusOr<ring::Descriptor> lock = TakeLock(path);
+  pid_t predecessor = 0;
+  absl::StatusOr<ring::Descriptor> lock = TakeLock(path, &predecessor);
   if (!lock.ok()) return lock.status();
-  std::unique_ptr<SocketFile> file(new SocketFile(path, *std::move(lock)));
+  std::unique_ptr<SocketFile> file(new SocketFile(path, *std::move(lock), predecessor));
   status = file->Listen();
   if (!status.ok()) return status;
   return file;
@@ -119,9 +130,10 @@ absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Adopt(ring::Descriptor s
     return absl::InvalidArgumentError(
         "the service manager's socket has no path: expected ListenStream=/PATH");
   }
-  absl::StatusOr<ring::Descriptor> lock = TakeLock(path);
+  pid_t predecessor = 0;
+  absl::StatusOr<ring::Descriptor> lock = TakeLock(path, &predecessor);
   if (!lock.ok()) return lock.status();
-  std::unique_ptr<SocketFile> file(new SocketFile(path, *std::move(lock)));
+  std::unique_ptr<SocketFile> file(new SocketFile(path, *std::move(lock), predecessor));
   file->socket_ = std::move(socket);
   file->owns_socket_ = false;
   return file;
@@ -169,7 +181,8 @@ bool SocketFile::IsInPlace() const {
 absl::Status SocketFile::PutBack() {
   if (absl::Status status = MakeDirectory(DirectoryOf(path_)); !status.ok()) return status;
   if (!IsAt(lock_.get(), LockPath(path_))) {
-    absl::StatusOr<ring::Descriptor> lock = TakeLock(path_);
+    pid_t predecessor = 0;
+    absl::StatusOr<ring::Descriptor> lock = TakeLock(path_, &predecessor);
     if (!lock.ok()) return lock.status();
     lock_ = *std::move(lock);
   }

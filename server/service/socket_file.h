@@ -37,6 +37,9 @@ class SocketFile {
 
   int fd() const { return socket_.get(); }
 
+  // The process id of the daemon that was here before and did not end by itself; 0: there was none.
+  pid_t predecessor() const { return predecessor_; }
+
   // Whether both files still stand at their paths; of a service manager's socket, the lock.
   bool IsInPlace() const;
   // Makes them again where they were removed, with another descriptor to listen at. Errors as Create(); then the descriptor is as it was.
@@ -47,12 +50,13 @@ class SocketFile {
   void RemoveDirectoryToo() { remove_directory_ = true; }
 
  private:
-  SocketFile(std::string path, ring::Descriptor lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+  SocketFile(std::string path, ring::Descriptor lock, pid_t predecessor)
+      : path_(std::move(path)), predecessor_(predecessor), lock_(std::move(lock)) {}
   absl::Status Listen();
   bool HasSocketInPlace() const;
 
   const std::string path_;
+  const pid_t predecessor_;
   ring::Descriptor lock_;
   ring::Descriptor socket_;
   // Of the file that socket_ is bound to.

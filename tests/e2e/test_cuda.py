@@ -364,6 +364,23 @@ def test_a_killed_daemon_is_followed_by_another_with_a_new_ring(tmp_path, monkey
         second.kill()
 
 
+def test_a_killed_daemons_events_are_cleared_away_by_the_next_one(tmp_path):
+    """The file in which CUDA's driver keeps a process's events stays when that is killed; of the fake the test makes it."""
+    folder = pathlib.Path("/dev/shm")
+    spec = tmp_path / "images.textproto"
+    spec.write_text(IMAGES.format(steps=400, ring="device: 0 slots: 5", values=VALUES))
+    first = Daemon(tmp_path / "s")
+    number = f"{first.process.pid:x}"
+    assert Penstock(tmp_path, first.socket)("create", spec).code == 0
+    if not IS_REAL:
+        (folder / f"cuda.shm.0.{number}.1").touch()
+    first.kill()
+    assert list(folder.glob(f"cuda.shm.*.{number}.*"))
+    second = Daemon(tmp_path / "s")
+    second.kill()
+    assert not list(folder.glob(f"cuda.shm.*.{number}.*"))
+
+
 @needs_fake
 def test_a_copy_that_a_killed_daemon_did_not_end_is_taken_from_the_next_one(tmp_path, monkeypatch):
     """What is published and was not yet over when the daemon died never is: a trainer goes on behind what it has."""

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/base/pending_call.h"
 #include "server/service/monitor.h"
 #include "server/service/tuner.h"
@@ -222,7 +223,7 @@ TEST_CASE("the policies of a pipeline's groups have a limit") {
   PipelineTable table(LocalFileSystem(), v1::WorkerDefaults());
   const auto pipeline = *table.Create(Spec(folder, "p"));
   for (int i = 0; i < 64; ++i) {
-    REQUIRE(pipeline->SetSlowPolicy("g" + std::to_string(i), ring::SlowPolicy::kSkip, 5).ok());
+    REQUIRE(pipeline->SetSlowPolicy(absl::StrCat("g", i), ring::SlowPolicy::kSkip, 5).ok());
   }
   CHECK(absl::IsResourceExhausted(pipeline->SetSlowPolicy("more", ring::SlowPolicy::kSkip, 5)));
   CHECK(pipeline->SetSlowPolicy("g7", ring::SlowPolicy::kBlock, 5).ok());
