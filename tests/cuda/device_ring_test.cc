@@ -206,6 +206,15 @@ TEST_CASE("a device ring that cannot be made says why and leaves nothing") {
     code = Code::kUnimplemented;
     words = "built without nvcc";
   }
+  SECTION("no memory for the table of an expansion") {
+    cuda::Expansion expansion;
+    REQUIRE(cuda::Plan(ring::TensorDType::kUint8, {2, 3, 5, 3}, &expansion).ok());
+    host.options.expansions[0] = expansion;
+    // Nothing is left beside the ring.
+    fake.Set("memory", 2 << 20);
+    code = Code::kResourceExhausted;
+    words = "no memory for the table of an expansion";
+  }
   SECTION("nothing of fixed size") {
     host.options.tensors = {host.options.tensors[1]};
     for (auto& slot : host.options.slots) slot = {nullptr};
