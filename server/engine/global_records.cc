@@ -140,7 +140,8 @@ class GlobalLoaderImpl final : public Loader {
   bool resolves() const override { return true; }
 
   // A place in the index, as one in a file, is mostly on a page whose address no core knows by heart, and a prefetch waits until that
-  // address is found. Loops that do nothing else have several of them looked up at a time.
+  // address is found. So places are asked for while the next ones are computed; and the records' bytes by a loop that does nothing else
+  // (FetchRecords), in which several addresses are looked up at a time.
   void Resolve(RecordRef* refs, uint32_t rows, uint32_t stride, FileTable& files,
                Arena& arena) const override {
     auto* own = arena.AllocateArray<RecordRef*>(rows);
@@ -153,9 +154,9 @@ class GlobalLoaderImpl final : public Loader {
       if (reference.resolved || reference.file != records_->first_file()) continue;
       if (!order || reference.length != epoch) order.emplace(*records_, epoch = reference.length);
       places[count] = records_->PlaceOf((*order)(reference.offset));
+      __builtin_prefetch(places[count].entry);
       own[count++] = &reference;
     }
-    for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(places[i].entry);
     for (uint32_t i = 0; i < count; ++i) {
       const uint64_t epoch_of_pass = own[i]->epoch;
       *own[i] = records_->Find(places[i]);
@@ -167,7 +168,6 @@ class GlobalLoaderImpl final : public Loader {
       own[i]->data = map->bytes() + own[i]->offset + kRecordHeaderBytes;
       own[i]->in_map = 1;
     }
-    for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(own[i]->data);
   }
 
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,

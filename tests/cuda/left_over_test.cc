@@ -40,7 +40,7 @@ TEST_CASE("what the driver left behind of a daemon that is gone is removed, and 
   const std::string second = make("cuda.shm.3e8." + number + ".2");
   const std::vector<std::string> others = {
       make("cuda.shm.0." + own + ".1"), make("cuda.shm.0." + number + "0.1"),
-      make("cuda.shm.0." + number),     make("cuda.shm." + number + ".0.1"),
+      make("cuda.shm.0." + number), make("cuda.shm." + number + ".0.1"),
       make("cuda.mem.0." + number + ".1")};
   const std::string link = folder.path() + "/cuda.shm.0." + number + ".3";
   REQUIRE(symlink(others[0].c_str(), link.c_str()) == 0);
