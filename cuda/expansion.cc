@@ -124,7 +124,7 @@ Status Plan(TensorDType from, const std::vector<int64_t>& shape, Expansion* expa
   }
   const uint64_t row_values = Product(expansion->shape, 1, expansion->shape.size());
   if (row_values > kMaxRowValues) {
-    return Invalid("a row on the device has less than 2^32 values: " + std::to_string(row_values));
+    return Invalid("a row on the device has less than 2^31 values: " + std::to_string(row_values));
   }
   const uint64_t values = Product(expansion->shape, 0, expansion->shape.size());
   if (values > (uint64_t{1} << 48)) return Invalid("a batch on the device has at most 2^48 values");

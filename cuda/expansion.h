@@ -2,7 +2,7 @@
 //
 // Threads:  an Expansion is constant after Plan(); the others are used by one thread at a time.
 // Owns:     the Expander its module, a ReadyExpansion its table.
-// Limits:   rows of less than 2^32 values; at most 16 channels where channels matter.
+// Limits:   rows of less than 2^31 values; at most 16 channels where channels matter.
 // Cost:     Run() is one launch, some microseconds of the caller's time.
 #pragma once
 

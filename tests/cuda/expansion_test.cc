@@ -248,7 +248,7 @@ TEST_CASE("an expansion that cannot be is refused") {
       {wide, TensorDType::kUint8, {8, 4, 17}, "at most 16 channels: 17"},
       {two, TensorDType::kUint8, {8, 4, 3}, "the tensor has 3, there are 2"},
       {one_hot, TensorDType::kInt64, {8}, "one_hot.depth is not in [1, 1048576]: 0"},
-      {deep, TensorDType::kInt64, {8, 5000}, "less than 2^32 values: 5242880000"},
+      {deep, TensorDType::kInt64, {8, 5000}, "less than 2^31 values: 5242880000"},
       {deep, TensorDType::kFloat32, {8}, "takes a tensor of uint8, int32 or int64"},
       {bits, TensorDType::kInt64, {8, 3}, "takes a tensor of uint8"},
       {bits, TensorDType::kUint8, {8, INT64_MAX / 4}, "too many values"},
