@@ -74,7 +74,7 @@ Page* MapPage(int fd) {
   return static_cast<Page*>(page);
 }
 
-int Follow(int32_t ordinal) {
+int Follow(int32_t ordinal, pid_t parent) {
   Page* page = MapPage(kPageFd);
   std::shared_ptr<const Device> device;
   Must(Device::Open(DriverLibrary(), ordinal, &device));
@@ -86,7 +86,7 @@ int Follow(int32_t ordinal) {
   page->ready = 1;
   for (uint32_t round = 1;; ++round) {
     while (page->published < round) {
-      if (getppid() == 1) return 1;
+      if (getppid() != parent) return 1;
     }
     if (page->published == UINT32_MAX) return 0;
     SpinUntil(*event);
@@ -160,6 +160,7 @@ class Bench {
   const Driver& driver() const { return device_->driver(); }
 
   void Start(int page_fd) {
+    const std::string parent = std::to_string(getpid());
     follower_ = fork();
     if (follower_ == 0) {
       // Above both places, so that neither is written over.
@@ -168,7 +169,7 @@ class Bench {
       dup2(page, kPageFd);
       if (memory >= 0) dup2(memory, kMemoryFd);
       const std::string number = std::to_string(ordinal_);
-      execl("/proc/self/exe", "bench_cuda_handover", number.c_str(), "follow", nullptr);
+      execl("/proc/self/exe", "bench_cuda_handover", number.c_str(), parent.c_str(), nullptr);
       _exit(1);
     }
     close(page_fd);
@@ -222,5 +223,6 @@ int Run(int32_t ordinal) {
 
 int main(int argc, char** argv) {
   const int32_t ordinal = argc > 1 ? std::atoi(argv[1]) : 0;
-  return argc > 2 ? penstock::cuda::Follow(ordinal) : penstock::cuda::Run(ordinal);
+  return argc > 2 ? penstock::cuda::Follow(ordinal, std::atoi(argv[2]))
+                  : penstock::cuda::Run(ordinal);
 }

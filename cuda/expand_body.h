@@ -177,6 +177,27 @@ PENSTOCK_HOST_DEVICE void NormalizeItem(const NormalizeArguments& arguments, con
   }
 }
 
+// The items of thread number `thread` of `threads`: a grid's width apart, so that neighbours lie side by side in memory. What an item's
+// place in its row is takes a division at the first one, and an addition at each of the next.
+template <typename To>
+PENSTOCK_HOST_DEVICE void NormalizeThread(const NormalizeArguments& arguments, const To* table,
+                                          uint32_t thread, uint32_t threads) {
+  const uint32_t items = NormalizeItems<To>(arguments);
+  const uint32_t step_images = threads / items;
+  const uint32_t step_items = threads % items;
+  uint64_t image = thread / items;
+  uint32_t item = thread % items;
+  while (image < arguments.images) {
+    NormalizeItem<To>(arguments, table, image, item);
+    image += step_images;
+    item += step_items;
+    if (item >= items) {
+      item -= items;
+      ++image;
+    }
+  }
+}
+
 // ---- one_hot ----
 
 struct OneHotArguments {
@@ -185,11 +206,6 @@ struct OneHotArguments {
   uint64_t indices;
   uint32_t depth;
 };
-
-template <typename To>
-PENSTOCK_HOST_DEVICE uint64_t OneHotItems(const OneHotArguments& arguments) {
-  return (arguments.indices * arguments.depth + kStoreValues<To> - 1) / kStoreValues<To>;
-}
 
 // kStoreValues values from `column` of a row on; rows follow each other without a gap.
 template <typename From, typename To>
@@ -202,9 +218,9 @@ PENSTOCK_HOST_DEVICE void OneHotItem(const OneHotArguments& arguments, uint64_t 
   Pack<To, kValues> made = {};
   uint32_t count = kValues;
   if (arguments.depth - column >= kValues) {
-    const int64_t distance = index - int64_t{column};
-    const uint32_t hit =
-        distance >= 0 && distance < kValues ? static_cast<uint32_t>(distance) : kValues;
+    // An index below the column wraps far above.
+    const uint64_t distance = static_cast<uint64_t>(index) - column;
+    const uint32_t hit = distance < kValues ? static_cast<uint32_t>(distance) : kValues;
     for (uint32_t i = 0; i < kValues; ++i) made.values[i] = Truth<To>::Of(i == hit);
   } else {
     for (uint32_t i = 0; i < kValues; ++i) {
@@ -222,6 +238,27 @@ PENSTOCK_HOST_DEVICE void OneHotItem(const OneHotArguments& arguments, uint64_t 
   StorePack(made, count, to);
 }
 
+// As NormalizeThread().
+template <typename From, typename To>
+PENSTOCK_HOST_DEVICE void OneHotThread(const OneHotArguments& arguments, uint32_t thread,
+                                       uint32_t threads) {
+  const uint64_t first = uint64_t{thread} * kStoreValues<To>;
+  const uint64_t step = uint64_t{threads} * kStoreValues<To>;
+  const uint64_t step_rows = step / arguments.depth;
+  const auto step_columns = static_cast<uint32_t>(step % arguments.depth);
+  uint64_t row = first / arguments.depth;
+  auto column = static_cast<uint32_t>(first % arguments.depth);
+  while (row < arguments.indices) {
+    OneHotItem<From, To>(arguments, row, column);
+    row += step_rows;
+    column += step_columns;
+    if (column >= arguments.depth) {
+      column -= arguments.depth;
+      ++row;
+    }
+  }
+}
+
 // ---- unpack_bits ----
 
 struct UnpackBitsArguments {
@@ -229,11 +266,6 @@ struct UnpackBitsArguments {
   uint64_t to;
   uint64_t bytes;
 };
-
-template <typename To>
-PENSTOCK_HOST_DEVICE uint64_t UnpackBitsItems(const UnpackBitsArguments& arguments) {
-  return (arguments.bytes * 8 + kStoreValues<To> - 1) / kStoreValues<To>;
-}
 
 template <typename To>
 PENSTOCK_HOST_DEVICE void UnpackBitsItem(const UnpackBitsArguments& arguments, uint64_t item) {
@@ -251,6 +283,14 @@ PENSTOCK_HOST_DEVICE void UnpackBitsItem(const UnpackBitsArguments& arguments, u
     made.values[i] = Truth<To>::Of((bits >> (31 - i) & 1) != 0);
   }
   StorePack(made, count, reinterpret_cast<To*>(arguments.to) + first);
+}
+
+// As NormalizeThread().
+template <typename To>
+PENSTOCK_HOST_DEVICE void UnpackBitsThread(const UnpackBitsArguments& arguments, uint32_t thread,
+                                           uint32_t threads) {
+  const uint64_t items = (arguments.bytes * 8 + kStoreValues<To> - 1) / kStoreValues<To>;
+  for (uint64_t item = thread; item < items; item += threads) UnpackBitsItem<To>(arguments, item);
 }
 
 // X(the name's end, the C++ type) of every dtype that an expansion gives.

@@ -4,7 +4,7 @@
 // Threads:  any.
 // Owns:     nothing.
 // Limits:   as in expansion.h.
-// Cost:     256 times as many divisions as channels, once a ring.
+// Cost:     512 divisions for each channel that has numbers of its own, once a ring.
 #pragma once
 
 #include <cstdint>

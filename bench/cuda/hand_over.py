@@ -36,6 +36,7 @@ ring {{ {ring} }}
 """
 # The first batches are left out: processes start, and slots are pinned.
 WARM_UP_SHARE = 0.1
+RUN_S = 60
 # Of what a process notes: when it had the batch, and when it had read it.
 TAKEN, READ = 0, 1
 
@@ -82,12 +83,18 @@ def run(daemon, device, batches, ring, sides):
     command = [sys.executable, __file__, "--device", str(device), "--batches", str(batches), "--socket", daemon.socket]
     processes = {side: subprocess.Popen([*command, side], stdout=subprocess.PIPE, text=True) for side in sides}
     found = {}
-    for side, process in processes.items():
-        out, _ = process.communicate()
-        if process.returncode != 0:
-            raise SystemExit(f"hand_over: {side} failed")
-        found[side] = json.loads(out)
-        found[side]["seen"] = dict(map(tuple, found[side]["seen"]))
+    try:
+        for side, process in processes.items():
+            out, _ = process.communicate(timeout=RUN_S)
+            if process.returncode != 0:
+                raise SystemExit(f"hand_over: {side} failed")
+            found[side] = json.loads(out)
+            found[side]["seen"] = dict(map(tuple, found[side]["seen"]))
+    finally:
+        # None goes on asking when another has failed.
+        for process in processes.values():
+            process.kill()
+            process.wait()
     daemon.delete("plain")
     return found
 

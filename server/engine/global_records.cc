@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/file_pull.h"
 #include "server/engine/record_loader.h"
+#include "server/engine/row_evaluator.h"
 #include "server/io/tfrecord_frame.h"
 
 namespace penstock {
@@ -178,6 +179,7 @@ class GlobalLoaderImpl final : public Loader {
     auto* own = arena.AllocateArray<RecordRef>(rows.rows);
     for (uint32_t row = 0; row < rows.rows; ++row) own[row] = rows[row];
     Resolve(own, rows.rows, 1, files, arena);
+    FetchRecords({own, rows.rows});
     return LoadRecords({own, rows.rows, 1}, files, &out[0], arena);
   }
 

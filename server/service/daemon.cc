@@ -290,7 +290,10 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (absl::Status status = TakeDescriptors(); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<SocketFile>> socket = OpenSocket(options);
   if (!socket.ok()) return socket.status();
-  RemoveLeftOver((*socket)->predecessor());
+  if (const int removed = RemoveLeftOver((*socket)->predecessor()); removed > 0) {
+    spdlog::info("removed {} files that CUDA's driver left in /dev/shm of process {}", removed,
+                 (*socket)->predecessor());
+  }
   if (options.owner_fd >= 0) (*socket)->RemoveDirectoryToo();
   // Connections wait in the backlog from here on, while the rest is being set up.
   TellReady(options.ready_fd);

@@ -10,9 +10,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/base/file_error.h"
 
 namespace penstock {
@@ -35,18 +37,33 @@ absl::Status MakeDirectory(const std::string& directory) {
                           "; make it for this user, or choose another place with --socket PATH"));
 }
 
-// What the lock says who holds, or held it; 0: nothing.
-pid_t HolderOf(int lock) {
-  char text[32] = {};
+// The number of this process's PID namespace; 0 where nobody tells.
+uint64_t PidNamespace() {
+  struct stat found;
+  return stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
+}
+
+// What a lock tells of the daemon that holds or held it, a line each.
+struct Holder {
+  pid_t pid = 0;  // 0: nothing
+  uint64_t pid_namespace = 0;
+};
+
+Holder HolderOf(int lock) {
+  char text[64] = {};
   const ssize_t size = pread(lock, text, sizeof(text) - 1, 0);
-  pid_t pid = 0;
-  if (size <= 0 || !absl::SimpleAtoi(text, &pid) || pid < 0) return 0;
-  return pid;
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(absl::string_view(text, size > 0 ? static_cast<size_t>(size) : 0), '\n');
+  Holder holder;
+  if (!absl::SimpleAtoi(lines[0], &holder.pid) || holder.pid < 0) return {};
+  if (lines.size() < 2 || !absl::SimpleAtoi(lines[1], &holder.pid_namespace))
+    holder.pid_namespace = 0;
+  return holder;
 }
 
 std::string HolderText(int lock) {
-  const pid_t pid = HolderOf(lock);
-  return pid == 0 ? "" : absl::StrCat(" (process ", pid, ")");
+  const Holder holder = HolderOf(lock);
+  return holder.pid == 0 ? "" : absl::StrCat(" (process ", holder.pid, ")");
 }
 
 // Whether `fd` is still the file that stands at `path`.
@@ -90,10 +107,13 @@ absl::StatusOr<ring::Descriptor> TakeLock(const std::string& path, pid_t* predec
     // A daemon that ended between our open and our lock has removed the file that we hold.
     if (!IsAt(lock.get(), lock_path)) continue;
     if (absl::Status status = CheckLock(lock.get(), lock_path); !status.ok()) return status;
-    *predecessor = HolderOf(lock.get());
-    const std::string pid = absl::StrCat(getpid(), "\n");
+    const Holder before = HolderOf(lock.get());
+    // The number of a process in another container is nobody's here.
+    const uint64_t here = PidNamespace();
+    *predecessor = here != 0 && before.pid_namespace == here ? before.pid : 0;
+    const std::string text = absl::StrCat(getpid(), "\n", here, "\n");
     if (ftruncate(lock.get(), 0) != 0 ||
-        pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+        pwrite(lock.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", lock_path));
     }
     return lock;

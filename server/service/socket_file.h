@@ -1,7 +1,7 @@
 // The daemon's Unix socket in the file system, and the lock that makes it the only daemon there.
 //
-// Beside the socket `PATH` stands `PATH.lock`, which holds the daemon's process id and is locked
-// (flock) as long as the daemon lives; a socket without a locked file beside it is left over from a
+// Beside the socket `PATH` stands `PATH.lock`, which holds the daemon's process id and the number of its
+// PID namespace, a line each, and is locked (flock) as long as the daemon lives; a socket without a locked file beside it is left over from a
 // crash and is replaced. A lock that belongs to somebody else, is a link, or has another name too is
 // refused: nothing is written to what others have laid there.
 //
@@ -37,7 +37,7 @@ class SocketFile {
 
   int fd() const { return socket_.get(); }
 
-  // The process id of the daemon that was here before and did not end by itself; 0: there was none.
+  // The process id of the daemon that was here before, in this PID namespace, and did not end by itself; 0: there was none.
   pid_t predecessor() const { return predecessor_; }
 
   // Whether both files still stand at their paths; of a service manager's socket, the lock.

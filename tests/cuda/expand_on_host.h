@@ -22,23 +22,19 @@ struct HostKernel {
   void (*run)(const void* arguments, const Grid& grid);
 };
 
-// Each item of `items`, in the order in which the threads of a grid would take them.
-template <typename Make>
-void ForItems(const Grid& grid, uint64_t items, Make make) {
-  const uint64_t threads = uint64_t{grid.blocks} * grid.block;
-  for (uint64_t first = 0; first < threads; ++first) {
-    for (uint64_t item = first; item < items; item += threads) make(item);
-  }
+template <typename Run>
+void ForThreads(const Grid& grid, Run run) {
+  const uint32_t threads = grid.blocks * grid.block;
+  for (uint32_t thread = 0; thread < threads; ++thread) run(thread, threads);
 }
 
 template <typename To>
 void NormalizeOnHost(const void* bytes, const Grid& grid) {
   NormalizeArguments arguments;
   std::memcpy(&arguments, bytes, sizeof arguments);
-  const uint32_t items = NormalizeItems<To>(arguments);
   const auto* table = reinterpret_cast<const To*>(arguments.table);
-  ForItems(grid, arguments.images * items, [&](uint64_t item) {
-    NormalizeItem<To>(arguments, table, item / items, static_cast<uint32_t>(item % items));
+  ForThreads(grid, [&](uint32_t thread, uint32_t threads) {
+    NormalizeThread<To>(arguments, table, thread, threads);
   });
 }
 
@@ -46,10 +42,8 @@ template <typename From, typename To>
 void OneHotOnHost(const void* bytes, const Grid& grid) {
   OneHotArguments arguments;
   std::memcpy(&arguments, bytes, sizeof arguments);
-  ForItems(grid, OneHotItems<To>(arguments), [&](uint64_t item) {
-    const uint64_t first = item * kStoreValues<To>;
-    OneHotItem<From, To>(arguments, first / arguments.depth,
-                         static_cast<uint32_t>(first % arguments.depth));
+  ForThreads(grid, [&](uint32_t thread, uint32_t threads) {
+    OneHotThread<From, To>(arguments, thread, threads);
   });
 }
 
@@ -57,8 +51,9 @@ template <typename To>
 void UnpackBitsOnHost(const void* bytes, const Grid& grid) {
   UnpackBitsArguments arguments;
   std::memcpy(&arguments, bytes, sizeof arguments);
-  ForItems(grid, UnpackBitsItems<To>(arguments),
-           [&](uint64_t item) { UnpackBitsItem<To>(arguments, item); });
+  ForThreads(grid, [&](uint32_t thread, uint32_t threads) {
+    UnpackBitsThread<To>(arguments, thread, threads);
+  });
 }
 
 inline const HostKernel* FindHostKernel(std::string_view name) {

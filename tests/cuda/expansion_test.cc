@@ -147,6 +147,34 @@ TEST_CASE("normalize takes any number of channels up to its limit") {
         Computed(expression, TensorDType::kUint8, shape, from));
 }
 
+TEST_CASE("a thread that makes several items goes on in the right row") {
+  // The tests' device has one multiprocessor, and so 8192 threads, whose number no row of these divides.
+  const Fake fake;
+  Expansion expansion;
+  SECTION("normalize, channels first") {
+    expansion.channels_first = true;
+    const std::vector<int64_t> shape = {300, 9, 13, 3};
+    const std::vector<uint8_t> from = RandomBytes(300 * 9 * 13 * 3);
+    CHECK(Expanded(fake, expansion, TensorDType::kUint8, shape, from) ==
+          Computed("transpose(float32(x), [2, 0, 1])", TensorDType::kUint8, shape, from));
+  }
+  SECTION("one_hot") {
+    expansion.kind = Expansion::Kind::kOneHot;
+    expansion.depth = GENERATE(7, 1003, 40'000);
+    const std::vector<uint8_t> from = RandomBytes(expansion.depth == 7 ? 9001 : 150);
+    const std::vector<int64_t> shape = {static_cast<int64_t>(from.size())};
+    CHECK(Expanded(fake, expansion, TensorDType::kUint8, shape, from) ==
+          Computed("one_hot(x, " + std::to_string(expansion.depth) + ")", TensorDType::kUint8,
+                   shape, from));
+  }
+  SECTION("unpack_bits") {
+    expansion.kind = Expansion::Kind::kUnpackBits;
+    const std::vector<uint8_t> from = RandomBytes(300 * 77);
+    CHECK(Expanded(fake, expansion, TensorDType::kUint8, {300, 77}, from) ==
+          Computed("float32(unpack_bits(x))", TensorDType::kUint8, {300, 77}, from));
+  }
+}
+
 TEST_CASE("one_hot gives the bytes of map") {
   const Fake fake;
   const Type from = GENERATE(Type{"uint8", TensorDType::kUint8}, Type{"int32", TensorDType::kInt32},
@@ -160,7 +188,8 @@ TEST_CASE("one_hot gives the bytes of map") {
                        : from.dtype == TensorDType::kInt32 ? 4
                                                            : 8;
   std::vector<uint8_t> indices;
-  const std::vector<int64_t> wanted = {0, 5, 1, depth - 1, depth, 200, -1, 3};
+  const std::vector<int64_t> wanted = {0,  5, 1,         depth - 1, depth, 200,
+                                       -1, 3, INT64_MIN, INT64_MAX, 0};
   for (const int64_t index : wanted) {
     const int64_t stored = from.dtype == TensorDType::kUint8 ? index & 0xFF : index;
     const auto* bytes = reinterpret_cast<const uint8_t*>(&stored);

@@ -27,6 +27,17 @@ bool Exists(const std::string& path) {
   return lstat(path.c_str(), &file) == 0;
 }
 
+TEST_CASE("a daemon that nobody has waited for yet is gone") {
+  const test::ScratchFolder folder;
+  const pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  siginfo_t ended = {};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) == 0);
+  std::ofstream(folder / absl::StrFormat("cuda.shm.0.%x.1", pid)) << "x";
+  CHECK(RemoveLeftOver(pid, folder.path()) == 1);
+  waitpid(pid, nullptr, 0);
+}
+
 TEST_CASE("what the driver left behind of a daemon that is gone is removed, and nothing else") {
   const test::ScratchFolder folder;
   const auto make = [&](const std::string& name) {

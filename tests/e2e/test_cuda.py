@@ -372,13 +372,16 @@ def test_a_killed_daemons_events_are_cleared_away_by_the_next_one(tmp_path):
     first = Daemon(tmp_path / "s")
     number = f"{first.process.pid:x}"
     assert Penstock(tmp_path, first.socket)("create", spec).code == 0
+    made = folder / f"cuda.shm.0.{number}.1"
     if not IS_REAL:
-        (folder / f"cuda.shm.0.{number}.1").touch()
-    first.kill()
-    assert list(folder.glob(f"cuda.shm.*.{number}.*"))
-    second = Daemon(tmp_path / "s")
-    second.kill()
-    assert not list(folder.glob(f"cuda.shm.*.{number}.*"))
+        made.touch()
+    try:
+        first.kill()
+        assert list(folder.glob(f"cuda.shm.*.{number}.*"))
+        Daemon(tmp_path / "s").stop()
+        assert not list(folder.glob(f"cuda.shm.*.{number}.*"))
+    finally:
+        made.unlink(missing_ok=True)
 
 
 @needs_fake
@@ -514,14 +517,14 @@ def test_jax_gets_arrays_whose_copies_are_over(serve, fake_driver, monkeypatch):
 def test_torch_tensors_are_filled_beside_its_stream(serve, monkeypatch):
     """penstock.torch with a torch of the test's own: this machine's may know no CUDA."""
     current = []  # streams
+    calls = []
 
     class Stream:
         def __init__(self, device):
-            self.cuda_stream = 0
-            self.waits_for = None
+            self.cuda_stream = id(self)
 
         def wait_stream(self, other):
-            self.waits_for = other
+            calls.append(("wait", self.cuda_stream, other.cuda_stream))
 
         def __enter__(self):
             current.append(self)
@@ -532,14 +535,26 @@ def test_torch_tensors_are_filled_beside_its_stream(serve, monkeypatch):
     class Tensor:
         def __init__(self, shape, dtype, device):
             self.memory = np.empty(shape, dtype)
-            self.made_in = current[-1]
-            self.read_in = None
+            calls.append(("make", current[-1].cuda_stream))
 
         def data_ptr(self):
             return self.memory.ctypes.data
 
         def record_stream(self, stream):
-            self.read_in = stream
+            calls.append(("record", stream.cuda_stream))
+
+    class Cuda:
+        """A device that notes which stream a copy goes into."""
+
+        def __init__(self, device):
+            self.device = device
+
+        def __getattr__(self, name):
+            return getattr(self.device, name)
+
+        def copy(self, array, address, stream):
+            calls.append(("copy", stream))
+            self.device.copy(array, address, 0)
 
     trainers = Stream(None)
     current.append(trainers)
@@ -558,14 +573,17 @@ def test_torch_tensors_are_filled_beside_its_stream(serve, monkeypatch):
 
     try:
         socket = serve()
-        loader = penstock.torch.loader("images", socket=socket, device="cuda")
+        opened = penstock.cuda.open
+        with monkeypatch.context() as patch:
+            patch.setattr(penstock.cuda, "open", lambda index: Cuda(opened(index)))
+            loader = penstock.torch.loader("images", socket=socket, device="cuda")
         for step, batch in enumerate(loader):
             np.testing.assert_array_equal(batch["image"].memory, image(step))
             np.testing.assert_array_equal(batch["label"].memory, np.arange(4 * step, 4 * step + 4))
-            copies = batch["image"].made_in
-            assert copies is batch["label"].made_in and copies is not trainers
-            assert trainers.waits_for is copies and batch["image"].read_in is trainers
-            trainers.waits_for = None
+            copies, trainer = calls[0][1], trainers.cuda_stream
+            assert copies != trainer
+            assert calls == 2 * [("make", copies), ("copy", copies), ("wait", trainer, copies), ("record", trainer)]
+            calls.clear()
         assert step == 99
         assert loader.stats()["cuda"]["copies"] == 200
         for step, batch in zip(range(3), penstock.torch.loader("images", socket=socket, device="cuda", ring=True, group="ring")):

@@ -34,6 +34,35 @@ def labels(step):
     return np.arange(4 * step, 4 * step + 4)
 
 
+@pytest.fixture
+def late_copies(torch, monkeypatch):
+    """Copies to the device begin late, so that what does not wait for them shows."""
+    empty = torch.empty
+
+    def empty_and_sleep(*args, **options):
+        made = empty(*args, **options)
+        torch.cuda._sleep(400_000)  # in the stream that the copy goes into
+        return made
+
+    monkeypatch.setattr(torch, "empty", empty_and_sleep)
+
+
+def test_torch_waits_for_copies_and_keeps_what_it_reads(serve, torch, late_copies):  # noqa: F811
+    """Ahead of the device by many batches, whose tensors are gone before they are read."""
+    import penstock.torch
+
+    socket = serve(steps=160, ring="")
+    found = []
+    for batch in penstock.torch.loader("images", socket=socket, device="cuda"):
+        torch.cuda._sleep(1_000_000)
+        found.append((batch["image"].clone(), batch["label"] + 1))
+        del batch
+    for step, (images, label) in enumerate(found):
+        np.testing.assert_array_equal(images.cpu().numpy(), image(step))
+        np.testing.assert_array_equal(label.cpu().numpy(), labels(step) + 1)
+    assert len(found) == 40
+
+
 @pytest.mark.parametrize("on_ring", [False, True])
 @pytest.mark.parametrize("own_stream", [False, True])
 def test_torch(serve, torch, on_ring, own_stream):  # noqa: F811

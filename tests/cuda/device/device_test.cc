@@ -237,7 +237,7 @@ TEST_CASE("normalize gives the host's bytes") {
   }
   SECTION("channels first alone") { expansion.channels_first = true; }
   const std::vector<std::vector<int64_t>> shapes = {
-      {3, 7, 15, 3}, {16, 224, 224, 3}, {3, 299, 299, 3}, {5000, 9, 3}, {70000, 1, 3}};
+      {3, 7, 15, 3}, {16, 224, 224, 3}, {3, 299, 299, 3}, {5000, 9, 3}, {70000, 40, 3}};
   for (const std::vector<int64_t>& shape : shapes) {
     uint64_t count = 1;
     for (const int64_t axis : shape) count *= static_cast<uint64_t>(axis);
@@ -259,7 +259,7 @@ TEST_CASE("one_hot and unpack_bits give the host's bytes") {
     expansion.depth = GENERATE(1, 6, 203);
     const TensorDType from =
         GENERATE(TensorDType::kUint8, TensorDType::kInt32, TensorDType::kInt64);
-    // More rows than a grid is high.
+    // More items than a grid has threads.
     constexpr int64_t kRows = 70'001;
     const uint64_t size = ring::ElementBytes(static_cast<uint8_t>(from));
     std::vector<uint8_t> indices(kRows * size);
