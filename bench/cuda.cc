@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cuda_measure.h"
 #include "cuda/device.h"
 #include "cuda/expansion.h"
 #include "cuda/pinned_range.h"
@@ -30,17 +31,6 @@ namespace {
 constexpr int kRounds = 21;
 // Each round moves about so much, so that its start and end do not count.
 constexpr uint64_t kRoundBytes = uint64_t{1} << 30;
-
-void Must(const ring::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "bench_cuda: %s\n", status.message.c_str());
-  std::exit(1);
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 class Bench {
  public:

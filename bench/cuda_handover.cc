@@ -27,6 +27,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/cuda_measure.h"
 #include "cuda/event.h"
 #include "cuda/shared_memory.h"
 #include "ring/futex.h"
@@ -49,17 +50,6 @@ struct Page {
   IpcMemory memory;
   IpcEvent event;
 };
-
-void Must(const ring::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "bench_cuda_handover: %s\n", status.message.c_str());
-  std::exit(1);
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 void SpinUntil(const Event& event) {
   ring::Status error;

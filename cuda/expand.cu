@@ -5,8 +5,6 @@ namespace {
 
 using namespace penstock::cuda;
 
-constexpr uint32_t kBlock = 256;
-
 __device__ uint32_t Thread() { return blockIdx.x * kBlock + threadIdx.x; }
 __device__ uint32_t Threads() { return gridDim.x * kBlock; }
 
@@ -24,17 +22,17 @@ __device__ void Normalize(const NormalizeArguments& arguments) {
 
 }  // namespace
 
-#define PENSTOCK_NORMALIZE_KERNEL(name, type)                        \
-  extern "C" __global__ void __launch_bounds__(kBlock)               \
+#define PENSTOCK_NORMALIZE_KERNEL(name, type) \
+  extern "C" __global__ void __launch_bounds__(kBlock) \
       penstock_normalize_##name(const NormalizeArguments arguments) { \
-    Normalize<type>(arguments);                                      \
+    Normalize<type>(arguments); \
   }
 PENSTOCK_EXPANSION_FLOATS(PENSTOCK_NORMALIZE_KERNEL)
 
-#define PENSTOCK_ONE_HOT_KERNEL(from_name, from, name, type)                       \
-  extern "C" __global__ void __launch_bounds__(kBlock)                             \
-      penstock_one_hot_##from_name##_##name(const OneHotArguments arguments) {     \
-    OneHotThread<from, type>(arguments, Thread(), Threads());                                                 \
+#define PENSTOCK_ONE_HOT_KERNEL(from_name, from, name, type) \
+  extern "C" __global__ void __launch_bounds__(kBlock) \
+      penstock_one_hot_##from_name##_##name(const OneHotArguments arguments) { \
+    OneHotThread<from, type>(arguments, Thread(), Threads()); \
   }
 #define PENSTOCK_ONE_HOT_UINT8(name, type) PENSTOCK_ONE_HOT_KERNEL(uint8, uint8_t, name, type)
 #define PENSTOCK_ONE_HOT_INT32(name, type) PENSTOCK_ONE_HOT_KERNEL(int32, int32_t, name, type)
@@ -43,9 +41,9 @@ PENSTOCK_EXPANSION_DTYPES(PENSTOCK_ONE_HOT_UINT8)
 PENSTOCK_EXPANSION_DTYPES(PENSTOCK_ONE_HOT_INT32)
 PENSTOCK_EXPANSION_DTYPES(PENSTOCK_ONE_HOT_INT64)
 
-#define PENSTOCK_UNPACK_BITS_KERNEL(name, type)                          \
-  extern "C" __global__ void __launch_bounds__(kBlock)                   \
+#define PENSTOCK_UNPACK_BITS_KERNEL(name, type) \
+  extern "C" __global__ void __launch_bounds__(kBlock) \
       penstock_unpack_bits_##name(const UnpackBitsArguments arguments) { \
-    UnpackBitsThread<type>(arguments, Thread(), Threads());                                         \
+    UnpackBitsThread<type>(arguments, Thread(), Threads()); \
   }
 PENSTOCK_EXPANSION_DTYPES(PENSTOCK_UNPACK_BITS_KERNEL)

@@ -21,6 +21,8 @@
 namespace penstock::cuda {
 
 inline constexpr uint32_t kMaxChannels = 16;
+// Threads of a block.
+inline constexpr uint32_t kBlock = 256;
 inline constexpr uint32_t kStoreBytes = 16;
 template <typename T>
 inline constexpr uint32_t kStoreValues = kStoreBytes / sizeof(T);

@@ -16,7 +16,6 @@ using ring::TensorDType;
 constexpr int64_t kMaxDepth = 1 << 20;
 // So that an item's end, and a thread's next item, are numbers of 32 bits.
 constexpr uint64_t kMaxRowValues = UINT32_MAX / 2;
-constexpr unsigned kBlock = 256;
 // Blocks for each multiprocessor, of which each thread takes several items: enough for all devices to be full to the end.
 constexpr uint64_t kBlocks = 32;
 
