@@ -1,7 +1,8 @@
 // What the device computes, as plain functions: nvcc compiles them into kernels (expand.cu), and any
 // compiler into functions of the host, with which tests compare the same bytes with the CPU's.
 //
-// A work item makes the values of one store of 16 bytes (of an image whose channels go first, one store for each channel). Narrower stores,
+// A work item makes the values of one store of 16 bytes (of an image whose three channels go first, one store for each channel where stores
+// divide a plane). Narrower stores,
 // or strides between those of neighbouring threads, would touch lines of memory more than once; and a path that loads all that it needs
 // before it looks at any of it waits for memory once. What does not lie as that needs takes the other path, value by value.
 //
@@ -91,7 +92,7 @@ struct NormalizeArguments {
   uint32_t tables;  // the channels' own, or 1
 };
 
-// How many items an image has.
+// How many items an image has that does not take NormalizePlanes().
 template <typename To>
 PENSTOCK_HOST_DEVICE uint32_t NormalizeItems(const NormalizeArguments& arguments) {
   const uint32_t values =
@@ -126,36 +127,31 @@ PENSTOCK_HOST_DEVICE void NormalizeValues(const NormalizeArguments& arguments, c
   }
 }
 
-// Channels first.
+// Channels first, of kChannels, where kStoreValues divides a plane.
 template <typename To, uint32_t kChannels>
 PENSTOCK_HOST_DEVICE void NormalizePixels(const NormalizeArguments& arguments, const To* table,
                                           uint32_t first, const uint8_t* from, To* to) {
   constexpr uint32_t kValues = kStoreValues<To>;
   const uint32_t own = arguments.tables > 1 ? kTableValues : 0;
-  const uint32_t left = arguments.pixels - first;
-  if constexpr (kChannels != 0) {
-    if (left >= kValues && arguments.pixels % kValues == 0 && IsAligned<uint8_t, kValues>(from) &&
-        IsAligned<To, kValues>(to)) {
-      Pack<uint8_t, kValues> read[kChannels];
-      for (uint32_t part = 0; part < kChannels; ++part) {
-        read[part] = *reinterpret_cast<const Pack<uint8_t, kValues>*>(from + part * kValues);
-      }
-      for (uint32_t channel = 0; channel < kChannels; ++channel) {
-        Pack<To, kValues> made;
-        for (uint32_t i = 0; i < kValues; ++i) {
-          const uint32_t at = i * kChannels + channel;
-          made.values[i] = table[channel * own + read[at / kValues].values[at % kValues]];
-        }
-        *reinterpret_cast<Pack<To, kValues>*>(to + uint64_t{channel} * arguments.pixels) = made;
-      }
-      return;
+  if (IsAligned<uint8_t, kValues>(from) && IsAligned<To, kValues>(to)) {
+    Pack<uint8_t, kValues> read[kChannels];
+    for (uint32_t part = 0; part < kChannels; ++part) {
+      read[part] = *reinterpret_cast<const Pack<uint8_t, kValues>*>(from + part * kValues);
     }
+    for (uint32_t channel = 0; channel < kChannels; ++channel) {
+      Pack<To, kValues> made;
+      for (uint32_t i = 0; i < kValues; ++i) {
+        const uint32_t at = i * kChannels + channel;
+        made.values[i] = table[channel * own + read[at / kValues].values[at % kValues]];
+      }
+      *reinterpret_cast<Pack<To, kValues>*>(to + uint64_t{channel} * arguments.pixels) = made;
+    }
+    return;
   }
-  const uint32_t channels = arguments.channels;
-  for (uint32_t channel = 0; channel < channels; ++channel) {
-    for (uint32_t i = 0; i < kValues && i < left; ++i) {
+  for (uint32_t channel = 0; channel < kChannels; ++channel) {
+    for (uint32_t i = 0; i < kValues; ++i) {
       to[uint64_t{channel} * arguments.pixels + i] =
-          table[channel * own + from[i * channels + channel]];
+          table[channel * own + from[i * kChannels + channel]];
     }
   }
 }
@@ -169,9 +165,7 @@ PENSTOCK_HOST_DEVICE void NormalizeItem(const NormalizeArguments& arguments, con
   const auto* from = reinterpret_cast<const uint8_t*>(arguments.from) + begin;
   auto* to = reinterpret_cast<To*>(arguments.to) + begin + first;
   if (arguments.channels_first != 0) {
-    from += uint64_t{first} * arguments.channels;
-    arguments.channels == 3 ? NormalizePixels<To, 3>(arguments, table, first, from, to)
-                            : NormalizePixels<To, 0>(arguments, table, first, from, to);
+    NormalizePixels<To, 3>(arguments, table, first, from + uint64_t{first} * 3, to);
   } else {
     from += first;
     arguments.channels == 3 ? NormalizeValues<To, 3>(arguments, table, first, from, to)
@@ -179,11 +173,121 @@ PENSTOCK_HOST_DEVICE void NormalizeItem(const NormalizeArguments& arguments, con
   }
 }
 
+// kValues bytes from `from` on, kChannels apart (0: `channels`), all within [begin, end).
+template <uint32_t kValues, uint32_t kChannels>
+PENSTOCK_HOST_DEVICE Pack<uint8_t, kValues> ReadApart(const uint8_t* from, uint32_t channels,
+                                                      const uint8_t* begin, const uint8_t* end) {
+  Pack<uint8_t, kValues> read;
+  if constexpr (kChannels != 0) {
+    // By the words that hold them: a byte at a time, neighbouring threads would ask for each line of memory many times.
+    constexpr uint32_t kSpan = (kValues - 1) * kChannels + 1;
+    constexpr uint32_t kWords = (kSpan + 2 * (sizeof(uint64_t) - 1)) / sizeof(uint64_t);
+    const uint32_t skipped = reinterpret_cast<uintptr_t>(from) % sizeof(uint64_t);
+    const uint8_t* at = from - skipped;
+    if (at >= begin && at + kWords * sizeof(uint64_t) <= end) {
+      uint64_t words[kWords];
+      for (uint32_t i = 0; i < kWords; ++i) words[i] = reinterpret_cast<const uint64_t*>(at)[i];
+      // Little-endian, as devices are.
+      for (uint32_t i = 0; i + 1 < kWords; ++i) {
+        words[i] = words[i] >> skipped * 8 | words[i + 1] << 1 << (63 - skipped * 8);
+      }
+      words[kWords - 1] >>= skipped * 8;
+      for (uint32_t i = 0; i < kValues; ++i) {
+        const uint32_t byte = i * kChannels;
+        read.values[i] = static_cast<uint8_t>(words[byte / 8] >> byte % 8 * 8);
+      }
+      return read;
+    }
+    channels = kChannels;
+  }
+  for (uint32_t i = 0; i < kValues; ++i) read.values[i] = from[i * channels];
+  return read;
+}
+
+// Channels first, of any size: kStoreValues values from `pixel` of `plane` on, where planes of all images follow each other without a gap.
+template <typename To, uint32_t kChannels>
+PENSTOCK_HOST_DEVICE void NormalizePlaneItem(const NormalizeArguments& arguments, const To* table,
+                                             uint64_t plane, uint32_t pixel) {
+  constexpr uint32_t kValues = kStoreValues<To>;
+  const uint32_t channels = kChannels != 0 ? kChannels : arguments.channels;
+  const uint32_t own = arguments.tables > 1 ? kTableValues : 0;
+  const uint64_t planes = arguments.images * channels;
+  const uint64_t image = plane / channels;
+  auto channel = static_cast<uint32_t>(plane % channels);
+  const auto* begin = reinterpret_cast<const uint8_t*>(arguments.from);
+  const uint8_t* from = begin + (image * arguments.pixels + pixel) * channels + channel;
+  Pack<To, kValues> made = {};
+  uint32_t count = kValues;
+  if (arguments.pixels - pixel >= kValues) {
+    const auto read =
+        ReadApart<kValues, kChannels>(from, channels, begin, begin + planes * arguments.pixels);
+    for (uint32_t i = 0; i < kValues; ++i) made.values[i] = table[channel * own + read.values[i]];
+  } else {
+    uint64_t left = planes - plane;
+    uint32_t column = pixel;
+    for (uint32_t i = 0; i < kValues; ++i) {
+      if (i >= count) continue;
+      made.values[i] = table[channel * own + *from];
+      from += channels;
+      if (++column < arguments.pixels) continue;
+      column = 0;
+      if (--left == 0) count = i + 1;
+      // Back to the image's begin for its next channel, or to the next image's first.
+      if (++channel < channels) {
+        from -= uint64_t{arguments.pixels} * channels - 1;
+      } else {
+        channel = 0;
+        from -= channels - 1;
+      }
+    }
+  }
+  StorePack(made, count, reinterpret_cast<To*>(arguments.to) + plane * arguments.pixels + pixel);
+}
+
 // The items of thread number `thread` of `threads`: a grid's width apart, so that neighbours lie side by side in memory. What an item's
 // place in its row is takes a division at the first one, and an addition at each of the next.
+
+// Calls item(row, column) for those of rows of `columns` values that follow each other without a gap.
+template <uint32_t kValues, typename Item>
+PENSTOCK_HOST_DEVICE void ForStores(uint64_t rows, uint32_t columns, uint32_t thread,
+                                    uint32_t threads, Item item) {
+  const uint64_t first = uint64_t{thread} * kValues;
+  const uint64_t step = uint64_t{threads} * kValues;
+  const uint64_t step_rows = step / columns;
+  const auto step_columns = static_cast<uint32_t>(step % columns);
+  uint64_t row = first / columns;
+  auto column = static_cast<uint32_t>(first % columns);
+  while (row < rows) {
+    item(row, column);
+    row += step_rows;
+    column += step_columns;
+    if (column >= columns) {
+      column -= columns;
+      ++row;
+    }
+  }
+}
+
+template <typename To, uint32_t kChannels>
+PENSTOCK_HOST_DEVICE void NormalizePlanes(const NormalizeArguments& arguments, const To* table,
+                                          uint32_t thread, uint32_t threads) {
+  ForStores<kStoreValues<To>>(arguments.images * arguments.channels, arguments.pixels, thread,
+                              threads, [&](uint64_t plane, uint32_t pixel) {
+                                NormalizePlaneItem<To, kChannels>(arguments, table, plane, pixel);
+                              });
+}
+
 template <typename To>
 PENSTOCK_HOST_DEVICE void NormalizeThread(const NormalizeArguments& arguments, const To* table,
                                           uint32_t thread, uint32_t threads) {
+  if (arguments.channels_first != 0) {
+    if (arguments.channels != 3) {
+      return NormalizePlanes<To, 0>(arguments, table, thread, threads);
+    }
+    if (arguments.pixels % kStoreValues<To> != 0) {
+      return NormalizePlanes<To, 3>(arguments, table, thread, threads);
+    }
+  }
   const uint32_t items = NormalizeItems<To>(arguments);
   const uint32_t step_images = threads / items;
   const uint32_t step_items = threads % items;
@@ -240,25 +344,12 @@ PENSTOCK_HOST_DEVICE void OneHotItem(const OneHotArguments& arguments, uint64_t 
   StorePack(made, count, to);
 }
 
-// As NormalizeThread().
 template <typename From, typename To>
 PENSTOCK_HOST_DEVICE void OneHotThread(const OneHotArguments& arguments, uint32_t thread,
                                        uint32_t threads) {
-  const uint64_t first = uint64_t{thread} * kStoreValues<To>;
-  const uint64_t step = uint64_t{threads} * kStoreValues<To>;
-  const uint64_t step_rows = step / arguments.depth;
-  const auto step_columns = static_cast<uint32_t>(step % arguments.depth);
-  uint64_t row = first / arguments.depth;
-  auto column = static_cast<uint32_t>(first % arguments.depth);
-  while (row < arguments.indices) {
-    OneHotItem<From, To>(arguments, row, column);
-    row += step_rows;
-    column += step_columns;
-    if (column >= arguments.depth) {
-      column -= arguments.depth;
-      ++row;
-    }
-  }
+  ForStores<kStoreValues<To>>(
+      arguments.indices, arguments.depth, thread, threads,
+      [&](uint64_t row, uint32_t column) { OneHotItem<From, To>(arguments, row, column); });
 }
 
 // ---- unpack_bits ----
@@ -287,7 +378,6 @@ PENSTOCK_HOST_DEVICE void UnpackBitsItem(const UnpackBitsArguments& arguments, u
   StorePack(made, count, reinterpret_cast<To*>(arguments.to) + first);
 }
 
-// As NormalizeThread().
 template <typename To>
 PENSTOCK_HOST_DEVICE void UnpackBitsThread(const UnpackBitsArguments& arguments, uint32_t thread,
                                            uint32_t threads) {

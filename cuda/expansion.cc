@@ -167,11 +167,12 @@ Status Expander::Prepare(const Expansion& expansion, TensorDType from_dtype,
       normalize.images = static_cast<uint64_t>(from_shape[0]);
       normalize.pixels = static_cast<uint32_t>(Product(from_shape, 1, from_shape.size() - 1));
       normalize.channels = static_cast<uint32_t>(from_shape.back());
-      normalize.channels_first = expansion.channels_first;
+      // One channel lies the same way either way.
+      normalize.channels_first = expansion.channels_first && normalize.channels > 1;
       normalize.tables = IsPerChannel(expansion) ? normalize.channels : 1;
       // Rows whose layout stays follow each other without a gap: as one, all but its first item begin where stores may.
       const uint64_t values = Product(from_shape, 0, from_shape.size());
-      if (!expansion.channels_first && values > 0 && values <= kMaxRowValues) {
+      if (normalize.channels_first == 0 && values > 0 && values <= kMaxRowValues) {
         normalize.pixels *= static_cast<uint32_t>(std::exchange(normalize.images, 1));
       }
       ready->arguments_ = normalize;

@@ -129,10 +129,13 @@ TEST_CASE("normalize gives the bytes of map") {
 
 TEST_CASE("normalize takes any number of channels up to its limit") {
   const Fake fake;
-  const int64_t channels = GENERATE(1, 2, 4, 16);
+  const int64_t channels = GENERATE(1, 2, 3, 4, 16);
   const bool channels_first = GENERATE(false, true);
-  const std::vector<int64_t> shape = {2, 4, 6, channels};
-  const std::vector<uint8_t> from = RandomBytes(static_cast<size_t>(2 * 4 * 6 * channels));
+  // Planes that are many stores, that end within one, and of which several lie in one.
+  const int64_t width = GENERATE(1, 6, 13);
+  const int64_t height = width == 1 ? 1 : 4 + width % 2;
+  const std::vector<int64_t> shape = {7, height, width, channels};
+  const std::vector<uint8_t> from = RandomBytes(static_cast<size_t>(7 * height * width * channels));
   Expansion expansion;
   std::string means;
   for (int64_t channel = 0; channel < channels; ++channel) {
@@ -153,8 +156,10 @@ TEST_CASE("a thread that makes several items goes on in the right row") {
   Expansion expansion;
   SECTION("normalize, channels first") {
     expansion.channels_first = true;
-    const std::vector<int64_t> shape = {300, 9, 13, 3};
-    const std::vector<uint8_t> from = RandomBytes(300 * 9 * 13 * 3);
+    // Of which 16 bytes divide the planes, and do not.
+    const int64_t width = GENERATE(12, 13);
+    const std::vector<int64_t> shape = {500, 9, width, 3};
+    const std::vector<uint8_t> from = RandomBytes(static_cast<size_t>(500 * 9 * width * 3));
     CHECK(Expanded(fake, expansion, TensorDType::kUint8, shape, from) ==
           Computed("transpose(float32(x), [2, 0, 1])", TensorDType::kUint8, shape, from));
   }

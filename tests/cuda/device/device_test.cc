@@ -235,9 +235,12 @@ TEST_CASE("normalize gives the host's bytes") {
     expansion.deviation = {0.229, 0.224, 0.225};
     expansion.channels_first = GENERATE(false, true);
   }
-  SECTION("channels first alone") { expansion.channels_first = true; }
-  const std::vector<std::vector<int64_t>> shapes = {
+  std::vector<std::vector<int64_t>> shapes = {
       {3, 7, 15, 3}, {16, 224, 224, 3}, {3, 299, 299, 3}, {5000, 9, 3}, {70000, 40, 3}};
+  SECTION("channels first alone") {
+    expansion.channels_first = true;
+    shapes.insert(shapes.end(), {{400, 61, 13, 4}, {5000, 1, 16}});
+  }
   for (const std::vector<int64_t>& shape : shapes) {
     uint64_t count = 1;
     for (const int64_t axis : shape) count *= static_cast<uint64_t>(axis);
