@@ -29,6 +29,11 @@ class Numbers final : public test::MadeUpInput {
     }
     return Pulled::kSome;
   }
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    next_ += count - *skipped;
+    *skipped = count;
+    return Pulled::kSome;
+  }
   std::optional<uint64_t> Count() override { return kEndless; }
 
   uint32_t length = 0;  // of a record in a cell; 0: it has none
@@ -37,10 +42,24 @@ class Numbers final : public test::MadeUpInput {
   const uint8_t byte_ = 0;
 };
 
+// Makes one element of each; the test does its work.
+class OneOfEach final : public SplitOp {
+ public:
+  const Signature& output() const override { return output_; }
+  std::optional<uint64_t> elements_of_each() const override { return 1; }
+  RowStatus Run(int, absl::Span<const Column>, Split*, absl::Span<Column>, Arena&) const override {
+    return {};
+  }
+
+ private:
+  const Signature output_;
+};
+
 // A segment over Numbers whose blocks are done when the test says so; an element is the reference that it is made of.
 struct Fixture {
   explicit Fixture(uint32_t block_rows, uint32_t record_bytes = 0) {
     segment->block_rows = block_rows;
+    segment->split = std::make_unique<OneOfEach>();
     auto input = std::make_unique<Numbers>();
     input->length = record_bytes;
     op = std::make_unique<SegmentOp>(context, segment, std::move(input));
@@ -196,6 +215,33 @@ TEST_CASE("what a segment hands on does not depend on how much is ahead") {
   CHECK(run(200 * kMiB, 1) == expected);
   CHECK(run(90 * kMiB, 4) == expected);
   CHECK(run(2 * SegmentsAhead::kBytes, 2) == expected);
+}
+
+TEST_CASE("behind blocks that the input has left out, a segment's position is the input's") {
+  constexpr uint64_t kRows = 4;
+  Fixture test(kRows);
+  test.ahead.set_workers(1);
+  test.Pull(1);
+  // So large that nothing is asked for behind it, and looked at to its end.
+  test.Do(1, SegmentsAhead::kBytes);
+  REQUIRE(test.Pull(kRows).size() == kRows);
+  REQUIRE(test.segments.empty());
+  uint64_t skipped = 0;
+  REQUIRE(test.op->Skip(2 * kRows, &skipped) == Pulled::kSome);
+  REQUIRE(skipped == 2 * kRows);
+  REQUIRE(test.segments.empty());
+  Position position;
+  test.op->Save(position);
+
+  Fixture resumed(kRows);
+  resumed.ahead.set_workers(1);
+  REQUIRE(resumed.op->Restore(position).ok());
+  CHECK(position.complete());
+  for (Fixture* each : {&test, &resumed}) {
+    each->Pull(kRows);
+    each->Do(1, 1000);
+    CHECK(each->Pull(kRows) == std::vector<uint64_t>{12, 13, 14, 15});
+  }
 }
 
 }  // namespace
