@@ -257,6 +257,32 @@ def test_two_ranks_train_one_model(served, tmp_path):
         assert sorted(rows) == list(range(100))
 
 
+def take_together(rank, share, results):
+    dataset = penstock.Dataset.range(100).shuffle(100).batch(8).map(lambda value: {"n": value})
+    loader = penstock.torch.loader(dataset, share=share, rank=rank, world_size=2)
+    # The second loop is another epoch.
+    results.put((rank, [batch["n"].tolist() for _ in range(2) for batch in loader], len(loader)))
+
+
+def test_two_ranks_of_a_dataset_share_a_daemon(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    share = f"test-{tmp_path.name}-{__import__('os').getpid()}"
+    processes = [context.Process(target=take_together, args=(rank, share, results)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    (_, left, length), (_, right, _) = sorted(results.get(timeout=120) for _ in range(2))
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert len(left) == len(right) == 2 * length
+    epochs = [[n for part in (left, right) for rows in part[length * epoch : length * (epoch + 1)] for n in rows] for epoch in range(2)]
+    assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(100))
+    assert epochs[0] != epochs[1]
+
+
 def test_options_are_for_pipelines():
+    with pytest.raises(TypeError, match="of a Dataset"):
+        penstock.torch.loader("numbers", share="job")
     with pytest.raises(TypeError, match="rank"):
         penstock.torch.loader(numbers(), rank=0, world_size=2)

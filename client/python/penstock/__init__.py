@@ -22,6 +22,7 @@ from penstock._core import Loader, abi_version, default_socket, version
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._daemon import stop_private_daemon
+from penstock._sharing import shared_daemon
 from penstock._arguments import AUTOTUNE
 from penstock._dataset import Dataset
 from penstock._dtypes import string
@@ -117,6 +118,7 @@ __all__ = [
     "int64",
     "int8",
     "io",
+    "shared_daemon",
     "stop_private_daemon",
     "string",
     "strings",

@@ -46,7 +46,7 @@ def find_program():
     return program
 
 
-def _beyond_standard(fd):
+def beyond_standard(fd):
     """The descriptor, moved to where no standard stream of a child takes its place."""
     import fcntl
 
@@ -57,11 +57,52 @@ def _beyond_standard(fd):
     return moved
 
 
+def start(socket, owner, options=()):
+    """Starts a penstockd that ends when `owner`, a pidfd or the reading end of a pipe, says so.
+
+    Returns:
+      Its process, as soon as it accepts connections.
+
+    Raises:
+      NotFoundError, UnavailableError: there is none, or it did not start.
+    """
+    import subprocess
+
+    program = find_program()
+    ready, ready_end = (beyond_standard(end) for end in os.pipe())
+    process = None
+    try:
+        with open(ready, "rb") as file:
+            try:
+                process = subprocess.Popen(
+                    [program, "--socket", socket, "--log-level", "error", "--exit-with-parent", str(owner), "--ready-fd", str(ready_end), *options],
+                    pass_fds=(owner, ready_end),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise _errors.UnavailableError(f"cannot start {program}: {error.strerror}") from None
+            finally:
+                os.close(ready_end)
+            if file.read(1) != b"\n":
+                code = process.wait()
+                raise _errors.UnavailableError(
+                    f"{program} ended while it started, with exit status {code}; what it says stands above"
+                )
+    except BaseException:
+        # Ctrl-C among them.
+        if process is not None:
+            process.kill()
+            process.wait()
+        raise
+    return process
+
+
 class _Daemon:
     def __init__(self):
         import tempfile
 
-        program = find_program()
         # Not below TMPDIR if that is long: a socket's path has at most 107 bytes.
         folder = tempfile.mkdtemp(prefix="penstock-")
         if len(folder) > 80:
@@ -71,50 +112,23 @@ class _Daemon:
         self.socket = os.path.join(folder, "penstock.sock")
         self.process = None
         try:
-            self._start(program)
+            self._start()
         except BaseException:
-            # Ctrl-C among them.
-            if self.process is not None:
-                self.process.kill()
-                self.process.wait()
             self._remove_folder()
             raise
 
-    def _start(self, program):
-        import subprocess
-
+    def _start(self):
         # A pidfd stays this process' own, whatever forks; where the kernel has none, a pipe that every
         # child would have to close.
-        closing = []
         try:
-            owner = _beyond_standard(os.pidfd_open(os.getpid()))
+            owner = beyond_standard(os.pidfd_open(os.getpid()))
             self._owner = None
         except OSError:
-            owner, self._owner = (_beyond_standard(end) for end in os.pipe())
-        closing.append(owner)
-        ready, ready_end = (_beyond_standard(end) for end in os.pipe())
-        closing.append(ready_end)
+            owner, self._owner = (beyond_standard(end) for end in os.pipe())
         try:
-            self.process = subprocess.Popen(
-                [program, "--socket", self.socket, "--log-level", "error", "--exit-with-parent", str(owner),
-                 "--ready-fd", str(ready_end)],
-                pass_fds=(owner, ready_end),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            os.close(ready)
-            raise _errors.UnavailableError(f"cannot start {program}: {error.strerror}") from None
+            self.process = start(self.socket, owner)
         finally:
-            for fd in closing:
-                os.close(fd)
-        with open(ready, "rb") as file:
-            if file.read(1) != b"\n":
-                code = self.process.wait()
-                raise _errors.UnavailableError(
-                    f"{program} ended while it started, with exit status {code}; what it says stands above"
-                )
+            os.close(owner)
 
     def alive(self):
         return self.process.poll() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 import penstock
+from penstock import _sharing
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 
@@ -15,12 +16,12 @@ class EpochLoader:
     Args:
       source: a Dataset, or the name of a pipeline.
       make_tensor: what becomes of each array of numbers.
-      options: of penstock.attach, for a pipeline.
+      options: of penstock.attach, for a pipeline; or for a Dataset that runs in a shared daemon, whose name is the option "share".
     """
 
     def __init__(self, source, make_tensor, options):
         self._make_tensor = make_tensor
-        self._source = source
+        self._dataset = source
         self._loader = None
         self._next = None  # the first batch of the next epoch, which ended this one
         self._state = None
@@ -34,18 +35,29 @@ class EpochLoader:
                 f"the source is a {kind.__module__}.{kind.__qualname__}; it is a penstock.Dataset or the name of a pipeline (docs/migrating.md says "
                 "what becomes of a DataLoader)"
             )
+        share = options.pop("share", None)
+        if share is not None:
+            if isinstance(source, str):
+                raise TypeError("share is of a Dataset; a pipeline runs where its daemon is (socket)")
+            if "socket" in options:
+                raise TypeError("share names the daemon, and so does socket: one of them")
+            source, options["socket"] = _sharing.serve(source, share)
+        self._source = source
         if isinstance(source, str):
             if options.get("rank") is not None or options.get("world_size") is not None:
                 options.setdefault("mode", "rank")
             self._loader = penstock.attach(source, **options)
             self._state = self._loader.state_dict()
         elif options:
-            raise TypeError(f"arguments of penstock.attach, which a dataset does not take: {', '.join(sorted(options))}")
+            raise TypeError(
+                f"arguments of penstock.attach, which a dataset does not take: {', '.join(sorted(options))}; the processes of a job that take one "
+                'pass together name it: share="NAME"'
+            )
 
     @property
     def dataset(self) -> Any:
         """The Dataset, or the name of the pipeline."""
-        return self._source
+        return self._dataset
 
     def __len__(self) -> int:
         """Batches of an epoch of a Dataset; or of the whole stream of a pipeline, in the size that this loader takes (`batch_size`).
@@ -53,7 +65,7 @@ class EpochLoader:
         Raises:
           TypeError: it has no end, or nobody knows how many there are.
         """
-        return len(self._loader if isinstance(self._source, str) else self._source)
+        return len(self._loader if isinstance(self._dataset, str) else self._dataset)
 
     def __bool__(self):
         return True

@@ -11,7 +11,7 @@ The driver is looked for when a device is opened; without one there is FailedPre
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from penstock._core import Cuda, DeviceArray
 from penstock._epochs import EpochLoader
@@ -41,7 +41,7 @@ class CudaLoader(EpochLoader):
         return {**super().stats(), "cuda": self._cuda.stats()}
 
 
-def loader(source, *, device: int = 0, stream: int = 0, ring: bool = False, **options: Any) -> CudaLoader:
+def loader(source, *, device: int = 0, stream: int = 0, ring: bool = False, share: Optional[str] = None, **options: Any) -> CudaLoader:
     """An iterable of batches whose arrays are DeviceArrays.
 
     Args:
@@ -49,7 +49,8 @@ def loader(source, *, device: int = 0, stream: int = 0, ring: bool = False, **op
       device: the number of the device.
       stream: the CUDA stream that copies are enqueued in and that reads the arrays, as a number; 0 is the legacy default one.
       ring: whether to take the batches of a pipeline whose ring is on the device from there.
-      **options: of penstock.attach, for a pipeline.
+      share: of a Dataset, as in penstock.torch.loader.
+      **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
       A CudaLoader. Batches keep their structure; strings stay arrays of bytes, and ragged tensors are RaggedTensors of DeviceArrays.
@@ -57,8 +58,9 @@ def loader(source, *, device: int = 0, stream: int = 0, ring: bool = False, **op
 
     Raises:
       FailedPreconditionError, NotFoundError: as open(), or the pipeline's ring is not on a device.
-      TypeError: options, or `ring`, for a Dataset. The errors of penstock.attach.
+      TypeError: options, or `ring`, for a Dataset without `share`. The errors of penstock.attach.
     """
+    options["share"] = share
     cuda = open(device)
     if ring:
         options.update(cuda=cuda, stream=stream)

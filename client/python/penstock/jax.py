@@ -56,6 +56,7 @@ def loader(
     sharding: Optional[Any] = None,
     pinned: bool = False,
     ring: bool = False,
+    share: Optional[str] = None,
     **options: Any,
 ) -> JaxLoader:
     """An iterable of batches whose arrays are jax.Arrays.
@@ -69,7 +70,8 @@ def loader(
       pinned: to a CUDA device, copies straight from the daemon's memory, which JAX takes over by DLPack, instead of
         jax.device_put.
       ring: the same without a copy, of a pipeline whose ring is on the device (`ring { device: 0 }`).
-      **options: of penstock.attach, for a pipeline.
+      share: of a Dataset, as in penstock.torch.loader.
+      **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
       A JaxLoader, with state_dict(), load_state_dict(), set_epoch() and len(). Batches keep their
@@ -77,8 +79,9 @@ def loader(
       unless jax_enable_x64 is set.
 
     Raises:
-      TypeError: both device and sharding, or options for a Dataset. The errors of penstock.attach.
+      TypeError: both device and sharding, or options for a Dataset without `share`. The errors of penstock.attach.
     """
+    options["share"] = share
     if pinned or ring:
         if sharding is not None:
             raise TypeError("pinned and ring go to one device, and not with a sharding")

@@ -117,7 +117,7 @@ def _cuda_loader(source, device, ring, options):
 
 
 def loader(
-    source, *, copy: bool = False, device: Optional[Any] = None, ring: bool = False, **options: Any
+    source, *, copy: bool = False, device: Optional[Any] = None, ring: bool = False, share: Optional[str] = None, **options: Any
 ) -> TorchLoader:
     """An iterable of batches whose arrays are torch tensors.
 
@@ -132,7 +132,11 @@ def loader(
         must be made to wait for that one. stats()["cuda"] tells how.
       ring: of a CUDA device, whether to take the batches of a pipeline whose ring is there (`ring { device: 0 }`) in place: tensors
         that share the ring's memory, which may not be written to.
-      **options: of penstock.attach, for a pipeline: group, socket, timeout, reconnect and others. `rank`
+      share: of a Dataset, the name of a job whose processes on this host take its passes together, of one private daemon
+        (penstock.shared_daemon); with `rank` and `world_size` each has its rows of every batch. All give an equal dataset. A seed
+        that it leaves open is then made of that name, so that all have one order, and the same job begun again has it too; each epoch
+        has another one, and set_epoch changes nothing.
+      **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").
 
     Returns:
@@ -141,9 +145,10 @@ def loader(
       tensors are RaggedTensors of torch tensors.
 
     Raises:
-      TypeError: options for a Dataset. The errors of penstock.attach.
-      FailedPreconditionError: `ring`, and the pipeline's is not on a device.
+      TypeError: options for a Dataset without `share`, or `share` of a pipeline. The errors of penstock.attach and penstock.shared_daemon.
+      FailedPreconditionError: `ring`, and the pipeline's is not on a device; `share`, and the dataset has large arrays of this process.
     """
+    options["share"] = share
     if device is not None and torch.device(device).type == "cuda":
         return _cuda_loader(source, torch.device(device), ring, options)
     if ring:

@@ -1,0 +1,243 @@
+"""A penstockd that the processes of one job share: started by the first that asks for it, gone with the last.
+
+Each process holds the writing end of a FIFO whose reading end the daemon has (`--exit-with-parent`), so that the kernel counts them, however
+they end. What happens between looking for a daemon and starting one, or a pipeline, happens under a lock of a file beside the FIFO.
+"""
+
+import atexit
+import contextlib
+import os
+import re
+import threading
+import time
+
+from penstock import _control, _daemon, _errors
+from penstock._stage import Spec
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_MAX_SOCKET_BYTES = 107
+# For a daemon that is ending or beginning, between two looks and in all.
+_LOOK_SECONDS = 0.02
+_PATIENCE_SECONDS = 60.0
+
+_mutex = threading.Lock()
+_shares = {}  # by their names, those that this process is in
+
+
+class _Share:
+    """This process' part in one: the FIFO's end, and the daemon's process if it has started it."""
+
+    def __init__(self, name):
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise _errors.InvalidArgumentError(
+                f"the name of a shared daemon is of 1 to 63 letters, digits, '_', '-' and '.', and begins with none of the last two: {name!r}"
+            )
+        self.name = name
+        self.folder = _folder(name)
+        self.socket = os.path.join(self.folder, "penstock.sock")
+        self._fifo = os.path.join(self.folder, "processes")
+        self._end = None
+        self._process = None
+
+    @contextlib.contextmanager
+    def locked(self):
+        import fcntl
+
+        with open(os.path.join(self.folder, "lock"), "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def join(self):
+        """Takes part in the daemon that is there, or in a new one. Under the lock."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self._end is None or not self._answers():
+            self._open_end()
+            if self._end is None:
+                self._start()
+                return
+            if self._answers():
+                return
+            # It is ending, since its last process has; or was killed, and begins again.
+            if time.monotonic() > deadline:
+                self.leave()
+                raise _errors.UnavailableError(f"the shared penstockd {self.name!r} gives no answer at {self.socket}")
+            time.sleep(_LOOK_SECONDS)
+
+    def leave(self):
+        """Gives up this process' part. The daemon ends where it was the last."""
+        end, self._end = self._end, None
+        if end is not None:
+            os.close(end)
+        if self._process is not None:
+            self._process.poll()
+
+    def forget(self):
+        """The same for good, as this process ends, or in a forked child, where the part is the parent's."""
+        self.leave()
+        if self._process is not None:
+            # Nobody here waits for its end: it is another process' child, or outlives this one.
+            self._process.returncode = 0
+
+    def _open_end(self):
+        """A writing end of the FIFO that is there now; none where nobody reads. The one before it is held until then: it may be the last."""
+        before = self._end
+        self._end = None
+        with contextlib.suppress(FileNotFoundError):
+            self._end = _open_fifo(self._fifo, os.O_WRONLY)
+        if before is not None:
+            os.close(before)
+
+    def _answers(self):
+        # A request, since who is ending may still accept connections. This process' end was opened before, so that the daemon stays once it
+        # has answered.
+        try:
+            _control.validate(self.socket, "any", "stage { range { stop: 1 } } stage { batch { batch_size: 1 } }")
+        except _errors.UnavailableError:
+            return False
+        return True
+
+    def _start(self):
+        import shutil
+
+        # What an earlier job's daemon left: its pipelines are not to come back.
+        state = os.path.join(self.folder, "state")
+        shutil.rmtree(state, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._fifo)
+        os.mkfifo(self._fifo, 0o600)
+        reading = _daemon.beyond_standard(_open_fifo(self._fifo, os.O_RDONLY))
+        try:
+            self._end = _open_fifo(self._fifo, os.O_WRONLY)
+            # One that is killed comes back with its pipelines, and the loaders find it.
+            self._process = _daemon.start(self.socket, reading, ["--supervise", "--state-dir", state])
+        except BaseException:
+            self.leave()
+            raise
+        finally:
+            os.close(reading)
+
+
+def _open_fifo(path, mode):
+    """A descriptor of its reading or writing end, without waiting for the other one: None for one to write to that nobody reads from."""
+    import errno
+
+    flags = mode | os.O_NONBLOCK
+    try:
+        return os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return None
+        raise
+
+
+def _folder(name):
+    """The share's folder, of this user alone, in the place for temporary files."""
+    import stat
+    import tempfile
+
+    above = os.path.join(tempfile.gettempdir(), f"penstock-{os.geteuid()}")
+    if len(os.fsencode(os.path.join(above, name, "penstock.sock"))) > _MAX_SOCKET_BYTES:
+        above = f"/tmp/penstock-{os.geteuid()}"
+    for folder in (above, os.path.join(above, name)):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise _errors.PermissionDeniedError(f"{folder} is not a folder of this user that is closed to others")
+    return os.path.join(above, name)
+
+
+def _share(name):
+    with _mutex:
+        if name not in _shares:
+            _shares[name] = _Share(name)
+        return _shares[name]
+
+
+def shared_daemon(name: str) -> str:
+    """The socket of a private penstockd that the processes of one job on this host share.
+
+    The first process that asks starts it; it ends with the last, however that ends. It runs under `penstockd --supervise`: where the daemon
+    is killed, its pipelines come back, and loaders go on.
+
+    Args:
+      name: the job's, which no other job of this user has here at the time: 1 to 63 letters, digits, "_", "-" and ".". Processes of one user
+        and one name meet, if they have one place for temporary files (TMPDIR).
+
+    Returns:
+      The path, for `socket=` of penstock.attach, Dataset.loader and others.
+
+    Raises:
+      InvalidArgumentError: the name.
+      PermissionDeniedError: the place for its socket is another user's.
+      NotFoundError, UnavailableError: there is no penstockd, or it does not start.
+    """
+    share = _share(name)
+    with _mutex, share.locked():
+        share.join()
+    return share.socket
+
+
+def serve(dataset, name):
+    """Runs a dataset, pass behind pass, in the shared daemon of that name, unless it runs there.
+
+    Returns:
+      The pipeline's name and the socket.
+    """
+    share = _share(name)
+    spec, pipeline = _spec_of(dataset, name)
+    with _mutex, share.locked():
+        share.join()
+        _create(share.socket, pipeline, spec)
+    return pipeline, share.socket
+
+
+def _create(socket, pipeline, spec):
+    try:
+        _control.create(socket, pipeline, spec.text)
+    except _errors.AlreadyExistsError:
+        pass  # another process was first: its name says that it is the same
+    except _errors.Error as error:
+        raise type(error)(spec.explain(str(error))) from None
+
+
+def _spec_of(dataset, name):
+    """The spec of endless passes, the same in all processes of the share, and the pipeline's name, which tells it from others."""
+    import hashlib
+
+    drawn = {}
+
+    def draw(seed):
+        if seed.given is not None:
+            return seed.given
+        # In place of one that each process would draw for itself: by the share's name and the seed's place.
+        digest = hashlib.sha256(f"{name}\0{drawn.setdefault(seed, len(drawn))}".encode())
+        return int.from_bytes(digest.digest()[:7], "little")
+
+    passes = dataset.repeat()
+    text = Spec(passes._stages, None, passes._options.workers, draw).text
+    if f"/proc/{os.getpid()}/fd/" in text:
+        raise _errors.FailedPreconditionError(
+            "an array of this process is part of the dataset, which other processes' would not be the same: save it by np.save, and take "
+            'np.load(path, mmap_mode="r")'
+        )
+    drawn.clear()
+    pipeline = "shared_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Spec(passes._stages, pipeline, passes._options.workers, draw), pipeline
+
+
+def _after_fork():
+    global _mutex
+    _mutex = threading.Lock()
+    for share in _shares.values():
+        share.forget()
+    _shares.clear()
+
+
+def _leave_all():
+    for share in _shares.values():
+        share.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_leave_all)

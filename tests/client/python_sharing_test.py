@@ -1,0 +1,245 @@
+"""The processes of one job over one private daemon: penstock.shared_daemon, and loaders with share=."""
+
+import json
+import os
+import signal
+import socket as sockets
+import struct
+import subprocess
+import sys
+import time
+import uuid
+
+import numpy as np
+import penstock
+import pytest
+from penstock._epochs import EpochLoader
+
+# A rank that prints a line an epoch, or a line a batch and waits for one on its input.
+RANK = """
+import json, sys
+import penstock
+from penstock._epochs import EpochLoader
+
+share, rank, world_size, epochs, step_by_step = sys.argv[1], *map(int, sys.argv[2:])
+dataset = penstock.Dataset.range(60).shuffle(60).batch(10)
+loader = EpochLoader(dataset, lambda array: array.tolist(), {"share": share, "rank": rank, "world_size": world_size})
+for epoch in range(epochs):
+    rows = []
+    for batch in loader:
+        rows += batch
+        if step_by_step:
+            print(json.dumps(batch), flush=True)
+            if sys.stdin.readline() == "":
+                sys.exit()
+    if not step_by_step:
+        print(json.dumps(rows), flush=True)
+"""
+
+
+@pytest.fixture
+def share(tmp_path, monkeypatch):
+    """The name of a share that nobody else has."""
+    # So short that sockets may lie there.
+    folder = f"/tmp/t{uuid.uuid4().hex[:8]}"
+    os.mkdir(folder, 0o700)
+    monkeypatch.setenv("TMPDIR", folder)
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield "job"
+    from penstock import _sharing
+
+    for each in _sharing._shares.values():
+        each.leave()
+    _sharing._shares.clear()
+    subprocess.run(["rm", "-rf", folder], check=True)
+
+
+def socket_of(share):
+    return f"{os.environ['TMPDIR']}/penstock-{os.geteuid()}/{share}/penstock.sock"
+
+
+def daemon_of(path):
+    """The process that serves a socket, or None."""
+    with sockets.socket(sockets.AF_UNIX) as connection:
+        if connection.connect_ex(path) != 0:
+            return None
+        return struct.unpack("3i", connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12))[0]
+
+
+def wait_until(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def start_rank(share, rank, world_size=2, epochs=3, step_by_step=False):
+    return subprocess.Popen(
+        [sys.executable, "-c", RANK, share, str(rank), str(world_size), str(epochs), str(int(step_by_step))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def step(process):
+    """What a rank that goes step by step has, which then goes on."""
+    line = process.stdout.readline()
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return json.loads(line)
+
+
+def end(*processes):
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_ranks_share_a_daemon_that_ends_with_the_last(share):
+    ranks = [start_rank(share, rank) for rank in range(2)]
+    epochs = [[json.loads(line) for line in rank.communicate(timeout=60)[0].splitlines()] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    assert [len(of_rank) for of_rank in epochs] == [3, 3]
+    for first, second in zip(*epochs):
+        # Each row once: one order for both, though the shuffle has no seed.
+        assert len(first) == len(second) == 30
+        assert sorted(first + second) == list(range(60))
+    assert epochs[0][0] != epochs[0][1]
+    wait_until(lambda: daemon_of(socket_of(share)) is None)
+
+
+def test_another_share_has_another_order_and_the_same_one_the_same(share):
+    orders = [start_rank(name, 0, 1, 1).communicate(timeout=60)[0] for name in (share, share, "other")]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(json.loads(orders[2])) == list(range(60))
+
+
+def test_a_killed_daemon_is_one_that_comes_back(share):
+    # fault 48
+    ranks = [start_rank(share, rank, step_by_step=True) for rank in range(2)]
+    rows = [step(rank) for rank in ranks]
+    killed = daemon_of(socket_of(share))
+    os.kill(killed, signal.SIGKILL)
+    # Half of an epoch, which lay ready; then what only the daemon behind it can make.
+    for number in range(1, 18):
+        if number == 3:
+            wait_until(lambda: daemon_of(socket_of(share)) not in (None, killed))
+        for rank, process in enumerate(ranks):
+            rows[rank] += step(process)
+    for epoch in range(3):
+        of_epoch = [row for of_rank in rows for row in of_rank[30 * epoch : 30 * epoch + 30]]
+        assert sorted(of_epoch) == list(range(60))
+    end(*ranks)
+    wait_until(lambda: daemon_of(socket_of(share)) is None)
+
+
+def test_who_asks_while_it_comes_back_waits_for_it(share):
+    path = penstock.shared_daemon(share)
+    loader = penstock.Dataset.range(1000).batch(1).loader(socket=path, name="numbers", reconnect=60)
+    assert next(loader).tolist() == [0]
+    for number in range(1, 6):
+        os.kill(daemon_of(path), signal.SIGKILL)
+        # It is the last process, and stays in it.
+        assert penstock.shared_daemon(share) == path
+        assert next(loader).tolist() == [number]
+    loader.close()
+
+
+def test_a_job_that_was_killed_leaves_nothing_to_the_next(share):
+    for _ in range(2):
+        process = start_rank(share, 0, 1, step_by_step=True)
+        rows = step(process) + step(process)
+        end(process)
+        wait_until(lambda: daemon_of(socket_of(share)) is None)
+    # The second began where the first had begun.
+    dataset = penstock.Dataset.range(60).shuffle(60).batch(10)
+    loader = EpochLoader(dataset, lambda array: array.tolist(), {"share": share})
+    assert next(iter(loader)) == rows[:10]
+    loader.close()
+
+
+def test_who_started_it_may_go_first(share):
+    first = start_rank(share, 0, 1, step_by_step=True)
+    step(first)
+    daemon = daemon_of(socket_of(share))
+    path = penstock.shared_daemon(share)
+    assert path == socket_of(share) and daemon_of(path) == daemon
+    end(first)
+    time.sleep(0.5)
+    assert daemon_of(path) == daemon
+    dataset = penstock.Dataset.range(5).batch(5).loader(socket=path, name="mine")
+    assert next(dataset).tolist() == list(range(5))
+    assert next(penstock.attach("mine", socket=path, group="late", timeout=10), None) is None
+    dataset.close()
+
+
+def test_a_forked_child_does_not_keep_it(share):
+    path = penstock.shared_daemon(share)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+    os.close(reading)
+    from penstock import _sharing
+
+    _sharing._shares[share].leave()
+    wait_until(lambda: daemon_of(path) is None)
+    os.close(writing)
+    os.waitpid(child, 0)
+    # And whoever asks again gets another one.
+    assert penstock.shared_daemon(share) == path
+    assert daemon_of(path) is not None
+
+
+def test_loaders_of_a_share_keep_their_dataset(share):
+    dataset = penstock.Dataset.range(60).shuffle(60, seed=3).batch(10)
+    loader = EpochLoader(dataset, lambda array: array.copy(), {"share": share})
+    assert loader.dataset is dataset and len(loader) == 6
+    batches = iter(loader)
+    next(batches)
+    state = loader.state_dict()
+    expected = next(batches)
+    loader.load_state_dict(json.loads(json.dumps(state, default=bytes.hex)))
+    np.testing.assert_array_equal(next(iter(loader)), expected)
+    loader.close()
+
+
+def test_what_cannot_be_shared(share):
+    dataset = penstock.Dataset.range(4).batch(2)
+    large = penstock.Dataset.from_tensor_slices(np.zeros((9000, 2))).batch(2)
+    with pytest.raises(penstock.FailedPreconditionError, match="np.save"):
+        EpochLoader(large, None, {"share": share})
+    for name in ("", "a/b", "-x", ".", "x" * 64, 7):
+        with pytest.raises(penstock.InvalidArgumentError, match="1 to 63"):
+            EpochLoader(dataset, None, {"share": name})
+    with pytest.raises(TypeError, match="of a Dataset"):
+        EpochLoader("pipeline", None, {"share": share})
+    with pytest.raises(TypeError, match="one of them"):
+        EpochLoader(dataset, None, {"share": share, "socket": "s"})
+    with pytest.raises(penstock.NotFoundError, match="python_sharing_test.py"):
+        EpochLoader(penstock.TFRecordDataset("no-such-file").batch(2), None, {"share": share})
+
+
+def test_a_folder_of_others_is_refused(share):
+    penstock.shared_daemon(share)
+    os.chmod(os.path.dirname(os.path.dirname(socket_of(share))), 0o755)
+    with pytest.raises(penstock.PermissionDeniedError, match="closed to others"):
+        penstock.shared_daemon("another")
+
+
+def test_the_place_of_sockets_is_not_too_long(share, tmp_path, monkeypatch):
+    folder = tmp_path / ("x" * 90)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    name = f"test-{uuid.uuid4().hex}"
+    path = penstock.shared_daemon(name)
+    assert path.startswith(f"/tmp/penstock-{os.geteuid()}/") and daemon_of(path) is not None
+    from penstock import _sharing
+
+    _sharing._shares.pop(name).leave()
+    wait_until(lambda: daemon_of(path) is None)
+    subprocess.run(["rm", "-rf", os.path.dirname(path)], check=True)
