@@ -55,7 +55,12 @@ def share(tmp_path, monkeypatch):
 
 
 def socket_of(share):
-    return f"{os.environ['TMPDIR']}/penstock-{os.geteuid()}/{share}/penstock.sock"
+    return f"{os.environ['TMPDIR']}/{own_folder()}/{share}/penstock.sock"
+
+
+def own_folder():
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return f"penstock-{os.geteuid()}-{file.read(8)}"
 
 
 def daemon_of(path):
@@ -212,8 +217,8 @@ def test_what_cannot_be_shared(share):
     large = penstock.Dataset.from_tensor_slices(np.zeros((9000, 2))).batch(2)
     with pytest.raises(penstock.FailedPreconditionError, match="np.save"):
         EpochLoader(large, None, {"share": share})
-    for name in ("", "a/b", "-x", ".", "x" * 64, 7):
-        with pytest.raises(penstock.InvalidArgumentError, match="1 to 63"):
+    for name in ("", "a/b", "-x", ".", "x" * 49, 7, []):
+        with pytest.raises(penstock.InvalidArgumentError, match="1 to 48"):
             EpochLoader(dataset, None, {"share": name})
     with pytest.raises(TypeError, match="of a Dataset"):
         EpochLoader("pipeline", None, {"share": share})
@@ -221,6 +226,70 @@ def test_what_cannot_be_shared(share):
         EpochLoader(dataset, None, {"share": share, "socket": "s"})
     with pytest.raises(penstock.NotFoundError, match="python_sharing_test.py"):
         EpochLoader(penstock.TFRecordDataset("no-such-file").batch(2), None, {"share": share})
+
+
+def test_a_seed_that_two_branches_have_stays_one(tmp_path):
+    from penstock import _sharing
+
+    numbers = penstock.Dataset.range(50).shuffle(50)
+    kept = [numbers.map(lambda x: x * 2).cache(str(tmp_path / name)) for name in ("one", "other")]
+    spec, _ = _sharing._spec_of(penstock.Dataset.zip(tuple(kept)), "job")
+    assert len(spec.seeds) == 2 and spec.seeds[0] == spec.seeds[1]
+    assert _sharing._spec_of(penstock.Dataset.zip(tuple(kept)), "other")[0].seeds != spec.seeds
+
+
+def test_equal_shuffles_of_different_datasets_differ(share):
+    orders = []
+    for factor in (1, 2):
+        dataset = penstock.Dataset.range(50).map(lambda x: x * factor).shuffle(50).batch(50)
+        loader = EpochLoader(dataset, lambda array: array.copy(), {"share": share})
+        orders.append((next(iter(loader)) // factor).tolist())
+        loader.close()
+    assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
+
+
+def test_a_job_whose_daemon_and_supervisor_are_killed_goes_on_when_it_asks_anew(share):
+    rank = start_rank(share, 0, 1, step_by_step=True)
+    rows = step(rank)
+    path = penstock.shared_daemon(share)
+    daemon = daemon_of(path)
+    with open(f"/proc/{daemon}/stat") as file:
+        supervisor = int(file.read().rsplit(")", 1)[1].split()[1])
+    os.kill(supervisor, signal.SIGKILL)
+    os.kill(daemon, signal.SIGKILL)
+    wait_until(lambda: daemon_of(path) is None)
+    assert penstock.shared_daemon(share) == path
+    for _ in range(11):
+        rows += step(rank)
+    assert sorted(rows[:60]) == sorted(rows[60:]) == list(range(60))
+    end(rank)
+
+
+def test_a_fork_while_the_lock_is_held_does_not_keep_it(share):
+    from penstock import _sharing
+
+    penstock.shared_daemon(share)
+    reading, writing = os.pipe()
+    with _sharing._shares[share].locked():
+        child = os.fork()
+        if child == 0:
+            os.close(writing)
+            os.read(reading, 1)
+            os._exit(0)
+    os.close(reading)
+    other = start_rank(share, 0, 1, 1)
+    assert len(json.loads(other.communicate(timeout=30)[0])) == 60
+    os.close(writing)
+    os.waitpid(child, 0)
+
+
+def test_other_batch_sizes_are_not_counted(share):
+    dataset = penstock.Dataset.range(60).batch(10)
+    loader = EpochLoader(dataset, lambda array: array.copy(), {"share": share, "batch_size": 5, "socket": None})
+    assert len(next(iter(loader))) == 5
+    with pytest.raises(TypeError, match="batch_size"):
+        len(loader)
+    loader.close()
 
 
 def test_a_folder_of_others_is_refused(share):
@@ -237,7 +306,7 @@ def test_the_place_of_sockets_is_not_too_long(share, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", None)
     name = f"test-{uuid.uuid4().hex}"
     path = penstock.shared_daemon(name)
-    assert path.startswith(f"/tmp/penstock-{os.geteuid()}/") and daemon_of(path) is not None
+    assert path.startswith(f"/tmp/{own_folder()}/") and daemon_of(path) is not None
     from penstock import _sharing
 
     _sharing._shares.pop(name).leave()

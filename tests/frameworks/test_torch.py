@@ -264,11 +264,11 @@ def take_together(rank, share, results):
     results.put((rank, [batch["n"].tolist() for _ in range(2) for batch in loader], len(loader)))
 
 
-def test_two_ranks_of_a_dataset_share_a_daemon(tmp_path):
+def test_two_ranks_of_a_dataset_share_a_daemon(tmp_path, monkeypatch):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
-    share = f"test-{tmp_path.name}-{__import__('os').getpid()}"
-    processes = [context.Process(target=take_together, args=(rank, share, results)) for rank in range(2)]
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    processes = [context.Process(target=take_together, args=(rank, "job", results)) for rank in range(2)]
     for process in processes:
         process.start()
     (_, left, length), (_, right, _) = sorted(results.get(timeout=120) for _ in range(2))

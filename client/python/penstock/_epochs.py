@@ -39,10 +39,11 @@ class EpochLoader:
         if share is not None:
             if isinstance(source, str):
                 raise TypeError("share is of a Dataset; a pipeline runs where its daemon is (socket)")
-            if "socket" in options:
+            if options.pop("socket", None) is not None:
                 raise TypeError("share names the daemon, and so does socket: one of them")
             source, options["socket"] = _sharing.serve(source, share)
         self._source = source
+        self._sizes_differ = options.get("batch_size") is not None
         if isinstance(source, str):
             if options.get("rank") is not None or options.get("world_size") is not None:
                 options.setdefault("mode", "rank")
@@ -65,7 +66,11 @@ class EpochLoader:
         Raises:
           TypeError: it has no end, or nobody knows how many there are.
         """
-        return len(self._loader if isinstance(self._dataset, str) else self._dataset)
+        if isinstance(self._dataset, str):
+            return len(self._loader)
+        if self._sizes_differ:
+            raise TypeError("the batches of this loader are not the dataset's (batch_size): nobody counts them")
+        return len(self._dataset)
 
     def __bool__(self):
         return True

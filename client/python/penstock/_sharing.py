@@ -11,14 +11,16 @@ import re
 import threading
 import time
 
-from penstock import _control, _daemon, _errors
-from penstock._stage import Spec
+from penstock import _control, _core, _daemon, _errors
+from penstock._stage import Spec, first_seed
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}")
 _MAX_SOCKET_BYTES = 107
+_PROBE_SECONDS = 5.0
 # For a daemon that is ending or beginning, between two looks and in all.
 _LOOK_SECONDS = 0.02
 _PATIENCE_SECONDS = 60.0
+_TRIES = 3
 
 _mutex = threading.Lock()
 _shares = {}  # by their names, those that this process is in
@@ -28,14 +30,13 @@ class _Share:
     """This process' part in one: the FIFO's end, and the daemon's process if it has started it."""
 
     def __init__(self, name):
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise _errors.InvalidArgumentError(
-                f"the name of a shared daemon is of 1 to 63 letters, digits, '_', '-' and '.', and begins with none of the last two: {name!r}"
-            )
         self.name = name
         self.folder = _folder(name)
         self.socket = os.path.join(self.folder, "penstock.sock")
         self._fifo = os.path.join(self.folder, "processes")
+        self._mutex = threading.Lock()
+        self._lock = None  # its file, while it is held or waited for
+        self._reading = None  # the FIFO's other end, while a daemon is started
         self._end = None
         self._process = None
 
@@ -43,9 +44,15 @@ class _Share:
     def locked(self):
         import fcntl
 
-        with open(os.path.join(self.folder, "lock"), "ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        with self._mutex, open(os.path.join(self.folder, "lock"), "ab") as file:
+            self._lock = file
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                yield
+            finally:
+                self._lock = None
+                # A child that another thread has forked meanwhile has the file too.
+                fcntl.flock(file, fcntl.LOCK_UN)
 
     def join(self):
         """Takes part in the daemon that is there, or in a new one. Under the lock."""
@@ -74,6 +81,10 @@ class _Share:
     def forget(self):
         """The same for good, as this process ends, or in a forked child, where the part is the parent's."""
         self.leave()
+        if self._lock is not None:
+            self._lock.close()
+        if self._reading is not None:
+            os.close(self._reading)
         if self._process is not None:
             # Nobody here waits for its end: it is another process' child, or outlives this one.
             self._process.returncode = 0
@@ -90,31 +101,58 @@ class _Share:
     def _answers(self):
         # A request, since who is ending may still accept connections. This process' end was opened before, so that the daemon stays once it
         # has answered.
+        spec = "stage { range { stop: 1 } } stage { batch { batch_size: 1 } }"
         try:
-            _control.validate(self.socket, "any", "stage { range { stop: 1 } } stage { batch { batch_size: 1 } }")
-        except _errors.UnavailableError:
+            _core.request_spec(self.socket, _core.VALIDATE, "any", spec, answer_seconds=_PROBE_SECONDS)
+        except (_errors.UnavailableError, _errors.DeadlineExceededError):
             return False
         return True
 
     def _start(self):
         import shutil
 
-        # What an earlier job's daemon left: its pipelines are not to come back.
         state = os.path.join(self.folder, "state")
-        shutil.rmtree(state, ignore_errors=True)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._fifo)
-        os.mkfifo(self._fifo, 0o600)
-        reading = _daemon.beyond_standard(_open_fifo(self._fifo, os.O_RDONLY))
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(self._fifo, 0o600)
+        self._reading = reading = _daemon.beyond_standard(_open_fifo(self._fifo, os.O_RDONLY))
         try:
+            if not _has_writers(reading):
+                # What an earlier job's daemon left: its pipelines are not to come back.
+                shutil.rmtree(state, ignore_errors=True)
             self._end = _open_fifo(self._fifo, os.O_WRONLY)
-            # One that is killed comes back with its pipelines, and the loaders find it.
-            self._process = _daemon.start(self.socket, reading, ["--supervise", "--state-dir", state])
+            with _on_all_processors():
+                # One that is killed comes back with its pipelines, and the loaders find it.
+                self._process = _daemon.start(self.socket, reading, ["--supervise", "--state-dir", state])
         except BaseException:
             self.leave()
             raise
         finally:
+            self._reading = None
             os.close(reading)
+
+
+def _has_writers(reading):
+    """Whether a FIFO that nobody writes into has writing ends."""
+    try:
+        return os.read(reading, 1) != b""
+    except BlockingIOError:
+        return True
+
+
+@contextlib.contextmanager
+def _on_all_processors():
+    """What this thread starts may run on all that there are for the job, where this process itself is bound to some."""
+    mine = os.sched_getaffinity(0)
+    try:
+        # The kernel leaves out those that it does not give.
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 def _open_fifo(path, mode):
@@ -130,14 +168,27 @@ def _open_fifo(path, mode):
         raise
 
 
+def _host():
+    """Eight digits that tell this host from others, for all of its containers."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read(8)
+    except OSError:
+        import hashlib
+
+        return hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:8]
+
+
 def _folder(name):
     """The share's folder, of this user alone, in the place for temporary files."""
     import stat
     import tempfile
 
-    above = os.path.join(tempfile.gettempdir(), f"penstock-{os.geteuid()}")
+    # Several hosts may have one place for temporary files.
+    own = f"penstock-{os.geteuid()}-{_host()}"
+    above = os.path.join(tempfile.gettempdir(), own)
     if len(os.fsencode(os.path.join(above, name, "penstock.sock"))) > _MAX_SOCKET_BYTES:
-        above = f"/tmp/penstock-{os.geteuid()}"
+        above = os.path.join("/tmp", own)
     for folder in (above, os.path.join(above, name)):
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
@@ -148,6 +199,10 @@ def _folder(name):
 
 
 def _share(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _errors.InvalidArgumentError(
+            f"the name of a shared daemon is of 1 to 48 letters, digits, '_', '-' and '.', and begins with none of the last two: {name!r}"
+        )
     with _mutex:
         if name not in _shares:
             _shares[name] = _Share(name)
@@ -161,7 +216,7 @@ def shared_daemon(name: str) -> str:
     is killed, its pipelines come back, and loaders go on.
 
     Args:
-      name: the job's, which no other job of this user has here at the time: 1 to 63 letters, digits, "_", "-" and ".". Processes of one user
+      name: the job's, which no other job of this user has here at the time: 1 to 48 letters, digits, "_", "-" and ".". Processes of one user
         and one name meet, if they have one place for temporary files (TMPDIR).
 
     Returns:
@@ -173,7 +228,7 @@ def shared_daemon(name: str) -> str:
       NotFoundError, UnavailableError: there is no penstockd, or it does not start.
     """
     share = _share(name)
-    with _mutex, share.locked():
+    with share.locked():
         share.join()
     return share.socket
 
@@ -186,9 +241,16 @@ def serve(dataset, name):
     """
     share = _share(name)
     spec, pipeline = _spec_of(dataset, name)
-    with _mutex, share.locked():
-        share.join()
-        _create(share.socket, pipeline, spec)
+    with share.locked():
+        for tries_left in reversed(range(_TRIES)):
+            share.join()
+            try:
+                _create(share.socket, pipeline, spec)
+                break
+            except _errors.UnavailableError:
+                # Killed since it answered.
+                if tries_left == 0:
+                    raise
     return pipeline, share.socket
 
 
@@ -205,25 +267,30 @@ def _spec_of(dataset, name):
     """The spec of endless passes, the same in all processes of the share, and the pipeline's name, which tells it from others."""
     import hashlib
 
-    drawn = {}
-
-    def draw(seed):
-        if seed.given is not None:
-            return seed.given
-        # In place of one that each process would draw for itself: by the share's name and the seed's place.
-        digest = hashlib.sha256(f"{name}\0{drawn.setdefault(seed, len(drawn))}".encode())
-        return int.from_bytes(digest.digest()[:7], "little")
-
     passes = dataset.repeat()
-    text = Spec(passes._stages, None, passes._options.workers, draw).text
+
+    def write(pipeline, key):
+        drawn = {}
+
+        def draw(seed):
+            if seed.given is not None:
+                return seed.given
+            if key is None:
+                return 0
+            # In place of one that each process would draw for itself: by what it belongs to, and its place there.
+            place = drawn.setdefault(first_seed(seed), len(drawn))
+            return int.from_bytes(hashlib.sha256(f"{key}\0{place}".encode()).digest()[:7], "little")
+
+        return Spec(passes._stages, pipeline, passes._options.workers, draw)
+
+    text = write(None, None).text
     if f"/proc/{os.getpid()}/fd/" in text:
         raise _errors.FailedPreconditionError(
             "an array of this process is part of the dataset, which other processes' would not be the same: save it by np.save, and take "
             'np.load(path, mmap_mode="r")'
         )
-    drawn.clear()
     pipeline = "shared_" + hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Spec(passes._stages, pipeline, passes._options.workers, draw), pipeline
+    return write(pipeline, f"{name}\0{pipeline}"), pipeline
 
 
 def _after_fork():

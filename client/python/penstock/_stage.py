@@ -122,10 +122,17 @@ class _FirstSeed(Seed):
 
     def __init__(self, seed):
         super().__init__(seed.given, reshuffle=False)
-        self._seed = seed
+        self.origin = seed
 
     def base(self):
-        return self._seed.base()
+        return self.origin.base()
+
+
+def first_seed(seed):
+    """The Seed that several places of a spec have in common."""
+    while isinstance(seed, _FirstSeed):
+        seed = seed.origin
+    return seed
 
 
 class SeededText:

@@ -135,7 +135,8 @@ def loader(
       share: of a Dataset, the name of a job whose processes on this host take its passes together, of one private daemon
         (penstock.shared_daemon); with `rank` and `world_size` each has its rows of every batch. All give an equal dataset. A seed
         that it leaves open is then made of that name, so that all have one order, and the same job begun again has it too; each epoch
-        has another one, and set_epoch changes nothing.
+        has another one, and set_epoch changes nothing. What runs stays until the last process of the job ends: a loop is the rest of
+        the epoch in which it is.
       **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").
 
