@@ -22,6 +22,7 @@ import pytest
 
 import penstock
 from penstock import _daemon
+from processes import forked_child, wait_until
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
@@ -617,22 +618,13 @@ def pipelines():
     return [line.split()[0] for line in out.splitlines() if line.startswith("dataset_")]
 
 
-def wait_until(condition):
-    deadline = threading.Event()
-    for _ in range(1000):
-        if condition():
-            return True
-        deadline.wait(0.01)
-    return False
-
-
 def test_a_loop_that_is_left_early_leaves_nothing_behind():
     dataset = penstock.Dataset.range(10**9).batch(100)
     for batch in dataset:
         if batch[0] >= 1000:
             break
     gc.collect()
-    assert wait_until(lambda: pipelines() == [])
+    wait_until(lambda: pipelines() == [])
     # What is still held stays readable.
     np.testing.assert_array_equal(batch, np.arange(1000, 1100))
 
@@ -646,14 +638,14 @@ def test_many_datasets_leak_no_descriptors():
 
     cell()
     gc.collect()
-    assert wait_until(lambda: pipelines() == [])
+    wait_until(lambda: pipelines() == [])
     before, daemon_before = descriptors(), daemon_descriptors()
     for _ in range(300):  # more than a daemon may have at a time
         cell()
     gc.collect()
     assert descriptors() <= before
-    assert wait_until(lambda: pipelines() == [])
-    assert wait_until(lambda: daemon_descriptors() <= daemon_before)
+    wait_until(lambda: pipelines() == [])
+    wait_until(lambda: daemon_descriptors() <= daemon_before)
 
 
 def test_close():
@@ -718,8 +710,8 @@ def test_the_daemon_ends_with_its_owner(how):
     elif how != "end":
         owner.kill()
     owner.wait(30)
-    assert wait_until(lambda: not is_alive(pid))
-    assert wait_until(lambda: not socket.parent.exists())
+    wait_until(lambda: not is_alive(pid))
+    wait_until(lambda: not socket.parent.exists())
     owner.stdin.close()
     owner.stdout.close()
 
@@ -932,7 +924,7 @@ def test_a_forked_child_has_a_daemon_of_its_own():
     assert "which forked this one" in error
     assert own == list(range(7))
     assert pid != parents
-    assert wait_until(lambda: not is_alive(pid))
+    wait_until(lambda: not is_alive(pid))
     # The parent's go on.
     assert next(iterator).tolist() == list(range(10, 20))
     assert batched(penstock.Dataset.range(3)) == [0, 1, 2]
@@ -943,20 +935,10 @@ def test_a_forked_child_does_not_keep_a_pipeline():
     iterator = iter(penstock.Dataset.range(10**9).batch(10))
     next(iterator)
     assert len(pipelines()) == 1
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        # It holds the iterator's connection.
-        os.close(writing)
-        os.read(reading, 1)
-        os._exit(0)
-    os.close(reading)
-    try:
+    # It holds the iterator's connection.
+    with forked_child():
         iterator.close()
-        assert wait_until(lambda: pipelines() == [])
-    finally:
-        os.close(writing)
-        os.waitpid(child, 0)
+        wait_until(lambda: pipelines() == [])
 
 
 def test_a_daemon_that_cannot_be_found_or_started(monkeypatch, tmp_path):

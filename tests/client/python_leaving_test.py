@@ -15,13 +15,7 @@ import pytest
 
 import penstock
 from penstock import _control, _core, _daemon, _epochs
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "did not come true"
-        time.sleep(0.002)
+from processes import wait_until
 
 
 def run(program, *arguments):

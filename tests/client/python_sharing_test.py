@@ -1,5 +1,6 @@
 """The processes of one job over one private daemon: penstock.shared_daemon, and loaders with share=."""
 
+import contextlib
 import json
 import os
 import signal
@@ -13,7 +14,9 @@ import uuid
 import numpy as np
 import penstock
 import pytest
+from penstock import _sharing
 from penstock._epochs import EpochLoader
+from processes import forked_child, wait_until
 
 # A rank that prints a line an epoch, or a line a batch and waits for one on its input.
 RANK = """
@@ -46,8 +49,6 @@ def share(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", folder)
     monkeypatch.setattr("tempfile.tempdir", None)
     yield "job"
-    from penstock import _sharing
-
     for each in _sharing._shares.values():
         each.leave()
     _sharing._shares.clear()
@@ -69,13 +70,6 @@ def daemon_of(path):
         if connection.connect_ex(path) != 0:
             return None
         return struct.unpack("3i", connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12))[0]
-
-
-def wait_until(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def start_rank(share, rank, world_size=2, epochs=3, step_by_step=False):
@@ -181,19 +175,9 @@ def test_who_started_it_may_go_first(share):
 
 def test_a_forked_child_does_not_keep_it(share):
     path = penstock.shared_daemon(share)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(writing)
-        os.read(reading, 1)
-        os._exit(0)
-    os.close(reading)
-    from penstock import _sharing
-
-    _sharing._shares[share].leave()
-    wait_until(lambda: daemon_of(path) is None)
-    os.close(writing)
-    os.waitpid(child, 0)
+    with forked_child():
+        _sharing._shares[share].leave()
+        wait_until(lambda: daemon_of(path) is None)
     # And whoever asks again gets another one.
     assert penstock.shared_daemon(share) == path
     assert daemon_of(path) is not None
@@ -229,8 +213,6 @@ def test_what_cannot_be_shared(share):
 
 
 def test_a_seed_that_two_branches_have_stays_one(tmp_path):
-    from penstock import _sharing
-
     numbers = penstock.Dataset.range(50).shuffle(50)
     kept = [numbers.map(lambda x: x * 2).cache(str(tmp_path / name)) for name in ("one", "other")]
     spec, _ = _sharing._spec_of(penstock.Dataset.zip(tuple(kept)), "job")
@@ -266,21 +248,12 @@ def test_a_job_whose_daemon_and_supervisor_are_killed_goes_on_when_it_asks_anew(
 
 
 def test_a_fork_while_the_lock_is_held_does_not_keep_it(share):
-    from penstock import _sharing
-
     penstock.shared_daemon(share)
-    reading, writing = os.pipe()
-    with _sharing._shares[share].locked():
-        child = os.fork()
-        if child == 0:
-            os.close(writing)
-            os.read(reading, 1)
-            os._exit(0)
-    os.close(reading)
-    other = start_rank(share, 0, 1, 1)
-    assert len(json.loads(other.communicate(timeout=30)[0])) == 60
-    os.close(writing)
-    os.waitpid(child, 0)
+    with contextlib.ExitStack() as child:
+        with _sharing._shares[share].locked():
+            child.enter_context(forked_child())
+        other = start_rank(share, 0, 1, 1)
+        assert len(json.loads(other.communicate(timeout=30)[0])) == 60
 
 
 def test_other_batch_sizes_are_not_counted(share):
@@ -307,8 +280,6 @@ def test_the_place_of_sockets_is_not_too_long(share, tmp_path, monkeypatch):
     name = f"test-{uuid.uuid4().hex}"
     path = penstock.shared_daemon(name)
     assert path.startswith(f"/tmp/{own_folder()}/") and daemon_of(path) is not None
-    from penstock import _sharing
-
     _sharing._shares.pop(name).leave()
     wait_until(lambda: daemon_of(path) is None)
     subprocess.run(["rm", "-rf", os.path.dirname(path)], check=True)

@@ -236,20 +236,26 @@ def train(rank, port, socket, results):
     dist.destroy_process_group()
 
 
-def test_two_ranks_train_one_model(served, tmp_path):
-    socket = served(2)
+def results_of_ranks(function, *arguments):
+    """What function(rank, *arguments, results) puts there in each of two processes, by rank."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
-    with __import__("socket").socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    processes = [context.Process(target=train, args=(rank, port, socket, results)) for rank in range(2)]
+    processes = [context.Process(target=function, args=(rank, *arguments, results)) for rank in range(2)]
     for process in processes:
         process.start()
-    (_, left, weight), (_, right, other) = sorted(results.get(timeout=120) for _ in range(2))
+    found = sorted(results.get(timeout=120) for _ in processes)
     for process in processes:
         process.join(60)
         assert process.exitcode == 0
+    return found
+
+
+def test_two_ranks_train_one_model(served):
+    socket = served(2)
+    with __import__("socket").socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (_, left, weight), (_, right, other) = results_of_ranks(train, port, socket)
     assert weight == other and weight != [[0.0, 0.0, 0.0]]
     assert len(left) == len(right) == 26
     for epoch in range(2):
@@ -265,16 +271,8 @@ def take_together(rank, share, results):
 
 
 def test_two_ranks_of_a_dataset_share_a_daemon(tmp_path, monkeypatch):
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    processes = [context.Process(target=take_together, args=(rank, "job", results)) for rank in range(2)]
-    for process in processes:
-        process.start()
-    (_, left, length), (_, right, _) = sorted(results.get(timeout=120) for _ in range(2))
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
+    (_, left, length), (_, right, _) = results_of_ranks(take_together, "job")
     assert len(left) == len(right) == 2 * length
     epochs = [[n for part in (left, right) for rows in part[length * epoch : length * (epoch + 1)] for n in rows] for epoch in range(2)]
     assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(100))

@@ -143,12 +143,9 @@ def _has_writers(reading):
 def _on_all_processors():
     """What this thread starts may run on all that there are for the job, where this process itself is bound to some."""
     mine = os.sched_getaffinity(0)
-    try:
+    with contextlib.suppress(OSError):
         # The kernel leaves out those that it does not give.
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    except OSError:
-        yield
-        return
     try:
         yield
     finally:
