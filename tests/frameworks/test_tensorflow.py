@@ -1,9 +1,12 @@
 """penstock.tensorflow with TensorFlow and Keras themselves."""
 
+import warnings
+
 import numpy as np
 import penstock
 import pytest
 import tensorflow as tf
+from ranks import results_of_ranks
 
 import penstock.tensorflow
 
@@ -68,10 +71,49 @@ def test_keras_fits():
     data = numbers().map(lambda x: (x["x"] / 100, x["n"].astype(np.float32) / 100))
     model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
     model.compile(optimizer=tf.keras.optimizers.SGD(0.05), loss="mse")
-    history = model.fit(penstock.tensorflow.dataset(data), epochs=20, verbose=0).history["loss"]
+    with warnings.catch_warnings():
+        # It knows how long an epoch is, and so that none was cut short.
+        warnings.filterwarnings("error", message="Your input ran out of data")
+        history = model.fit(penstock.tensorflow.dataset(data), epochs=20, verbose=0).history["loss"]
     assert history[-1] < history[0] / 10 and history[-1] < 0.01
+
+
+@pytest.mark.parametrize(("dataset", "steps", "cardinality"), [
+    (numbers(), None, 13), (numbers(), 5, 5), (numbers().repeat(), None, tf.data.INFINITE_CARDINALITY), (numbers().repeat(), 20, 20),
+    (penstock.Dataset.range(9).filter(lambda n: n > 3).batch(2), None, tf.data.UNKNOWN_CARDINALITY),
+])
+def test_what_is_known_of_an_epochs_length(dataset, steps, cardinality):
+    found = penstock.tensorflow.dataset(dataset, steps=steps)
+    assert found.cardinality() == cardinality
+    if cardinality >= 0:
+        assert sum(1 for _ in found) == cardinality
 
 
 def test_options_are_for_pipelines():
     with pytest.raises(TypeError, match="socket"):
         penstock.tensorflow.dataset(numbers(), socket="s")
+
+
+def take_together(rank, share, results):
+    dataset = penstock.tensorflow.dataset(numbers(), share=share, rank=rank, world_size=2)
+    rows = [[batch["n"].numpy().tolist() for batch in dataset] for _ in range(2)]
+    results.put((rank, rows, str(dataset.element_spec["x"].shape)))
+
+
+def test_two_ranks_of_a_dataset_share_a_daemon(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (_, left, shape), (_, right, _) = results_of_ranks(take_together, "job")
+    assert shape == "(None, 3)"
+    epochs = [[n for part in (left, right) for rows in part[epoch] for n in rows] for epoch in range(2)]
+    assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(100)) and epochs[0] != epochs[1]
+
+
+def test_steps_of_a_shared_daemon_go_on_over_the_end_of_a_pass(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    dataset = penstock.tensorflow.dataset(numbers(), share="steps", steps=20)
+    iterations = [[batch["n"].numpy().tolist() for batch in dataset] for _ in range(2)]
+    assert [len(batches) for batches in iterations] == [20, 20]
+    rows = [n for batches in iterations for batch in batches for n in batch]
+    assert all(sorted(rows[first : first + 100]) == list(range(100)) for first in (0, 100, 200))
+    with pytest.raises(TypeError, match="share is of a Dataset"):
+        penstock.tensorflow.dataset("numbers", share="steps")

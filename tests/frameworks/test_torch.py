@@ -1,7 +1,6 @@
 """penstock.torch with torch itself."""
 
 import itertools
-import multiprocessing
 import pickle
 
 import numpy as np
@@ -9,6 +8,7 @@ import penstock
 import pytest
 import torch
 import torch.distributed as dist
+from ranks import results_of_ranks
 
 import penstock.torch
 
@@ -234,20 +234,6 @@ def train(rank, port, socket, results):
             seen.append(batch["n"].tolist())
     results.put((rank, seen, model.module.weight.tolist()))
     dist.destroy_process_group()
-
-
-def results_of_ranks(function, *arguments):
-    """What function(rank, *arguments, results) puts there in each of two processes, by rank."""
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
-    processes = [context.Process(target=function, args=(rank, *arguments, results)) for rank in range(2)]
-    for process in processes:
-        process.start()
-    found = sorted(results.get(timeout=120) for _ in processes)
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
-    return found
 
 
 def test_two_ranks_train_one_model(served):

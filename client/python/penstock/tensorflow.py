@@ -2,6 +2,7 @@
 
     model.fit(penstock.tensorflow.dataset(dataset.map(lambda x: (x["image"], x["label"]))), epochs=3)
     model.fit(penstock.tensorflow.dataset("flowers", steps=1000))     # a pipeline of a running penstockd
+    model.fit(penstock.tensorflow.dataset(dataset, share="job", rank=rank, world_size=8))     # each process its rows of one pass
 
 Tensors of numbers are the daemon's memory: TensorFlow takes NumPy's arrays without a copy where they are aligned to 64 bytes, as those of
 a ring are. Needs the package tensorflow; importing penstock does not.
@@ -15,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 import penstock
+from penstock._epochs import EpochLoader
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 
@@ -30,15 +32,24 @@ def _map(function, element):
 
 
 def _declared_spec(spec):
+    return _spec_of_shape(spec, spec.shape)
+
+
+def _open_spec(spec):
+    """The same, of however many rows."""
+    return _spec_of_shape(spec, [None, *spec.shape[1:]] if spec.shape else [])
+
+
+def _spec_of_shape(spec, shape):
     dtype = tf.string if spec.kind == "string" or spec.dtype == penstock.string else tf.as_dtype(spec.dtype)
     if spec.kind == "ragged":
         # Axes behind the last that has several sizes are those of the values.
-        ragged_rank = max(axis for axis, size in enumerate(spec.shape) if size is None)
+        ragged_rank = max(axis for axis, size in enumerate(shape) if size is None)
         splits_dtype = tf.as_dtype(spec.row_splits_dtype)
-        return tf.RaggedTensorSpec(shape=spec.shape, dtype=dtype, ragged_rank=ragged_rank, row_splits_dtype=splits_dtype)
+        return tf.RaggedTensorSpec(shape=shape, dtype=dtype, ragged_rank=ragged_rank, row_splits_dtype=splits_dtype)
     if spec.kind == "sparse":
-        return tf.SparseTensorSpec(shape=spec.shape, dtype=dtype)
-    return tf.TensorSpec(shape=spec.shape, dtype=dtype)
+        return tf.SparseTensorSpec(shape=shape, dtype=dtype)
+    return tf.TensorSpec(shape=shape, dtype=dtype)
 
 
 def _seen_spec(tensor):
@@ -66,14 +77,16 @@ def _tensor(tensor):
     return tf.RaggedTensor.from_nested_row_splits(tensor.flat_values, tensor.nested_row_splits, validate=False)
 
 
-def dataset(source, *, steps: Optional[int] = None, **options: Any) -> tf.data.Dataset:
+def dataset(source, *, steps: Optional[int] = None, share: Optional[str] = None, **options: Any) -> tf.data.Dataset:
     """A tf.data.Dataset of the same elements.
 
     Args:
       source: a penstock.Dataset; each iteration is a pass over it. Or the name of a pipeline that
         penstockd runs; an iteration goes on where the one before ended.
       steps: batches of one iteration: how long an epoch is where a pipeline has no end.
-      **options: of penstock.attach, for a pipeline.
+      share: of a Dataset, as in penstock.torch.loader: the processes of a job take its passes together, each the rows of its `rank` of
+        `world_size`. An iteration ends with the pass, unless `steps` says how long it is.
+      **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
       Elements in the structure of the source, dicts, tuples or lone tensors; strings are tf.string,
@@ -81,15 +94,19 @@ def dataset(source, *, steps: Optional[int] = None, **options: Any) -> tf.data.D
       axis open.
 
     Raises:
-      TypeError: options for a Dataset. The errors of penstock.attach.
+      TypeError: options for a Dataset without `share`. The errors of penstock.attach.
       OutOfRangeError: a pipeline that has ended.
     """
+    if share is not None:
+        return _shared(EpochLoader(source, lambda array: array, dict(options, share=share)), steps)
     if not isinstance(source, str):
         if options:
             raise TypeError(f"arguments of penstock.attach, which a dataset does not take: {', '.join(sorted(options))}")
         signature = _map(_declared_spec, source.element_spec)
         cut = source if steps is None else source.take(steps)
-        return tf.data.Dataset.from_generator(lambda: (_map(_tensor, e) for e in cut), output_signature=signature)
+        batches = tf.data.Dataset.from_generator(lambda: (_map(_tensor, e) for e in cut), output_signature=signature)
+        # Keras asks how long an epoch is.
+        return batches if cut.cardinality() == penstock.UNKNOWN_CARDINALITY else batches.apply(tf.data.experimental.assert_cardinality(cut.cardinality()))
 
     loader = penstock.attach(source, **options)
     first = next(loader, None)
@@ -108,3 +125,20 @@ def dataset(source, *, steps: Optional[int] = None, **options: Any) -> tf.data.D
             yield _map(_tensor, element)
 
     return tf.data.Dataset.from_generator(generate, output_signature=signature)
+
+
+def _shared(loader, steps):
+    def generate():
+        left = np.inf if steps is None else steps
+        while left > 0:
+            before = left
+            for element in loader:
+                yield _map(_tensor, element)
+                left -= 1
+                if left == 0:
+                    return
+            # Without a number of steps, an iteration is a pass. One that has given nothing was the last.
+            if steps is None or left == before:
+                return
+
+    return tf.data.Dataset.from_generator(generate, output_signature=_map(_open_spec, loader.dataset.element_spec))
