@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/random.h"
 #include "server/base/row_shape.h"
 #include "server/engine/batch_program.h"
 #include "server/engine/op_registry.h"
@@ -91,6 +92,11 @@ PlanBuilder::PlanBuilder(v1::PipelineSpec spec, FileSystem& files)
       files_(files),
       stage_names_(StageNames(spec_)),
       stage_kinds_(stage_names_.size(), StageKind::kHint) {}
+
+uint64_t PlanBuilder::DrawKey(int64_t seed) const {
+  const std::string& given = stage_message_->draw_name();
+  return MixKey(static_cast<uint64_t>(seed), given.empty() ? stage() : given);
+}
 
 FileRange PlanBuilder::AddFiles(Manifest files) {
   const FileRange range{static_cast<uint32_t>(manifest_->size()),
@@ -417,6 +423,11 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
     return InStage(name, absl::InvalidArgumentError(
                              is_first ? "the first stage must be a source such as tfrecord"
                                       : "a source can only be the first stage"));
+  }
+  if (!stage->draw_name().empty() && field->message_type()->FindFieldByName("seed") == nullptr) {
+    return InStage(
+        name, absl::InvalidArgumentError(absl::StrCat("draw_name is for ops with a seed, which ",
+                                                      field->name(), " has not")));
   }
   GiveSeeds(stage->GetReflection()->MutableMessage(stage, field));
   // The op may change its own message (to fill in a drawn seed): give it a copy to read.

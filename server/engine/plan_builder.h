@@ -57,6 +57,8 @@ class PlanBuilder {
   Upstream upstream() const;
   const std::string& stage() const { return stage_names_[stage_]; }
   int stage_index() const { return stage_; }
+  // Of what the stage draws by this seed of its own.
+  uint64_t DrawKey(int64_t seed) const;
   FileSystem& files() const { return files_; }
 
   // One element as it leaves the stage before, without the batch axis.

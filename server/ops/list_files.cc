@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "server/base/random.h"
 #include "server/engine/counted_order.h"
 #include "server/engine/drawn_seed.h"
 #include "server/engine/list_files.h"
@@ -53,7 +52,7 @@ const OpRegistration<v1::ListFiles> kListFiles(
         v1::ListFiles& resolved = *plan.stage_spec().mutable_list_files();
         if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
         shuffle.emplace();
-        shuffle->key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
+        shuffle->key = plan.DrawKey(resolved.seed());
         shuffle->reshuffle =
             !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
       }

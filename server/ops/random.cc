@@ -26,8 +26,7 @@ const OpRegistration<v1::Random> kRandom(
     [](const v1::Random& options, PlanBuilder& plan) -> absl::Status {
       const int64_t seed = options.has_seed() ? options.seed() : DrawSeed();
       plan.stage_spec().mutable_random()->set_seed(seed);
-      const Numbers numbers(MixKey(static_cast<uint64_t>(seed), plan.stage()),
-                            options.rerandomize_each_iteration());
+      const Numbers numbers(plan.DrawKey(seed), options.rerandomize_each_iteration());
       const FileRange files = plan.AddFiles({FileEntry{}});
       plan.SetSource(std::make_unique<CounterLoader>(), files,
                      [numbers, file = files.first](FrontContext&, OrderInputs) {

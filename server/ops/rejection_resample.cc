@@ -118,7 +118,7 @@ const OpRegistration<v1::RejectionResample> kRejectionResample(
     [](const v1::RejectionResample& options, PlanBuilder& plan) -> absl::Status {
       v1::RejectionResample& resolved = *plan.stage_spec().mutable_rejection_resample();
       if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
-      const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
+      const uint64_t key = plan.DrawKey(resolved.seed());
       Distributions distributions;
       distributions.target.assign(options.target_dist().begin(), options.target_dist().end());
       distributions.initial.assign(options.initial_dist().begin(), options.initial_dist().end());

@@ -84,7 +84,7 @@ const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
     [](const v1::SampleFromDatasets& options, PlanBuilder& plan) -> absl::Status {
       v1::SampleFromDatasets& resolved = *plan.stage_spec().mutable_sample_from_datasets();
       if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
-      const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
+      const uint64_t key = plan.DrawKey(resolved.seed());
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();
       if (absl::Status status = MakeAlike(plan.stage_index(), &*inputs); !status.ok())

@@ -320,7 +320,7 @@ const OpRegistration<v1::Shuffle> kShuffle(
     "shuffle", [](const v1::Shuffle& options, PlanBuilder& plan) -> absl::Status {
       v1::Shuffle& resolved = *plan.stage_spec().mutable_shuffle();
       if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
-      const uint64_t key = MixKey(static_cast<uint64_t>(resolved.seed()), plan.stage());
+      const uint64_t key = plan.DrawKey(resolved.seed());
       const bool reshuffle =
           !options.has_reshuffle_each_iteration() || options.reshuffle_each_iteration();
       if (options.global()) return PlanGlobal(options, key, reshuffle, plan);

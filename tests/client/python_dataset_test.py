@@ -292,6 +292,31 @@ def test_datasets_made_of_one_another_count_passes_together():
 
 
 @pytest.mark.filterwarnings("ignore:this trainer holds")
+@pytest.mark.parametrize("made", [
+    lambda numbers, name: numbers.shuffle(8, seed=1),
+    lambda numbers, name: numbers.shuffle(50, seed=1, name=name),
+    lambda numbers, name: penstock.Dataset.sample_from_datasets([numbers, numbers.map(lambda x: x + 100)], [0.3, 0.7], seed=1),
+    lambda numbers, name: penstock.Dataset.zip(numbers, penstock.Dataset.random(seed=1)).map(lambda x, drawn: x * 1000 + drawn % 1000),
+])
+def test_what_is_drawn_by_one_seed_stays_paired(made):
+    # Behind another one, so that the stages' own names have other numbers.
+    behind = [penstock.Dataset.range(50).shuffle(50, seed=2), penstock.Dataset.random(seed=2)]
+    pair = [made(penstock.Dataset.range(50), name) for name in ("left", None)]
+    rows = [tuple(int(x) for x in row[2:]) for row in penstock.Dataset.zip(*behind, *pair)]
+    assert len(rows) == 50 and all(left == right for left, right in rows)
+    assert [left for left, _ in rows] != list(range(50))
+
+
+def test_lists_of_files_that_are_shuffled_by_one_seed_stay_paired(tmp_path):
+    for folder in ("images", "masks"):
+        (tmp_path / folder).mkdir()
+        for number in range(20):
+            (tmp_path / folder / f"{number:02}").write_bytes(b"")
+    images, masks = (penstock.Dataset.list_files(f"{tmp_path}/{folder}/*", seed=3) for folder in ("images", "masks"))
+    names = [tuple(path.item().decode()[-2:] for path in row) for row in penstock.Dataset.zip(images, masks)]
+    assert all(image == mask for image, mask in names) and names != sorted(names)
+
+
 def test_a_shuffle_in_two_places_counts_a_pass_once():
     shuffled = penstock.Dataset.range(8).shuffle(8, seed=1)
     pairs = penstock.Dataset.zip(shuffled, shuffled)

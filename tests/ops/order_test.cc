@@ -221,6 +221,32 @@ TEST_CASE("shuffle draws by seed, stage name and epoch") {
   CHECK(std::equal(same.begin(), same.begin() + 50, same.begin() + 50));
 }
 
+TEST_CASE("Shuffles of one draw_name and seed draw alike") {
+  // Twice the same numbers, side by side.
+  const auto rows = [](const std::string& op, const std::string& draw_name) {
+    const std::string input =
+        absl::StrCat("input { stage { range { stop: 40 } } stage { ", draw_name, " ", op, " } } ");
+    return RunText(
+        absl::StrCat("stage { zip { ", input, input, "} } ",
+                     "stage { batch { batch_size: 40 } } stage { repeat { count: 2 } }"));
+  };
+  for (const std::string op :
+       {"shuffle { buffer_size: 7 seed: 3 }", "shuffle { buffer_size: 40 seed: 3 }"}) {
+    INFO(op);
+    const RunResult alike = rows(op, "draw_name: 'pairs'");
+    CHECK(Int64s(alike, 0) == Int64s(alike, 1));
+    const RunResult apart = rows(op, "");
+    CHECK(Int64s(apart, 0) != Int64s(apart, 1));
+  }
+  const absl::Status refused =
+      PlanText(
+          "stage { range { stop: 4 } } stage { draw_name: 'a' take { count: 2 } } "
+          "stage { batch { batch_size: 1 } }")
+          .status();
+  CHECK(refused == absl::InvalidArgumentError(
+                       "stage take: draw_name is for ops with a seed, which take has not"));
+}
+
 TEST_CASE("Each pass of a repeat inside a repeat is shuffled anew") {
   const std::vector<int64_t> all = Int64s(RunText(
       "stage { range { stop: 30 } } stage { shuffle { buffer_size: 30 seed: 3 } } stage { repeat { "

@@ -219,7 +219,10 @@ class Spec:
         name = stage.name or (stage.op if ordinal == 1 else f"{stage.op}_{ordinal}")
         self.lines[name] = stage.line
         fields = [(field, self._value(value)) for field, value in stage.fields]
-        return _textproto.Message(("name", stage.name), (stage.op, _textproto.Message(*fields)))
+        # Draws are told apart by their seeds alone, as tf.data's: wherever a dataset stands, and whatever its stages are called, it has one order.
+        is_seeded = name != stage.op and any(isinstance(value, Seed) for _, value in stage.fields)
+        draw_name = stage.op if is_seeded else None
+        return _textproto.Message(("name", stage.name), ("draw_name", draw_name), (stage.op, _textproto.Message(*fields)))
 
     def _value(self, value):
         if isinstance(value, Seed):
