@@ -14,6 +14,8 @@ Pulled AnchoredInput::Fill(uint64_t count) {
     }
     const Pulled result = input_->Pull(kChunkElements, records_, &chunks_.back().rows);
     if (result != Pulled::kBlocked) pulling_ = false;
+    // All that came of the chunk may have been left out before it was complete.
+    if (!pulling_) DropWaiting(0);
     if (result == Pulled::kEnd || result == Pulled::kFailed) result_ = result;
     if (resume_at_ > 0) {
       const uint64_t dropped = std::min(resume_at_, waiting());

@@ -12,13 +12,30 @@ namespace {
 
 constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
 
-// Lets go of a batch's last references: of so many, those that are in `out`. Where the caller was interrupted meanwhile, and drops what it is given, it has dropped
-// the others already.
-void DropLast(size_t references, FrontContext& context, RecordList& out) {
-  const size_t kept = out.size() - std::min(out.size(), references);
-  context.store.Release(absl::MakeConstSpan(out).subspan(kept));
-  out.resize(kept);
-}
+// The references of a batch that waits for more: whoever pulls has those of whole batches alone.
+class PartialBatch {
+ public:
+  explicit PartialBatch(FrontContext& context) : context_(context) {}
+
+  // To where the batch is filled.
+  void MoveTo(RecordList& out) {
+    out.insert(out.end(), references_.begin(), references_.end());
+    references_.clear();
+  }
+  // Takes the last `count` of `out`.
+  void TakeFrom(RecordList& out, size_t count) {
+    references_.assign(out.end() - count, out.end());
+    out.resize(out.size() - count);
+  }
+  void Drop() {
+    context_.store.Release(references_);
+    references_.clear();
+  }
+
+ private:
+  FrontContext& context_;
+  RecordList references_;
+};
 
 // Groups consecutive elements. An element of its output is the references of one batch. Between two
 // of them it has no position of its own, unless the last batch goes on with the pass's beginning:
@@ -30,27 +47,32 @@ class BatchOp final : public ChainedOrderOp {
       : ChainedOrderOp(std::move(input)),
         context_(context),
         batch_size_(batch_size),
-        remainder_(remainder) {}
+        remainder_(remainder),
+        partial_(context) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
       if (wrapped_ && rows_ == 0) return Pulled::kEnd;
+      partial_.MoveTo(out);
       const Pulled result = input().Pull(batch_size_, out, &rows_);
-      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
-      if (result == Pulled::kEnd) {
-        if (rows_ == 0) return Pulled::kEnd;
-        if (remainder_ == Remainder::kDrop) {
-          DropLast(rows_ * width(), context_, out);
-          rows_ = 0;
-          return Pulled::kEnd;
-        }
-        if (remainder_ == Remainder::kWrap) {
-          // The pass has elements, so that it comes to an end here again at most batch_size times.
-          wrapped_ = true;
-          input().Restart(epoch_);
-          if (context_.interrupted()) return Pulled::kBlocked;
-          continue;
-        }
+      if (result == Pulled::kFailed) return result;
+      if (result == Pulled::kBlocked) {
+        partial_.TakeFrom(out, rows_ * width());
+        return result;
+      }
+      if (result == Pulled::kEnd && rows_ > 0 && remainder_ == Remainder::kWrap) {
+        // The pass has elements, so that it comes to an end here again at most batch_size times.
+        partial_.TakeFrom(out, rows_ * width());
+        wrapped_ = true;
+        input().Restart(epoch_);
+        if (context_.interrupted()) return Pulled::kBlocked;
+        continue;
+      }
+      if (result == Pulled::kEnd && (rows_ == 0 || remainder_ == Remainder::kDrop)) {
+        partial_.TakeFrom(out, rows_ * width());
+        partial_.Drop();
+        rows_ = 0;
+        return Pulled::kEnd;
       }
       rows_ = 0;
       ++*pulled;
@@ -61,6 +83,7 @@ class BatchOp final : public ChainedOrderOp {
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
     if (wrapped_ && rows_ == 0) return Pulled::kEnd;
     // rows_ counts what is left out of the batches that are still to be skipped.
+    partial_.Drop();
     const uint64_t batches = count - *skipped;
     const uint64_t most = UINT64_MAX / batch_size_;
     const uint64_t rows = std::min(batches, most) * batch_size_;
@@ -82,6 +105,7 @@ class BatchOp final : public ChainedOrderOp {
 
   void Restart(uint64_t epoch) override {
     rows_ = 0;
+    partial_.Drop();
     epoch_ = epoch;
     wrapped_ = false;
     ChainedOrderOp::Restart(epoch);
@@ -120,6 +144,7 @@ class BatchOp final : public ChainedOrderOp {
   const uint64_t batch_size_;
   const Remainder remainder_;
   uint64_t rows_ = 0;     // of the batch that is being filled
+  PartialBatch partial_;  // what it has, between two calls
   uint64_t epoch_ = 0;    // the pass
   bool wrapped_ = false;  // whether the pass's elements have begun to come once more
 };
@@ -132,14 +157,21 @@ class BatchesOp final : public ChainedOrderOp {
       : ChainedOrderOp(std::move(input)),
         context_(context),
         sizes_(std::move(sizes)),
-        drops_(drops) {}
+        drops_(drops),
+        partial_(context) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
+      partial_.MoveTo(out);
       const Pulled result = input().Pull(sizes_[turn_], out, &rows_);
-      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+      if (result == Pulled::kFailed) return result;
+      if (result == Pulled::kBlocked) {
+        partial_.TakeFrom(out, rows_ * width());
+        return result;
+      }
       if (result == Pulled::kEnd && (rows_ == 0 || drops_)) {
-        DropLast(rows_ * width(), context_, out);
+        partial_.TakeFrom(out, rows_ * width());
+        partial_.Drop();
         rows_ = 0;
         return Pulled::kEnd;
       }
@@ -154,6 +186,7 @@ class BatchesOp final : public ChainedOrderOp {
   }
   void Restart(uint64_t epoch) override {
     rows_ = 0;
+    partial_.Drop();
     turn_ = 0;
     ChainedOrderOp::Restart(epoch);
   }
@@ -184,7 +217,8 @@ class BatchesOp final : public ChainedOrderOp {
   FrontContext& context_;
   const std::vector<uint32_t> sizes_;
   const bool drops_;
-  uint64_t rows_ = 0;  // of the batch that is being filled
+  uint64_t rows_ = 0;     // of the batch that is being filled
+  PartialBatch partial_;  // what it has, between two calls
   size_t turn_ = 0;
 };
 

@@ -15,7 +15,7 @@ constexpr int kMaxRaggedRank = 3;
 void FindResolved(const WorkNode& node, std::vector<BatchProgram::Resolved>* found) {
   if (node.kind == WorkNode::Kind::kLoad) {
     if (node.loader->resolves())
-      found->push_back({node.loader.get(), node.reference, node.stages.back()});
+      found->push_back({node.loader.get(), node.reference, node.first_file, node.stages.back()});
     return;
   }
   for (const std::unique_ptr<WorkNode>& input : node.inputs) FindResolved(*input, found);

@@ -29,6 +29,7 @@ class BatchProgram {
   struct Resolved {
     const Loader* loader;
     uint32_t reference;
+    uint32_t first_file;  // of the source
     int stage;
   };
   const std::vector<Resolved>& resolved() const { return resolved_; }

@@ -111,8 +111,8 @@ void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, u
   for (const BatchProgram::Resolved& source : program.resolved()) {
     StageClock::Scope scope(evaluator_.clock(), source.stage);
     RecordRef* const refs = &step->records[size_t{first} * program.width() + source.reference];
-    // It may map files.
-    const PendingCall call("opening", evaluator_.files().manifest()[refs->file].path);
+    // It may map files, of which one stands for all: rows of other branches have no reference there.
+    const PendingCall call("opening", evaluator_.files().manifest()[source.first_file].path);
     source.loader->Resolve(refs, rows, program.width(), evaluator_.files(), evaluator_.arena());
   }
   block_ = step->variable.TakeBlock();

@@ -17,6 +17,12 @@ constexpr size_t kGatheredBytes = 64;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+absl::Status Damaged() {
+  return absl::DataLossError(
+      "a kept element no longer is what was written: its file was damaged while it was in use "
+      "(penstock cache verify)");
+}
+
 }  // namespace
 
 ElementCells::ElementCells(Signature signature, size_t hidden)
@@ -112,15 +118,28 @@ int64_t ElementCells::First(const RecordRef& element) {
   return value;
 }
 
-std::string ElementCells::Value(const RecordRef& element, size_t feature) const {
+absl::StatusOr<std::string> ElementCells::Value(const RecordRef& element, size_t feature) const {
+  if (!element.in_map) return ValueOf(element.data, feature);
+  std::vector<uint8_t> copy(element.length);
+  if (!CopyMapped(element, copy.data())) return Damaged();
+  return ValueOf(copy.data(), feature);
+}
+
+std::string ElementCells::ValueOf(const uint8_t* cell, size_t feature) const {
   const Place& place = places_[first_visible_ + feature];
-  const auto* const at = reinterpret_cast<const char*>(element.data + place.offset);
+  const auto* const at = reinterpret_cast<const char*>(cell + place.offset);
   if (place.fixed) return std::string(at, place.bytes);
   Extent extent;
   std::memcpy(&extent, at, sizeof(extent));
   std::string value(at + sizeof(extent), place.dims * sizeof(int64_t));
-  value.append(reinterpret_cast<const char*>(element.data + extent.offset), extent.bytes);
+  value.append(reinterpret_cast<const char*>(cell + extent.offset), extent.bytes);
   return value;
+}
+
+bool ElementCells::CopyMapped(const RecordRef& element, uint8_t* copy) const {
+  std::memcpy(copy, element.data, element.length);
+  return ElementHolds(element.data - kElementFrameBytes, copy, element.length) &&
+         IsCell(copy, element.length);
 }
 
 bool ElementCells::IsCell(const uint8_t* cell, uint32_t length) const {
@@ -168,11 +187,7 @@ bool ElementCells::IsCell(const uint8_t* cell, uint32_t length) const {
 
 RowStatus ElementCells::LoadMapped(RowReferences rows, FileTable& files, absl::Span<Column> out,
                                    Arena& arena) const {
-  const auto damaged = [](uint32_t row) {
-    return RowStatus{absl::DataLossError("a kept element no longer is what was written: its file "
-                                         "was damaged while it was in use (penstock cache verify)"),
-                     static_cast<int>(row)};
-  };
+  const auto damaged = [](uint32_t row) { return RowStatus{Damaged(), static_cast<int>(row)}; };
   bool straight = true;
   for (size_t i = 0; i < visible_.size(); ++i) {
     const Place& place = places_[first_visible_ + i];
@@ -188,10 +203,7 @@ RowStatus ElementCells::LoadMapped(RowReferences rows, FileTable& files, absl::S
       continue;
     }
     uint8_t* const copy = arena.Allocate(reference.length);
-    std::memcpy(copy, reference.data, reference.length);
-    if (!ElementHolds(reference.data - kElementFrameBytes, copy, reference.length) ||
-        !IsCell(copy, reference.length))
-      return damaged(row);
+    if (!CopyMapped(reference, copy)) return damaged(row);
     own[row].data = copy;
     own[row].in_map = 0;
   }

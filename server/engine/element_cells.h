@@ -39,8 +39,9 @@ class ElementCells final : public Loader {
 
   // The int64 that is the first feature of an element.
   static int64_t First(const RecordRef& element);
-  // The bytes of a feature of an element: the sizes of its axes where only the data tells, and its value.
-  std::string Value(const RecordRef& element, size_t feature) const;
+  // The bytes of a feature of an element: the sizes of its axes where only the data tells, and its value. DataLoss where it lies in a
+  // map and no longer is what was written there.
+  absl::StatusOr<std::string> Value(const RecordRef& element, size_t feature) const;
 
   const Signature& output() const override { return visible_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
@@ -63,7 +64,10 @@ class ElementCells final : public Loader {
     uint64_t bytes;
   };
 
-  // The same where some rows lie in the map of a file of elements.
+  // An element that lies in the map of a file of elements, `element.length` bytes: false where it is not what was written.
+  bool CopyMapped(const RecordRef& element, uint8_t* copy) const;
+  std::string ValueOf(const uint8_t* cell, size_t feature) const;
+  // As Load() where some rows lie in such a map.
   RowStatus LoadMapped(RowReferences rows, FileTable& files, absl::Span<Column> out,
                        Arena& arena) const;
 

@@ -25,6 +25,7 @@ class ElementTurnsOp final : public OrderOp {
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     if (!status_.ok()) return Pulled::kFailed;
+    if (const Pulled result = KnowOpened(); result != Pulled::kSome) return result;
     while (*pulled < count) {
       // Datasets may come to nothing for ever.
       if (context_.interrupted()) return Pulled::kBlocked;
@@ -130,20 +131,25 @@ class ElementTurnsOp final : public OrderOp {
     return result;
   }
 
+  // The elements that a cursor was behind wait, as without it.
+  Pulled KnowOpened() {
+    while (num_known_ < num_opened_) {
+      const Pulled result = KnowNext();
+      // An input that is shorter than the cursor said would be one of other files.
+      if (result == Pulled::kEnd) {
+        return Fail(
+            absl::FailedPreconditionError("the cursor is behind more elements than there are"));
+      }
+      if (result != Pulled::kSome) return result;
+    }
+    return Pulled::kSome;
+  }
+
   // kSome: the place's dataset is open, at the next element.
   Pulled Open(Place& place) {
     if (place.dataset == nullptr)
       place.dataset = std::make_unique<WindowDataset>(context_, nested_);
     if (!place.dataset->is_open()) {
-      while (num_known_ <= place.element) {
-        const Pulled result = KnowNext();
-        // An input that is shorter than the cursor said would be one of other files.
-        if (result == Pulled::kEnd) {
-          return Fail(
-              absl::FailedPreconditionError("the cursor is behind more elements than there are"));
-        }
-        if (result != Pulled::kSome) return result;
-      }
       const RecordRef* const references = input_[place.element - first_];
       RecordList element(references, references + input_.width());
       context_.store.Share(element);
@@ -174,8 +180,6 @@ class ElementTurnsOp final : public OrderOp {
       if (place.taken_by_element) oldest = std::min(oldest, place.element);
     }
     uint64_t finished = oldest - first_;
-    // Those of a cursor may still be to come.
-    finished = std::min(finished, num_known_ - first_);
     first_ += finished;
     input_.Drop(&finished);
   }

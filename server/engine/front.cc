@@ -57,9 +57,20 @@ std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context)
 }
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
-             SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled)
+             SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled,
+             KeptGauge* gauges, const std::atomic<int>* waiting)
     : width_(plan.width()),
-      context_{files, store, reads, segments, damage, cancelled, ahead_, clock_},
+      // Complete before there are ops: those of nested datasets have a copy.
+      context_{.files = files,
+               .store = store,
+               .reads = reads,
+               .segments = segments,
+               .damage = damage,
+               .cancelled = cancelled,
+               .ahead = ahead_,
+               .clock = clock_,
+               .gauges = gauges,
+               .waiting = waiting},
       last_(MakeOrder(plan.order(), context_)) {}
 
 absl::Status Front::Restore(Position position) {

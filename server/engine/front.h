@@ -20,8 +20,10 @@ namespace penstock {
 
 class Front {
  public:
+  // `gauges`: where ops tell what they keep, one for each stage; `waiting`: who waits for the front. Both as FrontContext has them.
   Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
-        SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled);
+        SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled,
+        KeptGauge* gauges = nullptr, const std::atomic<int>* waiting = nullptr);
 
   // Goes to a position of another front of the same plan. REQUIRES: nothing was assembled yet.
   // InvalidArgument when it is no position of this plan.
@@ -30,17 +32,11 @@ class Front {
   // Whose clock is charged; set by the worker that holds the front's lock.
   void set_clock(StageClock* clock) { clock_ = clock; }
 
-  // Where ops tell what they keep: one gauge for each stage.
-  void set_gauges(KeptGauge* gauges) { context_.gauges = gauges; }
-
   // The pass of the outermost `repeat`, which is to be the last order op: of the step that was assembled last, or of one that has been
   // begun. 0 where the last op is another one.
   uint64_t pass() const { return last_->pass(); }
   // Begins with that pass. REQUIRES: nothing was assembled yet.
   void BeginPass(uint64_t pass) { last_->BeginPass(pass); }
-
-  // Who waits for the front: as FrontContext has it.
-  void set_waiting(const std::atomic<int>* waiting) { context_.waiting = waiting; }
 
   // How many do what segments ask for; from any thread.
   void set_workers(int workers) { ahead_.set_workers(workers); }

@@ -6,10 +6,10 @@
 namespace penstock {
 
 absl::Status BeginKeeping(PlanBuilder& plan) {
-  if (plan.element_files() || plan.window_elements() != nullptr) {
+  if (plan.nested()) {
     return absl::InvalidArgumentError(
-        "expected to stand outside of nested stages, which are for another file or window each "
-        "time");
+        "expected to stand outside of nested stages, which are for another element, file or window "
+        "each time");
   }
   if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
   plan.EndSegmentAsIs();

@@ -130,6 +130,8 @@ class PlanBuilder {
   void NeedIndex(IndexedFiles indexed) { needed_indices_.push_back(indexed); }
   // What stands so far are the paths of these files, in any order and number.
   void SetPaths(FileRange files) { dataset_.paths = files; }
+  // Inside a dataset that is made anew for each element of another one.
+  bool nested() const { return nested_ || window_elements_ != nullptr; }
   // Inside a dataset that is made of one path: the files that it may be.
   const std::optional<FileRange>& element_files() const { return element_files_; }
   // The files hold records, found by their offsets.
@@ -202,6 +204,7 @@ class PlanBuilder {
   Dataset dataset_;
   std::optional<IgnoredFailures> ignored_;  // of the stage that is being built
   std::optional<FileRange> element_files_;
+  bool nested_ = false;
   const WindowElements* window_elements_ = nullptr;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<FileRange> sources_;  // which of its files each source reads

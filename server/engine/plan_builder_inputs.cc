@@ -96,9 +96,11 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;
   const std::optional<FileRange> outer_files = std::exchange(element_files_, paths);
+  const bool outer_nested = std::exchange(nested_, true);
   Dataset outer = TakeDataset();
   absl::StatusOr<Dataset> built = BuildInput(0);
   element_files_ = outer_files;
+  nested_ = outer_nested;
   if (!built.ok()) return built.status();
   stage_kinds_[stage_] = StageKind::kOrder;
   dataset_ = *std::move(built);

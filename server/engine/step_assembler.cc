@@ -25,11 +25,9 @@ StepAssembler::StepAssembler(const Means& means, const ExecutorOptions& options)
       work_(means.work),
       assembled_(options.start.step),
       front_(means.plan, means.files, means.store, means.reads, means.segments, means.damage,
-             means.stop),
+             means.stop, means.gauges, &waiting_),
       recycled_(options.start.step),
       last_position_(options.start.position) {
-  front_.set_gauges(means.gauges);
-  front_.set_waiting(&waiting_);
   if (options.start_pass) front_.BeginPass(*options.start_pass);
 }
 

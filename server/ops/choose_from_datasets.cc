@@ -28,12 +28,17 @@ class NumberChooser final : public Chooser {
     const Pulled result = numbers_->Pull(1, element, &pulled);
     if (result == Pulled::kFailed) status_ = numbers_->status();
     if (result != Pulled::kSome) return result;
-    int64_t number = 0;
-    std::memcpy(&number, cells_->Value(element.front(), 0).data(), sizeof(number));
+    const absl::StatusOr<std::string> value = cells_->Value(element.front(), 0);
     context_.store.Release(element);
+    if (!value.ok()) {
+      status_ = InStage(value.status());
+      return Pulled::kFailed;
+    }
+    int64_t number = 0;
+    std::memcpy(&number, value->data(), sizeof(number));
     if (number < 0 || static_cast<uint64_t>(number) >= num_inputs_) {
-      status_ = absl::InvalidArgumentError(absl::StrCat(
-          "stage ", stage_, ": expected a choice from 0 to ", num_inputs_ - 1, ", found ", number));
+      status_ = InStage(absl::InvalidArgumentError(
+          absl::StrCat("expected a choice from 0 to ", num_inputs_ - 1, ", found ", number)));
       return Pulled::kFailed;
     }
     *input = static_cast<uint64_t>(number);
@@ -49,6 +54,10 @@ class NumberChooser final : public Chooser {
   absl::Status status() const override { return status_; }
 
  private:
+  absl::Status InStage(const absl::Status& status) const {
+    return absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
+  }
+
   FrontContext& context_;
   const std::string stage_;
   const ElementCells* const cells_;

@@ -130,7 +130,7 @@ class PadOp final : public OrderOp {
     padding_->Pull(1, incoming, &pulled);
     for (; count > 0; --count) {
       out.push_back(incoming.front());
-      out.resize(out.size() + width() - 1);
+      PadElement(width() - 1, out);
     }
   }
 

@@ -14,6 +14,7 @@ class TakeOp final : public ChainedOrderOp {
       : ChainedOrderOp(std::move(input)), count_(count), left_(count) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    if (left_ == 0) return *pulled < count ? Pulled::kEnd : Pulled::kSome;
     const uint64_t before = *pulled;
     const Pulled result = input().Pull(before + std::min(count - before, left_), out, pulled);
     left_ -= *pulled - before;
@@ -21,6 +22,7 @@ class TakeOp final : public ChainedOrderOp {
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    if (left_ == 0) return *skipped < count ? Pulled::kEnd : Pulled::kSome;
     const uint64_t before = *skipped;
     const Pulled result = input().Skip(before + std::min(count - before, left_), skipped);
     left_ -= *skipped - before;

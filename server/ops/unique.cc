@@ -33,9 +33,15 @@ class UniqueOp final : public ReplayedOrder {
       uint64_t pulled = 0;
       const Pulled result = input_->Pull(count - *taken, incoming_, &pulled);
       for (size_t i = 0; i < incoming_.size(); ++i) {
-        std::string value = cells_->Value(incoming_[i], 0);
-        const uint64_t bytes = value.size() + kEntryBytes;
-        if (!seen_.insert(std::move(value)).second) {
+        absl::StatusOr<std::string> value = cells_->Value(incoming_[i], 0);
+        if (!value.ok()) {
+          context().store.Release(absl::MakeConstSpan(incoming_).subspan(i));
+          status_ = absl::Status(value.status().code(),
+                                 absl::StrCat("stage ", stage_, ": ", value.status().message()));
+          return Pulled::kFailed;
+        }
+        const uint64_t bytes = value->size() + kEntryBytes;
+        if (!seen_.insert(*std::move(value)).second) {
           context().store.Release({&incoming_[i], 1});
           continue;
         }

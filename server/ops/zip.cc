@@ -41,8 +41,7 @@ class ZipOp final : public OrderOp {
       failed = of_lane == Pulled::kFailed ? lane.op.get() : nullptr;
     }
     // Who is blocked is asked once more before it is the end.
-    if (blocked && result != Pulled::kSome) return Pulled::kBlocked;
-    failed_ = failed;
+    failed_ = blocked ? nullptr : failed;
     for (uint64_t i = 0; i < complete; ++i) {
       for (Lane& lane : lanes_) {
         const RecordRef* element = &lane.waiting[i * lane.op->width()];
@@ -62,7 +61,7 @@ class ZipOp final : public OrderOp {
       lane.num_waiting = 0;
     }
     *pulled += complete;
-    ended_ = result == Pulled::kEnd;
+    ended_ = !blocked && result == Pulled::kEnd;
     return blocked ? Pulled::kBlocked : result;
   }
 

@@ -466,6 +466,23 @@ TEST_CASE("who holds a stream that has failed does not wait for its front that h
   run.executor->Release();
 }
 
+TEST_CASE("Whoever holds a stream does not wait for datasets of windows that come to nothing") {
+  for (const std::string nothing :
+       {"flat_map { (| range { stop: 2 } | repeat {} | interleave { (| range { stop: 3 } | skip { "
+        "count: 5 } |) } |) }",
+        "window { size: 2 (| repeat {} | enumerate {} | interleave { (| skip { count: 5 } |) } |) "
+        "}"}) {
+    INFO(nothing);
+    const auto plan =
+        MadeOf(absl::StrCat("range { stop: 10 } | ", nothing, " | batch { batch_size: 1 }"));
+    std::future<uint64_t> held;  // behind what stops it
+    Threaded run(plan);
+    REQUIRE(run.executor->Start().ok());
+    held = std::async(std::launch::async, [&run] { return run.executor->Hold(); });
+    CHECK(held.wait_for(kHangs) == std::future_status::ready);
+  }
+}
+
 TEST_CASE(
     "fault 28: a read that hangs ends the stream behind what is published, but not behind its "
     "limit") {

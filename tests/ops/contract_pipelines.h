@@ -113,6 +113,23 @@ inline constexpr const char* kContractPipelines[] = {
     "} |) } "
     "| shuffle { buffer_size: 30 seed: 1 } | repeat { count: 2 } | batch { batch_size: 16 }",
     "concatenate { (| $LINES |) (| $SHARDS |) } | enumerate {} | batch { batch_size: 16 }",
+    // Batches as elements that arrive bit by bit, and are dropped at the end.
+    "$GZIP | batch { batch_size: 7 drop_remainder: true } | shuffle { buffer_size: 4 seed: 1 } | "
+    "repeat { count: 2 }",
+    "range { stop: 900 } | filter { predicate: 'value % 10 == 3' } | cache {} | batch { "
+    "batch_size: "
+    "7 drop_remainder: true } | repeat { count: 2 } | repeat { count: 2 } | map { out: 'u = value "
+    "+ "
+    "random_uniform(seed=1)' }",
+    // Datasets of values that come to nothing, behind elements that are left out.
+    "range { start: 8 stop: 32 step: 3 } | repeat { count: 2 } | filter { predicate: 'value % 5 != "
+    "1' } | interleave { (| map { out: 'value = value + [0, 1000, 2000, 3000]' structure: 'null' } "
+    "| unbatch {} | filter { predicate: 'value % 4 != 0' } |) cycle_length: 4 block_length: 3 } | "
+    "batch { batch_size: 3 }",
+    // Elements of padding beside those of files.
+    "$LIST | flat_map { (| range { stop: 3 } | enumerate {} | map { out: 'n = feature(\"1\")' } | "
+    "pad_to_cardinality { cardinality: 5 } |) } | filter { predicate: 'n >= 0' } | batch { "
+    "batch_size: 8 }",
     // Random functions.
     "$BIG | $PARSE | map { out: 'u = random_uniform([3], seed=1)' out: 'n = n' } | shuffle { "
     "buffer_size: 700 seed: 5 } | repeat { count: 2 } | batch { batch_size: 300 }",

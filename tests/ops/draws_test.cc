@@ -201,6 +201,10 @@ TEST_CASE("What is no set of weights, choices, windows or buckets is refused") {
        "expected as many classes as target_dist has, 1, found 2"},
       {"range { stop: 3 } | cache { max_bytes: -1 }", "max_bytes: expected at least 0"},
       {"range { stop: 3 } | window { size: 2 (| cache {} |) }", "outside of nested stages"},
+      {"range { stop: 3 } | flat_map { (| range { stop: 2 } | cache {} |) }",
+       "outside of nested stages"},
+      {"range { stop: 3 } | interleave { (| zip { (| range { stop: 2 } | cache {} |) } |) }",
+       "outside of nested stages"},
   };
   for (const auto& [text, message] : kCases) {
     INFO(text);

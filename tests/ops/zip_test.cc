@@ -36,6 +36,26 @@ TEST_CASE("zip: damage behind the end of a shorter input is not met, however muc
   }
 }
 
+TEST_CASE("zip: rows that are complete do not wait for an input that gives nothing more") {
+  // The filter looks for a fourth one for ever.
+  const RunResult result = RunText(
+      Stages("zip { (| range { stop: 5 } |) (| counter {} | filter { predicate: 'value < 3' "
+             "} |) } | batch { batch_size: 1 }"),
+      {.workers = 1, .max_steps = 3});
+  CHECK(Int64s(result, 1) == std::vector<int64_t>{0, 1, 2});
+}
+
+TEST_CASE("take: what is not to come is not looked for") {
+  const RunResult result = RunText(Stages(
+      "counter {} | filter { predicate: 'value < 3' } | skip { count: 1 } | take { count: 2 } | "
+      "batch { batch_size: 4 }"));
+  CHECK(result.finished);
+  CHECK(Int64s(result) == std::vector<int64_t>{1, 2});
+  CHECK(RunText(Stages("counter {} | filter { predicate: 'value < 0' } | skip { count: 1 } | take "
+                       "{ count: 0 } | batch { batch_size: 4 }"))
+            .finished);
+}
+
 TEST_CASE("zip: a cursor behind the end of a pass goes on at the end, and asks nobody") {
   ContractFiles files;
   files.DamageRecord("damaged.tfrecord", 8);
