@@ -479,6 +479,34 @@ def test_draws_of_python_are_warned_of(name, draw):
         NUMBERS.map(lambda x: x + penstock.functions.random_uniform())
 
 
+WITH_FUNCTIONS = {
+    "scan": lambda made: NUMBERS.scan(np.int64(0), lambda state, x: (made(state), x)),
+    "reduce": lambda made: NUMBERS.reduce(np.int64(0), lambda state, x: made(state) + x),
+    "flat_map": lambda made: NUMBERS.flat_map(lambda x: penstock.Dataset.from_tensors(made(x))),
+    "interleave": lambda made: NUMBERS.interleave(lambda x: penstock.Dataset.from_tensors(made(x))),
+    "window_size_func": lambda made: NUMBERS.group_by_window(lambda x: x, lambda key, window: window.batch(2), window_size_func=lambda key: made(key) + 1),
+    "reduce_func": lambda made: NUMBERS.group_by_window(lambda x: x, lambda key, window: window.batch(2 + int(made(0))), 2),
+    "window.flat_map": lambda made: NUMBERS.window(2).flat_map(lambda window: window.batch(2 + int(made(0)))),
+    "window.map": lambda made: NUMBERS.window(2).map(lambda window: window.batch(2 + int(made(0)))),
+}
+
+
+@pytest.mark.parametrize("use", WITH_FUNCTIONS.values(), ids=WITH_FUNCTIONS)
+def test_so_are_those_in_other_functions(use):
+    with pytest.warns(RuntimeWarning, match="the function draws by np.random while it is traced") as warned:
+        use(lambda x: x + np.random.randint(3))
+    assert warned[0].filename == __file__ and len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use(lambda x: x + 1)
+
+
+@pytest.mark.parametrize("name", ["scan", "reduce", "flat_map", "interleave", "window_size_func"])
+def test_other_packages_errors_in_other_functions_are_explained(name):
+    with pytest.raises(penstock.TraceError, match="a traced value as a size of an array"):
+        WITH_FUNCTIONS[name](lambda x: np.ones(x))
+
+
 @pytest.mark.parametrize("draw, count", [("np.random.rand()", 1), ("np.random.default_rng(1).random()", 0), ("__import__('random').random()", 1), ("1", 0)])
 def test_so_are_those_of_a_package_that_is_loaded_by_the_function(draw, count):
     code = (

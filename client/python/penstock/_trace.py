@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _errors, _structure
+from penstock import _draws, _errors, _structure
 from penstock._registry import FUNCTIONS
 from penstock._stage import user_line
 
@@ -73,6 +73,23 @@ def foreign_error(error):
     if line is not None and (known := _instead_in(line)):
         instead = known
     return TraceError(text, instead, line=line)
+
+
+def result_of(function, element):
+    """What the user's function returns for stand-ins, of which it gets the parts if they are a tuple. It is called once for all elements: draws
+    are warned of, and other packages' objects and errors become TraceErrors."""
+    refuse_objects(function)
+    states = _draws.states()
+    try:
+        result = function(*element) if isinstance(element, tuple) else function(element)
+    except _errors.Error:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        if (traced := foreign_error(error)) is None:
+            raise
+        raise traced from error
+    _draws.warn_of_draws(states)
+    return result
 
 
 def _ends_in_package(error):
