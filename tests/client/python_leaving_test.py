@@ -181,6 +181,41 @@ def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
     assert taken + firsts(other) == whole
 
 
+def test_a_loop_over_an_epoch_ends_when_it_is_closed():
+    loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
+    whole = firsts(loader)
+    loader.set_epoch(0)
+    taken = []
+    for batch in loader:
+        taken.append(int(batch[0]))
+        if len(taken) == 4:
+            loader.close()
+    assert taken == whole[:4] and loader.state_dict()["step"] == 3
+    loader.load_state_dict(loader.state_dict())
+    assert firsts(loader) == whole[4:]
+
+
+def test_one_that_waits_for_a_batch_ends_when_another_thread_closes_it():
+    loader = _epochs.EpochLoader(penstock.Dataset.range(1 << 40).filter(lambda x: x < 0).batch(1), lambda array: array, {})
+    taken = []
+    loop = threading.Thread(target=lambda: taken.append(list(loader)))
+    loop.start()
+    wait_until(lambda: loader._loader is not None and loader._loader._loader is not None)
+    loader.close()
+    loop.join()
+    assert taken == [[]]
+
+
+def test_a_loop_over_a_pipeline_ends_when_it_is_closed(start):
+    loader = _epochs.EpochLoader("counted", lambda array: array, {"socket": start().socket})
+    for taken, _ in enumerate(loader, 1):
+        if taken == 3:
+            loader.close()
+    assert taken == 3
+    with pytest.raises(penstock.FailedPreconditionError, match="the loader is closed"):
+        next(iter(loader))
+
+
 @pytest.mark.parametrize(
     "state, found", [({}, "nothing"), ({"model": 1, "epoch": 3}, "epoch, model"), ({"cursor": b"x", "step": 1}, "cursor, step")]
 )
