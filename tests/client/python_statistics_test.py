@@ -137,6 +137,7 @@ def test_weighted_counts_are_of_the_type_of_the_weights(dtype):
     for bins, limits in ((3, (-9, 9)), ([-9, 0, 5, 9], None)):
         check(lambda x, y: np.histogram(x, bins, limits, weights=y)[0], WHOLE, (BYTES // 2).astype(dtype))
         check(lambda x: np.histogram(x, bins, limits, weights=(BYTES[0] // 2).astype(dtype))[0], WHOLE)
+        check(lambda x: np.histogram([1, 2.5], bins, limits, weights=np.ravel(x)[:2].astype(dtype))[0], BYTES // 2)
 
 
 def test_counts_of_known_size():

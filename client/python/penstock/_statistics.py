@@ -3,7 +3,7 @@
 import numpy as np
 
 from penstock import _trace
-from penstock._axes import axes_last, expanded, flat, to_axes, wrapped
+from penstock._axes import as_array, axes_last, expanded, flat, to_axes, wrapped
 from penstock._trace import TraceError, call
 
 
@@ -159,6 +159,7 @@ def bincount(x, /, weights=None, minlength=0):
 
 def histogram(a, bins=10, range=None, density=None, weights=None):
     _refuse("np.histogram", density=density)
+    a = as_array(a)
     if isinstance(bins, (int, np.integer)):
         if range is None:
             raise TraceError("np.histogram of a range that only the data tells", "np.histogram(x, bins, range=(low, high)), or a list of edges")
@@ -177,7 +178,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     # Bin 0 and the last one are of what lies outside; the greatest edge belongs to the bin in front of it.
     place = np.where(values == edges[-1], len(edges) - 1, np.searchsorted(edges, values, side="right"))
     if weights is not None:
-        weights = flat(weights) if isinstance(weights, _trace.Tensor) else np.ravel(weights)
+        weights = flat(weights)
     given = {} if weights is None else {"weights": weights}
     counts = call("bincount", (place, len(edges) + 1, len(edges) + 1), given, "np.histogram")[1 : len(edges)]
     if weights is not None:

@@ -24,7 +24,7 @@ def compress(condition, a, axis=None, out=None):
         raise TraceError("np.compress into an array", "the result is a value of its own")
     a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
     if axis is None:
-        a, axis = flat(a) if isinstance(a, _trace.Tensor) else a.ravel(), 0
+        a, axis = flat(a), 0
     if not isinstance(condition, _trace.Tensor):
         condition = np.asarray(condition)
     condition = condition if condition.dtype == bool else condition != 0
