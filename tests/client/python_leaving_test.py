@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import pathlib
+import pickle
 import signal
 import socket as socket_module
 import subprocess
@@ -214,6 +215,11 @@ def test_a_loop_over_a_pipeline_ends_when_it_is_closed(start):
     assert taken == 3
     with pytest.raises(penstock.FailedPreconditionError, match="the loader is closed"):
         next(iter(loader))
+
+
+def test_a_loader_does_not_go_to_another_process():
+    with pytest.raises(penstock.FailedPreconditionError, match="a loader belongs to its process; .* num_workers=0"):
+        pickle.dumps(_epochs.EpochLoader(numbers(), bytes, {}))
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,11 @@ class EpochLoader:
     def __bool__(self):
         return True
 
+    def __reduce__(self):
+        raise penstock.FailedPreconditionError(
+            "a loader belongs to its process; in workers of a torch DataLoader each would give all batches: the daemon has workers of its own: num_workers=0"
+        )
+
     @property
     def valid(self) -> int:
         """How many rows of the batch that the loop has, from the first on, are elements: fewer than it has only where the spec fills a

@@ -137,13 +137,15 @@ def roll(a, shift, axis=None):
     if isinstance(shift, _trace.Tensor) and shift.ndim:
         # NumPy adds them up.
         raise TraceError(f"np.roll by a traced value of shape {shift.shape}", "penstock.functions.roll(x, shift, axis=-1) moves each row by its own")
+    several = isinstance(shift, (tuple, list)) or isinstance(shift, np.ndarray) and shift.ndim
+    shifts = [by if isinstance(by, _trace.Tensor) else to_integer(by, "np.roll by") for by in (shift if several else [shift])]
     if axis is None:
+        shift = sum(shifts)
         if a.ndim == 1:
             return call("roll", (a, shift), {}, "np.roll")
         if None in a.shape:
             raise TraceError("np.roll without an axis, where only the data tells the sizes", "np.roll(x, shift, axis)")
         return np.reshape(call("roll", (flat(a), shift), {}, "np.roll"), a.shape) if a.ndim else a
-    shifts = list(shift) if isinstance(shift, (tuple, list, np.ndarray)) else [shift]
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
     if len(shifts) != len(axes):
         if 1 not in (len(shifts), len(axes)):
@@ -151,7 +153,6 @@ def roll(a, shift, axis=None):
         count = max(len(shifts), len(axes))
         shifts, axes = shifts * (count // len(shifts)), axes * (count // len(axes))
     for by, along in zip(shifts, axes):
-        by = by if isinstance(by, _trace.Tensor) else to_integer(by, "np.roll by")
         a = call("roll", (a, by), {"axis": counted_from_last(along, a.ndim, "np.roll")}, "np.roll")
     return a
 

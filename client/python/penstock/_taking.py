@@ -48,7 +48,11 @@ def digitize(x, bins, right=False):
 
 
 def isin(element, test_elements, assume_unique=False, invert=False, kind=None):
-    known = np.unique(np.asarray(test_elements))
+    known = np.asarray(test_elements)
+    if known.dtype.kind in "OSU" and known.size:
+        words = list(dict.fromkeys(_trace.texts(known)))
+        return (call("string_lookup", (element,), {"vocabulary": words, "default": -1}, "np.isin") >= 0) ^ bool(invert)
+    known = np.unique(known)
     if known.size == 0:
         return ((element == element) & (element != element)) ^ bool(invert)
     place = searchsorted(known, element)

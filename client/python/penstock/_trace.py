@@ -55,7 +55,7 @@ def foreign_error(error):
     text = str(error)
     line = _stage.line_of_error(error)
     if isinstance(error, AttributeError) and text.startswith("'tuple' object has no attribute") or (
-        isinstance(error, TypeError) and re.match(r"unsupported operand type.*'tuple'", text)
+        isinstance(error, TypeError) and re.match(r"unsupported operand type.*'tuple'|can only concatenate tuple", text)
     ):
         instead = "np.shape(x) and x.shape are tuples where the sizes are known, as NumPy's; penstock.functions.shape(x) is a tensor"
     elif isinstance(error, TypeError) and "'NoneType'" in text:
@@ -469,9 +469,14 @@ def _are_words(value):
 def _compare_with_words(name, args, shown):
     """A traced string beside an array of words that differ: a flag for each word."""
     words, text = args if _holds_strings(args[0]) else reversed(args)
-    words = [word if isinstance(word, str) else bytes(word).decode() for word in words.tolist()]
-    number = call("string_lookup", (text,), {"vocabulary": vocabulary(words), "default": -1}, shown)
+    words = vocabulary(texts(words))
+    number = call("string_lookup", (text,), {"vocabulary": words, "default": -1}, shown)
     return call(name, (number, np.arange(len(words))), {}, shown)
+
+
+def texts(words):
+    """The texts of an array of them, as str."""
+    return [word if isinstance(word, str) else bytes(word).decode() for word in words.ravel().tolist()]
 
 
 def vocabulary(words):
