@@ -162,6 +162,26 @@ def test_a_closed_iterator_tells_where_it_was():
     assert sorted(taken + firsts(again)) == list(range(0, 100, 10))
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_one_that_is_closed_before_its_first_element_tells_where_it_was(goes_on):
+    dataset = numbers().shuffle(5, seed=1)
+    whole = firsts(dataset)
+    other = iter(dataset)
+    firsts(itertools.islice(other, 3))
+    iterator = iter(dataset)
+    if goes_on:
+        iterator.load_state_dict(other.state_dict())
+    iterator.close()
+    state = iterator.state_dict()
+    assert state == iterator.state_dict()
+    again = iter(dataset)
+    again.load_state_dict(state)
+    rest = firsts(again)
+    assert state["step"] == (2 if goes_on else -1) and sorted(rest) != rest and len(rest) == len(whole) - (3 if goes_on else 0)
+    with pytest.raises(penstock.FailedPreconditionError, match="the iterator is closed"):
+        next(iterator)
+
+
 @pytest.mark.parametrize("how", ["break", "close"])
 def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
     loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})

@@ -114,6 +114,11 @@ class DatasetIterator:
 
         return Spec(self._dataset._stages, name, options.workers, draw)
 
+    def _declare(self, name):
+        self._spec = self._make_spec(name)
+        # Whoever starts it again, where that fails, draws no other seeds.
+        self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(self._spec.seeds)}
+
     def _start(self):
         if self._process != os.getpid():
             raise _errors.FailedPreconditionError(
@@ -175,9 +180,7 @@ class DatasetIterator:
             raise _errors.FailedPreconditionError("the iterator is closed")
         # Processes of several containers have the same numbers and may share a daemon.
         name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}_{os.urandom(4).hex()}"
-        self._spec = self._make_spec(name)
-        # Whoever starts it again, where this fails, draws no other seeds.
-        self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(self._spec.seeds)}
+        self._declare(name)
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
@@ -214,7 +217,9 @@ class DatasetIterator:
           passes each of them has begun by now. For JSON, which has no bytes:
           json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text)).
         """
-        if self._spec is None:
+        if self._spec is None and self._closed:
+            self._declare(None)
+        elif self._spec is None:
             self._start()
         return self._position()
 

@@ -41,11 +41,11 @@ def _can_be_nan(a):
     return a.dtype.kind == "f"
 
 
-def _unless_nan(ordered, result):
-    """The result, but NaN where there is one, which stands last."""
+def _unless_nan(ordered, result, place=-1):
+    """The result, but NaN where there is one, which stands last, at `place`."""
     if not _can_be_nan(ordered):
         return result
-    last = ordered[..., -1]
+    last = ordered[..., place]
     return np.where(last == last, result, last.astype(result.dtype))
 
 
@@ -58,12 +58,15 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     row, axes = _as_row(a, axis, "np.median")
     ordered = np.sort(row)
     size = _size_along_last(row)
+    if isinstance(size, _trace.Tensor):
+        # Where there are none, the places in the middle and the last one are that of the zero.
+        ordered = np.pad(ordered, [(0, 0)] * (row.ndim - 1) + [(0, 1)])
     low, high = (_floating(ordered[..., place]) for place in ((size - 1) // 2, size // 2))
     if isinstance(size, _trace.Tensor):
-        middle = np.where(size % 2 == 1, low, (low + high) / 2)
+        middle = np.where(size == 0, low.dtype.type(np.nan), np.where(size % 2 == 1, low, (low + high) / 2))
     else:
         middle = low if size % 2 else (low + high) / 2
-    return _placed(_unless_nan(ordered, middle), a, axes, keepdims)
+    return _placed(_unless_nan(ordered, middle, size - 1), a, axes, keepdims)
 
 
 def _places(method, size, q):
