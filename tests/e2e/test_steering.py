@@ -162,6 +162,7 @@ def test_seek_goes_back_to_a_cursor(remote, mixture, tmp_path):
     (["--set", "batch.batch_size=9"], "a batch_size larger than that of the beginning, 4"),
     (["--set", "K=x"], "constant override"),
     (["--skip", "1", "--at-step", "1"], "is being made"),
+    (["--skip", "1", "--at-step", 2**62 + 1], f"step: expected at most {2**62}, found {2**62 + 1}"),
     (["--slots", "3", "--etag", "1-00000000"], "the pipeline was changed meanwhile"),
     (["--workers", "1000"], "workers: expected 1 to"),
     ([], "the update changes nothing"),
@@ -172,7 +173,7 @@ def test_what_cannot_be_changed_is_refused_with_its_op(remote, counter, tmp_path
     ok(remote("create", spec))
     eventually(lambda: json.loads(ok(remote("top", "counter", "--count", "1", "--json")))["steps"] != "0")
     before = ok(remote("get", "counter")), ok(remote("history", "counter"))
-    words = [word.replace("=other", f"='{tmp_path}/counter.tfrecord','{tmp_path}/counter.tfrecord'") for word in words]
+    words = [str(word).replace("=other", f"='{tmp_path}/counter.tfrecord','{tmp_path}/counter.tfrecord'") for word in words]
     refused = remote("update", "counter", *words)
     assert refused.code == 1 and complaint in refused.err, refused
     assert (ok(remote("get", "counter")), ok(remote("history", "counter"))) == before
