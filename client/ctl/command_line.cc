@@ -2,10 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/signature.h"
 
 namespace penstock::ctl {
@@ -16,6 +20,28 @@ constexpr int kUsageError = 2;
 
 // A full disk shows when what is buffered is written, which is after a command has said that all is well.
 bool FlushStdout() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+template <typename T>
+struct Value {
+  using Type = T;
+};
+template <typename T>
+struct Value<std::optional<T>> {
+  using Type = T;
+};
+
+// CLI11 takes octal and hexadecimal numbers, and of 64 bits a negative one for a large one.
+template <typename T>
+std::string ReadDecimal(std::string& word) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) {
+    return absl::StrCat("expected an integer from ", std::numeric_limits<T>::min(), " to ",
+                        std::numeric_limits<T>::max(), ", found ", word);
+  }
+  word = absl::StrCat(value);
+  return "";
+}
 
 }  // namespace
 
@@ -82,7 +108,11 @@ Command Command::AddCommand(const std::string& name, const std::string& help) {
 
 template <typename T>
 Option Command::Add(const std::string& name, T* value, const std::string& help) {
-  return Option(app_->add_option(name, *value, help));
+  CLI::Option* option = app_->add_option(name, *value, help);
+  using Number = typename Value<T>::Type;
+  if constexpr (std::is_integral_v<Number>)
+    option->transform(CLI::Validator(ReadDecimal<Number>, ""));
+  return Option(option);
 }
 
 template Option Command::Add(const std::string&, std::string*, const std::string&);

@@ -1,6 +1,5 @@
 // `penstock history`: what was changed of a pipeline while it ran, as --history takes it.
 
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include <cerrno>
@@ -13,22 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/first_error.h"
 #include "client/ctl/history_file.h"
 
 namespace penstock::ctl {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{16} << 20;
-
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    if (text.empty()) text = absl::StrCat(line + 1, ":", column + 1, ": ", message);
-  }
-
-  std::string text;
-};
 
 absl::Status History(const std::string& socket, const std::string& name) {
   auto daemon = DaemonConnection::Open(socket);

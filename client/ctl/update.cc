@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/first_error.h"
 #include "client/ctl/spec_arguments.h"
 
 namespace penstock::ctl {
@@ -47,6 +48,27 @@ Message* OptionsOf(const std::string& stage, v1::PipelineSpec* spec) {
   return nullptr;
 }
 
+// The field alone, with a value as it stands in a spec, or of several with commas between them; a string may stand
+// without quotes.
+absl::Status ParseValue(const std::string& value, const FieldDescriptor* field, Message* parsed) {
+  const bool is_bare = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
+                       value.front() != '"' && value.front() != '\'';
+  const std::string written = is_bare ? absl::StrCat("\"", absl::CEscape(value), "\"") : value;
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  const std::string text = field->is_repeated() ? absl::StrCat(field->name(), ": [", written, "]")
+                                                : absl::StrCat(field->name(), ": ", written);
+  if (!parser.ParseFromString(text, parsed)) return absl::InvalidArgumentError(error.text);
+  std::vector<const FieldDescriptor*> fields;
+  parsed->GetReflection()->ListFields(*parsed, &fields);
+  for (const FieldDescriptor* one : fields) {
+    if (one != field)
+      return absl::InvalidArgumentError(absl::StrCat("it sets ", one->name(), " too"));
+  }
+  return absl::OkStatus();
+}
+
 // [STAGE.]NAME=VALUE: an option of the stage's op, or a constant.
 absl::Status SetValue(const std::string& text, v1::UpdatePipelineRequest* request) {
   const size_t equals = text.find('=');
@@ -65,14 +87,13 @@ absl::Status SetValue(const std::string& text, v1::UpdatePipelineRequest* reques
     constant->set_value(value);
     return absl::OkStatus();
   }
-  std::string fields;
-  for (const auto& one : absl::StrSplit(value, ','))
-    absl::StrAppend(&fields, name, ": ", one, "\n");
-  options->GetReflection()->ClearField(options, field);
-  if (!google::protobuf::TextFormat::MergeFromString(fields, options)) {
+  const std::unique_ptr<Message> parsed(options->New());
+  if (absl::Status status = ParseValue(value, field, parsed.get()); !status.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("not a value of ", stage, ".", name, ": ", value));
+        absl::StrCat("not a value of ", path, ": ", value, " (", status.message(), ")"));
   }
+  options->GetReflection()->ClearField(options, field);
+  options->MergeFrom(*parsed);
   request->mutable_update_mask()->add_paths("stage");
   return absl::OkStatus();
 }

@@ -118,6 +118,19 @@ absl::Status CheckWithdraws(const v1::UpdatePipelineRequest& request) {
       "withdraw");
 }
 
+// No stream gets so far, and a change that waits there would hold up all others.
+constexpr uint64_t kMaxStep = uint64_t{1} << 62;
+
+template <typename Request>
+absl::Status ReadStep(const Request& request, RequestedChange* requested) {
+  if (!request.has_step()) return absl::OkStatus();
+  requested->step = request.step();
+  if (request.step() <= kMaxStep) return absl::OkStatus();
+  return WithField(absl::InvalidArgumentError(absl::StrCat("step: expected at most ", kMaxStep,
+                                                           ", found ", request.step())),
+                   "step");
+}
+
 absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested) {
   requested.change.set_time_unix_ms(absl::ToUnixMillis(absl::Now()));
   absl::StatusOr<v1::Change> change = pipeline.Update(requested);
@@ -168,7 +181,8 @@ grpc::Status PipelineServiceImpl::SeekPipeline(grpc::ServerContext* context,
   RequestedChange requested;
   requested.etag = request->etag();
   requested.change.set_seek_cursor(request->cursor());
-  if (request->has_step()) requested.step = request->step();
+  if (absl::Status status = ReadStep(*request, &requested); !status.ok())
+    return ToGrpc(status, request->name());
   auto change = Change(**pipeline, std::move(requested));
   if (!change.ok()) return ToGrpc(WithField(change.status(), "cursor"), request->name());
   *response->mutable_change() = *std::move(change);
@@ -200,8 +214,8 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     status =
         requested.withdraw ? CheckWithdraws(*request) : ReadMask(*request, now, &requested.change);
   }
+  if (status.ok()) status = ReadStep(*request, &requested);
   if (!status.ok()) return ToGrpc(status, request->name());
-  if (request->has_step()) requested.step = request->step();
   requested.at_next_epoch = request->at_next_epoch();
   auto change = Change(**pipeline, std::move(requested));
   if (!change.ok()) return ToGrpc(change.status(), request->name());

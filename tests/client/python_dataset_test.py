@@ -426,6 +426,29 @@ def test_a_state_goes_into_another_process():
     assert len(tail) == 30
 
 
+def test_passes_behind_a_resumed_one_are_those_that_would_have_followed():
+    make = "penstock.Dataset.zip(penstock.Dataset.range(20).shuffle(20, seed=3), penstock.Dataset.range(20).shuffle(20, seed=4))"
+    dataset = eval(make)
+    for _ in range(2):
+        list(dataset)
+    iterator = iter(dataset)
+    for _ in range(5):
+        next(iterator)
+    state = iterator.state_dict()
+    passes = [[list(map(int, pair)) for pair in rest] for rest in (iterator, dataset, dataset)]
+    script = f"import json, penstock\nd = {make}\ni = iter(d)\ni.load_state_dict(json.loads({json.dumps(state, default=bytes.hex)!r}))\n"
+    script += "print([[list(map(int, pair)) for pair in rest] for rest in (i, d, d)])"
+    assert json.loads(subprocess.check_output([sys.executable, "-W", "ignore", "-c", script])) == passes
+    # In the process that has gone on, too: and what holds no numbers of passes leaves those as they are.
+    again = iter(dataset)
+    again.load_state_dict(state)
+    assert [[list(map(int, pair)) for pair in rest] for rest in (again, dataset)] == passes[:2]
+    del state["passes"]
+    again = iter(dataset)
+    again.load_state_dict(state)
+    assert [[list(map(int, pair)) for pair in rest] for rest in (again, dataset)] == [passes[0], passes[2]]
+
+
 def test_a_state_of_another_dataset_is_refused():
     iterator = iter(penstock.Dataset.range(500).shuffle(100, seed=1).batch(10))
     next(iterator)

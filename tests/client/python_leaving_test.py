@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import pathlib
+import pickle
 import signal
 import socket as socket_module
 import subprocess
@@ -161,6 +162,26 @@ def test_a_closed_iterator_tells_where_it_was():
     assert sorted(taken + firsts(again)) == list(range(0, 100, 10))
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_one_that_is_closed_before_its_first_element_tells_where_it_was(goes_on):
+    dataset = numbers().shuffle(5, seed=1)
+    whole = firsts(dataset)
+    other = iter(dataset)
+    firsts(itertools.islice(other, 3))
+    iterator = iter(dataset)
+    if goes_on:
+        iterator.load_state_dict(other.state_dict())
+    iterator.close()
+    state = iterator.state_dict()
+    assert state == iterator.state_dict()
+    again = iter(dataset)
+    again.load_state_dict(state)
+    rest = firsts(again)
+    assert state["step"] == (2 if goes_on else -1) and sorted(rest) != rest and len(rest) == len(whole) - (3 if goes_on else 0)
+    with pytest.raises(penstock.FailedPreconditionError, match="the iterator is closed"):
+        next(iterator)
+
+
 @pytest.mark.parametrize("how", ["break", "close"])
 def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
     loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
@@ -179,6 +200,46 @@ def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
     other = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
     other.load_state_dict(state)
     assert taken + firsts(other) == whole
+
+
+def test_a_loop_over_an_epoch_ends_when_it_is_closed():
+    loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
+    whole = firsts(loader)
+    loader.set_epoch(0)
+    taken = []
+    for batch in loader:
+        taken.append(int(batch[0]))
+        if len(taken) == 4:
+            loader.close()
+    assert taken == whole[:4] and loader.state_dict()["step"] == 3
+    loader.load_state_dict(loader.state_dict())
+    assert firsts(loader) == whole[4:]
+
+
+def test_one_that_waits_for_a_batch_ends_when_another_thread_closes_it():
+    loader = _epochs.EpochLoader(penstock.Dataset.range(1 << 40).filter(lambda x: x < 0).batch(1), lambda array: array, {})
+    taken = []
+    loop = threading.Thread(target=lambda: taken.append(list(loader)))
+    loop.start()
+    wait_until(lambda: loader._loader is not None and loader._loader._loader is not None)
+    loader.close()
+    loop.join()
+    assert taken == [[]]
+
+
+def test_a_loop_over_a_pipeline_ends_when_it_is_closed(start):
+    loader = _epochs.EpochLoader("counted", lambda array: array, {"socket": start().socket})
+    for taken, _ in enumerate(loader, 1):
+        if taken == 3:
+            loader.close()
+    assert taken == 3
+    with pytest.raises(penstock.FailedPreconditionError, match="the loader is closed"):
+        next(iter(loader))
+
+
+def test_a_loader_does_not_go_to_another_process():
+    with pytest.raises(penstock.FailedPreconditionError, match="a loader belongs to its process; .* num_workers=0"):
+        pickle.dumps(_epochs.EpochLoader(numbers(), bytes, {}))
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,14 @@ def test_the_examples_run(folder):
         exec(compile("\n" * first + example, str(ROOT / "docs/migrating.md"), "exec"), names)  # noqa: S102
 
 
+def test_a_column_that_never_changes_is_normalized_as_keras_does():
+    """The row of Normalization. Keras' result of these is [0, 1] and [5e6, -1]."""
+    (written,) = re.findall(r"^\| `Normalization\(.*` \| `(.*)` \|$", (ROOT / "docs/migrating.md").read_text(), flags=re.MULTILINE)
+    names = {"np": np, "m": np.float32([1, 1.5]), "v": np.float32([0, 0.25])}
+    rows = penstock.Dataset.from_tensor_slices(np.float32([[1, 2], [1.5, 1]])).map(lambda x: eval(written, {**names, "x": x}))
+    np.testing.assert_allclose(np.stack(list(rows)), [[0, 1], [5e6, -1]], rtol=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore:this trainer holds")
 def test_the_parts_of_a_split_are_disjoint_behind_other_shuffles():
     """The row of random_split: its dataset, and its parts."""

@@ -70,6 +70,12 @@ def test_what_is_asked_of_a_spectrum(case):
     check(lambda x: OF_SPECTRA[case](np.fft.rfft(x), weights if x.dtype == np.float64 else weights.astype(np.float32)), WAVES.astype(np.float32))
 
 
+@pytest.mark.parametrize("index", [(0, 0, 0), (slice(None), 0, 0), (0, ..., 0, 0), (None, 0, 0, 0), (np.ones((2, 301), bool), 0)], ids=range(5))
+def test_parts_of_a_number_have_no_subscripts(index):
+    with pytest.raises(penstock.TraceError, match="3 subscripts of a spectrum of 2 axes"):
+        penstock.Dataset.from_tensors(WAVES[0]).map(lambda x: abs(np.fft.rfft(x)[index]))
+
+
 def test_axes_and_norms():
     check(lambda x: both(np.fft.rfft(x, axis=0)), WAVES)
     check(lambda x: both(np.fft.rfft(np.reshape(x, (2, 30, 20)), 16, axis=1)), WAVES)

@@ -80,6 +80,14 @@ def test_of_sizes_that_only_the_data_tells():
         check(pieces(function), (np.abs(WIDE) - 20).astype(np.float32))
 
 
+def test_the_median_of_no_values():
+    for values in (WIDE, WHOLE[:, 0], np.abs(WIDE).astype(np.float32)):
+        for least in (np.inf, 10, 30):
+            check(lambda x: np.median(np.compress(x > least, x)), values)
+    rows = np.arange(12.0).reshape(3, 1, 4)
+    check(lambda x: np.median(np.compress(x[0] > 100, x, axis=1), axis=1, keepdims=True), rows)
+
+
 def test_of_rows_of_a_batch():
     (found,) = penstock.Dataset.from_tensor_slices(WIDE).batch(3).map(
         lambda x: (np.median(x, axis=1), np.quantile(x, [0.1, 0.9], axis=-1), np.ptp(x, axis=1), functions.bincount(np.abs(x).astype(np.int64) // 50, 9, 9, axis=-1))
@@ -137,6 +145,7 @@ def test_weighted_counts_are_of_the_type_of_the_weights(dtype):
     for bins, limits in ((3, (-9, 9)), ([-9, 0, 5, 9], None)):
         check(lambda x, y: np.histogram(x, bins, limits, weights=y)[0], WHOLE, (BYTES // 2).astype(dtype))
         check(lambda x: np.histogram(x, bins, limits, weights=(BYTES[0] // 2).astype(dtype))[0], WHOLE)
+        check(lambda x: np.histogram([1, 2.5], bins, limits, weights=np.ravel(x)[:2].astype(dtype))[0], BYTES // 2)
 
 
 def test_counts_of_known_size():

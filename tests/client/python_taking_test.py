@@ -91,6 +91,17 @@ def test_of_an_element(case):
     check(OF_ELEMENTS[case], ROWS, np.array([2, 0, 4, 3, 1, 2]))
 
 
+@pytest.mark.parametrize("words", [["Cat"], ["dog", "Cat", "dog"], np.array([b"dog", b"", b"x"], object), np.array([["Cat", "cow"]]), []])
+def test_whether_a_text_is_among_others(words):
+    texts = np.array([[b"cat", b"Cat"], [b"", b"dog"]], object)
+    words_in_bytes = [word if isinstance(word, bytes) else word.encode() for word in np.ravel(words).tolist()]
+    for invert in (False, True):
+        found = list(penstock.Dataset.from_tensor_slices(texts).map(lambda x: (np.isin(x, words, invert=invert), np.isin(x[0], words, invert=invert))))
+        for (flags, flag), row in zip(found, texts, strict=True):
+            expected = [(text in words_in_bytes) != invert for text in row]
+            assert flags.dtype == flag.dtype == bool and flags.tolist() == expected and bool(flag) == expected[0]
+
+
 @pytest.mark.parametrize("edges", [EDGES, EDGES.astype(np.float32), EDGES + 0.25, np.append(EDGES, np.nan), EDGES.astype(np.int8)])
 def test_buckets(edges):
     check(lambda np, x: np.searchsorted(edges, x, side="left"), REALS, batched=True)

@@ -24,9 +24,18 @@ NAMES = list(tensor_cases.INPUTS)
 ROOT = pathlib.Path(__file__).parents[2]
 
 
+def written(name, **values):
+    """What the page says for tf.NAME, "… where a is …, b is …; …", of values by their names there."""
+    text, *where = re.split(r",(?: where)? (\w) is ", _names.INSTEAD[name].partition(";")[0])
+    values["np"] = np
+    for letter, value in zip(where[::2], where[1::2]):
+        values[letter] = eval(value, values)
+    return eval(text, values)
+
+
 def traced(text):
     """The expression as a function of a dict."""
-    return lambda x: eval(text, {"np": np, "penstock": penstock, **x})
+    return lambda x: eval(text, {"np": np, "penstock": penstock, "written": written, **x})
 
 
 @pytest.mark.parametrize("theirs, ours, tolerance", tensor_cases.CASES, ids=[case[0] for case in tensor_cases.CASES])
@@ -49,7 +58,7 @@ def test_the_page_says_what_errors_say():
 
 def test_what_the_page_says_can_be_traced():
     """Each of NumPy's names on the page is one that a traced value takes."""
-    taken = {"np.arange", "np.eye", "np.full", "np.ones", "np.zeros", "np.hanning", "np.pi", "np.asarray", "np.float32", "np.uint8"}  # constants and types
+    taken = {"np.arange", "np.inf", "np.tri", "np.eye", "np.full", "np.ones", "np.zeros", "np.hanning", "np.pi", "np.asarray", "np.float32", "np.uint8"}  # constants and types
     for instead in _names.INSTEAD.values():
         for name in set(re.findall(r"np\.[\w.]*\w", instead)) - taken:
             ufunc, _, method = name.removeprefix("np.").rpartition(".")

@@ -199,6 +199,23 @@ def test_usage_errors(penstock_command, counter, words):
     assert result.err
 
 
+@pytest.mark.parametrize("words, name, least, most", [
+    (["update", "p", "--at-step"], "--at-step", 0, 2**64 - 1),
+    (["update", "p", "--skip"], "--skip", 0, 2**64 - 1),
+    (["run", "SPEC", "--row"], "--row", 0, 2**32 - 1),
+    (["make-sample", "chess", "--out", "x", "--records"], "--records", -(2**63), 2**63 - 1),
+])
+def test_numbers_are_decimal_and_in_range(penstock_command, counter, words, name, least, most):
+    spec = counter()
+    for number in (least - 1, most + 1, "0x10", "1e3", "7k", ""):
+        result = penstock_command(*[spec if word == "SPEC" else word for word in words], number)
+        assert result.code == 2 and f"{name}: expected an integer from {least} to {most}, found {number}" in result.err, result
+
+
+def test_a_number_with_zeros_in_front_is_decimal(penstock_command, counter):
+    assert len(penstock_command("run", counter(), "--steps", "010").out.splitlines()) == 10
+
+
 def test_help_is_no_error(penstock_command):
     for words in (["--help"], ["run", "--help"]):
         result = penstock_command(*words)

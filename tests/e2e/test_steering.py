@@ -161,7 +161,11 @@ def test_seek_goes_back_to_a_cursor(remote, mixture, tmp_path):
     (["--set", "shuffle.buffer_size=7"], "stage shuffle: shuffle decides the order"),
     (["--set", "batch.batch_size=9"], "a batch_size larger than that of the beginning, 4"),
     (["--set", "K=x"], "constant override"),
+    (["--set", "batch.batch_size=2,3"], "not a value of batch.batch_size: 2,3 (1:"),
+    (["--set", "batch.batch_size=2 drop_remainder: true"], "not a value of batch.batch_size: 2 drop_remainder: true (it sets drop_remainder too)"),
+    (["--set", "shuffle.buffer_size=x"], "not a value of shuffle.buffer_size: x (1:"),
     (["--skip", "1", "--at-step", "1"], "is being made"),
+    (["--skip", "1", "--at-step", 2**62 + 1], f"step: expected at most {2**62}, found {2**62 + 1}"),
     (["--slots", "3", "--etag", "1-00000000"], "the pipeline was changed meanwhile"),
     (["--workers", "1000"], "workers: expected 1 to"),
     ([], "the update changes nothing"),
@@ -172,10 +176,21 @@ def test_what_cannot_be_changed_is_refused_with_its_op(remote, counter, tmp_path
     ok(remote("create", spec))
     eventually(lambda: json.loads(ok(remote("top", "counter", "--count", "1", "--json")))["steps"] != "0")
     before = ok(remote("get", "counter")), ok(remote("history", "counter"))
-    words = [word.replace("=other", f"='{tmp_path}/counter.tfrecord','{tmp_path}/counter.tfrecord'") for word in words]
+    words = [str(word).replace("=other", f"='{tmp_path}/counter.tfrecord','{tmp_path}/counter.tfrecord'") for word in words]
     refused = remote("update", "counter", *words)
-    assert refused.code == 1 and complaint in refused.err, refused
+    assert refused.code == 1 and complaint in refused.err and len(refused.err.splitlines()) == 1, refused
     assert (ok(remote("get", "counter")), ok(remote("history", "counter"))) == before
+
+
+def test_a_text_is_set_as_it_is(remote, tmp_path):
+    spec = tmp_path / "p.textproto"
+    spec.write_text('name: "p"\nstage { range { stop: 64 } }\nstage { map { out: "x = value" } }\nstage { batch { batch_size: 32 } }\nstage { repeat {} }\n')
+    running = Running(remote, spec, 400)
+    at = step_in(ok(remote("update", "p", "--set", "map.out=x = clip(value, 3, 5)")))
+    other = tmp_path / "other.textproto"
+    other.write_text(spec.read_text().replace("x = value", "x = clip(value, 3, 5)"))
+    lines = running.rest().splitlines()
+    assert lines[at:] == ok(remote("run", other, "--steps", "400", "--name", "other")).splitlines()[at:] != lines[:-at]
 
 
 def test_a_mixture_behind_which_elements_wait_keeps_its_weights(remote, tmp_path):

@@ -203,6 +203,8 @@ def test_workers_of_a_dataloader_are_refused():
     assert sum(len(batch) for batch in torch.utils.data.DataLoader(loader, batch_size=None)) == 8
     with pytest.raises(penstock.FailedPreconditionError, match="worker 0 of 2 .* num_workers=0"):
         list(torch.utils.data.DataLoader(loader, batch_size=None, num_workers=2))
+    with pytest.raises(penstock.FailedPreconditionError, match="a loader belongs to its process; .* num_workers=0"):
+        list(torch.utils.data.DataLoader(loader, batch_size=None, num_workers=1, multiprocessing_context="spawn"))
 
 
 def test_a_state_that_is_refused_loses_no_batch(served):

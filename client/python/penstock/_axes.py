@@ -44,8 +44,15 @@ def counted_from_last(axis, ndim, shown):
     return to_axis(axis, ndim, shown) - ndim
 
 
+def as_array(a):
+    """A traced value as it is; a list, or whatever else NumPy takes for an array, as one."""
+    return a if isinstance(a, _trace.Tensor) else _trace.packed(a)
+
+
 def flat(a):
     """All values as one axis."""
+    if not isinstance(a, _trace.Tensor):
+        return np.ravel(a)
     if a.ndim == 1:
         return a
     return call("reshape", (a, [-1]), {}, "np.ravel")

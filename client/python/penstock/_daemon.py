@@ -204,7 +204,7 @@ def with_private_daemon(function):
 
 
 def stop_private_daemon():
-    """Ends it now; the next dataset starts another one."""
+    """Ends it now, and with it iterations, which give the batches that are ready and then raise UnavailableError; the next dataset starts another one."""
     global _daemon
     with _lock:
         daemon, _daemon = _daemon, None

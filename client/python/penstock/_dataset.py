@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
-from penstock import _cardinality, _control, _daemon, _draws, _dtypes, _errors, _program, _structure, _trace
+from penstock import _cardinality, _control, _daemon, _dtypes, _errors, _program, _structure, _trace
 from penstock._arguments import integer
 from penstock._batching import Batching
 from penstock._cardinality import INFINITE, UNKNOWN
@@ -36,19 +36,8 @@ _ASK = _Ask()
 
 
 def _apply(trace, function, element):
-    _trace.refuse_objects(function)
-    states = _draws.states()
     with trace:
-        try:
-            result = function(*element) if isinstance(element, tuple) else function(element)
-        except _errors.Error:
-            raise
-        except (TypeError, ValueError, AttributeError) as error:
-            if (traced := _trace.foreign_error(error)) is None:
-                raise
-            raise traced from error
-    _draws.warn_of_draws(states)
-    return result
+        return _trace.result_of(function, element)
 
 
 class Dataset(Sources, Order, Batching, Work, Keeping):

@@ -10,6 +10,21 @@ from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 
 
+def _until_closed(loader):
+    """The batches of a loader that is open: they end with it, or when it is closed."""
+    was_closed = loader.closed
+    while True:
+        try:
+            element = next(loader)
+        except StopIteration:
+            return
+        except penstock.Error:
+            if was_closed or not loader.closed:
+                raise
+            return
+        yield element
+
+
 class EpochLoader:
     """One epoch for each `for` loop over it: a pass over a Dataset, or the rest of the epoch in which a pipeline is.
 
@@ -75,6 +90,11 @@ class EpochLoader:
     def __bool__(self):
         return True
 
+    def __reduce__(self):
+        raise penstock.FailedPreconditionError(
+            "a loader belongs to its process; in workers of a torch DataLoader each would give all batches: the daemon has workers of its own: num_workers=0"
+        )
+
     @property
     def valid(self) -> int:
         """How many rows of the batch that the loop has, from the first on, are elements: fewer than it has only where the spec fills a
@@ -127,7 +147,7 @@ class EpochLoader:
         self._loader = None  # a loop that is under way goes on, but is no longer where this stands
 
     def close(self) -> None:
-        """Leaves the pipeline, or ends the loop over the Dataset; tensors stay valid."""
+        """Leaves the pipeline, or the pass over the Dataset, and ends the loop that is under way; tensors stay valid."""
         if self._loader is not None:
             self._loader.close()
 
@@ -147,21 +167,22 @@ class EpochLoader:
             iterator.load_state_dict(resume)
         self._loader = iterator
         with iterator:
-            for element in iterator:
+            for element in _until_closed(iterator):
                 self._valid = iterator.valid
                 yield self._convert(element)
-            # The next loop begins anew, and so does whoever goes on from here.
-            if self._loader is iterator:
+            # The next loop begins anew, and so does whoever goes on from here; one that was closed has its position still.
+            if self._loader is iterator and not iterator.closed:
                 self._loader = None
 
     def _served(self):
         epoch = None
+        batches = _until_closed(self._loader)
         while True:
             if self._next is not None:
                 element, state, of_epoch, valid = self._next
                 self._next = None
             else:
-                element = next(self._loader, None)
+                element = next(batches, None)
                 if element is None:
                     return
                 state, of_epoch, valid = self._loader.state_dict(), self._loader.epoch, self._loader.valid

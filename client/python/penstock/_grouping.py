@@ -44,7 +44,8 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
     else:
         of_key = _trace.Trace(dataset)
         key = of_key.tensors_of({"key": None})["key"]
-        size = ("window_size_of_key", _program.expression(of_key, window_size_func(key)))
+        with of_key:
+            size = ("window_size_of_key", _program.expression(of_key, _trace.result_of(window_size_func, key)))
     fields = _program.condition_stage("group_by_window", trace, result, name, line, "key", "integer", [size]).fields
     # The key is no tensor of the window's elements: whatever is done with it there is refused.
     key = _trace.Trace(dataset).tensors_of({"key": None})["key"]
@@ -54,7 +55,7 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
         return dataset._whole((*dataset._stages, _stage(fields, stages, name, line)))
 
     window = Dataset([Stage("window_part", [])], dataset._structure, options=dataset._options, window=inside)
-    whole[0] = reduce_func(key, window)
+    whole[0] = _trace.result_of(reduce_func, (key, window))
     result = whole[0].dataset if isinstance(whole[0], _windows.Value) else whole[0]
     if not isinstance(result, Dataset) or result._window is None:
         raise _trace.TraceError(

@@ -114,6 +114,11 @@ class DatasetIterator:
 
         return Spec(self._dataset._stages, name, options.workers, draw)
 
+    def _declare(self, name):
+        self._spec = self._make_spec(name)
+        # Whoever starts it again, where that fails, draws no other seeds.
+        self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(self._spec.seeds)}
+
     def _start(self):
         if self._process != os.getpid():
             raise _errors.FailedPreconditionError(
@@ -175,9 +180,7 @@ class DatasetIterator:
             raise _errors.FailedPreconditionError("the iterator is closed")
         # Processes of several containers have the same numbers and may share a daemon.
         name = self._name or f"dataset_{next(_numbers)}_{os.getpid()}_{os.urandom(4).hex()}"
-        self._spec = self._make_spec(name)
-        # Whoever starts it again, where this fails, draws no other seeds.
-        self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(self._spec.seeds)}
+        self._declare(name)
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
@@ -209,21 +212,31 @@ class DatasetIterator:
         """The position behind the element taken last, for a checkpoint.
 
         Returns:
-          A dict: "cursor" (bytes, at most 1,024), "step" (int; -1 before the first), and "seeds" (a
-          list of int), the seeds of this pass. For JSON, which has no bytes:
+          A dict: "cursor" (bytes, at most 1,024), "step" (int; -1 before the first), "seeds" (a
+          list of int), the seeds of this pass, and of iter(dataset) "passes" (a list of int), how many
+          passes each of them has begun by now. For JSON, which has no bytes:
           json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text)).
         """
-        if self._spec is None:
+        if self._spec is None and self._closed:
+            self._declare(None)
+        elif self._spec is None:
             self._start()
         return self._position()
 
     def _position(self):
         loader = self._loader
         position = loader.state_dict() if loader is not None and loader.cursor else self._state
-        return {"cursor": position["cursor"], "step": position["step"], "seeds": list(self._spec.seeds)}
+        state = {"cursor": position["cursor"], "step": position["step"], "seeds": list(self._spec.seeds)}
+        return {**state, "passes": [seed.num_passes for seed in self._spec.drawn_by]} if self._counts_passes else state
+
+    @property
+    def _counts_passes(self):
+        """Whether the dataset's seeds do, and no number says which pass this is."""
+        return not self._first_pass and self._number is None
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Goes to a position: the next element is the one behind it.
+        """Goes to a position: the next element is the one behind it. In iter(dataset) the dataset counts its passes from there too, so that
+        the pass begun next is the one that would have followed; a state without "passes" leaves that as it is.
 
         Args:
           state: from state_dict(), of an iterator over an equal dataset, in this process or another. The cursor is bytes, or their hex
@@ -245,6 +258,10 @@ class DatasetIterator:
             self._leave()
             self._state = given
             self._spec = None
+            if self._counts_passes:
+                counting = Spec(self._dataset._stages).drawn_by
+                for seed, count in zip(counting, state.get("passes", ())):
+                    seed.num_passes = int(count)
 
     def stats(self) -> Dict[str, Any]:
         """What the loader has seen, behind close() too; see penstock.Loader.stats. Empty if it was closed before the first element."""

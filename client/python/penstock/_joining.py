@@ -3,7 +3,7 @@
 import numpy as np
 
 from penstock import _dtypes, _trace
-from penstock._axes import counted_from_last, flat, to_axis, to_integer, to_integers
+from penstock._axes import as_array, counted_from_last, flat, to_axis, to_integer, to_integers
 from penstock._trace import TraceError, call
 
 
@@ -15,7 +15,7 @@ def _operands(arrays, dtype, shown):
     """The arrays that a function joins, of one type as NumPy finds it."""
     if isinstance(arrays, _trace.Tensor):
         raise TraceError(f"{shown} of the parts of a traced value", "it takes a list of arrays")
-    arrays = [_as_array(a) for a in arrays]
+    arrays = [as_array(a) for a in arrays]
     strings = [is_of_strings(a) for a in arrays]
     if any(strings):
         if not all(strings) or dtype is not None:
@@ -23,10 +23,6 @@ def _operands(arrays, dtype, shown):
         return arrays
     dtype = np.result_type(*(a.dtype for a in arrays)) if dtype is None else np.dtype(dtype)
     return [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
-
-
-def _as_array(a):
-    return a if isinstance(a, _trace.Tensor) else _trace.packed(a)
 
 
 def _joined(arrays, axis):
@@ -54,7 +50,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind", shown
     _refuse_out(shown, out, casting)
     arrays = _operands(arrays, dtype, shown)
     if axis is None:
-        arrays, axis = [flat(a) if isinstance(a, _trace.Tensor) else np.ravel(a) for a in arrays], 0
+        arrays, axis = [flat(a) for a in arrays], 0
     return _joined(arrays, counted_from_last(axis, arrays[0].ndim, shown))
 
 
@@ -116,7 +112,7 @@ dstack = _stacked("dstack", 3, 2)
 
 
 def column_stack(tup):
-    columns = [_as_array(a) for a in tup]
+    columns = [as_array(a) for a in tup]
     columns = [a[:, None] if a.ndim == 1 else np.reshape(a, (1, 1)) if a.ndim == 0 else a for a in columns]
     return concatenate(columns, 1, shown="np.column_stack")
 
@@ -141,13 +137,15 @@ def roll(a, shift, axis=None):
     if isinstance(shift, _trace.Tensor) and shift.ndim:
         # NumPy adds them up.
         raise TraceError(f"np.roll by a traced value of shape {shift.shape}", "penstock.functions.roll(x, shift, axis=-1) moves each row by its own")
+    several = isinstance(shift, (tuple, list)) or isinstance(shift, np.ndarray) and shift.ndim
+    shifts = [by if isinstance(by, _trace.Tensor) else to_integer(by, "np.roll by") for by in (shift if several else [shift])]
     if axis is None:
+        shift = sum(shifts)
         if a.ndim == 1:
             return call("roll", (a, shift), {}, "np.roll")
         if None in a.shape:
             raise TraceError("np.roll without an axis, where only the data tells the sizes", "np.roll(x, shift, axis)")
         return np.reshape(call("roll", (flat(a), shift), {}, "np.roll"), a.shape) if a.ndim else a
-    shifts = list(shift) if isinstance(shift, (tuple, list, np.ndarray)) else [shift]
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
     if len(shifts) != len(axes):
         if 1 not in (len(shifts), len(axes)):
@@ -155,7 +153,6 @@ def roll(a, shift, axis=None):
         count = max(len(shifts), len(axes))
         shifts, axes = shifts * (count // len(shifts)), axes * (count // len(axes))
     for by, along in zip(shifts, axes):
-        by = by if isinstance(by, _trace.Tensor) else to_integer(by, "np.roll by")
         a = call("roll", (a, by), {"axis": counted_from_last(along, a.ndim, "np.roll")}, "np.roll")
     return a
 

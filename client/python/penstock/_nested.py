@@ -98,7 +98,7 @@ def range_of_traced(args, output_type, name):
 def call(trace, function, element):
     """What the function given to flat_map or interleave returns for the element's stand-ins."""
     with _Call(trace):
-        return function(*element) if isinstance(element, tuple) else function(element)
+        return _trace.result_of(function, element)
 
 
 def with_element(dataset, traces):

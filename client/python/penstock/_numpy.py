@@ -43,6 +43,11 @@ _INSTEAD = {
     "vectorize": "NumPy's own functions, which work on the whole of an array",
     "apply_along_axis": "NumPy's own functions, which work on the whole of an array",
     "rollaxis": "np.moveaxis",
+    "delete": "x[places], the constant places that stay, or x[flags]",
+    "insert": "np.concatenate([x[:i], values, x[i:]])",
+    "kron": "np.reshape(a[:, None, :, None] * b[None, :, None, :], shape)",
+    "block": "np.hstack and np.vstack",
+    **{f"nan{name}": f"np.{name} of x[x == x], which leaves NaN out" for name in ("median", "percentile", "quantile")},
 }
 
 

@@ -87,8 +87,7 @@ def outer(a, b, out=None):
 
 
 def _flat(a):
-    a = _array(a)
-    return flat(a) if isinstance(a, _trace.Tensor) else a.ravel()
+    return flat(_array(a))
 
 
 def tensordot(a, b, axes=2, shown="np.tensordot"):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from penstock import _trace
-from penstock._axes import to_axes, to_axis, to_integer, to_integers, wrapped
+from penstock._axes import as_array, to_axes, to_axis, to_integer, to_integers, wrapped
 from penstock._trace import TraceError
 
 
@@ -65,7 +65,7 @@ def correlate(a, v, mode="valid"):
 
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
-    n = to_integer(n, "np.diff, taken")
+    a, n = as_array(a), to_integer(n, "np.diff, taken")
     if n == 0:
         return a
     axis = to_axis(axis, a.ndim, "np.diff")

@@ -72,6 +72,9 @@ class Spectrum:
 
     def __getitem__(self, index):
         items = index if isinstance(index, tuple) else (index,)
+        taken = sum(item.ndim if getattr(item, "dtype", None) == bool else 1 for item in items if item is not None and item is not Ellipsis)
+        if taken > self.ndim:
+            raise TraceError(f"{taken} subscripts of a spectrum of {self.ndim} axes", "one for each axis at most")
         if any(item is Ellipsis for item in items):
             items = (*items, slice(None))
         return Spectrum(self._parts[items])

@@ -105,6 +105,16 @@ class Seed:
             self._num_passes += 1
         return self.of_pass(number)
 
+    @property
+    def num_passes(self):
+        """Passes that have begun."""
+        return self._num_passes
+
+    @num_passes.setter
+    def num_passes(self, count):
+        with self._lock:
+            self._num_passes = count
+
     def of_pass(self, number):
         """The seed of a pass, counted from 0."""
         base = self.base()
@@ -197,11 +207,13 @@ class Spec:
       text: the text.
       lines: a dict from the stages' names, as the daemon gives them, to the lines that made them.
       seeds: the seeds in the order of the text; None for one that is left to the daemon.
+      drawn_by: the Seeds that they are of.
     """
 
     def __init__(self, stages, name=None, workers=None, seed=lambda seed: seed.given):
         self.lines = {}
         self.seeds = []
+        self.drawn_by = []
         self._uses = {}
         self._seed = seed
         rows = []
@@ -240,6 +252,7 @@ class Spec:
         return value.spec_value() if hasattr(value, "spec_value") else value
 
     def _drawn(self, seed):
+        self.drawn_by.append(seed)
         self.seeds.append(self._seed(seed))
         return self.seeds[-1]
 

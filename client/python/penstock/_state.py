@@ -26,7 +26,7 @@ def _traced(dataset, initial_state, function, what):
     trace.features = [*trace.features, *paths]
     state = _structure.fill(structure, iter([_trace.Tensor(trace, _trace.Node(trace, "feature", path)) for path in paths]))
     with trace:
-        result = function(state, element)
+        result = _trace.result_of(function, (state, element))
     return trace, result, structure, list(zip(paths, messages))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from penstock import _trace
-from penstock._axes import axes_last, expanded, flat, to_axes, wrapped
+from penstock._axes import as_array, axes_last, expanded, flat, to_axes, wrapped
 from penstock._trace import TraceError, call
 
 
@@ -41,11 +41,11 @@ def _can_be_nan(a):
     return a.dtype.kind == "f"
 
 
-def _unless_nan(ordered, result):
-    """The result, but NaN where there is one, which stands last."""
+def _unless_nan(ordered, result, place=-1):
+    """The result, but NaN where there is one, which stands last, at `place`."""
     if not _can_be_nan(ordered):
         return result
-    last = ordered[..., -1]
+    last = ordered[..., place]
     return np.where(last == last, result, last.astype(result.dtype))
 
 
@@ -58,12 +58,15 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     row, axes = _as_row(a, axis, "np.median")
     ordered = np.sort(row)
     size = _size_along_last(row)
+    if isinstance(size, _trace.Tensor):
+        # Where there are none, the places in the middle and the last one are that of the zero.
+        ordered = np.pad(ordered, [(0, 0)] * (row.ndim - 1) + [(0, 1)])
     low, high = (_floating(ordered[..., place]) for place in ((size - 1) // 2, size // 2))
     if isinstance(size, _trace.Tensor):
-        middle = np.where(size % 2 == 1, low, (low + high) / 2)
+        middle = np.where(size == 0, low.dtype.type(np.nan), np.where(size % 2 == 1, low, (low + high) / 2))
     else:
         middle = low if size % 2 else (low + high) / 2
-    return _placed(_unless_nan(ordered, middle), a, axes, keepdims)
+    return _placed(_unless_nan(ordered, middle, size - 1), a, axes, keepdims)
 
 
 def _places(method, size, q):
@@ -159,6 +162,7 @@ def bincount(x, /, weights=None, minlength=0):
 
 def histogram(a, bins=10, range=None, density=None, weights=None):
     _refuse("np.histogram", density=density)
+    a = as_array(a)
     if isinstance(bins, (int, np.integer)):
         if range is None:
             raise TraceError("np.histogram of a range that only the data tells", "np.histogram(x, bins, range=(low, high)), or a list of edges")
@@ -177,7 +181,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     # Bin 0 and the last one are of what lies outside; the greatest edge belongs to the bin in front of it.
     place = np.where(values == edges[-1], len(edges) - 1, np.searchsorted(edges, values, side="right"))
     if weights is not None:
-        weights = flat(weights) if isinstance(weights, _trace.Tensor) else np.ravel(weights)
+        weights = flat(weights)
     given = {} if weights is None else {"weights": weights}
     counts = call("bincount", (place, len(edges) + 1, len(edges) + 1), given, "np.histogram")[1 : len(edges)]
     if weights is not None:

@@ -24,7 +24,7 @@ def compress(condition, a, axis=None, out=None):
         raise TraceError("np.compress into an array", "the result is a value of its own")
     a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
     if axis is None:
-        a, axis = flat(a) if isinstance(a, _trace.Tensor) else a.ravel(), 0
+        a, axis = flat(a), 0
     if not isinstance(condition, _trace.Tensor):
         condition = np.asarray(condition)
     condition = condition if condition.dtype == bool else condition != 0
@@ -48,7 +48,11 @@ def digitize(x, bins, right=False):
 
 
 def isin(element, test_elements, assume_unique=False, invert=False, kind=None):
-    known = np.unique(np.asarray(test_elements))
+    known = np.asarray(test_elements)
+    if known.dtype.kind in "OSU" and known.size:
+        words = list(dict.fromkeys(_trace.texts(known)))
+        return (call("string_lookup", (element,), {"vocabulary": words, "default": -1}, "np.isin") >= 0) ^ bool(invert)
+    known = np.unique(known)
     if known.size == 0:
         return ((element == element) & (element != element)) ^ bool(invert)
     place = searchsorted(known, element)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _errors, _structure
+from penstock import _draws, _errors, _structure
 from penstock._registry import FUNCTIONS
 from penstock._stage import user_line
 
@@ -55,7 +55,7 @@ def foreign_error(error):
     text = str(error)
     line = _stage.line_of_error(error)
     if isinstance(error, AttributeError) and text.startswith("'tuple' object has no attribute") or (
-        isinstance(error, TypeError) and re.match(r"unsupported operand type.*'tuple'", text)
+        isinstance(error, TypeError) and re.match(r"unsupported operand type.*'tuple'|can only concatenate tuple", text)
     ):
         instead = "np.shape(x) and x.shape are tuples where the sizes are known, as NumPy's; penstock.functions.shape(x) is a tensor"
     elif isinstance(error, TypeError) and "'NoneType'" in text:
@@ -73,6 +73,23 @@ def foreign_error(error):
     if line is not None and (known := _instead_in(line)):
         instead = known
     return TraceError(text, instead, line=line)
+
+
+def result_of(function, element):
+    """What the user's function returns for stand-ins, of which it gets the parts if they are a tuple. It is called once for all elements: draws
+    are warned of, and other packages' objects and errors become TraceErrors."""
+    refuse_objects(function)
+    states = _draws.states()
+    try:
+        result = function(*element) if isinstance(element, tuple) else function(element)
+    except _errors.Error:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        if (traced := foreign_error(error)) is None:
+            raise
+        raise traced from error
+    _draws.warn_of_draws(states)
+    return result
 
 
 def _ends_in_package(error):
@@ -452,9 +469,14 @@ def _are_words(value):
 def _compare_with_words(name, args, shown):
     """A traced string beside an array of words that differ: a flag for each word."""
     words, text = args if _holds_strings(args[0]) else reversed(args)
-    words = [word if isinstance(word, str) else bytes(word).decode() for word in words.tolist()]
-    number = call("string_lookup", (text,), {"vocabulary": vocabulary(words), "default": -1}, shown)
+    words = vocabulary(texts(words))
+    number = call("string_lookup", (text,), {"vocabulary": words, "default": -1}, shown)
     return call(name, (number, np.arange(len(words))), {}, shown)
+
+
+def texts(words):
+    """The texts of an array of them, as str."""
+    return [word if isinstance(word, str) else bytes(word).decode() for word in words.ravel().tolist()]
 
 
 def vocabulary(words):

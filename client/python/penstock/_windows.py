@@ -52,7 +52,7 @@ class Windows:
 
     def _consume(self, function, what):
         window = self._window() if self._inside is None else self._inside
-        result = function(*window) if isinstance(window, tuple) else function(window)
+        result = _trace.result_of(function, window)
         if isinstance(result, Value):
             result = result.dataset
         if not isinstance(result, Dataset) or result._window is None:
@@ -77,7 +77,7 @@ class Windows:
     def map(self, map_func, num_parallel_calls=None, deterministic=None, name=None):
         """A value of each window, or another dataset of each, for a flat_map behind."""
         window = self._window() if self._inside is None else self._inside
-        result = map_func(*window) if isinstance(window, tuple) else map_func(window)
+        result = _trace.result_of(map_func, window)
         if isinstance(result, Value):
             return self.flat_map(lambda *_: result, name)
         self._consume(lambda *_: result, "map")
