@@ -1,4 +1,5 @@
 // Groups, verdicts and quarantine, with writer and consumers in one thread.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ class Attached {
     INFO(status.message);
     REQUIRE(status.ok());
     id_ = handle.id;
+    control_fd_ = handle.control_fd;
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     daemon_end_ = Descriptor(ends[0]);
@@ -57,10 +59,13 @@ class Attached {
   }
   void Die() { writer_->Detach(id_); }
   uint32_t id() const { return id_; }
+  // Until it dies.
+  ControlPage& page() { return *reinterpret_cast<ControlPage*>(MappedAt(control_fd_)); }
 
  private:
   Writer* writer_;
   uint32_t id_ = 0;
+  int control_fd_ = -1;
   Descriptor daemon_end_;
   std::unique_ptr<Reader> reader_;
 };
@@ -402,6 +407,59 @@ TEST_CASE("a group that is back after a restart was complete, and ends when a ra
     Lease lease;
     CHECK(first.Next(&lease) == (restarted ? Reader::Result::kFailed : Reader::Result::kTimeout));
   }
+}
+
+ConsumerSpec Slow(SlowPolicy slow, uint32_t lag_ms = 0) {
+  ConsumerSpec spec;
+  spec.slow = slow;
+  spec.lag_ms = lag_ms;
+  return spec;
+}
+
+bool IsSentAway(const Writer& writer, uint32_t id) {
+  for (const ConsumerStats& stats : writer.Consumers()) {
+    if (stats.id == id) return stats.detached;
+  }
+  FAIL("no such consumer");
+  return false;
+}
+
+TEST_CASE("who holds others up is sent on after its lag, though they wake up now and then") {
+  constexpr uint64_t kLookNs = 25'000'000;
+  for (const bool splits : {false, true}) {
+    INFO("split " << splits);
+    const auto writer = MakeWriter(SmallRing(3, 3));
+    Attached frozen(writer.get(), Slow(SlowPolicy::kBlock, /*lag_ms=*/3000));
+    Attached waits(writer.get(), splits ? Split(1) : ConsumerSpec{});
+    Produce(writer.get());
+    for (int step = 0; step < 3; ++step) waits.reader().Release(waits.Take());
+    REQUIRE(Produce(writer.get()) == 3);
+    std::atomic<uint64_t>& wake_at = waits.page().wake_at;
+    for (uint64_t look = 0; look < 120; ++look) {
+      // Every fourth look finds it awake.
+      wake_at = look % 4 == 3 ? kAwake : waits.page().position + 1;
+      writer->Tick(kSecondNs + look * kLookNs, kSecondNs);
+      CHECK_FALSE(IsSentAway(*writer, frozen.id()));
+    }
+    writer->Tick(kSecondNs + 120 * kLookNs, kSecondNs);
+    CHECK(IsSentAway(*writer, frozen.id()));
+  }
+}
+
+TEST_CASE("who has what it waited for is held up by nobody") {
+  const auto writer = MakeWriter(SmallRing(3, 3));
+  Attached slow(writer.get(), Slow(SlowPolicy::kDetach));
+  Attached waits(writer.get(), ConsumerSpec{});
+  Produce(writer.get(), 2);
+  for (int step = 0; step < 2; ++step) waits.reader().Release(waits.Take());
+  waits.page().wake_at = 3;
+  writer->Tick(kSecondNs, kSecondNs);
+  Produce(writer.get());
+  waits.page().wake_at = kAwake;
+  waits.reader().Release(waits.Take());
+  CHECK(writer->TryClaim() == -1);
+  writer->Tick(kSecondNs + 25'000'000, kSecondNs);
+  CHECK_FALSE(IsSentAway(*writer, slow.id()));
 }
 
 TEST_CASE("another user's consumer is taken over with the right to send it away alone") {
