@@ -76,6 +76,7 @@ class RankGroup {
   }
   // After a restart: it was complete before.
   void NoteComplete() { was_complete_ = true; }
+  bool was_complete() const { return was_complete_; }
 
  private:
   struct Place {

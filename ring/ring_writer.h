@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,7 +63,8 @@ class RingWriter final : public Writer {
   Status SetSlots(uint32_t slots) override;
   void TryFewerSlots(bool may) override;
   void RestoreSplit(const std::string& group, const SplitState& state) override;
-  void EndRestore() override;
+  void EndRestore(const std::optional<std::set<std::string>>& complete) override;
+  std::set<std::string> CompleteGroups() const override;
   std::optional<HeldStep> HoldNewest() override;
   void LetGo() override;
   std::string Cursor(uint64_t step) const override {

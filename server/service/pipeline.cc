@@ -224,6 +224,12 @@ bool Pipeline::MayMove(const ring::Writer& writer) const {
 
 absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  absl::StatusOr<Attached> attached = Enter(newcomer);
+  if (attached.ok() && newcomer.spec.mode == ring::GroupMode::kRank) KeepCompleteGroups();
+  return attached;
+}
+
+absl::StatusOr<Attached> Pipeline::Enter(const Newcomer& newcomer) {
   absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
   if (!position.ok()) return position.status();
   Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
@@ -383,7 +389,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsUnknown(results[i].status())) results[i] = AttachTo(stream, placed[i]);
   }
-  stream->writer().EndRestore();
+  stream->writer().EndRestore(complete_groups());
   status = stream->Start();
   if (!status.ok()) {
     spdlog::error("pipeline {} did not come back: {}", name_, status.ToString());
@@ -395,6 +401,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     return results;
   }
   splits_.reset();
+  KeepCompleteGroups();
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
   }

@@ -50,6 +50,8 @@ struct KeptState {
   bool paused = false;
   // What groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies;
+  // ring::Writer::CompleteGroups(); absent: not known.
+  std::optional<std::set<std::string>> complete_groups = std::set<std::string>();
 };
 
 // Where a pipeline is to begin, and what it needs for that. `files` of Create() must outlive it.
@@ -148,6 +150,10 @@ class Pipeline {
 
   // --- steering (pipeline_steering.cc), and who is there (pipeline_watching.cc) ---
   std::string etag() const;
+  std::optional<std::set<std::string>> complete_groups() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return complete_groups_;
+  }
   const std::string& request_id() const { return options_.request_id; }
   // Who created it; -1: nobody.
   uid_t owner_uid() const { return options_.owner.uid; }
@@ -220,7 +226,8 @@ class Pipeline {
         slots_are_chosen_(checked_.plan->spec().ring().slots() > 0),
         read_ahead_is_chosen_(checked_.plan->spec().read_ahead_bytes() > 0),
         paused_(options.state.paused),
-        slow_policies_(options.state.slow_policies) {
+        slow_policies_(options.state.slow_policies),
+        complete_groups_(options.state.complete_groups) {
     if (read_ahead_is_chosen_) read_ahead_[""] = checked_.plan->spec().read_ahead_bytes();
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
   }
@@ -295,6 +302,10 @@ class Pipeline {
                  const std::vector<absl::StatusOr<Attached>>& results, uint64_t highest) const;
   // Makes the shared stream anew, which nobody reads. Where that fails, and there was one, it goes on where it was.
   absl::Status Restart(const std::string& cursor);
+  // As Attach(). REQUIRES: attach_mutex_.
+  absl::StatusOr<Attached> Enter(const Newcomer& newcomer);
+  // Writes down which groups are complete, where that has changed. REQUIRES: attach_mutex_.
+  void KeepCompleteGroups();
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
   struct ReplayStream {
@@ -361,6 +372,7 @@ class Pipeline {
   bool paused_;                                // under mutex_
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
+  std::optional<std::set<std::string>> complete_groups_;  // under mutex_: as in KeptState
   // Under mutex_; the sessions own the streams. With ReplayStream::is_rank.
   std::vector<std::pair<std::weak_ptr<Stream>, bool>> replays_;
 };

@@ -166,10 +166,23 @@ absl::Status Pipeline::WriteState(const std::function<void(KeptState&)>& change)
   KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    state = {timeline_.history(), paused_, slow_policies_};
+    state = {timeline_.history(), paused_, slow_policies_, complete_groups_};
   }
   if (change != nullptr) change(state);
   return Write(state);
+}
+
+void Pipeline::KeepCompleteGroups() {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return;
+  {
+    std::set<std::string> groups = stream->writer().CompleteGroups();
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (complete_groups_ == groups) return;
+    complete_groups_ = std::move(groups);
+  }
+  if (const absl::Status written = WriteState(); !written.ok())
+    spdlog::warn("pipeline {}: {}", name_, written.ToString());
 }
 
 absl::Status Pipeline::Write(const KeptState& state) const {
@@ -375,7 +388,7 @@ absl::Status Pipeline::Keep(const std::string& etag, Timeline timeline, const v1
       return absl::AbortedError(
           "the pipeline was changed meanwhile: the epoch that a change waited for has begun");
     }
-    state = {timeline.history(), paused_, slow_policies_};
+    state = {timeline.history(), paused_, slow_policies_, complete_groups_};
   }
   if (absl::Status status = Write(state); !status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -432,7 +445,7 @@ void Pipeline::EpochBegins(uint64_t step) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     timeline_ = timeline;
-    state = {timeline.history(), paused_, slow_policies_};
+    state = {timeline.history(), paused_, slow_policies_, complete_groups_};
   }
   if (const absl::Status status = Write(state); !status.ok()) {
     spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,

@@ -97,7 +97,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::st
   options.changed_work = entry->changed_work;
   options.defaults = defaults();
   options.returns = true;
-  options.state = {entry->history, entry->paused, entry->slow_policies};
+  options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups};
   options.owner.uid = journal_->LoadOwner(name);
   return Make(entry->spec, std::move(options), Life::kKept, turn);
 }
@@ -129,16 +129,16 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       const auto pipeline = Find(name);
       if (!pipeline.ok()) return pipeline.status();
       return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
-                            state.slow_policies});
+                            state.slow_policies, state.complete_groups});
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
-    absl::Status status =
-        journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
-                       options.state.history, /*paused=*/false, /*slow_policies=*/{}});
+    absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
+                                         options.state.history, /*paused=*/false,
+                                         /*slow_policies=*/{}, (*pipeline)->complete_groups()});
     if (!status.ok()) {
       pipeline = status;
       (void)journal_->Remove(spec.name());

@@ -2,6 +2,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -366,7 +368,7 @@ TEST_CASE("leases of an earlier ring are held until they are returned") {
   position.held = {2};
   position.returned = {3};
   Attached first(writer.get(), Split(1), position);
-  writer->EndRestore();  // consumer 2 has not come back
+  writer->EndRestore({});  // consumer 2 has not come back
   Produce(writer.get());
   const Lease again = first.Take();
   CHECK(again.step == 4);
@@ -395,17 +397,24 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
 }
 
-TEST_CASE("a group that is back after a restart was complete, and ends when a rank stays away") {
-  for (const bool restarted : {false, true}) {
-    INFO("restarted " << restarted);
+TEST_CASE("a group that was complete before a restart ends when a rank stays away") {
+  using Names = std::set<std::string>;
+  const struct {
+    std::optional<Names> complete;
+    bool ends;
+  } kCases[] = {{Names{"ranks"}, true}, {std::nullopt, true}, {Names{"others"}, false}};
+  for (const auto& [complete, ends] : kCases) {
+    INFO("complete " << (complete ? *complete->begin() : "not known"));
     const auto writer = MakeWriter();
     Attached first(writer.get(), Rank(0, 2));
-    if (restarted) writer->EndRestore();
+    CHECK(writer->CompleteGroups().empty());
+    writer->EndRestore(complete);
+    CHECK(writer->CompleteGroups() == (ends ? Names{"ranks"} : Names{}));
     writer->Tick(kSecondNs, kSecondNs);
     writer->Tick(2 * kSecondNs, kSecondNs);
     // One whose ranks have never all been there waits for them.
     Lease lease;
-    CHECK(first.Next(&lease) == (restarted ? Reader::Result::kFailed : Reader::Result::kTimeout));
+    CHECK(first.Next(&lease) == (ends ? Reader::Result::kFailed : Reader::Result::kTimeout));
   }
 }
 

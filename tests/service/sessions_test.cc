@@ -374,5 +374,36 @@ TEST_CASE("promise 3: a position that nothing can be made from is the matter of 
   CHECK(attached[1]->handle.start_step == 3);
 }
 
+TEST_CASE("a rank group that was never complete waits for its ranks over a restart too") {
+  constexpr uint64_t kRejoinNs = 1'000'000'000;
+  for (const uint32_t ranks : {1, 2}) {
+    INFO("ranks that were there: " << ranks);
+    const test::ScratchFolder folder;
+    test::WriteShard(folder / "n.tfrecord", 0, 40);
+    const auto rank = [](uint32_t number) {
+      Newcomer newcomer;
+      newcomer.spec.group = "ranks";
+      newcomer.spec.mode = ring::GroupMode::kRank;
+      newcomer.spec.rank = number;
+      newcomer.spec.world_size = 2;
+      newcomer.spec.identity = number + 1;
+      return newcomer;
+    };
+    {
+      Daemon daemon(folder);
+      const auto pipeline = *daemon.table().Create(Counter(folder));
+      for (uint32_t number = 0; number < ranks; ++number)
+        REQUIRE(pipeline->Attach(rank(number)).ok());
+    }
+    Daemon daemon(folder);
+    const auto pipeline = daemon.Restored();
+    const auto attached = pipeline->StartAgain({rank(0)});
+    REQUIRE(attached[0].ok());
+    pipeline->Tick(kRejoinNs, kRejoinNs);
+    pipeline->Tick(3 * kRejoinNs, kRejoinNs);
+    CHECK(attached[0]->stream->writer().Consumers()[0].detached == (ranks == 2));
+  }
+}
+
 }  // namespace
 }  // namespace penstock

@@ -86,6 +86,7 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   steered.history.emplace_back().set_workers(3);
   steered.paused = true;
   steered.slow_policies["g"] = {ring::SlowPolicy::kSkip, 77};
+  steered.complete_groups = {"g", "h"};
   REQUIRE(journal.Put(steered).ok());
   const auto again = journal.Load();
   REQUIRE(again.size() == 1);
@@ -94,6 +95,12 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(again[0].history[0].workers() == 3);
   CHECK(again[0].paused);
   CHECK(again[0].slow_policies == steered.slow_policies);
+  CHECK(again[0].complete_groups == steered.complete_groups);
+  // A file of an earlier release does not tell, which is not the same as that there are none.
+  CHECK_FALSE(entries[0].complete_groups);
+  steered.complete_groups->clear();
+  REQUIRE(journal.Put(steered).ok());
+  CHECK(journal.Load()[0].complete_groups.has_value());
   journal.PutConsumers("chess", {{11, getpid()}, {12, 0}, {13, 0x7ffffff0}});
   const auto consumers = journal.LoadConsumers("chess");
   REQUIRE(consumers.size() == 2);  // the third one's process does not exist
