@@ -57,6 +57,7 @@ class RingWriter final : public Writer {
   void Detach(uint32_t id) override;
   void Deal() override;
   void Tick(uint64_t now_ns, uint64_t rejoin_ns) override;
+  void KeepPlace(std::string_view group, uint32_t place) override;
   void SendAway() override;
   bool Dismiss(uint32_t id, std::string_view message) override;
   void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) override;

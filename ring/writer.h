@@ -177,6 +177,8 @@ class Writer {
   // Looks who holds others up, and which rank has been missing for `rejoin_ns`. To be called a few
   // times a second.
   virtual void Tick(uint64_t now_ns, uint64_t rejoin_ns) = 0;
+  // The empty place of a rank group is not missed until the next Tick(): whoever it waits for is catching up elsewhere.
+  virtual void KeepPlace(std::string_view group, uint32_t place) = 0;
   // All consumers have to attach again, with their positions.
   virtual void SendAway() = 0;
   // A consumer gets kVerdictDetached with `message`; false when there is none of that id.

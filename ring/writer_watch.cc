@@ -121,6 +121,11 @@ void RingWriter::ReplaceQuarantined() {
   doorbell_.Ring();
 }
 
+void RingWriter::KeepPlace(std::string_view group, uint32_t place) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (RankGroup* const rank = consumers_.FindRank(group)) rank->Keep(place);
+}
+
 uint32_t RingWriter::EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns) {
   uint32_t sleepers = 0;
   char seconds[32];

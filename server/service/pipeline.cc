@@ -293,10 +293,13 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;
   attached->is_replay = true;
+  std::optional<RankPlace> place;
+  if (newcomer.spec.mode == ring::GroupMode::kRank)
+    place = RankPlace{newcomer.spec.group, newcomer.spec.place()};
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
-    replays_.emplace_back(*stream, newcomer.spec.mode == ring::GroupMode::kRank);
+    replays_.emplace_back(*stream, std::move(place));
   }
   const absl::Status started = (*stream)->Start();
   if (!started.ok()) return started;
@@ -308,8 +311,8 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
 std::vector<Pipeline::ReplayStream> Pipeline::Replays() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<ReplayStream> replays;
-  for (const auto& [weak, is_rank] : replays_) {
-    if (auto stream = weak.lock()) replays.push_back({std::move(stream), is_rank});
+  for (const auto& [weak, place] : replays_) {
+    if (auto stream = weak.lock()) replays.push_back({std::move(stream), place});
   }
   return replays;
 }
@@ -418,16 +421,23 @@ bool Pipeline::MayBeginLater() const {
 void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
-  stream->writer().Tick(now_ns, rejoin_ns);
   std::vector<ReplayStream> replays = Replays();
+  for (const auto& [replay, place] : replays) {
+    if (!place) continue;
+    for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
+      if (!consumer.detached && !consumer.left)
+        stream->writer().KeepPlace(place->group, place->place);
+    }
+  }
+  stream->writer().Tick(now_ns, rejoin_ns);
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
   const uint64_t published = stream->writer().published();
   const bool nobody_else = MayMove(stream->writer());
-  for (const auto& [replay, is_rank] : replays) {
+  for (const auto& [replay, place] : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
       // It has met the shared stream, or nobody needs that where it is. A rank may have run past it, which waits for its place.
-      const bool meets = floor <= consumer.position && (is_rank || consumer.position <= published);
+      const bool meets = floor <= consumer.position && (place || consumer.position <= published);
       if (!consumer.detached && (meets || nobody_else)) {
         replay->writer().SendAway();
       }

@@ -308,9 +308,14 @@ class Pipeline {
   void KeepCompleteGroups();
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
+  // A place of a group of the shared stream, which waits for who catches up.
+  struct RankPlace {
+    std::string group;
+    uint32_t place = 0;
+  };
   struct ReplayStream {
     std::shared_ptr<Stream> stream;
-    bool is_rank;  // its consumer has a place in a group of the shared stream, which waits for it
+    std::optional<RankPlace> place;  // of its consumer, if that is a rank
   };
   std::vector<ReplayStream> Replays() const;
   // Whether a trainer that asks for the device's memory may have it.
@@ -373,8 +378,8 @@ class Pipeline {
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   std::optional<std::set<std::string>> complete_groups_;  // under mutex_: as in KeptState
-  // Under mutex_; the sessions own the streams. With ReplayStream::is_rank.
-  std::vector<std::pair<std::weak_ptr<Stream>, bool>> replays_;
+  // Under mutex_; the sessions own the streams. With ReplayStream::place.
+  std::vector<std::pair<std::weak_ptr<Stream>, std::optional<RankPlace>>> replays_;
 };
 
 }  // namespace penstock

@@ -397,6 +397,22 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
 }
 
+TEST_CASE("a rank that is catching up elsewhere is not missed") {
+  const auto writer = MakeWriter();
+  Attached first(writer.get(), Rank(0, 2)), second(writer.get(), Rank(1, 2));
+  second.Die();
+  Lease lease;
+  for (uint64_t now_ns = kSecondNs; now_ns < 5 * kSecondNs; now_ns += kSecondNs) {
+    writer->KeepPlace("ranks", 1);
+    writer->KeepPlace("ranks", 77);
+    writer->KeepPlace("others", 1);
+    writer->Tick(now_ns, kSecondNs);
+    CHECK(first.Next(&lease) == Reader::Result::kTimeout);
+  }
+  writer->Tick(5 * kSecondNs, kSecondNs);
+  CHECK(first.Next(&lease) == Reader::Result::kFailed);
+}
+
 TEST_CASE("a group that was complete before a restart ends when a rank stays away") {
   using Names = std::set<std::string>;
   const struct {
