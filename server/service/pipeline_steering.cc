@@ -192,6 +192,7 @@ absl::Status Pipeline::Write(const KeptState& state) const {
 }
 
 void Pipeline::Retire(bool retired) {
+  if (options_.split_files != nullptr) options_.split_files->Retire(retired);
   std::lock_guard<std::mutex> journal_lock(journal_mutex_);
   retired_ = retired;
 }

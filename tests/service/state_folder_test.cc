@@ -213,6 +213,19 @@ TEST_CASE("a split group is found as it was left") {
   CHECK(SplitFiles(*folder, "p").Load().empty());
 }
 
+TEST_CASE("the split groups of a deleted pipeline are let alone until it is there again") {
+  const test::ScratchFolder scratch;
+  const auto folder = *StateFolder::Open(scratch / "state");
+  SplitFiles files(*folder, "p"), retired(*folder, "p");
+  files.Begin("workers", false, 3, "c");
+  retired.Retire(true);
+  retired.Begin("others", false, 5, "d");
+  CHECK(retired.Load().empty());
+  CHECK(SplitFiles(*folder, "p").Load().at("workers").next == 3);
+  retired.Retire(false);
+  CHECK(retired.Load().at("workers").next == 3);
+}
+
 TEST_CASE("a split group that has ended leaves its place to another one") {
   const test::ScratchFolder scratch;
   const auto folder = *StateFolder::Open(scratch / "state");
