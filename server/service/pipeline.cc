@@ -120,7 +120,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.start = *std::move(start);
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
-  options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
+  options.memory = std::make_shared<MemoryShare>(options_.memory, Limited(owner));
   if (for_all) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
   options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
@@ -452,9 +452,6 @@ void Pipeline::Close(const absl::Status& reason) {
   std::shared_ptr<Stream> stream;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    // Its name may be another one's by the next time.
-    if (!closed_ && memory_bytes_ > 0 && options_.memory != nullptr)
-      options_.memory->SetPipelineLimit(name_, 0);
     closed_ = true;
     stream = shared_;
   }

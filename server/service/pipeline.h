@@ -247,6 +247,11 @@ class Pipeline {
   // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
   absl::Status ApplyNumbers(const v1::Change& change,
                             const std::vector<std::shared_ptr<Stream>>& streams);
+  // With the pipeline's own limit.
+  MemoryOwner Limited(MemoryOwner owner) const {
+    owner.own_limit = memory_bytes_;
+    return owner;
+  }
   // What a slot takes at the most.
   uint64_t SlotCost() const;
   uint32_t SlotsWithin(uint64_t memory_bytes) const;
@@ -332,6 +337,8 @@ class Pipeline {
   const CheckedPipeline checked_;
   const PipelineOptions options_;
   FileSystem& files_;
+  const std::shared_ptr<std::atomic<uint64_t>> memory_bytes_ =
+      std::make_shared<std::atomic<uint64_t>>(0);  // its own limit; 0: none
 
   // Set by StartAgain(): the shared stream has groups of before the restart.
   std::atomic<bool> has_restored_groups_{false};
@@ -372,7 +379,6 @@ class Pipeline {
   bool slots_are_chosen_;
   bool read_ahead_is_chosen_;
   std::map<std::string, int64_t> read_ahead_;  // under mutex_: as ExecutorOptions::read_ahead
-  uint64_t memory_bytes_ = 0;                  // under mutex_: its own limit; 0: none
   v1::Autotune autotune_;                      // under mutex_
   bool paused_;                                // under mutex_
   // Under mutex_: what groups were given, by name.

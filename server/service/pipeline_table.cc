@@ -256,13 +256,15 @@ std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
   return list;
 }
 
-absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible) {
+absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible,
+                                   const Pipeline* expected) {
   Place deleted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = places_.find(name);
     if (found == places_.end() ||
-        (found->second.pipeline == nullptr && found->second.expected == nullptr))
+        (found->second.pipeline == nullptr && found->second.expected == nullptr) ||
+        (expected != nullptr && found->second.pipeline.get() != expected))
       return NotFound(name, visible);
     // Its name stays taken until it is decided; what a try to bring it back makes meanwhile is nobody's.
     deleted = std::exchange(found->second, {.turn = ++turn_});

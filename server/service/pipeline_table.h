@@ -80,7 +80,9 @@ class PipelineTable {
   absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name,
                                                  const Visible& visible = nullptr) const;
   std::vector<std::shared_ptr<Pipeline>> List() const;
-  absl::Status Delete(const std::string& name, const Visible& visible = nullptr);
+  // `expected`: NotFound where the name is another one's; null: whichever has it.
+  absl::Status Delete(const std::string& name, const Visible& visible = nullptr,
+                      const Pipeline* expected = nullptr);
 
   // What happens to them, in their order. Whoever listens goes before the table.
   EventLog& events() const { return events_; }
