@@ -154,7 +154,6 @@ class Pipeline {
     std::lock_guard<std::mutex> lock(mutex_);
     return complete_groups_;
   }
-  const std::string& request_id() const { return options_.request_id; }
   // Who created it; -1: nobody.
   uid_t owner_uid() const { return options_.owner.uid; }
   // Its spec as it is now, from the last change on.

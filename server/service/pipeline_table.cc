@@ -52,9 +52,11 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     if (closed_) return absl::UnavailableError("penstockd is stopping");
     if (const auto found = places_.find(spec.name()); found != places_.end()) {
       const Place& place = found->second;
-      if (place.pipeline != nullptr && !options.request_id.empty() &&
-          place.pipeline->request_id() == options.request_id) {
-        return place.pipeline;
+      if (!options.request_id.empty() && place.request_id == options.request_id) {
+        if (place.pipeline != nullptr) return place.pipeline;
+        return absl::UnavailableError(absl::StrCat("pipeline ", spec.name(),
+                                                   " is being created by an earlier request of the "
+                                                   "same request_id; try again"));
       }
       return absl::AlreadyExistsError(absl::StrCat(
           "a pipeline \"", spec.name(), "\" exists",
@@ -63,7 +65,9 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     }
     if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
     turn = ++turn_;
-    places_[spec.name()].turn = turn;
+    Place& place = places_[spec.name()];
+    place.request_id = options.request_id;
+    place.turn = turn;
   }
   return Make(spec, std::move(options), life, turn);
 }

@@ -58,7 +58,7 @@ class PipelineTable {
   }
 
   // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
-  // then that one. Of `options`, where to begin, whose it is, and the history and id of the request.
+  // then that one, and Unavailable while it is being made. Of `options`, where to begin, whose it is, and the history and id of the request.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                    PipelineOptions options,
                                                    Life life = Life::kKept);
@@ -101,6 +101,7 @@ class PipelineTable {
     std::shared_ptr<Pipeline> pipeline = nullptr;  // null while it is created, deleted or expected
     std::shared_ptr<const PipelineJournal::Entry> expected = nullptr;  // null where it is not
     absl::Status failure = absl::OkStatus();  // of the last try to bring it back
+    std::string request_id = {};              // of the request that took it; "": it had none
     uint64_t turn = 0;  // whoever took the place in another turn has no right to it
   };
 

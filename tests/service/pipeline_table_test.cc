@@ -134,6 +134,30 @@ class TellingFiles : public FileSystem {
   const std::function<void()> opening_;
 };
 
+TEST_CASE("a creation that is asked for again while it is being made is not refused for good") {
+  test::ScratchFolder folder;
+  const v1::PipelineSpec spec = Counter(folder, "x");
+  PipelineTable* opened = nullptr;
+  std::vector<absl::StatusCode> meanwhile;
+  const auto create = [&](const std::string& id) {
+    PipelineOptions options;
+    options.request_id = id;
+    return opened->Create(spec, std::move(options));
+  };
+  TellingFiles files([&] {
+    if (!meanwhile.empty()) return;
+    for (const char* const id : {"one", "two", ""}) meanwhile.push_back(create(id).status().code());
+  });
+  PipelineTable table(files, OneWorker());
+  opened = &table;
+  const auto made = create("one");
+  REQUIRE(made.ok());
+  CHECK(meanwhile == std::vector<absl::StatusCode>{absl::StatusCode::kUnavailable,
+                                                   absl::StatusCode::kAlreadyExists,
+                                                   absl::StatusCode::kAlreadyExists});
+  CHECK(*create("one") == *made);
+}
+
 TEST_CASE("a creation that a stopping daemon refuses does not come back") {
   test::ScratchFolder folder;
   const v1::PipelineSpec spec = Counter(folder, "x");
