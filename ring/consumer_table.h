@@ -37,6 +37,9 @@ struct Consumer {
   bool evicted = false;        // since it was sent away for good
   // How many batches an honest one can hold: by the largest share that it has had. A share shrinks when others come; what is held does not.
   uint32_t held_max = 0;
+  // When it was last found waiting, and at which position: it may be awake for a moment, and wait on.
+  uint64_t waited_ns = 0;
+  uint64_t waited_position = kNoStep;
   // It has been holding up others at `blocked_step` since then; 0: it does not.
   uint64_t blocks_since_ns = 0;
   uint64_t blocked_step = 0;

@@ -67,6 +67,10 @@ class RankGroup {
     }
     return -1;
   }
+  // Its time begins anew.
+  void Keep(uint32_t place) {
+    if (place < places_.size()) places_[place].empty_since_ns = 0;
+  }
   // A group that has never been complete waits for its first consumers for as long as it takes.
   void NoteCompleteness() {
     for (const Place& place : places_) {
@@ -76,6 +80,7 @@ class RankGroup {
   }
   // After a restart: it was complete before.
   void NoteComplete() { was_complete_ = true; }
+  bool was_complete() const { return was_complete_; }
 
  private:
   struct Place {

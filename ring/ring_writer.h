@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,13 +57,15 @@ class RingWriter final : public Writer {
   void Detach(uint32_t id) override;
   void Deal() override;
   void Tick(uint64_t now_ns, uint64_t rejoin_ns) override;
+  void KeepPlace(std::string_view group, uint32_t place) override;
   void SendAway() override;
   bool Dismiss(uint32_t id, std::string_view message) override;
   void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) override;
   Status SetSlots(uint32_t slots) override;
   void TryFewerSlots(bool may) override;
   void RestoreSplit(const std::string& group, const SplitState& state) override;
-  void EndRestore() override;
+  void EndRestore(const std::optional<std::set<std::string>>& complete) override;
+  std::set<std::string> CompleteGroups() const override;
   std::optional<HeldStep> HoldNewest() override;
   void LetGo() override;
   std::string Cursor(uint64_t step) const override {
@@ -131,14 +134,14 @@ class RingWriter final : public Writer {
   uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
   // Consumers that hold up somebody who waits, for longer than their policy allows.
   uint32_t SendOnTheSlow(uint64_t now_ns);
-  bool SomebodyWaits();
+  bool SomebodyWaits(uint64_t now_ns);
   // Until a batch comes, or the second where one alone is not worth a wake-up.
   static bool IsAsleep(const Consumer& consumer) {
     return !consumer.judged &&
            consumer.page->page().wake_at.load(std::memory_order_relaxed) != kAwake;
   }
-  // It sleeps, and there is nothing that it could take. REQUIRES: mutex_.
-  bool Waits(const Consumer& consumer) const;
+  // There is nothing that it could take, and it sleeps, or did a moment ago at the same position. REQUIRES: mutex_.
+  bool Waits(Consumer& consumer, uint64_t now_ns) const;
   // What the consumer has not taken is left out for it.
   uint32_t Skip(Consumer& consumer);
   uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -176,6 +177,8 @@ class Writer {
   // Looks who holds others up, and which rank has been missing for `rejoin_ns`. To be called a few
   // times a second.
   virtual void Tick(uint64_t now_ns, uint64_t rejoin_ns) = 0;
+  // The empty place of a rank group is not missed until the next Tick(): whoever it waits for is catching up elsewhere.
+  virtual void KeepPlace(std::string_view group, uint32_t place) = 0;
   // All consumers have to attach again, with their positions.
   virtual void SendAway() = 0;
   // A consumer gets kVerdictDetached with `message`; false when there is none of that id.
@@ -192,8 +195,10 @@ class Writer {
 
   // A split group that an earlier daemon had. Before anything is published.
   virtual void RestoreSplit(const std::string& group, const SplitState& state) = 0;
-  // Those who have not come back since are gone.
-  virtual void EndRestore() = 0;
+  // Those who have not come back since are gone. `complete`: CompleteGroups() of that daemon; absent: every group that is back.
+  virtual void EndRestore(const std::optional<std::set<std::string>>& complete) = 0;
+  // The rank groups that have had all their ranks: one that does not come back ends its group.
+  virtual std::set<std::string> CompleteGroups() const = 0;
 
   // The newest step whose slot has not been claimed again, for somebody who looks at it; until LetGo()
   // that slot is not claimed. None while another one is held, or when nothing has been published.

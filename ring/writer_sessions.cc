@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -229,10 +230,21 @@ void RingWriter::RestoreSplit(const std::string& group, const SplitState& state)
   consumers_.AddSplit(std::make_unique<SplitGroup>(group, state, split_log_));
 }
 
-void RingWriter::EndRestore() {
+void RingWriter::EndRestore(const std::optional<std::set<std::string>>& complete) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (RankGroup& rank : consumers_.ranks()) rank.NoteComplete();
+  for (RankGroup& rank : consumers_.ranks()) {
+    if (!complete || complete->contains(rank.name())) rank.NoteComplete();
+  }
   for (const auto& split : consumers_.splits()) split->EndRestore();
+}
+
+std::set<std::string> RingWriter::CompleteGroups() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::set<std::string> groups;
+  for (const RankGroup& rank : consumers_.ranks()) {
+    if (rank.was_complete()) groups.insert(rank.name());
+  }
+  return groups;
 }
 
 std::vector<ConsumerStats> RingWriter::Consumers() const {

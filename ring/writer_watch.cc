@@ -6,6 +6,12 @@
 #include "ring/ring_writer.h"
 
 namespace penstock::ring {
+namespace {
+
+// Who waits wakes up now and then, and may not get a processor, or Python's lock, for a while.
+constexpr uint64_t kAwakeNs = 1'000'000'000;
+
+}  // namespace
 
 void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   uint32_t sleepers;
@@ -28,21 +34,26 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   if (sent_on_) ReplaceQuarantined();
 }
 
-bool RingWriter::SomebodyWaits() {
-  for (const Consumer& consumer : consumers_.consumers()) {
-    if (Waits(consumer)) return true;
-  }
-  return false;
+bool RingWriter::SomebodyWaits(uint64_t now_ns) {
+  bool somebody = false;
+  for (Consumer& consumer : consumers_.consumers()) somebody |= Waits(consumer, now_ns);
+  return somebody;
 }
 
-bool RingWriter::Waits(const Consumer& consumer) const {
-  return IsAsleep(consumer) &&
-         (consumer.splits() ||
-          consumer.page->page().position.load(std::memory_order_relaxed) >= slots_.published());
+bool RingWriter::Waits(Consumer& consumer, uint64_t now_ns) const {
+  if (consumer.judged || consumer.left) return false;
+  const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
+  if (position < (consumer.splits() ? consumer.granted : slots_.published())) return false;
+  if (IsAsleep(consumer)) {
+    consumer.waited_ns = now_ns;
+    consumer.waited_position = position;
+  }
+  return consumer.waited_position == position && now_ns - consumer.waited_ns < kAwakeNs;
 }
 
 uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
-  const bool stuck = starved_ && !slots_.Sweep(consumers_.Members()) && SomebodyWaits();
+  const bool somebody_waits = SomebodyWaits(now_ns);
+  const bool stuck = starved_ && !slots_.Sweep(consumers_.Members()) && somebody_waits;
   // Who waits may hold more than its share, since that was larger, and keep the others from theirs.
   if (stuck && SlotsFor(header().lease_share.load(std::memory_order_relaxed)) > slots_.limit())
     sent_on_ = true;
@@ -108,6 +119,11 @@ void RingWriter::ReplaceQuarantined() {
     ShareLeases();
   }
   doorbell_.Ring();
+}
+
+void RingWriter::KeepPlace(std::string_view group, uint32_t place) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (RankGroup* const rank = consumers_.FindRank(group)) rank->Keep(place);
 }
 
 uint32_t RingWriter::EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns) {

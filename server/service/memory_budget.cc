@@ -27,6 +27,10 @@ uint64_t Of(const std::map<Key, uint64_t>& counts, const Key& key) {
   return found == counts.end() ? 0 : found->second;
 }
 
+int64_t OwnLimit(const MemoryOwner& owner) {
+  return owner.own_limit == nullptr ? 0 : static_cast<int64_t>(owner.own_limit->load());
+}
+
 template <typename Key>
 void Subtract(std::map<Key, uint64_t>* counts, const Key& key, uint64_t bytes) {
   const auto found = counts->find(key);
@@ -42,15 +46,6 @@ void MemoryBudget::SetLimits(const v1::MemoryLimits& limits) {
   limits_ = limits;
 }
 
-void MemoryBudget::SetPipelineLimit(const std::string& pipeline, uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (bytes == 0) {
-    own_limits_.erase(pipeline);
-  } else {
-    own_limits_[pipeline] = bytes;
-  }
-}
-
 uint64_t MemoryBudget::Left(const MemoryOwner& owner) const {
   std::lock_guard<std::mutex> lock(mutex_);
   uint64_t left = UINT64_MAX;
@@ -60,7 +55,7 @@ uint64_t MemoryBudget::Left(const MemoryOwner& owner) const {
   };
   within(limits_.max_bytes(), taken_);
   within(limits_.max_pipeline_bytes(), Of(pipelines_, owner.pipeline));
-  within(static_cast<int64_t>(Of(own_limits_, owner.pipeline)), Of(pipelines_, owner.pipeline));
+  within(OwnLimit(owner), Of(pipelines_, owner.pipeline));
   if (owner.uid != static_cast<uid_t>(-1)) within(limits_.max_user_bytes(), Of(users_, owner.uid));
   if (owner.pid != 0) within(limits_.max_process_bytes(), Of(processes_, owner.pid));
   return left;
@@ -71,8 +66,7 @@ absl::Status MemoryBudget::Take(const MemoryOwner& owner, uint64_t bytes) {
   absl::Status status =
       Check("memory.max_pipeline_bytes", absl::StrCat("pipeline ", owner.pipeline),
             limits_.max_pipeline_bytes(), Of(pipelines_, owner.pipeline), bytes);
-  status.Update(Check("memory_bytes", absl::StrCat("pipeline ", owner.pipeline),
-                      static_cast<int64_t>(Of(own_limits_, owner.pipeline)),
+  status.Update(Check("memory_bytes", absl::StrCat("pipeline ", owner.pipeline), OwnLimit(owner),
                       Of(pipelines_, owner.pipeline), bytes));
   if (owner.pid != 0) {
     status.Update(Check("memory.max_process_bytes", absl::StrCat("process ", owner.pid),

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,14 +28,14 @@ struct MemoryOwner {
   std::string pipeline;
   uid_t uid = static_cast<uid_t>(-1);  // nobody: no user is charged
   pid_t pid = 0;                       // unknown: no process is charged
+  // The pipeline's own limit, beside those of the configuration; null or 0: none.
+  std::shared_ptr<const std::atomic<uint64_t>> own_limit = nullptr;
 };
 
 class MemoryBudget {
  public:
   // For what is taken from now on.
   void SetLimits(const v1::MemoryLimits& limits);
-  // A pipeline's own limit, beside that of the configuration; 0: none.
-  void SetPipelineLimit(const std::string& pipeline, uint64_t bytes);
 
   // ResourceExhausted names the limit, with the figures; then nothing is taken.
   absl::Status Take(const MemoryOwner& owner, uint64_t bytes);
@@ -47,10 +48,9 @@ class MemoryBudget {
 
  private:
   mutable std::mutex mutex_;
-  v1::MemoryLimits limits_;                     // all under mutex_
-  std::map<std::string, uint64_t> own_limits_;  // of pipelines that have one
-  uint64_t taken_ = 0;                          // in all
-  std::map<std::string, uint64_t> pipelines_;   // only those that have taken something
+  v1::MemoryLimits limits_;                    // all under mutex_
+  uint64_t taken_ = 0;                         // in all
+  std::map<std::string, uint64_t> pipelines_;  // only those that have taken something
   std::map<uid_t, uint64_t> users_;
   std::map<pid_t, uint64_t> processes_;
 };

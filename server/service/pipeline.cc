@@ -120,7 +120,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.start = *std::move(start);
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
-  options.memory = std::make_shared<MemoryShare>(options_.memory, owner);
+  options.memory = std::make_shared<MemoryShare>(options_.memory, Limited(owner));
   if (for_all) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
   options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
@@ -224,6 +224,12 @@ bool Pipeline::MayMove(const ring::Writer& writer) const {
 
 absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+  absl::StatusOr<Attached> attached = Enter(newcomer);
+  if (attached.ok() && newcomer.spec.mode == ring::GroupMode::kRank) KeepCompleteGroups();
+  return attached;
+}
+
+absl::StatusOr<Attached> Pipeline::Enter(const Newcomer& newcomer) {
   absl::StatusOr<ring::ConsumerPosition> position = Complete(newcomer.position);
   if (!position.ok()) return position.status();
   Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
@@ -287,10 +293,13 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;
   attached->is_replay = true;
+  std::optional<RankPlace> place;
+  if (newcomer.spec.mode == ring::GroupMode::kRank)
+    place = RankPlace{newcomer.spec.group, newcomer.spec.place()};
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
-    replays_.emplace_back(*stream, newcomer.spec.mode == ring::GroupMode::kRank);
+    replays_.emplace_back(*stream, std::move(place));
   }
   const absl::Status started = (*stream)->Start();
   if (!started.ok()) return started;
@@ -302,8 +311,8 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
 std::vector<Pipeline::ReplayStream> Pipeline::Replays() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<ReplayStream> replays;
-  for (const auto& [weak, is_rank] : replays_) {
-    if (auto stream = weak.lock()) replays.push_back({std::move(stream), is_rank});
+  for (const auto& [weak, place] : replays_) {
+    if (auto stream = weak.lock()) replays.push_back({std::move(stream), place});
   }
   return replays;
 }
@@ -383,7 +392,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsUnknown(results[i].status())) results[i] = AttachTo(stream, placed[i]);
   }
-  stream->writer().EndRestore();
+  stream->writer().EndRestore(complete_groups());
   status = stream->Start();
   if (!status.ok()) {
     spdlog::error("pipeline {} did not come back: {}", name_, status.ToString());
@@ -395,6 +404,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     return results;
   }
   splits_.reset();
+  KeepCompleteGroups();
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
   }
@@ -411,16 +421,23 @@ bool Pipeline::MayBeginLater() const {
 void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
-  stream->writer().Tick(now_ns, rejoin_ns);
   std::vector<ReplayStream> replays = Replays();
+  for (const auto& [replay, place] : replays) {
+    if (!place) continue;
+    for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
+      if (!consumer.detached && !consumer.left)
+        stream->writer().KeepPlace(place->group, place->place);
+    }
+  }
+  stream->writer().Tick(now_ns, rejoin_ns);
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
   const uint64_t published = stream->writer().published();
   const bool nobody_else = MayMove(stream->writer());
-  for (const auto& [replay, is_rank] : replays) {
+  for (const auto& [replay, place] : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
       // It has met the shared stream, or nobody needs that where it is. A rank may have run past it, which waits for its place.
-      const bool meets = floor <= consumer.position && (is_rank || consumer.position <= published);
+      const bool meets = floor <= consumer.position && (place || consumer.position <= published);
       if (!consumer.detached && (meets || nobody_else)) {
         replay->writer().SendAway();
       }
@@ -435,9 +452,6 @@ void Pipeline::Close(const absl::Status& reason) {
   std::shared_ptr<Stream> stream;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    // Its name may be another one's by the next time.
-    if (!closed_ && memory_bytes_ > 0 && options_.memory != nullptr)
-      options_.memory->SetPipelineLimit(name_, 0);
     closed_ = true;
     stream = shared_;
   }

@@ -50,6 +50,8 @@ struct KeptState {
   bool paused = false;
   // What groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies;
+  // ring::Writer::CompleteGroups(); absent: not known.
+  std::optional<std::set<std::string>> complete_groups = std::set<std::string>();
 };
 
 // Where a pipeline is to begin, and what it needs for that. `files` of Create() must outlive it.
@@ -148,7 +150,10 @@ class Pipeline {
 
   // --- steering (pipeline_steering.cc), and who is there (pipeline_watching.cc) ---
   std::string etag() const;
-  const std::string& request_id() const { return options_.request_id; }
+  std::optional<std::set<std::string>> complete_groups() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return complete_groups_;
+  }
   // Who created it; -1: nobody.
   uid_t owner_uid() const { return options_.owner.uid; }
   // Its spec as it is now, from the last change on.
@@ -220,7 +225,8 @@ class Pipeline {
         slots_are_chosen_(checked_.plan->spec().ring().slots() > 0),
         read_ahead_is_chosen_(checked_.plan->spec().read_ahead_bytes() > 0),
         paused_(options.state.paused),
-        slow_policies_(options.state.slow_policies) {
+        slow_policies_(options.state.slow_policies),
+        complete_groups_(options.state.complete_groups) {
     if (read_ahead_is_chosen_) read_ahead_[""] = checked_.plan->spec().read_ahead_bytes();
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
   }
@@ -240,6 +246,11 @@ class Pipeline {
   // What a change does to the streams that run. REQUIRES: attach_mutex_, and they are held.
   absl::Status ApplyNumbers(const v1::Change& change,
                             const std::vector<std::shared_ptr<Stream>>& streams);
+  // With the pipeline's own limit.
+  MemoryOwner Limited(MemoryOwner owner) const {
+    owner.own_limit = memory_bytes_;
+    return owner;
+  }
   // What a slot takes at the most.
   uint64_t SlotCost() const;
   uint32_t SlotsWithin(uint64_t memory_bytes) const;
@@ -295,11 +306,20 @@ class Pipeline {
                  const std::vector<absl::StatusOr<Attached>>& results, uint64_t highest) const;
   // Makes the shared stream anew, which nobody reads. Where that fails, and there was one, it goes on where it was.
   absl::Status Restart(const std::string& cursor);
+  // As Attach(). REQUIRES: attach_mutex_.
+  absl::StatusOr<Attached> Enter(const Newcomer& newcomer);
+  // Writes down which groups are complete, where that has changed. REQUIRES: attach_mutex_.
+  void KeepCompleteGroups();
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
+  // A place of a group of the shared stream, which waits for who catches up.
+  struct RankPlace {
+    std::string group;
+    uint32_t place = 0;
+  };
   struct ReplayStream {
     std::shared_ptr<Stream> stream;
-    bool is_rank;  // its consumer has a place in a group of the shared stream, which waits for it
+    std::optional<RankPlace> place;  // of its consumer, if that is a rank
   };
   std::vector<ReplayStream> Replays() const;
   // Whether a trainer that asks for the device's memory may have it.
@@ -316,6 +336,8 @@ class Pipeline {
   const CheckedPipeline checked_;
   const PipelineOptions options_;
   FileSystem& files_;
+  const std::shared_ptr<std::atomic<uint64_t>> memory_bytes_ =
+      std::make_shared<std::atomic<uint64_t>>(0);  // its own limit; 0: none
 
   // Set by StartAgain(): the shared stream has groups of before the restart.
   std::atomic<bool> has_restored_groups_{false};
@@ -356,13 +378,13 @@ class Pipeline {
   bool slots_are_chosen_;
   bool read_ahead_is_chosen_;
   std::map<std::string, int64_t> read_ahead_;  // under mutex_: as ExecutorOptions::read_ahead
-  uint64_t memory_bytes_ = 0;                  // under mutex_: its own limit; 0: none
   v1::Autotune autotune_;                      // under mutex_
   bool paused_;                                // under mutex_
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
-  // Under mutex_; the sessions own the streams. With ReplayStream::is_rank.
-  std::vector<std::pair<std::weak_ptr<Stream>, bool>> replays_;
+  std::optional<std::set<std::string>> complete_groups_;  // under mutex_: as in KeptState
+  // Under mutex_; the sessions own the streams. With ReplayStream::place.
+  std::vector<std::pair<std::weak_ptr<Stream>, std::optional<RankPlace>>> replays_;
 };
 
 }  // namespace penstock

@@ -40,6 +40,10 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
     out->set_slow(ToProto(policy.first));
     out->set_lag_ms(policy.second);
   }
+  if (entry.complete_groups) {
+    kept.mutable_rank_groups()->mutable_complete()->Add(entry.complete_groups->begin(),
+                                                        entry.complete_groups->end());
+  }
   absl::Status status = CheckText(kept);
   if (status.ok()) {
     status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix),
@@ -89,6 +93,10 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
     for (const v1::GroupPolicy& policy : kept.group_policy()) {
       if (const auto slow = FromProto(policy.slow()))
         entries.back().slow_policies[policy.group()] = {*slow, policy.lag_ms()};
+    }
+    if (kept.has_rank_groups()) {
+      entries.back().complete_groups.emplace(kept.rank_groups().complete().begin(),
+                                             kept.rank_groups().complete().end());
     }
   }
   return entries;

@@ -16,6 +16,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,7 @@ class PipelineJournal {
     // How it stood besides, and what its groups were told.
     bool paused = false;
     std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies = {};
+    std::optional<std::set<std::string>> complete_groups = std::nullopt;  // as in KeptState
   };
   struct KnownConsumer {
     uint64_t identity = 0;

@@ -73,11 +73,8 @@ void Pipeline::TakeNumbers(const v1::Change& change) {
     read_ahead_.clear();
     if (read_ahead_is_chosen_) read_ahead_[""] = change.read_ahead_bytes();
   }
-  if (change.has_memory_bytes()) {
-    memory_bytes_ = static_cast<uint64_t>(change.memory_bytes());
-    if (options_.memory != nullptr) options_.memory->SetPipelineLimit(name_, memory_bytes_);
-  }
-  slots_ = std::min(slots_, SlotsWithin(memory_bytes_));
+  if (change.has_memory_bytes()) *memory_bytes_ = static_cast<uint64_t>(change.memory_bytes());
+  slots_ = std::min(slots_, SlotsWithin(*memory_bytes_));
 }
 
 int Pipeline::DefaultWorkers() const {
@@ -103,12 +100,9 @@ uint32_t Pipeline::SlotsWithin(uint64_t memory_bytes) const {
 absl::Status Pipeline::ApplyNumbers(const v1::Change& change,
                                     const std::vector<std::shared_ptr<Stream>>& streams) {
   ring::Writer& writer = streams.front()->writer();
-  uint64_t memory_bytes;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    memory_bytes =
-        change.has_memory_bytes() ? static_cast<uint64_t>(change.memory_bytes()) : memory_bytes_;
-  }
+  const uint64_t memory_bytes = change.has_memory_bytes()
+                                    ? static_cast<uint64_t>(change.memory_bytes())
+                                    : memory_bytes_->load();
   const uint32_t most = SlotsWithin(memory_bytes);
   if (change.slots() > static_cast<int>(most)) {
     return absl::ResourceExhaustedError(absl::StrCat("ring.slots: memory_bytes of the pipeline, ",
@@ -148,16 +142,12 @@ Tunes Pipeline::tunes() const {
 uint32_t Pipeline::MostSlots() const {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return 0;
-  uint64_t memory_bytes;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    memory_bytes = memory_bytes_;
-  }
   uint64_t left = ring::ReadUnpromisedMemory().bytes / kPartForSlots;
-  if (options_.memory != nullptr) left = std::min(left, options_.memory->Left(options_.owner));
+  if (options_.memory != nullptr)
+    left = std::min(left, options_.memory->Left(Limited(options_.owner)));
   const uint64_t more = std::min<uint64_t>(left / SlotCost(), kMaxSlots);
   return std::min({stream->writer().slots() + static_cast<uint32_t>(more),
-                   SlotsWithin(memory_bytes), static_cast<uint32_t>(kMaxSlots)});
+                   SlotsWithin(*memory_bytes_), static_cast<uint32_t>(kMaxSlots)});
 }
 
 absl::Status Pipeline::Tune(const Tuning& wanted, v1::Autotune report) {

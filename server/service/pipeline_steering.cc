@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/monotonic_clock.h"
@@ -37,6 +38,24 @@ const char* Verb(ring::SlowPolicy slow) {
   return "";
 }
 
+// It takes no further step, though it may hold some.
+bool IsGone(const ring::ConsumerStats& consumer) { return consumer.detached || consumer.left; }
+
+bool IsRead(const ring::Writer& writer) {
+  const std::vector<ring::ConsumerStats> consumers = writer.Consumers();
+  return !std::all_of(consumers.begin(), consumers.end(), IsGone);
+}
+
+// The first step that nobody has taken, where nobody takes any more.
+uint64_t NextStep(const ring::Writer& writer) {
+  uint64_t next = writer.floor();
+  for (const ring::ConsumerStats& consumer : writer.Consumers()) {
+    // A step that was taken and is still held holds the floor.
+    if (consumer.mode != ring::GroupMode::kSplit) next = std::max(next, consumer.position);
+  }
+  return std::min(next, writer.published());
+}
+
 // Who has not taken all that was published; "" when everybody has.
 std::string WhoIsBehind(const ring::Writer& writer) {
   const uint64_t published = writer.published();
@@ -45,8 +64,10 @@ std::string WhoIsBehind(const ring::Writer& writer) {
   for (const ring::ConsumerStats& consumer : writer.Consumers()) {
     if (consumer.detached) continue;
     if (consumer.mode == ring::GroupMode::kSplit) {
-      splits = true;
+      splits |= !consumer.left;
       split_leases += consumer.leases;
+    } else if (consumer.left) {
+      continue;
     } else if (consumer.position < published) {
       return absl::StrCat("consumer ", consumer.id, " (process ", consumer.pid, ") stands at step ",
                           consumer.position, " of ", published);
@@ -145,10 +166,23 @@ absl::Status Pipeline::WriteState(const std::function<void(KeptState&)>& change)
   KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    state = {timeline_.history(), paused_, slow_policies_};
+    state = {timeline_.history(), paused_, slow_policies_, complete_groups_};
   }
   if (change != nullptr) change(state);
   return Write(state);
+}
+
+void Pipeline::KeepCompleteGroups() {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return;
+  {
+    std::set<std::string> groups = stream->writer().CompleteGroups();
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (complete_groups_ == groups) return;
+    complete_groups_ = std::move(groups);
+  }
+  if (const absl::Status written = WriteState(); !written.ok())
+    spdlog::warn("pipeline {}: {}", name_, written.ToString());
 }
 
 absl::Status Pipeline::Write(const KeptState& state) const {
@@ -158,6 +192,7 @@ absl::Status Pipeline::Write(const KeptState& state) const {
 }
 
 void Pipeline::Retire(bool retired) {
+  if (options_.split_files != nullptr) options_.split_files->Retire(retired);
   std::lock_guard<std::mutex> journal_lock(journal_mutex_);
   retired_ = retired;
 }
@@ -211,8 +246,11 @@ absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelle
     const std::shared_ptr<Stream> stream = shared();
     if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
     const ring::Writer& writer = stream->writer();
-    if (writer.Consumers().empty() && Replays().empty()) {
-      const uint64_t step = writer.floor();
+    const std::vector<ReplayStream> replays = Replays();
+    if (!IsRead(writer) && std::none_of(replays.begin(), replays.end(), [](const auto& replay) {
+          return IsRead(replay.stream->writer());
+        })) {
+      const uint64_t step = NextStep(writer);
       return DrainedAt{step, writer.Cursor(step)};
     }
     uint64_t next;
@@ -221,7 +259,7 @@ absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelle
       next = held.next();
     }
     std::string behind = WhoIsBehind(writer);
-    for (const ReplayStream& replay : Replays()) {
+    for (const ReplayStream& replay : replays) {
       if (behind.empty()) behind = WhoIsBehind(replay.stream->writer());
     }
     // Steps that were begun are published as slots become free.
@@ -351,7 +389,7 @@ absl::Status Pipeline::Keep(const std::string& etag, Timeline timeline, const v1
       return absl::AbortedError(
           "the pipeline was changed meanwhile: the epoch that a change waited for has begun");
     }
-    state = {timeline.history(), paused_, slow_policies_};
+    state = {timeline.history(), paused_, slow_policies_, complete_groups_};
   }
   if (absl::Status status = Write(state); !status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -408,7 +446,7 @@ void Pipeline::EpochBegins(uint64_t step) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     timeline_ = timeline;
-    state = {timeline.history(), paused_, slow_policies_};
+    state = {timeline.history(), paused_, slow_policies_, complete_groups_};
   }
   if (const absl::Status status = Write(state); !status.ok()) {
     spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,

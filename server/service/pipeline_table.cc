@@ -52,9 +52,11 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     if (closed_) return absl::UnavailableError("penstockd is stopping");
     if (const auto found = places_.find(spec.name()); found != places_.end()) {
       const Place& place = found->second;
-      if (place.pipeline != nullptr && !options.request_id.empty() &&
-          place.pipeline->request_id() == options.request_id) {
-        return place.pipeline;
+      if (!options.request_id.empty() && place.request_id == options.request_id) {
+        if (place.pipeline != nullptr) return place.pipeline;
+        return absl::UnavailableError(absl::StrCat("pipeline ", spec.name(),
+                                                   " is being created by an earlier request of the "
+                                                   "same request_id; try again"));
       }
       return absl::AlreadyExistsError(absl::StrCat(
           "a pipeline \"", spec.name(), "\" exists",
@@ -63,7 +65,9 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     }
     if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
     turn = ++turn_;
-    places_[spec.name()].turn = turn;
+    Place& place = places_[spec.name()];
+    place.request_id = options.request_id;
+    place.turn = turn;
   }
   return Make(spec, std::move(options), life, turn);
 }
@@ -97,7 +101,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::st
   options.changed_work = entry->changed_work;
   options.defaults = defaults();
   options.returns = true;
-  options.state = {entry->history, entry->paused, entry->slow_policies};
+  options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups};
   options.owner.uid = journal_->LoadOwner(name);
   return Make(entry->spec, std::move(options), Life::kKept, turn);
 }
@@ -129,16 +133,16 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       const auto pipeline = Find(name);
       if (!pipeline.ok()) return pipeline.status();
       return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
-                            state.slow_policies});
+                            state.slow_policies, state.complete_groups});
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
-    absl::Status status =
-        journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
-                       options.state.history, /*paused=*/false, /*slow_policies=*/{}});
+    absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
+                                         options.state.history, /*paused=*/false,
+                                         /*slow_policies=*/{}, (*pipeline)->complete_groups()});
     if (!status.ok()) {
       pipeline = status;
       (void)journal_->Remove(spec.name());
@@ -256,13 +260,15 @@ std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
   return list;
 }
 
-absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible) {
+absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible,
+                                   const Pipeline* expected) {
   Place deleted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = places_.find(name);
     if (found == places_.end() ||
-        (found->second.pipeline == nullptr && found->second.expected == nullptr))
+        (found->second.pipeline == nullptr && found->second.expected == nullptr) ||
+        (expected != nullptr && found->second.pipeline.get() != expected))
       return NotFound(name, visible);
     // Its name stays taken until it is decided; what a try to bring it back makes meanwhile is nobody's.
     deleted = std::exchange(found->second, {.turn = ++turn_});

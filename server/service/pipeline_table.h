@@ -58,7 +58,7 @@ class PipelineTable {
   }
 
   // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
-  // then that one. Of `options`, where to begin, whose it is, and the history and id of the request.
+  // then that one, and Unavailable while it is being made. Of `options`, where to begin, whose it is, and the history and id of the request.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                    PipelineOptions options,
                                                    Life life = Life::kKept);
@@ -80,7 +80,9 @@ class PipelineTable {
   absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name,
                                                  const Visible& visible = nullptr) const;
   std::vector<std::shared_ptr<Pipeline>> List() const;
-  absl::Status Delete(const std::string& name, const Visible& visible = nullptr);
+  // `expected`: NotFound where the name is another one's; null: whichever has it.
+  absl::Status Delete(const std::string& name, const Visible& visible = nullptr,
+                      const Pipeline* expected = nullptr);
 
   // What happens to them, in their order. Whoever listens goes before the table.
   EventLog& events() const { return events_; }
@@ -99,6 +101,7 @@ class PipelineTable {
     std::shared_ptr<Pipeline> pipeline = nullptr;  // null while it is created, deleted or expected
     std::shared_ptr<const PipelineJournal::Entry> expected = nullptr;  // null where it is not
     absl::Status failure = absl::OkStatus();  // of the last try to bring it back
+    std::string request_id = {};              // of the request that took it; "": it had none
     uint64_t turn = 0;  // whoever took the place in another turn has no right to it
   };
 

@@ -276,7 +276,7 @@ v1::ListGroupsResponse Pipeline::Groups() const {
         group.set_mode(ModeName(consumer.mode));
         group.set_world_size(consumer.mode == ring::GroupMode::kRank ? consumer.world_size : 0);
       }
-      if (consumer.detached) continue;
+      if (consumer.detached || consumer.left) continue;
       group.set_consumers(group.consumers() + 1);
       const uint64_t position = consumer.mode == ring::GroupMode::kSplit
                                     ? published - std::min(published, consumer.lag)

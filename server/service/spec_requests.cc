@@ -192,9 +192,7 @@ void SpecRequests::Abandon(Key key) {
 void SpecRequests::Delete(const std::weak_ptr<Pipeline>& created) {
   const std::shared_ptr<Pipeline> pipeline = created.lock();
   if (pipeline == nullptr) return;
-  // Its name may be another one's.
-  const auto found = table_.Find(pipeline->name());
-  if (found.ok() && *found == pipeline) table_.Delete(pipeline->name()).IgnoreError();
+  table_.Delete(pipeline->name(), /*visible=*/nullptr, /*expected=*/pipeline.get()).IgnoreError();
 }
 
 void SpecRequests::Enqueue(Task task) {

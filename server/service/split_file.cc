@@ -96,6 +96,8 @@ SplitFiles::Image* SplitFiles::Map(int number, bool create) {
 
 std::map<std::string, ring::SplitState> SplitFiles::Load() {
   std::map<std::string, ring::SplitState> states;
+  std::lock_guard<std::mutex> lock(retire_mutex_);
+  if (retired_) return states;
   for (int number = 0; number < kMaxGroups; ++number) {
     Image* image = Map(number, /*create=*/false);
     if (image == nullptr) continue;
@@ -145,6 +147,8 @@ int SplitFiles::FreeNumber() const {
 void SplitFiles::Begin(std::string_view group, bool at_most_once, uint64_t next,
                        std::string_view cursor) {
   if (group.size() > kMaxGroupBytes) return;
+  std::lock_guard<std::mutex> lock(retire_mutex_);
+  if (retired_) return;
   Image* image = Find(group);
   if (image == nullptr) {
     const int number = FreeNumber();
@@ -201,6 +205,11 @@ void SplitFiles::End(std::string_view group) {
   image->magic.store(0);
   munmap(image, sizeof(Image));
   kept_.erase(found);
+}
+
+void SplitFiles::Retire(bool retired) {
+  std::lock_guard<std::mutex> lock(retire_mutex_);
+  retired_ = retired;
 }
 
 void SplitFiles::EndAll() {

@@ -2,7 +2,7 @@
 // that is given out is kept by a store and survives kill -9 of the daemon (not a loss of power: then
 // the consumers are gone too).
 //
-// Threads:  as SplitLog: under the writer's lock. Load() before the first ring.
+// Threads:  as SplitLog: under the writer's lock. Load() before the first ring. Retire() from any.
 // Owns:     the mappings.
 // Limits:   kMaxGroups at a time; a group beyond them is not remembered, and told of in the log. 64 steps a group.
 // Cost:     a step given out costs a copy of its cursor.
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,10 @@ class SplitFiles : public ring::SplitLog {
   // Under no writer's lock: no ring goes on with any of them.
   void EndAll();
 
+  // While the pipeline is deleted: no file is opened any more, as those of its name may be another one's; or again. Waits
+  // for what is being opened.
+  void Retire(bool retired);
+
  private:
   struct Image;
   struct Kept {
@@ -58,6 +63,8 @@ class SplitFiles : public ring::SplitLog {
   int FreeNumber() const;
 
   std::map<std::string, Kept, std::less<>> kept_;
+  std::mutex retire_mutex_;
+  bool retired_ = false;  // under retire_mutex_
 };
 
 }  // namespace penstock

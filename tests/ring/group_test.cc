@@ -1,6 +1,9 @@
 // Groups, verdicts and quarantine, with writer and consumers in one thread.
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,7 @@ class Attached {
     INFO(status.message);
     REQUIRE(status.ok());
     id_ = handle.id;
+    control_fd_ = handle.control_fd;
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     daemon_end_ = Descriptor(ends[0]);
@@ -57,10 +61,13 @@ class Attached {
   }
   void Die() { writer_->Detach(id_); }
   uint32_t id() const { return id_; }
+  // Until it dies.
+  ControlPage& page() { return *reinterpret_cast<ControlPage*>(MappedAt(control_fd_)); }
 
  private:
   Writer* writer_;
   uint32_t id_ = 0;
+  int control_fd_ = -1;
   Descriptor daemon_end_;
   std::unique_ptr<Reader> reader_;
 };
@@ -361,7 +368,7 @@ TEST_CASE("leases of an earlier ring are held until they are returned") {
   position.held = {2};
   position.returned = {3};
   Attached first(writer.get(), Split(1), position);
-  writer->EndRestore();  // consumer 2 has not come back
+  writer->EndRestore({});  // consumer 2 has not come back
   Produce(writer.get());
   const Lease again = first.Take();
   CHECK(again.step == 4);
@@ -390,18 +397,94 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   CHECK(first.reader().error().code == static_cast<Code>(kVerdictPeerLost));
 }
 
-TEST_CASE("a group that is back after a restart was complete, and ends when a rank stays away") {
-  for (const bool restarted : {false, true}) {
-    INFO("restarted " << restarted);
+TEST_CASE("a rank that is catching up elsewhere is not missed") {
+  const auto writer = MakeWriter();
+  Attached first(writer.get(), Rank(0, 2)), second(writer.get(), Rank(1, 2));
+  second.Die();
+  Lease lease;
+  for (uint64_t now_ns = kSecondNs; now_ns < 5 * kSecondNs; now_ns += kSecondNs) {
+    writer->KeepPlace("ranks", 1);
+    writer->KeepPlace("ranks", 77);
+    writer->KeepPlace("others", 1);
+    writer->Tick(now_ns, kSecondNs);
+    CHECK(first.Next(&lease) == Reader::Result::kTimeout);
+  }
+  writer->Tick(5 * kSecondNs, kSecondNs);
+  CHECK(first.Next(&lease) == Reader::Result::kFailed);
+}
+
+TEST_CASE("a group that was complete before a restart ends when a rank stays away") {
+  using Names = std::set<std::string>;
+  const struct {
+    std::optional<Names> complete;
+    bool ends;
+  } kCases[] = {{Names{"ranks"}, true}, {std::nullopt, true}, {Names{"others"}, false}};
+  for (const auto& [complete, ends] : kCases) {
+    INFO("complete " << (complete ? *complete->begin() : "not known"));
     const auto writer = MakeWriter();
     Attached first(writer.get(), Rank(0, 2));
-    if (restarted) writer->EndRestore();
+    CHECK(writer->CompleteGroups().empty());
+    writer->EndRestore(complete);
+    CHECK(writer->CompleteGroups() == (ends ? Names{"ranks"} : Names{}));
     writer->Tick(kSecondNs, kSecondNs);
     writer->Tick(2 * kSecondNs, kSecondNs);
     // One whose ranks have never all been there waits for them.
     Lease lease;
-    CHECK(first.Next(&lease) == (restarted ? Reader::Result::kFailed : Reader::Result::kTimeout));
+    CHECK(first.Next(&lease) == (ends ? Reader::Result::kFailed : Reader::Result::kTimeout));
   }
+}
+
+ConsumerSpec Slow(SlowPolicy slow, uint32_t lag_ms = 0) {
+  ConsumerSpec spec;
+  spec.slow = slow;
+  spec.lag_ms = lag_ms;
+  return spec;
+}
+
+bool IsSentAway(const Writer& writer, uint32_t id) {
+  for (const ConsumerStats& stats : writer.Consumers()) {
+    if (stats.id == id) return stats.detached;
+  }
+  FAIL("no such consumer");
+  return false;
+}
+
+TEST_CASE("who holds others up is sent on after its lag, though they wake up now and then") {
+  constexpr uint64_t kLookNs = 25'000'000;
+  for (const bool splits : {false, true}) {
+    INFO("split " << splits);
+    const auto writer = MakeWriter(SmallRing(3, 3));
+    Attached frozen(writer.get(), Slow(SlowPolicy::kBlock, /*lag_ms=*/3000));
+    Attached waits(writer.get(), splits ? Split(1) : ConsumerSpec{});
+    Produce(writer.get());
+    for (int step = 0; step < 3; ++step) waits.reader().Release(waits.Take());
+    REQUIRE(Produce(writer.get()) == 3);
+    std::atomic<uint64_t>& wake_at = waits.page().wake_at;
+    for (uint64_t look = 0; look < 120; ++look) {
+      // Every fourth look finds it awake.
+      wake_at = look % 4 == 3 ? kAwake : waits.page().position + 1;
+      writer->Tick(kSecondNs + look * kLookNs, kSecondNs);
+      CHECK_FALSE(IsSentAway(*writer, frozen.id()));
+    }
+    writer->Tick(kSecondNs + 120 * kLookNs, kSecondNs);
+    CHECK(IsSentAway(*writer, frozen.id()));
+  }
+}
+
+TEST_CASE("who has what it waited for is held up by nobody") {
+  const auto writer = MakeWriter(SmallRing(3, 3));
+  Attached slow(writer.get(), Slow(SlowPolicy::kDetach));
+  Attached waits(writer.get(), ConsumerSpec{});
+  Produce(writer.get(), 2);
+  for (int step = 0; step < 2; ++step) waits.reader().Release(waits.Take());
+  waits.page().wake_at = 3;
+  writer->Tick(kSecondNs, kSecondNs);
+  Produce(writer.get());
+  waits.page().wake_at = kAwake;
+  waits.reader().Release(waits.Take());
+  CHECK(writer->TryClaim() == -1);
+  writer->Tick(kSecondNs + 25'000'000, kSecondNs);
+  CHECK_FALSE(IsSentAway(*writer, slow.id()));
 }
 
 TEST_CASE("another user's consumer is taken over with the right to send it away alone") {

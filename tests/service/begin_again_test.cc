@@ -200,6 +200,25 @@ TEST_CASE("what a deleted pipeline is told writes nothing about another one of i
   CHECK(journal.Load()[0].paused);
 }
 
+TEST_CASE("who enters a deleted pipeline takes no split group from another one of its name") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "p", 0, 40);
+  PipelineJournal journal(*StateFolder::Open(folder / "state"));
+  PipelineTable table(LocalFileSystem(), v1::WorkerDefaults(), &journal);
+  const std::shared_ptr<Pipeline> deleted = *table.Create(Spec(folder, "p"));
+  REQUIRE(table.Delete("p").ok());
+  const std::shared_ptr<Pipeline> pipeline = *table.Create(Spec(folder, "p"));
+  Newcomer newcomer;
+  newcomer.spec.mode = ring::GroupMode::kSplit;
+  newcomer.spec.group = "workers";
+  REQUIRE(pipeline->Attach(newcomer).ok());
+  newcomer.spec.group = "late";
+  deleted->Attach(newcomer).IgnoreError();
+  const auto groups = journal.SplitFilesOf("p", /*empty=*/false)->Load();
+  CHECK(groups.size() == 1);
+  CHECK(groups.contains("workers"));
+}
+
 TEST_CASE("a pipeline that cannot be deleted is kept on") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "p", 0, 40);

@@ -55,11 +55,12 @@ TEST_CASE("a pipeline's own limit stands beside the others, and what is left is 
   limits.set_max_bytes(100 * kMiB);
   limits.set_max_pipeline_bytes(40 * kMiB);
   MemoryBudget budget;
-  const MemoryOwner a{"a", 1, 10}, b{"b", 1, 10};
+  const auto own_limit = std::make_shared<std::atomic<uint64_t>>(0);
+  const MemoryOwner a{"a", 1, 10, own_limit}, b{"b", 1, 10};
   CHECK(budget.Left(a) == UINT64_MAX);
   budget.SetLimits(limits);
   CHECK(budget.Left(a) == 40 * kMiB);
-  budget.SetPipelineLimit("a", 20 * kMiB);
+  *own_limit = 20 * kMiB;
   CHECK(budget.Left(a) == 20 * kMiB);
   REQUIRE(budget.Take(a, 15 * kMiB).ok());
   CHECK(budget.Left(a) == 5 * kMiB);
@@ -68,13 +69,13 @@ TEST_CASE("a pipeline's own limit stands beside the others, and what is left is 
   CHECK(absl::IsResourceExhausted(refused));
   CHECK(refused.message().find("memory_bytes is 20.0 MiB") != absl::string_view::npos);
   // Less than it has taken: nothing more.
-  budget.SetPipelineLimit("a", 10 * kMiB);
+  *own_limit = 10 * kMiB;
   CHECK(budget.Left(a) == 0);
   // A larger one of its own opens no other limit.
-  budget.SetPipelineLimit("a", 90 * kMiB);
+  *own_limit = 90 * kMiB;
   CHECK(budget.Left(a) == 25 * kMiB);
   CHECK(!budget.Take(a, 26 * kMiB).ok());
-  budget.SetPipelineLimit("a", 0);
+  *own_limit = 0;
   CHECK(budget.Take(a, 25 * kMiB).ok());
 }
 

@@ -134,6 +134,30 @@ class TellingFiles : public FileSystem {
   const std::function<void()> opening_;
 };
 
+TEST_CASE("a creation that is asked for again while it is being made is not refused for good") {
+  test::ScratchFolder folder;
+  const v1::PipelineSpec spec = Counter(folder, "x");
+  PipelineTable* opened = nullptr;
+  std::vector<absl::StatusCode> meanwhile;
+  const auto create = [&](const std::string& id) {
+    PipelineOptions options;
+    options.request_id = id;
+    return opened->Create(spec, std::move(options));
+  };
+  TellingFiles files([&] {
+    if (!meanwhile.empty()) return;
+    for (const char* const id : {"one", "two", ""}) meanwhile.push_back(create(id).status().code());
+  });
+  PipelineTable table(files, OneWorker());
+  opened = &table;
+  const auto made = create("one");
+  REQUIRE(made.ok());
+  CHECK(meanwhile == std::vector<absl::StatusCode>{absl::StatusCode::kUnavailable,
+                                                   absl::StatusCode::kAlreadyExists,
+                                                   absl::StatusCode::kAlreadyExists});
+  CHECK(*create("one") == *made);
+}
+
 TEST_CASE("a creation that a stopping daemon refuses does not come back") {
   test::ScratchFolder folder;
   const v1::PipelineSpec spec = Counter(folder, "x");
@@ -165,6 +189,37 @@ TEST_CASE("a refused update leaves every number as it was") {
   CHECK((*pipeline)->Update(requested).status().code() == absl::StatusCode::kResourceExhausted);
   CHECK((*pipeline)->Stats().slots() == slots);
   (*pipeline)->Close(absl::CancelledError("the end"));
+}
+
+TEST_CASE("the memory limit of a pipeline is its own, though another one of its name is closed") {
+  test::ScratchFolder folder;
+  v1::PipelineSpec spec = Counter(folder, "x");
+  spec.mutable_ring()->set_slots(16);
+  PipelineOptions options;
+  options.defaults = OneWorker();
+  options.memory = std::make_shared<MemoryBudget>();
+  const auto deleted = *Pipeline::Create(spec, options, LocalFileSystem());
+  const auto pipeline = *Pipeline::Create(spec, options, LocalFileSystem());
+  RequestedChange requested;
+  requested.change.set_memory_bytes(400'000);
+  REQUIRE(deleted->Update(requested).ok());
+  REQUIRE(pipeline->Update(requested).ok());
+  deleted->Close(absl::NotFoundError("deleted"));
+  const auto attached = pipeline->Attach(Newcomer());
+  REQUIRE(attached.ok());
+  const ring::Status refused = attached->stream->writer().SetSlots(60);
+  CHECK(refused.code == ring::Code::kResourceExhausted);
+  CHECK_THAT(refused.message, Catch::Contains("memory_bytes"));
+}
+
+TEST_CASE("a pipeline that was deleted is not deleted again under another one's name") {
+  test::ScratchFolder folder;
+  PipelineTable table(LocalFileSystem(), OneWorker());
+  const auto deleted = *table.Create(Counter(folder, "x"));
+  REQUIRE(table.Delete("x", nullptr, deleted.get()).ok());
+  const auto pipeline = *table.Create(Counter(folder, "x"));
+  CHECK(absl::IsNotFound(table.Delete("x", nullptr, deleted.get())));
+  CHECK(*table.Find("x") == pipeline);
 }
 
 TEST_CASE("names and numbers of a spec are checked") {

@@ -374,5 +374,71 @@ TEST_CASE("promise 3: a position that nothing can be made from is the matter of 
   CHECK(attached[1]->handle.start_step == 3);
 }
 
+constexpr uint64_t kRejoinNs = 1'000'000'000;
+
+// Of two.
+Newcomer Rank(uint32_t rank) {
+  Newcomer newcomer;
+  newcomer.spec.group = "ranks";
+  newcomer.spec.mode = ring::GroupMode::kRank;
+  newcomer.spec.rank = rank;
+  newcomer.spec.world_size = 2;
+  newcomer.spec.identity = rank + 1;
+  return newcomer;
+}
+
+TEST_CASE("a rank group that was never complete waits for its ranks over a restart too") {
+  for (const uint32_t ranks : {1, 2}) {
+    INFO("ranks that were there: " << ranks);
+    const test::ScratchFolder folder;
+    test::WriteShard(folder / "n.tfrecord", 0, 40);
+    {
+      Daemon daemon(folder);
+      const auto pipeline = *daemon.table().Create(Counter(folder));
+      for (uint32_t number = 0; number < ranks; ++number)
+        REQUIRE(pipeline->Attach(Rank(number)).ok());
+    }
+    Daemon daemon(folder);
+    const auto pipeline = daemon.Restored();
+    const auto attached = pipeline->StartAgain({Rank(0)});
+    REQUIRE(attached[0].ok());
+    pipeline->Tick(kRejoinNs, kRejoinNs);
+    pipeline->Tick(3 * kRejoinNs, kRejoinNs);
+    CHECK(attached[0]->stream->writer().Consumers()[0].detached == (ranks == 2));
+  }
+}
+
+TEST_CASE("a rank that has come back and catches up is not missed") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  Daemon daemon(folder);
+  std::string cursor;
+  {
+    const auto pipeline = *daemon.table().Create(Counter(folder));
+    const auto attached = pipeline->Attach(Newcomer());
+    REQUIRE(attached.ok());
+    while (attached->stream->writer().published() < 3) std::this_thread::yield();
+    cursor = attached->stream->writer().Cursor(3);
+    REQUIRE(daemon.table().Delete("counter").ok());
+  }
+  const auto pipeline = *daemon.table().Create(Counter(folder), cursor);
+  const auto first = pipeline->Attach(Rank(0)), second = pipeline->Attach(Rank(1));
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  ring::Writer& shared = first->stream->writer();
+  shared.Detach(second->handle.id);
+  Newcomer behind = Rank(1);
+  behind.position.step = 0;
+  const auto back = pipeline->Attach(behind);
+  REQUIRE(back.ok());
+  REQUIRE(back->is_replay);
+  uint64_t now_ns = kRejoinNs;
+  for (; now_ns < 5 * kRejoinNs; now_ns += kRejoinNs) pipeline->Tick(now_ns, kRejoinNs);
+  CHECK_FALSE(shared.Consumers()[0].detached);
+  back->stream->writer().Detach(back->handle.id);
+  pipeline->Tick(now_ns + kRejoinNs, kRejoinNs);
+  CHECK(shared.Consumers()[0].detached);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -86,6 +86,7 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   steered.history.emplace_back().set_workers(3);
   steered.paused = true;
   steered.slow_policies["g"] = {ring::SlowPolicy::kSkip, 77};
+  steered.complete_groups = {"g", "h"};
   REQUIRE(journal.Put(steered).ok());
   const auto again = journal.Load();
   REQUIRE(again.size() == 1);
@@ -94,6 +95,12 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(again[0].history[0].workers() == 3);
   CHECK(again[0].paused);
   CHECK(again[0].slow_policies == steered.slow_policies);
+  CHECK(again[0].complete_groups == steered.complete_groups);
+  // A file of an earlier release does not tell, which is not the same as that there are none.
+  CHECK_FALSE(entries[0].complete_groups);
+  steered.complete_groups->clear();
+  REQUIRE(journal.Put(steered).ok());
+  CHECK(journal.Load()[0].complete_groups.has_value());
   journal.PutConsumers("chess", {{11, getpid()}, {12, 0}, {13, 0x7ffffff0}});
   const auto consumers = journal.LoadConsumers("chess");
   REQUIRE(consumers.size() == 2);  // the third one's process does not exist
@@ -204,6 +211,19 @@ TEST_CASE("a split group is found as it was left") {
   CHECK_FALSE(anew.at_most_once);
   SplitFiles::Remove(*folder, "p");
   CHECK(SplitFiles(*folder, "p").Load().empty());
+}
+
+TEST_CASE("the split groups of a deleted pipeline are let alone until it is there again") {
+  const test::ScratchFolder scratch;
+  const auto folder = *StateFolder::Open(scratch / "state");
+  SplitFiles files(*folder, "p"), retired(*folder, "p");
+  files.Begin("workers", false, 3, "c");
+  retired.Retire(true);
+  retired.Begin("others", false, 5, "d");
+  CHECK(retired.Load().empty());
+  CHECK(SplitFiles(*folder, "p").Load().at("workers").next == 3);
+  retired.Retire(false);
+  CHECK(retired.Load().at("workers").next == 3);
 }
 
 TEST_CASE("a split group that has ended leaves its place to another one") {

@@ -1,5 +1,7 @@
 // The calls that go on telling: what they tell, who is told, and their limit.
 
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -286,6 +288,46 @@ TEST_CASE("groups are listed with their modes and what was said of slow consumer
   CHECK(group.last_position() == 1);
   CHECK(group.lag() >= 1);
   CHECK(group.slow() == v1::SLOW_POLICY_SKIP);
+}
+
+TEST_CASE("who has left is neither counted nor waited for, though it still holds a batch") {
+  TestDaemon daemon;
+  REQUIRE(daemon.CreateCounter("counter", 40, " stage { repeat {} }").ok());
+  const auto stub = daemon.Stub();
+  v1::DrainPipelineResponse drained;
+  const auto drain = [&] {
+    grpc::ClientContext context;
+    v1::DrainPipelineRequest request;
+    request.set_name("counter");
+    request.set_timeout_ms(20'000);
+    return stub->DrainPipeline(&context, request, &drained).error_message();
+  };
+  std::unique_ptr<ring::Reader> left, stays;
+  REQUIRE(daemon.Attach("counter", &left).ok());
+  ring::Lease held, lease;
+  REQUIRE(left->Next(UINT64_MAX, &held) == ring::Reader::Result::kBatch);
+  left->Leave();
+  CHECK(drain() == "");
+  // What nobody has taken is there for whoever comes.
+  CHECK(drained.step() == 1);
+  CHECK_FALSE(drained.cursor().empty());
+  REQUIRE(daemon.Attach("counter", &stays).ok());
+  std::future<std::string> draining = std::async(std::launch::async, drain);
+  while (draining.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    if (stays->Next(1'000'000, &lease) == ring::Reader::Result::kBatch) stays->Release(lease);
+  }
+  CHECK(draining.get() == "");
+  CHECK(drained.step() == stays->position());
+
+  grpc::ClientContext context;
+  v1::ListGroupsRequest request;
+  request.set_name("counter");
+  v1::ListGroupsResponse response;
+  REQUIRE(stub->ListGroups(&context, request, &response).ok());
+  REQUIRE(response.groups_size() == 1);
+  CHECK(response.groups(0).consumers() == 1);
+  CHECK(response.groups(0).first_position() == stays->position());
+  CHECK(response.groups(0).leases() == 1);
 }
 
 }  // namespace
