@@ -347,8 +347,9 @@ void Sessions::End(Key key, const char* why) {
     Tell(session, v1::EVENT_KIND_LEFT,
          absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
                       ") of group ", session.group, " ", why));
+    // One that is only parted from this daemon comes back to the next one with what it holds of a split group.
+    session.attached.stream->writer().Detach(session.attached.handle.id);
   }
-  session.attached.stream->writer().Detach(session.attached.handle.id);
   spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline,
                session.attached.handle.id, why, session.visitor.pid);
   WriteDown(session.pipeline);
