@@ -195,7 +195,8 @@ std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group) {
     ControlPage& page = consumer.page->page();
     const bool stopped = page.stop_at.load(std::memory_order_seq_cst) != kNeverStops;
     takers.push_back({consumer.id, consumer.spec.identity, &page, &consumer.granted,
-                      consumer.held_max, !consumer.judged && !stopped});
+                      &consumer.told_end, consumer.held_max,
+                      !consumer.judged && !stopped && !consumer.told_end});
   }
   return takers;
 }

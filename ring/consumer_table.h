@@ -29,6 +29,7 @@ struct Consumer {
   std::unique_ptr<ConsumerPage> page;
   Member member;  // of a split group, that is the member, only what it kept when the group ended
   uint64_t granted = 0;        // steps it was given, in a split group
+  bool told_end = false;       // it looks for no further step there, even if one comes back
   uint64_t skipped = 0;        // steps it missed
   bool judged = false;         // it gets no further step
   bool left = false;           // of its own accord: it takes no further step, and may hold some

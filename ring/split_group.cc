@@ -176,6 +176,7 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ende
   }
   for (const Taker& taker : takers) {
     if (!asks(taker)) continue;
+    *taker.told_end = true;
     taker.page->grants_ended.store(1, std::memory_order_seq_cst);
     woken.push_back(taker.id);
   }

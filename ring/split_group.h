@@ -32,8 +32,9 @@ class SplitGroup {
     uint64_t identity = 0;
     ControlPage* page = nullptr;
     uint64_t* granted = nullptr;  // how many steps it got in all: the daemon's own count
+    bool* told_end = nullptr;
     uint32_t leases_max = 1;
-    bool may_take = true;  // not judged
+    bool may_take = true;  // neither judged nor gone nor told of the end
   };
 
   // It begins with step `start`, whose position has the cursor `cursor`. `log` may be null.

@@ -607,6 +607,26 @@ TEST_CASE("the end of a split group comes though whoever had its last step says 
   CHECK(waits.reader().Next(0, &none) == Reader::Result::kEnd);
 }
 
+TEST_CASE("who was told of a split group's end gets no step that comes back, and holds up nobody") {
+  const auto writer = MakeWriter();
+  Attached holder(writer.get(), Split(1)), other(writer.get(), Split(2));
+  Produce(writer.get(), 1);
+  CHECK(holder.Take().step == 0);
+  writer->Finish(Code::kOk, "");
+  Lease lease;
+  CHECK(other.Next(&lease) == Reader::Result::kTimeout);
+  // Who asks for another one does not wait for what it holds itself.
+  CHECK(holder.Next(&lease) == Reader::Result::kEnd);
+  CHECK(other.Next(&lease) == Reader::Result::kEnd);
+  Attached late(writer.get(), Split(3));
+  CHECK(late.Next(&lease) == Reader::Result::kEnd);
+  holder.Die();
+  Attached again(writer.get(), Split(1));
+  lease = again.Take();
+  CHECK(lease.step == 0);
+  CHECK(lease.redelivered);
+}
+
 TEST_CASE("who keeps what it took with a larger share goes on, and so do those who came") {
   for (const bool splits : {false, true}) {
     INFO("split " << splits);
