@@ -56,6 +56,8 @@ class Attached {
     return lease;
   }
   void Die() { writer_->Detach(id_); }
+  // The daemon's end of the connection closes.
+  void HangUp() { daemon_end_ = Descriptor(); }
   uint32_t id() const { return id_; }
 
  private:
@@ -625,6 +627,24 @@ TEST_CASE("who was told of a split group's end gets no step that comes back, and
   lease = again.Take();
   CHECK(lease.step == 0);
   CHECK(lease.redelivered);
+}
+
+TEST_CASE(
+    "who holds a step at the end of a split group's stream notices that the daemon has gone") {
+  const auto writer = MakeWriter();
+  Attached holder(writer.get(), Split(1));
+  Produce(writer.get(), 1);
+  const Lease lease = holder.Take();
+  writer->Finish(Code::kOk, "");
+  CHECK_FALSE(holder.reader().IsDeserted());
+  holder.HangUp();
+  CHECK(holder.reader().IsDeserted());
+  // Once it was told of the end, it has nothing to come back for.
+  holder.reader().Release(lease);
+  Lease none;
+  CHECK(holder.reader().Next(0, &none) == Reader::Result::kTimeout);
+  writer->Deal();
+  CHECK_FALSE(holder.reader().IsDeserted());
 }
 
 TEST_CASE("who keeps what it took with a larger share goes on, and so do those who came") {
