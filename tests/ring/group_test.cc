@@ -629,6 +629,35 @@ TEST_CASE("who was told of a split group's end gets no step that comes back, and
   CHECK(lease.redelivered);
 }
 
+TEST_CASE("a failure ends a split group's stream though a step of it may come back") {
+  SplitState state;
+  state.next = 2;
+  // Nobody has step 1, and this daemon does not come as far as to make it.
+  state.entries = {{0, 1, false, ""}, {1, 0, true, ""}};
+  auto writer = MakeWriter();
+  writer->RestoreSplit("workers", state);
+  ConsumerPosition position;
+  position.held = {0};
+  Attached holder(writer.get(), Split(1), position), waits(writer.get(), Split(2));
+  writer->EndRestore();
+  Lease lease;
+  CHECK(waits.Next(&lease) == Reader::Result::kTimeout);
+  writer->Finish(Code::kNotFound, "it was deleted");
+  CHECK(waits.reader().Next(0, &lease) == Reader::Result::kFailed);
+  CHECK(waits.reader().error().code == Code::kNotFound);
+}
+
+TEST_CASE("a failure ends a split group's stream behind the steps that are there") {
+  const auto writer = MakeWriter();
+  Attached holder(writer.get(), Split(1)), other(writer.get(), Split(2));
+  Produce(writer.get(), 2);
+  CHECK(holder.Take().step == 0);
+  writer->Finish(Code::kDataLoss, "it is damaged");
+  CHECK(other.Take().step == 1);
+  Lease lease;
+  CHECK(other.Next(&lease) == Reader::Result::kFailed);
+}
+
 TEST_CASE(
     "who holds a step at the end of a split group's stream notices that the daemon has gone") {
   const auto writer = MakeWriter();
