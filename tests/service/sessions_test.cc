@@ -294,6 +294,29 @@ TEST_CASE("fault 49: what a worker of a split group holds is still its own when 
   CHECK_FALSE(steps[0].redelivered);
 }
 
+TEST_CASE("who waits for the end of a split group hears of it though its pipeline was deleted") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 4);
+  Daemon daemon(folder);
+  v1::PipelineSpec spec = Counter(folder);
+  spec.mutable_stage()->RemoveLast();
+  const auto pipeline = *daemon.table().Create(spec);
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16);
+  Trainer first(sessions, 1, {}, "counter", ring::GroupMode::kSplit);
+  Trainer second(sessions, 2, {}, "counter", ring::GroupMode::kSplit);
+  const Running running(*loop);
+  ring::Reader& holder = first.Enter();
+  ring::Reader& waits = second.Enter();
+  ring::Lease held, none;
+  REQUIRE(holder.Next(kHangsNs, &held) == ring::Reader::Result::kBatch);
+  while (pipeline->Stats().state() != v1::PIPELINE_STATE_FINISHED) std::this_thread::yield();
+  REQUIRE(waits.Next(0, &none) == ring::Reader::Result::kTimeout);
+  REQUIRE(daemon.table().Delete("counter").ok());
+  holder.Release(held);
+  CHECK(waits.Next(kHangsNs, &none) == ring::Reader::Result::kEnd);
+}
+
 // Where the stream begins that these consumers come back to.
 uint64_t BeginsAt(Pipeline& pipeline, const std::vector<ring::ConsumerPosition>& positions) {
   std::vector<Newcomer> newcomers(positions.size());
