@@ -629,6 +629,24 @@ TEST_CASE("who was told of a split group's end gets no step that comes back, and
   CHECK(lease.redelivered);
 }
 
+TEST_CASE(
+    "the end of a split group waits for nobody who has left, whose step is for who comes next") {
+  const auto writer = MakeWriter();
+  Attached leaves(writer.get(), Split(1)), stays(writer.get(), Split(2));
+  Produce(writer.get(), 1);
+  CHECK(leaves.Take().step == 0);
+  writer->Finish(Code::kOk, "");
+  Lease lease;
+  CHECK(stays.Next(&lease) == Reader::Result::kTimeout);
+  leaves.reader().Leave();
+  CHECK(stays.Next(&lease) == Reader::Result::kEnd);
+  leaves.Die();
+  Attached next(writer.get(), Split(3));
+  lease = next.Take();
+  CHECK(lease.step == 0);
+  CHECK(lease.redelivered);
+}
+
 TEST_CASE("a failure ends a split group's stream though a step of it may come back") {
   SplitState state;
   state.next = 2;
