@@ -195,7 +195,8 @@ std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group) {
     ControlPage& page = consumer.page->page();
     const bool stopped = page.stop_at.load(std::memory_order_seq_cst) != kNeverStops;
     takers.push_back({consumer.id, consumer.spec.identity, &page, &consumer.granted,
-                      consumer.held_max, !consumer.judged && !stopped});
+                      &consumer.told_end, consumer.held_max,
+                      !consumer.judged && !stopped && !consumer.told_end});
   }
   return takers;
 }
@@ -236,13 +237,13 @@ void ConsumerTable::Publish(uint64_t step, uint32_t slot, std::string_view befor
   for (const auto& split : splits_) split->Publish(step, slot, before, behind);
 }
 
-uint32_t ConsumerTable::Grant(bool ended) {
+uint32_t ConsumerTable::Grant(std::optional<Code> end) {
   NoteStops();
   uint32_t bits = 0;
   for (const auto& split : splits_) {
     const std::vector<SplitGroup::Taker> takers = Takers(*split);
     split->Collect(takers);
-    for (const uint32_t id : split->Grant(takers, ended)) {
+    for (const uint32_t id : split->Grant(takers, end)) {
       for (const Consumer& consumer : consumers_) {
         if (consumer.id == id) bits |= TakeSleeper(consumer);
       }

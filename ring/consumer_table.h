@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ struct Consumer {
   std::unique_ptr<ConsumerPage> page;
   Member member;  // of a split group, that is the member, only what it kept when the group ended
   uint64_t granted = 0;        // steps it was given, in a split group
+  bool told_end = false;       // it looks for no further step there, even if one comes back
   uint64_t skipped = 0;        // steps it missed
   bool judged = false;         // it gets no further step
   bool left = false;           // of its own accord: it takes no further step, and may hold some
@@ -98,7 +100,7 @@ class ConsumerTable {
   // Publishes to the split groups.
   void Publish(uint64_t step, uint32_t slot, std::string_view before, std::string_view behind);
   // Gives steps to those who ask for them. Returns the wait bits of those to be woken.
-  uint32_t Grant(bool ended);
+  uint32_t Grant(std::optional<Code> end);
 
   // Forgets the split groups that have had nobody who takes steps for `rejoin_ns` while other consumers are there,
   // which they would hold up. Who still holds a step of one keeps its slot. Returns whether there were any.

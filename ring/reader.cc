@@ -412,11 +412,9 @@ bool Reader::HungUp() const {
 
 bool Reader::IsDeserted() const {
   if (over_ || ended_ || fork_count_ != NumForks()) return false;
-  const SegmentHeader& head = header();
-  if (head.ended.load(std::memory_order_acquire) != 0 &&
-      head.end_code != static_cast<int32_t>(Code::kUnavailable)) {
-    return false;
-  }
+  const bool is_over = (takes_grants_ ? page_->grants_ended.load(std::memory_order_acquire)
+                                      : header().ended.load(std::memory_order_acquire)) != 0;
+  if (is_over && header().end_code != static_cast<int32_t>(Code::kUnavailable)) return false;
   const int32_t verdict = page_->verdict.load(std::memory_order_acquire);
   return (verdict == 0 || verdict == kVerdictReattach) && HungUp();
 }

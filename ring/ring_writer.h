@@ -130,7 +130,11 @@ class RingWriter final : public Writer {
   void FillInPage(const ConsumerSpec& spec, const ConsumerPosition& position, uint64_t start,
                   ControlPage* page) const;
   // The steps of a split group that wait for one who asks.
-  uint32_t Grant() { return consumers_.Grant(header().ended.load(std::memory_order_relaxed) != 0); }
+  uint32_t Grant() {
+    const bool ended = header().ended.load(std::memory_order_relaxed) != 0;
+    return consumers_.Grant(ended ? std::optional(static_cast<Code>(header().end_code))
+                                  : std::nullopt);
+  }
   uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
   // Consumers that hold up somebody who waits, for longer than their policy allows.
   uint32_t SendOnTheSlow(uint64_t now_ns);

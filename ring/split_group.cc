@@ -124,7 +124,7 @@ void SplitGroup::Collect(std::span<const Taker> takers) {
   }
 }
 
-std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ended) {
+std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, std::optional<Code> end) {
   std::vector<uint32_t> woken;
   const auto asks = [](const Taker& taker) {
     return taker.may_take && taker.page->asked.load(std::memory_order_seq_cst) > *taker.granted;
@@ -166,16 +166,20 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, bool ende
     taker.page->granted.store(granted + 1, std::memory_order_seq_cst);
     woken.push_back(taker.id);
   }
-  if (!ended) return woken;
-  // What an asking consumer still holds cannot come back to itself.
+  if (!end) return woken;
   for (const auto& [step, item] : items_) {
+    if (item.can_be_given()) return woken;
+    // Nobody waits for what may come back in front of a failure.
+    if (*end != Code::kOk) continue;
     if (item.state != State::kLeased) return woken;
+    // What an asking consumer still holds cannot come back to itself.
     for (const Taker& taker : takers) {
       if (taker.id == item.consumer && !asks(taker) && taker.may_take) return woken;
     }
   }
   for (const Taker& taker : takers) {
     if (!asks(taker)) continue;
+    *taker.told_end = true;
     taker.page->grants_ended.store(1, std::memory_order_seq_cst);
     woken.push_back(taker.id);
   }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "ring/consumer_spec.h"
 #include "ring/slot_table.h"
 #include "ring/split_log.h"
+#include "ring/status.h"
 
 namespace penstock::ring {
 
@@ -32,8 +34,9 @@ class SplitGroup {
     uint64_t identity = 0;
     ControlPage* page = nullptr;
     uint64_t* granted = nullptr;  // how many steps it got in all: the daemon's own count
+    bool* told_end = nullptr;
     uint32_t leases_max = 1;
-    bool may_take = true;  // not judged
+    bool may_take = true;  // neither judged nor gone nor told of the end
   };
 
   // It begins with step `start`, whose position has the cursor `cursor`. `log` may be null.
@@ -59,9 +62,9 @@ class SplitGroup {
   void Publish(uint64_t step, uint32_t slot, std::string_view before, std::string_view behind);
   // Takes note of what was released.
   void Collect(std::span<const Taker> takers);
-  // Gives steps to those who ask for them, and ends the stream for them when it has `ended` and
-  // nothing may come back. Returns the ids of those who got something.
-  std::vector<uint32_t> Grant(std::span<const Taker> takers, bool ended);
+  // Gives steps to those who ask for them, and ends the stream for them when it has its `end`; a good
+  // one when nothing may come back, a failure at once. Returns the ids of those who got something.
+  std::vector<uint32_t> Grant(std::span<const Taker> takers, std::optional<Code> end);
   // The consumer takes none but the first `taken` of the steps that it was given: nobody has seen the others.
   void TakeBack(uint32_t consumer, uint64_t taken);
   // The consumer has gone.

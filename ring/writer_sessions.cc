@@ -120,7 +120,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     if (spec.mode == GroupMode::kSplit) {
       SplitGroup* split = consumers_.FindSplit(spec.group);
       if (split == nullptr) split = &StartSplit(spec, start);
-      split->Rejoin({consumer.id, spec.identity, &page, nullptr, 0, true}, position);
+      split->Rejoin({consumer.id, spec.identity, &page, nullptr, nullptr, 0, true}, position);
     }
     *out = {.id = consumer.id,
             .start_step = start,

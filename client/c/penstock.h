@@ -177,10 +177,12 @@ typedef struct penstock_attach_options {
   uint32_t rank;
   uint32_t world_size; /* 1 */
   uint32_t replica;
-  uint32_t replicas;     /* 1 */
-  uint32_t at_most_once; /* of PENSTOCK_SPLIT: what a dead consumer held is lost, not given again */
-  uint32_t slow;         /* PENSTOCK_BLOCK */
-  uint32_t take_over;    /* 1: a consumer of the same name or rank is detached */
+  uint32_t replicas; /* 1 */
+  /* Of PENSTOCK_SPLIT: what a dead consumer held is lost, not given again. The end waits for what may be given again, but
+   * not for consumers that have detached or had the end: what they die with goes to who asks or attaches next. */
+  uint32_t at_most_once;
+  uint32_t slow;      /* PENSTOCK_BLOCK */
+  uint32_t take_over; /* 1: a consumer of the same name or rank is detached */
   /* Rows of this consumer's batches (of a rank group's, of which each rank sees its part); 0: those of the pipeline's. What lies in one batch of the
    * pipeline is seen in place; rows of several are copied together (penstock_batch_is_joined). A short batch at the end of a pass ends a batch, and what fills
    * it up fills up that one too. Steps are counted as if all batches of the pipeline were full, so that a short one may leave

@@ -22,7 +22,7 @@ constexpr int kEndingThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
 constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
 constexpr absl::Duration kLongestLook = absl::Seconds(1);
-// Looking who has left or was sent away is as often as this, in ticks.
+// Looking who has left or was sent away, and what deleted pipelines still have, is as often as this, in ticks.
 constexpr uint64_t kGoneTicks = 10;
 
 }  // namespace
@@ -309,6 +309,14 @@ void Sessions::LookForGone() {
   for (const std::string& pipeline : pipelines) WriteDown(pipeline);
 }
 
+void Sessions::DealToAll() {
+  std::set<Stream*> streams;
+  for (const auto& [key, session] : sessions_) {
+    if (session.attached.handle.takes_grants) streams.insert(session.attached.stream.get());
+  }
+  for (Stream* const stream : streams) stream->writer().Deal();
+}
+
 ring::Status Sessions::WatchOver(Key key, Session& session) {
   // Whichever comes first: a forked child keeps the socket open after its parent's death, and a
   // process that closes the socket lives on. Without EPOLLIN nothing that a consumer writes wakes
@@ -347,8 +355,9 @@ void Sessions::End(Key key, const char* why) {
     Tell(session, v1::EVENT_KIND_LEFT,
          absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
                       ") of group ", session.group, " ", why));
+    // One that is only parted from this daemon comes back to the next one with what it holds of a split group.
+    session.attached.stream->writer().Detach(session.attached.handle.id);
   }
-  session.attached.stream->writer().Detach(session.attached.handle.id);
   spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline,
                session.attached.handle.id, why, session.visitor.pid);
   WriteDown(session.pipeline);
@@ -427,7 +436,10 @@ void Sessions::Tick() {
   for (const auto& pipeline : table_.List()) {
     pipeline->Tick(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(rejoin_)));
   }
-  if (++ticks_ % kGoneTicks == 0) LookForGone();
+  if (++ticks_ % kGoneTicks == 0) {
+    LookForGone();
+    DealToAll();
+  }
   tick_ = loop_.StartTimer(kTickTime, [this] { Tick(); });
 }
 

@@ -115,6 +115,8 @@ class Sessions {
   // Tells who was sent away since it was looked at last. True for who takes no further step from now on.
   bool NoteGone(Session& session);
   void LookForGone();
+  // To whoever waits in a split group; the pipeline may be deleted, which has no Tick() any more.
+  void DealToAll();
   // Who takes steps of the pipeline or enters it. `done` is called on the loop when it is written; at once where nothing is.
   void WriteDown(const std::string& pipeline, std::function<void()> done = nullptr);
   void Tick();

@@ -60,6 +60,8 @@ class Attached {
     return lease;
   }
   void Die() { writer_->Detach(id_); }
+  // The daemon's end of the connection closes.
+  void HangUp() { daemon_end_ = Descriptor(); }
   uint32_t id() const { return id_; }
   // Until it dies.
   ControlPage& page() { return *reinterpret_cast<ControlPage*>(MappedAt(control_fd_)); }
@@ -688,6 +690,91 @@ TEST_CASE("the end of a split group comes though whoever had its last step says 
   CHECK(waits.reader().Next(0, &none) == Reader::Result::kTimeout);
   writer->Tick(kSecondNs, kSecondNs);
   CHECK(waits.reader().Next(0, &none) == Reader::Result::kEnd);
+}
+
+TEST_CASE("who was told of a split group's end gets no step that comes back, and holds up nobody") {
+  const auto writer = MakeWriter();
+  Attached holder(writer.get(), Split(1)), other(writer.get(), Split(2));
+  Produce(writer.get(), 1);
+  CHECK(holder.Take().step == 0);
+  writer->Finish(Code::kOk, "");
+  Lease lease;
+  CHECK(other.Next(&lease) == Reader::Result::kTimeout);
+  // Who asks for another one does not wait for what it holds itself.
+  CHECK(holder.Next(&lease) == Reader::Result::kEnd);
+  CHECK(other.Next(&lease) == Reader::Result::kEnd);
+  Attached late(writer.get(), Split(3));
+  CHECK(late.Next(&lease) == Reader::Result::kEnd);
+  holder.Die();
+  Attached again(writer.get(), Split(1));
+  lease = again.Take();
+  CHECK(lease.step == 0);
+  CHECK(lease.redelivered);
+}
+
+TEST_CASE(
+    "the end of a split group waits for nobody who has left, whose step is for who comes next") {
+  const auto writer = MakeWriter();
+  Attached leaves(writer.get(), Split(1)), stays(writer.get(), Split(2));
+  Produce(writer.get(), 1);
+  CHECK(leaves.Take().step == 0);
+  writer->Finish(Code::kOk, "");
+  Lease lease;
+  CHECK(stays.Next(&lease) == Reader::Result::kTimeout);
+  leaves.reader().Leave();
+  CHECK(stays.Next(&lease) == Reader::Result::kEnd);
+  leaves.Die();
+  Attached next(writer.get(), Split(3));
+  lease = next.Take();
+  CHECK(lease.step == 0);
+  CHECK(lease.redelivered);
+}
+
+TEST_CASE("a failure ends a split group's stream though a step of it may come back") {
+  SplitState state;
+  state.next = 2;
+  // Nobody has step 1, and this daemon does not come as far as to make it.
+  state.entries = {{0, 1, false, ""}, {1, 0, true, ""}};
+  auto writer = MakeWriter();
+  writer->RestoreSplit("workers", state);
+  ConsumerPosition position;
+  position.held = {0};
+  Attached holder(writer.get(), Split(1), position), waits(writer.get(), Split(2));
+  writer->EndRestore();
+  Lease lease;
+  CHECK(waits.Next(&lease) == Reader::Result::kTimeout);
+  writer->Finish(Code::kNotFound, "it was deleted");
+  CHECK(waits.reader().Next(0, &lease) == Reader::Result::kFailed);
+  CHECK(waits.reader().error().code == Code::kNotFound);
+}
+
+TEST_CASE("a failure ends a split group's stream behind the steps that are there") {
+  const auto writer = MakeWriter();
+  Attached holder(writer.get(), Split(1)), other(writer.get(), Split(2));
+  Produce(writer.get(), 2);
+  CHECK(holder.Take().step == 0);
+  writer->Finish(Code::kDataLoss, "it is damaged");
+  CHECK(other.Take().step == 1);
+  Lease lease;
+  CHECK(other.Next(&lease) == Reader::Result::kFailed);
+}
+
+TEST_CASE(
+    "who holds a step at the end of a split group's stream notices that the daemon has gone") {
+  const auto writer = MakeWriter();
+  Attached holder(writer.get(), Split(1));
+  Produce(writer.get(), 1);
+  const Lease lease = holder.Take();
+  writer->Finish(Code::kOk, "");
+  CHECK_FALSE(holder.reader().IsDeserted());
+  holder.HangUp();
+  CHECK(holder.reader().IsDeserted());
+  // Once it was told of the end, it has nothing to come back for.
+  holder.reader().Release(lease);
+  Lease none;
+  CHECK(holder.reader().Next(0, &none) == Reader::Result::kTimeout);
+  writer->Deal();
+  CHECK_FALSE(holder.reader().IsDeserted());
 }
 
 TEST_CASE("who keeps what it took with a larger share goes on, and so do those who came") {

@@ -21,6 +21,7 @@
 #include "ring/reader.h"
 #include "server/engine/cursor.h"
 #include "server/expr/function.h"
+#include "server/service/split_file.h"
 #include "server/service/text_proto.h"
 #include "tests/service/trainer.h"
 #include "tests/support/catch.h"
@@ -264,6 +265,56 @@ TEST_CASE("one who was behind and leaves while its batch is being made holds up 
   auto left = std::make_shared<size_t>(2);
   while (*left == 2) REQUIRE(on_loop([&sessions, left] { *left = sessions.size(); }));
   first.TakeStep();
+}
+
+TEST_CASE("fault 49: what a worker of a split group holds is still its own when the daemon stops") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  {
+    Daemon daemon(folder);
+    REQUIRE(daemon.table().Create(Counter(folder)).ok());
+    const auto loop = *EventLoop::Create();
+    auto sessions = std::make_unique<Sessions>(*loop, daemon.table(), 16, &daemon.journal());
+    Trainer worker(*sessions, kKnown, {}, "counter", ring::GroupMode::kSplit);
+    {
+      const Running running(*loop);
+      ring::Lease held;
+      REQUIRE(worker.Enter().Next(kHangsNs, &held) == ring::Reader::Result::kBatch);
+    }
+    daemon.table().Close(absl::UnavailableError("penstockd was stopped"));
+    sessions.reset();
+  }
+  const auto state = StateFolder::Open(folder / "state");
+  const auto groups = SplitFiles(**state, "counter").Load();
+  REQUIRE(groups.count("default") == 1);
+  const std::vector<ring::SplitEntry>& steps = groups.at("default").entries;
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].step == 0);
+  CHECK(steps[0].identity == kKnown);
+  CHECK_FALSE(steps[0].redelivered);
+}
+
+TEST_CASE("who waits for the end of a split group hears of it though its pipeline was deleted") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 4);
+  Daemon daemon(folder);
+  v1::PipelineSpec spec = Counter(folder);
+  spec.mutable_stage()->RemoveLast();
+  const auto pipeline = *daemon.table().Create(spec);
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16);
+  Trainer first(sessions, 1, {}, "counter", ring::GroupMode::kSplit);
+  Trainer second(sessions, 2, {}, "counter", ring::GroupMode::kSplit);
+  const Running running(*loop);
+  ring::Reader& holder = first.Enter();
+  ring::Reader& waits = second.Enter();
+  ring::Lease held, none;
+  REQUIRE(holder.Next(kHangsNs, &held) == ring::Reader::Result::kBatch);
+  while (pipeline->Stats().state() != v1::PIPELINE_STATE_FINISHED) std::this_thread::yield();
+  REQUIRE(waits.Next(0, &none) == ring::Reader::Result::kTimeout);
+  REQUIRE(daemon.table().Delete("counter").ok());
+  holder.Release(held);
+  CHECK(waits.Next(kHangsNs, &none) == ring::Reader::Result::kEnd);
 }
 
 // Where the stream begins that these consumers come back to.

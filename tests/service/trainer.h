@@ -24,7 +24,8 @@ class Trainer {
   static constexpr uint64_t kHangsNs = 60'000'000'000;  // turns a hang into a failure
 
   Trainer(Sessions& sessions, uint64_t identity, const ring::ConsumerPosition& position = {},
-          const std::string& pipeline = "counter") {
+          const std::string& pipeline = "counter",
+          ring::GroupMode mode = ring::GroupMode::kBroadcast) {
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
     socket_ = ring::Descriptor(ends[0]);
@@ -36,6 +37,7 @@ class Trainer {
     request.pipeline = pipeline;
     request.consumer.group = "default";
     request.consumer.identity = identity;
+    request.consumer.mode = mode;
     request.position = position;
     sessions.Attach(std::move(visitor), request, /*may_send_away=*/true);
   }

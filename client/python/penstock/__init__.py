@@ -194,7 +194,8 @@ def attach(
       rank, world_size: of mode "rank".
       replica, replicas: of mode "rank", several consumers that see the same rows.
       delivery: of mode "split", what happens to batches whose holder dies: "at_least_once" gives
-        them to another one (Loader.redelivered is true then), "at_most_once" does not.
+        them to another one (Loader.redelivered is true then), "at_most_once" does not. The end waits for what another one holds,
+        unless that one has closed its loader or had the end: what it dies with then goes to who asks or attaches next.
       cursor: where to begin: of the batch in front (Loader.cursor, state_dict()["cursor"]), as bytes or as their hex text.
       reconnect: how many seconds to look for a daemon that has gone away, and to go on with the very
         next batch when it, or its successor, is there; 0 for not at all.
