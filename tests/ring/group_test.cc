@@ -740,7 +740,7 @@ TEST_CASE("a failure ends a split group's stream though a step of it may come ba
   ConsumerPosition position;
   position.held = {0};
   Attached holder(writer.get(), Split(1), position), waits(writer.get(), Split(2));
-  writer->EndRestore();
+  writer->EndRestore({});
   Lease lease;
   CHECK(waits.Next(&lease) == Reader::Result::kTimeout);
   writer->Finish(Code::kNotFound, "it was deleted");

@@ -201,7 +201,7 @@ TEST_CASE("the memory limit of a pipeline is its own, though another one of its 
   const auto deleted = *Pipeline::Create(spec, options, LocalFileSystem());
   const auto pipeline = *Pipeline::Create(spec, options, LocalFileSystem());
   RequestedChange requested;
-  requested.change.set_memory_bytes(400'000);
+  requested.change.set_memory_bytes(200'000);
   REQUIRE(deleted->Update(requested).ok());
   REQUIRE(pipeline->Update(requested).ok());
   deleted->Close(absl::NotFoundError("deleted"));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "server/base/file.h"
+#include "server/base/tick_clock.h"
 
 namespace penstock::test {
 
@@ -58,6 +59,8 @@ class ShuffledReads final : public FileSystem {
     const std::shared_ptr<RandomAccessFile> file_;
   };
 
+  static constexpr uint64_t kYieldNanos = 1'000'000;
+
   void Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
     const uint64_t ticket = next_ticket_++;
@@ -78,7 +81,9 @@ class ShuffledReads final : public FileSystem {
       if (over_) return;
       const uint64_t yields = dice_() % 40;
       lock.unlock();
-      for (uint64_t i = 0; i < yields; ++i) std::this_thread::yield();  // others may arrive
+      // Others may arrive. Where the machine is busy, to yield once may take long.
+      const uint64_t until = MonotonicNanos() + kYieldNanos;
+      for (uint64_t i = 0; i < yields && MonotonicNanos() < until; ++i) std::this_thread::yield();
       lock.lock();
       waiting_.erase(waiting_.begin() + dice_() % waiting_.size());
       let_go_.notify_all();
