@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
@@ -52,7 +53,7 @@ Message* OptionsOf(const std::string& stage, v1::PipelineSpec* spec) {
 // without quotes.
 absl::Status ParseValue(const std::string& value, const FieldDescriptor* field, Message* parsed) {
   const bool is_bare = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
-                       value.front() != '"' && value.front() != '\'';
+                       !absl::StartsWith(value, "\"") && !absl::StartsWith(value, "'");
   const std::string written = is_bare ? absl::StrCat("\"", absl::CEscape(value), "\"") : value;
   FirstError error;
   google::protobuf::TextFormat::Parser parser;

@@ -182,8 +182,8 @@ def test_one_that_is_closed_before_its_first_element_tells_where_it_was(goes_on)
         next(iterator)
 
 
-@pytest.mark.parametrize("how", ["break", "close"])
-def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
+def left_at_the_fourth(breaks, closes):
+    """A loader whose loop takes four of its elements, those, and all that its first pass has."""
     loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
     whole = firsts(loader)
     loader.set_epoch(0)
@@ -191,9 +191,16 @@ def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
     for batch in loader:
         taken.append(int(batch[0]))
         if len(taken) == 4:
-            if how == "close":
+            if closes:
                 loader.close()
-            break
+            if breaks:
+                break
+    return loader, taken, whole
+
+
+@pytest.mark.parametrize("closes", [False, True], ids=["break", "close"])
+def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(closes):
+    loader, taken, whole = left_at_the_fourth(breaks=True, closes=closes)
     assert loader.stats()["batches"] == 4
     state = loader.state_dict()
     assert (state["step"], state["epoch"]) == (3, 0)
@@ -203,14 +210,7 @@ def test_a_loop_over_an_epoch_that_is_left_early_can_be_gone_on_with(how):
 
 
 def test_a_loop_over_an_epoch_ends_when_it_is_closed():
-    loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
-    whole = firsts(loader)
-    loader.set_epoch(0)
-    taken = []
-    for batch in loader:
-        taken.append(int(batch[0]))
-        if len(taken) == 4:
-            loader.close()
+    loader, taken, whole = left_at_the_fourth(breaks=False, closes=True)
     assert taken == whole[:4] and loader.state_dict()["step"] == 3
     loader.load_state_dict(loader.state_dict())
     assert firsts(loader) == whole[4:]

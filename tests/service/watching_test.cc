@@ -16,6 +16,16 @@ namespace {
 
 using test::TestDaemon;
 
+v1::GroupStats OnlyGroup(v1::PipelineService::StubInterface& stub) {
+  grpc::ClientContext context;
+  v1::ListGroupsRequest request;
+  request.set_name("counter");
+  v1::ListGroupsResponse response;
+  REQUIRE(stub.ListGroups(&context, request, &response).ok());
+  REQUIRE(response.groups_size() == 1);
+  return response.groups(0);
+}
+
 TEST_CASE("stats come again and again, until the pipeline is deleted") {
   TestDaemon daemon;
   REQUIRE(daemon.CreateCounter("counter", 8).ok());
@@ -274,13 +284,7 @@ TEST_CASE("groups are listed with their modes and what was said of slow consumer
     v1::UpdateGroupResponse response;
     REQUIRE(stub->UpdateGroup(&context, request, &response).ok());
   }
-  grpc::ClientContext context;
-  v1::ListGroupsRequest request;
-  request.set_name("counter");
-  v1::ListGroupsResponse response;
-  REQUIRE(stub->ListGroups(&context, request, &response).ok());
-  REQUIRE(response.groups_size() == 1);
-  const v1::GroupStats& group = response.groups(0);
+  const v1::GroupStats group = OnlyGroup(*stub);
   CHECK(group.name() == "default");
   CHECK(group.mode() == "broadcast");
   CHECK(group.consumers() == 2);
@@ -318,16 +322,10 @@ TEST_CASE("who has left is neither counted nor waited for, though it still holds
   }
   CHECK(draining.get() == "");
   CHECK(drained.step() == stays->position());
-
-  grpc::ClientContext context;
-  v1::ListGroupsRequest request;
-  request.set_name("counter");
-  v1::ListGroupsResponse response;
-  REQUIRE(stub->ListGroups(&context, request, &response).ok());
-  REQUIRE(response.groups_size() == 1);
-  CHECK(response.groups(0).consumers() == 1);
-  CHECK(response.groups(0).first_position() == stays->position());
-  CHECK(response.groups(0).leases() == 1);
+  const v1::GroupStats group = OnlyGroup(*stub);
+  CHECK(group.consumers() == 1);
+  CHECK(group.first_position() == stays->position());
+  CHECK(group.leases() == 1);
 }
 
 }  // namespace
