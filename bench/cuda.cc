@@ -165,6 +165,9 @@ int Run(int32_t ordinal) {
   bench.Kernel("normalize_nchw", normalize, TensorDType::kUint8, {256, 224, 224, 3});
   // Planes that no store divides, and whose neighbours therefore begin where none may.
   bench.Kernel("normalize_nchw_299", normalize, TensorDType::kUint8, {128, 299, 299, 3});
+  normalize.mean = normalize.deviation = {0.5};
+  bench.Kernel("normalize_nchw_rgba", normalize, TensorDType::kUint8, {192, 224, 224, 4});
+  bench.Kernel("normalize_nchw_rgba_299", normalize, TensorDType::kUint8, {96, 299, 299, 4});
   for (const auto& [name, dtype] :
        {std::pair{"", TensorDType::kFloat32}, std::pair{"_float16", TensorDType::kFloat16},
         std::pair{"_uint8", TensorDType::kUint8}}) {

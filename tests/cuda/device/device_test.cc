@@ -239,7 +239,8 @@ TEST_CASE("normalize gives the host's bytes") {
       {3, 7, 15, 3}, {16, 224, 224, 3}, {3, 299, 299, 3}, {5000, 9, 3}, {70000, 40, 3}};
   SECTION("channels first alone") {
     expansion.channels_first = true;
-    shapes.insert(shapes.end(), {{400, 61, 13, 4}, {5000, 1, 16}});
+    shapes.insert(shapes.end(),
+                  {{400, 61, 13, 4}, {900, 24, 10, 4}, {5000, 1, 16}, {700, 13, 7, 5}});
   }
   for (const std::vector<int64_t>& shape : shapes) {
     uint64_t count = 1;
