@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/replaced_file.h"
 
 namespace penstock::ctl {
 namespace {
@@ -30,16 +31,16 @@ absl::StatusOr<std::string> ReadCursorFile(const std::string& path) {
 }
 
 absl::Status WriteCursorFile(const std::string& path, std::string_view cursor) {
-  const std::string temporary = path + ".partial";
+  const ReplacedFile replaced(path);
   {
-    File file(fopen(temporary.c_str(), "wbe"));
+    File file(fopen(replaced.partial().c_str(), "wbe"));
     const bool written = file != nullptr &&
                          fwrite(cursor.data(), 1, cursor.size(), file.get()) == cursor.size() &&
                          fclose(file.release()) == 0;
-    if (!written) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", temporary));
+    if (!written)
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", replaced.partial()));
   }
-  if (rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", temporary, " to ", path));
+  return replaced.Replace();
 }
 
 }  // namespace penstock::ctl

@@ -10,18 +10,30 @@
 #include "absl/strings/str_cat.h"
 
 namespace penstock::ctl {
+namespace {
+
+constexpr char kIndexSuffix[] = ".penstock-index";
+
+}  // namespace
 
 absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::string>& patterns,
                                                     std::vector<std::string>* others) {
   std::vector<std::string> files;
   for (const std::string& pattern : patterns) {
+    struct stat found;
+    // A shell has expanded what is the name of a file: "[1]" in it is no wildcard.
+    if (!absl::EndsWith(pattern, kIndexSuffix) && stat(pattern.c_str(), &found) == 0 &&
+        S_ISREG(found.st_mode)) {
+      files.push_back(pattern);
+      continue;
+    }
     glob_t matches = {};
     glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
     bool matched = false;
     for (size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat info;
       // A wildcard that means data does not mean the indices beside it, whether it is expanded here or by a shell.
-      if (absl::EndsWith(matches.gl_pathv[i], ".penstock-index")) {
+      if (absl::EndsWith(matches.gl_pathv[i], kIndexSuffix)) {
         if (pattern == matches.gl_pathv[i]) matched = true;
         continue;
       }

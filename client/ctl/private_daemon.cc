@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,9 @@ extern char** environ;
 
 namespace penstock::ctl {
 namespace {
+
+constexpr char kOwnFolder[] = "/penstock-XXXXXX";
+constexpr char kSocketName[] = "/penstock.sock";
 
 struct Pipe {
   ring::Descriptor reading;
@@ -45,7 +50,10 @@ std::string FindProgram() {
 std::string TemporaryFolder() {
   for (const char* name : {"XDG_RUNTIME_DIR", "TMPDIR"}) {
     const char* folder = getenv(name);
-    if (folder != nullptr && folder[0] == '/' && access(folder, W_OK) == 0) return folder;
+    if (folder == nullptr || folder[0] != '/' || access(folder, W_OK) != 0) continue;
+    // A socket's path has an end.
+    if (strlen(folder) + sizeof(kOwnFolder) + sizeof(kSocketName) <= sizeof(sockaddr_un::sun_path))
+      return folder;
   }
   return "/tmp";
 }
@@ -58,13 +66,13 @@ absl::StatusOr<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start() {
   if (!owner.ok()) return owner.status();
   if (!ready.ok()) return ready.status();
   std::unique_ptr<PrivateDaemon> daemon(new PrivateDaemon);
-  daemon->folder_ = absl::StrCat(TemporaryFolder(), "/penstock-XXXXXX");
+  daemon->folder_ = absl::StrCat(TemporaryFolder(), kOwnFolder);
   if (mkdtemp(daemon->folder_.data()) == nullptr) {
     const int error = errno;
     const std::string pattern = std::exchange(daemon->folder_, "");
     return absl::ErrnoToStatus(error, absl::StrCat("cannot make a temporary folder ", pattern));
   }
-  daemon->socket_ = daemon->folder_ + "/penstock.sock";
+  daemon->socket_ = daemon->folder_ + kSocketName;
   daemon->owner_ = std::move(owner->writing);
   absl::Status status = daemon->Spawn(owner->reading, ready->writing);
   if (!status.ok()) return status;

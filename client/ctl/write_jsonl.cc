@@ -78,6 +78,26 @@ absl::Status Learn(const json& value, uint64_t line, Field* field) {
   return absl::OkStatus();
 }
 
+// The library's own builder takes an integer of more than 64 bits for a fraction.
+class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
+ public:
+  explicit Builder(json& into) : json_sax_dom_parser(into) {}
+
+  bool number_float(double value, const std::string& text) {
+    if (text.find_first_of(".eE") == std::string::npos) {
+      beyond_ = text;
+      return false;
+    }
+    return json_sax_dom_parser::number_float(value, text);
+  }
+
+  // The integer that ended the parse.
+  const std::string& beyond() const { return beyond_; }
+
+ private:
+  std::string beyond_;
+};
+
 // Calls `visit(line, object)` for each line.
 template <typename Visit>
 absl::Status ForEachObject(const std::string& path, Visit visit) {
@@ -94,12 +114,16 @@ absl::Status ForEachObject(const std::string& path, Visit visit) {
   for (uint64_t line = 1; std::getline(file, text); ++line) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     json object;
+    Builder builder(object);
     try {
-      object = json::parse(text);
+      json::sax_parse(text, &builder);
     } catch (const json::parse_error& error) {
       return Error(absl::StrCat("not JSON at column ", error.byte), path, line, "");
     } catch (const json::out_of_range&) {
       return Error("number beyond float64", path, line, "");
+    }
+    if (!builder.beyond().empty()) {
+      return Error(absl::StrCat("integer beyond int64: ", builder.beyond()), path, line, "");
     }
     if (!object.is_object()) {
       return Error("expected a JSON object, such as {\"x\": [1, 2], \"y\": 3}", path, line, "");
@@ -110,16 +134,23 @@ absl::Status ForEachObject(const std::string& path, Visit visit) {
   return absl::OkStatus();
 }
 
+// Calls `visit(element)` for each of a list, or for what is none. Nothing is copied: a copy of lists in lists would take a stack as deep.
+template <typename Visit>
+void ForEachElement(const json& value, Visit visit) {
+  if (!value.is_array()) return visit(value);
+  for (const json& element : value) visit(element);
+}
+
 absl::StatusOr<Fields> LearnFields(const std::string& path) {
   Fields fields;
   const absl::Status status = ForEachObject(path, [&](uint64_t line, const json& object) {
     for (const auto& [name, value] : object.items()) {
       Field& field = fields[name];
-      const json& list = value.is_array() ? value : json::array({value});
-      for (const json& element : list) {
-        absl::Status learned = Learn(element, line, &field);
-        if (!learned.ok()) return Error(learned.message(), path, line, name);
-      }
+      absl::Status learned;
+      ForEachElement(value, [&](const json& element) {
+        if (learned.ok()) learned = Learn(element, line, &field);
+      });
+      if (!learned.ok()) return Error(learned.message(), path, line, name);
     }
     return absl::OkStatus();
   });
@@ -128,23 +159,24 @@ absl::StatusOr<Fields> LearnFields(const std::string& path) {
 }
 
 void AddFeature(const std::string& name, const json& value, Kind kind, ExampleBuilder* example) {
-  const json& list = value.is_array() ? value : json::array({value});
   if (kind == Kind::kBytes) {
     std::vector<std::string_view> values;
-    for (const json& element : list) values.push_back(element.get_ref<const std::string&>());
+    ForEachElement(value, [&](const json& element) {
+      values.push_back(element.get_ref<const std::string&>());
+    });
     example->AddBytesList(name, values);
   } else if (kind == Kind::kFloat) {
     std::vector<float> values;
-    for (const json& element : list) {
+    ForEachElement(value, [&](const json& element) {
       values.push_back(element.is_boolean() ? static_cast<float>(element.get<bool>())
                                             : element.get<float>());
-    }
+    });
     example->AddFloat(name, values);
   } else {
     std::vector<int64_t> values;
-    for (const json& element : list) {
+    ForEachElement(value, [&](const json& element) {
       values.push_back(element.is_boolean() ? element.get<bool>() : element.get<int64_t>());
-    }
+    });
     example->AddInt64(name, values);
   }
 }

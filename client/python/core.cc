@@ -244,6 +244,12 @@ class Loader {
     if (!state.contains("cursor"))
       ThrowError(PENSTOCK_INVALID_ARGUMENT, "the state of a loader has a cursor");
     const std::string bytes = CursorBytes(state["cursor"]);
+    // Of a loader that had given nothing: where this one is, if it has given nothing either.
+    if (bytes.empty() && cursor_.empty()) return;
+    if (bytes.empty())
+      ThrowError(PENSTOCK_FAILED_PRECONDITION,
+                 "the state was taken before the first batch, and names no position; a new group "
+                 "begins at the first batch");
     penstock_loader* loader = loader_;
     int code;
     {

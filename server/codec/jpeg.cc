@@ -208,9 +208,11 @@ struct JpegDecoder::State {
     return true;
   }
 
-  // Whether libjpeg's partial decoding gives the pixels and the verdict of the whole: for a file that is not cut.
+  // Whether libjpeg's partial decoding gives the pixels of the whole, and its verdict on all in front of the part's end: for a file that is
+  // not cut. Where a progressive one lacks scans, libjpeg smooths over blocks, and does so otherwise at the part's edges.
   bool CanDecodePart() const {
-    if (has_inks() || info.scale_denom != 1 || orientation != 1) return false;
+    if (has_inks() || info.scale_denom != 1 || orientation != 1 || info.progressive_mode)
+      return false;
     // Behind the first scan's header: a preview in front of it has an end marker of its own.
     const uint8_t* const begin = source.next_input_byte;
     for (const uint8_t* end = begin + source.bytes_in_buffer; end - begin >= 2; --end) {

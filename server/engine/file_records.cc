@@ -158,14 +158,17 @@ class FileRecordsOp final : public OrderOp {
     return Pulled::kSome;
   }
 
-  // Counts what was passed over; false when it is too much.
+  // Counts what was passed over; false when it is too much: at the first place that is, however many were read.
   bool NoteDamage(FileStream& stream) {
+    bool good = WithinLimits(/*at_end=*/false);
     for (const Damage& damage : stream.damage()) {
+      if (!good) break;
       ++skipped_;
       Tell(stream.file(), damage);
+      good = WithinLimits(/*at_end=*/false);
     }
     stream.damage().clear();
-    return WithinLimits(/*at_end=*/false);
+    return good;
   }
 
   bool WithinLimits(bool at_end) {

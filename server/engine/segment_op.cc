@@ -87,6 +87,7 @@ Pulled SegmentOp::SkipBatches(uint64_t count, uint64_t* skipped) {
     Retire(std::move(blocks_.front()));
     blocks_.pop_front();
     next_ = 0;
+    ++taken_;
   }
   if (*skipped == count) return Pulled::kSome;
   // Behind its end the input is not asked again.
@@ -96,12 +97,15 @@ Pulled SegmentOp::SkipBatches(uint64_t count, uint64_t* skipped) {
     if (result == Pulled::kBlocked) return result;
     if (result != Pulled::kSome) input_result_ = result;
     *skipped += partial_->rows;
+    taken_ += partial_->rows;
     context_.store.Release(partial_->records);
     partial_->records.clear();
     idle_.push_back(std::move(partial_));
   }
   if (input_result_ != Pulled::kSome) return input_result_;
+  const uint64_t before = *skipped;
   const Pulled result = input_->Skip(count, skipped);
+  taken_ += *skipped - before;
   if (result == Pulled::kEnd || result == Pulled::kFailed) input_result_ = result;
   return result;
 }

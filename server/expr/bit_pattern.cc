@@ -23,6 +23,16 @@ class Tracer {
 
   // nullopt: two different bits meet.
   absl::StatusOr<std::optional<Choice>> Trace(const Node& node) {
+    // What is used many times is followed once: sums of sums would take time that doubles with each.
+    const auto known = traced_.find(&node);
+    if (known != traced_.end()) return known->second;
+    auto traced = TraceAnew(node);
+    if (traced.ok()) traced_.emplace(&node, *traced);
+    return traced;
+  }
+
+ private:
+  absl::StatusOr<std::optional<Choice>> TraceAnew(const Node& node) {
     switch (node.kind) {
       case Node::Kind::kRow: {
         Choice choice;
@@ -43,7 +53,6 @@ class Tracer {
     }
   }
 
- private:
   absl::StatusOr<std::optional<Choice>> TraceView(const Node& node) {
     auto traced = Trace(*node.arguments[0]);
     if (!traced.ok() || !*traced) return traced;
@@ -90,6 +99,7 @@ class Tracer {
   }
 
   Graph& graph_;
+  std::map<const Node*, std::optional<Choice>> traced_;
 };
 
 // The windows of one chunk: greedily, each begins at the lowest byte not yet covered.

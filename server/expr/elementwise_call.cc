@@ -22,6 +22,15 @@ bool RepeatsInside(const Shape& constant, const Shape& shape) {
   return std::equal(constant.rbegin(), constant.rend() - first, shape.rbegin());
 }
 
+// Whether a value, aligned with `shape` as broadcasting does, has size 1 on each axis that only the data tells.
+bool IsOneWhere(const Shape& value, const Shape& shape) {
+  for (size_t i = 0; i < value.size() && i < shape.size(); ++i) {
+    if (shape[shape.size() - 1 - i] == kUnknownSize && value[value.size() - 1 - i] != 1)
+      return false;
+  }
+  return true;
+}
+
 // Of what is computed in one type.
 struct Computation {
   const ElementwiseFunction* function;
@@ -321,9 +330,16 @@ absl::StatusOr<std::vector<const Node*>> Typer::Operands(const Syntax& syntax,
     }
     return graph_.Row(BindBroadcast(node->type.dtype, shape), std::move(arguments), "broadcast");
   };
-  if (HasUnknownSize(shape) && whole == nullptr) {
-    const Node*& first =
-        *std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return !node->fixed(); });
+  // Whether no other one can be larger than it: a size that only the data tells may be 1.
+  const bool is_largest =
+      whole == nullptr || std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) {
+        return node->fixed() || node->sizes_of == whole->sizes_of ||
+               IsOneWhere(node->type.shape, shape);
+      });
+  if (HasUnknownSize(shape) && (whole == nullptr || !is_largest)) {
+    const Node*& first = *std::find_if(nodes.begin(), nodes.end(), [&](const Node* node) {
+      return whole == nullptr ? !node->fixed() : node == whole;
+    });
     auto wide = widen(first);
     if (!wide.ok()) return At(syntax, wide.status());
     first = whole = *wide;

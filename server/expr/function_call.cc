@@ -163,7 +163,8 @@ Typer::Result Typer::Bind(const Syntax& syntax, const RowFunction& function,
   for (const auto& value : values) {
     arguments.push_back(ToArgument(value));
     batch |= value && value->batch_axis;
-    if (value && value->text) absl::StrAppend(&key, " \"", *value->text, "\"");
+    // With its length, so that no other texts look like it.
+    if (value && value->text) absl::StrAppend(&key, " t", value->text->size(), ":", *value->text);
     if (value && value->node) absl::StrAppend(&key, " ", value->node->id);
     if (!value) key += " -";
   }

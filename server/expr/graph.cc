@@ -135,6 +135,12 @@ absl::StatusOr<const Node*> Graph::Elementwise(const ElementwiseFunction& functi
 
 absl::StatusOr<const Node*> Graph::View(const Node* value, const Shape& shape,
                                         std::vector<int32_t> source) {
+  Views views;
+  return View(value, shape, std::move(source), &views);
+}
+
+absl::StatusOr<const Node*> Graph::View(const Node* value, const Shape& shape,
+                                        std::vector<int32_t> source, Views* views) {
   bool identity = static_cast<int64_t>(source.size()) == value->elements();
   for (size_t i = 0; identity && i < source.size(); ++i) {
     identity = source[i] == static_cast<int32_t>(i);
@@ -170,9 +176,13 @@ absl::StatusOr<const Node*> Graph::View(const Node* value, const Shape& shape,
         arguments.push_back(argument);
         continue;
       }
-      auto moved = View(argument, shape, source);
-      if (!moved.ok()) return moved;
-      arguments.push_back(*moved);
+      const Node*& moved = (*views)[argument];
+      if (moved == nullptr) {
+        auto view = View(argument, shape, source, views);
+        if (!view.ok()) return view;
+        moved = *view;
+      }
+      arguments.push_back(moved);
     }
     return Elementwise(*value->function, std::move(arguments), {value->type.dtype, shape});
   }

@@ -98,6 +98,10 @@ class Graph {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
  private:
+  // Of values that were already rearranged alike: those that are used many times are looked at once.
+  using Views = std::map<const Node*, const Node*>;
+  absl::StatusOr<const Node*> View(const Node* value, const Shape& shape,
+                                   std::vector<int32_t> source, Views* views);
   absl::StatusOr<const Node*> Add(std::unique_ptr<Node> node, const std::string& suffix);
 
   std::vector<std::unique_ptr<Node>> nodes_;

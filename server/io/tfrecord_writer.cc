@@ -33,21 +33,21 @@ uint32_t MaskedCrc32c(const char* data, size_t size) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TfrecordWriter>> TfrecordWriter::Create(const std::string& path) {
-  const std::string partial = path + ".partial";
-  const int fd = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return ErrnoStatus("cannot create", partial);
-  return std::unique_ptr<TfrecordWriter>(new TfrecordWriter(path, fd));
+  const ReplacedFile file(path);
+  const int fd = open(file.partial().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return ErrnoStatus("cannot create", file.partial());
+  return std::unique_ptr<TfrecordWriter>(new TfrecordWriter(path, file, fd));
 }
 
-TfrecordWriter::TfrecordWriter(std::string path, int fd)
-    : path_(std::move(path)), partial_path_(path_ + ".partial"), fd_(fd) {
+TfrecordWriter::TfrecordWriter(std::string path, ReplacedFile file, int fd)
+    : path_(std::move(path)), file_(std::move(file)), fd_(fd) {
   buffer_.reserve(kBufferBytes + (kBufferBytes >> 4));
 }
 
 TfrecordWriter::~TfrecordWriter() {
   if (fd_ < 0) return;
   close(fd_);
-  unlink(partial_path_.c_str());
+  file_.Discard();
 }
 
 absl::Status TfrecordWriter::Write(std::string_view record) {
@@ -70,7 +70,7 @@ absl::Status TfrecordWriter::Flush() {
   while (written < buffer_.size()) {
     const ssize_t n = write(fd_, buffer_.data() + written, buffer_.size() - written);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot write", partial_path_);
+    if (n < 0) return ErrnoStatus("cannot write", file_.partial());
     written += static_cast<size_t>(n);
   }
   buffer_.clear();
@@ -80,16 +80,11 @@ absl::Status TfrecordWriter::Flush() {
 absl::Status TfrecordWriter::Close() {
   if (absl::Status status = Flush(); !status.ok()) return status;
   if (close(std::exchange(fd_, -1)) != 0) {
-    const absl::Status status = ErrnoStatus("cannot write", partial_path_);
-    unlink(partial_path_.c_str());
+    const absl::Status status = ErrnoStatus("cannot write", file_.partial());
+    file_.Discard();
     return status;
   }
-  if (rename(partial_path_.c_str(), path_.c_str()) != 0) {
-    const absl::Status status = ErrnoStatus("cannot create", path_);
-    unlink(partial_path_.c_str());
-    return status;
-  }
-  return absl::OkStatus();
+  return file_.Replace();
 }
 
 }  // namespace penstock

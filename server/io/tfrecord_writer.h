@@ -1,7 +1,7 @@
 // Writes one TFRecord file, in the format that tfrecord_reader.h draws.
 //
 // Threads:  one thread.
-// Owns:     the open file. Until Close() it is called PATH.partial, so that no reader takes a
+// Owns:     the open file. Until Close() it is called PATH.partial (replaced_file.h), so that no reader takes a
 // half-written file for a whole one;
 //           a writer that is destroyed before removes it.
 // Limits:   a record of at most kMaxRecordBytes.
@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/replaced_file.h"
 
 namespace penstock {
 
@@ -36,11 +37,11 @@ class TfrecordWriter {
   uint64_t num_records() const { return num_records_; }
 
  private:
-  TfrecordWriter(std::string path, int fd);
+  TfrecordWriter(std::string path, ReplacedFile file, int fd);
   absl::Status Flush();
 
   const std::string path_;
-  const std::string partial_path_;
+  const ReplacedFile file_;
   int fd_;
   std::string buffer_;
   uint64_t num_records_ = 0;

@@ -203,3 +203,9 @@ def test_a_line_end_may_be_a_word():
     assert "".join(letters[i] for i in taken(numbers)) == "two\nlines"
     flags = texts(["\n", "x"]).map(lambda x: x == np.array(["x", "\n"]))
     assert [row.tolist() for row in flags] == [[False, True], [True, False]]
+
+
+def test_calls_whose_texts_hold_quotation_marks_stay_apart():
+    words = penstock.Dataset.from_tensor_slices([b"apple", b'p" "q'])
+    pairs = words.map(lambda x: (S.regex_replace(x, "p", 'q" "r'), S.regex_replace(x, 'p" "q', "r")))
+    assert [[text.item() for text in pair] for pair in pairs] == [[b'aq" "rq" "rle', b"apple"], [b'q" "r" "q', b"r"]]

@@ -292,6 +292,22 @@ def test_windows():
     assert target.tolist() == [[4], [6], [8]]
 
 
+BROADCASTS = [
+    lambda x: x[:1] - x,
+    lambda x: x[:1] <= x,
+    lambda x: x[-1:] * x + x[:1],
+    lambda x: np.maximum(x[:1], x),
+    lambda x: np.where(x[:1] > 1, x, x * 2),
+    lambda x: np.where(x > 1, x[:1], x[-1:]),
+    lambda x: x[:1] + x[None, :],
+]
+
+
+@pytest.mark.parametrize("broadcast", BROADCASTS, ids=range(len(BROADCASTS)))
+def test_lists_of_one_broadcast_in_any_order(records, broadcast):
+    check(records.map(lambda e: broadcast(e["list"])), [broadcast(x) for x in LISTS])
+
+
 ERRORS = [
     (lambda e: e["list"][4], r"index 4 is out of axis 0 of \(1,\).*record 1,"),
     (lambda e: e["list"][-2], r"index -2 is out of axis 0 of \(1,\).*record 1,"),
@@ -306,7 +322,7 @@ ERRORS = [
     (lambda e: e["list"].reshape(e["n"] + 1, 1), r"reshape: 5 elements of shape \(5,\) are none of shape \(6, 1\).*record 0,"),
     (lambda e: e["list"].reshape(e["n"] - 7, 1), r"reshape: a size: expected -1 to .*, found -2.*record 0,"),
     (lambda e: np.broadcast_to(e["list"], (3, e["n"] + 1)), r"shapes do not broadcast: \(1, 6\) to \(3, 5\).*record 0,"),
-    (lambda e: np.broadcast_to(e["list"][:2], (e["n"] % 4,)), r"shapes do not broadcast: \(2,\) to \(1,\).*record 0,"),
+    (lambda e: np.broadcast_to(e["list"][:2], (e["n"] % 4,)), r"2 elements of shape \(2,\) are none of shape \(1,\).*record 0,"),
     (lambda e: functions.arange(0, 9, e["n"] - 5), r"arange: expected a step that is not 0.*record 0,"),
     (lambda e: np.repeat(e["list"], 4 - e["n"]), r"result larger than limit.*record 0,"),
     (lambda e: np.repeat(e["list"], e["list"] * 0 - 1), r"result larger than limit.*record 0,"),

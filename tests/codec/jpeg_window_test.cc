@@ -229,6 +229,20 @@ TEST_CASE("Parts of images of other kinds are cut from the whole") {
   }
 }
 
+TEST_CASE("A part of a progressive image that lacks scans is what the whole has there") {
+  // libjpeg smooths such images over their blocks.
+  const std::string jpeg = Encode(100, 140, {2, 2, true, 0, false});
+  std::vector<size_t> scans;
+  for (size_t at = jpeg.find("\xff\xda"); at != std::string::npos;
+       at = jpeg.find("\xff\xda", at + 2))
+    scans.push_back(at);
+  REQUIRE(scans.size() > 4);
+  for (const size_t kept : {scans.size() - 1, scans.size() / 2, size_t{1}}) {
+    CAPTURE(kept);
+    CheckWindows(jpeg.substr(0, scans[kept]) + "\xff\xd9", {.channels = 3});
+  }
+}
+
 TEST_CASE("A part of an image that is cut has the verdict of the whole") {
   const std::string jpeg = Encode(200, 300, {2, 2, false, 0, false});
   for (const double part : {0.2, 0.5, 0.99}) {

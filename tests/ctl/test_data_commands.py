@@ -4,6 +4,7 @@ import gzip
 import os
 import pathlib
 import re
+import stat
 import struct
 import subprocess
 import sys
@@ -46,6 +47,51 @@ def test_json_lines_are_packed(tmp_path):
     assert done.returncode == 0, done.stderr
     (record,) = records(tmp_path / "out.tfrecord")
     assert b"\x04name" in record and b"opera" in record and b"\x04year" in record and b"\xc2\x0e" in record
+
+
+@pytest.mark.parametrize("number", ["18446744073709551616", "-9223372036854775809", "18446744073709551615"])
+def test_integers_beyond_int64_are_no_fractions(tmp_path, number):
+    (tmp_path / "in.jsonl").write_text(f'{{"x": 1}}\n{{"x": {number}}}\n')
+    done = penstock(tmp_path, "write", "out.tfrecord", "--jsonl", "in.jsonl")
+    assert done.returncode == 1
+    assert f"integer beyond int64: {number} (in.jsonl, line 2" in done.stderr
+
+
+def test_lists_in_lists_are_refused_however_deep(tmp_path):
+    depth = 300_000
+    (tmp_path / "in.jsonl").write_text('{"x": ' + "[" * depth + "]" * depth + "}\n")
+    done = penstock(tmp_path, "write", "out.tfrecord", "--jsonl", "in.jsonl")
+    assert done.returncode == 1
+    assert "a list in a list" in done.stderr
+
+
+def test_what_is_written_goes_through_links_and_pipes(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"x": 1}\n')
+    (tmp_path / "real.tfrecord").write_bytes(b"before")
+    (tmp_path / "link.tfrecord").symlink_to("real.tfrecord")
+    assert penstock(tmp_path, "write", "link.tfrecord", "--jsonl", "in.jsonl").returncode == 0
+    assert (tmp_path / "link.tfrecord").is_symlink()
+    assert len(records(tmp_path / "real.tfrecord")) == 1
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Opened for both, so that neither end waits for the other.
+    end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        assert penstock(tmp_path, "write", "pipe", "--jsonl", "in.jsonl").returncode == 0
+        assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+        assert os.read(end, 4096) == (tmp_path / "real.tfrecord").read_bytes()
+    finally:
+        os.close(end)
+    assert sorted(path.name for path in tmp_path.iterdir() if ".partial" in path.name) == []
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_itself(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"x": 1}\n')
+    for name in ("d1.tfrecord", "d[1].tfrecord"):
+        assert penstock(tmp_path, "write", name, "--jsonl", "in.jsonl").returncode == 0
+    (tmp_path / "d[1].tfrecord").write_bytes(b"damaged")
+    done = penstock(tmp_path, "verify", "d[1].tfrecord")
+    assert done.returncode == 1 and "d[1].tfrecord" in done.stdout + done.stderr
 
 
 def test_files_are_packed(tmp_path):

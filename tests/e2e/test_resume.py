@@ -1,5 +1,6 @@
 """Cursors as a user has them: `penstock run --cursor-out FILE`, then `--resume FILE`, in another process, with other workers, elsewhere."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -90,6 +91,42 @@ def test_the_files_may_be_copied_elsewhere(penstock_command, shards, uninterrupt
         return folder
 
     assert in_parts(penstock_command, name, copied, (5, 12), (2, 2, 2)) == uninterrupted[name]
+
+
+BATCHES_LEFT_OUT = """
+stage { range { stop: 90 } }
+stage { batch { batch_size: 2 drop_remainder: true } }
+stage { enumerate {} }
+stage { shard { num_shards: 3 index: 2 } }
+stage { batch { batch_size: 4 } }
+"""
+
+
+def test_cursors_behind_batches_that_are_left_out_are_the_same(penstock_command):
+    (penstock_command.folder / "spec").write_text(BATCHES_LEFT_OUT)
+
+    def cursor(name, *arguments):
+        assert penstock_command("run", "spec", "--cursor-out", name, *arguments).code == 0
+        return (penstock_command.folder / name).read_bytes()
+
+    cursor("one", "--steps", 1)
+    assert cursor("resumed", "--resume", "one", "--steps", 1) == cursor("straight", "--steps", 2)
+
+
+def test_a_cursor_goes_through_links_and_pipes(penstock_command):
+    folder = penstock_command.folder
+    (folder / "spec").write_text(BATCHES_LEFT_OUT)
+    (folder / "real").write_bytes(b"")
+    (folder / "link").symlink_to("real")
+    os.mkfifo(folder / "pipe")
+    end = os.open(folder / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        for name in ("link", "pipe"):
+            assert penstock_command("run", "spec", "--steps", 1, "--cursor-out", name).code == 0
+        assert (folder / "link").is_symlink() and (folder / "pipe").is_fifo()
+        assert os.read(end, 4096) == (folder / "real").read_bytes() != b""
+    finally:
+        os.close(end)
 
 
 def test_a_shared_daemon_resumes_too(remote, shards, uninterrupted):

@@ -177,6 +177,32 @@ TEST_CASE("Deep sums of shared values are compiled in time that grows with their
   REQUIRE(Compile(inputs, {&map, 1}).ok());
 }
 
+TEST_CASE("Deep sums of shared bits, and of what is rearranged, are compiled in such time too") {
+  Signature inputs = {{"x", {DType::kUint8, {8}}}};
+  MapSource map;
+  map.stage = "map";
+  SECTION("bits") {
+    map.lets = {"v0 = float32(unpack_bits(x))"};
+    map.outs = {"y = v59"};
+  }
+  SECTION("rearranged") {
+    map.lets = {"v0 = float32(x) / 255"};
+    map.outs = {"y = v59[::-1]"};
+  }
+  for (int i = 1; i < 60; ++i) {
+    const std::string before = "v" + std::to_string(i - 1);
+    map.lets.push_back("v" + std::to_string(i) + " = " + before + " - " + before + " * 0.5");
+  }
+  REQUIRE(Compile(inputs, {&map, 1}).ok());
+  if (map.outs[0] != "y = v59") {
+    for (std::string& let : map.lets) {
+      if (const size_t at = let.find(" * 0.5"); at != std::string::npos) let.erase(at);
+      if (const size_t at = let.find(" - "); at != std::string::npos) let.replace(at, 3, " * ");
+    }
+    REQUIRE(Compile(inputs, {&map, 1}).ok());
+  }
+}
+
 TEST_CASE("Planes of pixels: constants by runs, and elements moved while they are narrow") {
   constexpr int64_t kSide = 20;
   const Signature inputs = {{"image", {DType::kUint8, {kSide, kSide, 3}}}};
