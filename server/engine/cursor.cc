@@ -221,7 +221,8 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
     return differs(absl::StrCat("its batch size is ", found.batch_size(), ", this pipeline's ",
                                 expected.batch_size()));
   }
-  if (found.seeds() != expected.seeds()) return differs("its seeds differ");
+  if (found.seeds() != expected.seeds())
+    return differs("its seeds differ; one that a spec does not give is drawn anew by each run");
   if (found.names() != expected.names())
     return differs("its files have other names, or there are more or fewer of them");
   if (found.sizes() != expected.sizes()) return differs("its files have other sizes");
