@@ -223,6 +223,17 @@ class AsIs final : public WorkOp {
   const Signature signature_;
 };
 
+class AsNothing final : public WorkOp {
+ public:
+  const Signature& output() const override { return signature_; }
+  RowStatus Run(int, absl::Span<const Column>, absl::Span<Column>, Arena&) const override {
+    return {};
+  }
+
+ private:
+  const Signature signature_;
+};
+
 }  // namespace
 
 void PlanBuilder::EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden) {
@@ -238,6 +249,8 @@ void PlanBuilder::EndSegmentAlone() {
     EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
   }
 }
+
+void PlanBuilder::EndSegmentEmpty() { EndSegmentWith(std::make_unique<AsNothing>(), 0); }
 
 absl::Status PlanBuilder::LeaveOutFailures() {
   if (!ignored_ || !can_fail()) return absl::OkStatus();

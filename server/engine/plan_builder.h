@@ -89,6 +89,8 @@ class PlanBuilder {
   void EndSegmentAsIs();
   // The same where cells are to hold nothing but the elements, since others load them.
   void EndSegmentAlone();
+  // The same where nobody looks at the elements: cells hold nothing, and what computes them is done for its failures.
+  void EndSegmentEmpty();
   // Where an ignore_errors follows, elements that fail up to here are left out here and not behind the stage, which counts or joins them.
   // InvalidArgument as EndBatches().
   absl::Status LeaveOutFailures();
