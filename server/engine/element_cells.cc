@@ -25,8 +25,10 @@ absl::Status Damaged() {
 
 }  // namespace
 
-ElementCells::ElementCells(Signature signature, size_t hidden)
-    : visible_(signature.begin() + hidden, signature.end()), first_visible_(hidden) {
+ElementCells::ElementCells(Signature signature, size_t hidden, bool locates_batch)
+    : visible_(signature.begin() + hidden, signature.end()),
+      first_visible_(hidden),
+      locates_batch_(locates_batch) {
   fixed_bytes_ = kAlignment;  // the path
   for (const Feature& feature : signature) {
     Place place;
@@ -99,9 +101,14 @@ void ElementCells::Write(absl::Span<const Column> columns, int row, uint64_t pat
   }
 }
 
-uint64_t ElementCells::Path(const RecordRef& reference) const {
+uint64_t ElementCells::PackedPath(const RecordRef& element) {
   uint64_t path;
-  std::memcpy(&path, reference.data, sizeof(path));
+  std::memcpy(&path, element.data, sizeof(path));
+  return path;
+}
+
+uint64_t ElementCells::Path(const RecordRef& reference) const {
+  const uint64_t path = PackedPath(reference);
   return path == 0 ? Loader::Path(reference) : MixPath(path, reference.epoch);
 }
 

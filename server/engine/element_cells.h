@@ -20,7 +20,8 @@ namespace penstock {
 class ElementCells final : public Loader {
  public:
   // The first `hidden` features are packed, but not loaded: they are for the front, which looks at them by First() and Value().
-  explicit ElementCells(Signature signature, size_t hidden = 0);
+  // `locates_batch`: as Loader has it.
+  explicit ElementCells(Signature signature, size_t hidden = 0, bool locates_batch = false);
 
   // Puts row `row` of the columns into a cell and points `reference` at it (data, length). `path` is the new element's; 0: that of
   // the place which the reference names. ResourceExhausted when it is too large.
@@ -50,6 +51,9 @@ class ElementCells final : public Loader {
   // Whether bytes that come from a file make up a cell.
   bool IsCell(const uint8_t* cell, uint32_t length) const;
   uint64_t Path(const RecordRef& reference) const override;
+  bool locates_batch() const override { return locates_batch_; }
+  // The path that Pack() was given for what is in this cell.
+  static uint64_t PackedPath(const RecordRef& element);
 
  private:
   struct Place {
@@ -75,6 +79,7 @@ class ElementCells final : public Loader {
   size_t first_visible_ = 0;
   std::vector<Place> places_;
   size_t fixed_bytes_ = 0;
+  bool locates_batch_ = false;
 };
 
 }  // namespace penstock

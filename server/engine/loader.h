@@ -57,6 +57,8 @@ class Loader {
 
   // Where the record of a reference lies: its offset and file.
   virtual RecordRef Locate(const RecordRef& reference) const { return reference; }
+  // Whether that is where a batch begins which the element is, or was a row of.
+  virtual bool locates_batch() const { return false; }
 };
 
 }  // namespace penstock

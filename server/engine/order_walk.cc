@@ -27,6 +27,7 @@ class OrderWalk {
         evaluator_(files_, clock_),
         front_(*plan_, files_, store_, reads_, segments_, damage_, cancelled_) {
     front_.set_clock(&clock_);
+    segment_runner_.set_element_rows(&element_rows_);
   }
   ~OrderWalk() {
     // What was asked for must be done before those who asked are gone.
@@ -50,6 +51,9 @@ class OrderWalk {
     if (result == Pulled::kFailed) return front_.status();
     if (result == Pulled::kEnd) return false;
     ++next_;
+    whole_.clear();
+    if (!plan_->program().batched())
+      whole_ = OriginsOf(plan_->work(), {element(0), plan_->width()});
     return true;
   }
 
@@ -59,31 +63,27 @@ class OrderWalk {
 
   uint32_t rows() const {
     size_t rows = step_.info.rows;
-    for (uint32_t i = 0; i < plan_->width() && !plan_->program().batched(); ++i) {
-      if (const Batch* const batch = FindBatch(element(0)[i]))
-        rows = std::max(rows, batch->rows.size());
-    }
+    for (const Origin& origin : whole_) rows = std::max(rows, origin.rows.size());
     return rows;
   }
   // Whether the step is a batch that a later stage has taken as an element, or several of them side by side.
   bool is_whole_batch() const {
-    const RecordRef* const end = element(0) + plan_->width();
-    return !plan_->program().batched() &&
-           std::any_of(element(0), end, [this](const RecordRef& r) { return FindBatch(r); });
+    return std::any_of(whole_.begin(), whole_.end(),
+                       [](const Origin& origin) { return !origin.rows.empty(); });
   }
   // The records that fill a row.
   void FindPlaces(uint32_t row, std::vector<RecordRef>* places) const {
     places->clear();
-    if (!is_whole_batch()) return Locate(plan_->work(), {element(row), plan_->width()}, places);
-    for (uint32_t i = 0; i < plan_->width(); ++i) {
-      const Batch* const batch = FindBatch(element(0)[i]);
-      if (batch == nullptr) {
-        Locate(plan_->work(), {&element(0)[i], 1}, places);
-      } else if (row < batch->rows.size()) {
-        for (RecordRef place : batch->rows[row]) {
-          place.epoch += element(0)[i].epoch - batch->epoch;
-          places->push_back(place);
-        }
+    if (!is_whole_batch()) {
+      for (const Origin& origin : OriginsOf(plan_->work(), {element(row), plan_->width()}))
+        AddRecords(origin, places);
+      return;
+    }
+    for (const Origin& origin : whole_) {
+      if (origin.rows.empty()) {
+        places->push_back(origin.record);
+      } else if (row < origin.rows.size()) {
+        for (const Origin& of_row : origin.rows[row]) AddRecords(of_row, places);
       }
     }
   }
@@ -109,43 +109,121 @@ class OrderWalk {
   FileTable& files() { return files_; }
 
  private:
-  struct Batch {
-    std::vector<std::vector<RecordRef>> rows;  // the records of each
-    uint64_t epoch = 0;                        // of the element, before a later stage repeats it
+  // Where an element came from: one record, or a batch.
+  struct Origin {
+    RecordRef record;                       // where it is no batch
+    std::vector<std::vector<Origin>> rows;  // of a batch: the origins of each row
+    size_t length = 0;                      // of a batch: its rows, with those that fill it up
+  };
+  // Of an element that several sources feed: those of each that reads files.
+  using Origins = std::vector<Origin>;
+  // What one reference does not tell of the element that it stands for.
+  struct Known {
+    uint64_t path = 0;  // of the element
+    Origins origins;
+    uint64_t epoch = 0;  // of the element, before a later stage repeats it
   };
 
-  // Adds the records themselves, of those references that belong to a file.
-  void Locate(const WorkNode& work, absl::Span<const RecordRef> references,
-              std::vector<RecordRef>* places) const {
+  static void AddRecords(const Origin& origin, std::vector<RecordRef>* records) {
+    if (origin.rows.empty()) records->push_back(origin.record);
+    for (const Origins& row : origin.rows) {
+      for (const Origin& of_row : row) AddRecords(of_row, records);
+    }
+  }
+
+  static void AddEpochs(uint64_t epochs, Origin* origin) {
+    origin->record.epoch += epochs;
+    for (Origins& row : origin->rows) {
+      for (Origin& of_row : row) AddEpochs(epochs, &of_row);
+    }
+  }
+
+  // The origins of an element's row `row` of `rows`. Where its batches have others, any record of theirs may be in it.
+  static Origins RowOf(const Origins& element, size_t row, size_t rows) {
+    Origins origins;
+    std::vector<RecordRef> records;
+    for (const Origin& origin : element) {
+      if (!origin.rows.empty() && origin.length == rows) {
+        if (row >= origin.rows.size()) continue;
+        origins.insert(origins.end(), origin.rows[row].begin(), origin.rows[row].end());
+      } else {
+        AddRecords(origin, &records);
+      }
+    }
+    for (const RecordRef& record : records) origins.emplace_back().record = record;
+    return origins;
+  }
+
+  // Of the element that `work` makes of these references.
+  Origins OriginsOf(const WorkNode& work, absl::Span<const RecordRef> references) const {
+    Origins origins;
     for (const RecordRef& reference : references) {
+      if (const Known* const known = Find(reference)) {
+        for (Origin origin : known->origins) {
+          if (reference.epoch != known->epoch) AddEpochs(reference.epoch - known->epoch, &origin);
+          origins.push_back(std::move(origin));
+        }
+        continue;
+      }
       if (reference.file >= plan_->manifest().size() ||
           plan_->manifest()[reference.file].path.empty())
         continue;
-      places->push_back(work.SourceOf(reference.file)->loader->Locate(reference));
-      places->back().epoch = reference.epoch;
+      Origin& origin = origins.emplace_back();
+      origin.record = work.SourceOf(reference.file)->loader->Locate(reference);
+      origin.record.epoch = reference.epoch;
     }
+    return origins;
   }
 
-  const Batch* FindBatch(const RecordRef& reference) const {
-    const auto found = batches_.find(reference.data);
-    return found == batches_.end() ? nullptr : &found->second;
+  const Known* Find(const RecordRef& reference) const {
+    if (!reference.in_cell()) return nullptr;
+    const auto found = known_.find(reference.data);
+    // Cells are used again, by others than segments too.
+    if (found == known_.end() || found->second.path != ElementCells::PackedPath(reference))
+      return nullptr;
+    return &found->second;
+  }
+
+  void Remember(const RecordRef& element, Origins origins) {
+    const bool is_told_by_reference =
+        origins.empty() ||
+        (origins.size() == 1 && origins[0].rows.empty() && origins[0].record.file == element.file &&
+         origins[0].record.offset == element.offset);
+    if (is_told_by_reference) return;
+    known_[element.data] = {ElementCells::PackedPath(element), std::move(origins), element.epoch};
   }
 
   void RunSegment(SegmentTask* task) {
-    Batch batch;
-    if (task->errand == nullptr && task->segment->batch != nullptr) {
-      const uint32_t width = task->segment->width;
-      for (size_t first = 0; first < task->records.size(); first += width) {
-        Locate(*task->segment->work, absl::MakeConstSpan(task->records).subspan(first, width),
-               &batch.rows.emplace_back());
+    if (task->errand != nullptr) return segment_runner_.Run(task);
+    const Segment& segment = *task->segment;
+    std::vector<Origins> rows;
+    for (size_t first = 0; first < task->records.size(); first += segment.width) {
+      rows.push_back(OriginsOf(*segment.work,
+                               absl::MakeConstSpan(task->records).subspan(first, segment.width)));
+    }
+    element_rows_.clear();
+    segment_runner_.Run(task);
+    const RecordList& elements = task->elements;
+    // Where an older element was, there is none any more.
+    for (const RecordRef& element : elements) known_.erase(element.data);
+    if (segment.batch != nullptr) {
+      if (elements.empty()) return;
+      Origin batch;
+      batch.length = segment.batch->form().remainder == Remainder::kPad
+                         ? segment.batch->batch_rows()
+                         : rows.size();
+      batch.rows = std::move(rows);
+      return Remember(elements.front(), {std::move(batch)});
+    }
+    size_t end = 0;
+    for (size_t first = 0; first < elements.size(); first = end) {
+      const uint32_t row = element_rows_[first];
+      while (end < elements.size() && element_rows_[end] == row) ++end;
+      for (size_t i = first; i < end; ++i) {
+        Remember(elements[i], segment.split->makes_rows() ? RowOf(rows[row], i - first, end - first)
+                                                          : rows[row]);
       }
     }
-    segment_runner_.Run(task);
-    // Where an older batch was, there is none any more.
-    for (const RecordRef& element : task->elements) batches_.erase(element.data);
-    if (batch.rows.empty() || task->elements.empty()) return;
-    batch.epoch = task->elements.front().epoch;
-    batches_.emplace(task->elements.front().data, std::move(batch));
   }
 
   bool WorkOnce() {
@@ -180,7 +258,9 @@ class OrderWalk {
   Front front_;
   Step step_;
   uint64_t next_ = 0;
-  std::unordered_map<const uint8_t*, Batch> batches_;  // by the cell of the element that each is
+  Origins whole_;                                    // of a step that is no batch of elements
+  std::unordered_map<const uint8_t*, Known> known_;  // by the element's cell
+  std::vector<uint32_t> element_rows_;               // of the segment's task that is being done
 };
 
 // Goes to a row that must be there.

@@ -34,8 +34,9 @@ struct RowPlace {
   uint64_t epoch = 0;
 };
 
-// The records of row `row` of step `step`, one for each source that feeds it and reads files. OutOfRange when the stream ends before
-// it, with where.
+// The records of row `row` of step `step`, one for each source that feeds it and reads files; those of all its rows where it is a batch
+// itself. Behind an op that makes elements in the front (`scan`, `reduce`) only that of the first source is known. OutOfRange when the
+// stream ends before it, with where.
 absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
                                                      uint64_t step, uint32_t row);
 

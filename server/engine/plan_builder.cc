@@ -223,6 +223,17 @@ class AsIs final : public WorkOp {
   const Signature signature_;
 };
 
+class AsNothing final : public WorkOp {
+ public:
+  const Signature& output() const override { return signature_; }
+  RowStatus Run(int, absl::Span<const Column>, absl::Span<Column>, Arena&) const override {
+    return {};
+  }
+
+ private:
+  const Signature signature_;
+};
+
 }  // namespace
 
 void PlanBuilder::EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden) {
@@ -238,6 +249,8 @@ void PlanBuilder::EndSegmentAlone() {
     EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
   }
 }
+
+void PlanBuilder::EndSegmentEmpty() { EndSegmentWith(std::make_unique<AsNothing>(), 0); }
 
 absl::Status PlanBuilder::LeaveOutFailures() {
   if (!ignored_ || !can_fail()) return absl::OkStatus();
@@ -293,12 +306,32 @@ const ElementCells* PlanBuilder::BeginInFront(Signature signature, std::string s
 void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
                              std::string structure, size_t hidden) {
   segment->work = dataset_.work.get();
-  segment->cells = BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden);
+  segment->cells = BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden,
+                                segment->batch != nullptr);
+}
+
+std::optional<bool> PlanBuilder::LocatesBatch(const WorkNode& work) const {
+  if (work.kind == WorkNode::Kind::kLoad && work.inputs.empty()) {
+    if (work.first_file >= manifest_->size() || (*manifest_)[work.first_file].path.empty())
+      return std::nullopt;
+    return work.loader->locates_batch();
+  }
+  // An element is known by the first of its references that lies in a file.
+  std::optional<bool> found;
+  for (const std::unique_ptr<WorkNode>& input : work.inputs) {
+    const std::optional<bool> of_input = LocatesBatch(*input);
+    if (!of_input) continue;
+    found = found.value_or(false) || *of_input;
+    if (work.kind != WorkNode::Kind::kBranch) break;
+  }
+  if (found && work.kind == WorkNode::Kind::kLoad) return work.loader->locates_batch();
+  return found;
 }
 
 const ElementCells* PlanBuilder::BeginInCells(int stage, Signature signature, std::string structure,
-                                              size_t hidden) {
-  auto cells = std::make_unique<ElementCells>(std::move(signature), hidden);
+                                              size_t hidden, bool of_batches) {
+  const bool locates_batch = of_batches || LocatesBatch(*dataset_.work).value_or(false);
+  auto cells = std::make_unique<ElementCells>(std::move(signature), hidden, locates_batch);
   dataset_.cells = cells.get();
   auto work = std::make_unique<WorkNode>();
   work->stages = {stage};

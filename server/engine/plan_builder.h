@@ -89,6 +89,8 @@ class PlanBuilder {
   void EndSegmentAsIs();
   // The same where cells are to hold nothing but the elements, since others load them.
   void EndSegmentAlone();
+  // The same where nobody looks at the elements: cells hold nothing, and what computes them is done for its failures.
+  void EndSegmentEmpty();
   // Where an ignore_errors follows, elements that fail up to here are left out here and not behind the stage, which counts or joins them.
   // InvalidArgument as EndBatches().
   absl::Status LeaveOutFailures();
@@ -180,7 +182,9 @@ class PlanBuilder {
   void BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
                   std::string structure, size_t hidden = 0);
   const ElementCells* BeginInCells(int stage, Signature signature, std::string structure,
-                                   size_t hidden);
+                                   size_t hidden, bool of_batches = false);
+  // Of those that this work computes: whether the place that they are known by is that of a batch; absent where they have none.
+  std::optional<bool> LocatesBatch(const WorkNode& work) const;
   absl::Status Build();
   // The nested stages of input number `i` of the stage's op, from its own message: nested ops fill in seeds.
   absl::StatusOr<Dataset> BuildInput(int i);

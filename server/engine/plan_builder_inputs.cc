@@ -95,6 +95,8 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
         CursorClass::kSeek, paths);
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;
+  // Nobody looks at the elements, but one that fails is none, or ends the stream.
+  if (can_fail()) EndSegmentEmpty();
   const std::optional<FileRange> outer_files = std::exchange(element_files_, paths);
   const bool outer_nested = std::exchange(nested_, true);
   Dataset outer = TakeDataset();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/pending_call.h"
 #include "server/base/row_shape.h"
 #include "server/engine/shared_prefixes.h"
@@ -15,6 +16,8 @@ namespace {
 
 // Of each record; what lies behind follows by itself.
 constexpr uint32_t kFetchedBytes = 512;
+// Behind the place of an element that a batch was made of, or that was taken out of one.
+constexpr char kInBatch[] = ", in the batch that begins there";
 
 }  // namespace
 
@@ -198,6 +201,8 @@ RecordRef ElementOrigin(absl::Span<const RecordRef> element, const WorkNode& wor
 SkippedPlace FailedPlace(absl::Span<const RecordRef> element, const WorkNode& work,
                          const Manifest& manifest, std::string reason) {
   const RecordRef origin = ElementOrigin(element, work, manifest);
+  const WorkNode* const source = work.SourceOf(origin.file);
+  if (source != nullptr && source->loader->locates_batch()) reason += kInBatch;
   return {origin.file,
           origin.epoch,
           {origin.offset, origin.length, DamageReason::kValue},
@@ -209,8 +214,11 @@ absl::Status WithElementAddress(const absl::Status& status, absl::Span<const Rec
   for (const RecordRef& record : element) {
     if (record.file >= files.manifest().size() || files.manifest()[record.file].path.empty())
       continue;
-    const RecordRef place = work.SourceOf(record.file)->loader->Locate(record);
-    return files.WithRecordAddress(status, place.file, place.offset);
+    const Loader& loader = *work.SourceOf(record.file)->loader;
+    const RecordRef place = loader.Locate(record);
+    const absl::Status addressed = files.WithRecordAddress(status, place.file, place.offset);
+    if (!loader.locates_batch()) return addressed;
+    return absl::Status(addressed.code(), absl::StrCat(addressed.message(), kInBatch));
   }
   return status;
 }

@@ -77,7 +77,7 @@ class RowEvaluator {
 // Brings the bytes of the records nearer.
 void FetchRecords(absl::Span<const RecordRef> records);
 
-// The reference that an element shows as its origin: the first that lies in a file.
+// The reference that an element shows as its origin: the first that lies in a file. Of what is, or was, a batch: that of its first row.
 RecordRef ElementOrigin(absl::Span<const RecordRef> element, const WorkNode& work,
                         const Manifest& manifest);
 
@@ -85,7 +85,8 @@ RecordRef ElementOrigin(absl::Span<const RecordRef> element, const WorkNode& wor
 SkippedPlace FailedPlace(absl::Span<const RecordRef> element, const WorkNode& work,
                          const Manifest& manifest, std::string reason);
 
-// `status` with the address of the first of an element's records that lies in a file, as `work` locates it.
+// `status` with the address of the first of an element's records that lies in a file, as `work` locates it; it says so where that is
+// where a batch begins.
 absl::Status WithElementAddress(const absl::Status& status, absl::Span<const RecordRef> element,
                                 const WorkNode& work, FileTable& files);
 

@@ -186,9 +186,11 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
       if (!packed.ok()) {
         store_.Release(absl::MakeConstSpan(task->elements).subspan(before));
         task->elements.resize(before);
+        if (element_rows_ != nullptr) element_rows_->resize(before);
         return {packed, static_cast<int>(row)};
       }
       task->elements.push_back(reference);
+      if (element_rows_ != nullptr) element_rows_->push_back(first + row);
     }
   }
   task->ends = split.ends;

@@ -96,6 +96,9 @@ class SegmentRunner {
   // Cells that it has taken for elements to come.
   uint64_t spare_cells() const { return cells_.size(); }
 
+  // Of each element that it adds to a task, the row of the task that it was made of is added there; null: nowhere. Not of batches.
+  void set_element_rows(std::vector<uint32_t>* rows) { element_rows_ = rows; }
+
  private:
   bool RunStrip(SegmentTask* task, uint32_t first, uint32_t rows);
   RowStatus RunRows(SegmentTask* task, uint32_t first, uint32_t rows);
@@ -110,6 +113,7 @@ class SegmentRunner {
   CellCache cells_;
   RowEvaluator evaluator_;
   BlockRunner batches_;
+  std::vector<uint32_t>* element_rows_ = nullptr;
   int failed_stage_ = 0;
   bool failed_loading_ = false;
 };

@@ -33,6 +33,8 @@ class SplitOp {
   // How many every element makes, whatever its values; absent where that differs or is not known.
   virtual std::optional<uint64_t> elements_of_each() const { return std::nullopt; }
   bool one_to_one() const { return elements_of_each() == 1; }
+  // Whether an element makes those that lie along its first axis, in their order.
+  virtual bool makes_rows() const { return false; }
 
   // Sets split->counts[r] for every row; `out` receives a column for each feature, of all new elements in their order. Columns may be
   // views of `in` or memory of `arena`. A row that fails is the lowest of its kind.

@@ -114,6 +114,7 @@ class UnbatchOp final : public SplitOp {
       : input_(std::move(input)), output_(std::move(output)) {}
 
   const Signature& output() const override { return output_; }
+  bool makes_rows() const override { return true; }
 
   std::optional<uint64_t> elements_of_each() const override {
     for (const Feature& feature : input_) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "server/engine/plan_impl.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/stages.h"
@@ -62,6 +64,56 @@ TEST_CASE("turns: a cursor goes on anywhere in datasets of uneven lengths") {
       CHECK(ValuesOf(tail.batches) ==
             std::vector<int64_t>(values.begin() + static_cast<int64_t>(step) + 1, values.end()));
     }
+  }
+}
+
+TEST_CASE("turns: an element that fails is none, though its dataset needs nothing of it") {
+  // Those of 1 and 3 fail.
+  const std::string front =
+      "range { stop: 4 } | map { out: 'b = (value + [0, 1])[where(value % 2 == 1, 5, 1)]' } | ";
+  struct Case {
+    std::string turns;
+    size_t rows;  // in front of the first that fails
+  };
+  const std::vector<Case> cases = {
+      {"flat_map { (| range { stop: 2 } |) }", 2},
+      {"interleave { (| range { stop: 2 } |) cycle_length: 2 }", 1},
+      {"batch { batch_size: 1 } | flat_map { (| range { stop: 2 } |) }", 2},
+  };
+  for (const auto& [turns, rows] : cases) {
+    INFO(turns);
+    const RunResult ignored =
+        RunText(Stages(front + turns + " | ignore_errors {} | batch { batch_size: 1 }"));
+    CHECK(ignored.status.ok());
+    CHECK(ignored.batches.size() == 4);
+    CHECK(ignored.skipped.size() == 2);
+    const RunResult failing = RunText(Stages(front + turns + " | batch { batch_size: 1 }"));
+    CHECK(failing.status.code() == absl::StatusCode::kDataLoss);
+    CHECK_THAT(std::string(failing.status.message()), Catch::Contains("stage map: index 5"));
+    CHECK(failing.batches.size() == rows);
+    const auto plan =
+        PlanText(Stages(front + turns + " | ignore_errors {} | batch { batch_size: 1 }"));
+    REQUIRE(plan.ok());
+    for (size_t step = 0; step < ignored.batches.size(); ++step) {
+      const RunResult tail = RunPlan(*plan, {.cursor = ignored.batches[step].info.cursor});
+      CHECK(tail.batches ==
+            std::vector<Batch>(ignored.batches.begin() + step + 1, ignored.batches.end()));
+    }
+  }
+}
+
+TEST_CASE("turns: where nothing in front can fail, no element is computed ahead") {
+  for (const std::string front :
+       {"range { stop: 4 } | ", "range { stop: 4 } | shuffle { buffer_size: 2 seed: 1 } | "}) {
+    const auto plan =
+        PlanText(Stages(front + "flat_map { (| range { stop: 2 } |) } | batch { batch_size: 3 }"));
+    REQUIRE(plan.ok());
+    const auto& order = static_cast<const PlanImpl&>(**plan).order();
+    // batch, flat_map, and what stood in front.
+    const OrderNode& turns = *order.inputs[0];
+    REQUIRE(turns.nested != nullptr);
+    CHECK(turns.values->kind == WorkNode::Kind::kLoad);
+    CHECK(turns.values->inputs.empty());
   }
 }
 

@@ -208,5 +208,148 @@ TEST_CASE("a row of several sources comes from a record of each") {
   CHECK((*records)[1].record == 4);
 }
 
+// Each row's records are those that hold its values: of tensor `t`, record `value % 1000` of file a or, from 1000 on, b. The rows that any of
+// them fills are found back.
+void CheckOrigins(const std::string& spec, const ScratchFolder& folder, size_t min_steps) {
+  CAPTURE(spec);
+  const auto plan = PlanText(spec);
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  const RunResult result = RunPlan(*plan);
+  INFO(result.status.ToString());
+  REQUIRE(result.batches.size() >= min_steps);
+  for (const Batch& batch : result.batches) {
+    const uint32_t rows = batch.info.rows;
+    for (uint32_t row = 0; row < rows; ++row) {
+      CAPTURE(batch.info.step, row);
+      std::vector<int64_t> values;
+      for (size_t t = 0; t < batch.tensors.size(); ++t) {
+        const std::vector<int64_t> all = batch.As<int64_t>(t);
+        // A row may be a batch itself.
+        const size_t each = all.size() / rows;
+        values.insert(values.end(), all.begin() + row * each, all.begin() + (row + 1) * each);
+      }
+      const auto records = FindRecords(*plan, batch.info.step, row);
+      INFO(records.status().ToString());
+      REQUIRE(records.ok());
+      REQUIRE(records->size() == values.size());
+      for (size_t i = 0; i < values.size(); ++i) {
+        const RecordPlace& record = (*records)[i];
+        CHECK(record.file == folder / (values[i] < 1000 ? "a" : "b"));
+        CHECK(record.record == static_cast<uint64_t>(values[i] % 1000));
+        const auto back = FindRow(*plan, record.file, record.offset, batch.info.step, 1);
+        INFO(back.status().ToString());
+        REQUIRE(back.ok());
+        CHECK(back->row == row);
+        CHECK(back->epoch == record.epoch);
+      }
+    }
+  }
+}
+
+std::string ParsedInput(const std::string& file, const std::string& more = "") {
+  return absl::StrCat("input { stage { tfrecord { files: '", file,
+                      "' } } stage { parse_example { feature { key: 'n' int64 {} } } } ", more,
+                      "} ");
+}
+
+TEST_CASE("a row that was taken out of a batch comes from its own record, and not from the first") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 23);
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                   "' } } stage { parse_example { feature { key: 'n' int64 {} } } } ");
+  const std::string batch = "stage { batch { batch_size: 5 } } ";
+  const std::string shuffle = "stage { shuffle { buffer_size: 3 seed: 1 } } ";
+  const std::string last = "stage { batch { batch_size: 3 } }";
+  for (const std::string& stages :
+       {batch + shuffle + "stage { unbatch {} } " + last,
+        batch + shuffle +
+            "stage { filter { predicate: 'sum(n) % 2 == 0' } } stage { unbatch {} } " + last,
+        batch + shuffle + "stage { unbatch {} } stage { filter { predicate: 'n % 3 != 1' } } " +
+            last,
+        std::string("stage { batch { batch_size: 5 remainder: PAD } } ") + shuffle +
+            "stage { unbatch {} } stage { take { count: 23 } } stage { filter { predicate: 'n > "
+            "0' } } " +
+            last,
+        batch + "stage { batch { batch_size: 2 } } " + shuffle +
+            "stage { unbatch {} } stage { unbatch {} } " + last,
+        batch + shuffle + "stage { rebatch { batch_size: 4 } } stage { unbatch {} } " + last}) {
+    CheckOrigins(source + stages, folder, 3);
+  }
+}
+
+TEST_CASE("a row that is a batch comes from all of its records") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 24);
+  CheckOrigins(absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                            "' } } stage { parse_example { feature { key: 'n' int64 {} } } } "
+                            "stage { batch { batch_size: 4 } } stage { shuffle { buffer_size: 3 "
+                            "seed: 1 } } stage { batch { batch_size: 3 } }"),
+               folder, 2);
+}
+
+TEST_CASE("a row behind a segment that tuples went through comes from a record of each source") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 30);
+  WriteShard(folder / "b", 1000, 30);
+  const std::string filter = "stage { filter { predicate: 'feature(\"0/n\") % 2 == 0' } } ";
+  const std::string batch = "stage { batch { batch_size: 3 } } ";
+  const std::string zip =
+      absl::StrCat("stage { zip { ", ParsedInput(folder / "a"),
+                   ParsedInput(folder / "b", "stage { skip { count: 2 } } "), "} } ");
+  for (const std::string& stages :
+       {filter + batch, filter + filter + "stage { shuffle { buffer_size: 4 seed: 1 } } " + batch,
+        batch + "stage { shuffle { buffer_size: 3 seed: 1 } } stage { unbatch {} } " + batch,
+        filter + "stage { cache {} } stage { repeat { count: 2 } } " + batch}) {
+    CheckOrigins(zip + stages, folder, 3);
+  }
+  // Batches side by side, of which each gives its own row.
+  const std::string pairs = "stage { batch { batch_size: 4 } } ";
+  CheckOrigins(absl::StrCat("stage { zip { ", ParsedInput(folder / "a", pairs),
+                            ParsedInput(folder / "b", pairs), "} } stage { unbatch {} } ", batch),
+               folder, 3);
+}
+
+TEST_CASE("a record in a cell that an element had before comes from its own place") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 200);
+  WriteShard(folder / "b", 1000, 200);
+  // Cells of batches of one row are of the records' size.
+  CheckOrigins(absl::StrCat("stage { zip { ",
+                            ParsedInput(folder / "a",
+                                        "stage { batch { batch_size: 2 } } stage { shuffle { "
+                                        "buffer_size: 3 seed: 1 } } stage { unbatch {} } "),
+                            ParsedInput(folder / "b"), "} } stage { batch { batch_size: 3 } }"),
+               folder, 3);
+}
+
+TEST_CASE("a row that fails behind unbatch is told by where its batch begins, and said to be") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 23);
+  const std::string source =
+      absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                   "' } } stage { parse_example { feature { key: 'n' int64 {} } } } ");
+  const std::string fails =
+      "stage { map { out: 'n = n' out: 'b = (n + [0, 1])[where(n == 7, 5, 1)]' } } ";
+  const std::string batches =
+      "stage { batch { batch_size: 5 } } stage { shuffle { buffer_size: 3 "
+      "seed: 1 } } stage { unbatch {} } ";
+  const std::string last = "stage { batch { batch_size: 3 } }";
+  const std::string in_batch = ", in the batch that begins there";
+  const RunResult own = RunText(source + fails + last);
+  CHECK_THAT(std::string(own.status.message()), Catch::Contains("record 7, "));
+  CHECK_FALSE(absl::StrContains(own.status.message(), in_batch));
+  const RunResult row = RunText(source + batches + fails + last);
+  CHECK_THAT(std::string(row.status.message()), Catch::Contains("record 5, "));
+  CHECK(absl::EndsWith(row.status.message(), in_batch));
+  // A further segment knows as much.
+  const RunResult kept = RunText(source + batches + "stage { filter { predicate: 'n > 1' } } " +
+                                 fails + "stage { ignore_errors {} } " + last);
+  CHECK(kept.status.ok());
+  REQUIRE(kept.skipped.size() == 1);
+  CHECK(absl::EndsWith(kept.skipped[0].message, in_batch));
+}
+
 }  // namespace
 }  // namespace penstock::test

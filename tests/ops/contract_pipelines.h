@@ -360,6 +360,8 @@ inline constexpr const char* kContractPipelines[] = {
     "| shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 16 } | repeat { count: 2 }",
     "$TURNS | $PARSE | repeat {} | interleave { (| range { start: 3 stop: 8 } | repeat { count: 2 "
     "} |) cycle_length: 3 block_length: 4 } | batch { batch_size: 11 }",
+    "$MIXED | $PARSE | flat_map { (| range { stop: 3 } |) } | ignore_errors {} | batch { "
+    "batch_size: 7 } | repeat { count: 2 }",
     "list_files { files: 'FOLDER/*.txt' seed: 4 } | interleave { (| text_line {} | zip { (| "
     "window_part {} | repeat {} |) } |) cycle_length: 2 } | map { out: 'line = feature(\"0\")' } "
     "| batch { batch_size: 9 } | repeat { count: 2 }",
