@@ -589,3 +589,17 @@ def test_ready_made_datasets_take_paths(tmp_path):
     features = {"id": penstock.io.FixedLenFeature([], penstock.int64)}
     (batch,) = penstock.experimental.make_batched_features_dataset(records, 1, features, num_epochs=1)
     assert batch["id"].tolist() == [7]
+
+
+@pytest.mark.parametrize("num_parallel_reads", [None, 2])
+def test_names_that_ready_made_datasets_have_found_are_no_globs(tmp_path, num_parallel_reads):
+    for number, name in enumerate(["d1", "d[1]", "d?"]):
+        (tmp_path / f"{name}.csv").write_text(f"x\n{number}\n")
+        tfrecord_files.write(tmp_path / f"{name}.tfrecord", [tfrecord_files.example(id=number)])
+    make, given = penstock.experimental.make_csv_dataset, str(tmp_path / "*.csv")
+    (batch,) = make(given, 9, num_epochs=1, shuffle=False, num_parallel_reads=num_parallel_reads)
+    assert sorted(batch["x"].tolist()) == [0, 1, 2]
+    features = {"id": penstock.io.FixedLenFeature([], penstock.int64)}
+    make, given = penstock.experimental.make_batched_features_dataset, str(tmp_path / "*.tfrecord")
+    (batch,) = make(given, 9, features, num_epochs=1, shuffle=False)
+    assert sorted(batch["id"].tolist()) == [0, 1, 2]
