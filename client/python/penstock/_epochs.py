@@ -205,5 +205,5 @@ class EpochLoader:
         if isinstance(element, tuple):
             return tuple(self._convert(inner) for inner in element)
         if isinstance(element, RaggedTensor):
-            return RaggedTensor(self._convert(element.values), self._convert(element.row_splits))
+            return element._converted(self._convert)
         return element if element.dtype == object else self._make_tensor(element)
