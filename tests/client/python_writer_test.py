@@ -214,3 +214,72 @@ writer.close()
 """
     subprocess.run([sys.executable, "-c", script], check=True)
     assert records(path, compression) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+@pytest.mark.parametrize("leaves", ["sys.exit(0)", "1 / 0", "pass", "writer.close()"])
+def test_a_forked_child_that_leaves_a_with_leaves_the_file_to_its_parent(tmp_path, compression, leaves):
+    path = tmp_path / "forked"
+    script = f"""
+import os, sys, penstock
+with penstock.TFRecordWriter({str(path)!r}, {compression!r}) as writer:
+    writer.write(b"one")
+    child = os.fork()
+    if child == 0:
+        for use in (lambda: writer.write(b"lost"), writer.flush):
+            try:
+                use()
+            except penstock.FailedPreconditionError as error:
+                print(str(error).partition(" belongs to process ")[2].partition(", ")[2], flush=True)
+        {leaves}
+    else:
+        os.waitpid(child, 0)
+        assert not os.path.exists({str(path)!r})
+        writer.write(b"two")
+"""
+    printed = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    assert printed == 2 * "which forked this one: each process writes a file of its own\n"
+    assert records(path, compression) == [b"one", b"two"] and os.listdir(tmp_path) == ["forked"]
+
+
+def test_writers_of_one_path_have_parts_of_their_own(tmp_path):
+    path = tmp_path / "file"
+    first, second = penstock.TFRecordWriter(path), penstock.TFRecordWriter(path)
+    first.write(b"a" * 10)
+    first.flush()
+    second.write(b"b")
+    assert sorted(os.listdir(tmp_path)) == ["file.partial", "file.partial-2"]
+    second.close()
+    assert records(path) == [b"b"]
+    first.write(b"c")
+    first.close()
+    assert records(path) == [b"a" * 10, b"c"] and os.listdir(tmp_path) == ["file"]
+    # What nobody writes any more is in nobody's way.
+    (tmp_path / "file.partial").write_bytes(b"x" * 1000)
+    write(path)
+    assert records(path) == record_cases.RECORDS and os.listdir(tmp_path) == ["file"]
+
+
+def test_what_is_no_file_stays(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("fifo")
+    for name, kind in ("fifo", "a FIFO"), ("folder", "a folder"), ("link", "a FIFO"):
+        with pytest.raises(penstock.InvalidArgumentError, match=f"takes the place of what is there: .*/{name} is {kind}"):
+            penstock.TFRecordWriter(tmp_path / name)
+    writer = penstock.TFRecordWriter(tmp_path / "later")
+    os.mkfifo(tmp_path / "later")
+    with pytest.raises(penstock.InvalidArgumentError, match="later is a FIFO"):
+        writer.close()
+    assert sorted(os.listdir(tmp_path)) == ["fifo", "folder", "later", "later.partial", "link"]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_what_a_link_points_to_is_written(tmp_path, exists):
+    (tmp_path / "folder").mkdir()
+    if exists:
+        (tmp_path / "folder" / "file").write_bytes(b"before")
+    (tmp_path / "link").symlink_to("folder/file")
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and records(tmp_path / "folder" / "file") == record_cases.RECORDS
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link"] and os.listdir(tmp_path / "folder") == ["file"]
