@@ -164,8 +164,9 @@ def test_what_is_no_record(tmp_path):
         ({"y": 1}, TypeError, "'x' holds a dict"),
         ([{"y": 1}], TypeError, "'x' holds a dict"),
         ([1, None], TypeError, "'x' holds a NoneType"),
-        (["a", 1], TypeError, "'x' holds strings and a int"),
-        ([1, "a"], TypeError, "'x' holds strings and a int"),
+        (["a", 1], TypeError, "'x' holds strings and an int"),
+        ([1, "a"], TypeError, "'x' holds strings and an int"),
+        (["a", 1.5], TypeError, "'x' holds strings and a float"),
         ([[1], [2, 3]], TypeError, "lists of several lengths"),
         (1j, TypeError, "complex128"),
         (2**63, ValueError, "integer beyond int64: 9223372036854775808"),
@@ -173,12 +174,33 @@ def test_what_is_no_record(tmp_path):
         ([0, -(2**63) - 1], ValueError, "integer beyond int64: -9223372036854775809"),
         ([1, 2**63], ValueError, "integer beyond int64: 9223372036854775808"),
         (1e39, ValueError, "number beyond float32"),
+        ([2**130, 1.5], ValueError, "number beyond float32"),
+        ([-(10**400), 1.5], ValueError, "number beyond float32: -1000"),
+        ([np.uint64(2**63), -1], ValueError, "integer beyond int64: 9223372036854775808"),
+        ([[np.uint64(1)], [2**70]], ValueError, "integer beyond int64: 1180591620717411303424"),
+        (np.array([1, 2**70], object), ValueError, "integer beyond int64: 1180591620717411303424"),
         (np.array([1, 2**63], np.uint64), ValueError, "integer beyond int64"),
     ],
 )
 def test_what_an_example_cannot_hold(value, error, words):
     with pytest.raises(error, match=words):
         penstock.io.serialize_example({"x": value})
+
+
+@pytest.mark.parametrize(
+    "value, same",
+    [
+        ([np.uint64(5), -1], [5, -1]),
+        ([np.uint64(2**63 - 1), np.int8(-1)], [2**63 - 1, -1]),
+        ([[np.uint64(5)], [-1]], [5, -1]),
+        ((np.array([5, 6], np.uint64), np.array([-1, True])), [5, 6, -1, 1]),
+        (np.array([5, np.uint64(6), True], object), [5, 6, 1]),
+        ([2**70, 1.5], [2.0**70, 1.5]),
+        ([np.uint64(5), 0.5, -1], [5.0, 0.5, -1.0]),
+    ],
+)
+def test_integers_of_several_types_stay_integers_and_floats_make_floats_of_them(value, same):
+    assert penstock.io.serialize_example({"x": value}) == penstock.io.serialize_example({"x": same})
 
 
 def test_names_are_texts():
@@ -193,7 +215,7 @@ def test_strings_in_nested_lists_keep_their_zeros():
     assert penstock.io.serialize_example({"x": [[b"a\0", b"\0"], [b"long\0\0", "t\0"]]}) == flat
     assert penstock.io.serialize_example({"x": (["a\0", "\0"], ["long\0\0", "t\0"])}) == flat
     for wrong in ([["a", 1]], [[1, "a"]]):
-        with pytest.raises(TypeError, match="holds strings and a int"):
+        with pytest.raises(TypeError, match="holds strings and an int"):
             penstock.io.serialize_example({"x": wrong})
 
 
