@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import penstock
+from penstock import _epochs
 
 NAMES = "x half id name note words crop ids boxes tokens tags paths".split()
 
@@ -342,6 +343,22 @@ def test_rows_that_a_ragged_tensor_has_not(index):
 def test_row_splits_that_do_not_fit(splits):
     with pytest.raises(ValueError, match="row_splits"):
         penstock.RaggedTensor(np.arange(3), np.array(splits))
+
+
+class OnADevice:
+    """What penstock.cuda.DeviceArray tells, which has neither a length nor elements."""
+
+    def __init__(self, array):
+        self.shape, self.dtype, self.on_host = array.shape, array.dtype, array
+
+
+def test_a_ragged_tensor_of_arrays_on_a_device():
+    rows = penstock.Dataset.range(1, 7).map(lambda n: penstock.functions.arange(n)).ragged_batch(3)
+    (first, _) = _epochs.EpochLoader(rows, OnADevice, {})
+    assert isinstance(first, penstock.RaggedTensor) and isinstance(first.values, OnADevice)
+    assert first.values.on_host.tolist() == [0, 0, 1, 0, 1, 2] and first.row_splits.on_host.tolist() == [0, 1, 3, 6]
+    assert len(first) == 3 and first.shape == (3, None) and repr(first) == "RaggedTensor(shape=(3, None), dtype=int64)"
+    assert ragged()._converted(OnADevice).ragged_rank == 2
 
 
 WITHOUT_ML_DTYPES = """

@@ -227,6 +227,44 @@ def test_one_that_waits_for_a_batch_ends_when_another_thread_closes_it():
     assert taken == [[]]
 
 
+def between(function, after):
+    """What `function` gives, behind what another thread does as soon as it has it."""
+
+    def call(*arguments):
+        result = function(*arguments)
+        other = threading.Thread(target=after)
+        other.start()
+        other.join()
+        return result
+
+    return call
+
+
+def test_a_batch_that_comes_as_another_thread_closes_the_loop_is_its_last(monkeypatch):
+    loader = _epochs.EpochLoader(numbers().shuffle(5), lambda array: array, {})
+    whole = firsts(loader)
+    loader.set_epoch(0)
+    monkeypatch.setattr(penstock.DatasetIterator, "__next__", between(penstock.DatasetIterator.__next__, loader.close))
+    taken = firsts(loader)
+    monkeypatch.undo()
+    assert taken == whole[:1] and loader.valid == 1
+    loader.load_state_dict(loader.state_dict())
+    assert firsts(loader) == whole[1:]
+
+
+@pytest.mark.parametrize("name", ["stats", "state_dict"])
+def test_a_loop_may_end_while_another_thread_asks_where_it_is(monkeypatch, name):
+    iterator = iter(numbers())
+    start = iterator._start
+
+    def closed_meanwhile():
+        iterator.close()
+        start()
+
+    monkeypatch.setattr(iterator, "_start", closed_meanwhile)
+    assert getattr(iterator, name)() == ({} if name == "stats" else {"cursor": b"", "step": -1, "seeds": [], "passes": []})
+
+
 def test_a_loop_over_a_pipeline_ends_when_it_is_closed(start):
     loader = _epochs.EpochLoader("counted", lambda array: array, {"socket": start().socket})
     for taken, _ in enumerate(loader, 1):
@@ -298,6 +336,42 @@ def test_an_iterator_that_is_closed_while_it_starts_runs_nothing():
     wait_until(lambda: names() == [])
 
 
+IN_A_HANDLER = """
+import os, signal, threading, penstock
+from penstock import _daemon
+dataset = penstock.Dataset.range(10).batch(4)
+other = iter(dataset)
+next(other)
+iterator, daemon = iter(dataset), _daemon.private_process()
+
+def handle(*_):
+    print(iterator.stats(), iterator.state_dict()["step"])
+    for use in (lambda: next(iterator), lambda: iterator.rows, lambda: iterator.load_state_dict(other.state_dict())):
+        try:
+            use()
+        except penstock.FailedPreconditionError as error:
+            print(error)
+    os.kill(daemon, signal.SIGCONT)
+    print(next(other))
+
+def ring():
+    while iterator._spec is None:
+        pass
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, handle)
+os.kill(daemon, signal.SIGSTOP)
+threading.Thread(target=ring).start()
+print(next(iterator))
+"""
+REFUSED = "by the code that this one has interrupted, as a signal's handler does: come again behind it\n"
+
+
+def test_a_signals_handler_does_not_wait_for_the_start_that_it_has_interrupted():
+    refused = f"the iterator is being started, or goes elsewhere, {REFUSED}"
+    assert run(IN_A_HANDLER) == "{} -1\n" + 3 * refused + "[4 5 6 7]\n[0 1 2 3]\n"
+
+
 def test_an_iterator_that_is_interrupted_while_it_starts_leaves_no_pipeline(monkeypatch):
     def interrupted(*arguments, **options):
         assert len(names()) == 1
@@ -350,3 +424,26 @@ def test_an_interrupted_start_of_the_daemon_leaves_nothing(no_daemon, tmp_path, 
     assert len(os.listdir("/proc/self/fd")) == before
     monkeypatch.delenv("PENSTOCKD")
     assert firsts(iter(numbers())) == list(range(0, 100, 10))
+
+
+IN_A_HANDLER_AT_THE_START = """
+import pathlib, signal, sys, penstock
+
+def handle(*_):
+    try:
+        print(penstock.Dataset.range(5).element_spec)
+    except penstock.FailedPreconditionError as error:
+        print(error)
+    pathlib.Path(sys.argv[1]).touch()
+
+signal.signal(signal.SIGUSR1, handle)
+print(penstock.Dataset.range(5).cardinality(), penstock.Dataset.range(5).element_spec.shape)
+"""
+
+
+def test_a_signals_handler_does_not_wait_for_the_daemons_start_that_it_has_interrupted(tmp_path, monkeypatch):
+    handled, program = tmp_path / "handled", tmp_path / "penstockd"
+    program.write_text(f'#!/bin/sh\nkill -USR1 $PPID\nuntil [ -e {handled} ]; do sleep 0.01; done\nexec {_daemon.find_program()} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PENSTOCKD", str(program))
+    assert run(IN_A_HANDLER_AT_THE_START, str(handled)) == f"the private penstockd is being started {REFUSED}5 ()\n"

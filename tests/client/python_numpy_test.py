@@ -210,6 +210,8 @@ REFUSED = [
     lambda x: np.unpackbits(x.astype(np.uint8), count=2.5), lambda x: x.astype(np.int8, casting="safe"),
     lambda x: x.reshape(12.0), lambda x: x.reshape(), lambda x: np.repeat(x, -1), lambda x: np.repeat(x, [1, 2], axis=0), lambda x: np.round(x, 0.5),
     lambda x: x.astype("flaot32"), lambda x: x[1.0], lambda x: x[b"a"], lambda x: x + None, lambda x: None < x, lambda x: np.sort(x, kind="bogus"),
+    lambda x: np.full_like(x, 300, np.int8), lambda x: np.full_like(x.astype(np.uint8), -1), lambda x: np.full_like(x[0, 0, 0], [1, 2, 3]),
+    lambda x: np.full_like(x[:1], np.ones((3, 1, 1))),
 ]  # fmt: skip
 
 

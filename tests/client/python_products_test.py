@@ -191,6 +191,9 @@ REFUSED = [
     (lambda a: np.cross(a, a), "np.cross of vectors of 6 and 6"),
     (lambda a: np.broadcast_to(a, (4, 5)), r"np.broadcast_to of \(4, 6\) to \(4, 5\)"),
     (lambda a: np.diagonal(a, axis1=0, axis2=0), "np.diagonal along one axis"),
+    (lambda a: np.tensordot(a, a, 3), "np.tensordot over 3 axes of arrays of 2 and 2; as many as both have"),
+    (lambda a: np.tensordot(a[0, 0], a, 1), "np.tensordot over 1 axes of arrays of 0 and 2"),
+    (lambda a: np.vecdot(a, 2.0), "np.vecdot of a number"),
 ]
 
 
@@ -199,3 +202,28 @@ def test_what_is_refused(case):
     function, message = REFUSED[case]
     with pytest.raises(penstock.TraceError, match=message):
         list(penstock.Dataset.from_tensor_slices(A).map(function))
+
+
+OF_ONE_AND_THREE = [
+    lambda x: x @ np.array([1, 2, 3]),
+    lambda x: x @ np.ones((3, 2), int),
+    lambda x: x @ np.ones((2, 3, 2), np.float32),
+    lambda x: np.ones((2, 3), int) @ x.T,
+    lambda x: np.dot(x, np.array([1, 2, 3])),
+    lambda x: np.inner(x, np.ones((2, 3), int)),
+    lambda x: np.vecdot(x, np.ones((4, 3), np.float32)),
+    lambda x: np.vecdot(x.T, np.ones((3, 4), np.float32), axis=0),
+    lambda x: (x > 0) @ np.ones((3, 2), bool),
+    lambda x: np.ones((2, 3), bool) @ (x > 0).T,
+    lambda x: x @ x[:3],
+]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+@pytest.mark.parametrize("case", range(len(OF_ONE_AND_THREE)))
+def test_an_axis_of_one_is_not_repeated(case, dtype):
+    values = np.arange(8).reshape(2, 4, 1).astype(dtype)
+    with pytest.raises(ValueError):
+        OF_ONE_AND_THREE[case](values[0])
+    with pytest.raises(penstock.TraceError, match="of axes of (1 and 3|3 and 1); they are as long"):
+        penstock.Dataset.from_tensor_slices(values).map(OF_ONE_AND_THREE[case])

@@ -137,6 +137,7 @@ CLOSE = [
     lambda x, d, i, u, e: np.convolve(x, np.float32([1, 2, 3, 4]), "same"),
     lambda x, d, i, u, e: np.convolve(d, [0.5, 0.25], "valid"),
     lambda x, d, i, u, e: np.convolve(x, [2.0]),
+    lambda x, d, i, u, e: np.convolve(d, 2.0),
     lambda x, d, i, u, e: np.correlate(d, [0.5, 0.25, 3], "full"),
     lambda x, d, i, u, e: np.trapezoid(d),
     lambda x, d, i, u, e: np.trapezoid(u.astype(np.float64), [0, 1, 4, 5], axis=0),
@@ -170,6 +171,8 @@ def test_an_index_that_is_outside_takes_of_no_other_row():
 REFUSED = [
     (lambda x: windows(x, 13), "of 13 along an axis of 12; windows are within"),
     (lambda x: np.convolve(x, np.ones(13)), r"taps of shape \(13,\)"),
+    (lambda x: np.convolve(x[0], [1, 2]), r"np.convolve of values of shape \(\) and taps of shape \(2,\); a list of known length"),
+    (lambda x: np.correlate(x[0], 2), r"np.correlate of values of shape \(\)"),
     (lambda x: np.convolve(x, x), "np.convolve with taps that are traced"),
     (lambda x: np.convolve(x, [1, 2], "wide"), "mode='wide'"),
     (lambda x: np.interp(x, [1, 0], [0, 1]), "places that do not rise"),

@@ -589,3 +589,54 @@ def test_ready_made_datasets_take_paths(tmp_path):
     features = {"id": penstock.io.FixedLenFeature([], penstock.int64)}
     (batch,) = penstock.experimental.make_batched_features_dataset(records, 1, features, num_epochs=1)
     assert batch["id"].tolist() == [7]
+
+
+@pytest.mark.parametrize("num_parallel_reads", [None, 2])
+def test_names_that_ready_made_datasets_have_found_are_no_globs(tmp_path, num_parallel_reads):
+    for number, name in enumerate(["d1", "d[1]", "d?"]):
+        (tmp_path / f"{name}.csv").write_text(f"x\n{number}\n")
+        tfrecord_files.write(tmp_path / f"{name}.tfrecord", [tfrecord_files.example(id=number)])
+    make, given = penstock.experimental.make_csv_dataset, str(tmp_path / "*.csv")
+    (batch,) = make(given, 9, num_epochs=1, shuffle=False, num_parallel_reads=num_parallel_reads)
+    assert sorted(batch["x"].tolist()) == [0, 1, 2]
+    features = {"id": penstock.io.FixedLenFeature([], penstock.int64)}
+    make, given = penstock.experimental.make_batched_features_dataset, str(tmp_path / "*.tfrecord")
+    (batch,) = make(given, 9, features, num_epochs=1, shuffle=False)
+    assert sorted(batch["id"].tolist()) == [0, 1, 2]
+
+
+def test_a_path_that_is_no_text(tmp_path):
+    path = os.path.join(os.fsencode(tmp_path), b"a\xff.txt")
+    with open(path, "wb") as file:
+        file.write(b"line\n")
+    for given in path, os.fsdecode(path), [path]:
+        for make in penstock.TextLineDataset, penstock.TFRecordDataset, penstock.Dataset.list_files, lambda path: penstock.experimental.CsvDataset(path, [""]):
+            with pytest.raises(penstock.InvalidArgumentError, match=r"the path b'.*a\\xff.txt' is no text in UTF-8, .* take a glob that matches it"):
+                make(given)
+    assert [line.item() for line in penstock.TextLineDataset(tmp_path / "*.txt")] == [b"line"]
+
+
+def test_a_mapped_array_whose_file_is_another_one_by_now(tmp_path):
+    path, rows = str(tmp_path / "rows.npy"), np.arange(3000.0).reshape(100, 30)
+    np.save(path, rows)
+    mapped = np.load(path, mmap_mode="r")
+    assert [row.tolist() for row in penstock.Dataset.from_tensor_slices(mapped)] == rows.tolist()
+    message = r"rows.npy, which has been deleted or replaced since: np.load maps what is there now, and np.array\(array\) copies what was"
+    np.save(tmp_path / "other.npy", rows + 1)
+    os.replace(tmp_path / "other.npy", path)
+    with pytest.raises(penstock.FailedPreconditionError, match=message):
+        penstock.Dataset.from_tensor_slices(mapped)
+    os.remove(path)
+    with pytest.raises(penstock.FailedPreconditionError, match=message):
+        penstock.Dataset.from_tensor_slices(mapped)
+    assert [row.tolist() for row in penstock.Dataset.from_tensor_slices(np.array(mapped))] == rows.tolist()
+
+
+@pytest.mark.parametrize("count", [4, 10_000])
+def test_a_mask_is_not_lost(count):
+    values = np.ma.array(np.arange(count), mask=np.arange(count) == 2)
+    for make in penstock.Dataset.from_tensor_slices, penstock.Dataset.from_tensors:
+        with pytest.raises(TypeError, match=r": x is a masked array, and tensors have no masks: give array.filled\(value\)"):
+            make({"x": values})
+    whole = np.ma.array(np.arange(count), mask=False)
+    assert [int(value) for value in penstock.Dataset.from_tensor_slices(whole)] == list(range(count))

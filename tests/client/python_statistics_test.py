@@ -183,7 +183,11 @@ REFUSED = [
     (lambda x: np.mean(x, where=x > 1, dtype=int), penstock.TraceError, "np.mean in int64; leave dtype out"),
     (lambda x: np.std(x, dtype=bool), penstock.TraceError, "np.std in bool; leave dtype out"),
     (lambda x: np.max(x, initial=-np.inf), penstock.TraceError, "np.max with these arguments .*infinity"),
-    (lambda x: np.average(x, weights=[1, 2]), penstock.InvalidArgumentError, "do not broadcast"),
+    (lambda x: np.average(x, weights=[1, 2]), penstock.TraceError, r"weights of shape \(2,\); a weight for each value"),
+    (lambda x: np.average(x, weights=[1]), penstock.TraceError, r"with weights of shape \(1,\)"),
+    (lambda x: np.average(x[:1], axis=0, weights=[1, 2, 3]), penstock.TraceError, r"values of shape \(1,\) with weights of shape \(3,\)"),
+    (lambda x: np.average(x[:, None], axis=1, weights=[1, 2, 3]), penstock.TraceError, r", 1\) with weights of shape \(3,\)"),
+    (lambda x: np.average(np.ones((4, 3)), axis=0, weights=x[:4, None]), penstock.TraceError, r"with weights of shape \(4, 1\)"),
     (lambda x: np.average(x, weights=np.ones((2, 4))), penstock.TraceError, "weights of another shape"),
 ]
 

@@ -1,6 +1,8 @@
 """Tracing: expressions against NumPy's results, the text they become, and errors that name a line."""
 
+import copy
 import math
+import pickle
 import random
 import re
 import subprocess
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _control, _registry
+from penstock import _control, _registry, _trace
 
 NUMBERS = penstock.Dataset.range(-3, 9)
 PLAIN = np.arange(-3, 9)
@@ -699,3 +701,24 @@ def test_a_name_of_nothing_is_plainly_absent():
     for name in ("qqqqq", "_qqqqq"):
         with pytest.raises(AttributeError, match=f"^module 'penstock' has no attribute '{name}'$"):
             getattr(penstock, name)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "deepcopy", "pickle"])
+def test_errors_can_go_to_another_process(again):
+    errors = []
+    outside = []
+    for function in (
+        lambda x: x if x > 1 else 0,
+        lambda x: x.no_such_thing,
+        lambda x: (outside.append(x), x)[1],
+        lambda x: outside[0] + x,
+    ):
+        try:
+            NUMBERS.map(function)
+        except penstock.Error as error:
+            errors.append(error)
+    assert [type(error) for error in errors] == [penstock.TraceError, _trace.TraceAttributeError, _trace.Captured]
+    for error in errors:
+        found = again(error)
+        assert str(found) == str(error) and isinstance(found, penstock.InvalidArgumentError)
+        assert isinstance(found, TypeError) == isinstance(error, TypeError) and isinstance(found, AttributeError) == isinstance(error, AttributeError)

@@ -164,8 +164,9 @@ def test_what_is_no_record(tmp_path):
         ({"y": 1}, TypeError, "'x' holds a dict"),
         ([{"y": 1}], TypeError, "'x' holds a dict"),
         ([1, None], TypeError, "'x' holds a NoneType"),
-        (["a", 1], TypeError, "'x' holds strings and a int"),
-        ([1, "a"], TypeError, "'x' holds strings and a int"),
+        (["a", 1], TypeError, "'x' holds strings and an int"),
+        ([1, "a"], TypeError, "'x' holds strings and an int"),
+        (["a", 1.5], TypeError, "'x' holds strings and a float"),
         ([[1], [2, 3]], TypeError, "lists of several lengths"),
         (1j, TypeError, "complex128"),
         (2**63, ValueError, "integer beyond int64: 9223372036854775808"),
@@ -173,12 +174,33 @@ def test_what_is_no_record(tmp_path):
         ([0, -(2**63) - 1], ValueError, "integer beyond int64: -9223372036854775809"),
         ([1, 2**63], ValueError, "integer beyond int64: 9223372036854775808"),
         (1e39, ValueError, "number beyond float32"),
+        ([2**130, 1.5], ValueError, "number beyond float32"),
+        ([-(10**400), 1.5], ValueError, "number beyond float32: -1000"),
+        ([np.uint64(2**63), -1], ValueError, "integer beyond int64: 9223372036854775808"),
+        ([[np.uint64(1)], [2**70]], ValueError, "integer beyond int64: 1180591620717411303424"),
+        (np.array([1, 2**70], object), ValueError, "integer beyond int64: 1180591620717411303424"),
         (np.array([1, 2**63], np.uint64), ValueError, "integer beyond int64"),
     ],
 )
 def test_what_an_example_cannot_hold(value, error, words):
     with pytest.raises(error, match=words):
         penstock.io.serialize_example({"x": value})
+
+
+@pytest.mark.parametrize(
+    "value, same",
+    [
+        ([np.uint64(5), -1], [5, -1]),
+        ([np.uint64(2**63 - 1), np.int8(-1)], [2**63 - 1, -1]),
+        ([[np.uint64(5)], [-1]], [5, -1]),
+        ((np.array([5, 6], np.uint64), np.array([-1, True])), [5, 6, -1, 1]),
+        (np.array([5, np.uint64(6), True], object), [5, 6, 1]),
+        ([2**70, 1.5], [2.0**70, 1.5]),
+        ([np.uint64(5), 0.5, -1], [5.0, 0.5, -1.0]),
+    ],
+)
+def test_integers_of_several_types_stay_integers_and_floats_make_floats_of_them(value, same):
+    assert penstock.io.serialize_example({"x": value}) == penstock.io.serialize_example({"x": same})
 
 
 def test_names_are_texts():
@@ -193,7 +215,7 @@ def test_strings_in_nested_lists_keep_their_zeros():
     assert penstock.io.serialize_example({"x": [[b"a\0", b"\0"], [b"long\0\0", "t\0"]]}) == flat
     assert penstock.io.serialize_example({"x": (["a\0", "\0"], ["long\0\0", "t\0"])}) == flat
     for wrong in ([["a", 1]], [[1, "a"]]):
-        with pytest.raises(TypeError, match="holds strings and a int"):
+        with pytest.raises(TypeError, match="holds strings and an int"):
             penstock.io.serialize_example({"x": wrong})
 
 
@@ -214,3 +236,72 @@ writer.close()
 """
     subprocess.run([sys.executable, "-c", script], check=True)
     assert records(path, compression) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+@pytest.mark.parametrize("leaves", ["sys.exit(0)", "1 / 0", "pass", "writer.close()"])
+def test_a_forked_child_that_leaves_a_with_leaves_the_file_to_its_parent(tmp_path, compression, leaves):
+    path = tmp_path / "forked"
+    script = f"""
+import os, sys, penstock
+with penstock.TFRecordWriter({str(path)!r}, {compression!r}) as writer:
+    writer.write(b"one")
+    child = os.fork()
+    if child == 0:
+        for use in (lambda: writer.write(b"lost"), writer.flush):
+            try:
+                use()
+            except penstock.FailedPreconditionError as error:
+                print(str(error).partition(" belongs to process ")[2].partition(", ")[2], flush=True)
+        {leaves}
+    else:
+        os.waitpid(child, 0)
+        assert not os.path.exists({str(path)!r})
+        writer.write(b"two")
+"""
+    printed = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    assert printed == 2 * "which forked this one: each process writes a file of its own\n"
+    assert records(path, compression) == [b"one", b"two"] and os.listdir(tmp_path) == ["forked"]
+
+
+def test_writers_of_one_path_have_parts_of_their_own(tmp_path):
+    path = tmp_path / "file"
+    first, second = penstock.TFRecordWriter(path), penstock.TFRecordWriter(path)
+    first.write(b"a" * 10)
+    first.flush()
+    second.write(b"b")
+    assert sorted(os.listdir(tmp_path)) == ["file.partial", "file.partial-2"]
+    second.close()
+    assert records(path) == [b"b"]
+    first.write(b"c")
+    first.close()
+    assert records(path) == [b"a" * 10, b"c"] and os.listdir(tmp_path) == ["file"]
+    # What nobody writes any more is in nobody's way.
+    (tmp_path / "file.partial").write_bytes(b"x" * 1000)
+    write(path)
+    assert records(path) == record_cases.RECORDS and os.listdir(tmp_path) == ["file"]
+
+
+def test_what_is_no_file_stays(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("fifo")
+    for name, kind in ("fifo", "a FIFO"), ("folder", "a folder"), ("link", "a FIFO"):
+        with pytest.raises(penstock.InvalidArgumentError, match=f"takes the place of what is there: .*/{name} is {kind}"):
+            penstock.TFRecordWriter(tmp_path / name)
+    writer = penstock.TFRecordWriter(tmp_path / "later")
+    os.mkfifo(tmp_path / "later")
+    with pytest.raises(penstock.InvalidArgumentError, match="later is a FIFO"):
+        writer.close()
+    assert sorted(os.listdir(tmp_path)) == ["fifo", "folder", "later", "later.partial", "link"]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_what_a_link_points_to_is_written(tmp_path, exists):
+    (tmp_path / "folder").mkdir()
+    if exists:
+        (tmp_path / "folder" / "file").write_bytes(b"before")
+    (tmp_path / "link").symlink_to("folder/file")
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and records(tmp_path / "folder" / "file") == record_cases.RECORDS
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link"] and os.listdir(tmp_path / "folder") == ["file"]

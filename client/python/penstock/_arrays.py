@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 
-from penstock import _textproto
+from penstock import _errors, _textproto
 
 MAX_INLINE_BYTES = 16 << 10
 # Of strings with their field's name, most of which are paths: a spec that holds them itself can be saved.
@@ -75,6 +75,8 @@ def _is_sequence(value):
 def as_array(value, what):
     """An array of numbers in this machine's byte order, or of strings."""
     array = value if isinstance(value, np.ndarray) else None
+    if np.any(getattr(array, "mask", False)):
+        raise TypeError(f"{what} is a masked array, and tensors have no masks: give array.filled(value), and array.mask as a tensor of its own")
     if array is None:
         if isinstance(value, (list, tuple)):
             array = _of_list(value, what)
@@ -97,13 +99,29 @@ def as_array(value, what):
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _file_of(array):
+def _mapped_file(address):
+    """The path of the file that is mapped there, which ends with " (deleted)" where it has that no more; None where none is."""
+    with open("/proc/self/maps", "rb") as file:
+        for line in file:
+            fields = line.rstrip(b"\n").split(None, 5)
+            first, last = (int(end, 16) for end in fields[0].split(b"-"))
+            if first <= address < last:
+                return fields[5] if len(fields) == 6 else None
+    return None
+
+
+def _file_of(array, what):
     """The .npy file that `array` is the whole of, or None."""
     if not isinstance(array, np.memmap) or not str(array.filename or "").endswith(".npy"):
         return None
     # What was written into a map of this mode is not in the file.
     if array.mode == "c":
         return None
+    if (_mapped_file(array.ctypes.data) or b"").endswith(b" (deleted)") or not os.path.exists(array.filename):
+        # The daemon would read what is there by now.
+        raise _errors.FailedPreconditionError(
+            f"{what} is mapped from {array.filename}, which has been deleted or replaced since: np.load maps what is there now, and np.array(array) copies what was"
+        )
     whole = np.load(array.filename, mmap_mode="r")
     same = (whole.shape, whole.dtype, whole.offset) == (array.shape, array.dtype, array.offset)
     return os.path.abspath(array.filename) if same and array.flags.c_contiguous else None
@@ -154,7 +172,7 @@ def tensor_values(name, value, what):
         dtype = None if strings else "string"
         shape = list(array.shape) or None
         return _textproto.Message(*head, ("dtype", dtype), ("shape", shape), ("string_value", strings)), array
-    path = _file_of(array)
+    path = _file_of(array, what)
     dtype = array.dtype.name
     if path is not None:
         return _textproto.Message(*head, ("dtype", dtype), ("npy", path)), array

@@ -11,6 +11,7 @@ import sys
 import threading
 
 from penstock import _errors
+from penstock._undivided import Undivided
 
 
 def find_program():
@@ -163,7 +164,12 @@ class _Daemon:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-_lock = threading.Lock()
+def _locks():
+    # A signal's handler may come while this thread looks for the daemon, and use it, but not while this thread starts it.
+    return threading.RLock(), Undivided("the private penstockd is being started")
+
+
+_lock, _start_of_daemon = _locks()
 _daemon = None
 _dead = set()  # the sockets of those that have ended by themselves
 
@@ -172,14 +178,20 @@ def private_socket():
     """The socket of this process' daemon, which is started if there is none."""
     global _daemon
     with _lock:
-        if _daemon is not None and not _daemon.alive():
+        daemon = _daemon
+        if daemon is not None and not daemon.alive():
             # Killed; pipelines that it ran have failed.
-            _daemon._remove_folder()
-            _dead.add(_daemon.socket)
-            _daemon = None
-        if _daemon is None:
-            _daemon = _Daemon()
-        return _daemon.socket
+            daemon._remove_folder()
+            _dead.add(daemon.socket)
+            if _daemon is daemon:
+                _daemon = None
+        daemon = _daemon
+        if daemon is None:
+            with _start_of_daemon:
+                if _daemon is None:
+                    _daemon = _Daemon()
+                daemon = _daemon
+        return daemon.socket
 
 
 def has_died(socket):
@@ -218,8 +230,8 @@ def private_process():
 
 
 def _after_fork():
-    global _daemon, _lock
-    _lock = threading.Lock()
+    global _daemon, _lock, _start_of_daemon
+    _lock, _start_of_daemon = _locks()
     _dead.clear()
     daemon, _daemon = _daemon, None
     if daemon is not None:

@@ -114,8 +114,9 @@ class EpochLoader:
         json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text))."""
         if isinstance(self._source, str):
             return dict(self._state)
-        if self._loader is not None:
-            return dict(self._loader.state_dict(), epoch=self._pass)
+        loader = self._loader  # which a loop in another thread may be done with meanwhile
+        if loader is not None:
+            return dict(loader.state_dict(), epoch=self._pass)
         return dict(self._resume or {"epoch": self._epoch})
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -148,12 +149,14 @@ class EpochLoader:
 
     def close(self) -> None:
         """Leaves the pipeline, or the pass over the Dataset, and ends the loop that is under way; tensors stay valid."""
-        if self._loader is not None:
-            self._loader.close()
+        loader = self._loader
+        if loader is not None:
+            loader.close()
 
     def stats(self) -> Dict[str, Any]:
         """What the loader has seen; see penstock.Loader.stats. Empty for a Dataset without a loop over it."""
-        return {} if self._loader is None else self._loader.stats()
+        loader = self._loader
+        return {} if loader is None else loader.stats()
 
     def __iter__(self) -> Iterator[Any]:
         return self._served() if isinstance(self._source, str) else self._declared()
@@ -168,7 +171,7 @@ class EpochLoader:
         self._loader = iterator
         with iterator:
             for element in _until_closed(iterator):
-                self._valid = iterator.valid
+                self._valid = iterator._valid_of_last()
                 yield self._convert(element)
             # The next loop begins anew, and so does whoever goes on from here; one that was closed has its position still.
             if self._loader is iterator and not iterator.closed:
@@ -202,5 +205,5 @@ class EpochLoader:
         if isinstance(element, tuple):
             return tuple(self._convert(inner) for inner in element)
         if isinstance(element, RaggedTensor):
-            return RaggedTensor(self._convert(element.values), self._convert(element.row_splits))
+            return element._converted(self._convert)
         return element if element.dtype == object else self._make_tensor(element)

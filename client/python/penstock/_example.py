@@ -60,10 +60,6 @@ def _values(name, value):
             return None, []
         if any(isinstance(item, (str, bytes, bytearray, memoryview)) for item in value):
             return _BYTES, [_bytes(name, item) for item in value]
-        # NumPy would make floats of integers beyond int64.
-        large = [item for item in value if isinstance(item, int) and not -(1 << 63) <= item < 1 << 63]
-        if large and all(isinstance(item, (bool, int, np.integer)) for item in value):
-            raise ValueError(f"feature {name!r}: integer beyond int64: {large[0]}")
     try:
         array = np.asarray(value)
     except ValueError:
@@ -71,6 +67,8 @@ def _values(name, value):
     if array.dtype.kind in "SU":
         # NumPy's types of strings drop zeros at the end, and make strings of numbers beside them.
         array = np.array(value, object)
+    if array.dtype.kind in "fO" and array is not value or array.dtype.kind == "O":
+        array = _numbers(name, value, array)
     if array.dtype.kind == "O":
         return _objects(name, array)
     array = array.ravel()
@@ -88,15 +86,45 @@ def _values(name, value):
     return _FLOAT, narrow
 
 
+def _leaves(value):
+    """What lists hold in the end: Python's objects, NumPy's scalars, and arrays of numbers."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        yield value
+        return
+    for item in value:
+        yield from _leaves(item)
+
+
+def _is_integer(item):
+    return isinstance(item, (int, np.integer, np.bool_)) or isinstance(item, np.ndarray) and item.dtype.kind in "biu"
+
+
+def _numbers(name, value, array):
+    """The array that NumPy has made of a list, but of integers where these are all that it holds: of several types, or beyond int64, they are
+    floats or objects there. Integers beyond int64 among floats are floats."""
+    if array.size and all(map(_is_integer, _leaves(value))):
+        items = np.array(value, object).ravel().tolist()
+        beyond = next((item for item in items if not -(1 << 63) <= int(item) < 1 << 63), None)
+        if beyond is not None:
+            raise ValueError(f"feature {name!r}: integer beyond int64: {beyond}")
+        return np.array([int(item) for item in items], np.int64)
+    if array.dtype.kind == "O" and array.size and all(isinstance(item, float) or _is_integer(item) for item in array.ravel().tolist()):
+        try:
+            return array.astype(np.float64)
+        except OverflowError:
+            raise ValueError(f"feature {name!r}: number beyond float32: {max(array.ravel().tolist(), key=abs)}") from None
+    return array
+
+
 def _objects(name, array):
     """The same of an array of Python's objects, which strings are too."""
     items = array.ravel().tolist()
     if items and not any(isinstance(item, (str, bytes)) for item in items):
-        if len(items) == 1 and isinstance(items[0], int):
-            raise ValueError(f"feature {name!r}: integer beyond int64: {items[0]}")
         kind = next((type(item) for item in items if not isinstance(item, (int, float))), type(items[0]))
         raise TypeError(
-            f"feature {name!r} holds a {kind.__name__}: an Example holds strings, integers, floats, and lists and arrays of them"
+            f"feature {name!r} holds {_a(kind)}: an Example holds strings, integers, floats, and lists and arrays of them"
         )
     return _BYTES, [_bytes(name, item) for item in items]
 
@@ -106,7 +134,12 @@ def _bytes(name, value):
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    raise TypeError(f"feature {name!r} holds strings and a {type(value).__name__}")
+    raise TypeError(f"feature {name!r} holds strings and {_a(type(value))}")
+
+
+def _a(kind):
+    name = kind.__name__
+    return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 
 def _field(number, content):

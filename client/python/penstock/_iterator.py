@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import threading
@@ -13,6 +14,7 @@ import numpy as np
 
 from penstock import _control, _core, _daemon, _errors
 from penstock._stage import Spec
+from penstock._undivided import Undivided
 
 _numbers = itertools.count(1)
 # Between two looks for a daemon that has gone away.
@@ -51,9 +53,11 @@ class DatasetIterator:
         self._connection = None
         self._process = os.getpid()
         self._closed = False
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
+        self._undivided = Undivided("the iterator is being started, or goes elsewhere,")
         self._private_socket = None  # of the private daemon that runs it
-        self._stats = {}  # of the loader that was closed last
+        self._left = None  # the loader that was closed last, which still tells what it has given
+        self._stats = {}  # and its own
         self._returned_at = None  # the step taken last when a new daemon took the place of a dead one
 
     def __iter__(self) -> DatasetIterator:
@@ -96,6 +100,10 @@ class DatasetIterator:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self._loader or self._start(), name)
 
+    def _valid_of_last(self):
+        """The `valid` of the element taken last, behind a close() of another thread too."""
+        return (self._loader or self._left).valid
+
     def _make_spec(self, name):
         options = self._dataset._options
         if self._state is not None:
@@ -115,22 +123,23 @@ class DatasetIterator:
         return Spec(self._dataset._stages, name, options.workers, draw)
 
     def _declare(self, name):
-        self._spec = self._make_spec(name)
+        spec = self._make_spec(name)
         # Whoever starts it again, where that fails, draws no other seeds.
-        self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(self._spec.seeds)}
+        self._state = self._state or {"cursor": b"", "step": -1, "seeds": list(spec.seeds)}
+        self._spec = spec
 
     def _start(self):
         if self._process != os.getpid():
             raise _errors.FailedPreconditionError(
                 f"this iterator belongs to process {self._process}, which forked this one; make one here: iter(dataset)"
             )
-        with self._starting:
+        with self._starting, self._undivided:
             return self._loader or self._create()
 
     def _start_again(self, loader, error):
         """Goes on where the daemon of `loader` has died: in a new private one, or in the given one as soon as it is there again. Else
         raises the error."""
-        with self._starting:
+        with self._starting, self._undivided:
             if self._loader is not None and self._loader is not loader:
                 return self._loader  # another thread was first
             # What others have taken is behind the position, once they have noted it; and they are not to find the loader closed.
@@ -217,10 +226,16 @@ class DatasetIterator:
           passes each of them has begun by now. For JSON, which has no bytes:
           json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text)).
         """
-        if self._spec is None and self._closed:
-            self._declare(None)
-        elif self._spec is None:
-            self._start()
+        if self._spec is None:
+            try:
+                if not self._closed:
+                    self._start()
+            except _errors.FailedPreconditionError:
+                # Another thread may have closed it meanwhile.
+                if not self._closed:
+                    raise
+            if self._spec is None:
+                self._declare(None)
         return self._position()
 
     def _position(self):
@@ -250,7 +265,7 @@ class DatasetIterator:
         if missing:
             raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
         given = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
-        with self._starting:
+        with self._starting, self._undivided:
             loader = self._loader
             if self._name is not None and loader is not None and self._process == os.getpid():
                 _seek(loader, given)
@@ -264,8 +279,19 @@ class DatasetIterator:
                     seed.num_passes = int(count)
 
     def stats(self) -> Dict[str, Any]:
-        """What the loader has seen, behind close() too; see penstock.Loader.stats. Empty if it was closed before the first element."""
-        return dict(self._stats) if self._closed else (self._loader or self._start()).stats()
+        """What the loader has seen, behind close() too; see penstock.Loader.stats. Empty if it was closed before the first element, and in a
+        signal's handler that has interrupted its start."""
+        loader = self._loader
+        try:
+            if loader is None and not self._closed and not self._undivided.is_mine:
+                loader = self._start()
+            if loader is not None:
+                return loader.stats()
+        except _errors.FailedPreconditionError:
+            # Another thread may have closed it meanwhile, or gone elsewhere.
+            if not self._closed and (loader is None or self._loader is loader):
+                raise
+        return dict(self._stats)
 
     @property
     def closed(self) -> bool:
@@ -280,9 +306,14 @@ class DatasetIterator:
         self._leave()
 
     def _leave(self):
-        loader, self._loader = self._loader, None
+        loader = self._loader
         if loader is not None and self._process == os.getpid():
-            self._stats = loader.stats()
+            # Before it is gone from here: other threads ask meanwhile. One of them may have closed it.
+            self._left = loader
+            with contextlib.suppress(_errors.FailedPreconditionError):
+                self._stats = loader.stats()
+        self._loader = None
+        if loader is not None and self._process == os.getpid():
             loader.close()
         self._hang_up()
 

@@ -163,9 +163,10 @@ def as_paths(stages):
         raise _trace.TraceError(
             "paths in another order than that of their names", "sort them: from_tensor_slices(sorted(paths)), and shuffle the dataset"
         )
-    fields = [("files", [_without_globs(path) for path in paths]), ("shuffle", False)]
+    fields = [("files", [without_globs(path) for path in paths]), ("shuffle", False)]
     return (Stage("list_files", fields, first.name, first.line), *stages[1:])
 
 
-def _without_globs(path):
+def without_globs(path):
+    """The glob that matches this path alone."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from penstock import _dtypes, _joining, _products, _series, _spectrum, _statistics, _taking, _trace
-from penstock._axes import axes_last, counted_from_last, expanded, flat, reshaped_by_data, sizes_of, to_axes, to_axis, to_integer, to_integers, wrapped
+from penstock._axes import as_array, axes_last, counted_from_last, expanded, flat, reshaped_by_data, sizes_of, to_axes, to_axis, to_integer, to_integers, wrapped
 from penstock._registry import FUNCTIONS
 from penstock._trace import TraceError, call
 
@@ -626,7 +626,7 @@ _SPECIAL = {
     "logical_not": lambda a: ~_as_bool(a),
     "zeros_like": lambda a, dtype=None: _fill(a, 0, dtype),
     "ones_like": lambda a, dtype=None: _fill(a, 1, dtype),
-    "full_like": lambda a, fill_value, dtype=None: _fill(a, fill_value, dtype),
+    "full_like": lambda a, fill_value, dtype=None: _full_like(a, fill_value, dtype),
     "empty_like": lambda a, dtype=None: _fill(a, 0, dtype),
     "astype": lambda x, dtype, *, copy=True: x.astype(dtype),
     "shape": _shape,
@@ -642,6 +642,21 @@ def _to_dense(x):
     if x.ndim != 1:
         raise TraceError("to_dense of a value of more than one axis", "batches that are sparse have to_dense() in the trainer")
     return x[:]
+
+
+def _full_like(a, value, dtype=None):
+    shape = as_array(value).shape
+    own = a.shape[max(a.ndim - len(shape), 0) :]
+    if len(shape) > a.ndim or any(size not in (None, 1, to) and to is not None for size, to in zip(shape, own)):
+        raise TraceError(f"np.full_like of a value of shape {shape} for one of {a.shape}", "a number, or a value that repeats to the shape")
+    result = _fill(a, value, dtype)
+    # Python's own integers do not wrap, as in NumPy.
+    if type(value) is int and result.dtype in _INTEGERS and not np.iinfo(result.dtype).min <= value <= np.iinfo(result.dtype).max:
+        raise TraceError(f"np.full_like of {value}, which {result.dtype} does not hold", "a value of that type, or another dtype")
+    return result
+
+
+_INTEGERS = tuple(np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
 def _fill(a, value, dtype):

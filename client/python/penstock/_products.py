@@ -23,11 +23,18 @@ def _common(a, b):
     return np.result_type(a.dtype, b.dtype)
 
 
+def _refuse_other_sizes(one, other, shown):
+    """Axes along which products are summed are as long as each other; those of one value would be repeated."""
+    if None not in (one, other) and one != other:
+        raise TraceError(f"{shown} of axes of {one} and {other}", "they are as long")
+
+
 def matmul(a, b, /, out=None, shown="np.matmul"):
     _refuse_out(shown, out)
     a, b = _array(a), _array(b)
     if not a.ndim or not b.ndim:
         raise TraceError(f"{shown} of a number", "a * b")
+    _refuse_other_sizes(a.shape[-1], b.shape[max(b.ndim - 2, 0)], shown)
     dtype = _common(a, b)
     if dtype.kind == "f" and b.ndim <= 2:
         if isinstance(b, _trace.Tensor):
@@ -76,8 +83,11 @@ def vdot(a, b, /):
 
 def vecdot(x1, x2, /, axis=-1):
     a, b = _array(x1), _array(x2)
+    if not a.ndim or not b.ndim:
+        raise TraceError("np.vecdot of a number", "a * b")
     if axis != -1:
         a, b = (np.moveaxis(x, axis, -1) for x in (a, b))
+    _refuse_other_sizes(a.shape[-1], b.shape[-1], "np.vecdot")
     return _sum_of_products(a, b, _common(a, b), (-1,))
 
 
@@ -94,6 +104,8 @@ def tensordot(a, b, axes=2, shown="np.tensordot"):
     a, b = _array(a), _array(b)
     if isinstance(axes, (int, np.integer)):
         count = to_integer(axes, f"{shown} over axes")
+        if not 0 <= count <= min(a.ndim, b.ndim):
+            raise TraceError(f"{shown} over {count} axes of arrays of {a.ndim} and {b.ndim}", "as many as both have, at most")
         of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
         of_a, of_b = (to_axes(part, x.ndim, shown) for part, x in zip(axes, (a, b)))
@@ -159,9 +171,7 @@ def _contracted(a, b, of_a, of_b, output, shown):
     only_b = [letter for letter in of_b if letter not in of_a]
     dtype = _common(a, b)
     for letter in gone:
-        sizes = a.shape[of_a.index(letter)], b.shape[of_b.index(letter)]
-        if None not in sizes and sizes[0] != sizes[1]:
-            raise TraceError(f"{shown} of axes of {sizes[0]} and {sizes[1]}", "they are as long")
+        _refuse_other_sizes(a.shape[of_a.index(letter)], b.shape[of_b.index(letter)], shown)
     if not gone:
         return _arranged(_beside(a, of_a, output) * _beside(b, of_b, output), output, output)
     if both or dtype.kind != "f":

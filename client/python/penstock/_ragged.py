@@ -30,8 +30,17 @@ class RaggedTensor:
                 "row_splits begin with 0 and end with the number of values, which is "
                 f"{len(values)}: {row_splits[0]} and {row_splits[-1]}"
             )
+        self._set(values, row_splits)
+
+    def _set(self, values, row_splits):
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "row_splits", row_splits)
+        return self
+
+    def _converted(self, convert):
+        """The same of what `convert` makes of each array. Nobody looks into these: they may lie on a device."""
+        values = self.values._converted(convert) if isinstance(self.values, RaggedTensor) else convert(self.values)
+        return object.__new__(RaggedTensor)._set(values, convert(self.row_splits))
 
     def __setattr__(self, name, value):
         raise AttributeError(f"a RaggedTensor is frozen: {name} cannot be set")
@@ -103,7 +112,7 @@ class RaggedTensor:
         return [values[first:last] for first, last in zip(splits, splits[1:])]
 
     def __len__(self):
-        return len(self.row_splits) - 1
+        return self.row_splits.shape[0] - 1
 
     def __getitem__(self, index):
         """Row `index`: a view of the values. A slice of rows: a RaggedTensor over them."""
@@ -124,6 +133,8 @@ class RaggedTensor:
 
     def __repr__(self):
         shape = ", ".join("None" if size is None else str(size) for size in self.shape)
+        if not hasattr(self.row_splits, "__getitem__"):
+            return f"RaggedTensor(shape=({shape}), dtype={self.dtype})"  # of arrays on a device, which have no rows to show
         shown = repr(self[:3].to_list())
         if len(shown) > 200:
             shown = shown[:200] + "..."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
+from penstock import _errors
 from penstock._arguments import integer, optional
 from penstock._dataset import Dataset
 from penstock._stage import Nested, Stage
@@ -26,7 +27,15 @@ def files_of(filenames):
     if not names:
         raise ValueError(f"filenames are {_PATHS}; the list is empty")
     # The daemon's folder is another one than ours.
-    return [name if "://" in name else os.path.abspath(name) for name in names]
+    names = [name if "://" in name else os.path.abspath(name) for name in names]
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise _errors.InvalidArgumentError(
+                f"the path {os.fsencode(name)!r} is no text in UTF-8, as the paths in a spec are: rename the file, or take a glob that matches it"
+            ) from None
+    return names
 
 
 def _compression(compression_type):

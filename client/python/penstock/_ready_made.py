@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from penstock._dataset import Dataset
+from penstock._nested import without_globs
 from penstock._readers import CsvDataset, TFRecordDataset, _cycle_length
 
 
@@ -160,6 +161,8 @@ def make_csv_dataset(
       A Dataset of dicts from names to arrays of shape (rows,), or of pairs of such a dict and the label's array.
     """
     files = _files(file_pattern)
+    # The daemon takes names for globs.
+    patterns = [without_globs(path) for path in files]
     layout = (compression_type, field_delim, use_quote_delim, encoding)
     if column_names is None:
         if not header:
@@ -195,7 +198,7 @@ def make_csv_dataset(
         )
 
     cycle_length = _cycle_length(num_parallel_reads) or 1
-    dataset = read(files) if cycle_length == 1 else Dataset.list_files(files, shuffle=False).interleave(read, cycle_length, 1)
+    dataset = read(patterns) if cycle_length == 1 else Dataset.list_files(patterns, shuffle=False).interleave(read, cycle_length, 1)
     if ignore_errors:
         dataset = dataset.ignore_errors()
     if shuffle:
@@ -241,7 +244,8 @@ def make_batched_features_dataset(
       num_epochs: None: without end.
       reader_num_threads, parser_num_threads, sloppy_ordering: without effect.
     """
-    dataset = (reader or TFRecordDataset)(_files(file_pattern), *(reader_args or ()))
+    patterns = [without_globs(path) for path in _files(file_pattern)]  # the daemon takes names for globs
+    dataset = (reader or TFRecordDataset)(patterns, *(reader_args or ()))
     if shuffle:
         dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
     if num_epochs != 1:

@@ -26,8 +26,7 @@ def _filtered(a, taps, mode, shown):
     """At each place the sum of products with the taps, over windows of as many values."""
     if mode not in ("full", "same", "valid"):
         raise TraceError(f"{shown} with mode={mode!r}", "modes are full, same and valid")
-    size = a.shape[0]
-    if a.ndim != 1 or taps.ndim != 1 or size is None or taps.size == 0 or size < taps.size:
+    if a.ndim != 1 or taps.ndim != 1 or a.shape[0] is None or taps.size == 0 or a.shape[0] < taps.size:
         raise TraceError(f"{shown} of values of shape {a.shape} and taps of shape {taps.shape}",
                          "a list of known length, and a constant list that is no longer")  # fmt: skip
     dtype = np.result_type(a.dtype, taps.dtype)
@@ -49,7 +48,7 @@ def _filtered(a, taps, mode, shown):
 def _taps(v, shown):
     if isinstance(v, _trace.Tensor):
         raise TraceError(f"{shown} with taps that are traced", "they are a constant array")
-    return np.asarray(v)
+    return np.atleast_1d(v)
 
 
 def convolve(a, v, mode="full"):

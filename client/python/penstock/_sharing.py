@@ -13,6 +13,7 @@ import time
 
 from penstock import _control, _core, _daemon, _errors
 from penstock._stage import Spec, first_seed
+from penstock._undivided import Undivided
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}")
 _MAX_SOCKET_BYTES = 107
@@ -22,7 +23,7 @@ _LOOK_SECONDS = 0.02
 _PATIENCE_SECONDS = 60.0
 _TRIES = 3
 
-_mutex = threading.Lock()
+_mutex = threading.RLock()
 _shares = {}  # by their names, those that this process is in
 
 
@@ -34,7 +35,8 @@ class _Share:
         self.folder = _folder(name)
         self.socket = os.path.join(self.folder, "penstock.sock")
         self._fifo = os.path.join(self.folder, "processes")
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
+        self._undivided = Undivided(f"the shared penstockd {name!r} is being asked")
         self._lock = None  # its file, while it is held or waited for
         self._reading = None  # the FIFO's other end, while a daemon is started
         self._end = None
@@ -44,7 +46,7 @@ class _Share:
     def locked(self):
         import fcntl
 
-        with self._mutex, open(os.path.join(self.folder, "lock"), "ab") as file:
+        with self._mutex, self._undivided, open(os.path.join(self.folder, "lock"), "ab") as file:
             self._lock = file
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -202,7 +204,9 @@ def _share(name):
         )
     with _mutex:
         if name not in _shares:
-            _shares[name] = _Share(name)
+            share = _Share(name)
+            # Or that of a signal's handler, which has come meanwhile.
+            _shares.setdefault(name, share)
         return _shares[name]
 
 
@@ -292,7 +296,7 @@ def _spec_of(dataset, name):
 
 def _after_fork():
     global _mutex
-    _mutex = threading.Lock()
+    _mutex = threading.RLock()
     for share in _shares.values():
         share.forget()
     _shares.clear()

@@ -76,7 +76,8 @@ class Seed:
     def __init__(self, given, reshuffle=True):
         self.given = given
         self._reshuffle = reshuffle
-        self._lock = threading.Lock()
+        # One that a signal's handler may take in the thread that has it.
+        self._lock = threading.RLock()
         self._num_passes = 0
         self._drawn = None
 
@@ -87,7 +88,7 @@ class Seed:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def base(self):
         """The first pass' seed."""
@@ -95,7 +96,9 @@ class Seed:
             return self.given
         with self._lock:
             if self._drawn is None:
-                self._drawn = int.from_bytes(os.urandom(7), "little")
+                drawn = int.from_bytes(os.urandom(7), "little")
+                if self._drawn is None:
+                    self._drawn = drawn
             return self._drawn
 
     def next(self):

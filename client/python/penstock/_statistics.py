@@ -140,6 +140,12 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         if weights.ndim != 1 or axis is None or isinstance(axis, tuple):
             raise TraceError("np.average with weights of another shape", "weights are of the array's shape, or a list along one axis")
         (along,) = to_axes(axis, a.ndim, "np.average")
+        wanted = a.shape[along : along + 1]
+    else:
+        along, wanted = None, a.shape
+    if any(None not in sizes and sizes[0] != sizes[1] for sizes in zip(weights.shape, wanted)):
+        raise TraceError(f"np.average of values of shape {a.shape} with weights of shape {weights.shape}", "a weight for each value that is averaged")
+    if along is not None:
         weights = weights[(*(None,) * along, slice(None), *(None,) * (a.ndim - along - 1))]
     weights = weights.astype(dtype)
     total = np.sum(a.astype(dtype) * weights, axis=axis, keepdims=keepdims)

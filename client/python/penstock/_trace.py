@@ -24,6 +24,14 @@ class TraceError(_errors.InvalidArgumentError, TypeError):
         text = line.text()
         super().__init__(f"{line}: {what}; {instead}" + (f"\n  {text}" if text else ""))
 
+    def __reduce__(self):
+        # The text is made already, of a line that another process may not have.
+        return _error_again, (type(self), *self.args)
+
+
+def _error_again(kind, *args):
+    return kind.__new__(kind, *args)
+
 
 class TraceAttributeError(TraceError, AttributeError):
     """The same, of an attribute."""
@@ -115,6 +123,10 @@ class Captured(TraceError):
     def __init__(self, *traces, what="a value of another function's call is used here", instead="pass it through the element"):
         super().__init__(what, instead)
         self.traces = traces
+
+    def __reduce__(self):
+        # Without the calls, which are over wherever it comes to.
+        return _error_again, (TraceError, *self.args)
 
 
 _OUTSIDE = "do it behind the loop, in the trainer, or before the data is written (penstock write)"

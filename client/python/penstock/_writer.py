@@ -1,12 +1,70 @@
 """penstock.io.TFRecordWriter: TFRecord files from Python."""
 
 import os
+import stat
 
 from penstock import _core, _errors
 
 # What readers take: kMaxRecordBytes of server/io/record_chunk.h.
 _MAX_RECORD_BYTES = 256 << 20
 _COMPRESSIONS = {None: "", "": "", "NONE": "", "GZIP": "GZIP", "ZLIB": "ZLIB"}
+
+
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+# Writers of one file at a time.
+_MAX_PARTS = 1000
+
+
+def _refuse_what_is_no_file(path):
+    """A device or a FIFO, whose place a file would take."""
+    try:
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return
+    if kind != stat.S_IFREG:
+        kind = _KINDS.get(kind, "no file")
+        raise _errors.InvalidArgumentError(f"a TFRecordWriter writes a file, which takes the place of what is there: {path} is {kind}")
+
+
+def _open_part(path):
+    """PATH.partial, empty, as a file of this writer alone, and its name: with a number where another writer has that one.
+
+    Who writes one holds a lock of it, which ends with the process; what a lost one has left is written over.
+    """
+    import errno
+    import fcntl
+
+    for number in range(_MAX_PARTS):
+        name = f"{path}.partial" if number == 0 else f"{path}.partial-{number + 1}"
+        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            _refuse_what_is_no_file(name)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                # A file system without locks has one writer for each file.
+                if error.errno not in (errno.EWOULDBLOCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK):
+                    raise
+                is_taken = error.errno == errno.EWOULDBLOCK
+            else:
+                # Whoever had it may have given it its name meanwhile.
+                is_taken = not _is_file(fd, name)
+            if not is_taken:
+                os.ftruncate(fd, 0)
+                file = open(fd, "wb", buffering=1 << 20)
+                fd = None
+                return file, name
+        finally:
+            if fd is not None:
+                os.close(fd)
+    raise _errors.ResourceExhaustedError(f"{_MAX_PARTS} writers have parts of {path}")
+
+
+def _is_file(fd, name):
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(name))
+    except FileNotFoundError:
+        return False
 
 
 def _checksum(data):
@@ -69,13 +127,16 @@ class TFRecordWriter:
                 writer.write(penstock.io.serialize_example(example))
 
     Until close() the file is called PATH.partial, so that no reader takes a half-written one for whole; an existing file at PATH is
-    replaced then. A `with` that ends by an exception leaves PATH.partial as it is.
+    replaced then; where it is a symbolic link, what it points to is. A `with` that ends by an exception leaves PATH.partial as it is. Of
+    several writers of one PATH at a time the others have PATH.partial-2 and so on, and the one that is closed last stays. A forked child
+    leaves the file to its parent.
 
     Args:
       path: of the file.
       options: a TFRecordOptions, or a compression_type.
 
     Raises:
+      InvalidArgumentError: what is at the path is no file.
       OSError: as open().
     """
 
@@ -86,11 +147,12 @@ class TFRecordWriter:
             options = TFRecordOptions(getattr(options, "compression_type", options))
         self._compressor = options._compressor()
         # Until close() the process may go to another folder.
-        self._path = os.path.abspath(os.fsdecode(path))
-        self._partial = self._path + ".partial"
+        path = os.path.abspath(os.fsdecode(path))
+        _refuse_what_is_no_file(path)
+        self._path = os.path.realpath(path)
         self._num_records = 0
         self._process = os.getpid()
-        self._file = open(self._partial, "wb", buffering=1 << 20)
+        self._file, self._partial = _open_part(self._path)
 
     def write(self, record):
         """Appends a record: bytes, at most 256 MiB of them."""
@@ -124,14 +186,17 @@ class TFRecordWriter:
         file.flush()
 
     def close(self):
-        """Writes what is left and gives the file its name. A second call does nothing."""
-        file, self._file = self._file, None
+        """Writes what is left and gives the file its name. A second call does nothing, and nor does one in a forked child."""
+        file = self._left_file()
         if file is None:
             return
         with file:
             if self._compressor is not None:
                 file.write(self._compressor.flush())
-        os.replace(self._partial, self._path)
+            file.flush()
+            _refuse_what_is_no_file(self._path)
+            # As long as nobody else may take the part.
+            os.replace(self._partial, self._path)
 
     def __enter__(self):
         return self
@@ -140,16 +205,24 @@ class TFRecordWriter:
         if kind is None:
             self.close()
             return
-        file, self._file = self._file, None
+        file = self._left_file()
         if file is not None:
             file.close()
 
+    def _left_file(self):
+        """The file, for the last time; None where it is closed, and in a forked child."""
+        file, self._file = self._file, None
+        if file is None or os.getpid() == self._process:
+            return file
+        # What the copy's buffer holds is the parent's to write, and its file too.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), file.fileno(), inheritable=False)
+        file.close()
+        return None
+
     def __del__(self):
         if self._file is not None and os.getpid() != self._process:
-            # A forked child's copy: what its buffer holds is the parent's to write, and its file too.
-            with open(os.devnull, "wb") as nowhere:
-                os.dup2(nowhere.fileno(), self._file.fileno(), inheritable=False)
-            return
+            self._left_file()
         if self._file is not None:
             import warnings
 
@@ -159,4 +232,8 @@ class TFRecordWriter:
     def _opened(self):
         if self._file is None:
             raise _errors.FailedPreconditionError(f"the TFRecordWriter of {self._path} is closed")
+        if os.getpid() != self._process:
+            raise _errors.FailedPreconditionError(
+                f"the TFRecordWriter of {self._path} belongs to process {self._process}, which forked this one: each process writes a file of its own"
+            )
         return self._file
