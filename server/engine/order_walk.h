@@ -35,8 +35,8 @@ struct RowPlace {
 };
 
 // The records of row `row` of step `step`, one for each source that feeds it and reads files; those of all its rows where it is a batch
-// itself. Behind an op that makes elements in the front (`scan`, `reduce`) only that of the first source is known. OutOfRange when the
-// stream ends before it, with where.
+// itself. Of elements made in the front (`scan`, `reduce`) or out of a file that keeps them, only the one that an error would name.
+// OutOfRange when the stream ends before it, with where.
 absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
                                                      uint64_t step, uint32_t row);
 

@@ -43,6 +43,14 @@ bool UsesElement(const v1::Input& input) {
   return HasWindowParts(input) || (op != nullptr && op->place == OpPlace::kInside);
 }
 
+// Whether elements are more than what sources have loaded, side by side or in turns.
+bool Computes(const WorkNode& work) {
+  if (work.kind == WorkNode::Kind::kLoad) return false;
+  return work.kind == WorkNode::Kind::kWork ||
+         std::any_of(work.inputs.begin(), work.inputs.end(),
+                     [](const std::unique_ptr<WorkNode>& input) { return Computes(*input); });
+}
+
 }  // namespace
 
 // From the stage's own message: nested ops fill in seeds.
@@ -96,7 +104,7 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;
   // Nobody looks at the elements, but one that fails is none, or ends the stream.
-  if (can_fail()) EndSegmentEmpty();
+  if (Computes(*dataset_.work)) EndSegmentEmpty();
   const std::optional<FileRange> outer_files = std::exchange(element_files_, paths);
   const bool outer_nested = std::exchange(nested_, true);
   Dataset outer = TakeDataset();

@@ -103,18 +103,22 @@ TEST_CASE("turns: an element that fails is none, though its dataset needs nothin
 }
 
 TEST_CASE("turns: where nothing in front can fail, no element is computed ahead") {
-  for (const std::string front :
-       {"range { stop: 4 } | ", "range { stop: 4 } | shuffle { buffer_size: 2 seed: 1 } | "}) {
-    const auto plan =
-        PlanText(Stages(front + "flat_map { (| range { stop: 2 } |) } | batch { batch_size: 3 }"));
+  const auto is_in_cells = [](const std::string& front) {
+    INFO(front);
+    const auto plan = PlanText(
+        Stages(front + " | flat_map { (| range { stop: 2 } |) } | batch { batch_size: 3 }"));
     REQUIRE(plan.ok());
-    const auto& order = static_cast<const PlanImpl&>(**plan).order();
-    // batch, flat_map, and what stood in front.
-    const OrderNode& turns = *order.inputs[0];
+    // In front of `batch`.
+    const OrderNode& turns = *static_cast<const PlanImpl&>(**plan).order().inputs[0];
     REQUIRE(turns.nested != nullptr);
-    CHECK(turns.values->kind == WorkNode::Kind::kLoad);
-    CHECK(turns.values->inputs.empty());
-  }
+    // The work of a segment stands in front of its cells.
+    return turns.values->kind == WorkNode::Kind::kLoad && !turns.values->inputs.empty();
+  };
+  CHECK_FALSE(is_in_cells("range { stop: 4 }"));
+  CHECK_FALSE(is_in_cells("range { stop: 4 } | shuffle { buffer_size: 2 seed: 1 } | repeat {}"));
+  CHECK_FALSE(is_in_cells("range { stop: 4 } | enumerate {}"));
+  CHECK_FALSE(is_in_cells("range { stop: 4 } | concatenate { (| range { stop: 3 } |) }"));
+  CHECK(is_in_cells("range { stop: 4 } | map { out: 'n = value' } | enumerate {}"));
 }
 
 }  // namespace
