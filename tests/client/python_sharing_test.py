@@ -212,6 +212,13 @@ def test_what_cannot_be_shared(share):
         EpochLoader(penstock.TFRecordDataset("no-such-file").batch(2), None, {"share": share})
 
 
+def test_a_signals_handler_does_not_wait_for_what_it_has_interrupted(share):
+    with _sharing._share(share).locked():
+        with pytest.raises(penstock.FailedPreconditionError, match="the shared penstockd 'job' is being asked by the code that this one has interrupted"):
+            penstock.shared_daemon(share)
+    assert penstock.shared_daemon(share) == socket_of(share)
+
+
 def test_a_seed_that_two_branches_have_stays_one(tmp_path):
     numbers = penstock.Dataset.range(50).shuffle(50)
     kept = [numbers.map(lambda x: x * 2).cache(str(tmp_path / name)) for name in ("one", "other")]
