@@ -455,6 +455,16 @@ class Dlpack(ctypes.Structure):
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)]
 
 
+def test_cuda_loader_gives_ragged_tensors_of_arrays_there():
+    lists = penstock.Dataset.range(12).map(lambda i: penstock.functions.arange(i % 4)).ragged_batch(3)
+    for number, ragged in enumerate(penstock.cuda.loader(lists)):
+        wanted = [list(range(i % 4)) for i in range(3 * number, 3 * number + 3)]
+        values, splits = bytes_at(ragged.flat_values), bytes_at(ragged.row_splits)
+        assert [values[begin:end].tolist() for begin, end in zip(splits, splits[1:])] == wanted
+        assert len(ragged) == 3
+    assert number == 3
+
+
 @pytest.mark.parametrize("dtype, code", [
     ("bool", 6), ("int8", 0), ("uint8", 1), ("int16", 0), ("uint16", 1), ("int32", 0), ("uint32", 1), ("int64", 0), ("uint64", 1),
     ("float16", 2), ("float32", 2), ("float64", 2)])
