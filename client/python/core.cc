@@ -273,6 +273,7 @@ class Loader {
   uint32_t rows() const { return rows_; }
   uint32_t valid() const { return valid_; }
   bool redelivered() const { return redelivered_; }
+  bool dynamic() const { return dynamic_; }
   bool closed() const { return loader_ == nullptr; }
   int waiting() const { return num_waiting_; }
 
@@ -319,6 +320,9 @@ class Loader {
     rows_ = penstock_batch_rows(batch);
     valid_ = penstock_batch_valid(batch);
     redelivered_ = penstock_batch_redelivered(batch) != 0;
+    dynamic_ = false;
+    for (uint32_t i = 0; i < penstock_batch_num_tensors(batch); ++i)
+      dynamic_ |= penstock_batch_tensor(batch, i)->dynamic != 0;
     uint32_t cursor_bytes = 0;
     const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
     cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
@@ -404,6 +408,7 @@ class Loader {
   uint32_t rows_ = 0;
   uint32_t valid_ = 0;
   bool redelivered_ = false;
+  bool dynamic_ = false;
   bool warned_ = false;
   bool has_own_size_ = false;
 };
@@ -509,6 +514,9 @@ NB_MODULE(_core, m) {
       .def_prop_ro("redelivered", &Loader::redelivered,
                    "Whether another consumer of the split group held it when it died: it may have "
                    "been worked on.")
+      .def_prop_ro("_dynamic", &Loader::dynamic,
+                   "Whether a tensor of the batch taken last has axes that differ from batch to "
+                   "batch.")
       .def_prop_ro("closed", &Loader::closed)
       .def_prop_ro("_waiting", &Loader::waiting, "How many threads are in a call that waits.");
 }

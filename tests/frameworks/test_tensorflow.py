@@ -1,5 +1,8 @@
 """penstock.tensorflow with TensorFlow and Keras themselves."""
 
+import os
+import pathlib
+import subprocess
 import warnings
 
 import numpy as np
@@ -58,6 +61,22 @@ def test_a_pipeline_gives_as_many_steps_as_asked_for(served):
     epochs = [[n for batch in dataset for n in batch["n"].numpy()] for _ in range(2)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(100))] * 2
     assert epochs[0] != epochs[1]
+
+
+PADDED = """name: "padded"
+stage { range { stop: 12 } }
+stage { map { out: "n = value" out: "x = arange(value % 5)" } }
+stage { padded_batch { batch_size: 3 } }
+"""
+
+
+def test_a_pipeline_of_padded_batches_has_open_axes(served, tmp_path):
+    socket = served(0)
+    (tmp_path / "padded").write_text(PADDED)
+    subprocess.run([pathlib.Path(os.environ["PENSTOCK_BIN"]) / "penstock", "--socket", socket, "create", tmp_path / "padded"], check=True)
+    dataset = penstock.tensorflow.dataset("padded", socket=socket)
+    assert dataset.element_spec["x"].shape.as_list() == [None, None]
+    assert [batch["x"].shape.as_list() for batch in dataset] == [[3, 2], [3, 4], [3, 3], [3, 4]]
 
 
 def test_a_pipeline_that_has_ended_has_no_types(served):

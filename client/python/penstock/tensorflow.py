@@ -52,8 +52,8 @@ def _spec_of_shape(spec, shape):
     return tf.TensorSpec(shape=shape, dtype=dtype)
 
 
-def _seen_spec(tensor):
-    """Of a tensor of a batch, whose rows may be fewer in another one."""
+def _seen_spec(tensor, dynamic):
+    """Of a tensor of a batch, whose rows may be fewer in another one; dynamic: whose other axes may be of another size there."""
     if isinstance(tensor, RaggedTensor):
         ragged = tensor.nested_row_splits
         values = tensor.flat_values
@@ -62,7 +62,8 @@ def _seen_spec(tensor):
         return tf.RaggedTensorSpec(shape=shape, dtype=_dtype(values), ragged_rank=len(ragged), row_splits_dtype=splits_dtype)
     if isinstance(tensor, SparseTensor):
         return tf.SparseTensorSpec(shape=[None] * len(tensor.dense_shape), dtype=_dtype(tensor.values))
-    return tf.TensorSpec(shape=[None, *tensor.shape[1:]] if tensor.ndim else [], dtype=_dtype(tensor))
+    shape = [None] * tensor.ndim if dynamic else [None, *tensor.shape[1:]][: tensor.ndim]
+    return tf.TensorSpec(shape=shape, dtype=_dtype(tensor))
 
 
 def _dtype(array):
@@ -91,7 +92,7 @@ def dataset(source, *, steps: Optional[int] = None, share: Optional[str] = None,
     Returns:
       Elements in the structure of the source, dicts, tuples or lone tensors; strings are tf.string,
       ragged tensors tf.RaggedTensor, sparse ones tf.SparseTensor. For a pipeline the shapes are those of its first batch, the first
-      axis open.
+      axis open; all axes where the sizes of a tensor differ from batch to batch.
 
     Raises:
       TypeError: options for a Dataset without `share`. The errors of penstock.attach.
@@ -113,7 +114,7 @@ def dataset(source, *, steps: Optional[int] = None, share: Optional[str] = None,
     if first is None:
         raise penstock.OutOfRangeError(f"the pipeline has ended; its batches' types are those of a first one, which {source!r} has no more")
     waiting = [first]  # until an iteration takes it
-    signature = _map(_seen_spec, first)
+    signature = _map(lambda tensor: _seen_spec(tensor, loader._dynamic), first)
 
     def generate():
         left = np.inf if steps is None else steps
