@@ -51,6 +51,7 @@ EXCEPTIONS = {
     ("client/ctl/make_sample_flowers.cc", "server/io/example_builder.h"): "make-sample writes Examples",
     ("client/ctl/verify.cc", "server/io/record_stream.h"): "verify reads as the daemon does",
     ("client/ctl/spec_arguments.cc", "server/base/file_error.h"): "a spec that cannot be opened is told as the daemon tells it of files",
+    ("client/ctl/cursor_file.cc", "server/base/replaced_file.h"): "a cursor takes another one's place as a file of records does",
     ("client/ctl/cache.cc", "server/base/disk.h"): "cache list, verify and clear look at the daemon's folders",
     ("client/ctl/cache.cc", "server/io/element_file.h"): "and at the files that it keeps there",
     ("client/ctl/index.cc", "server/io/record_index.h"): "index builds what the daemon loads",
