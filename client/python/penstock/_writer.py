@@ -36,7 +36,7 @@ def _open_part(path):
 
     for number in range(_MAX_PARTS):
         name = f"{path}.partial" if number == 0 else f"{path}.partial-{number + 1}"
-        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)  # novm
+        fd = os.open(name, os.O_RDWR + os.O_CREAT, 0o666)
         try:
             _refuse_what_is_no_file(name)
             try:
