@@ -40,7 +40,7 @@ def _open_part(path):
         try:
             _refuse_what_is_no_file(name)
             try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(fd, fcntl.LOCK_EX + fcntl.LOCK_NB)
             except OSError as error:
                 # A file system without locks has one writer for each file.
                 if error.errno not in (errno.EWOULDBLOCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK):
