@@ -314,15 +314,15 @@ class Loader {
   void NotePosition(const penstock_batch* batch) {
     const uint64_t taken = penstock_batch_taken(batch);
     if (taken < num_noted_) return;
+    // The same of all batches.
+    for (uint32_t i = 0; num_noted_ == 0 && i < penstock_batch_num_tensors(batch); ++i)
+      dynamic_ |= penstock_batch_tensor(batch, i)->dynamic != 0;
     num_noted_ = taken + 1;
     step_ = static_cast<int64_t>(penstock_batch_step(batch));
     epoch_ = penstock_batch_epoch(batch);
     rows_ = penstock_batch_rows(batch);
     valid_ = penstock_batch_valid(batch);
     redelivered_ = penstock_batch_redelivered(batch) != 0;
-    dynamic_ = false;
-    for (uint32_t i = 0; i < penstock_batch_num_tensors(batch); ++i)
-      dynamic_ |= penstock_batch_tensor(batch, i)->dynamic != 0;
     uint32_t cursor_bytes = 0;
     const void* cursor = penstock_batch_cursor(batch, &cursor_bytes);
     cursor_.assign(static_cast<const char*>(cursor), cursor_bytes);
@@ -515,8 +515,8 @@ NB_MODULE(_core, m) {
                    "Whether another consumer of the split group held it when it died: it may have "
                    "been worked on.")
       .def_prop_ro("_dynamic", &Loader::dynamic,
-                   "Whether a tensor of the batch taken last has axes that differ from batch to "
-                   "batch.")
+                   "Whether tensors have axes that differ from batch to batch; known behind the "
+                   "first one.")
       .def_prop_ro("closed", &Loader::closed)
       .def_prop_ro("_waiting", &Loader::waiting, "How many threads are in a call that waits.");
 }

@@ -332,11 +332,11 @@ absl::StatusOr<std::vector<const Node*>> Typer::Operands(const Syntax& syntax,
   };
   // Whether no other one can be larger than it: a size that only the data tells may be 1.
   const bool is_largest =
-      whole == nullptr || std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) {
+      whole != nullptr && std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) {
         return node->fixed() || node->sizes_of == whole->sizes_of ||
                IsOneWhere(node->type.shape, shape);
       });
-  if (HasUnknownSize(shape) && (whole == nullptr || !is_largest)) {
+  if (HasUnknownSize(shape) && !is_largest) {
     const Node*& first = *std::find_if(nodes.begin(), nodes.end(), [&](const Node* node) {
       return whole == nullptr ? !node->fixed() : node == whole;
     });

@@ -247,18 +247,19 @@ void CheckOrigins(const std::string& spec, const ScratchFolder& folder, size_t m
   }
 }
 
+std::string Parsed(const std::string& file) {
+  return absl::StrCat("stage { tfrecord { files: '", file,
+                      "' } } stage { parse_example { feature { key: 'n' int64 {} } } } ");
+}
+
 std::string ParsedInput(const std::string& file, const std::string& more = "") {
-  return absl::StrCat("input { stage { tfrecord { files: '", file,
-                      "' } } stage { parse_example { feature { key: 'n' int64 {} } } } ", more,
-                      "} ");
+  return absl::StrCat("input { ", Parsed(file), more, "} ");
 }
 
 TEST_CASE("a row that was taken out of a batch comes from its own record, and not from the first") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 23);
-  const std::string source =
-      absl::StrCat("stage { tfrecord { files: '", folder / "a",
-                   "' } } stage { parse_example { feature { key: 'n' int64 {} } } } ");
+  const std::string source = Parsed(folder / "a");
   const std::string batch = "stage { batch { batch_size: 5 } } ";
   const std::string shuffle = "stage { shuffle { buffer_size: 3 seed: 1 } } ";
   const std::string last = "stage { batch { batch_size: 3 } }";
@@ -327,9 +328,7 @@ TEST_CASE("a record in a cell that an element had before comes from its own plac
 TEST_CASE("a row that fails behind unbatch is told by where its batch begins, and said to be") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 23);
-  const std::string source =
-      absl::StrCat("stage { tfrecord { files: '", folder / "a",
-                   "' } } stage { parse_example { feature { key: 'n' int64 {} } } } ");
+  const std::string source = Parsed(folder / "a");
   const std::string fails =
       "stage { map { out: 'n = n' out: 'b = (n + [0, 1])[where(n == 7, 5, 1)]' } } ";
   const std::string batches =

@@ -92,7 +92,7 @@ def dataset(source, *, steps: Optional[int] = None, share: Optional[str] = None,
     Returns:
       Elements in the structure of the source, dicts, tuples or lone tensors; strings are tf.string,
       ragged tensors tf.RaggedTensor, sparse ones tf.SparseTensor. For a pipeline the shapes are those of its first batch, the first
-      axis open; all axes where the sizes of a tensor differ from batch to batch.
+      axis open; all axes are, of dense tensors, where those of one differ from batch to batch.
 
     Raises:
       TypeError: options for a Dataset without `share`. The errors of penstock.attach.
