@@ -1,14 +1,18 @@
 """Tensors whose sizes only the data tells, in traced functions: what NumPy makes of the same arrays by the same function, one after another."""
 
+import pathlib
 import struct
+import sys
 import zlib
 
 import numpy as np
 import pytest
-import tfrecord_files
 
 import penstock
 from penstock import functions, io
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+import tfrecord_files  # noqa: E402
 
 DICE = np.random.default_rng(7)
 LENGTHS = [5, 1, 8, 0, 13, 2]
