@@ -533,13 +533,6 @@ def test_damaged_records_are_skipped_on_demand(tmp_path):
         list(penstock.TFRecordDataset(path))
     kept = penstock.TFRecordDataset(path, on_damage="skip_record", max_skipped=1)
     assert [record.item() for record in itertools.islice(kept, 5)] == [b"one", b"three"]
-    # All of one read are damaged: the first that is too many is named.
-    dataset_cases.tfrecord_files.write(path, [b"one"] * 4)
-    data = bytearray(path.read_bytes())
-    data[12::19] = bytes(byte ^ 1 for byte in data[12::19])
-    path.write_bytes(bytes(data))
-    with pytest.raises(penstock.DataLossError, match="2 > 1"):
-        list(penstock.TFRecordDataset(path, on_damage="skip_record", max_skipped=1))
 
 
 # --- specs ---
