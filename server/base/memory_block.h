@@ -20,7 +20,16 @@ struct FreeMemoryBlock {
 };
 using MemoryBlock = std::unique_ptr<uint8_t, FreeMemoryBlock>;
 
+// Which pages a block of kHugePageBytes and more begins with.
+enum class FirstPages {
+  kHuge,   // its first byte takes a whole huge page
+  kSmall,  // what is touched is taken, until MoveToHugePages()
+};
+
 // At least `bytes` uninitialised bytes, aligned to 64 and from kHugePageBytes on to that. Throws std::bad_alloc.
-MemoryBlock AllocateMemoryBlock(size_t bytes);
+MemoryBlock AllocateMemoryBlock(size_t bytes, FirstPages pages = FirstPages::kHuge);
+
+// Puts `bytes` bytes that are in use, whole huge pages, on such; where the system cannot at once (Linux before 6.1), when it gets round to it.
+void MoveToHugePages(uint8_t* memory, size_t bytes);
 
 }  // namespace penstock

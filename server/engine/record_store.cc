@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace penstock {
 namespace {
 
 constexpr size_t kMaxSlabBytes = kHugePageBytes;
+// So many of the largest slabs of a class are filled page by page, which costs half a millisecond each; beside more of them a huge page
+// is little.
+constexpr size_t kSlabsByPage = 32;
 // Behind the last cell, for loads of whole vectors.
 constexpr size_t kPadding = 64;
 
@@ -34,10 +38,16 @@ void RecordStore::Grow(size_t size_class) {
   const size_t count =
       std::max<size_t>(1, std::min(cells.next_slab_cells, (kMaxSlabBytes - kPadding) / cell_bytes));
   cells.next_slab_cells = count * 2;
-  // The largest slabs are rounded up to a huge page.
+  // The largest slabs are rounded up to a huge page. Of the last one as much is taken as was used, so that a few records more than ever
+  // before are not two megabytes more.
+  if (cells.last_largest != nullptr)
+    MoveToHugePages(std::exchange(cells.last_largest, nullptr), kMaxSlabBytes);
   const bool largest = 2 * count * cell_bytes > kMaxSlabBytes;
-  slabs_.push_back(AllocateMemoryBlock(largest ? kMaxSlabBytes : count * cell_bytes + kPadding));
+  const bool by_page = largest && cells.num_largest++ < kSlabsByPage;
+  slabs_.push_back(AllocateMemoryBlock(largest ? kMaxSlabBytes : count * cell_bytes + kPadding,
+                                       by_page ? FirstPages::kSmall : FirstPages::kHuge));
   uint8_t* slab = slabs_.back().get();
+  if (by_page) cells.last_largest = slab;
   for (size_t i = count; i-- > 0;) cells.free.push_back(slab + i * cell_bytes);
 }
 

@@ -69,6 +69,8 @@ class RecordStore {
   struct SizeClass {
     std::vector<uint8_t*> free;
     size_t next_slab_cells = 16;
+    size_t num_largest = 0;           // slabs of the largest size
+    uint8_t* last_largest = nullptr;  // one of them that is not on a huge page yet
   };
   void Grow(size_t size_class);
 

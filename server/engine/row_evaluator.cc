@@ -176,14 +176,18 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
   return lowest;
 }
 
+// Into the second cache: those of a block are soon taken from there, and more of them can be on their way at a time than to the first
+// one, whose misses hold everything up when they are many (docs/decisions/0105-far-caches.md).
 void FetchRecords(absl::Span<const RecordRef> records) {
+  constexpr int kRead = 0, kSecondCache = 2;
   for (const RecordRef& record : records) {
     if (record.data == nullptr) continue;
     const uint32_t bytes = std::min(record.length, kFetchedBytes);
     for (uint32_t offset = 0; offset < bytes; offset += 64)
-      __builtin_prefetch(record.data + offset);
+      __builtin_prefetch(record.data + offset, kRead, kSecondCache);
     // In a map it begins anywhere in a line, and its checksum lies behind it.
-    if (record.in_map) __builtin_prefetch(record.data + bytes + kRecordFooterBytes - 1);
+    if (record.in_map)
+      __builtin_prefetch(record.data + bytes + kRecordFooterBytes - 1, kRead, kSecondCache);
   }
 }
 
