@@ -2,7 +2,7 @@
 
 One line of JSON a figure; everything else goes to stderr. Sides that are compared run by turns on the same warm files: `ours` and
 `theirs` are medians in examples/s, `ratio`, `min` and `max` the median and the extremes of ours / theirs over the turns, `cpu_ratio` the
-median of their CPU seconds an example over ours.
+median of their CPU seconds an example over ours, `cores_ns` how far the processors' caches lay apart (median and most of the turns).
 
 front           `ns_per_record`: which record fills which row, and nothing else. `source` says what stands before shuffle(10000) and batch:
                 `range`, the numbers up to `records`, or `tfrecord`, 8 files in turns, of which only the front's own work counts.
@@ -33,6 +33,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
 
 import penstock
+from cores import Cores
 from daemon import BIN, FILES_AT_ONCE, ctl, daemon, memory_bytes, spec_text
 from records import gzip_shards, large_records, mean_record_bytes
 from sample_data import cool, shards, warm
@@ -120,7 +121,9 @@ class Bench:
     def compare(self, case, peer, ours, theirs, **more):
         """All runs of one pair, and its line."""
         pairs = []
+        cores = Cores()
         for run in range(self.runs):
+            cores.look()
             pair = ours(), theirs()
             pairs.append(pair)
             log(f"{case} {peer} {run + 1}/{self.runs}: {pair[0]['examples_per_s']:,.0f}/s, theirs {pair[1]['examples_per_s']:,.0f}/s")
@@ -133,7 +136,7 @@ class Bench:
         cpu_ratios = [b["cpu_s_per_million"] / a["cpu_s_per_million"] for a, b in pairs]
         show(case=case, peer=peer, ours=round(rates[0]), theirs=round(rates[1]), ratio=round(statistics.median(ratios), 3),
              cpu_ratio=round(statistics.median(cpu_ratios), 3), runs=self.runs, min=round(min(ratios), 3), max=round(max(ratios), 3),
-             ours_cpu_s_per_million=round(costs[0], 4), theirs_cpu_s_per_million=round(costs[1], 4), **more)
+             ours_cpu_s_per_million=round(costs[0], 4), theirs_cpu_s_per_million=round(costs[1], 4), **cores.fields(), **more)
 
     # ---- cases ----
 

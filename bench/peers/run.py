@@ -2,7 +2,8 @@
 
 Every case is run several times, all sides by turns on the same warm files, and printed as one line of JSON a peer: `ours` and
 `theirs` are medians in examples/s, `ratio`, `min` and `max` the median and the extremes of ours / theirs over the turns, `cpu_ratio`
-the median of their CPU seconds an example over ours, all processes of a side counted. Everything else goes to stderr.
+the median of their CPU seconds an example over ours, all processes of a side counted; `cores_ns` how far the processors' caches lay
+apart. Everything else goes to stderr.
 
 `augmentation` has Penstock on both sides: flowers_augmented against flowers on the same files. Its `cpu_ratio` is what flip, crop,
 brightness and contrast make of flowers' CPU seconds.
@@ -19,6 +20,7 @@ import tempfile
 import time
 
 import penstock
+from cores import Cores
 from daemon import BIN, FILES_AT_ONCE, ctl, daemon, memory_bytes, spec_text
 from sample_data import shards, warm
 from window import process_cpu_seconds
@@ -138,7 +140,9 @@ class Bench:
             sides["tf.data vectorised"] = lambda case: self.tensorflow(case, form)
             sides["torch NumPy"] = self.torch
         results = {side: [] for side in sides}
+        cores = Cores()
         for run in range(self.runs):
+            cores.look()
             for side, take in sides.items():
                 result = take(case)
                 results[side].append(result)
@@ -152,7 +156,7 @@ class Bench:
                       ratio=round(statistics.median(ratios), 3), cpu_ratio=round(statistics.median(cpu_ratios), 3), runs=self.runs,
                       min=round(min(ratios), 3), max=round(max(ratios), 3),
                       ours_cpu_s_per_million=round(median(ours, "cpu_s_per_million"), 4),
-                      theirs_cpu_s_per_million=round(median(theirs, "cpu_s_per_million"), 4))
+                      theirs_cpu_s_per_million=round(median(theirs, "cpu_s_per_million"), 4), **cores.fields())
 
     def augmentation(self, case):
         """flowers with augmentation against flowers without."""

@@ -257,7 +257,11 @@ class FileRecordsOp final : public OrderOp {
   }
 
   std::unique_ptr<FileStream> Open(uint32_t file, uint64_t offset) {
-    return std::make_unique<FileStream>(context_, options_.format, files_.first + file, offset);
+    // Files that are read in turns would all come to the end of a chunk at the same time, again and again: all of their reads at once,
+    // and nothing to read in between. They begin with chunks of different sizes.
+    const uint64_t first_bytes = kChunkBytes * (file % cycle_.size() + 1) / cycle_.size();
+    return std::make_unique<FileStream>(context_, options_.format, files_.first + file, offset,
+                                        first_bytes);
   }
 
   void CloseAll() {

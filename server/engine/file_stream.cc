@@ -5,7 +5,7 @@
 namespace penstock {
 
 FileStream::FileStream(FrontContext& context, const ReadFormat& format, uint32_t file,
-                       uint64_t offset)
+                       uint64_t offset, uint64_t first_bytes)
     : context_(context) {
   for (ReadRequest& request : requests_) {
     request.files = &context.files;
@@ -14,7 +14,7 @@ FileStream::FileStream(FrontContext& context, const ReadFormat& format, uint32_t
     request.stream = &stream_;
   }
   at_hand().next_offset = offset;
-  Request();
+  Request(first_bytes);
 }
 
 Pulled FileStream::Next(RecordRef* record) {
@@ -36,9 +36,10 @@ bool FileStream::Close() {
   return true;
 }
 
-void FileStream::Request() {
+void FileStream::Request(uint64_t max_bytes) {
   ahead().offset = at_hand().next_offset;
   ahead().expect_late = at_hand().next_is_late;
+  ahead().max_bytes = max_bytes;
   ahead().done.store(false, std::memory_order_relaxed);
   requested_ = true;
   context_.reads.Push(&ahead());

@@ -16,8 +16,9 @@ namespace penstock {
 
 class FileStream {
  public:
-  // Begins at `offset`: 0, or that of a record in a plain TFRecord file.
-  FileStream(FrontContext& context, const ReadFormat& format, uint32_t file, uint64_t offset = 0);
+  // Begins at `offset`: 0, or that of a record in a plain TFRecord file; with at most `first_bytes` where it is mapped.
+  FileStream(FrontContext& context, const ReadFormat& format, uint32_t file, uint64_t offset = 0,
+             uint64_t first_bytes = kChunkBytes);
   FileStream(const FileStream&) = delete;
   FileStream& operator=(const FileStream&) = delete;
 
@@ -39,8 +40,8 @@ class FileStream {
   const ReadRequest& at_hand() const { return requests_[current_]; }
   ReadRequest& ahead() { return requests_[1 - current_]; }
 
-  // Asks for what follows the records at hand.
-  void Request();
+  // Asks for what follows the records at hand: at most so much where it is mapped.
+  void Request(uint64_t max_bytes = kChunkBytes);
   Pulled NextRead();
 
   FrontContext& context_;
