@@ -22,7 +22,8 @@ MemoryBlock AllocateMemoryBlock(size_t bytes, FirstPages pages) {
 
 void MoveToHugePages(uint8_t* memory, size_t bytes) {
 #if !defined(MADV_COLLAPSE)
-  constexpr int MADV_COLLAPSE = 25;  // younger than the C library's headers; the same for all architectures but alpha
+  constexpr int MADV_COLLAPSE =
+      25;  // younger than the C library's headers; the same for all architectures but alpha
 #endif
   if (madvise(memory, bytes, MADV_COLLAPSE) != 0) madvise(memory, bytes, MADV_HUGEPAGE);
 }
