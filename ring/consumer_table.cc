@@ -130,6 +130,13 @@ void ConsumerTable::LeavePlace(const Consumer& consumer, bool left, uint64_t tai
   ranks_.erase(ranks_.begin() + (rank - ranks_.data()));
 }
 
+void ConsumerTable::LeaveEmptyPlace(std::string_view group, uint32_t place) {
+  RankGroup* const rank = FindRank(group);
+  if (rank == nullptr || place >= rank->places() || rank->consumer(place) != 0) return;
+  rank->Leave(place);
+  if (rank->IsEmpty()) ranks_.erase(ranks_.begin() + (rank - ranks_.data()));
+}
+
 Consumer ConsumerTable::Remove(uint32_t id, const SlotTable& slots) {
   Members();
   const auto found = std::find_if(consumers_.begin(), consumers_.end(),
@@ -175,17 +182,19 @@ uint64_t ConsumerTable::HeldAtMost(const Consumer& consumer, uint64_t position,
 
 uint32_t ConsumerTable::NumKept(const Consumer& consumer, const SlotTable& slots) {
   uint64_t held = 0;
-  uint32_t leases = 0;
+  uint32_t leases = 0, kept_for_it = 0;
   if (!consumer.splits()) {
     held =
         slots.Held(consumer.member, consumer.page->page().position.load(std::memory_order_seq_cst));
   } else {
     if (consumer.member.kept != 0) held = slots.Held(consumer.member, kNoStep);
-    if (const SplitGroup* split = FindSplit(consumer.spec.group))
+    if (const SplitGroup* split = FindSplit(consumer.spec.group)) {
       leases = split->Leases(consumer.id);
+      kept_for_it = split->KeptForIt(consumer.id);
+    }
   }
   const uint32_t most = consumer.held_max - (consumer.judged || consumer.held_max == 0 ? 0 : 1);
-  return std::min(static_cast<uint32_t>(std::popcount(held)) + leases, most);
+  return std::min(static_cast<uint32_t>(std::popcount(held)) + leases, most) + kept_for_it;
 }
 
 std::vector<SplitGroup::Taker> ConsumerTable::Takers(const SplitGroup& group) {

@@ -78,6 +78,8 @@ class ConsumerTable {
   SplitGroup& AddSplit(std::unique_ptr<SplitGroup> group);
 
   void Add(Consumer consumer);
+  // The place, if it is empty, is nobody's from now on.
+  void LeaveEmptyPlace(std::string_view group, uint32_t place);
   // Takes a consumer out of the table; its page is null when there is none of that id. In its group,
   // a place waits for its successor unless it has left of its own accord, and steps go back.
   Consumer Remove(uint32_t id, const SlotTable& slots);

@@ -30,6 +30,7 @@ class RankGroup {
   uint32_t world_size() const { return world_size_; }
   uint32_t replicas() const { return replicas_; }
 
+  uint32_t places() const { return static_cast<uint32_t>(places_.size()); }
   uint32_t consumer(uint32_t place) const { return places_[place].consumer; }
   // Whether it is empty because its consumer has left: then it keeps nothing.
   bool has_left(uint32_t place) const { return places_[place].left; }

@@ -74,6 +74,8 @@ Status Reader::Open(const Attachment& attachment, std::unique_ptr<Reader>* out,
 }
 
 Reader::~Reader() {
+  // A child that was forked has the socket too, and would keep the place until it ends.
+  if (socket_.get() >= 0 && fork_count_ == NumForks()) shutdown(socket_.get(), SHUT_RDWR);
   if (!owns_mappings_) return;
   if (segment_ != nullptr) munmap(const_cast<uint8_t*>(segment_), segment_bytes_);
   if (page_ != nullptr) munmap(page_, sizeof(ControlPage));

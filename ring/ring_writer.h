@@ -5,6 +5,7 @@
 // Owns:     the segment, the doorbell and the consumers' pages.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -58,6 +59,7 @@ class RingWriter final : public Writer {
   void Deal() override;
   void Tick(uint64_t now_ns, uint64_t rejoin_ns) override;
   void KeepPlace(std::string_view group, uint32_t place) override;
+  void LeavePlace(std::string_view group, uint32_t place) override;
   void SendAway() override;
   bool Dismiss(uint32_t id, std::string_view message) override;
   void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) override;
@@ -81,6 +83,11 @@ class RingWriter final : public Writer {
   bool IsDeserted() const override {
     std::lock_guard<std::mutex> lock(mutex_);
     return consumers_.size() == 0 && consumers_.ranks().empty() && consumers_.splits().empty();
+  }
+  bool HasOtherSplit(std::string_view group) const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::any_of(consumers_.splits().begin(), consumers_.splits().end(),
+                       [group](const auto& split) { return split->name() != group; });
   }
   bool has_huge_pages() const override { return segment_->has_huge_pages(); }
   int numa_error() const override { return segment_->numa_error(); }

@@ -222,6 +222,14 @@ uint64_t SplitGroup::LeasedSlots(uint32_t consumer, uint64_t* below) const {
   return slots;
 }
 
+uint32_t SplitGroup::KeptForIt(uint32_t consumer) const {
+  return static_cast<uint32_t>(
+      std::count_if(items_.begin(), items_.end(), [consumer](const auto& item) {
+        return item.second.state == State::kLeased && item.second.consumer == consumer &&
+               item.second.held_bit >= 0;
+      }));
+}
+
 uint32_t SplitGroup::Leases(uint32_t consumer) const {
   return static_cast<uint32_t>(
       std::count_if(items_.begin(), items_.end(), [consumer](const auto& item) {

@@ -81,6 +81,8 @@ class SplitGroup {
   }
 
   uint32_t Leases(uint32_t consumer) const;
+  // Steps that it holds in an earlier daemon's ring, and that this one keeps in case it dies.
+  uint32_t KeptForIt(uint32_t consumer) const;
   // The slots of its leases, as bits; `below` becomes the step behind the last of them.
   uint64_t LeasedSlots(uint32_t consumer, uint64_t* below) const;
   // Steps that wait for a consumer.

@@ -179,6 +179,8 @@ class Writer {
   virtual void Tick(uint64_t now_ns, uint64_t rejoin_ns) = 0;
   // The empty place of a rank group is not missed until the next Tick(): whoever it waits for is catching up elsewhere.
   virtual void KeepPlace(std::string_view group, uint32_t place) = 0;
+  // Whoever the empty place of a rank group waited for, and was catching up elsewhere, has left: nobody follows.
+  virtual void LeavePlace(std::string_view group, uint32_t place) = 0;
   // All consumers have to attach again, with their positions.
   virtual void SendAway() = 0;
   // A consumer gets kVerdictDetached with `message`; false when there is none of that id.
@@ -211,6 +213,8 @@ class Writer {
   virtual uint64_t floor() const = 0;
   // No consumer is attached, and no group that is kept waits for one.
   virtual bool IsDeserted() const = 0;
+  // A split group but that one is there, or kept for workers who may come back.
+  virtual bool HasOtherSplit(std::string_view group) const = 0;
   // False when the kernel gave none although the slots are large enough.
   virtual bool has_huge_pages() const = 0;
   // Why the memory could not be asked for from SegmentOptions::numa_node (PreferNumaNode()); 0: it was, or there is no such node.

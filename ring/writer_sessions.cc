@@ -111,6 +111,17 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
       doorbell_.Unwatch(consumer.page->bell_fd());
       return status;
     }
+    // Each worker holds a batch while it asks for the next one, which another slot has to be there for.
+    if (spec.mode == GroupMode::kSplit && rival == nullptr &&
+        consumers_.size() + 2 > slots_.slots()) {
+      doorbell_.Unwatch(consumer.page->bell_fd());
+      return {Code::kResourceExhausted,
+              "the ring has " + std::to_string(slots_.slots()) +
+                  " slots and cannot have more, and " + std::to_string(consumers_.size()) +
+                  " consumers: with another worker of a split group all of them could be held by "
+                  "those who wait for the next batch (group \"" +
+                  spec.group + "\"); give it more memory, or fewer workers"};
+    }
     ControlPage& page = consumer.page->page();
     FillInPage(spec, position, start, &page);
     consumer.member = {&page, uint64_t{1} << consumer.index, start, kNeverStops, 0, 0};
@@ -121,6 +132,8 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
       SplitGroup* split = consumers_.FindSplit(spec.group);
       if (split == nullptr) split = &StartSplit(spec, start);
       split->Rejoin({consumer.id, spec.identity, &page, nullptr, nullptr, 0, true}, position);
+      // What it holds of an earlier ring is made again, and needs slots as long as it is held.
+      if (split->KeptForIt(consumer.id) > 0) sent_on_ = true;
     }
     *out = {.id = consumer.id,
             .start_step = start,

@@ -98,8 +98,9 @@ uint32_t RingWriter::Skip(Consumer& consumer) {
   const uint64_t position = std::min(page.position.load(std::memory_order_seq_cst), next);
   consumer.member.kept = consumers_.HeldAtMost(consumer, position, slots_);
   consumer.member.kept_below = position;
+  // What an earlier skip, which it has not seen yet, has left out is counted already.
+  consumer.skipped += next - std::clamp(consumer.member.start, position, next);
   consumer.member.start = next;
-  consumer.skipped += next - position;
   return ChangeWord(consumers_.TakeSleeper(consumer));
 }
 
@@ -124,6 +125,15 @@ void RingWriter::ReplaceQuarantined() {
 void RingWriter::KeepPlace(std::string_view group, uint32_t place) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (RankGroup* const rank = consumers_.FindRank(group)) rank->Keep(place);
+}
+
+void RingWriter::LeavePlace(std::string_view group, uint32_t place) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    consumers_.LeaveEmptyPlace(group, place);
+  }
+  // What it needed may be free now.
+  doorbell_.Ring();
 }
 
 uint32_t RingWriter::EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns) {

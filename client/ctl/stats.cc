@@ -124,6 +124,13 @@ struct StatsArguments {
   bool follow = false;
 };
 
+// The snapshot that `to` is compared with: none where the stream has begun anew since, and its counters with it.
+v1::PipelineStats Before(const v1::PipelineStats& from, const v1::PipelineStats& to) {
+  return to.running_ns() < from.running_ns() || to.steps() < from.steps() || to.rows() < from.rows()
+             ? v1::PipelineStats()
+             : from;
+}
+
 absl::Status Follow(DaemonConnection& daemon, const StatsArguments& arguments) {
   v1::WatchStatsRequest request;
   request.set_name(arguments.name);
@@ -131,7 +138,7 @@ absl::Status Follow(DaemonConnection& daemon, const StatsArguments& arguments) {
   v1::PipelineStats before;
   return daemon.WatchStats(request, [&](const v1::PipelineStats& stats) {
     if (!before.name().empty()) {
-      Print(before, stats);
+      Print(Before(before, stats), stats);
       std::printf("\n");
       if (std::fflush(stdout) != 0) return false;  // CommandLine says so
     }
@@ -153,7 +160,7 @@ absl::Status Stats(const std::string& socket, const StatsArguments& arguments) {
   }
   const auto stats = daemon->Stats(arguments.name);
   if (!stats.ok()) return stats.status();
-  Print(before, *stats);
+  Print(Before(before, *stats), *stats);
   return absl::OkStatus();
 }
 

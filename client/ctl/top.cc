@@ -51,7 +51,7 @@ uint64_t ReadySteps(const v1::PipelineStats& stats) {
   bool is_read = false;
   uint64_t ready = 0;
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
-    if (consumer.detached()) continue;
+    if (consumer.detached() || consumer.left()) continue;
     is_read = true;
     ready = std::max<uint64_t>(ready, consumer.lag());
   }

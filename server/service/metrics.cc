@@ -68,7 +68,7 @@ std::map<std::string, Group> GroupsOf(const v1::PipelineStats& stats) {
     Group& group = groups[consumer.group()];
     // Who was sent away may hold some still, and waits for nothing.
     group.leases += consumer.leases();
-    if (consumer.detached()) continue;
+    if (consumer.detached() || consumer.left()) continue;
     ++group.consumers;
     group.lag_max = std::max<uint64_t>(group.lag_max, consumer.lag());
   }

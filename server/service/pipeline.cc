@@ -43,7 +43,8 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
   for (size_t i = 0; i < options.state.history.size(); ++i) {
     const v1::Change& change = options.state.history[i];
     absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(change, files);
-    status = next.ok() ? timeline.Add(change, *std::move(next)) : next.status();
+    status = next.ok() ? timeline.Add(change, *std::move(next), Timeline::kMaxKeptChanges)
+                       : next.status();
     if (!status.ok()) {
       return absl::Status(status.code(),
                           absl::StrCat("change ", i, " of the history: ", status.message()));
@@ -218,8 +219,11 @@ absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
   return attached;
 }
 
-bool Pipeline::MayMove(const ring::Writer& writer) const {
-  return writer.Consumers().empty() && (!has_restored_groups_ || writer.IsDeserted());
+bool Pipeline::MayMove(const ring::Writer& writer, std::string_view group) const {
+  for (const ring::ConsumerStats& consumer : writer.Consumers()) {
+    if (!consumer.left || consumer.leases > 0) return false;
+  }
+  return !writer.HasOtherSplit(group) && (!has_restored_groups_ || writer.IsDeserted());
 }
 
 absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
@@ -235,6 +239,7 @@ absl::StatusOr<Attached> Pipeline::Enter(const Newcomer& newcomer) {
   Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
   placed.spec.shares_places = newcomer.uid != options_.owner.uid && newcomer.uid != geteuid();
   if (absl::Status status = EndRest(); !status.ok()) return status;
+  if (absl::Status status = MakeWay(placed.spec); !status.ok()) return status;
   std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -242,7 +247,7 @@ absl::StatusOr<Attached> Pipeline::Enter(const Newcomer& newcomer) {
   }
   if (!placed.position.known()) return AttachTo(std::move(stream), placed);
   ring::Writer& writer = stream->writer();
-  const bool is_alone = MayMove(writer);
+  const bool is_alone = MayMove(writer, placed.spec.group);
   const bool is_far =
       placed.position.step > writer.published() ||
       (newcomer.spec.mode == ring::GroupMode::kSplit && placed.position.step != writer.floor());
@@ -266,6 +271,33 @@ absl::StatusOr<Attached> Pipeline::Enter(const Newcomer& newcomer) {
   status = shared()->Start();
   if (!status.ok()) return status;
   return attached;
+}
+
+absl::Status Pipeline::MakeWay(const ring::ConsumerSpec& spec) const {
+  for (const auto& [replay, other] : Replays()) {
+    const bool same_rank = spec.mode == ring::GroupMode::kRank && other.mode == spec.mode &&
+                           other.place() == spec.place();
+    const bool same_name = !spec.name.empty() && other.name == spec.name;
+    if (other.group != spec.group || !(same_rank || same_name)) continue;
+    if (spec.identity != 0 && other.identity == spec.identity) continue;
+    for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
+      if (consumer.detached || consumer.left) continue;
+      const std::string who = same_rank ? absl::StrCat("rank ", spec.rank)
+                                        : absl::StrCat("a consumer \"", spec.name, "\"");
+      if (!spec.take_over) {
+        return absl::AlreadyExistsError(
+            absl::StrCat(who, " is attached already, from process ", consumer.pid,
+                         ", and catches up; it can be taken over (group \"", spec.group, "\")"));
+      }
+      if (other.uid != spec.uid && !spec.may_send_away) {
+        return absl::PermissionDeniedError(
+            absl::StrCat("process ", consumer.pid, ", which has that place in group \"", spec.group,
+                         "\", is another user's; that takes the right to control"));
+      }
+      replay->writer().Dismiss(consumer.id, "another consumer of this name or rank has taken over");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
@@ -293,13 +325,10 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;
   attached->is_replay = true;
-  std::optional<RankPlace> place;
-  if (newcomer.spec.mode == ring::GroupMode::kRank)
-    place = RankPlace{newcomer.spec.group, newcomer.spec.place()};
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return absl::NotFoundError(absl::StrCat("pipeline ", name_, " was deleted"));
-    replays_.emplace_back(*stream, std::move(place));
+    replays_.emplace_back(*stream, newcomer.spec);
   }
   const absl::Status started = (*stream)->Start();
   if (!started.ok()) return started;
@@ -311,8 +340,8 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
 std::vector<Pipeline::ReplayStream> Pipeline::Replays() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<ReplayStream> replays;
-  for (const auto& [weak, place] : replays_) {
-    if (auto stream = weak.lock()) replays.push_back({std::move(stream), place});
+  for (const auto& [weak, spec] : replays_) {
+    if (auto stream = weak.lock()) replays.push_back({std::move(stream), spec});
   }
   return replays;
 }
@@ -422,22 +451,32 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
   std::vector<ReplayStream> replays = Replays();
-  for (const auto& [replay, place] : replays) {
-    if (!place) continue;
+  for (const auto& [replay, spec] : replays) {
+    if (spec.mode != ring::GroupMode::kRank) continue;
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
-      if (!consumer.detached && !consumer.left)
-        stream->writer().KeepPlace(place->group, place->place);
+      if (consumer.detached) continue;
+      if (consumer.left) {
+        stream->writer().LeavePlace(spec.group, spec.place());
+        // Once: the place may be another one's later, while this one still holds batches.
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (auto& [weak, kept] : replays_) {
+          if (weak.lock() == replay) kept.mode = ring::GroupMode::kBroadcast;
+        }
+      } else {
+        stream->writer().KeepPlace(spec.group, spec.place());
+      }
     }
   }
   stream->writer().Tick(now_ns, rejoin_ns);
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();
   const uint64_t published = stream->writer().published();
-  const bool nobody_else = MayMove(stream->writer());
-  for (const auto& [replay, place] : replays) {
+  const bool nobody_else = MayMove(stream->writer(), "");
+  for (const auto& [replay, spec] : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
       // It has met the shared stream, or nobody needs that where it is. A rank may have run past it, which waits for its place.
-      const bool meets = floor <= consumer.position && (place || consumer.position <= published);
+      const bool meets = floor <= consumer.position &&
+                         (spec.mode == ring::GroupMode::kRank || consumer.position <= published);
       if (!consumer.detached && (meets || nobody_else)) {
         replay->writer().SendAway();
       }

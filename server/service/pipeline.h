@@ -296,9 +296,9 @@ class Pipeline {
   // A stream for one consumer alone, which is behind, finds nothing that others wait for.
   absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots,
                                                      const MemoryOwner& owner, bool for_all = true);
-  // Whether nobody loses anything when the stream goes elsewhere: no consumer, and no split group of before
-  // a restart, of which some steps are done and others are not.
-  bool MayMove(const ring::Writer& writer) const;
+  // Whether nobody loses anything when the stream goes elsewhere for a consumer of `group`: no consumer that takes or holds something, no
+  // other split group, of which some steps are done and others are not, and no group of before a restart.
+  bool MayMove(const ring::Writer& writer, std::string_view group) const;
   // Makes the shared stream again where it was, if it rests. REQUIRES: attach_mutex_.
   absl::Status EndRest();
   // Of those of StartAgain() that have no result yet, who is at the lowest position from which a stream can be made; -1: nobody.
@@ -310,16 +310,14 @@ class Pipeline {
   absl::StatusOr<Attached> Enter(const Newcomer& newcomer);
   // Writes down which groups are complete, where that has changed. REQUIRES: attach_mutex_.
   void KeepCompleteGroups();
+  // Who catches up in a ring of its own has its name or rank as those in the shared one have: AlreadyExists, or it is sent away.
+  absl::Status MakeWay(const ring::ConsumerSpec& spec) const;
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
-  // A place of a group of the shared stream, which waits for who catches up.
-  struct RankPlace {
-    std::string group;
-    uint32_t place = 0;
-  };
   struct ReplayStream {
     std::shared_ptr<Stream> stream;
-    std::optional<RankPlace> place;  // of its consumer, if that is a rank
+    ring::ConsumerSpec
+        spec;  // what its consumer has asked for: a rank's place in the shared stream waits for it
   };
   std::vector<ReplayStream> Replays() const;
   // Whether a trainer that asks for the device's memory may have it.
@@ -383,8 +381,8 @@ class Pipeline {
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   std::optional<std::set<std::string>> complete_groups_;  // under mutex_: as in KeptState
-  // Under mutex_; the sessions own the streams. With ReplayStream::place.
-  std::vector<std::pair<std::weak_ptr<Stream>, std::optional<RankPlace>>> replays_;
+  // Under mutex_; the sessions own the streams. With ReplayStream::spec.
+  std::vector<std::pair<std::weak_ptr<Stream>, ring::ConsumerSpec>> replays_;
 };
 
 }  // namespace penstock

@@ -154,7 +154,7 @@ grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
     out.set_state(v1::PIPELINE_STATE_RETURNING);
     if (failure.ok()) continue;
     out.mutable_error()->set_code(static_cast<int32_t>(failure.code()));
-    out.mutable_error()->set_message(std::string(failure.message()));
+    out.mutable_error()->set_message(ReadableUtf8(failure.message()));
   }
   for (const auto& pipeline : table_.List()) all[pipeline->name()] = pipeline->Describe();
   for (auto& [name, pipeline] : all) {
@@ -260,9 +260,11 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
 grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext* context,
                                                  const v1::DeletePipelineRequest* request,
                                                  v1::DeletePipelineResponse*) {
-  const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
-  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  return ToGrpc(table_.Delete(request->name(), VisibleTo(context)), request->name());
+  // Not Get(): what has not come back after a restart can be deleted as well.
+  const absl::Status status = Admit(context, v1::RIGHT_CONTROL, request->name());
+  if (!status.ok()) return ToGrpc(WithReason(status, "ACCESS_DENIED"), request->name());
+  const absl::Status deleted = table_.Delete(request->name(), VisibleTo(context));
+  return ToGrpc(deleted.ok() ? deleted : NotThere(deleted), request->name());
 }
 
 }  // namespace penstock

@@ -28,6 +28,7 @@ constexpr int kDefaultDrainMs = 60'000;
 constexpr int kMaxDrainMs = 600'000;
 constexpr int kDefaultProfileMs = 1'000;
 constexpr int kMaxProfileMs = 60'000;
+constexpr int kUpdateTurns = 16;
 
 // `value`, or `least` for 0; InvalidArgument beyond `most`.
 absl::StatusOr<absl::Duration> Milliseconds(const char* field, int value, int least, int most) {
@@ -140,6 +141,25 @@ absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested)
   return change;
 }
 
+// One try of an update: Aborted where the pipeline was changed meanwhile.
+absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline,
+                                      const v1::UpdatePipelineRequest& request) {
+  RequestedChange requested;
+  // Stages are compared with those that this etag stands for.
+  requested.etag = request.etag().empty() ? pipeline.etag() : request.etag();
+  const v1::PipelineSpec now = pipeline.LastSpec();
+  requested.withdraw = request.withdraw();
+  absl::Status status = WithField(CheckFields(request.spec()), "spec");
+  if (status.ok()) {
+    status =
+        requested.withdraw ? CheckWithdraws(request) : ReadMask(request, now, &requested.change);
+  }
+  if (status.ok()) status = ReadStep(request, &requested);
+  if (!status.ok()) return status;
+  requested.at_next_epoch = request.at_next_epoch();
+  return Change(pipeline, std::move(requested));
+}
+
 }  // namespace
 
 grpc::Status PipelineServiceImpl::PausePipeline(grpc::ServerContext* context,
@@ -195,10 +215,6 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
                                                  v1::UpdatePipelineResponse* response) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  RequestedChange requested;
-  // Stages are compared with those that this etag stands for.
-  requested.etag = request->etag().empty() ? (*pipeline)->etag() : request->etag();
-  const v1::PipelineSpec now = (*pipeline)->LastSpec();
   v1::UpdatePipelineRequest resolved;
   if (request->has_source()) {
     absl::StatusOr<v1::PipelineSpec> source = ResolveSource(request->source());
@@ -208,16 +224,12 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     resolved.mutable_update_mask()->add_paths("stage");
     request = &resolved;
   }
-  requested.withdraw = request->withdraw();
-  absl::Status status = WithField(CheckFields(request->spec()), "spec");
-  if (status.ok()) {
-    status =
-        requested.withdraw ? CheckWithdraws(*request) : ReadMask(*request, now, &requested.change);
+  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request);
+  // Who gives no etag wants it whatever the pipeline is: another one's change in the middle is no matter.
+  for (int turn = 1;
+       turn < kUpdateTurns && request->etag().empty() && absl::IsAborted(change.status()); ++turn) {
+    change = UpdateOnce(**pipeline, *request);
   }
-  if (status.ok()) status = ReadStep(*request, &requested);
-  if (!status.ok()) return ToGrpc(status, request->name());
-  requested.at_next_epoch = request->at_next_epoch();
-  auto change = Change(**pipeline, std::move(requested));
   if (!change.ok()) return ToGrpc(change.status(), request->name());
   *response->mutable_change() = *std::move(change);
   response->set_etag((*pipeline)->etag());

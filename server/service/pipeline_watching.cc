@@ -145,6 +145,7 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
       out->set_replay(one != stream);
       out->set_missed(consumer.skipped);
       out->set_detached(consumer.detached);
+      out->set_left(consumer.left);
     }
   }
   result.set_slots(stream->writer().slots());

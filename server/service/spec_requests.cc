@@ -245,7 +245,10 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   const ring::ParsedRequest& parsed = request.parsed;
   if (parsed.operation == ring::Operation::kDelete) {
     absl::Status status = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, parsed.pipeline);
-    if (status.ok()) status = table_.Delete(parsed.pipeline);
+    const auto visible = [&](const std::string& name) {
+      return access_.Has(request.visitor.who, v1::RIGHT_READ, name);
+    };
+    if (status.ok()) status = table_.Delete(parsed.pipeline, visible);
     if (!status.ok()) return status;
     return std::string();
   }

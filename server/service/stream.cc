@@ -51,6 +51,7 @@ ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
       stage.busy_ns += other.busy_ns;
       stage.read_bytes += other.read_bytes;
       stage.read_ns += other.read_ns;
+      stage.kept.hits += other.kept.hits;
     }
   }
   for (SharedStats& shared : now.shared) {

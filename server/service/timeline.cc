@@ -99,10 +99,11 @@ absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
   return next;
 }
 
-absl::Status Timeline::Add(const v1::Change& change, NextPlan next) {
-  if (history_.size() >= kMaxChanges) {
+absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit) {
+  if (history_.size() >= limit) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("too many changes of one pipeline: limit ", kMaxChanges));
+        absl::StrCat("too many changes of one pipeline: limit ", limit,
+                     "; create it anew from its cursor, with the spec that it has come to"));
   }
   if (change.has_withdrawn_unix_ms()) {
     history_.push_back(change);

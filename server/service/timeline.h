@@ -45,6 +45,8 @@ struct Phase {
 class Timeline {
  public:
   static constexpr size_t kMaxChanges = 1000;
+  // Of a history that is read back: each of them may have been withdrawn, and left its numbers as another one.
+  static constexpr size_t kMaxKeptChanges = 2 * kMaxChanges;
   // Of the stages of a change, with the paths of their files.
   static constexpr size_t kMaxNamedBytes = size_t{1} << 20;
 
@@ -58,8 +60,8 @@ class Timeline {
   };
   absl::StatusOr<NextPlan> Prepare(const v1::Change& change, FileSystem& files) const;
   // Leaves the timeline as it is when it fails: FailedPrecondition for a step before that of the last
-  // change. REQUIRES: `next` is what Prepare() has made of the change.
-  absl::Status Add(const v1::Change& change, NextPlan next);
+  // change, ResourceExhausted where there are `limit` already. REQUIRES: `next` is what Prepare() has made of the change.
+  absl::Status Add(const v1::Change& change, NextPlan next, size_t limit = kMaxChanges);
 
   // Takes the last change of bytes back, and leaves it in the history as withdrawn; numbers that came with it stay, as a change of their own. Returns it.
   // FailedPrecondition where nothing changes bytes from a step behind `next` on, the first that has not been begun.
