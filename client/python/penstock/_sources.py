@@ -113,7 +113,7 @@ class Sources:
         """The paths of files, one string each.
 
         Args:
-          file_pattern: a path, a glob, or a list of them.
+          file_pattern: a path, a glob, or a list of them. The paths of a relative one are absolute; TensorFlow keeps them relative.
           shuffle: whether they come in a random order, the default, or in the byte order of the names.
         """
         from penstock import _readers
