@@ -197,10 +197,10 @@ absl::StatusOr<v1::Constant*> LocateConstant(const NamedStages& stages,
         change.stage().empty() ? "" : absl::StrCat(" in stage \"", change.stage(), "\""),
         DidYouMean(change.name(), known), "; ",
         known.empty() ? "there are none" : absl::StrCat("known are ", ListNames(known)),
-        known.empty() || is_option
-            ? "; --set names a constant of a map stage: options are written in the spec, or changed "
-              "by penstock update --next-epoch --set"
-            : ""));
+        known.empty() || is_option ? "; --set names a constant of a map stage: options are written "
+                                     "in the spec, or changed "
+                                     "by penstock update --next-epoch --set"
+                                   : ""));
   }
   const absl::StatusOr<int> stage =
       stages.Only(candidates, absl::StrCat("have a constant \"", change.name(), "\""),
