@@ -47,6 +47,11 @@ absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::strin
     }
     globfree(&matches);
     if (!matched) {
+      if (stat(pattern.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+        return absl::NotFoundError(absl::StrCat("\"", pattern, "\" is a folder: \"", pattern,
+                                                absl::EndsWith(pattern, "/") ? "" : "/",
+                                                "*\" names the files in it"));
+      }
       return absl::NotFoundError(absl::StrCat("no file matches \"", pattern, "\""));
     }
   }

@@ -53,8 +53,11 @@ void AddWrite(Command root) {
   command.OneOf([options](Command input) {
     input.Add("--files", &options->files,
               "Paths or globs: each file becomes an Example with `name` and `data`");
-    input.Add("--jsonl", &options->jsonl,
-              "A file with a JSON object a line: each becomes an Example with its fields");
+    input.Add(
+        "--jsonl", &options->jsonl,
+        "A file with a JSON object a line: each becomes an Example with its fields; numbers are "
+        "float where some line of the file has a point or an exponent, otherwise int64: write "
+        "1.0 where a feature is to be float");
   });
   command.Runs([options] { return Run(*options); });
 }

@@ -169,12 +169,21 @@ v1::Constant* FindConstant(v1::Stage* stage, absl::string_view name) {
   return nullptr;
 }
 
+// Whether the stage's op has an option of this name.
+bool HasOption(const v1::Stage& stage, const std::string& name) {
+  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
+  const FieldDescriptor* op = stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
+  return op != nullptr && op->message_type()->FindFieldByName(name) != nullptr;
+}
+
 absl::StatusOr<v1::Constant*> LocateConstant(const NamedStages& stages,
                                              const v1::ConstantOverride& change) {
   std::vector<int> candidates;
   std::vector<std::string> known;
+  bool is_option = false;
   for (int i = 0; i < stages.size(); ++i) {
     if (!change.stage().empty() && stages.name(i) != change.stage()) continue;
+    if (HasOption(*stages.stage(i), change.name())) is_option = true;
     for (v1::Constant* constant : ConstantsOf(*stages.stage(i))) known.push_back(constant->name());
     if (FindConstant(stages.stage(i), change.name()) != nullptr) candidates.push_back(i);
   }
@@ -187,7 +196,11 @@ absl::StatusOr<v1::Constant*> LocateConstant(const NamedStages& stages,
         "no constant \"", change.name(), "\"",
         change.stage().empty() ? "" : absl::StrCat(" in stage \"", change.stage(), "\""),
         DidYouMean(change.name(), known), "; ",
-        known.empty() ? "there are none" : absl::StrCat("known are ", ListNames(known))));
+        known.empty() ? "there are none" : absl::StrCat("known are ", ListNames(known)),
+        known.empty() || is_option ? "; --set names a constant of a map stage: options are written "
+                                     "in the spec, or changed "
+                                     "by penstock update --next-epoch --set"
+                                   : ""));
   }
   const absl::StatusOr<int> stage =
       stages.Only(candidates, absl::StrCat("have a constant \"", change.name(), "\""),

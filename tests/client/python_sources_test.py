@@ -166,6 +166,22 @@ def test_arrays_that_do_not_fit():
             function()
 
 
+def test_a_range_has_numbers_that_its_type_holds():
+    assert elements(penstock.Dataset.range(254, 256, output_type=np.uint8)) == [254, 255]
+    assert elements(penstock.Dataset.range(1, -10, -3, output_type=np.int8)) == [1, -2, -5, -8]
+    assert elements(penstock.Dataset.range(300, 300, output_type=np.uint8)) == []
+    assert elements(penstock.Dataset.range(254, 260, output_type=np.float32)) == [254, 255, 256, 257, 258, 259]
+    for bounds, dtype, number in (
+        ((254, 260), np.uint8, 259),
+        ((254, 260, 2), "uint8", 258),
+        ((-1, 2), np.uint64, -1),
+        ((0, -131, -10), np.int8, -130),
+        ((2**31 + 1,), np.int32, 2**31),
+    ):
+        with pytest.raises(ValueError, match=f"range has {number}, which {np.dtype(dtype)} does not hold"):
+            penstock.Dataset.range(*bounds, output_type=dtype)
+
+
 def test_conditions_are_traced():
     numbers = penstock.Dataset.range(10)
     text = numbers.filter(lambda x: (x * x > 9) & (np.sqrt(x * x) < 7)).spec_text()

@@ -127,6 +127,9 @@ ARRAYS = [
     lambda x, t: (t + x)[None, 2, :, None],
     lambda x, t: (t + x).reshape(4, 3),
     lambda x, t: (t + x).reshape((2, -1)),
+    # NumPy's order F.
+    lambda x, t: np.reshape((t + x).T, (6, 2)[::-1]).T,
+    lambda x, t: np.ravel((t + x).T),
     lambda x, t: np.reshape(t + x, (6, 2)),
     lambda x, t: np.reshape(t + x, -1),
     lambda x, t: (t + x).ravel() * 2,
@@ -383,6 +386,7 @@ ERRORS = [
     (lambda x: np.clip(x, 1, 2, where=x > 3), "np.clip with these arguments.*'where'"),
     (lambda x: np.broadcast_to(np.stack([x, x, x]), (2, 2)), r"np.broadcast_to of \(3,\) to \(2, 2\); axes of one repeat"),
     (lambda x: np.resize(x, (2, 2)), "np.resize cannot be traced; use np.reshape"),
+    (lambda x: np.ravel(x, order="F"), r"np.reshape in order F; np.reshape\(x.T, sizes\[::-1\]\).T is in order F; np.ravel\(x.T\) is flat in it"),
     (lambda x: np.sort(x + TABLE, axis=2), "np.sort along the axis 2 of 2; axes are from -2 to 1"),
     (lambda x: np.cumsum(x + TABLE, axis=(0, 1)), r"np.cumsum along the axis \(0, 1\); it is one integer, a constant"),
     (lambda x: np.concatenate([x, x]), "np.concatenate along the axis 0 of 0"),

@@ -246,6 +246,7 @@ def test_an_index_of_damaged_data(tmp_path):
     (["write", "/nowhere/out", "--files", "*"], 1, "cannot create /nowhere/out.partial"),
     (["make-sample", "flowers", "--out", "x", "--photos", "present.txt"], 1, "(present.txt)"),
     (["make-sample", "segmentation", "--out", "x", "--photos", "present.txt"], 1, "(present.txt)"),
+    (["make-sample", "flowers", "--out", "x", "--photos", "."], 1, '"." is a folder: "./*" names the files in it'),
     (["write", "out"], 2, ""),
     (["write", "out", "--files", "x", "--jsonl", "y"], 2, ""),
     (["make-sample", "chess"], 2, "--out"),

@@ -165,6 +165,17 @@ TEST_CASE("A pattern without match is named") {
   CHECK(records.status().message() == "no file matches \"" + (folder / "*.bin") + "\"");
 }
 
+TEST_CASE("A folder is told from a pattern without match") {
+  Folder folder;
+  std::filesystem::create_directory(folder / "in");
+  for (const char* end : {"", "/"}) {
+    auto records = WriteFiles(folder / "out", {folder / "in" + end});
+    CHECK(records.status().code() == absl::StatusCode::kNotFound);
+    CHECK(records.status().message() == "\"" + (folder / "in") + end + "\" is a folder: \"" +
+                                            (folder / "in") + "/*\" names the files in it");
+  }
+}
+
 TEST_CASE("Chess shards depend on the options alone") {
   Folder folder;
   SampleOptions options{1000, folder / "one", 3, 1};

@@ -80,6 +80,14 @@ TEST_CASE("an override that fits no stage or several is refused with the stages"
       {Constant("map", "Q", "1"),
        "constant override \"Q\": no constant \"Q\" in stage \"map\", did you mean "
        "\"K\"?; known are K, SIGN"},
+      {Constant("tfrecord", "cycle_length", "4"),
+       "constant override \"cycle_length\": no constant \"cycle_length\" in stage \"tfrecord\"; "
+       "there are none; --set names a constant of a map stage: options are written in the spec, or "
+       "changed by penstock update --next-epoch --set"},
+      {Constant("", "cycle_length", "4"),
+       "constant override \"cycle_length\": no constant \"cycle_length\"; known are K, SIGN, K, Q; "
+       "--set names a constant of a map stage: options are written in the spec, or changed by "
+       "penstock update --next-epoch --set"},
       {Constant("mapp", "K", "1"),
        "constant override \"K\": no stage \"mapp\", did you mean \"map\"?; the spec has tfrecord, "
        "map, second"},

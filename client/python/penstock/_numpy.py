@@ -321,7 +321,7 @@ def _size(a, axis=None):
 
 def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     if order != "C":
-        raise TraceError(f"np.reshape in order {order}", "transpose before it")
+        raise TraceError(f"np.reshape in order {order}", "np.reshape(x.T, sizes[::-1]).T is in order F; np.ravel(x.T) is flat in it")
     shape = shape if shape is not None else newshape
     if _trace.find_trace([shape]) is not None:
         return reshaped_by_data(a, shape)

@@ -20,7 +20,11 @@ class Sources:
 
     @staticmethod
     def range(*args: int, output_type: Any = np.int64, name: Optional[str] = None) -> Dataset:
-        """range(stop), range(start, stop[, step]): one int64 each, of shape ()."""
+        """range(stop), range(start, stop[, step]): one int64 each, of shape ().
+
+        Args:
+          output_type: another type of the numbers. A type of integers holds all of them.
+        """
         if not 1 <= len(args) <= 3:
             raise TypeError(f"range takes 1 to 3 integers, not {len(args)}")
         if _trace.find_trace(args) is not None:
@@ -32,9 +36,15 @@ class Sources:
         step = numbers[2] if len(numbers) == 3 else 1
         if step == 0:
             raise ValueError("range's step is not 0")
+        output_type = _dtypes.as_dtype(output_type)
+        if output_type is not _dtypes.string and output_type.kind in "iu":
+            numbers, bounds = range(start, stop, step), np.iinfo(output_type)
+            # They go one way: the first and the last one tell of all.
+            for number in (*numbers[:1], *numbers[-1:]):
+                if not bounds.min <= number <= bounds.max:
+                    raise ValueError(f"range has {number}, which {output_type} does not hold")
         fields = [("start", start or None), ("stop", stop), ("step", None if step == 1 else step)]
         dataset = _dataset.Dataset([Stage("range", fields, name)], None, _cardinality.of_range(start, stop, step))
-        output_type = _dtypes.as_dtype(output_type)
         return dataset if output_type == np.int64 else dataset.map(lambda x: x.astype(output_type))
 
     @staticmethod
@@ -113,7 +123,7 @@ class Sources:
         """The paths of files, one string each.
 
         Args:
-          file_pattern: a path, a glob, or a list of them.
+          file_pattern: a path, a glob, or a list of them. The paths of a relative one are absolute; TensorFlow keeps them relative.
           shuffle: whether they come in a random order, the default, or in the byte order of the names.
         """
         from penstock import _readers
