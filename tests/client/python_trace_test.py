@@ -444,6 +444,84 @@ ERRORS = [
 ]
 
 
+def rebinding(statement):
+    """A function of x that executes `statement` and returns x, or what the statement calls `result`."""
+
+    def function(x):
+        names = {"x": x, "np": np}
+        exec(compile(statement, __file__, "exec"), names)
+        return names.get("result", names["x"])
+
+    return function
+
+
+ROWS = np.arange(1, 7).reshape(2, 3)
+IN_PLACE = [
+    "x = x.astype(np.float32); x /= 255; x -= [0.485, 0.456, 0.406]; x *= np.float64(3)",
+    "x = x * 2; x //= 3; x **= 2; x %= 100; x <<= 3; x >>= 1; x |= 1; x ^= 6; x &= 31",
+    "x = x.astype(np.int8); x += np.int64(3)",
+    "x = x.astype(np.float32); x @= np.eye(3)",
+    "x += 1",
+    "x = x.T.copy().T; x += x; x -= x[0]",
+    "y = x.copy(); y += 1; result = x + y",
+    "y = +x; y += 1; result = x + y",
+    "y = x.flatten(); y += 1; result = x.ravel() + y",
+    "y = x[[0, 1]]; y += 1; result = x + y",
+    "y = x[x > 1]; y += 1; result = x.sum() + y",
+    "v = x[1, 0]; v /= 4; result = x + v",
+    "v = x[0, 1]; x += 5; result = x + v",
+    "s = x.sum(); s /= 4; result = s",
+    "x = x.reshape(3, 2); x += 1",
+    "d = {'x': x}; d['x'] += 1; result = d['x']",
+]
+
+
+@pytest.mark.parametrize("statement", IN_PLACE)
+def test_operators_that_assign_keep_the_type_as_numpys(statement):
+    (found,) = penstock.Dataset.from_tensors(ROWS).map(rebinding(statement))
+    expected = rebinding(statement)(ROWS.copy())
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(found, expected)
+
+
+SEEN_ELSEWHERE = [
+    "v = x[:1]; v += 5",
+    "v = x[1]; v *= 2",
+    "y = x; y += 1",
+    "v = x.reshape(-1); v -= 1",
+    "v = x.T; v -= 1",
+    "v = np.ravel(x); v /= 0.5",
+    "v = np.squeeze(x[None]); v /= 0.5",
+    "v, w = np.split(x, 2); v += 1",
+    "v = np.flip(x)[0].T; v += 1",
+    "v = x[np.min(x).astype(int)]; v += 1",
+    "y = x * 2; v = y[:1]; y += 1; result = v",
+    "d = {'x': x}; x = x; x += 1; result = d",
+]
+
+
+@pytest.mark.parametrize("statement", SEEN_ELSEWHERE)
+def test_a_change_that_others_would_see_is_refused(statement):
+    with pytest.raises(penstock.TraceError, match=r"_test.py:1: .=.* cannot be changed in place.*; write x = x . y"):
+        penstock.Dataset.from_tensors(ROWS.astype(float)).map(rebinding(statement))
+
+
+NOT_CAST = [
+    ("x *= 2.0", r"x \*= y of a traced int64, whose result is float64, which does not become int64 again; write x = x \* y"),
+    ("x /= 2", "x /= y of a traced int64, whose result is float64"),
+    ("x = x.astype(np.uint8); x -= np.int64(1)", "x -= y of a traced uint8, whose result is int64"),
+    ("x = x > 2; x += 1", "x \\+= y of a traced bool"),
+    ("x += np.ones((4, 2, 3), np.int64)", r"of shape \(2, 3\), whose result has the shape \(4, 2, 3\)"),
+    ("x = x[0] * 1.0; x += np.fft.rfft(x, 4)", "complex numbers as a traced value"),
+]
+
+
+@pytest.mark.parametrize("statement, message", NOT_CAST)
+def test_a_result_that_numpy_does_not_write_back_is_refused(statement, message):
+    with pytest.raises(penstock.TraceError, match=message):
+        penstock.Dataset.from_tensors(ROWS).map(rebinding(statement))
+
+
 def test_a_list_is_a_tuple_as_in_tf_data():
     found = next(iter(NUMBERS.map(lambda x: [x, x + 1]).batch(12)))
     assert type(found) is tuple and (found[1] - found[0]).tolist() == [1] * 12
