@@ -108,6 +108,7 @@ def test_other_packages_arrays_are_constants():
 IMAGE = np.zeros((5, 4, 3), np.uint8)
 REFUSED = [
     (lambda x: penstock.image.rgb_to_yuv(x), "penstock.image.rgb_to_yuv of uint8; penstock.image.convert_image_dtype"),
+    (lambda x: penstock.image.total_variation(x), "penstock.image.total_variation of uint8; penstock.image.convert_image_dtype"),
     (lambda x: penstock.image.grayscale_to_rgb(x), "penstock.image.grayscale_to_rgb of 3 channels; channels=1"),
     (lambda x: penstock.image.sobel_edges(x[0]), r"penstock.image.sobel_edges of shape \(4, 3\)"),
     (lambda x: penstock.image.extract_patches(x, [1, 6, 6, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID"), "windows of 6 in an image of 5"),
