@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def written(name, **values):
     """What the page says for tf.NAME, "… where a is …, b is …; …", of values by their names there."""
-    text, *where = re.split(r",(?: where)? (\w) is ", _names.INSTEAD[name].partition(";")[0])
+    text, *where = re.split(r",(?: where)? (\w) is ", _names.INSTEAD[name].partition(";")[0].removesuffix(", a constant"))
     values["np"] = np
     for letter, value in zip(where[::2], where[1::2]):
         values[letter] = eval(value, values)
