@@ -1,6 +1,7 @@
 """Tracing: expressions against NumPy's results, the text they become, and errors that name a line."""
 
 import copy
+import functools
 import math
 import pickle
 import random
@@ -569,6 +570,57 @@ def test_draws_of_python_are_warned_of(name, draw):
         NUMBERS.map(lambda x: x + penstock.functions.random_uniform())
 
 
+GENERATOR = np.random.default_rng(0)
+TWISTER = random.Random(1)
+
+
+class Drawing:
+    """A transform that is called like a function."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, x):
+        return x + self.rng.random()
+
+
+def drawing_by_a_variable():
+    rng, draw = np.random.RandomState(1), np.random.default_rng(1).random
+    return [lambda x: x + rng.rand(), lambda x: x + draw()]
+
+
+HELPERS = types.ModuleType("helpers")
+HELPERS.rng = np.random.default_rng(0)
+HOLDING = [
+    ("Generator rng", lambda x: x + HELPERS.rng.random()),
+    ("Generator GENERATOR", lambda x: x + GENERATOR.random()),
+    ("Random TWISTER", lambda x: x + sum(TWISTER.random() for _ in range(2))),
+    ("RandomState rng", drawing_by_a_variable()[0]),
+    ("Generator draw", drawing_by_a_variable()[1]),
+    ("Generator rng", lambda x, rng=np.random.default_rng(1): x + rng.integers(9)),
+    ("Generator rng", functools.partial(lambda x, rng: x + rng.random(), rng=np.random.default_rng(1))),
+    ("Generator rng", Drawing()),
+    ("Generator rng", Drawing().__call__),
+]
+
+
+@pytest.mark.parametrize("name, function", HOLDING)
+def test_so_are_those_of_generators_that_the_function_holds(name, function):
+    with pytest.warns(RuntimeWarning, match=f"the function draws by the {name} while it is traced, which is once for all") as warned:
+        NUMBERS.map(function)
+    assert len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NUMBERS.map(lambda x: x + (0 if random is None else 1) * len(str(GENERATOR)[:1]))
+
+
+def test_a_shared_generator_is_warned_of_once():
+    rand = np.random.rand
+    with pytest.warns(RuntimeWarning, match="the function draws by np.random while") as warned:
+        NUMBERS.map(lambda x: x + rand())
+    assert len(warned) == 1
+
+
 WITH_FUNCTIONS = {
     "scan": lambda made: NUMBERS.scan(np.int64(0), lambda state, x: (made(state), x)),
     "reduce": lambda made: NUMBERS.reduce(np.int64(0), lambda state, x: made(state) + x),
@@ -585,6 +637,9 @@ WITH_FUNCTIONS = {
 def test_so_are_those_in_other_functions(use):
     with pytest.warns(RuntimeWarning, match="the function draws by np.random while it is traced") as warned:
         use(lambda x: x + np.random.randint(3))
+    assert warned[0].filename == __file__ and len(warned) == 1
+    with pytest.warns(RuntimeWarning, match="the function draws by the Generator GENERATOR while it is traced") as warned:
+        use(lambda x: x + GENERATOR.integers(3))
     assert warned[0].filename == __file__ and len(warned) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -87,7 +87,7 @@ def result_of(function, element):
     """What the user's function returns for stand-ins, of which it gets the parts if they are a tuple. It is called once for all elements: draws
     are warned of, and other packages' objects and errors become TraceErrors."""
     refuse_objects(function)
-    states = _draws.states()
+    states = _draws.states(function)
     try:
         result = function(*element) if isinstance(element, tuple) else function(element)
     except _errors.Error:
@@ -96,7 +96,7 @@ def result_of(function, element):
         if (traced := foreign_error(error)) is None:
             raise
         raise traced from error
-    _draws.warn_of_draws(states)
+    _draws.warn_of_draws(states, function)
     return result
 
 
