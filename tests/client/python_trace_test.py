@@ -2,7 +2,9 @@
 
 import copy
 import functools
+import json
 import math
+import os
 import pickle
 import random
 import re
@@ -568,6 +570,35 @@ def test_draws_of_python_are_warned_of(name, draw):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         NUMBERS.map(lambda x: x + penstock.functions.random_uniform())
+
+
+def sqrt_in_c(x):
+    # torch.sqrt(x)
+    raise TypeError("sqrt(): argument 'input' (position 1) must be Tensor, not Tensor")
+
+
+@pytest.mark.parametrize("function", [
+    sqrt_in_c,
+    lambda x: json.loads(x),
+    lambda x: json.dumps([x]),
+    lambda x: os.path.join("folder", x),
+    lambda x: re.sub("a", "b", x),
+    lambda x: "".join([x]),
+    lambda x: bytearray(b"").join([x]),
+    lambda x: open(x),
+])  # fmt: skip
+def test_functions_that_refuse_the_stand_in_are_named(function):
+    with pytest.raises(penstock.TraceError, match=r"python_trace_test.py:\d+: .*Tensor.*; it is a stand-in for each element's tensor") as error:
+        NUMBERS.map(function)
+    assert type(error.value.__cause__) is TypeError
+
+
+def test_a_type_error_of_something_else_stays():
+    def function(x):
+        raise TypeError("a tf.Tensor, not TensorArray")
+
+    with pytest.raises(TypeError, match="^a tf.Tensor, not TensorArray$"):
+        NUMBERS.map(function)
 
 
 GENERATOR = np.random.default_rng(0)

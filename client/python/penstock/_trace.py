@@ -56,6 +56,10 @@ def refuse_objects(function):
         raise TraceError(f"a {kind.__module__}.{kind.__qualname__} in the place of a function, which Python would run for each element", instead)
 
 
+# What packages say of an argument's class.
+_NAMES_STAND_IN = re.compile(r"\b(?:not|got|type) \(?Tensor\b|'Tensor'|\bTensor found\b")
+
+
 def foreign_error(error):
     """What an exception of the user's function, which is no TraceError, says of traced values; None where it says nothing of them."""
     from penstock import _stage
@@ -72,7 +76,7 @@ def foreign_error(error):
     elif "'<traced " in text and "integer" in text:
         text = "a traced value as a size of an array"
         instead = "a constant's sizes are known while tracing; np.pad(x, (0, n)) puts as many zeros behind x as the data tells"
-    elif "<traced " in text or "(got Tensor)" in text:
+    elif "<traced " in text or "(got Tensor)" in text or isinstance(error, TypeError) and _NAMES_STAND_IN.search(text):
         instead = "it is a stand-in for each element's tensor, which NumPy's functions and penstock's take, and other packages' do not"
     elif not error.__traceback__ or not _ends_in_package(error):
         return None
