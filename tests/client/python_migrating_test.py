@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import penstock
+from penstock import _epochs
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
@@ -68,3 +69,17 @@ def test_the_parts_of_a_split_are_disjoint_behind_other_shuffles():
     assert sorted(int(x) for part in (mixed, held_out) for x in part) == list(range(10))
     # Both parts in one dataset are of one order, too.
     assert sorted(int(x) for x in train.concatenate(held_out)) == list(range(10))
+
+
+def test_the_arguments_of_a_data_loader_say_what_stands_for_them():
+    options = dict(batch_size=4, shuffle=True, num_workers=2, drop_last=True, collate_fn=list, pin_memory=True, sampler=None)
+    with pytest.raises(TypeError, match="arguments of torch's DataLoader") as error:
+        _epochs.EpochLoader(penstock.Dataset.range(8), lambda array: array, dict(options))
+    _, *rows = str(error.value).split("\n  ")
+    assert [row.partition(":")[0] for row in rows] == list(options)
+    assert rows[0] == "batch_size: dataset.batch(4)" and rows[1].startswith("shuffle: dataset.shuffle(n)") and "daemon's threads" in rows[2]
+    # A pipeline's batches are taken in another size.
+    with pytest.raises(TypeError, match="DataLoader; here .*:\n  shuffle: [^\n]*$"):
+        _epochs.EpochLoader("numbers", lambda array: array, {"batch_size": 4, "shuffle": True, "socket": "none"})
+    with pytest.raises(TypeError, match="arguments of penstock.attach, which a dataset does not take: replica"):
+        _epochs.EpochLoader(penstock.Dataset.range(8), lambda array: array, {"replica": 1})

@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def written(name, **values):
     """What the page says for tf.NAME, "… where a is …, b is …; …", of values by their names there."""
-    text, *where = re.split(r",(?: where)? (\w) is ", _names.INSTEAD[name].partition(";")[0])
+    text, *where = re.split(r",(?: where)? (\w) is ", _names.INSTEAD[name].partition(";")[0].removesuffix(", a constant"))
     values["np"] = np
     for letter, value in zip(where[::2], where[1::2]):
         values[letter] = eval(value, values)
@@ -108,6 +108,7 @@ def test_other_packages_arrays_are_constants():
 IMAGE = np.zeros((5, 4, 3), np.uint8)
 REFUSED = [
     (lambda x: penstock.image.rgb_to_yuv(x), "penstock.image.rgb_to_yuv of uint8; penstock.image.convert_image_dtype"),
+    (lambda x: penstock.image.total_variation(x), "penstock.image.total_variation of uint8; penstock.image.convert_image_dtype"),
     (lambda x: penstock.image.grayscale_to_rgb(x), "penstock.image.grayscale_to_rgb of 3 channels; channels=1"),
     (lambda x: penstock.image.sobel_edges(x[0]), r"penstock.image.sobel_edges of shape \(4, 3\)"),
     (lambda x: penstock.image.extract_patches(x, [1, 6, 6, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID"), "windows of 6 in an image of 5"),

@@ -1,7 +1,10 @@
 """Tracing: expressions against NumPy's results, the text they become, and errors that name a line."""
 
 import copy
+import functools
+import json
 import math
+import os
 import pickle
 import random
 import re
@@ -448,6 +451,84 @@ ERRORS = [
 ]
 
 
+def rebinding(statement):
+    """A function of x that executes `statement` and returns x, or what the statement calls `result`."""
+
+    def function(x):
+        names = {"x": x, "np": np}
+        exec(compile(statement, __file__, "exec"), names)
+        return names.get("result", names["x"])
+
+    return function
+
+
+ROWS = np.arange(1, 7).reshape(2, 3)
+IN_PLACE = [
+    "x = x.astype(np.float32); x /= 255; x -= [0.485, 0.456, 0.406]; x *= np.float64(3)",
+    "x = x * 2; x //= 3; x **= 2; x %= 100; x <<= 3; x >>= 1; x |= 1; x ^= 6; x &= 31",
+    "x = x.astype(np.int8); x += np.int64(3)",
+    "x = x.astype(np.float32); x @= np.eye(3)",
+    "x += 1",
+    "x = x.T.copy().T; x += x; x -= x[0]",
+    "y = x.copy(); y += 1; result = x + y",
+    "y = +x; y += 1; result = x + y",
+    "y = x.flatten(); y += 1; result = x.ravel() + y",
+    "y = x[[0, 1]]; y += 1; result = x + y",
+    "y = x[x > 1]; y += 1; result = x.sum() + y",
+    "v = x[1, 0]; v /= 4; result = x + v",
+    "v = x[0, 1]; x += 5; result = x + v",
+    "s = x.sum(); s /= 4; result = s",
+    "x = x.reshape(3, 2); x += 1",
+    "d = {'x': x}; d['x'] += 1; result = d['x']",
+]
+
+
+@pytest.mark.parametrize("statement", IN_PLACE)
+def test_operators_that_assign_keep_the_type_as_numpys(statement):
+    (found,) = penstock.Dataset.from_tensors(ROWS).map(rebinding(statement))
+    expected = rebinding(statement)(ROWS.copy())
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(found, expected)
+
+
+SEEN_ELSEWHERE = [
+    "v = x[:1]; v += 5",
+    "v = x[1]; v *= 2",
+    "y = x; y += 1",
+    "v = x.reshape(-1); v -= 1",
+    "v = x.T; v -= 1",
+    "v = np.ravel(x); v /= 0.5",
+    "v = np.squeeze(x[None]); v /= 0.5",
+    "v, w = np.split(x, 2); v += 1",
+    "v = np.flip(x)[0].T; v += 1",
+    "v = x[np.min(x).astype(int)]; v += 1",
+    "y = x * 2; v = y[:1]; y += 1; result = v",
+    "d = {'x': x}; x = x; x += 1; result = d",
+]
+
+
+@pytest.mark.parametrize("statement", SEEN_ELSEWHERE)
+def test_a_change_that_others_would_see_is_refused(statement):
+    with pytest.raises(penstock.TraceError, match=r"_test.py:1: .=.* cannot be changed in place.*; write x = x . y"):
+        penstock.Dataset.from_tensors(ROWS.astype(float)).map(rebinding(statement))
+
+
+NOT_CAST = [
+    ("x *= 2.0", r"x \*= y of a traced int64, whose result is float64, which does not become int64 again; write x = x \* y"),
+    ("x /= 2", "x /= y of a traced int64, whose result is float64"),
+    ("x = x.astype(np.uint8); x -= np.int64(1)", "x -= y of a traced uint8, whose result is int64"),
+    ("x = x > 2; x += 1", "x \\+= y of a traced bool"),
+    ("x += np.ones((4, 2, 3), np.int64)", r"of shape \(2, 3\), whose result has the shape \(4, 2, 3\)"),
+    ("x = x[0] * 1.0; x += np.fft.rfft(x, 4)", "complex numbers as a traced value"),
+]
+
+
+@pytest.mark.parametrize("statement, message", NOT_CAST)
+def test_a_result_that_numpy_does_not_write_back_is_refused(statement, message):
+    with pytest.raises(penstock.TraceError, match=message):
+        penstock.Dataset.from_tensors(ROWS).map(rebinding(statement))
+
+
 def test_a_list_is_a_tuple_as_in_tf_data():
     found = next(iter(NUMBERS.map(lambda x: [x, x + 1]).batch(12)))
     assert type(found) is tuple and (found[1] - found[0]).tolist() == [1] * 12
@@ -495,6 +576,86 @@ def test_draws_of_python_are_warned_of(name, draw):
         NUMBERS.map(lambda x: x + penstock.functions.random_uniform())
 
 
+def sqrt_in_c(x):
+    # torch.sqrt(x)
+    raise TypeError("sqrt(): argument 'input' (position 1) must be Tensor, not Tensor")
+
+
+@pytest.mark.parametrize("function", [
+    sqrt_in_c,
+    lambda x: json.loads(x),
+    lambda x: json.dumps([x]),
+    lambda x: os.path.join("folder", x),
+    lambda x: re.sub("a", "b", x),
+    lambda x: "".join([x]),
+    lambda x: bytearray(b"").join([x]),
+    lambda x: open(x),
+])  # fmt: skip
+def test_functions_that_refuse_the_stand_in_are_named(function):
+    with pytest.raises(penstock.TraceError, match=r"python_trace_test.py:\d+: .*Tensor.*; it is a stand-in for each element's tensor") as error:
+        NUMBERS.map(function)
+    assert type(error.value.__cause__) is TypeError
+
+
+def test_a_type_error_of_something_else_stays():
+    def function(x):
+        raise TypeError("a tf.Tensor, not TensorArray")
+
+    with pytest.raises(TypeError, match="^a tf.Tensor, not TensorArray$"):
+        NUMBERS.map(function)
+
+
+GENERATOR = np.random.default_rng(0)
+TWISTER = random.Random(1)
+
+
+class Drawing:
+    """A transform that is called like a function."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, x):
+        return x + self.rng.random()
+
+
+def drawing_by_a_variable():
+    rng, draw = np.random.RandomState(1), np.random.default_rng(1).random
+    return [lambda x: x + rng.rand(), lambda x: x + draw()]
+
+
+HELPERS = types.ModuleType("helpers")
+HELPERS.rng = np.random.default_rng(0)
+HOLDING = [
+    ("Generator rng", lambda x: x + HELPERS.rng.random()),
+    ("Generator GENERATOR", lambda x: x + GENERATOR.random()),
+    ("Random TWISTER", lambda x: x + sum(TWISTER.random() for _ in range(2))),
+    ("RandomState rng", drawing_by_a_variable()[0]),
+    ("Generator draw", drawing_by_a_variable()[1]),
+    ("Generator rng", lambda x, rng=np.random.default_rng(1): x + rng.integers(9)),
+    ("Generator rng", functools.partial(lambda x, rng: x + rng.random(), rng=np.random.default_rng(1))),
+    ("Generator rng", Drawing()),
+    ("Generator rng", Drawing().__call__),
+]
+
+
+@pytest.mark.parametrize("name, function", HOLDING)
+def test_so_are_those_of_generators_that_the_function_holds(name, function):
+    with pytest.warns(RuntimeWarning, match=f"the function draws by the {name} while it is traced, which is once for all") as warned:
+        NUMBERS.map(function)
+    assert len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NUMBERS.map(lambda x: x + (0 if random is None else 1) * len(str(GENERATOR)[:1]))
+
+
+def test_a_shared_generator_is_warned_of_once():
+    rand = np.random.rand
+    with pytest.warns(RuntimeWarning, match="the function draws by np.random while") as warned:
+        NUMBERS.map(lambda x: x + rand())
+    assert len(warned) == 1
+
+
 WITH_FUNCTIONS = {
     "scan": lambda made: NUMBERS.scan(np.int64(0), lambda state, x: (made(state), x)),
     "reduce": lambda made: NUMBERS.reduce(np.int64(0), lambda state, x: made(state) + x),
@@ -511,6 +672,9 @@ WITH_FUNCTIONS = {
 def test_so_are_those_in_other_functions(use):
     with pytest.warns(RuntimeWarning, match="the function draws by np.random while it is traced") as warned:
         use(lambda x: x + np.random.randint(3))
+    assert warned[0].filename == __file__ and len(warned) == 1
+    with pytest.warns(RuntimeWarning, match="the function draws by the Generator GENERATOR while it is traced") as warned:
+        use(lambda x: x + GENERATOR.integers(3))
     assert warned[0].filename == __file__ and len(warned) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -10,6 +10,31 @@ from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 
 
+# What to write for the arguments of torch's DataLoader; those of penstock.attach are left out where there is a pipeline.
+_OF_DATA_LOADER = {
+    "batch_size": "dataset.batch({value})",
+    "shuffle": "dataset.shuffle(n), before batch, or dataset.global_shuffle() of TFRecord files",
+    "num_workers": "nothing: the workers are the daemon's threads, on all cores; fewer by options.threading.private_threadpool_size",
+    "drop_last": "dataset.batch(n, drop_remainder=True)",
+    "collate_fn": "padded_batch, ragged_batch, bucket_by_sequence_length, or a map behind batch",
+    "pin_memory": 'device="cuda", by which the batches are copied to the device',
+    "sampler": 'share="JOB", rank=…, world_size=… for a DistributedSampler; Dataset.sample_from_datasets for a weighted one',
+    "batch_sampler": "bucket_by_sequence_length, or shuffle and batch",
+    "prefetch_factor": "nothing, or dataset.prefetch(n) as the last stage",
+    "persistent_workers": "nothing: there are no worker processes",
+    "worker_init_fn": "nothing: there are no worker processes",
+    "multiprocessing_context": "nothing: there are no worker processes",
+}
+
+
+def _refuse_data_loaders(options, is_attached):
+    """Says what stands for DataLoader's arguments, where there are any."""
+    found = [name for name in options if name in _OF_DATA_LOADER and not (is_attached and name == "batch_size")]
+    if found:
+        rows = "".join(f"\n  {name}: {_OF_DATA_LOADER[name].format(value=options[name])}" for name in found)
+        raise TypeError(f"arguments of torch's DataLoader; here (docs/migrating.md):{rows}")
+
+
 def _until_closed(loader):
     """The batches of a loader that is open: they end with it, or when it is closed."""
     was_closed = loader.closed
@@ -51,6 +76,7 @@ class EpochLoader:
                 "what becomes of a DataLoader)"
             )
         share = options.pop("share", None)
+        _refuse_data_loaders(options, isinstance(source, str) or share is not None)
         if share is not None:
             if isinstance(source, str):
                 raise TypeError("share is of a Dataset; a pipeline runs where its daemon is (socket)")

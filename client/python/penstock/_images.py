@@ -83,7 +83,11 @@ def image_gradients(image):
 
 def total_variation(images, name=None):
     """The sum of all differences between neighbours, as tf.image.total_variation, of each image by itself."""
-    _require_image(images, "penstock.image.total_variation")
+    shown = "penstock.image.total_variation"
+    _require_image(images, shown)
+    if images.dtype.kind == "u":
+        # Differences would wrap.
+        raise TraceError(f"{shown} of {images.dtype}", "penstock.image.convert_image_dtype(image, np.float32) before it")
     below = np.abs(images[..., 1:, :, :] - images[..., :-1, :, :])
     right = np.abs(images[..., 1:, :] - images[..., :-1, :])
     return np.sum(below, axis=(-3, -2, -1)) + np.sum(right, axis=(-3, -2, -1))

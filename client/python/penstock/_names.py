@@ -100,7 +100,7 @@ INSTEAD = {
     "searchsorted": "np.searchsorted(sorted, x, side)",
     "sequence_mask": "np.arange(longest) < lengths[..., None]",
     "shape": "np.shape(x), a tuple where the sizes are known; penstock.functions.shape(x), always a tensor",
-    "signal.hann_window": "np.hanning(n + 1)[:-1], a constant",
+    "signal.hann_window": "np.hanning(n + 1 - n % 2)[:n], a constant",
     "signal.linear_to_mel_weight_matrix": "its array, a constant: np.asarray of it outside of the function",
     "signal.mfccs_from_log_mel_spectrograms": "x @ (np.cos(np.pi / n * (np.arange(n)[:, None] + 0.5) * np.arange(n)) * np.sqrt(2 / n)), where n is x.shape[-1]",
     "signal.frame": "np.lib.stride_tricks.sliding_window_view(x, length)[::step]",

@@ -670,7 +670,28 @@ def _instead(name):
     return _trace.near(name, {*FUNCTIONS, *_SPECIAL}) or _trace._OUTSIDE
 
 
+# Whose results share the memory of their first argument, where it has an order that allows it.
+_VIEWS = {
+    "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "diagonal", "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
+    "lib.stride_tricks.sliding_window_view", "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze",
+    "swapaxes", "transpose", "unstack", "vsplit",
+}  # fmt: skip
+
+
 def _apply(name, args, kwargs, shown):
+    """What NumPy's function gives, as a view of the argument where NumPy's is."""
+    result = _applied(name, args, kwargs, shown)
+    base = args[0] if args else None
+    if name not in _VIEWS:
+        return result._copied() if isinstance(result, _trace.Tensor) and (result is base or result._base is not None) else result
+    if isinstance(base, _trace.Tensor):
+        for part in result if isinstance(result, (list, tuple)) else [result]:
+            if isinstance(part, _trace.Tensor):
+                part._as_view_of(base)
+    return result
+
+
+def _applied(name, args, kwargs, shown):
     special = _SPECIAL.get(name)
     if special is not None:
         try:
@@ -774,7 +795,7 @@ METHODS = ("astype", "reshape", "transpose", "T", "clip", "round", "squeeze", "r
 def method(x, name):
     """The method `name` of a traced value, or its value; None if there is none."""
     if name == "T":
-        return _transpose(x)
+        return _transpose(x)._as_view_of(x)
     if name == "astype":
         return lambda *args, **kwargs: _astype(x, *args, **kwargs)
     if name in ("reshape", "transpose"):
@@ -785,7 +806,7 @@ def method(x, name):
 
         return variadic
     if name == "flatten":
-        name = "ravel"
+        return lambda *args, **kwargs: _apply("ravel", (x, *args), kwargs, ".flatten()")._copied()
     if name == "compress":
         return lambda condition, axis=None, out=None: _taking.compress(condition, x, axis, out)
     if name == "to_dense":

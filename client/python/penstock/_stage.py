@@ -53,13 +53,18 @@ def user_line():
     return Line(frame.f_code.co_filename, frame.f_lineno)
 
 
+# Python's own modules.
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
 def line_of_error(error):
-    """The innermost such line that an exception has come through, or None."""
+    """The innermost such line that an exception has come through, which is none of Python's own modules; or None."""
     found = None
     traceback = error.__traceback__
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if _is_users(file):
+        is_standard = file.startswith((_STANDARD, "<frozen ")) and not re.search(r"[\\/](?:site|dist)-packages[\\/]", file)
+        if _is_users(file) and not is_standard:
             found = Line(file, traceback.tb_lineno)
         traceback = traceback.tb_next
     return found

@@ -56,6 +56,10 @@ def refuse_objects(function):
         raise TraceError(f"a {kind.__module__}.{kind.__qualname__} in the place of a function, which Python would run for each element", instead)
 
 
+# What packages say of an argument's class.
+_NAMES_STAND_IN = re.compile(r"\b(?:not|got|type) \(?Tensor\b|'Tensor'|\bTensor found\b")
+
+
 def foreign_error(error):
     """What an exception of the user's function, which is no TraceError, says of traced values; None where it says nothing of them."""
     from penstock import _stage
@@ -72,7 +76,7 @@ def foreign_error(error):
     elif "'<traced " in text and "integer" in text:
         text = "a traced value as a size of an array"
         instead = "a constant's sizes are known while tracing; np.pad(x, (0, n)) puts as many zeros behind x as the data tells"
-    elif "<traced " in text or "(got Tensor)" in text:
+    elif "<traced " in text or "(got Tensor)" in text or isinstance(error, TypeError) and _NAMES_STAND_IN.search(text):
         instead = "it is a stand-in for each element's tensor, which NumPy's functions and penstock's take, and other packages' do not"
     elif not error.__traceback__ or not _ends_in_package(error):
         return None
@@ -87,7 +91,7 @@ def result_of(function, element):
     """What the user's function returns for stand-ins, of which it gets the parts if they are a tuple. It is called once for all elements: draws
     are warned of, and other packages' objects and errors become TraceErrors."""
     refuse_objects(function)
-    states = _draws.states()
+    states = _draws.states(function)
     try:
         result = function(*element) if isinstance(element, tuple) else function(element)
     except _errors.Error:
@@ -96,7 +100,7 @@ def result_of(function, element):
         if (traced := foreign_error(error)) is None:
             raise
         raise traced from error
-    _draws.warn_of_draws(states)
+    _draws.warn_of_draws(states, function)
     return result
 
 
@@ -271,9 +275,11 @@ def to_node(trace, value, what="an operand"):
     """
     if isinstance(value, Tensor):
         if trace.adopts(value._trace):
+            _require_unchanged(value)
             return trace.adopted(value._node)
         if value._trace is not trace:
             raise Captured(trace, value._trace)
+        _require_unchanged(value)
         return value._node
     strings = _long_strings(value)
     if strings is not None:
@@ -594,6 +600,60 @@ def _unary(name):
     return lambda self: call(name, (self,), {})
 
 
+def _in_place(symbol, operate):
+    """`x += y`: a new value of x's type, as NumPy's is. What else holds x, or shares memory with it in NumPy, is refused from then on."""
+
+    def method(self, other):
+        result = operate(self, other)
+        held = self._spec()
+        if not held.shape:
+            # NumPy's scalars cannot be changed: the name stands for another one.
+            return result
+        shown = f"x {symbol}= y of a traced {getattr(held.dtype, 'name', held.dtype)}"
+        instead = f"write x = x {symbol} y, which makes a new value"
+        if type(result) is not Tensor:
+            raise TraceError(f"{shown} with a spectrum", instead)
+        found = result._spec()
+        if len(found.shape) != len(held.shape) or any(None not in sizes and sizes[0] != sizes[1] for sizes in zip(found.shape, held.shape)):
+            raise TraceError(f"{shown} of shape {held.shape}, whose result has the shape {found.shape}", instead)
+        name, of_result = (getattr(dtype, "name", dtype) for dtype in (held.dtype, found.dtype))
+        if of_result != name:
+            if not np.can_cast(_plain(of_result), _plain(name), "same_kind"):
+                raise TraceError(f"{shown}, whose result is {of_result}, which does not become {name} again", instead)
+            result = result.astype(held.dtype)
+        line = user_line()
+        tensor = self
+        while tensor is not None:
+            tensor._changed = line, symbol
+            tensor = tensor._base
+        return result
+
+    return method
+
+
+def _plain(name):
+    """A type of NumPy's that is cast as the type of that name is."""
+    return "float16" if name == "bfloat16" else name
+
+
+def _require_unchanged(tensor):
+    """Refuses a value that an operator such as += has changed by another name, or through a view."""
+    changed, way = tensor, []
+    while changed is not None and changed._changed is None:
+        way.append(changed)
+        changed = changed._base
+    # A subscript that gives a number copies it.
+    if changed is None or any(not view.shape for view in way):
+        return
+    line, symbol = changed._changed
+    raise TraceError(
+        f"{symbol}= of a traced value that is used afterwards by another name, in its element, or as a view of it or what it is a view of: "
+        "a traced value cannot be changed in place, and what else holds it would not see it",
+        f"write x = x {symbol} y, which makes a new value, or change x.copy()",
+        line=line,
+    )
+
+
 def _refused(what, instead):
     def method(self, *args, **kwargs):
         raise TraceError(what, instead)
@@ -615,13 +675,15 @@ class Tensor:
     daemon. `shape`, `ndim` and `dtype` ask the daemon.
     """
 
-    __slots__ = ("_trace", "_node")
+    __slots__ = ("_trace", "_node", "_base", "_changed")
     # Before NumPy's and torch's arrays in mixed operations.
     __array_priority__ = 1000
 
     def __init__(self, trace, node):
         self._trace = trace
         self._node = node
+        self._base = None  # the value whose memory NumPy's would share, of a view
+        self._changed = None  # the line and the operator that changed it in place
 
     __or__, __ror__ = _both_sides("bitwise_or")
     __xor__, __rxor__ = _both_sides("bitwise_xor")
@@ -644,8 +706,32 @@ class Tensor:
     __neg__ = _unary("negative")
     __invert__ = _unary("invert")
     __abs__ = _unary("abs")
+    __ior__ = _in_place("|", operator.or_)
+    __ixor__ = _in_place("^", operator.xor)
+    __iand__ = _in_place("&", operator.and_)
+    __iadd__ = _in_place("+", operator.add)
+    __isub__ = _in_place("-", operator.sub)
+    __imul__ = _in_place("*", operator.mul)
+    __itruediv__ = _in_place("/", operator.truediv)
+    __ifloordiv__ = _in_place("//", operator.floordiv)
+    __imod__ = _in_place("%", operator.mod)
+    __ipow__ = _in_place("**", operator.pow)
+    __ilshift__ = _in_place("<<", operator.lshift)
+    __irshift__ = _in_place(">>", operator.rshift)
+    __imatmul__ = _in_place("@", operator.matmul)
 
     def __pos__(self):
+        return self._copied()
+
+    def _copied(self):
+        """The same value, which shares no memory with it."""
+        _require_unchanged(self)
+        return Tensor(self._trace, self._node)
+
+    def _as_view_of(self, base):
+        """The same value, which shares NumPy's memory with `base`."""
+        if self is not base:
+            self._base = base
         return self
 
     def __divmod__(self, other):
@@ -718,10 +804,12 @@ class Tensor:
         items = _indexing.without_numbers_in_arrays(index if isinstance(index, tuple) else (index,))
         if any(isinstance(item, Tensor) for item in items):
             if _indexing.is_along_one_axis(items):
-                return _indexing.by_traced(self, items)
+                result = _indexing.by_traced(self, items)
+                return result if items[-1].dtype == bool or items[-1].ndim else result._as_view_of(self)
         elif _indexing.has_arrays(items):
             return _indexing.by_arrays(self, items)
-        return self._subscripted(items)
+        result = self._subscripted(items)
+        return result if any(isinstance(item, (list, np.ndarray)) for item in items) else result._as_view_of(self)
 
     def _subscripted(self, items):
         """The subscript that the language has: by integers, slices, ..., None, and one list of integers."""
