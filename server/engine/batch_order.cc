@@ -17,13 +17,21 @@ class PartialBatch {
  public:
   explicit PartialBatch(FrontContext& context) : context_(context) {}
 
-  // To where the batch is filled.
+  // To where the batch is filled. Nothing is copied where it is the only one there: a large batch may come in thousands of pieces.
   void MoveTo(RecordList& out) {
+    if (out.empty()) {
+      out.swap(references_);
+      return;
+    }
     out.insert(out.end(), references_.begin(), references_.end());
     references_.clear();
   }
-  // Takes the last `count` of `out`.
+  // Takes the last `count` of `out`. REQUIRES: MoveTo() came before.
   void TakeFrom(RecordList& out, size_t count) {
+    if (count == out.size()) {
+      references_.swap(out);
+      return;
+    }
     references_.assign(out.end() - count, out.end());
     out.resize(out.size() - count);
   }
