@@ -527,3 +527,104 @@ def test_a_split_group_of_before_a_restart_is_not_lost_to_a_lone_consumer(create
         resumed += 1
         assert values(next(other))[0] == 10 * resumed
     assert taken == list(range(taken[0], taken[0] + 130, 10))
+
+
+def behind(server, steps):
+    """A cursor behind so many steps, and a loader of a group of its own that has gone further."""
+    loader = attach(server, group="ahead")
+    for _ in range(steps):
+        next(loader)
+    cursor = loader.cursor
+    for _ in range(2000):
+        next(loader)
+    return cursor, loader
+
+
+@pytest.mark.parametrize("options", [{"mode": "rank", "rank": 0, "world_size": 1}, {"consumer": "trainer"}], ids=["rank", "name"])
+def test_fault_46_who_catches_up_has_its_name_or_rank(create, options):
+    server = create(stop=10_000_000)
+    cursor, _ahead = behind(server, 1)
+    first = attach(server, group="late", cursor=cursor, **options)
+    assert values(next(first))[0] == 10
+    with pytest.raises(penstock.AlreadyExistsError, match="catches up"):
+        attach(server, group="late", cursor=cursor, **options)
+    assert values(next(first))[0] == 20
+    second = attach(server, group="late", cursor=cursor, take_over=True, **options)
+    assert values(next(second))[0] == 10
+    with pytest.raises(penstock.DetachedError, match="taken over"):
+        for _ in range(100):
+            next(first)
+
+
+def test_a_split_group_that_waits_for_its_worker_stays_though_another_group_goes_back(create):
+    server = create(stop=10_000_000)
+    evaluation = attach(server, group="evaluation")
+    next(evaluation)
+    cursor = evaluation.cursor
+    evaluation.close()
+    worker = split(server)
+    for _ in range(300):
+        next(worker)
+    worker.close()
+    process, step = start_holder(server, 1, group="workers", mode="split")
+    kill(process)
+    with attach(server, group="evaluation", cursor=cursor) as evaluation:
+        assert values(next(evaluation))[0] == 10
+    worker = split(server)
+    next(worker)
+    assert (worker.step, worker.redelivered) == (step, True)
+
+
+def test_a_worker_that_holds_as_many_batches_as_the_next_ring_has_slots_goes_on(create):
+    server = create(stop=10_000_000, more="ring { slots: 3 }")
+    worker, other = split(server), split(server)
+    next(worker)
+    next(other)
+    other.close()
+    eventually(lambda: worker.stats()["lease_share"] >= 3)
+    kept = [next(worker) for _ in range(4)]
+    before = worker.step
+    server.kill()
+    kept += [next(worker) for _ in range(8)]
+    assert worker.step == before + 8
+    assert [batch[0] for batch in kept] == [10 * step for step in range(before - 3, before + 9)]
+
+
+def test_a_lone_loader_goes_to_a_position_without_the_batches_in_between(create, tmp_path):
+    server = create(stop=10_000_000)
+    _, ahead = behind(server, 1)
+    state = ahead.state_dict()
+    ahead.close()
+    command = Penstock(tmp_path, server.socket)
+    assert command("delete", "ranges").code == 0
+    create(stop=10_000_000)
+    with attach(server) as loader:
+        loader.load_state_dict(state)
+        next(loader)
+        assert loader.step == 2001
+    rows = int(command("stats", "ranges", "--interval", "0").out.split("rows")[1].split()[0])
+    assert rows < 1000
+
+
+def test_what_a_forked_child_has_of_a_closed_loader_is_no_consumer(create):
+    server = create(stop=10_000_000)
+
+    def sockets():
+        folder = f"/proc/{server.child}/fd"
+        return sum(os.readlink(os.path.join(folder, number)).startswith("socket:") for number in os.listdir(folder))
+
+    before = sockets()
+    loader = attach(server)
+    next(loader)
+    assert sockets() > before
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    try:
+        loader.close()
+        del loader
+        eventually(lambda: sockets() == before)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -108,6 +108,17 @@ def test_fault_23_a_pipeline_whose_files_are_away_at_a_restart_comes_back_with_t
     assert "running" in command("list").out
 
 
+def test_a_pipeline_whose_files_are_away_at_a_restart_can_be_deleted(supervised, command, counter, tmp_path):
+    assert command("create", counter()).code == 0
+    for path in list(tmp_path.iterdir()):
+        if path.suffix == ".tfrecord":
+            path.rename(path.with_suffix(".away"))
+    supervised.kill()
+    eventually(lambda: "returning" in command("list").out and "No such file" in command("list").out)
+    assert command("delete", "counter").out == "deleted counter\n"
+    assert "counter" not in command("list").out
+
+
 def test_fault_48_old_batches_stay_readable(supervised, command, counter):
     assert command("create", counter(more="stage { repeat {} }")).code == 0
     loader = attach(supervised.socket)

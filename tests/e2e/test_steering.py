@@ -225,6 +225,15 @@ def test_a_killed_daemon_brings_the_history_back(tmp_path, mixture):
         second.stop()
 
 
+def test_all_win_who_name_no_etag(remote, tmp_path):
+    spec = tmp_path / "p.textproto"
+    spec.write_text(MIXTURE)
+    assert remote("create", spec).code == 0
+    rivals = [remote.start("update", "p", "--workers", str(1 + rival % 2), "--slots", str(3 + rival)) for rival in range(8)]
+    results = [(rival.communicate(timeout=60)[1], rival.returncode) for rival in rivals]
+    assert all(code == 0 for _, code in results), results
+
+
 def test_fault_58_one_winner_by_etag_while_consumers_come_and_go(remote, tmp_path):
     """Passes end, consumers come and go, and three want to change the same thing: one does, and nothing is lost."""
     penstock = pytest.importorskip("penstock")

@@ -221,6 +221,17 @@ TEST_CASE("who waits for a step of a split group hears of the end at once") {
   CHECK(waits.reader().Next(0, &lease) == Reader::Result::kEnd);
 }
 
+TEST_CASE(
+    "a split group has no worker more than the ring has slots for all of them and the next step") {
+  // Three slots, and no memory for more.
+  const auto writer = MakeWriter(SmallRing(3, 3));
+  Attached first(writer.get(), Split(1)), second(writer.get(), Split(2));
+  ConsumerHandle handle;
+  const Status status = writer->Attach(Split(3), {}, getpid(), &handle);
+  CHECK(status.code == Code::kResourceExhausted);
+  CHECK(status.message.find("3 slots") != std::string::npos);
+}
+
 TEST_CASE("what a dead consumer of a split group held is given out again, marked") {
   auto writer = MakeWriter();
   Produce(writer.get());
@@ -487,6 +498,35 @@ TEST_CASE("who has what it waited for is held up by nobody") {
   CHECK(writer->TryClaim() == -1);
   writer->Tick(kSecondNs + 25'000'000, kSecondNs);
   CHECK_FALSE(IsSentAway(*writer, slow.id()));
+}
+
+TEST_CASE("what was skipped for a consumer that does not look is counted once") {
+  const auto writer = MakeWriter(SmallRing(3, 3));
+  Attached frozen(writer.get(), Slow(SlowPolicy::kSkip));
+  Attached waits(writer.get(), ConsumerSpec{});
+  uint64_t steps = 0;
+  for (uint64_t look = 1; look < 10; ++look) {
+    steps = Produce(writer.get());
+    while (waits.page().position < steps) waits.reader().Release(waits.Take());
+    writer->TryClaim();
+    waits.page().wake_at = steps + 1;
+    writer->Tick(look * kSecondNs, kSecondNs);
+    waits.page().wake_at = kAwake;
+  }
+  REQUIRE(steps > 10);
+  CHECK(writer->Consumers()[0].skipped <= steps);
+  CHECK(writer->Consumers()[0].skipped > 0);
+}
+
+TEST_CASE("nobody waits for a rank that has left while it caught up elsewhere") {
+  for (const bool leaves : {false, true}) {
+    const auto writer = MakeWriter();
+    Attached first(writer.get(), Rank(0, 2)), second(writer.get(), Rank(1, 2));
+    first.Die();
+    if (leaves) writer->LeavePlace("ranks", 0);
+    for (uint64_t look = 1; look < 5; ++look) writer->Tick(look * kSecondNs, kSecondNs);
+    CHECK(IsSentAway(*writer, second.id()) != leaves);
+  }
 }
 
 TEST_CASE("another user's consumer is taken over with the right to send it away alone") {

@@ -309,6 +309,23 @@ TEST_CASE("a history has a limit") {
   CHECK(absl::IsResourceExhausted(Add(timeline, Workers(Timeline::kMaxChanges, 2))));
 }
 
+TEST_CASE("a history at its limit is read back, also where its last change was withdrawn") {
+  Timeline timeline = Made();
+  for (size_t i = 1; i < Timeline::kMaxChanges; ++i) REQUIRE(Add(timeline, Workers(i, 2)).ok());
+  v1::Change change = AtEpoch(4, 0);
+  change.set_slots(7);
+  REQUIRE(Add(timeline, change).ok());
+  REQUIRE(timeline.Withdraw(Timeline::kMaxChanges, 77).ok());
+  REQUIRE(timeline.history().size() == Timeline::kMaxChanges + 1);
+  Timeline again = Made();
+  for (const v1::Change& kept : timeline.history()) {
+    absl::StatusOr<Timeline::NextPlan> next = again.Prepare(kept, LocalFileSystem());
+    REQUIRE(next.ok());
+    REQUIRE(again.Add(kept, *std::move(next), Timeline::kMaxKeptChanges).ok());
+  }
+  CHECK(absl::IsResourceExhausted(Add(again, Workers(2 * Timeline::kMaxChanges, 2))));
+}
+
 TEST_CASE("what no history can have is refused") {
   Timeline timeline = Made();
   // The files of the beginning, behind another change.
