@@ -84,10 +84,12 @@ class RingWriter final : public Writer {
     std::lock_guard<std::mutex> lock(mutex_);
     return consumers_.size() == 0 && consumers_.ranks().empty() && consumers_.splits().empty();
   }
-  bool HasOtherSplit(std::string_view group) const override {
+  bool HasUnfinishedSplit(std::string_view besides) const override {
     std::lock_guard<std::mutex> lock(mutex_);
     return std::any_of(consumers_.splits().begin(), consumers_.splits().end(),
-                       [group](const auto& split) { return split->name() != group; });
+                       [besides](const auto& split) {
+                         return split->name() != besides && split->HasUnfinished();
+                       });
   }
   bool has_huge_pages() const override { return segment_->has_huge_pages(); }
   int numa_error() const override { return segment_->numa_error(); }

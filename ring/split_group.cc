@@ -211,6 +211,12 @@ uint64_t SplitGroup::available() const {
                        [](const auto& item) { return item.second.can_be_given(); });
 }
 
+bool SplitGroup::HasUnfinished() const {
+  return std::any_of(items_.begin(), items_.end(), [](const auto& item) {
+    return item.second.redelivered || item.second.state != State::kAvailable;
+  });
+}
+
 uint64_t SplitGroup::LeasedSlots(uint32_t consumer, uint64_t* below) const {
   uint64_t slots = 0;
   *below = 0;

@@ -87,6 +87,8 @@ class SplitGroup {
   uint64_t LeasedSlots(uint32_t consumer, uint64_t* below) const;
   // Steps that wait for a consumer.
   uint64_t available() const;
+  // Whether there are steps that somebody has held, and that are not done.
+  bool HasUnfinished() const;
   uint64_t redelivered() const { return redelivered_; }
   uint64_t lost() const { return lost_; }
 

@@ -213,8 +213,8 @@ class Writer {
   virtual uint64_t floor() const = 0;
   // No consumer is attached, and no group that is kept waits for one.
   virtual bool IsDeserted() const = 0;
-  // A split group but that one is there, or kept for workers who may come back.
-  virtual bool HasOtherSplit(std::string_view group) const = 0;
+  // A split group but that one has steps that somebody has held, and that are not done.
+  virtual bool HasUnfinishedSplit(std::string_view besides) const = 0;
   // False when the kernel gave none although the slots are large enough.
   virtual bool has_huge_pages() const = 0;
   // Why the memory could not be asked for from SegmentOptions::numa_node (PreferNumaNode()); 0: it was, or there is no such node.

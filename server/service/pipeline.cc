@@ -223,7 +223,7 @@ bool Pipeline::MayMove(const ring::Writer& writer, std::string_view group) const
   for (const ring::ConsumerStats& consumer : writer.Consumers()) {
     if (!consumer.left || consumer.leases > 0) return false;
   }
-  return !writer.HasOtherSplit(group) && (!has_restored_groups_ || writer.IsDeserted());
+  return !writer.HasUnfinishedSplit(group) && (!has_restored_groups_ || writer.IsDeserted());
 }
 
 absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {

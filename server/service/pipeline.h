@@ -297,7 +297,7 @@ class Pipeline {
   absl::StatusOr<std::shared_ptr<Stream>> MakeStream(const std::string& cursor, uint32_t slots,
                                                      const MemoryOwner& owner, bool for_all = true);
   // Whether nobody loses anything when the stream goes elsewhere for a consumer of `group`: no consumer that takes or holds something, no
-  // other split group, of which some steps are done and others are not, and no group of before a restart.
+  // other split group with steps that were held and are not done, and no group of before a restart.
   bool MayMove(const ring::Writer& writer, std::string_view group) const;
   // Makes the shared stream again where it was, if it rests. REQUIRES: attach_mutex_.
   absl::Status EndRest();
