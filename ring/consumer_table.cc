@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "ring/rival.h"
+
 namespace penstock::ring {
 namespace {
 
@@ -76,11 +78,7 @@ Status ConsumerTable::CheckGroup(const ConsumerSpec& spec) const {
 
 Consumer* ConsumerTable::FindRival(const ConsumerSpec& spec) {
   for (Consumer& consumer : consumers_) {
-    if (consumer.judged || consumer.left || consumer.spec.group != spec.group) continue;
-    const bool same_place = spec.mode == GroupMode::kRank && consumer.spec.place() == spec.place();
-    const bool same_name = !spec.name.empty() && consumer.spec.name == spec.name;
-    const bool same_identity = spec.identity != 0 && consumer.spec.identity == spec.identity;
-    if (same_place || same_name || same_identity) return &consumer;
+    if (!consumer.judged && !consumer.left && AreRivals(spec, consumer.spec)) return &consumer;
   }
   return nullptr;
 }
@@ -126,15 +124,18 @@ void ConsumerTable::LeavePlace(const Consumer& consumer, bool left, uint64_t tai
   } else {
     rank->Lose(consumer.spec.place(), tail);
   }
-  if (!rank->IsEmpty()) return;
-  ranks_.erase(ranks_.begin() + (rank - ranks_.data()));
+  EraseIfEmpty(rank);
+}
+
+void ConsumerTable::EraseIfEmpty(RankGroup* rank) {
+  if (rank->IsEmpty()) ranks_.erase(ranks_.begin() + (rank - ranks_.data()));
 }
 
 void ConsumerTable::LeaveEmptyPlace(std::string_view group, uint32_t place) {
   RankGroup* const rank = FindRank(group);
   if (rank == nullptr || place >= rank->places() || rank->consumer(place) != 0) return;
   rank->Leave(place);
-  if (rank->IsEmpty()) ranks_.erase(ranks_.begin() + (rank - ranks_.data()));
+  EraseIfEmpty(rank);
 }
 
 Consumer ConsumerTable::Remove(uint32_t id, const SlotTable& slots) {

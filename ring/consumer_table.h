@@ -125,6 +125,8 @@ class ConsumerTable {
   // Takes over who has left.
   void NoteStops();
   void LeavePlace(const Consumer& consumer, bool left, uint64_t tail);
+  // REQUIRES: it is one of ranks_.
+  void EraseIfEmpty(RankGroup* rank);
 
   std::vector<Consumer> consumers_;
   std::vector<RankGroup> ranks_;

@@ -197,8 +197,8 @@ class RingWriter final : public Writer {
   uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
   bool tries_fewer_ = false;           // TryFewerSlots()
   SlotTrial trial_;
-  // Somebody was too slow, and may have taken slots along; or keeps more than its share, and somebody waits.
-  bool sent_on_ = false;
+  // Somebody was too slow, and may have taken slots along; keeps more than its share, and somebody waits; or holds steps of an earlier ring.
+  bool lacks_slots_ = false;
   bool holds_more_ = false;  // somebody kept more than its share when that was set
   bool asleep_ = false;      // a thread sleeps until one of waits_for releases a slot
   bool starved_ = false;  // the last claim failed: who has a batch must not wait for a second one

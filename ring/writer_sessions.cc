@@ -9,6 +9,7 @@
 
 #include "ring/may_take_place.h"
 #include "ring/ring_writer.h"
+#include "ring/rival.h"
 
 namespace penstock::ring {
 
@@ -62,19 +63,8 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     consumers_.Members();
     if (Status status = consumers_.CheckGroup(spec); !status.ok()) return status;
     const Consumer* rival = consumers_.FindRival(spec);
-    const bool is_itself =
-        rival != nullptr && spec.identity != 0 && rival->spec.identity == spec.identity;
-    if (rival != nullptr && !is_itself && !spec.take_over) {
-      return {Code::kAlreadyExists,
-              (spec.mode == GroupMode::kRank ? "rank " + std::to_string(spec.rank)
-                                             : "a consumer \"" + rival->spec.name + "\"") +
-                  " is attached already, from process " + std::to_string(rival->pid) +
-                  "; it can be taken over (group \"" + spec.group + "\")"};
-    }
-    if (rival != nullptr && !is_itself && rival->spec.uid != spec.uid && !spec.may_send_away) {
-      return {Code::kPermissionDenied,
-              "process " + std::to_string(rival->pid) + ", which has that place in group \"" +
-                  spec.group + "\", is another user's; that takes the right to control"};
+    if (rival != nullptr) {
+      if (Status status = MayReplace(spec, rival->spec, rival->pid); !status.ok()) return status;
     }
     const int index = consumers_.FreeIndex();
     if (index < 0) {
@@ -133,7 +123,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
       if (split == nullptr) split = &StartSplit(spec, start);
       split->Rejoin({consumer.id, spec.identity, &page, nullptr, nullptr, 0, true}, position);
       // What it holds of an earlier ring is made again, and needs slots as long as it is held.
-      if (split->KeptForIt(consumer.id) > 0) sent_on_ = true;
+      if (split->KeptForIt(consumer.id) > 0) lacks_slots_ = true;
     }
     *out = {.id = consumer.id,
             .start_step = start,
@@ -145,8 +135,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     // After the newcomer is there, so that what the other one needed is needed all the time.
     for (Consumer& other : consumers_.consumers()) {
       if (other.id == rival_id) {
-        sleepers =
-            Judge(other, kVerdictDetached, "another consumer of this name or rank has taken over");
+        sleepers = Judge(other, kVerdictDetached, kTakenOver);
       }
     }
     ShareLeases();

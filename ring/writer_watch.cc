@@ -31,7 +31,7 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   }
   Wake(sleepers);
   if (dropped || shared) doorbell_.Ring();
-  if (sent_on_) ReplaceQuarantined();
+  if (lacks_slots_) ReplaceQuarantined();
 }
 
 bool RingWriter::SomebodyWaits(uint64_t now_ns) {
@@ -56,7 +56,7 @@ uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
   const bool stuck = starved_ && !slots_.Sweep(consumers_.Members()) && somebody_waits;
   // Who waits may hold more than its share, since that was larger, and keep the others from theirs.
   if (stuck && SlotsFor(header().lease_share.load(std::memory_order_relaxed)) > slots_.limit())
-    sent_on_ = true;
+    lacks_slots_ = true;
   uint32_t sleepers = 0;
   for (Consumer& consumer : consumers_.consumers()) {
     if (consumer.judged || consumer.spec.mode != GroupMode::kBroadcast) continue;
@@ -76,7 +76,7 @@ uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
       if (now_ns - consumer.blocks_since_ns < lag_ns) continue;
     }
     consumer.blocks_since_ns = 0;
-    sent_on_ = true;
+    lacks_slots_ = true;
     if (consumer.spec.slow == SlowPolicy::kSkip) {
       sleepers |= Skip(consumer);
     } else if (consumer.spec.slow == SlowPolicy::kDetach) {
@@ -111,7 +111,7 @@ void RingWriter::ReplaceQuarantined() {
   uint32_t wanted = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    sent_on_ = false;
+    lacks_slots_ = false;
     wanted = std::max(2 * (consumers_.size() + (Quarantined() + 1) / 2) + 1, SlotsFor(2));
   }
   GrowTo(wanted);

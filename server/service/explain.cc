@@ -23,11 +23,14 @@ uint64_t StepOf(const v1::PipelineStats& stats, const v1::ConsumerStats& consume
   return stats.steps() - std::min(stats.steps(), consumer.lag());
 }
 
+// Others hold some batches still, and wait for none.
+bool Takes(const v1::ConsumerStats& consumer) { return !consumer.detached() && !consumer.left(); }
+
 // The one that has the most before it; null without any.
 const v1::ConsumerStats* Slowest(const v1::PipelineStats& stats) {
   const v1::ConsumerStats* slowest = nullptr;
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
-    if (consumer.detached() || consumer.left()) continue;
+    if (!Takes(consumer)) continue;
     if (!consumer.replay() && (slowest == nullptr || consumer.lag() > slowest->lag()))
       slowest = &consumer;
   }
@@ -37,7 +40,7 @@ const v1::ConsumerStats* Slowest(const v1::PipelineStats& stats) {
 void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* out) {
   const v1::ConsumerStats* slowest = Slowest(stats);
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
-    if (consumer.detached() || consumer.left()) continue;
+    if (!Takes(consumer)) continue;
     if (&consumer == slowest || consumer.replay() || consumer.empty() < kMostly) continue;
     out->push_back(absl::StrCat(NameOf(consumer), " waits for step ", StepOf(stats, consumer),
                                 ", which has no slot as long as ", NameOf(*slowest),
@@ -59,8 +62,7 @@ void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* o
 void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) {
   const v1::Analysis& now = stats.analysis();
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
-    if (consumer.detached() || consumer.left() || consumer.replay() || consumer.empty() < kMostly)
-      continue;
+    if (!Takes(consumer) || consumer.replay() || consumer.empty() < kMostly) continue;
     out->push_back(absl::StrCat(NameOf(consumer), " waits ", Percent(consumer.empty()),
                                 " of its time for batches that are not made yet"));
   }

@@ -66,7 +66,7 @@ std::map<std::string, Group> GroupsOf(const v1::PipelineStats& stats) {
   std::map<std::string, Group> groups;
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
     Group& group = groups[consumer.group()];
-    // Who was sent away may hold some still, and waits for nothing.
+    // Who was sent away, or has left, may hold some still, and waits for nothing.
     group.leases += consumer.leases();
     if (consumer.detached() || consumer.left()) continue;
     ++group.consumers;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "ring/rival.h"
 #include "server/engine/cursor.h"
 #include "server/service/read_deadline.h"
 #include "spdlog/spdlog.h"
@@ -275,26 +276,12 @@ absl::StatusOr<Attached> Pipeline::Enter(const Newcomer& newcomer) {
 
 absl::Status Pipeline::MakeWay(const ring::ConsumerSpec& spec) const {
   for (const auto& [replay, other] : Replays()) {
-    const bool same_rank = spec.mode == ring::GroupMode::kRank && other.mode == spec.mode &&
-                           other.place() == spec.place();
-    const bool same_name = !spec.name.empty() && other.name == spec.name;
-    if (other.group != spec.group || !(same_rank || same_name)) continue;
-    if (spec.identity != 0 && other.identity == spec.identity) continue;
+    if (!ring::AreRivals(spec, other)) continue;
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
       if (consumer.detached || consumer.left) continue;
-      const std::string who = same_rank ? absl::StrCat("rank ", spec.rank)
-                                        : absl::StrCat("a consumer \"", spec.name, "\"");
-      if (!spec.take_over) {
-        return absl::AlreadyExistsError(
-            absl::StrCat(who, " is attached already, from process ", consumer.pid,
-                         ", and catches up; it can be taken over (group \"", spec.group, "\")"));
-      }
-      if (other.uid != spec.uid && !spec.may_send_away) {
-        return absl::PermissionDeniedError(
-            absl::StrCat("process ", consumer.pid, ", which has that place in group \"", spec.group,
-                         "\", is another user's; that takes the right to control"));
-      }
-      replay->writer().Dismiss(consumer.id, "another consumer of this name or rank has taken over");
+      if (const ring::Status may = ring::MayReplace(spec, other, consumer.pid); !may.ok())
+        return FromRing(may);
+      replay->writer().Dismiss(consumer.id, ring::kTakenOver);
     }
   }
   return absl::OkStatus();
@@ -442,6 +429,20 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   return results;
 }
 
+void Pipeline::TellOfPlaces(const std::vector<ReplayStream>& replays, ring::Writer* shared) {
+  for (const auto& [replay, spec] : replays) {
+    if (spec.mode != ring::GroupMode::kRank) continue;
+    for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
+      if (consumer.detached) continue;
+      if (!consumer.left) {
+        shared->KeepPlace(spec.group, spec.place());
+      } else if (replay->GiveUpPlace()) {
+        shared->LeavePlace(spec.group, spec.place());
+      }
+    }
+  }
+}
+
 bool Pipeline::MayBeginLater() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return !closed_ && shared_ == nullptr && absl::IsResourceExhausted(failure_);
@@ -451,22 +452,7 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return;
   std::vector<ReplayStream> replays = Replays();
-  for (const auto& [replay, spec] : replays) {
-    if (spec.mode != ring::GroupMode::kRank) continue;
-    for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
-      if (consumer.detached) continue;
-      if (consumer.left) {
-        stream->writer().LeavePlace(spec.group, spec.place());
-        // Once: the place may be another one's later, while this one still holds batches.
-        std::lock_guard<std::mutex> lock(mutex_);
-        for (auto& [weak, kept] : replays_) {
-          if (weak.lock() == replay) kept.mode = ring::GroupMode::kBroadcast;
-        }
-      } else {
-        stream->writer().KeepPlace(spec.group, spec.place());
-      }
-    }
-  }
+  TellOfPlaces(replays, &stream->writer());
   stream->writer().Tick(now_ns, rejoin_ns);
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();

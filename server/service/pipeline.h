@@ -316,10 +316,12 @@ class Pipeline {
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);
   struct ReplayStream {
     std::shared_ptr<Stream> stream;
-    ring::ConsumerSpec
-        spec;  // what its consumer has asked for: a rank's place in the shared stream waits for it
+    // What its consumer has asked for: a rank's place in the shared stream waits for it.
+    ring::ConsumerSpec spec;
   };
   std::vector<ReplayStream> Replays() const;
+  // Which places of rank groups wait for somebody who catches up, and which no longer do.
+  static void TellOfPlaces(const std::vector<ReplayStream>& replays, ring::Writer* shared);
   // Whether a trainer that asks for the device's memory may have it.
   absl::Status MayHaveDevice(const Stream& stream, const Newcomer& newcomer) const;
   absl::StatusOr<Attached> AttachTo(std::shared_ptr<Stream> stream, const Newcomer& newcomer);

@@ -106,6 +106,10 @@ class Stream {
   // or unknown and HasFoundPass() false.
   void DropLastPhase();
 
+  // Of a stream that a rank alone reads, which has left: whether its place in the shared stream is still to be given up. Once: it may be
+  // another one's later, while this one still holds batches.
+  bool GiveUpPlace() { return !gave_up_place_.exchange(true); }
+
   uint64_t ordinal() const { return ordinal_; }
   ring::Writer& writer() const { return sink_->writer(); }
   const Placement& placement() const { return *placement_; }
@@ -172,6 +176,7 @@ class Stream {
 
   const std::string name_;
   const uint64_t ordinal_;
+  std::atomic<bool> gave_up_place_{false};
   const int worker_nice_;
   const std::shared_ptr<ring::SplitLog> split_log_;
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring

@@ -546,7 +546,7 @@ def test_fault_46_who_catches_up_has_its_name_or_rank(create, options):
     cursor, _ahead = behind(server, 1)
     first = attach(server, group="late", cursor=cursor, **options)
     assert values(next(first))[0] == 10
-    with pytest.raises(penstock.AlreadyExistsError, match="catches up"):
+    with pytest.raises(penstock.AlreadyExistsError, match="is attached already, from process"):
         attach(server, group="late", cursor=cursor, **options)
     assert values(next(first))[0] == 20
     second = attach(server, group="late", cursor=cursor, take_over=True, **options)

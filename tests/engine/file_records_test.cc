@@ -2,16 +2,14 @@
 #include "server/engine/file_records.h"
 
 #include <algorithm>
-#include <atomic>
 #include <fstream>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "server/engine/front.h"
-#include "server/engine/segments_ahead.h"
 #include "tests/support/catch.h"
 #include "tests/support/frames.h"
+#include "tests/support/lone_front.h"
 #include "tests/support/scratch_folder.h"
 
 namespace penstock::testing {
@@ -35,43 +33,35 @@ Manifest WriteFiles(const test::ScratchFolder& folder) {
   return manifest;
 }
 
+// The op, whose files are mapped. Every read that it asks for is done at once.
 struct Fixture {
   Fixture() {
-    files.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
-    for (uint32_t i = 0; i < kFiles; ++i) files.KeepMap(i, **files.Open(i));
+    front.files.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
+    for (uint32_t i = 0; i < kFiles; ++i) front.files.KeepMap(i, **front.files.Open(i));
     FileRecordsOptions options;
     options.cycle_length = kFiles;
-    op = FileRecords({0, kFiles}, "tfrecord", options)(context, {});
+    op = FileRecords({0, kFiles}, "tfrecord", options)(front.context, {});
   }
 
-  // Pulls `count` elements; every read that is asked for on the way is done at once. Returns how many reads there were.
+  // Pulls `count` elements. Returns how many reads there were.
   size_t Pull(uint64_t count) {
     size_t done = 0;
     uint64_t pulled = 0;
     RecordList out;
     while (op->Pull(count, out, &pulled) == Pulled::kBlocked) done += Read();
     REQUIRE(pulled == count);
-    store.Release(out);
+    front.store.Release(out);
     return done + Read();
   }
   size_t Read() {
     size_t done = 0;
-    for (; ReadRequest* const request = reads.Pop(); ++done) reader.Run(request);
+    for (; ReadRequest* const request = front.reads.Pop(); ++done) reader.Run(request);
     return done;
   }
 
   const test::ScratchFolder folder;
-  const Manifest manifest = WriteFiles(folder);
-  FileTable files{LocalFileSystem(), manifest};
-  RecordStore store;
-  ReadQueue reads;
-  SegmentQueue segments;
-  DamageLog damage;
-  std::atomic<bool> cancelled{false};
-  SegmentsAhead ahead;
-  StageClock* clock = nullptr;
-  FrontContext context{files, store, reads, segments, damage, cancelled, ahead, clock};
-  ChunkReader reader{store};
+  test::LoneFront front{WriteFiles(folder)};
+  ChunkReader reader{front.store};
   std::unique_ptr<OrderOp> op;
 };
 

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/segments_ahead.h"
-#include "server/engine/stage_clock.h"
 #include "tests/support/catch.h"
 #include "tests/support/lone_front.h"
 
@@ -56,7 +54,7 @@ class OneOfEach final : public SplitOp {
 };
 
 // A segment over Numbers whose blocks are done when the test says so; an element is the reference that it is made of.
-struct Fixture {
+struct Fixture : test::LoneFront {
   explicit Fixture(uint32_t block_rows, uint32_t record_bytes = 0) {
     segment->block_rows = block_rows;
     segment->split = std::make_unique<OneOfEach>();
@@ -91,16 +89,6 @@ struct Fixture {
     return numbers;
   }
 
-  Manifest manifest;
-  FileTable files{LocalFileSystem(), manifest};
-  RecordStore store;
-  ReadQueue reads;
-  SegmentQueue segments;
-  DamageLog damage;
-  std::atomic<bool> cancelled{false};
-  SegmentsAhead ahead;
-  StageClock* clock = nullptr;
-  FrontContext context{files, store, reads, segments, damage, cancelled, ahead, clock};
   const std::shared_ptr<Segment> segment = std::make_shared<Segment>();
   std::unique_ptr<SegmentOp> op;
   Pulled result = Pulled::kSome;

@@ -37,9 +37,11 @@ class MadeUpInput : public OrderOp {
 
 // What the ops of one front share. They must be gone before it is.
 struct LoneFront {
-  LoneFront() { context.waiting = &waiting; }
+  explicit LoneFront(Manifest files_of_sources = {}) : manifest(std::move(files_of_sources)) {
+    context.waiting = &waiting;
+  }
 
-  Manifest manifest;
+  const Manifest manifest;
   FileTable files{LocalFileSystem(), manifest};
   RecordStore store;
   ReadQueue reads;
