@@ -28,9 +28,9 @@ Status MayReplace(const ConsumerSpec& newcomer, const ConsumerSpec& rival, int32
                 "; it can be taken over (group \"" + newcomer.group + "\")"};
   }
   if (rival.uid != newcomer.uid && !newcomer.may_send_away) {
-    return {Code::kPermissionDenied,
-            "process " + std::to_string(pid) + ", which has that place in group \"" +
-                newcomer.group + "\", is another user's; that takes the right to control"};
+    return {Code::kPermissionDenied, "process " + std::to_string(pid) +
+                                         ", which has that place in group \"" + newcomer.group +
+                                         "\", is another user's; that takes the right to control"};
   }
   return {};
 }

@@ -124,6 +124,17 @@ def test_rights_by_user_group_and_pipeline(serve, place, counter):
     assert "may not see" in member("stats", "eval-1", "--interval", "0").err
 
 
+def test_who_deletes_is_told_no_name_that_he_may_not_see(serve, place):
+    daemon = serve(f'access_rule {{ uids: {_STRANGER} pipelines: "eval-*" rights: [RIGHT_READ, RIGHT_CONTROL] }}')
+    stranger = Stranger(place, daemon.socket)
+    by_command = stranger("delete", "eval-2").err
+    code = "import sys; from penstock import _control; _control.delete(*sys.argv[1:])"
+    by_python = subprocess.run([*stranger.identity, sys.executable, "-c", code, daemon.socket, "eval-2"],
+                               capture_output=True, text=True, timeout=60, env=dict(os.environ, HOME="/")).stderr
+    for told in (by_command, by_python):
+        assert 'no pipeline "eval-2"' in told and "eval-1" in told and "train" not in told
+
+
 def test_attaching_takes_a_right(serve, place):
     pytest.importorskip("penstock")
     daemon = serve(f'access_rule {{ uids: {_STRANGER} pipelines: "eval-*" rights: RIGHT_ATTACH }}')

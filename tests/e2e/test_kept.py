@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -253,3 +254,27 @@ def test_fault_68_a_cache_that_a_disk_of_2_mb_has_no_room_for(tmp_path):
     # One behind the other, each by a pass that found room.
     assert all(name.endswith(".penstock-elements") for name in found["files"]), found
     assert 1 << 20 < sum(found["files"].values()) < 2 << 20, found
+
+
+def test_what_a_cache_has_given_is_counted_on_when_the_pipeline_changes(tmp_path, daemon):
+    command = Penstock(tmp_path, daemon.socket)
+    spec = tmp_path / "hits.textproto"
+    spec.write_text("""
+        name: "hits"
+        stage { range { stop: 100 } } stage { cache {} }
+        stage { map { constant { name: "K" value: 2 } out: "x = value * K" } }
+        stage { batch { batch_size: 10 } } stage { repeat {} }""")
+    assert command("create", spec).code == 0
+    loader = penstock.attach("hits", socket=daemon.socket, timeout=60)
+
+    def hits():
+        return int(re.search(r"(\d+) were taken from there", command("stats", "hits", "--interval", "0").out)[1])
+
+    for _ in range(200):
+        next(loader)
+    before = hits()
+    assert before >= 1800
+    assert command("update", "hits", "--set", "map.K=3").code == 0
+    while next(loader)[1] != 3:
+        pass
+    assert hits() >= before

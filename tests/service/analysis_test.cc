@@ -172,6 +172,10 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   *sent_away = stats.consumers(0);
   sent_away->set_lag(1000);
   sent_away->set_detached(true);
+  v1::ConsumerStats* gone = stats.add_consumers();
+  *gone = stats.consumers(0);
+  gone->set_lag(2000);
+  gone->set_left(true);
   // A counter begins at 0 with its stream, whatever step that begins at.
   stats.set_steps(5100);
   stats.set_made_steps(100);

@@ -48,10 +48,11 @@ TEST_CASE("one consumer waits for another one, which holds the ring") {
         "behind, holds 2 and takes 0 steps/s");
 }
 
-TEST_CASE("who was sent away waits for nothing, and nobody waits for it") {
+TEST_CASE("who was sent away or has left waits for nothing, and nobody waits for it") {
   v1::PipelineStats stats = Stats("consumer");
   AddConsumer(&stats, 1, 46, 0)->set_leases(2);
   AddConsumer(&stats, 2, 3, 1)->set_detached(true);
+  AddConsumer(&stats, 3, 3, 1)->set_left(true);
   const std::vector<std::string> told = Explain(stats);
   REQUIRE(told.size() == 2);
   CHECK(told[1].substr(0, 10) == "consumer 1");
