@@ -275,6 +275,6 @@ def test_what_a_cache_has_given_is_counted_on_when_the_pipeline_changes(tmp_path
     before = hits()
     assert before >= 1800
     assert command("update", "hits", "--set", "map.K=3").code == 0
-    while next(loader)[1] != 3:
+    while next(loader)["x"][1] != 3:
         pass
     assert hits() >= before
