@@ -162,9 +162,9 @@ void ExecutorImpl::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
 ExecutorStats ExecutorImpl::Snapshot() const {
   ExecutorStats stats;
   steps_.Fill(&stats);
+  stats.workers = threads_.number();
   worker_gauges_.Fill(&stats);
   stats.skipped = damage_.count();
-  stats.workers = threads_.number();
   for (size_t stage = 0; stage < stats.stages.size(); ++stage) {
     StageStats& row = stats.stages[stage];
     row.read_ahead = files_.ReadAhead(stage);

@@ -4,6 +4,7 @@
 // Cost:     a string or two a stage.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,13 @@ struct ExecutorStats {
   std::optional<CallUnderWay> oldest_read;
   std::optional<CallUnderWay> oldest_write;
 };
+
+// Whether the consumers hold a stream back. `full`: the share of the time in which the ring was full; `busy`: that of the workers' time in which they
+// were at work. So it is when the ring was full for half of the time, or for longer than the workers worked, or had nothing to do.
+inline bool IsHeldByConsumers(double full, double busy) {
+  const double blocked = std::min(full, 1 - busy);
+  return full > 0.5 || blocked > std::max(busy, 1 - busy - blocked);
+}
 
 // How a worker gets on, for whoever looks for one that hangs.
 struct WorkerPulse {

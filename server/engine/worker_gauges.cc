@@ -1,5 +1,6 @@
 #include "server/engine/worker_gauges.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace penstock {
@@ -33,18 +34,21 @@ WorkerGauges::Totals WorkerGauges::Now() const {
   return totals;
 }
 
-std::string WorkerGauges::Bottleneck(const Totals& from, const Totals& to) const {
-  if ((to.slot_wait_ticks - from.slot_wait_ticks) * 2 > to.ticks - from.ticks) return "consumer";
+std::string WorkerGauges::Bottleneck(const Totals& from, const Totals& to, int workers) const {
   size_t busiest = 0;
-  uint64_t most = 0;
+  uint64_t most = 0, sum = 0;
   for (size_t stage = 0; stage < to.stage_ticks.size(); ++stage) {
     const uint64_t ticks = to.stage_ticks[stage] - from.stage_ticks[stage];
+    sum += ticks;
     if (ticks > most) {
       most = ticks;
       busiest = stage;
     }
   }
-  return stage_names_[busiest];
+  const double passed = std::max<double>(to.ticks - from.ticks, 1);
+  const double full = (to.slot_wait_ticks - from.slot_wait_ticks) / passed;
+  const double busy = std::min(1.0, sum / passed / std::max(workers, 1));
+  return IsHeldByConsumers(full, busy) ? "consumer" : stage_names_[busiest];
 }
 
 void WorkerGauges::Fill(ExecutorStats* stats) const {
@@ -68,7 +72,7 @@ void WorkerGauges::Fill(ExecutorStats* stats) const {
   }
   const Totals now = Now();
   std::lock_guard<std::mutex> lock(mutex_);
-  stats->bottleneck = Bottleneck(older_, now);
+  stats->bottleneck = Bottleneck(older_, now, stats->workers);
 }
 
 std::vector<WorkerPulse> WorkerGauges::Pulses(int workers) const {

@@ -47,7 +47,7 @@ class WorkerGauges {
   // Called often; takes a sample when the last one is about a second old.
   void Sample();
 
-  // Fills in the times, what was read and what is being read and written, the bottleneck, and a row for each stage.
+  // Fills in the times, what was read and what is being read and written, the bottleneck, and a row for each stage. REQUIRES: `workers` is there.
   void Fill(ExecutorStats* stats) const;
   // Of the first `workers`. Takes no lock that a worker may hold.
   std::vector<WorkerPulse> Pulses(int workers) const;
@@ -67,9 +67,8 @@ class WorkerGauges {
     std::vector<uint64_t> stage_ticks;
   };
   Totals Now() const;
-  // What held the stream back between two moments: the consumers, if work waited for a slot for half of the time; else the busiest
-  // stage.
-  std::string Bottleneck(const Totals& from, const Totals& to) const;
+  // What held the stream back between two moments: the consumers (IsHeldByConsumers), or the busiest stage.
+  std::string Bottleneck(const Totals& from, const Totals& to, int workers) const;
 
   const TickScale scale_;
   const std::vector<std::string> stage_names_;

@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/executor_stats.h"
 
 namespace penstock {
 namespace {
 
-// A ring that is full for half of the time has consumers that are slower than the workers.
-constexpr double kMostlyBlocked = 0.5;
 // Workers that are busy for this much of their time have nothing to wait for.
 constexpr double kMostlyBusy = 0.8;
 // A trainer that waits for less than this has what it wants.
@@ -145,7 +144,7 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   analysis.set_starved(1 - busy - analysis.blocked());
   if (!runs) {
     analysis.clear_bottleneck();
-  } else if (full > kMostlyBlocked) {
+  } else if (IsHeldByConsumers(full, busy)) {
     analysis.set_bottleneck("consumer");
   } else if (busiest < 0 || analysis.starved() > std::max(busy, 1 - kMostlyBusy)) {
     analysis.set_bottleneck("reading");

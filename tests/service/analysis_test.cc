@@ -46,6 +46,9 @@ TEST_CASE("the bottleneck and the sentence follow the shares") {
       {0.05, 0.05, 0.9, 1, 4, "consumer",
        "consumer-bound: batches wait for the trainer 90 % of the time; more workers would change "
        "nothing"},
+      {0.08, 0.16, 0.48, 1, 2, "consumer",
+       "consumer-bound: batches wait for the trainer 48 % of the time; more workers would change "
+       "nothing"},
       {0.05, 0.05, 0.95, 0, 4, "consumer", "no consumer is attached, and the ring is full"},
       {0.10, 0.10, 0.1, 1, 4, "reading",
        "reading-bound: workers wait for files or the order 70 % of their time; more workers would "
