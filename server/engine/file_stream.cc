@@ -40,6 +40,7 @@ void FileStream::Request(uint64_t max_bytes) {
   ahead().offset = at_hand().next_offset;
   ahead().expect_late = at_hand().next_is_late;
   ahead().max_bytes = max_bytes;
+  ahead().worker = at_hand().worker;
   ahead().done.store(false, std::memory_order_relaxed);
   requested_ = true;
   context_.reads.Push(&ahead());

@@ -40,6 +40,7 @@ struct ReadRequest {
   uint64_t offset = 0;
   bool expect_late = false;
   uint64_t max_bytes = kChunkBytes;  // that are taken out of a map
+  int worker = -1;                   // who has the stream's state in its cache; -1: nobody
   uint64_t pull_bytes = 0;           // not 0: so many bytes are only brought into the page cache
 
   // Set by the worker.

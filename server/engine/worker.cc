@@ -168,8 +168,10 @@ void Worker::Finish(SegmentTask* task) {
 }
 
 bool Worker::RunRead() {
-  ReadRequest* request = site_.reads.Pop();
+  ReadRequest* request =
+      site_.reads.Pop([this](const ReadRequest& candidate) { return candidate.worker == number_; });
   if (request == nullptr) return false;
+  if (request->format->is_stream()) request->worker = number_;
   if (holds_) {
     read_ = request;
     return true;
