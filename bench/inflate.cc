@@ -103,16 +103,20 @@ void BareIsal(benchmark::State& state) {
 BENCHMARK(BareIsal)->RangeMultiplier(4)->Range(64 << 10, 4 << 20);
 
 void Stream(benchmark::State& state) {
-  std::vector<uint8_t> out(state.range(0));
+  const size_t piece_bytes = state.range(0);
   uint64_t bytes = 0;
+  std::vector<uint8_t> memory;
   for (auto iteration : state) {
     auto stream = OpenStream(shard, Compression::kGzip);
     if (!stream.ok()) std::abort();
+    const size_t history = (*stream)->history_bytes();
+    memory.resize(history + piece_bytes);
     while (true) {
-      const auto count = (*stream)->Read(absl::MakeSpan(out));
+      const auto count = (*stream)->Read(absl::MakeSpan(memory).subspan(history));
       if (!count.ok()) std::abort();
       if (*count == 0) break;
       bytes += *count;
+      std::memmove(memory.data(), memory.data() + *count, history);
     }
   }
   state.SetBytesProcessed(bytes);

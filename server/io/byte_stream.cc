@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/io/crc32c.h"
@@ -42,9 +41,10 @@ class PlainStream final : public ByteStream {
     return *count;
   }
 
-  absl::Status Skip(uint64_t bytes) override {
-    offset_ += std::min(bytes, file_->size() - offset_);
-    return absl::OkStatus();
+  uint64_t SkipUnread(uint64_t bytes) override {
+    const uint64_t skipped = std::min(bytes, file_->size() - offset_);
+    offset_ += skipped;
+    return skipped;
   }
 
   uint64_t plain_offset() const override { return offset_; }
@@ -94,18 +94,6 @@ const char* CompressionName(Compression compression) {
     if (known.compression == compression && known.name[0] != '\0') return known.name;
   }
   return "?";
-}
-
-absl::Status ByteStream::Skip(uint64_t bytes) {
-  std::vector<uint8_t> piece(std::min<uint64_t>(bytes, 512 << 10));
-  while (bytes > 0) {
-    absl::StatusOr<size_t> count =
-        Read(absl::MakeSpan(piece).first(std::min<uint64_t>(bytes, piece.size())));
-    if (!count.ok()) return count.status();
-    if (*count == 0) break;
-    bytes -= *count;
-  }
-  return absl::OkStatus();
 }
 
 const char* GuessFormat(absl::Span<const uint8_t> beginning) {

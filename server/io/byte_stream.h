@@ -2,11 +2,10 @@
 //
 // Threads:  one stream belongs to one thread at a time; any number of streams may read one file.
 // Owns:     a share of the file, one piece of compressed input, and the decompressor's state.
-// Limits:   constant memory: about 0.15 MiB for gzip and zlib, for zstd its window besides (at most
+// Limits:   constant memory: 90 KiB for gzip and zlib, for zstd its window besides (at most
 //           128 MiB, what zstd itself accepts). There is no limit on how much comes out: whoever
 //           gathers it into records has one (kMaxRecordBytes).
-// Cost:     gzip and zlib are inflated by ISA-L straight into the caller's memory. Each call has it
-//           copy up to 96 KiB of history besides, so ask for a hundred KiB or more at a time.
+// Cost:     gzip and zlib are inflated straight into the caller's memory (inflater.h).
 #pragma once
 
 #include <cstddef>
@@ -32,13 +31,15 @@ class ByteStream {
  public:
   virtual ~ByteStream() = default;
 
-  // Fills all of `out`. Fewer bytes mean that the end or an error comes next, and the next call
-  // tells which: 0 at the end, else the error; both are sticky. So the bytes before an error are
-  // all given out. What has not been verified yet by a trailer behind it may be given out too.
+  // Puts the next bytes into `out`, one at least, and returns how many. Behind the last one it returns 0 at the end, else the error; both are
+  // sticky. So the bytes before an error are all given out. What has not been verified yet by a trailer behind it may be given out too.
+  // REQUIRES: in front of `out` lies what came out last, history_bytes() of it, or all if it is less.
   virtual absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) = 0;
+  // What compressed bytes may refer to. ByteWindow keeps it there.
+  virtual size_t history_bytes() const { return 0; }
 
-  // Passes over the next `bytes`, or to the end. Plain files seek; others inflate.
-  virtual absl::Status Skip(uint64_t bytes);
+  // Passes over at most `bytes` of the next ones if that takes no reading, and tells how many.
+  virtual uint64_t SkipUnread(uint64_t bytes) { return 0; }
 
   // How many bytes came out, and from how many of the file's.
   virtual uint64_t plain_offset() const = 0;

@@ -16,12 +16,15 @@ constexpr size_t kLargeBytes = 4 << 20;
 
 void ByteWindow::MakeRoom() {
   const size_t live = size();
-  if (begin_ > 0) std::memmove(buffer_.get(), data(), live);
-  begin_ = 0;
-  end_ = live;
-  size_t capacity = std::max(capacity_, kPieceBytes);
+  const size_t history = stream_->history_bytes();
+  const size_t kept = std::max(live, std::min(history, end_));
+  if (kept < end_) std::memmove(buffer_.get(), buffer_.get() + end_ - kept, kept);
+  begin_ = kept - live;
+  end_ = kept;
+  const size_t least = kPieceBytes + history;
+  size_t capacity = std::max(capacity_, least);
   if (live > capacity / 2) capacity *= 2;
-  if (capacity > kLargeBytes && live < kPieceBytes / 2) capacity = kPieceBytes;
+  if (capacity > kLargeBytes && live < kPieceBytes / 2) capacity = least;
   if (capacity == capacity_) return;
   auto* memory = static_cast<uint8_t*>(std::realloc(buffer_.release(), capacity + Arena::kPadding));
   if (memory == nullptr) throw std::bad_alloc();
@@ -47,12 +50,16 @@ absl::Status ByteWindow::Ensure(size_t bytes) {
   return absl::OkStatus();
 }
 
-absl::Status ByteWindow::DropAll() {
-  do {
-    Drop(size());
+absl::Status ByteWindow::Skip(uint64_t bytes) {
+  while (true) {
+    const uint64_t at_hand = std::min<uint64_t>(bytes, size());
+    Drop(at_hand);
+    bytes -= at_hand;
+    if (bytes > 0) bytes -= stream_->SkipUnread(bytes);
+    if (bytes == 0) return absl::OkStatus();
     if (absl::Status status = Ensure(1); !status.ok()) return status;
-  } while (size() > 0);
-  return absl::OkStatus();
+    if (size() == 0) return absl::OkStatus();
+  }
 }
 
 }  // namespace penstock

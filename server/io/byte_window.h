@@ -4,7 +4,8 @@
 // Owns:     the stream and one buffer. data() is valid up to the next Ensure().
 // Limits:   the buffer grows as bytes arrive, to at most twice what is asked for and there: a length
 //           that only claims to be large allocates nothing. A large buffer is given back.
-// Cost:     each refill moves what is left of the window to the buffer's front.
+// Cost:     each refill moves what is left of the window to the buffer's front, and as much of what
+//           came before as the stream refers to.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +42,11 @@ class ByteWindow {
   // there are fewer because of it; those stay available.
   absl::Status Ensure(size_t bytes);
 
+  // Moves the window forward by `bytes`, or to the end. What is not at hand is not read where the stream can do without.
+  absl::Status Skip(uint64_t bytes);
+
   // Passes over the rest of the stream.
-  absl::Status DropAll();
+  absl::Status DropAll() { return Skip(~uint64_t{0}); }
 
  private:
   struct Free {

@@ -38,6 +38,7 @@ class CompressedInput {
   // Makes at least `bytes` available, or all that the file has left. REQUIRES: bytes <= piece_bytes.
   absl::Status Ensure(size_t bytes);
 
+  size_t piece_bytes() const { return piece_bytes_; }
   RandomAccessFile& file() const { return *file_; }
 
  private:

@@ -4,61 +4,40 @@
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/io/compressed_input.h"
+#include "server/io/inflater.h"
 
 namespace penstock {
 namespace {
 
-const char* Describe(int result) {
-  switch (result) {
-    case ISAL_INVALID_BLOCK:
-      return "invalid block";
-    case ISAL_INVALID_SYMBOL:
-      return "invalid symbol";
-    case ISAL_INVALID_LOOKBACK:
-      return "reference to before the beginning";
-    case ISAL_INVALID_WRAPPER:
-      return "invalid header";
-    case ISAL_UNSUPPORTED_METHOD:
-      return "unsupported method";
-    case ISAL_INCORRECT_CHECKSUM:
-      return "checksum or length in the trailer does not match";
-    case ISAL_NEED_DICT:
-      return "a preset dictionary is needed, which files do not carry";
-    default:
-      return "unknown error";
-  }
-}
-
 class DeflateStream final : public ByteStream {
  public:
   DeflateStream(std::shared_ptr<RandomAccessFile> file, bool gzip, size_t piece_bytes)
-      : input_(std::move(file), piece_bytes), gzip_(gzip) {
-    isal_inflate_init(&state_);
-  }
+      : input_(std::move(file), piece_bytes), inflater_(&input_), gzip_(gzip) {}
 
   absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) override {
     size_t done = 0;
-    while (done < out.size() && !ended_ && error_.ok()) {
-      if (in_member_) {
-        done += Inflate(out.subspan(done));
-      } else {
+    while (done == 0 && !ended_ && error_.ok()) {
+      if (!in_member_) {
         StartMember();
+      } else if (inflater_.ended()) {
+        EndMember();
+      } else {
+        done = Inflate(out);
       }
     }
     if (done == 0 && !error_.ok()) return error_;
     return done;
   }
 
+  size_t history_bytes() const override { return Inflater::kHistoryBytes; }
   uint64_t plain_offset() const override { return plain_offset_; }
-  uint64_t file_offset() const override {
-    // Whole bytes that wait in the bit buffer were consumed from the input, but not yet used.
-    return input_.offset() - (in_member_ ? std::max(state_.read_in_length, 0) / 8 : 0);
-  }
+  uint64_t file_offset() const override { return input_.offset() - inflater_.unused_bytes(); }
   const std::string& path() const override { return input_.file().path(); }
 
  private:
@@ -83,15 +62,14 @@ class DeflateStream final : public ByteStream {
       return;
     }
     if (gzip_ ? !PassGzipHeader() : !PassZlibHeader()) return;
-    isal_inflate_reset(&state_);
-    // What is behind the header, with the trailer checked.
-    state_.crc_flag = gzip_ ? ISAL_GZIP_NO_HDR_VER : ISAL_ZLIB_NO_HDR_VER;
+    inflater_.Start();
+    checksum_ = gzip_ ? 0 : 1;
+    member_bytes_ = 0;
     in_member_ = true;
     ++num_members_;
   }
 
-  // Headers are read here: ISA-L forgets a gzip header's flags where a piece of input ends inside it.
-  bool HeaderByte(uint8_t* byte) {
+  bool NextByte(uint8_t* byte) {
     error_ = input_.Ensure(1);
     if (!error_.ok()) return false;
     if (input_.size() == 0) {
@@ -99,8 +77,13 @@ class DeflateStream final : public ByteStream {
       return false;
     }
     *byte = *input_.data();
-    header_crc_ = crc32_gzip_refl(header_crc_, byte, 1);
     input_.Consume(1);
+    return true;
+  }
+
+  bool HeaderByte(uint8_t* byte) {
+    if (!NextByte(byte)) return false;
+    header_crc_ = crc32_gzip_refl(header_crc_, byte, 1);
     return true;
   }
 
@@ -150,34 +133,34 @@ class DeflateStream final : public ByteStream {
     uint8_t flags;
     if (!HeaderByte(&method) || !HeaderByte(&flags)) return false;
     if ((flags & 0x20) == 0) return true;
-    Fail(Describe(ISAL_NEED_DICT));
+    Fail("a preset dictionary is needed, which files do not carry");
     return false;
   }
 
-  // Inflates into `out` until it is full, the piece of input is used up or the member ends.
   size_t Inflate(absl::Span<uint8_t> out) {
-    error_ = input_.Ensure(1);
-    if (!error_.ok()) return 0;
-    const size_t in_bytes = input_.size();
-    const size_t out_bytes = std::min(out.size(), size_t{1} << 30);
-    state_.next_in = const_cast<uint8_t*>(input_.data());
-    state_.avail_in = static_cast<uint32_t>(in_bytes);
-    state_.next_out = out.data();
-    state_.avail_out = static_cast<uint32_t>(out_bytes);
-    const int result = isal_inflate(&state_);
-    const size_t produced = out_bytes - state_.avail_out;
-    input_.Consume(in_bytes - state_.avail_in);
-    plain_offset_ += produced;
-    if (result < 0 || result == ISAL_NEED_DICT) {
-      Fail(Describe(result));
-    } else if (state_.block_state == ISAL_BLOCK_FINISH) {
-      in_member_ = false;
-      // ISA-L may have taken bytes of what follows the trailer into its bit buffer.
-      input_.GiveBack(state_.read_in_length / 8);
-    } else if (produced == 0 && state_.avail_in == in_bytes) {
-      Fail(in_bytes == 0 ? "the file is cut: it ends inside a member" : "no progress");
+    const size_t count = inflater_.Inflate(out);
+    checksum_ = gzip_ ? crc32_gzip_refl(checksum_, out.data(), count)
+                      : isal_adler32(checksum_, out.data(), count);
+    member_bytes_ += count;
+    plain_offset_ += count;
+    error_ = inflater_.error();
+    if (inflater_.damage() != nullptr) Fail(inflater_.damage());
+    return count;
+  }
+
+  // Checks the trailer: of gzip the CRC-32 and the number of bytes modulo 2^32, of zlib the Adler-32, its highest byte first.
+  void EndMember() {
+    uint8_t trailer[8];
+    const size_t size = gzip_ ? 8 : 4;
+    for (size_t i = 0; i < size; ++i) {
+      if (!NextByte(&trailer[i])) return;
     }
-    return produced;
+    in_member_ = false;
+    uint32_t words[2];
+    std::memcpy(words, trailer, sizeof(words));
+    const bool matches = gzip_ ? words[0] == checksum_ && words[1] == member_bytes_
+                               : __builtin_bswap32(words[0]) == checksum_;
+    if (!matches) Fail("checksum or length in the trailer does not match");
   }
 
   void Fail(absl::string_view why) {
@@ -189,9 +172,11 @@ class DeflateStream final : public ByteStream {
   const char* name() const { return gzip_ ? "gzip" : "zlib"; }
 
   CompressedInput input_;
+  Inflater inflater_;
   const bool gzip_;
-  inflate_state state_;
   uint32_t header_crc_ = 0;
+  uint32_t checksum_ = 0;
+  uint32_t member_bytes_ = 0;  // modulo 2^32
   bool in_member_ = false;
   bool padded_ = false;  // zeros were passed over: nothing may follow them
   bool ended_ = false;

@@ -49,9 +49,11 @@ absl::StatusOr<std::unique_ptr<RecordStream>> RecordStream::Open(
   const uint64_t plain_end = compression == Compression::kNone ? file->size() : ~uint64_t{0};
   absl::StatusOr<std::unique_ptr<ByteStream>> stream = OpenStream(std::move(file), compression);
   if (!stream.ok()) return stream.status();
-  if (absl::Status status = (*stream)->Skip(options.start_offset); !status.ok()) return status;
-  return std::unique_ptr<RecordStream>(
+  auto records = std::unique_ptr<RecordStream>(
       new RecordStream(*std::move(stream), plain_end, compression, options));
+  if (absl::Status status = records->window_.Skip(options.start_offset); !status.ok())
+    return status;
+  return records;
 }
 
 RecordStream::RecordStream(std::unique_ptr<ByteStream> stream, uint64_t plain_end,

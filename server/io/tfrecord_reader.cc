@@ -46,10 +46,10 @@ void EndAtDamage(RandomAccessFile& file, uint64_t offset, DamageReason reason, c
       OpenStream(std::move(share), Compression::kNone);
   absl::Status status = stream.status();
   Damage damage;
-  if (status.ok()) status = (*stream)->Skip(offset);
   if (status.ok()) {
     ByteWindow window(*std::move(stream), file.size());
-    status = window.Ensure(kFrameBytes);
+    status = window.Skip(offset);
+    if (status.ok()) status = window.Ensure(kFrameBytes);
     if (status.ok()) status = Resynchronise(window, reason, &damage);
   }
   if (!status.ok()) return Fail(chunk, offset, std::move(status));

@@ -1,14 +1,15 @@
 #include "server/io/byte_stream.h"
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/io/byte_window.h"
 #include "server/io/crc32c.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/memory_file.h"
+#include "tests/support/stream_pieces.h"
 
 namespace penstock {
 namespace {
@@ -47,19 +48,18 @@ Outcome ReadAll(const std::string& bytes, Compression compression, size_t piece_
     outcome.error = stream.status();
     return outcome;
   }
-  std::vector<uint8_t> piece(read_bytes);
+  test::StreamPieces pieces(*std::move(stream));
   while (true) {
-    const absl::StatusOr<size_t> count = (*stream)->Read(absl::MakeSpan(piece));
-    if (!count.ok() || *count == 0) {
-      outcome.error = count.status();
+    const absl::StatusOr<absl::string_view> piece = pieces.Read(read_bytes);
+    if (!piece.ok() || piece->empty()) {
+      outcome.error = piece.status();
       // Sticky, both of them.
-      const absl::StatusOr<size_t> again = (*stream)->Read(absl::MakeSpan(piece));
-      CHECK(again.status() == outcome.error);
-      CHECK((*stream)->plain_offset() == outcome.plain.size());
-      if (outcome.error.ok()) CHECK((*stream)->file_offset() == bytes.size());
+      CHECK(pieces.Read(read_bytes).status() == outcome.error);
+      CHECK(pieces.stream().plain_offset() == outcome.plain.size());
+      if (outcome.error.ok()) CHECK(pieces.stream().file_offset() == bytes.size());
       return outcome;
     }
-    outcome.plain.append(reinterpret_cast<const char*>(piece.data()), *count);
+    outcome.plain.append(piece->data(), piece->size());
   }
 }
 
@@ -281,11 +281,10 @@ TEST_CASE("Skipping goes to the same place as reading") {
     for (const size_t skip : {0, 1, 150000, 200000, 300000}) {
       auto stream = OpenStream(InMemory(kind.compress(plain)), kind.compression, 1000);
       REQUIRE(stream.ok());
-      REQUIRE((*stream)->Skip(skip).ok());
-      std::vector<uint8_t> rest(plain.size());
-      const auto count = (*stream)->Read(absl::MakeSpan(rest));
-      REQUIRE(count.ok());
-      CHECK((std::string(rest.begin(), rest.begin() + *count) ==
+      ByteWindow window(*std::move(stream), ~uint64_t{0});
+      REQUIRE(window.Skip(skip).ok());
+      REQUIRE(window.Ensure(plain.size()).ok());
+      CHECK((std::string(window.data(), window.data() + window.size()) ==
              plain.substr(std::min(skip, plain.size()))));
     }
   }
@@ -298,18 +297,19 @@ TEST_CASE("A compressed file that shrinks or fails while it is read is an error"
     auto stream = OpenStream(shrunk, kind.compression, 1000);
     REQUIRE(stream.ok());
     shrunk->Shrink(bytes.size() / 2);
-    std::vector<uint8_t> out(200000);
-    absl::StatusOr<size_t> count = 0;
-    do count = (*stream)->Read(absl::MakeSpan(out));
-    while (count.ok() && *count > 0);
-    CHECK(count.status().code() == absl::StatusCode::kDataLoss);
-    CHECK(absl::StrContains(std::string(count.status().message()), "became shorter"));
+    test::StreamPieces pieces(*std::move(stream));
+    absl::StatusOr<absl::string_view> piece = "";
+    do piece = pieces.Read(200000);
+    while (piece.ok() && !piece->empty());
+    CHECK(piece.status().code() == absl::StatusCode::kDataLoss);
+    CHECK(absl::StrContains(std::string(piece.status().message()), "became shorter"));
 
     auto failing = InMemory(bytes);
     stream = OpenStream(failing, kind.compression, 1000);
     REQUIRE(stream.ok());
     failing->Fail();
-    CHECK((*stream)->Read(absl::MakeSpan(out)).status().code() == absl::StatusCode::kUnavailable);
+    CHECK(test::StreamPieces(*std::move(stream)).Read(200000).status().code() ==
+          absl::StatusCode::kUnavailable);
   }
 }
 
