@@ -17,6 +17,8 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMaxReplays = 8;
+// With those whose consumers have gone, and which are ending: after a moment, or when their workers come back from a disk.
+constexpr size_t kMaxReplaysAndEnding = 4 * kMaxReplays;
 constexpr uint32_t kReplaySlots = 3;
 // After a restart the shared stream begins so far behind its first consumer at most, in rings; who is
 // further behind is served by itself.
@@ -288,7 +290,11 @@ absl::Status Pipeline::MakeWay(const ring::ConsumerSpec& spec) const {
 }
 
 absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
-  if (Replays().size() >= kMaxReplays) {
+  const std::vector<ReplayStream> replays = Replays();
+  const auto num_read = std::count_if(
+      replays.begin(), replays.end(),
+      [](const ReplayStream& replay) { return !replay.stream->writer().IsDeserted(); });
+  if (static_cast<size_t>(num_read) >= kMaxReplays || replays.size() >= kMaxReplaysAndEnding) {
     return absl::ResourceExhaustedError(
         absl::StrCat("too many consumers are behind the stream: limit ", kMaxReplays, " (step ",
                      newcomer.position.step, ")"));

@@ -459,6 +459,39 @@ TEST_CASE("a rank group that was never complete waits for its ranks over a resta
   }
 }
 
+TEST_CASE("those who catch up and have gone leave their places at once") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  Daemon daemon(folder);
+  std::string cursor;
+  {
+    const auto pipeline = *daemon.table().Create(Counter(folder));
+    const auto attached = pipeline->Attach(Newcomer());
+    REQUIRE(attached.ok());
+    while (attached->stream->writer().published() < 3) std::this_thread::yield();
+    cursor = attached->stream->writer().Cursor(3);
+    REQUIRE(daemon.table().Delete("counter").ok());
+  }
+  const auto pipeline = *daemon.table().Create(Counter(folder), cursor);
+  const auto first = pipeline->Attach(Newcomer());
+  REQUIRE(first.ok());
+  Newcomer behind;
+  behind.position.step = 0;
+  // Their streams end later.
+  std::vector<Attached> gone, living;
+  for (int i = 0; i < 10; ++i) {
+    const auto attached = pipeline->Attach(behind);
+    REQUIRE(attached.ok());
+    REQUIRE(attached->is_replay);
+    attached->stream->writer().Detach(attached->handle.id);
+    gone.push_back(*attached);
+  }
+  absl::StatusOr<Attached> attached = pipeline->Attach(behind);
+  for (; attached.ok(); attached = pipeline->Attach(behind)) living.push_back(*attached);
+  CHECK(living.size() == 8);
+  CHECK(absl::IsResourceExhausted(attached.status()));
+}
+
 TEST_CASE("a rank that has come back and catches up is not missed") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "n.tfrecord", 0, 40);
