@@ -37,6 +37,12 @@ class RandomAccessFile {
   // Reads up to out.size() bytes at `offset`; fewer only at the end of the file. Interrupted and
   // short reads are gone on with, errors that may pass are retried (base/read_fully.h).
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) = 0;
+  // The bytes from `offset` on, `bytes` of them or all that there are, where they lie in memory and looking at them waits for no disk; else
+  // empty. Valid as long as this object is. Whoever can write the file may change them at any time, and what it loses becomes zeros: where
+  // what was made of them is not sound, ask CheckNear().
+  virtual absl::Span<const uint8_t> Near(uint64_t offset, size_t bytes) { return {}; }
+  // An error where what Near() gave may not have been the file's.
+  virtual absl::Status CheckNear() const { return absl::OkStatus(); }
   // Hints that the range will be read soon.
   virtual void WillNeed(uint64_t offset, uint64_t bytes) {}
   // Open as long as this object is, for who maps the file instead; -1 where ReadAt is the only way.

@@ -4,6 +4,7 @@
 
 #include "server/base/pending_call.h"
 #include "server/engine/mapped_records.h"
+#include "server/engine/near_file.h"
 #include "server/io/tfrecord_reader.h"
 
 namespace penstock {
@@ -98,10 +99,12 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
   if (format.is_stream()) {
     if (*request->stream == nullptr) {
       absl::StatusOr<std::unique_ptr<RecordStream>> stream =
-          RecordStream::Open(*file, format.compression, format.stream);
+          RecordStream::Open(std::make_shared<NearFile>(*file, *request->files, request->file),
+                             format.compression, format.stream);
       if (!stream.ok()) return stream.status();
       *request->stream = *std::move(stream);
     }
+    const PendingCall call("reading", (*file)->path(), request->offset);
     (*request->stream)->Next(&chunk);
   } else if (ReadMapped(**file, request)) {
     if (request->end_of_file) request->files->LookForGrowth(request->file, **file);

@@ -18,7 +18,9 @@ namespace {
 class DeflateStream final : public ByteStream {
  public:
   DeflateStream(std::shared_ptr<RandomAccessFile> file, bool gzip, size_t piece_bytes)
-      : input_(std::move(file), piece_bytes), inflater_(&input_), gzip_(gzip) {}
+      : input_(std::move(file), piece_bytes, /*may_borrow=*/true),
+        inflater_(&input_),
+        gzip_(gzip) {}
 
   absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) override {
     size_t done = 0;
@@ -164,6 +166,8 @@ class DeflateStream final : public ByteStream {
   }
 
   void Fail(absl::string_view why) {
+    error_ = input_.file().CheckNear();
+    if (!error_.ok()) return;
     error_ = absl::DataLossError(absl::StrCat("bad ", name(), " data: ", why, " (", path(),
                                               ", compressed offset ", file_offset(),
                                               ", plain offset ", plain_offset_, ")"));

@@ -43,8 +43,9 @@ class InflateTable {
   static constexpr uint32_t kLengthMask = 63;
 
   static constexpr uint32_t kCopyBytes = 32;
-  static constexpr uint32_t kLiteralDistance =
-      2;  // no match, and no less than the number of literals
+  // No match, and no less than the number of literals.
+  static constexpr uint32_t kLiteralDistance = 2;
+
   // From the lengths of the codes of literals and lengths (at most 288) and of distances (at most 32). False where one of the codes is
   // none (HuffmanCode::Build).
   bool Build(absl::Span<const uint8_t> literal_bits, absl::Span<const uint8_t> distance_bits);

@@ -18,7 +18,7 @@ constexpr int kWindowBitsMax = 27;
 class ZstdStream final : public ByteStream {
  public:
   ZstdStream(std::shared_ptr<RandomAccessFile> file, size_t piece_bytes)
-      : input_(std::move(file), piece_bytes), context_(ZSTD_createDCtx()) {
+      : input_(std::move(file), piece_bytes, /*may_borrow=*/false), context_(ZSTD_createDCtx()) {
     if (context_ == nullptr) {
       error_ = absl::ResourceExhaustedError("no memory for a zstd decompressor");
     } else {

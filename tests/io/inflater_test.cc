@@ -25,7 +25,7 @@ struct Outcome {
 // With all memory that may be referred to in front of each piece, and bytes that nobody may read around it.
 Outcome ByPenstock(const std::string& bytes, InflateSymbols variant, size_t piece_bytes,
                    size_t read_bytes) {
-  CompressedInput input(test::InMemory(bytes), piece_bytes);
+  CompressedInput input(test::InMemory(bytes), piece_bytes, /*may_borrow=*/false);
   Inflater inflater(&input, variant);
   inflater.Start();
   Outcome outcome;
@@ -79,20 +79,6 @@ void CheckAsZlib(const std::string& bytes, size_t piece_bytes, size_t read_bytes
   }
 }
 
-std::string RawDeflate(const std::string& plain, int level, int strategy, int window_bits) {
-  z_stream stream = {};
-  REQUIRE(deflateInit2(&stream, level, Z_DEFLATED, -window_bits, 8, strategy) == Z_OK);
-  std::string out(deflateBound(&stream, plain.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
-  stream.avail_in = static_cast<uInt>(plain.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 // Bytes with patterns of all lengths up to 40 that go on for a while, words that come again from afar, and noise.
 std::string Sample(size_t bytes, uint32_t seed) {
   std::mt19937 random(seed);
@@ -125,7 +111,7 @@ TEST_CASE("What zlib has packed comes out, by every variant, however it is cut i
     for (const int level : {0, 1, 6, 9}) {
       for (const int strategy : {Z_DEFAULT_STRATEGY, Z_HUFFMAN_ONLY, Z_RLE, Z_FIXED}) {
         for (const int window_bits : {9, 15}) {
-          const std::string packed = RawDeflate(plain, level, strategy, window_bits) + "behind";
+          const std::string packed = test::Deflate(plain, -window_bits, level, strategy) + "behind";
           for (const size_t piece_bytes : {16, 100, 1 << 20}) {
             for (const size_t read_bytes : {1000, 1 << 20}) {
               INFO(bytes << " bytes, level " << level << ", strategy " << strategy << ", window "

@@ -9,9 +9,10 @@
 namespace penstock::test {
 
 // `window_bits` as deflateInit2 takes them: 31 is gzip, 15 is zlib.
-inline std::string Deflate(const std::string& plain, int window_bits, int level = 6) {
+inline std::string Deflate(const std::string& plain, int window_bits, int level = 6,
+                           int strategy = Z_DEFAULT_STRATEGY) {
   z_stream stream = {};
-  deflateInit2(&stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+  deflateInit2(&stream, level, Z_DEFLATED, window_bits, 8, strategy);
   std::string out(deflateBound(&stream, plain.size()) + 32, '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
   stream.avail_in = static_cast<uInt>(plain.size());

@@ -1,11 +1,14 @@
-// A file in memory that can become shorter than it was, and fail.
+// A file in memory that can become shorter than it was, fail, and lend its bytes.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/base/file.h"
 
@@ -24,6 +27,16 @@ class MemoryFile final : public RandomAccessFile {
     bytes_read_ += count;
     return count;
   }
+  // Now and then, each time in memory of its own.
+  absl::Span<const uint8_t> Near(uint64_t offset, size_t bytes) override {
+    if (!lends_ || random_() % 2 == 0 || offset >= bytes_.size()) return {};
+    const auto begin = bytes_.begin() + static_cast<ptrdiff_t>(offset);
+    lent_.emplace_back(
+        begin, begin + static_cast<ptrdiff_t>(std::min<size_t>(bytes, bytes_.size() - offset)));
+    return lent_.back();
+  }
+  void Lend() { lends_ = true; }
+  size_t num_lent() const { return lent_.size(); }
   void Shrink(size_t size) { bytes_.resize(size); }
   void Fail() { failing_ = true; }
   uint64_t bytes_read() const { return bytes_read_; }
@@ -33,6 +46,9 @@ class MemoryFile final : public RandomAccessFile {
   std::string bytes_;
   const uint64_t size_;
   bool failing_ = false;
+  bool lends_ = false;
+  std::minstd_rand random_;
+  std::deque<std::vector<uint8_t>> lent_;
   uint64_t bytes_read_ = 0;
 };
 
