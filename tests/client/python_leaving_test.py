@@ -1,6 +1,7 @@
 """Loaders and iterators that are left: closed by another thread, interrupted, in the middle of a loop, at the interpreter's end."""
 
 import gc
+import inspect
 import itertools
 import os
 import pathlib
@@ -16,7 +17,7 @@ import pytest
 
 import penstock
 from penstock import _control, _core, _daemon, _epochs
-from processes import wait_until
+from processes import stop, wait_until
 
 
 def run(program, *arguments):
@@ -28,7 +29,9 @@ def run(program, *arguments):
 
 # --- a loader ---
 
-CLOSED_WHILE_IT_SEEKS = """
+STOP = inspect.getsource(stop)
+
+CLOSED_WHILE_IT_SEEKS = STOP + """
 import os, signal, sys, threading, penstock
 loader = penstock.attach("counted", sys.argv[1])
 next(loader)
@@ -41,7 +44,7 @@ def seek():
     except penstock.FailedPreconditionError as error:
         errors.append(str(error))
 
-os.kill(int(sys.argv[2]), signal.SIGSTOP)
+stop(int(sys.argv[2]))
 seeks = threading.Thread(target=seek)
 seeks.start()
 while loader._waiting == 0:
@@ -323,7 +326,7 @@ def test_an_iterator_that_is_closed_while_it_starts_runs_nothing():
         except penstock.Error as error:
             errors.append(error)
 
-    os.kill(_daemon.private_process(), signal.SIGSTOP)
+    stop(_daemon.private_process())
     try:
         takes = threading.Thread(target=take)
         takes.start()
@@ -336,7 +339,7 @@ def test_an_iterator_that_is_closed_while_it_starts_runs_nothing():
     wait_until(lambda: names() == [])
 
 
-IN_A_HANDLER = """
+IN_A_HANDLER = STOP + """
 import os, signal, threading, penstock
 from penstock import _daemon
 dataset = penstock.Dataset.range(10).batch(4)
@@ -360,7 +363,7 @@ def ring():
     os.kill(os.getpid(), signal.SIGUSR1)
 
 signal.signal(signal.SIGUSR1, handle)
-os.kill(daemon, signal.SIGSTOP)
+stop(daemon)
 threading.Thread(target=ring).start()
 print(next(iterator))
 """
