@@ -33,7 +33,7 @@ class ByteStream {
 
   // Puts the next bytes into `out`, one at least, and returns how many. Behind the last one it returns 0 at the end, else the error; both are
   // sticky. So the bytes before an error are all given out. What has not been verified yet by a trailer behind it may be given out too.
-  // REQUIRES: in front of `out` lies what came out last, history_bytes() of it, or all if it is less.
+  // REQUIRES: `out` has room; in front of it lies what came out last, history_bytes() of it, or all if it is less.
   virtual absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) = 0;
   // What compressed bytes may refer to. ByteWindow keeps it there.
   virtual size_t history_bytes() const { return 0; }

@@ -10,7 +10,6 @@ inline constexpr uint32_t kEndOfBlock = 256;
 inline constexpr uint32_t kFirstLength = 257;
 inline constexpr uint32_t kNumLengths = 29;
 inline constexpr uint32_t kNumDistances = 30;
-inline constexpr size_t kLengthMax = 258;
 inline constexpr size_t kDistanceMax = 32768;
 
 // A length or a distance: the least one that its symbol stands for, to which as many bits behind the symbol are added.

@@ -75,7 +75,7 @@ class DeflateStream final : public ByteStream {
     error_ = input_.Ensure(1);
     if (!error_.ok()) return false;
     if (input_.size() == 0) {
-      Fail("the file is cut: it ends inside a member");
+      Fail(Inflater::kCut);
       return false;
     }
     *byte = *input_.data();

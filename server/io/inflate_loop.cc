@@ -155,28 +155,25 @@ template <bool kHasBmi, bool kIsHistoryShort>
     return true;
   };
 
+  // Goes on to the next entry and writes what this one says. False, and in front of it, where it reaches back too far.
+  const auto take = [&]() __attribute__((always_inline)) {
+    const uint64_t taken = entry;
+    const uint64_t before = reader.bits;
+    reader.Use(taken);
+    entry = reader.Entry(entries);
+    if (write(taken, before)) return true;
+    reader.bits = before;
+    reader.num_bits += taken & 0xff;
+    return false;
+  };
+  const auto is_whole = [&]() __attribute__((always_inline)) {
+    return __builtin_expect(static_cast<int64_t>(entry) >= 0, 1);
+  };
+
   while (reader.in < in_end && out < out_end) {
-    if (__builtin_expect(static_cast<int64_t>(entry) >= 0, 1)) {
-      const uint64_t first = entry;
-      const uint64_t before_first = reader.bits;
-      reader.Use(first);
-      entry = reader.Entry(entries);
-      if (!write(first, before_first)) {
-        reader.bits = before_first;
-        reader.num_bits += first & 0xff;
-        break;
-      }
-    }
-    if (__builtin_expect(static_cast<int64_t>(entry) >= 0, 1)) {
-      const uint64_t second = entry;
-      const uint64_t before_second = reader.bits;
-      reader.Use(second);
-      entry = reader.Entry(entries);
-      if (!write(second, before_second)) {
-        reader.bits = before_second;
-        reader.num_bits += second & 0xff;
-        break;
-      }
+    if (is_whole() && !take()) break;
+    if (is_whole()) {
+      if (!take()) break;
       reader.Refill();
       continue;
     }

@@ -25,7 +25,7 @@ inline constexpr size_t kInflateInputMargin = 32;
 inline constexpr size_t kInflateOutputMargin = 384;
 
 // Inflates whole symbols, up to some byte within the margins before `in_end` and `out_end`, or in front of a symbol that it leaves alone:
-// the end of the block, one that no code stands for, a distance that reaches to before `history`, or, rarely, a long code. On return
+// the end of the block, one that no code stands for, or a distance that reaches to before `history`. On return
 // num_bits is below 8. Bytes between the cursor's `out` and out_end may have been written.
 // REQUIRES: history <= out, and bytes in between.
 using InflateSymbols = void (*)(const InflateTable& table, const uint8_t* in_end,

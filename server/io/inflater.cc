@@ -8,14 +8,16 @@
 namespace penstock {
 namespace {
 
-constexpr char kCut[] = "the file is cut: it ends inside a member";
+static_assert(Inflater::kHistoryBytes == deflate::kDistanceMax);
+
 constexpr char kInvalidBlock[] = "invalid block";
 constexpr char kInvalidCodes[] = "invalid codes";
 constexpr char kInvalidSymbol[] = "invalid symbol";
 constexpr char kTooFar[] = "reference to before the beginning";
 
-constexpr size_t kLiteralsMax = 286;
-constexpr size_t kDistancesMax = 30;
+// Of codes that stand in a block; the fixed ones have two more of each that mean nothing.
+constexpr size_t kLiteralsMax = deflate::kFirstLength + deflate::kNumLengths;
+constexpr size_t kDistancesMax = deflate::kNumDistances;
 
 }  // namespace
 

@@ -22,6 +22,8 @@ class Inflater {
  public:
   // How many of the bytes before may be referred to.
   static constexpr size_t kHistoryBytes = 32 << 10;
+  // What damage() says where the input ends too soon.
+  static constexpr char kCut[] = "the file is cut: it ends inside a member";
 
   explicit Inflater(CompressedInput* input,
                     InflateSymbols inflate_symbols = InflateSymbolsVariants().front())

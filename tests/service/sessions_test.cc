@@ -459,10 +459,8 @@ TEST_CASE("a rank group that was never complete waits for its ranks over a resta
   }
 }
 
-TEST_CASE("those who catch up and have gone leave their places at once") {
-  const test::ScratchFolder folder;
-  test::WriteShard(folder / "n.tfrecord", 0, 40);
-  Daemon daemon(folder);
+// A pipeline that begins at step 3: who asks for an earlier one is served by itself.
+std::shared_ptr<Pipeline> CreateBehind(Daemon& daemon, const test::ScratchFolder& folder) {
   std::string cursor;
   {
     const auto pipeline = *daemon.table().Create(Counter(folder));
@@ -472,7 +470,14 @@ TEST_CASE("those who catch up and have gone leave their places at once") {
     cursor = attached->stream->writer().Cursor(3);
     REQUIRE(daemon.table().Delete("counter").ok());
   }
-  const auto pipeline = *daemon.table().Create(Counter(folder), cursor);
+  return *daemon.table().Create(Counter(folder), cursor);
+}
+
+TEST_CASE("those who catch up and have gone leave their places at once") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  Daemon daemon(folder);
+  const auto pipeline = CreateBehind(daemon, folder);
   const auto first = pipeline->Attach(Newcomer());
   REQUIRE(first.ok());
   Newcomer behind;
@@ -496,16 +501,7 @@ TEST_CASE("a rank that has come back and catches up is not missed") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "n.tfrecord", 0, 40);
   Daemon daemon(folder);
-  std::string cursor;
-  {
-    const auto pipeline = *daemon.table().Create(Counter(folder));
-    const auto attached = pipeline->Attach(Newcomer());
-    REQUIRE(attached.ok());
-    while (attached->stream->writer().published() < 3) std::this_thread::yield();
-    cursor = attached->stream->writer().Cursor(3);
-    REQUIRE(daemon.table().Delete("counter").ok());
-  }
-  const auto pipeline = *daemon.table().Create(Counter(folder), cursor);
+  const auto pipeline = CreateBehind(daemon, folder);
   const auto first = pipeline->Attach(Rank(0)), second = pipeline->Attach(Rank(1));
   REQUIRE(first.ok());
   REQUIRE(second.ok());
