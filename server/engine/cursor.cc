@@ -10,6 +10,7 @@
 #include "server/engine/descriptor_path.h"
 #include "server/engine/deterministic_bytes.h"
 #include "server/engine/plan_impl.h"
+#include "server/engine/stages.h"
 #include "server/io/crc32c.h"
 #include "server/io/index_file.h"
 

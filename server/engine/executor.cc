@@ -36,8 +36,9 @@ class ExecutorImpl final : public SteppedExecutor {
         files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
                options.notice),
         kept_gauges_(plan_->stage_names().size()),
-        sharing_(options.prefixes != nullptr ? options.prefixes->Join(options.pipeline, plan_)
-                                             : nullptr),
+        sharing_(options.prefixes != nullptr
+                     ? options.prefixes->Join(options.pipeline, PlanImpl::WorkOf(plan_))
+                     : nullptr),
         placement_(options.worker_nice, options.processors, options.not_bound),
         worker_gauges_(plan_->stage_names(), WorkerPlacement::MaxWorkers(options.workers)),
         steps_(options.start.step,

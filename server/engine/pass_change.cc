@@ -9,6 +9,7 @@
 #include "google/protobuf/message.h"
 #include "server/engine/plan_change.h"
 #include "server/engine/plan_impl.h"
+#include "server/engine/stages.h"
 
 namespace penstock {
 namespace {

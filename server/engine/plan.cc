@@ -24,6 +24,16 @@ absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(PlanBuilder bui
   return plan;
 }
 
+WorkToShare PlanImpl::WorkOf(std::shared_ptr<const Plan> plan) {
+  const auto& built = static_cast<const PlanImpl&>(*plan);
+  return {plan,
+          &built.spec(),
+          &built.work(),
+          &built.manifest(),
+          &built.stage_names(),
+          built.num_shareable()};
+}
+
 absl::Status PlanImpl::Finish() {
   const Dataset& dataset = built_.dataset_;
   absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset, built_.stage_names_);

@@ -74,9 +74,4 @@ class Plan {
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
                                                      FileSystem& files);
 
-// All stages in the order of the text, nested ones behind the op that holds them, and their names as
-// messages and the command line call them (Stage.name or its default).
-std::vector<v1::Stage*> AllStages(v1::PipelineSpec& spec);
-std::vector<std::string> StageNames(const v1::PipelineSpec& spec);
-
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "google/protobuf/message.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "server/engine/plan_impl.h"
+#include "server/engine/stages.h"
 
 namespace penstock {
 namespace {

@@ -8,6 +8,7 @@
 #include "server/engine/batch_program.h"
 #include "server/engine/plan.h"
 #include "server/engine/plan_builder.h"
+#include "server/engine/shareable_work.h"
 
 namespace penstock {
 
@@ -44,6 +45,8 @@ class PlanImpl final : public Plan {
   const OrderNode& order() const { return *built_.dataset_.order; }
   const WorkNode& work() const { return *built_.dataset_.work; }
   const BatchProgram& program() const { return program_; }
+  // What others may share of the work; it keeps `plan`, which must be one of MakePlan().
+  static WorkToShare WorkOf(std::shared_ptr<const Plan> plan);
   // References of one row.
   uint32_t width() const { return program_.width(); }
   // The nodes of work() whose results may be shared (engine/shareable_work.h) are numbered below this.

@@ -7,7 +7,7 @@
 #include "server/base/signature.h"
 #include "server/engine/constant_file.h"
 #include "server/engine/deterministic_bytes.h"
-#include "server/engine/plan_impl.h"
+#include "server/engine/stages.h"
 
 namespace penstock {
 namespace {
@@ -19,7 +19,7 @@ const WorkOp& OpOf(const WorkNode& node, size_t i) {
 
 class Finder {
  public:
-  explicit Finder(const PlanImpl& plan) : spec_(plan.spec()), stages_(AllStages(spec_)) {}
+  explicit Finder(const WorkToShare& plan) : spec_(*plan.spec), stages_(AllStages(spec_)) {}
 
   std::vector<ShareableChain> Find(const WorkNode& work) && {
     End(Visit(work));
@@ -84,8 +84,8 @@ class Finder {
 
 }  // namespace
 
-std::vector<ShareableChain> FindShareable(const PlanImpl& plan) {
-  return Finder(plan).Find(plan.work());
+std::vector<ShareableChain> FindShareable(const WorkToShare& plan) {
+  return Finder(plan).Find(*plan.work);
 }
 
 int NumberShareable(WorkNode& work, int next) {

@@ -13,12 +13,22 @@
 #include <string>
 #include <vector>
 
+#include "penstock/v1/pipeline.pb.h"
 #include "server/engine/dataset.h"
 #include "server/engine/element_cells.h"
+#include "server/engine/file_table.h"
 
 namespace penstock {
 
-class PlanImpl;
+// What a plan tells of its work to pipelines that may share it.
+struct WorkToShare {
+  std::shared_ptr<const void> plan;  // keeps what the others point to
+  const v1::PipelineSpec* spec = nullptr;
+  const WorkNode* work = nullptr;
+  const Manifest* manifest = nullptr;
+  const std::vector<std::string>* stage_names = nullptr;
+  int num_shareable = 0;  // the nodes of `work` that may be shared are numbered below this
+};
 
 struct ShareableLevel {
   std::string text;
@@ -32,7 +42,7 @@ struct ShareableChain {
   std::vector<ShareableLevel> levels;
 };
 
-std::vector<ShareableChain> FindShareable(const PlanImpl& plan);
+std::vector<ShareableChain> FindShareable(const WorkToShare& plan);
 
 // Numbers the nodes that FindShareable() may name (WorkNode::shareable), from 0 on; returns how many there are.
 int NumberShareable(WorkNode& work, int next = 0);

@@ -60,16 +60,15 @@ void PrefixGroup::AddMeasured(uint64_t rows, uint64_t ns, uint64_t bytes) {
 }
 
 PrefixMember::PrefixMember(std::shared_ptr<SharedPrefixes> prefixes, std::string pipeline,
-                           std::shared_ptr<const PlanImpl> plan)
+                           WorkToShare plan)
     : prefixes_(std::move(prefixes)),
       pipeline_(std::move(pipeline)),
       plan_(std::move(plan)),
-      shares_(static_cast<size_t>(plan_->num_shareable())) {
-  for (const FileEntry& file : plan_->manifest()) {
+      shares_(static_cast<size_t>(plan_.num_shareable)) {
+  for (const FileEntry& file : *plan_.manifest) {
     if (!file.path.empty()) files_.insert(TellApart(file));
   }
-  for (ShareableChain& chain : FindShareable(*plan_))
-    chains_.emplace_back().work = std::move(chain);
+  for (ShareableChain& chain : FindShareable(plan_)) chains_.emplace_back().work = std::move(chain);
 }
 
 PrefixMember::~PrefixMember() {
@@ -86,11 +85,9 @@ std::shared_ptr<SharedPrefixes> SharedPrefixes::Create(const SharedPrefixOptions
   return std::shared_ptr<SharedPrefixes>(new SharedPrefixes(options));
 }
 
-std::unique_ptr<PrefixMember> SharedPrefixes::Join(std::string pipeline,
-                                                   std::shared_ptr<const Plan> plan) {
+std::unique_ptr<PrefixMember> SharedPrefixes::Join(std::string pipeline, WorkToShare plan) {
   std::unique_ptr<PrefixMember> member(
-      new PrefixMember(shared_from_this(), std::move(pipeline),
-                       std::static_pointer_cast<const PlanImpl>(std::move(plan))));
+      new PrefixMember(shared_from_this(), std::move(pipeline), std::move(plan)));
   std::lock_guard<std::mutex> lock(mutex_);
   for (PrefixMember::Chain& chain : member->chains_) Pair(member.get(), &chain);
   members_.push_back(member.get());
@@ -144,7 +141,7 @@ SharedPrefixes::Membership* SharedPrefixes::MembershipOf(const PrefixMember::Cha
 bool SharedPrefixes::Enter(PrefixMember* member, PrefixMember::Chain* chain,
                            Membership* membership) {
   std::vector<uint32_t> numbers, files;
-  for (const FileEntry& file : member->plan_->manifest()) {
+  for (const FileEntry& file : *member->plan_.manifest) {
     if (file.path.empty()) {
       numbers.push_back(PrefixShare::kNoFile);
       continue;
@@ -201,7 +198,7 @@ std::vector<SharedStats> SharedPrefixes::StatsOf(const PrefixMember& member) {
   for (const PrefixMember::Chain& chain : member.chains_) {
     if (chain.shares.empty()) continue;
     SharedStats stats;
-    stats.stage = member.plan_->stage_names()[chain.shares.back()->work.stage];
+    stats.stage = (*member.plan_.stage_names)[chain.shares.back()->work.stage];
     stats.hits = chain.counters->hits.load(std::memory_order_relaxed);
     stats.misses = chain.counters->misses.load(std::memory_order_relaxed);
     std::set<std::string> with;

@@ -28,7 +28,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "server/engine/plan_impl.h"
 #include "server/engine/shareable_work.h"
 #include "server/engine/shared_elements.h"
 #include "server/engine/shared_stats.h"
@@ -113,12 +112,11 @@ class PrefixMember {
     std::unique_ptr<PrefixCounters> counters = std::make_unique<PrefixCounters>();
   };
 
-  PrefixMember(std::shared_ptr<SharedPrefixes> prefixes, std::string pipeline,
-               std::shared_ptr<const PlanImpl> plan);
+  PrefixMember(std::shared_ptr<SharedPrefixes> prefixes, std::string pipeline, WorkToShare plan);
 
   const std::shared_ptr<SharedPrefixes> prefixes_;
   const std::string pipeline_;
-  const std::shared_ptr<const PlanImpl> plan_;
+  const WorkToShare plan_;
   std::set<std::string> files_;  // what tells each from others; constant
   std::vector<Chain> chains_;
   std::vector<std::atomic<const PrefixShare*>> shares_;  // SYNC prefix-share: by the node's number
@@ -128,8 +126,8 @@ class SharedPrefixes : public std::enable_shared_from_this<SharedPrefixes> {
  public:
   static std::shared_ptr<SharedPrefixes> Create(const SharedPrefixOptions& options);
 
-  // The plan must be one of MakePlan(). Members of one pipeline do not share with each other.
-  std::unique_ptr<PrefixMember> Join(std::string pipeline, std::shared_ptr<const Plan> plan);
+  // Members of one pipeline do not share with each other.
+  std::unique_ptr<PrefixMember> Join(std::string pipeline, WorkToShare plan);
 
  private:
   friend class PrefixMember;

@@ -13,6 +13,7 @@
 #include "server/base/signature.h"
 #include "server/engine/constant_file.h"
 #include "server/engine/plan.h"
+#include "server/engine/stages.h"
 #include "server/service/text_proto.h"
 
 namespace penstock {

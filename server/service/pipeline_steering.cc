@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/monotonic_clock.h"
+#include "server/engine/stages.h"
 #include "server/service/event_log.h"
 #include "server/service/pipeline.h"
 #include "spdlog/spdlog.h"

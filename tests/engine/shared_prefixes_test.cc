@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/plan_impl.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
@@ -288,9 +289,9 @@ TEST_CASE("Who shares with whom, and up to where") {
   for (const Pairing& pairing : pairings) {
     INFO(pairing.what);
     const auto prefixes = Prefixes();
-    const auto one = prefixes->Join("one", PlanOf(pairing.one));
+    const auto one = prefixes->Join("one", PlanImpl::WorkOf(PlanOf(pairing.one)));
     CHECK(one->Stats().empty());
-    const auto other = prefixes->Join("other", PlanOf(pairing.other));
+    const auto other = prefixes->Join("other", PlanImpl::WorkOf(PlanOf(pairing.other)));
     const std::vector<SharedStats> of_other = other->Stats();
     CHECK(of_other.size() == (pairing.stage.empty() ? 0 : 1));
     CHECK(one->Stats().size() == of_other.size());
@@ -332,8 +333,8 @@ TEST_CASE("A file that was written again is another one") {
         path, std::filesystem::last_write_time(path) + std::chrono::hours(1));
   }
   const auto prefixes = Prefixes();
-  const auto a = prefixes->Join("a", before);
-  const auto b = prefixes->Join("b", PlanOf(text));
+  const auto a = prefixes->Join("a", PlanImpl::WorkOf(before));
+  const auto b = prefixes->Join("b", PlanImpl::WorkOf(PlanOf(text)));
   CHECK(b->Stats().empty());
 }
 
@@ -350,13 +351,13 @@ TEST_CASE("Who is left alone shares nothing, and all who come one after another 
   WriteShards(folder);
   const auto plan = PlanOf(BeginOfOne(folder / "*"));
   const auto prefixes = Prefixes();
-  const auto a = prefixes->Join("a", plan);
+  const auto a = prefixes->Join("a", PlanImpl::WorkOf(plan));
   // Nor with itself, as it is while it is changed.
-  auto again = prefixes->Join("a", plan);
+  auto again = prefixes->Join("a", PlanImpl::WorkOf(plan));
   CHECK(NumShares(*a, *plan) + NumShares(*again, *plan) == 0);
   again.reset();
   for (int i = 0; i < 2 * SharedElements::kMaxMembers; ++i) {
-    const auto b = prefixes->Join("b", plan);
+    const auto b = prefixes->Join("b", PlanImpl::WorkOf(plan));
     REQUIRE(NumShares(*a, *plan) == 1);
     REQUIRE(NumShares(*b, *plan) == 1);
   }
@@ -371,30 +372,30 @@ TEST_CASE("Groups form anew as pipelines come and go") {
   const auto plan = PlanOf(BeginOfOne(folder / "*"));
   const auto shorter = PlanOf(Begin(folder / "*", "", "s = float32(n) / 8") + batch);
   const auto prefixes = Prefixes();
-  auto a = prefixes->Join("a", plan);
-  auto b = prefixes->Join("b", plan);
+  auto a = prefixes->Join("a", PlanImpl::WorkOf(plan));
+  auto b = prefixes->Join("b", PlanImpl::WorkOf(plan));
   // Another one of the same pipeline, as while it is changed, is no partner of it.
-  auto again = prefixes->Join("a", plan);
+  auto again = prefixes->Join("a", PlanImpl::WorkOf(plan));
   CHECK(b->Stats().at(0).with == std::vector<std::string>{"a"});
   a.reset();
   CHECK(b->Stats().at(0).with == std::vector<std::string>{"a"});
   // Who has less in common than the two have stays alone.
-  auto c = prefixes->Join("c", shorter);
+  auto c = prefixes->Join("c", PlanImpl::WorkOf(shorter));
   CHECK(c->Stats().empty());
   again.reset();
   CHECK(b->Stats().at(0).state == "alone");
   CHECK(b->Stats().at(0).with.empty());
   // Now that b is alone, it may share less.
-  auto d = prefixes->Join("d", shorter);
+  auto d = prefixes->Join("d", PlanImpl::WorkOf(shorter));
   REQUIRE(d->Stats().size() == 1);
   CHECK(d->Stats().at(0).with == std::vector<std::string>{"c"});
   CHECK(d->Stats().at(0).stage == "map");
   d.reset();
-  auto e = prefixes->Join("e", plan);
+  auto e = prefixes->Join("e", PlanImpl::WorkOf(plan));
   CHECK(e->Stats().at(0).with == std::vector<std::string>{"b"});
   CHECK(b->Stats().at(0).state == "measuring");
   b.reset();
-  auto f = prefixes->Join("f", shorter);
+  auto f = prefixes->Join("f", PlanImpl::WorkOf(shorter));
   CHECK(f->Stats().at(0).with == std::vector<std::string>{"c"});
 }
 
