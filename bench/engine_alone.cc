@@ -13,8 +13,8 @@
 #include "bench/free_slots.h"
 #include "server/base/file.h"
 #include "server/base/tick_clock.h"
-#include "server/engine/executor.h"
-#include "server/io/shared_maps.h"
+#include "server/engine/run/executor.h"
+#include "server/io/file/shared_maps.h"
 
 namespace penstock::bench {
 namespace {

@@ -18,9 +18,9 @@
 #include "penstock/v1/pipeline.pb.h"
 #include "server/base/file.h"
 #include "server/base/tick_clock.h"
-#include "server/engine/front.h"
-#include "server/engine/plan_impl.h"
-#include "server/engine/read_queue.h"
+#include "server/engine/plan/plan_impl.h"
+#include "server/engine/read/read_queue.h"
+#include "server/engine/run/front.h"
 
 namespace penstock::bench {
 namespace {

@@ -15,8 +15,8 @@
 #include "bench/free_slots.h"
 #include "server/base/file.h"
 #include "server/base/tick_clock.h"
-#include "server/engine/cursor.h"
-#include "server/engine/executor.h"
+#include "server/engine/plan/cursor.h"
+#include "server/engine/run/executor.h"
 
 namespace penstock::bench {
 namespace {

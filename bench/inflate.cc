@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "server/base/file.h"
-#include "server/io/byte_stream.h"
-#include "server/io/crc32c.h"
-#include "server/io/record_stream.h"
+#include "server/io/file/crc32c.h"
+#include "server/io/inflate/byte_stream.h"
+#include "server/io/record/record_stream.h"
 
 namespace penstock {
 namespace {

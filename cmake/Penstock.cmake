@@ -62,10 +62,24 @@ if(PENSTOCK_FUZZ)
   target_compile_options(penstock_settings INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# penstock_library(NAME [DEPS target...]): a static library of every .cc in the current folder.
-function(penstock_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+# Sets `sources` to every .cc of the current folder and of its rooms: folders that are in the list, and no others.
+macro(penstock_sources)
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  file(GLOB in_rooms RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS */*.cc)
+  foreach(source ${in_rooms})
+    get_filename_component(room ${source} DIRECTORY)
+    if(room IN_LIST ARG_ROOMS)
+      list(APPEND sources ${source})
+    elseif(ARG_ROOMS)
+      message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/${source}: its folder is not among the ROOMS of CMakeLists.txt")
+    endif()
+  endforeach()
+endmacro()
+
+# penstock_library(NAME [ROOMS folder...] [DEPS target...]): a static library of every .cc in the current folder, and in those folders of it.
+function(penstock_library name)
+  cmake_parse_arguments(ARG "" "" "ROOMS;DEPS" ${ARGN})
+  penstock_sources()
   if(NOT sources)
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE penstock_settings ${ARG_DEPS})
@@ -75,11 +89,11 @@ function(penstock_library name)
   target_link_libraries(${name} PUBLIC penstock_settings ${ARG_DEPS})
 endfunction()
 
-# penstock_objects(NAME [DEPS target...]): the same as an OBJECT library, for files that register themselves
+# penstock_objects(NAME [ROOMS folder...] [DEPS target...]): the same as an OBJECT library, for files that register themselves
 # by a static object: a linker drops such files from a static library without a word.
 function(penstock_objects name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  cmake_parse_arguments(ARG "" "" "ROOMS;DEPS" ${ARGN})
+  penstock_sources()
   if(NOT sources)
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE penstock_settings ${ARG_DEPS})
@@ -89,11 +103,11 @@ function(penstock_objects name)
   target_link_libraries(${name} PUBLIC penstock_settings ${ARG_DEPS})
 endfunction()
 
-# penstock_test(NAME [DEPS target...]): one test program of every *_test.cc in the current folder; each test
+# penstock_test(NAME [DEPS target...]): one test program of every *_test.cc in the current folder and in the folders of it; each test
 # case is a test of ctest. A name may hold no semicolon, at which CMake would make two names of it: a name that is no case fails.
 function(penstock_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
+  file(GLOB sources CONFIGURE_DEPENDS *_test.cc */*_test.cc)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE penstock_test_main ${ARG_DEPS})
   catch_discover_tests(${name} TEST_PREFIX "${name}: " EXTRA_ARGS -w NoTests PROPERTIES TIMEOUT 300)

@@ -6,7 +6,7 @@
 #include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
 #include "server/base/random.h"
-#include "server/io/example_builder.h"
+#include "server/io/record/example_builder.h"
 
 namespace penstock::ctl {
 namespace {

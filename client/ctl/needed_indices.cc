@@ -6,7 +6,7 @@
 
 #include "client/ctl/progress_bar.h"
 #include "server/base/cache_folder.h"
-#include "server/io/record_index.h"
+#include "server/io/record/record_index.h"
 
 namespace penstock::ctl {
 namespace {

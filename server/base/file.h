@@ -20,7 +20,7 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// How the side-car files end that hold an index of a data file (io/record_index.h).
+// How the side-car files end that hold an index of a data file (io/record/record_index.h).
 inline constexpr char kIndexSuffix[] = ".penstock-index";
 
 // Threads: safe from any thread.

@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
-#include "server/engine/grouped_order.h"
-#include "server/engine/keyed_elements.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/pad_rows.h"
-#include "server/engine/padding_options.h"
+#include "server/engine/order/grouped_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/keyed_elements.h"
+#include "server/engine/tensor/pad_rows.h"
+#include "server/engine/tensor/padding_options.h"
 #include "server/expr/arguments.h"
 #include "server/expr/graph.h"
 

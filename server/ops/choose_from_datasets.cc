@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/directed_order.h"
-#include "server/engine/element_cells.h"
-#include "server/engine/like_elements.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/directed_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/element_cells.h"
+#include "server/engine/segment/like_elements.h"
 
 namespace penstock {
 namespace {

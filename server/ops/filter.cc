@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "server/engine/op_registry.h"
-#include "server/engine/predicate.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/predicate.h"
 
 namespace penstock {
 namespace {

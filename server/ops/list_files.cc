@@ -3,10 +3,10 @@
 #include <optional>
 #include <utility>
 
-#include "server/engine/counted_order.h"
-#include "server/engine/drawn_seed.h"
-#include "server/engine/list_files.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/counted_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/list_files.h"
+#include "server/engine/spec/drawn_seed.h"
 
 namespace penstock {
 namespace {

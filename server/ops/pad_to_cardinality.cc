@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/row_shape.h"
-#include "server/engine/counted_order.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/counted_order.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

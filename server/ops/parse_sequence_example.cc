@@ -8,7 +8,7 @@
 #include "server/codec/parsed_features.h"
 #include "server/codec/parsed_rows.h"
 #include "server/codec/sequence_example.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

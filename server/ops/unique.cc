@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/element_cells.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/replayed_order.h"
+#include "server/engine/order/replayed_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/element_cells.h"
 
 namespace penstock {
 namespace {

@@ -1,9 +1,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/anchored_input.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/window_dataset.h"
+#include "server/engine/order/anchored_input.h"
+#include "server/engine/order/window_dataset.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

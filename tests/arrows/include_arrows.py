@@ -2,60 +2,162 @@
 
     python tests/arrows/include_arrows.py [ROOT]
 
-prints a line for each forbidden include and exits with 1 if there is one. A module is a folder of ALLOWED; the includes looked at
-are those in quotes, which are written from the root of the tree.
+prints a line for each forbidden include and exits with 1 if there is one. A module is a folder of ALLOWED, and so is a room, which is
+a folder of a module; the includes looked at are those in quotes, which are written from the root of the tree.
 """
 
 import pathlib
 import re
 import sys
 
-# Module: the modules that its files may include, besides their own.
+# Module: the modules that its files include, besides their own. Lowest first: a module includes only what stands before it. The lists
+# are exact: an arrow that no file needs any more is a complaint, too. The engine has no arrow to ring: it fills the spans of an abstract
+# BatchSink. CUDA serves both sides: no library of it is linked, and trainers load it.
 ALLOWED = {
     "proto": set(),
     "ring": set(),
-    # CUDA for both sides: no library of it is linked, and trainers load it.
     "cuda": {"ring"},
     "server/base": set(),
     "server/kernels": {"server/base"},
-    "server/io": {"server/base", "server/kernels"},
-    "server/codec": {"server/base", "server/kernels", "proto"},
+    "server/io/file": {"server/base"},
+    "server/io/inflate": {"server/base", "server/io/file"},
+    "server/io/record": {"server/base", "server/io/file", "server/io/inflate"},
+    "server/io/element": {"server/base", "server/io/file", "server/io/record"},
+    "server/io/array": {"server/base"},
+    "server/codec": {"proto", "server/base", "server/kernels"},
     "server/expr": {"server/base", "server/kernels"},
-    # Not ring: the engine fills the spans of an abstract BatchSink.
-    "server/engine": {"server/base", "server/kernels", "server/io", "server/codec", "server/expr", "proto"},
-    "server/image": {"server/base", "server/kernels", "server/expr"},
-    "server/functions": {"server/base", "server/kernels", "server/codec", "server/expr", "server/image"},
-    "server/ops": {"server/base", "server/kernels", "server/io", "server/codec", "server/expr", "server/engine", "proto"},
-    "server/cuda": {"server/base", "server/engine", "ring", "cuda", "proto"},
-    "server/service": {"server/base", "server/io", "server/codec", "server/engine", "server/cuda", "ring", "cuda", "proto"},
-    "server": {"server/base", "server/service"},  # main.cc
+    "server/image": {"server/kernels", "server/expr"},
+    "server/engine/read": {
+        "proto", "server/base", "server/io/file", "server/io/inflate", "server/io/record",
+        "server/io/element", "server/io/array", "server/codec",
+    },
+    "server/engine/spec": {
+        "proto", "server/base", "server/io/file", "server/io/record", "server/expr",
+        "server/engine/read",
+    },
+    "server/engine/tensor": {"proto", "server/base", "server/kernels"},
+    "server/engine/order": {"server/base", "server/engine/read", "server/engine/tensor"},
+    "server/engine/share": {
+        "proto", "server/base", "server/engine/read", "server/engine/spec",
+        "server/engine/order",
+    },
+    "server/engine/work": {
+        "server/base", "server/io/record", "server/engine/read", "server/engine/tensor",
+        "server/engine/order", "server/engine/share",
+    },
+    "server/engine/segment": {
+        "server/base", "server/engine/read", "server/engine/tensor", "server/engine/order",
+        "server/engine/work",
+    },
+    "server/engine/plan": {
+        "proto", "server/base", "server/io/file", "server/io/record", "server/engine/read",
+        "server/engine/spec", "server/engine/tensor", "server/engine/order",
+        "server/engine/share", "server/engine/work", "server/engine/segment",
+    },
+    "server/engine/stage": {
+        "proto", "server/base", "server/io/file", "server/io/record", "server/expr",
+        "server/engine/read", "server/engine/spec", "server/engine/tensor",
+        "server/engine/order", "server/engine/work", "server/engine/segment",
+        "server/engine/plan",
+    },
+    "server/engine/keep": {
+        "server/base", "server/io/file", "server/io/record", "server/io/element",
+        "server/engine/read", "server/engine/spec", "server/engine/tensor",
+        "server/engine/order", "server/engine/segment", "server/engine/plan",
+    },
+    "server/engine/run": {
+        "server/base", "server/io/record", "server/engine/read", "server/engine/tensor",
+        "server/engine/order", "server/engine/share", "server/engine/work",
+        "server/engine/segment", "server/engine/plan", "server/engine/stage",
+        "server/engine/keep",
+    },
+    "server/functions/array": {"server/base", "server/kernels", "server/expr"},
+    "server/functions/format": {"server/base", "server/codec", "server/expr", "server/image"},
+    "server/functions/image": {"server/kernels", "server/codec", "server/expr", "server/image"},
+    "server/functions/math": {"server/kernels", "server/expr"},
+    "server/functions/random": {"server/kernels", "server/expr", "server/image"},
+    "server/functions/string": {"server/base", "server/codec", "server/expr"},
+    "server/ops": {
+        "server/base", "server/io/record", "server/codec", "server/expr",
+        "server/engine/read", "server/engine/spec", "server/engine/tensor",
+        "server/engine/order", "server/engine/segment", "server/engine/plan",
+        "server/engine/stage", "server/engine/keep",
+    },
+    "server/cuda": {"proto", "ring", "cuda", "server/engine/tensor"},
+    "server/service/state": {
+        "proto", "ring", "server/base", "server/io/file", "server/codec",
+        "server/engine/spec", "server/engine/plan", "server/engine/run",
+    },
+    "server/service/watch": {
+        "proto", "ring", "server/base", "server/codec", "server/engine/tensor",
+        "server/engine/run",
+    },
+    "server/service/stream": {
+        "proto", "ring", "server/base", "server/engine/read", "server/engine/tensor",
+        "server/engine/plan", "server/engine/run", "server/cuda", "server/service/state",
+    },
+    "server/service/pipeline": {
+        "proto", "ring", "server/base", "server/io/file", "server/engine/read",
+        "server/engine/spec", "server/engine/plan", "server/engine/run", "server/cuda",
+        "server/service/state", "server/service/watch", "server/service/stream",
+    },
+    "server/service/socket": {"proto", "ring", "server/base"},
+    "server/service/attach": {
+        "proto", "ring", "server/base", "server/codec", "server/service/state",
+        "server/service/stream", "server/service/pipeline", "server/service/socket",
+    },
+    "server/service/tune": {
+        "proto", "ring", "server/base", "server/service/watch", "server/service/pipeline",
+        "server/service/socket",
+    },
+    "server/service/http": {
+        "proto", "ring", "server/base", "server/io/file", "server/service/state",
+        "server/service/watch", "server/service/pipeline", "server/service/socket",
+        "server/service/tune",
+    },
+    "server/service/control": {
+        "proto", "ring", "server/base", "server/codec", "server/engine/plan",
+        "server/engine/run", "server/service/state", "server/service/watch",
+        "server/service/pipeline", "server/service/socket", "server/service/tune",
+    },
+    "server/service/daemon": {
+        "proto", "ring", "server/base", "server/io/file", "server/engine/share",
+        "server/engine/run", "server/cuda", "server/service/state", "server/service/watch",
+        "server/service/stream", "server/service/pipeline", "server/service/socket",
+        "server/service/attach", "server/service/tune", "server/service/http",
+        "server/service/control",
+    },
+    "server": {
+        "server/base", "server/service/state", "server/service/watch",
+        "server/service/daemon",
+    },
     "client/c": {"ring", "cuda"},
     "client/cpp": {"client/c"},
-    "client/python": {"client/c", "client/cpp", "ring"},
+    "client/python": {"ring", "client/c"},
     "client/ctl/chess": set(),
-    "client/ctl": {"client/ctl/chess", "client/c", "client/cpp", "ring", "proto"},
+    "client/ctl": {"proto", "ring", "client/cpp", "client/ctl/chess"},
 }
 
 # Single includes beyond the table, with their reason.
 EXCEPTIONS = {
     ("client/ctl/command_line.cc", "server/base/signature.h"): "an unknown word gets the nearest known one, as a name in a spec does",
-    ("client/ctl/shards.h", "server/io/tfrecord_writer.h"): "make-sample writes TFRecords as the daemon's tests do",
+    ("client/ctl/shards.h", "server/io/record/tfrecord_writer.h"): "make-sample writes TFRecords as the daemon's tests do",
     ("client/ctl/make_sample_segmentation.cc", "server/base/random.h"): "the same options give the same records",
-    ("client/ctl/make_sample_segmentation.cc", "server/io/example_builder.h"): "make-sample writes tf.train.Examples",
-    ("client/ctl/fill_shards.cc", "server/io/example_builder.h"): "make-sample writes tf.train.Examples",
-    ("client/ctl/write.cc", "server/io/tfrecord_writer.h"): "write packs a user's files",
-    ("client/ctl/write.cc", "server/io/example_builder.h"): "write packs a user's files",
-    ("client/ctl/write_jsonl.cc", "server/io/tfrecord_writer.h"): "write packs a user's JSON lines",
-    ("client/ctl/write_jsonl.cc", "server/io/example_builder.h"): "write packs a user's JSON lines",
-    ("client/ctl/make_sample_chess.cc", "server/io/example_builder.h"): "make-sample writes Examples",
-    ("client/ctl/make_sample_flowers.cc", "server/io/example_builder.h"): "make-sample writes Examples",
-    ("client/ctl/verify.cc", "server/io/record_stream.h"): "verify reads as the daemon does",
+    ("client/ctl/make_sample_segmentation.cc", "server/io/record/example_builder.h"): "make-sample writes tf.train.Examples",
+    ("client/ctl/fill_shards.cc", "server/io/record/example_builder.h"): "make-sample writes tf.train.Examples",
+    ("client/ctl/write.cc", "server/io/record/tfrecord_writer.h"): "write packs a user's files",
+    ("client/ctl/write.cc", "server/io/record/example_builder.h"): "write packs a user's files",
+    ("client/ctl/write_jsonl.cc", "server/io/record/tfrecord_writer.h"): "write packs a user's JSON lines",
+    ("client/ctl/write_jsonl.cc", "server/io/record/example_builder.h"): "write packs a user's JSON lines",
+    ("client/ctl/make_sample_chess.cc", "server/io/record/example_builder.h"): "make-sample writes Examples",
+    ("client/ctl/make_sample_flowers.cc", "server/io/record/example_builder.h"): "make-sample writes Examples",
+    ("client/ctl/verify.cc", "server/io/record/record_stream.h"): "verify reads as the daemon does",
     ("client/ctl/spec_arguments.cc", "server/base/file_error.h"): "a spec that cannot be opened is told as the daemon tells it of files",
     ("client/ctl/cursor_file.cc", "server/base/replaced_file.h"): "a cursor takes another one's place as a file of records does",
     ("client/ctl/cache.cc", "server/base/disk.h"): "cache list, verify and clear look at the daemon's folders",
-    ("client/ctl/cache.cc", "server/io/element_file.h"): "and at the files that it keeps there",
-    ("client/ctl/index.cc", "server/io/record_index.h"): "index builds what the daemon loads",
-    ("client/ctl/needed_indices.cc", "server/io/record_index.h"): "run and create build what the daemon would build without a progress bar",
+    ("client/ctl/cache.cc", "server/io/element/element_file.h"): "and at the files that it keeps there",
+    ("client/ctl/index.cc", "server/io/record/record_index.h"): "index builds what the daemon loads",
+    ("client/ctl/needed_indices.cc", "server/io/record/record_index.h"): "run and create build what the daemon would build without a progress bar",
     ("client/ctl/needed_indices.cc", "server/base/cache_folder.h"): "and put it where the daemon looks",
     ("client/ctl/chess/position_stream.h", "server/base/random.h"): "sample data is drawn with the same dice",
     ("client/ctl/make_sample_flowers.cc", "server/base/random.h"): "sample data is drawn with the same dice",
@@ -63,7 +165,7 @@ EXCEPTIONS = {
 }
 
 # Modules whose files register themselves and know nothing of each other: a file includes of its own module only its own header.
-STRANGERS = {"server/ops", "server/functions"}
+STRANGERS = {"server/ops"} | {module for module in ALLOWED if module.startswith("server/functions/")}
 
 # Tests and benchmarks look at everything; nothing may look at them.
 OBSERVERS = {"tests", "bench", "examples"}
@@ -81,7 +183,7 @@ NEVER_IN_TRAINER = re.compile(r"(google/protobuf|grpc|grpcpp|absl|boost)/")
 NEVER = re.compile(r"boost/interprocess/(sync|ipc)/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
-SUFFIXES = {".h", ".cc", ".c", ".cu"}
+SUFFIXES = {".h", ".hpp", ".cc", ".c", ".cu"}
 
 
 def module_of(path):
@@ -102,7 +204,7 @@ def source_files(root):
 
 
 def check(root):
-    """Returns the complaints, one sentence each, and the exceptions that no file needs any more."""
+    """Returns the complaints, one sentence each; and the exceptions and arrows that no file needs any more."""
     root = pathlib.Path(root)
     complaints = []
     arrows = {}
@@ -139,7 +241,13 @@ def check(root):
                 complaints.append(f'{name} includes "{target}": {module} may not include {to}')
     for cycle in cycles(arrows):
         complaints.append("modules include each other: " + " -> ".join(cycle))
-    return complaints, EXCEPTIONS.keys() - used
+    unused = {(module, to) for module, modules in ALLOWED.items() for to in modules - arrows.get(module, set())}
+    return complaints, unused | (EXCEPTIONS.keys() - used)
+
+
+def rooms(root):
+    """The folders of modules that are divided into rooms: those that have a module above or beside them by the first two names."""
+    return sorted(module for module in ALLOWED if module.count("/") == 2 and module.startswith("server/"))
 
 
 def cycles(arrows):

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
-#include "server/engine/stepped_executor.h"
+#include "server/engine/run/stepped_executor.h"
 #include "tests/sim/drawn_pipeline.h"
 #include "tests/sim/simulated_files.h"
 #include "tests/sim/simulated_sink.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/base/file.h"
-#include "server/io/record_stream.h"
+#include "server/io/record/record_stream.h"
 
 namespace penstock::test {
 

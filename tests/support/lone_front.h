@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "server/base/file.h"
-#include "server/engine/order_op.h"
-#include "server/engine/plan_impl.h"
-#include "server/engine/segment_op.h"
-#include "server/engine/segments_ahead.h"
-#include "server/engine/stage_clock.h"
+#include "server/engine/order/order_op.h"
+#include "server/engine/plan/plan_impl.h"
+#include "server/engine/segment/segment_op.h"
+#include "server/engine/segment/segments_ahead.h"
+#include "server/engine/work/stage_clock.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {
