@@ -84,11 +84,11 @@ int Main(int argc, char** argv) {
   FileTable files(plan->files(), plan->manifest());
   RecordStore store;
   ReadQueue reads;
-  SegmentQueue segments;
+  SectionQueue sections;
   DamageLog damage;
   ChunkReader reader(store);
   const std::atomic<bool> cancelled{false};
-  Front front(*plan, files, store, reads, segments, damage, cancelled);
+  Front front(*plan, files, store, reads, sections, damage, cancelled);
   StageClock clock(static_cast<int>(plan->stage_names().size()));
   front.set_clock(&clock);
 

@@ -1,7 +1,7 @@
 // Which element a row is, as random functions know it: what their draws are keyed by, beside seed and stage.
 //
 // A path is 64 bits that depend on every number on the way to the element: the file, offset and epoch of its record; behind a
-// segment, those of the element that it was made of and its number among the elements made of that one; of a tuple, those of all
+// section, those of the element that it was made of and its number among the elements made of that one; of a tuple, those of all
 // members. It never depends on the row's place in a block or a batch, on threads, or on time. Two elements of one stream have the
 // same path with a probability of 2^-64.
 //

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/plan/op_registry.h"
-#include "server/engine/segment/like_elements.h"
+#include "server/engine/section/like_elements.h"
 
 namespace penstock {
 namespace {

@@ -56,7 +56,7 @@ RowBytes Copy(const std::string& text, Arena& arena) {
   return {copy, text.size()};
 }
 
-class WholeFileLoader final : public Loader {
+class WholeFileLoader final : public ColumnLoader {
  public:
   WholeFileLoader(uint32_t first_file, Classes classes)
       : first_file_(first_file), classes_(std::move(classes)) {

@@ -12,7 +12,7 @@ namespace penstock {
 namespace {
 
 // The paths of the references' files: the feature `value`, a string.
-class PathLoader final : public Loader {
+class PathLoader final : public ColumnLoader {
  public:
   const Signature& output() const override { return output_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,

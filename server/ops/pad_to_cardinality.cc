@@ -30,7 +30,7 @@ class AddTrue final : public WorkOp {
 };
 
 // Elements of zeros and empty strings; sizes that only the data tells are 0.
-class ZeroLoader final : public Loader {
+class ZeroLoader final : public ColumnLoader {
  public:
   explicit ZeroLoader(Signature output) : output_(std::move(output)) {}
   const Signature& output() const override { return output_; }

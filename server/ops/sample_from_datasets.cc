@@ -6,7 +6,7 @@
 #include "server/base/random.h"
 #include "server/engine/order/directed_order.h"
 #include "server/engine/plan/op_registry.h"
-#include "server/engine/segment/like_elements.h"
+#include "server/engine/section/like_elements.h"
 #include "server/engine/spec/drawn_seed.h"
 
 namespace penstock {

@@ -87,7 +87,7 @@ const OpRegistration<v1::Unique> kUnique(
             absl::StrCat("expected one tensor of int32, int64 or string, found ",
                          SignatureToString(plan.signature())));
       }
-      plan.EndSegmentAsIs();
+      plan.EndSectionAsIs();
       plan.AddOrder(
           [stage = plan.stage(), cells = plan.cells()](FrontContext& context, OrderInputs inputs) {
             return std::make_unique<UniqueOp>(context, stage, cells, std::move(inputs[0]));

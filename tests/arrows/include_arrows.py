@@ -45,30 +45,30 @@ ALLOWED = {
         "server/base", "server/io/record", "server/engine/read", "server/engine/tensor",
         "server/engine/order", "server/engine/share",
     },
-    "server/engine/segment": {
+    "server/engine/section": {
         "server/base", "server/engine/read", "server/engine/tensor", "server/engine/order",
         "server/engine/work",
     },
     "server/engine/plan": {
         "proto", "server/base", "server/io/file", "server/io/record", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
-        "server/engine/share", "server/engine/work", "server/engine/segment",
+        "server/engine/share", "server/engine/work", "server/engine/section",
     },
     "server/engine/stage": {
         "proto", "server/base", "server/io/file", "server/io/record", "server/expr",
         "server/engine/read", "server/engine/spec", "server/engine/tensor",
-        "server/engine/order", "server/engine/work", "server/engine/segment",
+        "server/engine/order", "server/engine/work", "server/engine/section",
         "server/engine/plan",
     },
     "server/engine/keep": {
         "server/base", "server/io/file", "server/io/record", "server/io/element",
         "server/engine/read", "server/engine/spec", "server/engine/tensor",
-        "server/engine/order", "server/engine/segment", "server/engine/plan",
+        "server/engine/order", "server/engine/section", "server/engine/plan",
     },
     "server/engine/run": {
         "server/base", "server/io/record", "server/engine/read", "server/engine/tensor",
         "server/engine/order", "server/engine/share", "server/engine/work",
-        "server/engine/segment", "server/engine/plan", "server/engine/stage",
+        "server/engine/section", "server/engine/plan", "server/engine/stage",
         "server/engine/keep",
     },
     "server/functions/array": {"server/base", "server/kernels", "server/expr"},
@@ -80,7 +80,7 @@ ALLOWED = {
     "server/ops": {
         "server/base", "server/io/record", "server/codec", "server/expr",
         "server/engine/read", "server/engine/spec", "server/engine/tensor",
-        "server/engine/order", "server/engine/segment", "server/engine/plan",
+        "server/engine/order", "server/engine/section", "server/engine/plan",
         "server/engine/stage", "server/engine/keep",
     },
     "server/cuda": {"proto", "ring", "cuda", "server/engine/tensor"},

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/keep/kept_parts.h"
-#include "server/engine/segment/segment.h"
+#include "server/engine/section/section.h"
 
 namespace penstock {
 namespace {
@@ -27,7 +27,7 @@ constexpr uint64_t kMaxPatience = 64;
 
 // Elements that a worker writes.
 struct Block {
-  SegmentTask task;
+  SectionTask task;
   uint64_t first = 0;
   uint64_t bytes = 0;
   RecordList records;
@@ -38,7 +38,7 @@ struct Block {
 
 // The end of a file, which a worker writes too.
 struct Ending {
-  SegmentTask task;
+  SectionTask task;
   absl::StatusOr<std::shared_ptr<const ElementFile>> file = absl::UnknownError("");
 };
 
@@ -249,13 +249,13 @@ class FileKept final : public KeptElements {
     };
     in_flight_.push_back(std::move(block_));
     block_bytes_ = std::min(2 * block_bytes_, kBlockBytes);
-    context_.segments.Push(&block->task);
+    context_.sections.Push(&block->task);
   }
 
   // Takes back what the workers have done.
   void GoOn() {
     while (!in_flight_.empty() &&
-           in_flight_.front()->task.done.load(std::memory_order_acquire)) {  // SYNC segment-done
+           in_flight_.front()->task.done.load(std::memory_order_acquire)) {  // SYNC section-done
       const Block& block = *in_flight_.front();
       if (block.status.ok() && writer_ != nullptr) writer_->Place(block.first, block.places);
       if (!block.status.ok() && block.first < sound_) {
@@ -292,7 +292,7 @@ class FileKept final : public KeptElements {
         ending->file = ElementFile::Map(writer->path());
       }
     };
-    context_.segments.Push(&ending->task);
+    context_.sections.Push(&ending->task);
   }
 
   void TakeEnding() {

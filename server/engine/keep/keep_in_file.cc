@@ -12,14 +12,14 @@ absl::Status BeginKeeping(PlanBuilder& plan) {
         "each time");
   }
   if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
-  plan.EndSegmentAsIs();
+  plan.EndSectionAsIs();
   return absl::OkStatus();
 }
 
 absl::Status KeepInFile(const KeepOptions& options, PlanBuilder& plan) {
   if (absl::Status status = BeginKeeping(plan); !status.ok()) return status;
   // A file without a name is read by plans that make the same cells.
-  if (!options.name.empty()) plan.EndSegmentAlone();
+  if (!options.name.empty()) plan.EndSectionAlone();
   absl::StatusOr<std::shared_ptr<const FileCache>> cache = FileCache::Create(
       options.folder, options.name, options.bytes_max, options.compressed, options.sharded, plan);
   if (!cache.ok()) return cache.status();

@@ -90,7 +90,7 @@ OrderFactory MakeSavedOrder(SavedOrder order) {
   return [order](FrontContext&, OrderInputs) { return std::make_unique<SavedOrderOp>(order); };
 }
 
-class SavedLoader final : public Loader {
+class SavedLoader final : public ColumnLoader {
  public:
   SavedLoader(std::shared_ptr<const ElementFile> elements)
       : elements_(std::move(elements)), cells_(elements_->schema().signature) {}
@@ -111,7 +111,7 @@ class SavedLoader final : public Loader {
   }
 
   // Elements are known by their places here, whatever they were made of.
-  uint64_t Path(const RecordRef& reference) const override { return Loader::Path(reference); }
+  uint64_t Path(const RecordRef& reference) const override { return ColumnLoader::Path(reference); }
 
  private:
   // Of a file that cannot be mapped, or whose elements are packed.

@@ -88,7 +88,7 @@ uint32_t WorkNode::LowestFile() const {
 
 void WorkNode::MoveReferences(uint32_t by) {
   reference += by;
-  // What a segment does with its own references is its own affair.
+  // What a section does with its own references is its own affair.
   if (kind == Kind::kLoad) return;
   for (const std::unique_ptr<WorkNode>& input : inputs) input->MoveReferences(by);
 }

@@ -13,7 +13,7 @@
 #include "server/base/signature.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/work_op.h"
-#include "server/engine/read/loader.h"
+#include "server/engine/read/column_loader.h"
 #include "server/engine/read/skip_limits.h"
 #include "server/engine/tensor/batch_form.h"
 
@@ -41,7 +41,7 @@ struct OrderNode {
   ~OrderNode();
   int stage = 0;
   CursorClass cursor_class = CursorClass::kSeek;
-  bool decided_by_values = false;  // a segment ends here
+  bool decided_by_values = false;  // a section ends here
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
   std::unique_ptr<OrderNode> nested;  // of the dataset that is made of each element of the input
@@ -52,7 +52,7 @@ struct OrderNode {
 // How the columns of a block of rows come from its references: a tree whose leaves are sources.
 struct WorkNode {
   enum class Kind {
-    kLoad,  // the columns of one reference of each element; its input, if any, is the work of the segment that hands them over
+    kLoad,  // the columns of one reference of each element; its input, if any, is the work of the section that hands them over
     kWork,  // a work op over its one input
     kTuple,   // the columns of all inputs, side by side
     kBranch,  // each row by the input that its first reference belongs to
@@ -64,7 +64,7 @@ struct WorkNode {
   std::vector<std::unique_ptr<WorkNode>> inputs;
 
   // kLoad
-  std::unique_ptr<Loader> loader;
+  std::unique_ptr<ColumnLoader> loader;
   uint32_t reference = 0;  // which of an element's
 
   // kWork. The parts that `op` was fused of, so that it can also be computed in two steps, and the node's number among those whose
@@ -116,7 +116,7 @@ struct Dataset {
   std::optional<IndexedFiles> indexed;
   // Set where every element is the path of one of these files.
   std::optional<FileRange> paths;
-  // Set where the elements are those of a segment, and nothing has been computed of them yet.
+  // Set where the elements are those of a section, and nothing has been computed of them yet.
   const ElementCells* cells = nullptr;
 };
 

@@ -27,21 +27,21 @@ namespace penstock {
 class StageClock;
 struct KeptGauge;
 struct OrderNode;
-struct SegmentTask;
-class SegmentsAhead;
-using SegmentQueue = WorkQueue<SegmentTask>;
+struct SectionTask;
+class SectionsAhead;
+using SectionQueue = WorkQueue<SectionTask>;
 
 // What all order ops of one running pipeline share.
 struct FrontContext {
   FileTable& files;
   RecordStore& store;
   ReadQueue& reads;
-  SegmentQueue& segments;
+  SectionQueue& sections;
   DamageLog& damage;
   // Set when nobody wants anything any more.
   const std::atomic<bool>& cancelled;
-  // What all segments, those of nested datasets too, share of the memory for what is ahead.
-  SegmentsAhead& ahead;
+  // What all sections, those of nested datasets too, share of the memory for what is ahead.
+  SectionsAhead& ahead;
   // Whose time and elements are counted: it changes with the worker that runs the front.
   StageClock* const& clock;
   // Of a nested dataset: the file of the element that it is made of, of a window's first, and the pass that this belongs to.

@@ -10,7 +10,7 @@
 #include "server/base/row_shape.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/plan/plan.h"
-#include "server/engine/segment/segment_op.h"
+#include "server/engine/section/section_op.h"
 #include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 #include "server/engine/work/batch_program.h"
@@ -49,7 +49,8 @@ FileRange PlanBuilder::AddFiles(Manifest files) {
   return range;
 }
 
-Dataset PlanBuilder::MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make) {
+Dataset PlanBuilder::MakeLeaf(std::unique_ptr<ColumnLoader> loader, FileRange files,
+                              OrderFactory make) {
   stage_kinds_[stage_] = StageKind::kOrder;
   Dataset dataset;
   dataset.signature = loader->output();
@@ -68,8 +69,8 @@ Dataset PlanBuilder::MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, O
   return dataset;
 }
 
-void PlanBuilder::SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make,
-                            CursorClass cursor_class) {
+void PlanBuilder::SetSource(std::unique_ptr<ColumnLoader> loader, FileRange files,
+                            OrderFactory make, CursorClass cursor_class) {
   dataset_ = MakeLeaf(std::move(loader), files, std::move(make));
   dataset_.order->cursor_class = cursor_class;
 }
@@ -116,21 +117,21 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   dataset_.work = std::move(node);
 }
 
-void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
+void PlanBuilder::EndSection(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
   MarkOrder(*dataset_.work);
-  auto segment = std::make_shared<Segment>();
-  segment->stage = stage_;
-  segment->stage_names = stage_names_;
-  segment->width = dataset_.width;
-  segment->block_rows = BlockRows(
+  auto section = std::make_shared<Section>();
+  section->stage = stage_;
+  section->stage_names = stage_names_;
+  section->width = dataset_.width;
+  section->block_rows = BlockRows(
       std::max(EstimatedRowBytes(dataset_.signature), EstimatedRowBytes(split->output())));
-  segment->split = std::move(split);
-  segment->ignored = ignored_;
-  BeginAfter(segment, segment->split->output(), std::move(structure), hidden);
-  AddOrder([segment](FrontContext& context, OrderInputs inputs) {
-    return std::make_unique<SegmentOp>(context, segment, std::move(inputs[0]));
+  section->split = std::move(split);
+  section->ignored = ignored_;
+  BeginAfter(section, section->split->output(), std::move(structure), hidden);
+  AddOrder([section](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<SectionOp>(context, section, std::move(inputs[0]));
   });
-  dataset_.order->decided_by_values = !segment->one_to_one();
+  dataset_.order->decided_by_values = !section->one_to_one();
 }
 
 namespace {
@@ -177,26 +178,26 @@ class AsNothing final : public WorkOp {
 
 }  // namespace
 
-void PlanBuilder::EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden) {
-  EndSegment(std::make_unique<OneToOne>(std::move(op)), dataset_.structure, hidden);
+void PlanBuilder::EndSectionWith(std::unique_ptr<WorkOp> op, size_t hidden) {
+  EndSection(std::make_unique<OneToOne>(std::move(op)), dataset_.structure, hidden);
 }
 
-void PlanBuilder::EndSegmentAsIs() {
-  if (cells() == nullptr) EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
+void PlanBuilder::EndSectionAsIs() {
+  if (cells() == nullptr) EndSectionWith(std::make_unique<AsIs>(signature()), 0);
 }
 
-void PlanBuilder::EndSegmentAlone() {
+void PlanBuilder::EndSectionAlone() {
   if (cells() == nullptr || cells()->hides()) {
-    EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
+    EndSectionWith(std::make_unique<AsIs>(signature()), 0);
   }
 }
 
-void PlanBuilder::EndSegmentEmpty() { EndSegmentWith(std::make_unique<AsNothing>(), 0); }
+void PlanBuilder::EndSectionEmpty() { EndSectionWith(std::make_unique<AsNothing>(), 0); }
 
 absl::Status PlanBuilder::LeaveOutFailures() {
   if (!ignored_ || !can_fail()) return absl::OkStatus();
   if (batched()) return EndBatches();
-  EndSegmentWith(std::make_unique<AsIs>(signature()), 0);
+  EndSectionWith(std::make_unique<AsIs>(signature()), 0);
   return absl::OkStatus();
 }
 
@@ -215,21 +216,21 @@ absl::Status PlanBuilder::EndBatches() {
     if (kind == TensorKind::kRagged) element[i].type.form = RowForm::kPackedRagged;
     if (kind == TensorKind::kSparse) element[i].type.form = RowForm::kPackedSparse;
   }
-  auto segment = std::make_shared<Segment>();
-  segment->stage = dataset_.batch.stage;
-  segment->stage_names = stage_names_;
-  segment->width = dataset_.width;
-  segment->batch = std::make_unique<BatchProgram>(*std::move(program));
-  segment->ignored = ignored_;
-  BeginAfter(segment, std::move(element), dataset_.structure);
+  auto section = std::make_shared<Section>();
+  section->stage = dataset_.batch.stage;
+  section->stage_names = stage_names_;
+  section->width = dataset_.width;
+  section->batch = std::make_unique<BatchProgram>(*std::move(program));
+  section->ignored = ignored_;
+  BeginAfter(section, std::move(element), dataset_.structure);
 
   auto node = std::make_unique<OrderNode>();
-  node->stage = segment->stage;
+  node->stage = section->stage;
   node->inputs.push_back(std::move(dataset_.order));
-  node->make = [segment](FrontContext& context, OrderInputs inputs) {
-    return std::make_unique<SegmentOp>(context, segment, std::move(inputs[0]));
+  node->make = [section](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<SectionOp>(context, section, std::move(inputs[0]));
   };
-  node->decided_by_values = !segment->one_to_one();
+  node->decided_by_values = !section->one_to_one();
   dataset_.order = std::move(node);
   dataset_.batch_rows.reset();
   dataset_.batch = BatchForm{};
@@ -243,12 +244,12 @@ const ElementCells* PlanBuilder::BeginInFront(Signature signature, std::string s
   return BeginInCells(stage_, std::move(signature), std::move(structure), /*hidden=*/0);
 }
 
-// The dataset becomes that of the elements which a segment hands over.
-void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
+// The dataset becomes that of the elements which a section hands over.
+void PlanBuilder::BeginAfter(const std::shared_ptr<Section>& section, Signature signature,
                              std::string structure, size_t hidden) {
-  segment->work = dataset_.work.get();
-  segment->cells = BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden,
-                                segment->batch != nullptr);
+  section->work = dataset_.work.get();
+  section->cells = BeginInCells(section->stage, std::move(signature), std::move(structure), hidden,
+                                section->batch != nullptr);
 }
 
 std::optional<bool> PlanBuilder::LocatesBatch(const WorkNode& work) const {

@@ -21,12 +21,12 @@
 #include "server/engine/order/work_op.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/skip_limits.h"
-#include "server/engine/segment/split_op.h"
+#include "server/engine/section/split_op.h"
 
 namespace penstock {
 
 class ElementCells;
-struct Segment;
+struct Section;
 
 // The elements of a window, as the stages inside of it find them.
 struct WindowElements {
@@ -72,25 +72,25 @@ class PlanBuilder {
   // sources.
   FileRange AddFiles(Manifest files);
   // Begins the dataset: `make` deals in references to those files, which `loader` turns into columns.
-  void SetSource(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make,
+  void SetSource(std::unique_ptr<ColumnLoader> loader, FileRange files, OrderFactory make,
                  CursorClass cursor_class = CursorClass::kSeek);
   void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek);
   // The element's features become those of `op`, which make up `structure`; absent: a dict.
   void AddWork(std::unique_ptr<WorkOp> op, std::string structure = "");
   // The stage decides the order, though it has added work last.
   void MarkStageAsOrder() { stage_kinds_[stage_] = StageKind::kOrder; }
-  // Ends a segment: what stands so far is computed ahead, and `split` makes of it the elements that follow, whose structure is given.
+  // Ends a section: what stands so far is computed ahead, and `split` makes of it the elements that follow, whose structure is given.
   // REQUIRES: !batched().
-  void EndSegment(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden = 0);
+  void EndSection(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden = 0);
   // The same where every element makes one, so that the front can look at its values (ElementCells). The features of `op` are `hidden` ones
   // that are only for the front, and then those of the elements as they were.
-  void EndSegmentWith(std::unique_ptr<WorkOp> op, size_t hidden);
+  void EndSectionWith(std::unique_ptr<WorkOp> op, size_t hidden);
   // The same with nothing hidden; nothing is done where the elements are in cells already.
-  void EndSegmentAsIs();
+  void EndSectionAsIs();
   // The same where cells are to hold nothing but the elements, since others load them.
-  void EndSegmentAlone();
+  void EndSectionAlone();
   // The same where nobody looks at the elements: cells hold nothing, and what computes them is done for its failures.
-  void EndSegmentEmpty();
+  void EndSectionEmpty();
   // Where an ignore_errors follows, elements that fail up to here are left out here and not behind the stage, which counts or joins them.
   // InvalidArgument as EndBatches().
   absl::Status LeaveOutFailures();
@@ -159,7 +159,7 @@ class PlanBuilder {
   // For ops with several inputs. What stands before the stage, if anything, is the first of them.
   absl::StatusOr<std::vector<Dataset>> BuildInputs(
       const google::protobuf::RepeatedPtrField<v1::Input>& inputs);
-  Dataset MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, OrderFactory make);
+  Dataset MakeLeaf(std::unique_ptr<ColumnLoader> loader, FileRange files, OrderFactory make);
   Dataset TakeDataset() { return std::exchange(dataset_, Dataset{}); }
   // The dataset becomes that of their tuples; `make` gets the order ops of those inputs that have one, and gives the references of
   // input i in front of those of input i + 1.
@@ -179,7 +179,7 @@ class PlanBuilder {
   friend class PlanImpl;
 
   void MarkOrder(const WorkNode& node);
-  void BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
+  void BeginAfter(const std::shared_ptr<Section>& section, Signature signature,
                   std::string structure, size_t hidden = 0);
   const ElementCells* BeginInCells(int stage, Signature signature, std::string structure,
                                    size_t hidden, bool of_batches = false);

@@ -104,7 +104,7 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;
   // Nobody looks at the elements, but one that fails is none, or ends the stream.
-  if (Computes(*dataset_.work)) EndSegmentEmpty();
+  if (Computes(*dataset_.work)) EndSectionEmpty();
   const std::optional<FileRange> outer_files = std::exchange(element_files_, paths);
   const bool outer_nested = std::exchange(nested_, true);
   Dataset outer = TakeDataset();
@@ -119,7 +119,7 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   node->nested = std::move(dataset_.order);
   node->make = of_files(*node->nested, dataset_.width);
   node->inputs.push_back(std::move(outer.order));
-  // Segments of the outer order refer to it.
+  // Sections of the outer order refer to it.
   node->values = std::move(outer.work);
   dataset_.order = std::move(node);
   dataset_.endless = dataset_.endless || outer.endless;
@@ -141,7 +141,7 @@ absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1
   if (absl::Status status = EndBatches(); !status.ok()) return status;
   const bool has_parts = !input.empty() && HasWindowParts(input[0]);
   if (absl::Status status = LeaveOutFailures(); !status.ok()) return status;
-  if (has_parts) EndSegmentAsIs();
+  if (has_parts) EndSectionAsIs();
   const WindowElements elements{dataset_.signature, dataset_.structure, dataset_.cells,
                                 dataset_.work->LowestFile()};
   stage_kinds_[stage_] = StageKind::kOrder;

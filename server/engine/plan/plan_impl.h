@@ -35,7 +35,7 @@ class PlanImpl final : public Plan {
   std::shared_ptr<void> KeepIndices() const override { return indices_.KeepAll(); }
 
   FileSystem& files() const { return built_.files_; }
-  SharedIndices& indices() const { return indices_; }
+  KnownIndices& indices() const { return indices_; }
   const std::vector<FileRange>& sources() const { return built_.sources_; }
   // The stage of each of the sources.
   const std::vector<int>& source_stages() const { return built_.source_stages_; }
@@ -60,7 +60,7 @@ class PlanImpl final : public Plan {
   absl::Status Finish();
 
   PlanBuilder built_;
-  mutable SharedIndices indices_;  // has its own lock
+  mutable KnownIndices indices_;  // has its own lock
   BatchProgram program_;
   uint64_t variable_bytes_ = 0;
   int num_shareable_ = 0;

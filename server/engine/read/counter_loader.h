@@ -1,11 +1,11 @@
 // Numbers that stand in the references themselves (`offset`): the feature `value`, int64. What range and enumerate count.
 #pragma once
 
-#include "server/engine/read/loader.h"
+#include "server/engine/read/column_loader.h"
 
 namespace penstock {
 
-class CounterLoader final : public Loader {
+class CounterLoader final : public ColumnLoader {
  public:
   const Signature& output() const override { return output_; }
   RowStatus Load(RowReferences rows, FileTable&, absl::Span<Column> out,

@@ -109,7 +109,7 @@ uint64_t ElementCells::PackedPath(const RecordRef& element) {
 
 uint64_t ElementCells::Path(const RecordRef& reference) const {
   const uint64_t path = PackedPath(reference);
-  return path == 0 ? Loader::Path(reference) : MixPath(path, reference.epoch);
+  return path == 0 ? ColumnLoader::Path(reference) : MixPath(path, reference.epoch);
 }
 
 std::unique_ptr<ElementCells> ElementCells::Showing(size_t first, Signature visible) const {

@@ -1,4 +1,4 @@
-// Elements that a segment hands over: the values of all features of one element in a cell of the record store.
+// Elements that a section hands over: the values of all features of one element in a cell of the record store.
 //
 // A cell is the element's path; the fixed features, each at a place of its own; for every other one where its bytes lie and the sizes of its axes; and
 // those bytes.
@@ -12,15 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/read/loader.h"
+#include "server/engine/read/column_loader.h"
 #include "server/engine/read/record_store.h"
 
 namespace penstock {
 
-class ElementCells final : public Loader {
+class ElementCells final : public ColumnLoader {
  public:
   // The first `hidden` features are packed, but not loaded: they are for the front, which looks at them by First() and Value().
-  // `locates_batch`: as Loader has it.
+  // `locates_batch`: as ColumnLoader has it.
   explicit ElementCells(Signature signature, size_t hidden = 0, bool locates_batch = false);
 
   // Puts row `row` of the columns into a cell and points `reference` at it (data, length). `path` is the new element's; 0: that of

@@ -8,7 +8,7 @@
 namespace penstock {
 
 FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building,
-                     SharedIndices* shared, Notice notice)
+                     KnownIndices* shared, Notice notice)
     : files_(files),
       manifest_(manifest),
       building_(building),
@@ -80,7 +80,7 @@ void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
   if (maps_ == nullptr || opened.size() <= kChunkBytes) return;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (kept_maps_.contains(file) || without_map_.contains(file)) return;
+    if (near_maps_.contains(file) || without_map_.contains(file)) return;
   }
   absl::StatusOr<SharedMaps::Map> map = maps_->Get(opened);
   // There may be room for it some other time: each read of a file without a map comes by here.
@@ -94,14 +94,14 @@ void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
     return;
   }
   // Whoever uses one that another thread has put there goes on with it.
-  kept_maps_.try_emplace(file, *std::move(map), view);
+  near_maps_.try_emplace(file, *std::move(map), view);
 }
 
-KeptMap* FileTable::MapOf(uint32_t file) {
+NearMap* FileTable::MapOf(uint32_t file) {
   if (maps_ == nullptr) return nullptr;
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto kept = kept_maps_.find(file);
-  return kept == kept_maps_.end() ? nullptr : &kept->second;
+  const auto kept = near_maps_.find(file);
+  return kept == near_maps_.end() ? nullptr : &kept->second;
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,

@@ -17,8 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/file.h"
-#include "server/engine/read/kept_map.h"
-#include "server/engine/read/shared_indices.h"
+#include "server/engine/read/known_indices.h"
+#include "server/engine/read/near_map.h"
 #include "server/io/file/damage.h"
 #include "server/io/file/mapped_file.h"
 #include "server/io/file/shared_maps.h"
@@ -54,7 +54,7 @@ class FileTable {
 
   // Indices are looked for in `shared` first, which must outlive it. `notice` is told what is no error; it may be empty.
   FileTable(FileSystem& files, const Manifest& manifest,
-            IndexBuilding building = IndexBuilding::kWhenAsked, SharedIndices* shared = nullptr,
+            IndexBuilding building = IndexBuilding::kWhenAsked, KnownIndices* shared = nullptr,
             Notice notice = {});
   ~FileTable();
 
@@ -75,7 +75,7 @@ class FileTable {
   // tells what of it is in memory.
   void KeepMap(uint32_t file, const RandomAccessFile& opened);
   // That map; null: the file is to be read.
-  KeptMap* MapOf(uint32_t file);
+  NearMap* MapOf(uint32_t file);
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
   absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
@@ -114,7 +114,7 @@ class FileTable {
   FileSystem& files_;
   const Manifest& manifest_;
   const IndexBuilding building_;
-  SharedIndices* const shared_;  // may be null
+  KnownIndices* const shared_;  // may be null
   const Notice notice_;
   std::vector<std::atomic<int64_t>> read_ahead_;  // one a stage
   mutable std::mutex mutex_;
@@ -123,7 +123,7 @@ class FileTable {
   size_t num_open_ = 0;                                  // under mutex_
   std::vector<bool> has_grown_;                          // under mutex_: of which that was told
   std::shared_ptr<SharedMaps> maps_;                 // constant once files are used; may be null
-  std::unordered_map<uint32_t, KeptMap> kept_maps_;  // under mutex_
+  std::unordered_map<uint32_t, NearMap> near_maps_;  // under mutex_
   std::unordered_set<uint32_t> without_map_;  // under mutex_: of which there is none to be had
   std::vector<std::shared_ptr<const RecordIndex>>
       indices_;  // under mutex_; null: not asked for yet

@@ -72,10 +72,10 @@ uint64_t ChunkReader::BringNear(const ReadRequest& request) {
 
 bool ChunkReader::ReadMapped(RandomAccessFile& file, ReadRequest* request) {
   if (request->offset >= file.size()) return false;
-  KeptMap* const map = request->files->MapOf(request->file);
+  NearMap* const map = request->files->MapOf(request->file);
   if (map == nullptr || map->file().torn()) return false;
   const size_t bytes = std::min<uint64_t>(request->max_bytes, file.size() - request->offset);
-  const KeptMap::Nearness near = map->Look(file, request->offset, bytes, ReadAheadOf(*request));
+  const NearMap::Nearness near = map->Look(file, request->offset, bytes, ReadAheadOf(*request));
   // What waits for a disk is read.
   if (!near.range) return false;
   const PendingCall call("reading", file.path(), request->offset);

@@ -8,7 +8,7 @@ namespace penstock {
 
 // One record. A small one's bytes lie in a cell of the record store; a long one's are still in the
 // file (`data` null), to be read by whoever handles it. Where an order deals in positions, what `offset` and `length` mean is its
-// source's own (Loader::Resolve).
+// source's own (ColumnLoader::Resolve).
 struct RecordRef {
   const uint8_t* data = nullptr;
   uint64_t offset = 0;  // of the record's header in its file

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/engine/read/loader.h"
+#include "server/engine/read/column_loader.h"
 #include "server/engine/read/read_queue.h"
 
 namespace penstock {
@@ -11,11 +11,11 @@ namespace penstock {
 // The bytes of records wherever they lie: in cells, in maps (copied and checked now) or in files (read now). As WorkOp::Run.
 RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& arena);
 
-class RecordLoader final : public Loader {
+class RecordLoader final : public ColumnLoader {
  public:
   explicit RecordLoader(const ReadFormat& format) : content_key_(ContentKeyOf(format)) {}
 
-  // As Loader::ContentKey(), of records that are read so.
+  // As ColumnLoader::ContentKey(), of records that are read so.
   static std::string ContentKeyOf(const ReadFormat& format);
 
   const Signature& output() const override { return output_; }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "server/base/signature.h"
+#include "server/engine/read/column_loader.h"
 #include "server/engine/read/file_array.h"
-#include "server/engine/read/loader.h"
 
 namespace penstock {
 
@@ -19,7 +19,7 @@ class TensorRows {
  public:
   virtual ~TensorRows() = default;
 
-  // As Loader::Load() for one column. A row's number is its reference's `offset`.
+  // As ColumnLoader::Load() for one column. A row's number is its reference's `offset`.
   virtual RowStatus Load(RowReferences rows, FileTable& files, Column* out, Arena& arena) const = 0;
 
   // Where a row lies in a file, if it does.

@@ -17,7 +17,7 @@
 #include "server/engine/run/worker_gauges.h"
 #include "server/engine/run/worker_placement.h"
 #include "server/engine/run/worker_threads.h"
-#include "server/engine/segment/segment.h"
+#include "server/engine/section/section.h"
 #include "server/engine/share/shared_prefixes.h"
 
 namespace penstock {
@@ -44,10 +44,10 @@ class ExecutorImpl final : public SteppedExecutor {
         steps_(options.start.step,
                (plan_->batch_rows() + plan_->grain_rows() - 1) / plan_->grain_rows(),
                options.at_limit, sink_, worker_gauges_),
-        assembler_({*plan_, files_, store_, reads_, segments_, damage_, kept_gauges_.data(), stop_,
+        assembler_({*plan_, files_, store_, reads_, sections_, damage_, kept_gauges_.data(), stop_,
                     steps_, work_},
                    options),
-        site_{*plan_, sink_,      files_, store_,         reads_, segments_,
+        site_{*plan_, sink_,      files_, store_,         reads_, sections_,
               steps_, assembler_, work_,  worker_gauges_, trace_},
         threads_(
             options.workers > 0 ? options.workers : placement_.DefaultWorkers(),
@@ -123,7 +123,7 @@ class ExecutorImpl final : public SteppedExecutor {
   FileTable files_;
   RecordStore store_;
   ReadQueue reads_;
-  SegmentQueue segments_;
+  SectionQueue sections_;
   DamageLog damage_;
   std::vector<KeptGauge> kept_gauges_;           // one a stage
   const std::unique_ptr<PrefixMember> sharing_;  // may be null

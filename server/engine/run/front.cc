@@ -57,14 +57,14 @@ std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context)
 }
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
-             SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled,
+             SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
              KeptGauge* gauges, const std::atomic<int>* waiting)
     : width_(plan.width()),
       // Complete before there are ops: those of nested datasets have a copy.
       context_{.files = files,
                .store = store,
                .reads = reads,
-               .segments = segments,
+               .sections = sections,
                .damage = damage,
                .cancelled = cancelled,
                .ahead = ahead_,

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/plan/plan_impl.h"
-#include "server/engine/segment/segments_ahead.h"
+#include "server/engine/section/sections_ahead.h"
 #include "server/engine/work/stage_clock.h"
 #include "server/engine/work/step.h"
 
@@ -22,7 +22,7 @@ class Front {
  public:
   // `gauges`: where ops tell what they keep, one for each stage; `waiting`: who waits for the front. Both as FrontContext has them.
   Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
-        SegmentQueue& segments, DamageLog& damage, const std::atomic<bool>& cancelled,
+        SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
         KeptGauge* gauges = nullptr, const std::atomic<int>* waiting = nullptr);
 
   // Goes to a position of another front of the same plan. REQUIRES: nothing was assembled yet.
@@ -38,7 +38,7 @@ class Front {
   // Begins with that pass. REQUIRES: nothing was assembled yet.
   void BeginPass(uint64_t pass) { last_->BeginPass(pass); }
 
-  // How many do what segments ask for; from any thread.
+  // How many do what sections ask for; from any thread.
   void set_workers(int workers) { ahead_.set_workers(workers); }
 
   // Leaves out up to `count` steps and adds their number to `*skipped`.
@@ -66,7 +66,7 @@ class Front {
  private:
   const uint32_t width_;
   StageClock* clock_ = nullptr;
-  SegmentsAhead ahead_;
+  SectionsAhead ahead_;
   FrontContext context_;
   std::unique_ptr<OrderOp> last_;
 };

@@ -9,7 +9,7 @@
 #include "server/base/row_shape.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/run/front.h"
-#include "server/engine/segment/segment.h"
+#include "server/engine/section/section.h"
 #include "server/engine/stage/unbatch_rows.h"
 #include "server/io/record/tfrecord_reader.h"
 
@@ -23,11 +23,11 @@ class OrderWalk {
         files_(plan_->files(), plan_->manifest()),
         reader_(store_),
         clock_(static_cast<int>(plan_->stage_names().size())),
-        segment_runner_(store_, files_, clock_),
+        section_runner_(store_, files_, clock_),
         evaluator_(files_, clock_),
-        front_(*plan_, files_, store_, reads_, segments_, damage_, cancelled_) {
+        front_(*plan_, files_, store_, reads_, sections_, damage_, cancelled_) {
     front_.set_clock(&clock_);
-    segment_runner_.set_element_rows(&element_rows_);
+    section_runner_.set_element_rows(&element_rows_);
   }
   ~OrderWalk() {
     // What was asked for must be done before those who asked are gone.
@@ -178,7 +178,7 @@ class OrderWalk {
   const Known* Find(const RecordRef& reference) const {
     if (!reference.in_cell()) return nullptr;
     const auto found = known_.find(reference.data);
-    // Cells are used again, by others than segments too.
+    // Cells are used again, by others than sections too.
     if (found == known_.end() || found->second.path != ElementCells::PackedPath(reference))
       return nullptr;
     return &found->second;
@@ -193,24 +193,24 @@ class OrderWalk {
     known_[element.data] = {ElementCells::PackedPath(element), std::move(origins), element.epoch};
   }
 
-  void RunSegment(SegmentTask* task) {
-    if (task->errand != nullptr) return segment_runner_.Run(task);
-    const Segment& segment = *task->segment;
+  void RunSection(SectionTask* task) {
+    if (task->errand != nullptr) return section_runner_.Run(task);
+    const Section& section = *task->section;
     std::vector<Origins> rows;
-    for (size_t first = 0; first < task->records.size(); first += segment.width) {
-      rows.push_back(OriginsOf(*segment.work,
-                               absl::MakeConstSpan(task->records).subspan(first, segment.width)));
+    for (size_t first = 0; first < task->records.size(); first += section.width) {
+      rows.push_back(OriginsOf(*section.work,
+                               absl::MakeConstSpan(task->records).subspan(first, section.width)));
     }
     element_rows_.clear();
-    segment_runner_.Run(task);
+    section_runner_.Run(task);
     const RecordList& elements = task->elements;
     // Where an older element was, there is none any more.
     for (const RecordRef& element : elements) known_.erase(element.data);
-    if (segment.batch != nullptr) {
+    if (section.batch != nullptr) {
       if (elements.empty()) return;
       Origin batch;
-      batch.length = segment.batch->form().remainder == Remainder::kPad
-                         ? segment.batch->batch_rows()
+      batch.length = section.batch->form().remainder == Remainder::kPad
+                         ? section.batch->batch_rows()
                          : rows.size();
       batch.rows = std::move(rows);
       return Remember(elements.front(), {std::move(batch)});
@@ -220,15 +220,15 @@ class OrderWalk {
       const uint32_t row = element_rows_[first];
       while (end < elements.size() && element_rows_[end] == row) ++end;
       for (size_t i = first; i < end; ++i) {
-        Remember(elements[i], segment.split->makes_rows() ? RowOf(rows[row], i - first, end - first)
+        Remember(elements[i], section.split->makes_rows() ? RowOf(rows[row], i - first, end - first)
                                                           : rows[row]);
       }
     }
   }
 
   bool WorkOnce() {
-    if (SegmentTask* task = segments_.Pop()) {
-      RunSegment(task);
+    if (SectionTask* task = sections_.Pop()) {
+      RunSection(task);
       return true;
     }
     ReadRequest* request = reads_.Pop();
@@ -248,19 +248,19 @@ class OrderWalk {
   FileTable files_;
   RecordStore store_;
   ReadQueue reads_;
-  SegmentQueue segments_;
+  SectionQueue sections_;
   DamageLog damage_;
   const std::atomic<bool> cancelled_{false};
   ChunkReader reader_;
   StageClock clock_;
-  SegmentRunner segment_runner_;
+  SectionRunner section_runner_;
   RowEvaluator evaluator_;
   Front front_;
   Step step_;
   uint64_t next_ = 0;
   Origins whole_;                                    // of a step that is no batch of elements
   std::unordered_map<const uint8_t*, Known> known_;  // by the element's cell
-  std::vector<uint32_t> element_rows_;               // of the segment's task that is being done
+  std::vector<uint32_t> element_rows_;               // of the section's task that is being done
 };
 
 // Goes to a row that must be there.

@@ -20,7 +20,7 @@
 #include "server/engine/run/event.h"
 #include "server/engine/run/front.h"
 #include "server/engine/run/step_table.h"
-#include "server/engine/segment/segment.h"
+#include "server/engine/section/section.h"
 #include "server/engine/work/stage_clock.h"
 #include "server/engine/work/step.h"
 
@@ -43,7 +43,7 @@ class StepAssembler {
     FileTable& files;
     RecordStore& store;
     ReadQueue& reads;
-    SegmentQueue& segments;
+    SectionQueue& sections;
     DamageLog& damage;
     KeptGauge* gauges;  // one a stage
     const std::atomic<bool>& stop;
@@ -98,7 +98,7 @@ class StepAssembler {
   void FinishStep();
   // The pass limit is where the step that would be assembled next begins.
   void EndPass();
-  bool HasRequests() const { return !reads_.empty() || !segments_.empty(); }
+  bool HasRequests() const { return !reads_.empty() || !sections_.empty(); }
 
   // Constant after construction.
   const PlanImpl& plan_;
@@ -107,7 +107,7 @@ class StepAssembler {
 
   // Own synchronisation.
   ReadQueue& reads_;
-  SegmentQueue& segments_;
+  SectionQueue& sections_;
   const std::atomic<bool>& stop_;
   StepTable& steps_;
   Event& work_;

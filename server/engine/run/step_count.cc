@@ -66,10 +66,10 @@ StepCount CountSteps(const Plan& plan) {
   FileTable files(built.files(), built.manifest(), IndexBuilding::kNever, &built.indices());
   RecordStore store;
   ReadQueue reads;
-  SegmentQueue segments;
+  SectionQueue sections;
   DamageLog damage;
   const std::atomic<bool> cancelled{false};
-  Front front(built, files, store, reads, segments, damage, cancelled);
+  Front front(built, files, store, reads, sections, damage, cancelled);
   const std::optional<uint64_t> count = front.Count();
   StepCount result;
   if (count && *count != OrderOp::kEndless) {

@@ -24,7 +24,7 @@ enum class WorkKind : uint8_t {
   kFront,        // `detail`: nothing
   kRead,         // nothing
   kBlock,        // the step
-  kSegment,      // nothing
+  kSection,      // nothing
   kStage,        // inside of a block: the stage's index
   kWaitForSlot,  // nothing
   kSleep,        // nothing

@@ -32,7 +32,7 @@ Worker::Worker(WorkSite& site, int number, const PrefixMember* sharing, bool hol
       clock_(site.gauges.clock(number)),
       runner_(site.files, clock_, sharing),
       reader_(site.store),
-      segment_runner_(site.store, site.files, clock_, sharing) {}
+      section_runner_(site.store, site.files, clock_, sharing) {}
 
 void Worker::Run(const WorkerThreads& threads) {
   WorkerGauges::Pulse& pulse = site_.gauges.pulse(number_);
@@ -90,7 +90,7 @@ bool Worker::Once(FrontResult* front) {
     }
   }
   if (!at_home && site_.reads.size() < kReadsForAll && RunBlock()) return true;
-  if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunSegment()) return true;
+  if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunSection()) return true;
   // Another worker is in the front, and may be for long: what it has assembled waits for a slot only.
   if (*front != FrontResult::kStuck || !site_.assembler.HasUnclaimed()) return false;
   if (site_.assembler.Claim()) return true;
@@ -149,21 +149,21 @@ void Worker::Finish(const BlockTask& task) {
   site_.steps.Commit();
 }
 
-bool Worker::RunSegment() {
-  SegmentTask* task = site_.segments.Pop();
+bool Worker::RunSection() {
+  SectionTask* task = site_.sections.Pop();
   if (task == nullptr) return false;
   if (holds_) {
-    segment_ = task;
+    section_ = task;
     return true;
   }
   const uint64_t begin = site_.trace.Now();
   Finish(task);
-  site_.trace.Add(number_, WorkKind::kSegment, begin);
+  site_.trace.Add(number_, WorkKind::kSection, begin);
   return true;
 }
 
-void Worker::Finish(SegmentTask* task) {
-  segment_runner_.Run(task);
+void Worker::Finish(SectionTask* task) {
+  section_runner_.Run(task);
   site_.work.NotifyAll();
 }
 
@@ -200,8 +200,8 @@ bool Worker::FillHeld() {
 bool Worker::FinishHeld() {
   if (read_ != nullptr) {
     Finish(std::exchange(read_, nullptr));
-  } else if (segment_ != nullptr) {
-    Finish(std::exchange(segment_, nullptr));
+  } else if (section_ != nullptr) {
+    Finish(std::exchange(section_, nullptr));
   } else if (task_) {
     task_is_filled_ = false;
     Finish(*std::exchange(task_, std::nullopt));
@@ -213,7 +213,7 @@ bool Worker::FinishHeld() {
 
 void Worker::RunRequests() {
   while (ReadRequest* request = site_.reads.Pop()) reader_.Run(request);
-  while (SegmentTask* task = site_.segments.Pop()) segment_runner_.Run(task);
+  while (SectionTask* task = site_.sections.Pop()) section_runner_.Run(task);
 }
 
 }  // namespace penstock

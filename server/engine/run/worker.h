@@ -20,7 +20,7 @@
 #include "server/engine/run/work_trace.h"
 #include "server/engine/run/worker_gauges.h"
 #include "server/engine/run/worker_threads.h"
-#include "server/engine/segment/segment.h"
+#include "server/engine/section/section.h"
 #include "server/engine/work/block_runner.h"
 
 namespace penstock {
@@ -32,7 +32,7 @@ struct WorkSite {
   FileTable& files;
   RecordStore& store;
   ReadQueue& reads;
-  SegmentQueue& segments;
+  SectionQueue& sections;
   StepTable& steps;
   StepAssembler& assembler;
   Event& work;  // what workers sleep at
@@ -43,7 +43,7 @@ struct WorkSite {
   std::atomic<bool> slot_waiter{false};
 
   // What the front has asked for.
-  bool HasRequests() const { return !reads.empty() || !segments.empty(); }
+  bool HasRequests() const { return !reads.empty() || !sections.empty(); }
 };
 
 class Worker {
@@ -61,15 +61,15 @@ class Worker {
   bool Once(FrontResult* front);
 
   // Of one that holds.
-  bool has_held() const { return read_ != nullptr || segment_ != nullptr || task_; }
+  bool has_held() const { return read_ != nullptr || section_ != nullptr || task_; }
   // Fills the block that it holds; false without one that is not filled yet.
   bool FillHeld();
   // Does the rest of what it holds; false when that is nothing.
   bool FinishHeld();
-  // Does all reads and segments that nobody has taken.
+  // Does all reads and sections that nobody has taken.
   void RunRequests();
   // Cells that it has taken and that no record lies in yet.
-  uint64_t spare_cells() const { return reader_.spare_cells() + segment_runner_.spare_cells(); }
+  uint64_t spare_cells() const { return reader_.spare_cells() + section_runner_.spare_cells(); }
 
  private:
   void WaitForSlot();
@@ -80,8 +80,8 @@ class Worker {
   // Returns how many rows it has.
   uint32_t Fill(const BlockTask& task);
   void Finish(const BlockTask& task);
-  bool RunSegment();
-  void Finish(SegmentTask* task);
+  bool RunSection();
+  void Finish(SectionTask* task);
   bool RunRead();
   void Finish(ReadRequest* request);
 
@@ -91,13 +91,13 @@ class Worker {
   StageClock& clock_;
   BlockRunner runner_;
   ChunkReader reader_;
-  SegmentRunner segment_runner_;
+  SectionRunner section_runner_;
   std::vector<uint64_t> ticks_before_;  // of the stages, in front of a block that is traced
   uint64_t row_ticks_ = 0;              // what a row took lately; 0: not known yet
 
   // What it holds: one of them.
   ReadRequest* read_ = nullptr;
-  SegmentTask* segment_ = nullptr;
+  SectionTask* section_ = nullptr;
   std::optional<BlockTask> task_;
   bool task_is_filled_ = false;
 };

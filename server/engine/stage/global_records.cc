@@ -131,7 +131,7 @@ class GlobalOrderOp final : public OrderOp {
   absl::Status status_;
 };
 
-class GlobalLoaderImpl final : public Loader {
+class GlobalLoaderImpl final : public ColumnLoader {
  public:
   explicit GlobalLoaderImpl(std::shared_ptr<const GlobalRecords> records)
       : records_(std::move(records)) {}
@@ -286,7 +286,7 @@ OrderFactory GlobalOrder(std::shared_ptr<GlobalRecords> records, const std::stri
   };
 }
 
-std::unique_ptr<Loader> GlobalLoader(std::shared_ptr<const GlobalRecords> records) {
+std::unique_ptr<ColumnLoader> GlobalLoader(std::shared_ptr<const GlobalRecords> records) {
   return std::make_unique<GlobalLoaderImpl>(std::move(records));
 }
 

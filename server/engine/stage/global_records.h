@@ -20,7 +20,7 @@
 #include "server/base/permutation.h"
 #include "server/engine/order/dataset.h"
 #include "server/engine/order/order_op.h"
-#include "server/engine/read/loader.h"
+#include "server/engine/read/column_loader.h"
 #include "server/io/file/mapped_file.h"
 
 namespace penstock {
@@ -99,6 +99,6 @@ class GlobalRecords {
 // `stage_index`: whose clock is charged for what is read first.
 OrderFactory GlobalOrder(std::shared_ptr<GlobalRecords> records, const std::string& stage,
                          int stage_index, bool reshuffle);
-std::unique_ptr<Loader> GlobalLoader(std::shared_ptr<const GlobalRecords> records);
+std::unique_ptr<ColumnLoader> GlobalLoader(std::shared_ptr<const GlobalRecords> records);
 
 }  // namespace penstock

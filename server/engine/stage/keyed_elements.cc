@@ -69,7 +69,7 @@ absl::Status AddKey(const expr::MapSource& source, const std::string& field,
   if (!program.ok()) return program.status();
   Signature output = (*program)->output();
   output.insert(output.end(), plan.signature().begin(), plan.signature().end());
-  plan.EndSegmentWith(
+  plan.EndSectionWith(
       std::make_unique<KeyOp>(std::move(output), *std::move(program), std::move(then)),
       /*hidden=*/1);
   return absl::OkStatus();
@@ -85,7 +85,7 @@ absl::Status AddKeyAsPair(const expr::MapSource& source, const std::string& fiel
   for (const Feature& feature : plan.signature())
     pair.push_back({lone ? "1" : absl::StrCat("1/", feature.name), feature.type});
   std::string structure = absl::StrCat("[null,", plan.structure(), "]");
-  plan.EndSegmentWith(
+  plan.EndSectionWith(
       std::make_unique<KeyOp>(std::move(pair), *std::move(program), /*then=*/nullptr),
       /*hidden=*/0);
   plan.SetStructure(std::move(structure));

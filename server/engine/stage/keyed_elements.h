@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// Ends a segment whose elements are as before, and have that number in their cells: ElementCells::First(). `field` is what messages call
+// Ends a section whose elements are as before, and have that number in their cells: ElementCells::First(). `field` is what messages call
 // the expression, which is an integer of any type without axes.
 // With `then`, elements are what that makes of them, of the same types but for sizes that only the data tells.
 absl::Status AddKey(const expr::MapSource& source, const std::string& field,

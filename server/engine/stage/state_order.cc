@@ -152,7 +152,7 @@ absl::Status AddStateOrder(StateOptions options, const std::string& structure, P
       options.only_last ? options.program->state() : options.program->output();
   absl::Status status = CheckStructure(structure, features);
   if (!status.ok()) return status;
-  plan.EndSegmentAsIs();
+  plan.EndSectionAsIs();
   options.stage = plan.stage();
   options.ignored = plan.ignored();
   options.in = plan.cells();

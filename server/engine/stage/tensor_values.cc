@@ -97,7 +97,7 @@ absl::Status CheckTogether(const std::vector<TensorSource>& sources, bool slices
   return absl::OkStatus();
 }
 
-class TensorLoader final : public Loader {
+class TensorLoader final : public ColumnLoader {
  public:
   TensorLoader(Signature output, bool is_dict, std::vector<std::unique_ptr<TensorRows>> tensors)
       : output_(std::move(output)), is_dict_(is_dict), tensors_(std::move(tensors)) {}

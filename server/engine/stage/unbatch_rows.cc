@@ -243,7 +243,7 @@ absl::Status AddUnbatch(PlanBuilder& plan) {
         absl::StrCat("expected dense features with at least one axis, found \"", feature.name,
                      "\" ", TypeToString(feature.type), HowToBeDense(feature.type)));
   }
-  plan.EndSegment(RowsOf(plan.signature()), plan.structure());
+  plan.EndSection(RowsOf(plan.signature()), plan.structure());
   return absl::OkStatus();
 }
 

@@ -7,11 +7,11 @@
 
 #include "absl/status/status.h"
 #include "server/engine/plan/plan_builder.h"
-#include "server/engine/segment/split_op.h"
+#include "server/engine/section/split_op.h"
 
 namespace penstock {
 
-// The elements of batches come back as they were, without a copy; other elements are cut up by a segment. InvalidArgument for features
+// The elements of batches come back as they were, without a copy; other elements are cut up by a section. InvalidArgument for features
 // without an axis.
 absl::Status AddUnbatch(PlanBuilder& plan);
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/engine/tensor/joined_tensor.h"
-#include "server/engine/tensor/kept_values.h"
+#include "server/engine/tensor/row_values.h"
 
 namespace penstock {
 
@@ -32,7 +32,7 @@ class PackedRaggedTensor final : public JoinedTensor {
   // The rows of one task. Lengths of the rows of each axis of the tensor that is ragged behind it, the batch's own rows first.
   struct Block {
     std::optional<uint32_t> first;  // of its rows, in the step
-    KeptValues values;
+    RowValues values;
     std::array<std::vector<int64_t>, kParts> lengths;
   };
 

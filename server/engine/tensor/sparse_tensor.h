@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "server/engine/tensor/joined_tensor.h"
-#include "server/engine/tensor/kept_values.h"
+#include "server/engine/tensor/row_values.h"
 
 namespace penstock {
 
@@ -34,7 +34,7 @@ class SparseTensor final : public JoinedTensor {
   // The rows of one task.
   struct Block {
     std::optional<uint32_t> first;  // of its rows, in the step
-    KeptValues values;
+    RowValues values;
     std::vector<uint64_t> counts;  // of each row's values
     std::vector<int64_t> indices;  // of packed rows
     std::vector<int64_t> dims;     // the shape of each row, as a dense one

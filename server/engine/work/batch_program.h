@@ -27,7 +27,7 @@ class BatchProgram {
   const std::vector<std::string>& stage_names() const { return stage_names_; }
   // The sources whose references are resolved ahead of their use, and which of a row's references are theirs.
   struct Resolved {
-    const Loader* loader;
+    const ColumnLoader* loader;
     uint32_t reference;
     uint32_t first_file;  // of the source
     int stage;

@@ -218,7 +218,7 @@ absl::Status WithElementAddress(const absl::Status& status, absl::Span<const Rec
   for (const RecordRef& record : element) {
     if (record.file >= files.manifest().size() || files.manifest()[record.file].path.empty())
       continue;
-    const Loader& loader = *work.SourceOf(record.file)->loader;
+    const ColumnLoader& loader = *work.SourceOf(record.file)->loader;
     const RecordRef place = loader.Locate(record);
     const absl::Status addressed = files.WithRecordAddress(status, place.file, place.offset);
     if (!loader.locates_batch()) return addressed;

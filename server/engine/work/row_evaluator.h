@@ -11,9 +11,9 @@
 #include "server/base/arena.h"
 #include "server/base/column.h"
 #include "server/engine/order/dataset.h"
+#include "server/engine/read/column_loader.h"
 #include "server/engine/read/damage_log.h"
 #include "server/engine/read/file_table.h"
-#include "server/engine/read/loader.h"
 #include "server/engine/work/shared_rows.h"
 #include "server/engine/work/stage_clock.h"
 

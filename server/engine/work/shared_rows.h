@@ -12,7 +12,7 @@
 
 #include "absl/types/span.h"
 #include "server/base/column.h"
-#include "server/engine/read/loader.h"
+#include "server/engine/read/column_loader.h"
 #include "server/engine/share/shared_elements.h"
 
 namespace penstock {

@@ -18,8 +18,8 @@ std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages)
       return "read";
     case WorkKind::kBlock:
       return absl::StrFormat("block of step %d", span.detail);
-    case WorkKind::kSegment:
-      return "segment";
+    case WorkKind::kSection:
+      return "section";
     case WorkKind::kStage:
       return span.detail < stages.size() ? stages[span.detail] : "stage";
     case WorkKind::kWaitForSlot:

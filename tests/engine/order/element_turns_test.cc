@@ -111,7 +111,7 @@ TEST_CASE("turns: where nothing in front can fail, no element is computed ahead"
     // In front of `batch`.
     const OrderNode& turns = *static_cast<const PlanImpl&>(**plan).order().inputs[0];
     REQUIRE(turns.nested != nullptr);
-    // The work of a segment stands in front of its cells.
+    // The work of a section stands in front of its cells.
     return turns.values->kind == WorkNode::Kind::kLoad && !turns.values->inputs.empty();
   };
   CHECK_FALSE(is_in_cells("range { stop: 4 }"));

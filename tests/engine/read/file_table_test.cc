@@ -99,7 +99,7 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
   const auto maps = std::make_shared<SharedMaps>(2 * kBytes);
   const auto map_of = [](FileTable& table, uint32_t file) -> const MappedFile* {
     table.KeepMap(file, **table.Open(file));
-    KeptMap* const map = table.MapOf(file);
+    NearMap* const map = table.MapOf(file);
     return map == nullptr ? nullptr : &map->file();
   };
   const auto is_in_use = [&](int files, uint64_t bytes) {

@@ -72,7 +72,7 @@ TEST_CASE("where and when agree with what was delivered") {
   }
 }
 
-TEST_CASE("a row behind a segment comes from the record that it was before") {
+TEST_CASE("a row behind a section comes from the record that it was before") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 60);
   WriteShard(folder / "b", 1000, 35);
@@ -290,7 +290,7 @@ TEST_CASE("a row that is a batch comes from all of its records") {
                folder, 2);
 }
 
-TEST_CASE("a row behind a segment that tuples went through comes from a record of each source") {
+TEST_CASE("a row behind a section that tuples went through comes from a record of each source") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 30);
   WriteShard(folder / "b", 1000, 30);
@@ -342,7 +342,7 @@ TEST_CASE("a row that fails behind unbatch is told by where its batch begins, an
   const RunResult row = RunText(source + batches + fails + last);
   CHECK_THAT(std::string(row.status.message()), Catch::Contains("record 5, "));
   CHECK(absl::EndsWith(row.status.message(), in_batch));
-  // A further segment knows as much.
+  // A further section knows as much.
   const RunResult kept = RunText(source + batches + "stage { filter { predicate: 'n > 1' } } " +
                                  fails + "stage { ignore_errors {} } " + last);
   CHECK(kept.status.ok());

@@ -1,9 +1,9 @@
-// A segment: the part of a plan whose values decide the order of what follows. It is cut off in front: blocks of its elements are
+// A section: the part of a plan whose values decide the order of what follows. It is cut off in front: blocks of its elements are
 // computed by workers ahead of need, and what they make is handed over, in order, as elements of a new sequence.
 //
 //     order ops ─► [ blocks: work, split ] ─► order ops ─► [ work, into slots ]
 //
-// Threads:  a Segment is constant. A task's fields belong to the worker between Pop() and the store of `done`, else to the front.
+// Threads:  a Section is constant. A task's fields belong to the worker between Pop() and the store of `done`, else to the front.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,14 @@
 #include "server/engine/read/record_store.h"
 #include "server/engine/read/skip_limits.h"
 #include "server/engine/read/work_queue.h"
-#include "server/engine/segment/split_op.h"
+#include "server/engine/section/split_op.h"
 #include "server/engine/work/batch_program.h"
 #include "server/engine/work/block_runner.h"
 #include "server/engine/work/row_evaluator.h"
 
 namespace penstock {
 
-struct Segment {
+struct Section {
   int stage = 0;                         // of the split op
   std::vector<std::string> stage_names;  // of the whole plan
   const WorkNode* work = nullptr;  // from the references of an element to its features; the plan's
@@ -49,11 +49,11 @@ struct Segment {
   bool one_to_one() const { return elements_of_each() == 1; }
 };
 
-struct SegmentTask {
+struct SectionTask {
   // Set by the front.
-  // What is to be done instead of all that follows: for an op that has other work than a segment's for the workers.
+  // What is to be done instead of all that follows: for an op that has other work than a section's for the workers.
   std::function<void()> errand;
-  const Segment* segment = nullptr;
+  const Section* section = nullptr;
   Position start;            // in front of the block's first record
   uint64_t rows_before = 0;  // of the block, in tasks before this one
   RecordList records;        // of the elements that it has of the block
@@ -74,16 +74,16 @@ struct SegmentTask {
   absl::Status error;             // behind the last element
   bool ends = false;              // the same
 
-  std::atomic<bool> done{false};  // SYNC segment-done
+  std::atomic<bool> done{false};  // SYNC section-done
 };
 
-using SegmentQueue = WorkQueue<SegmentTask>;
+using SectionQueue = WorkQueue<SectionTask>;
 
-// One worker's means of running segments.
-class SegmentRunner {
+// One worker's means of running sections.
+class SectionRunner {
  public:
   // `sharing` as RowEvaluator has it.
-  SegmentRunner(RecordStore& store, FileTable& files, StageClock& clock,
+  SectionRunner(RecordStore& store, FileTable& files, StageClock& clock,
                 const PrefixMember* sharing = nullptr)
       : store_(store),
         cells_(store),
@@ -91,7 +91,7 @@ class SegmentRunner {
         batches_(files, clock, sharing) {}
 
   // Does what the task asks and marks it done.
-  void Run(SegmentTask* task);
+  void Run(SectionTask* task);
 
   // Cells that it has taken for elements to come.
   uint64_t spare_cells() const { return cells_.size(); }
@@ -100,13 +100,13 @@ class SegmentRunner {
   void set_element_rows(std::vector<uint32_t>* rows) { element_rows_ = rows; }
 
  private:
-  bool RunStrip(SegmentTask* task, uint32_t first, uint32_t rows);
-  RowStatus RunRows(SegmentTask* task, uint32_t first, uint32_t rows);
-  void RunBatch(SegmentTask* task);
+  bool RunStrip(SectionTask* task, uint32_t first, uint32_t rows);
+  RowStatus RunRows(SectionTask* task, uint32_t first, uint32_t rows);
+  void RunBatch(SectionTask* task);
   // False when nothing follows in this task.
-  bool Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage, bool loading);
+  bool Fail(SectionTask* task, uint32_t row, const absl::Status& status, int stage, bool loading);
   // Where such failures are left out, what was to be made of these records is.
-  bool LeftOut(SegmentTask* task, absl::Span<const RecordRef> element, const absl::Status& status,
+  bool LeftOut(SectionTask* task, absl::Span<const RecordRef> element, const absl::Status& status,
                absl::string_view reason, bool loading);
 
   RecordStore& store_;

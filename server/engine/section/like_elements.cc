@@ -1,4 +1,4 @@
-#include "server/engine/segment/like_elements.h"
+#include "server/engine/section/like_elements.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,11 +1,11 @@
-// The front's side of a segment: an order op that deals in the elements that the segment's tasks hand over.
+// The front's side of a section: an order op that deals in the elements that the section's tasks hand over.
 //
 // Tasks run ahead of need, in blocks whose bounds do not depend on time. Where nothing else is ahead, what there is of a block goes in a
 // task of its own: the rest may come late, or never. The position is that of the input in front of the block that was looked at last, and
 // how many of the block's elements have been taken; going there computes one block again.
 //
 // Threads:  one at a time (the front's lock).
-// Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references or of many bytes (server/engine/segment/segments_ahead.h). What
+// Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references or of many bytes (server/engine/section/sections_ahead.h). What
 //           a block will come to is known only when it is done: until then it counts as much as those before it.
 #pragma once
 
@@ -17,19 +17,19 @@
 #include <vector>
 
 #include "server/engine/order/order_op.h"
-#include "server/engine/segment/segment.h"
+#include "server/engine/section/section.h"
 
 namespace penstock {
 
-class SegmentOp final : public OrderOp {
+class SectionOp final : public OrderOp {
  public:
   static constexpr size_t kBlocksAhead = 32;
   // Behind so many no further block is asked for, unless there is none: batches of millions are blocks too.
   static constexpr uint64_t kReferencesAhead = uint64_t{1} << 20;
 
-  SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
+  SectionOp(FrontContext& context, std::shared_ptr<const Section> section,
             std::unique_ptr<OrderOp> input);
-  ~SegmentOp() override;
+  ~SectionOp() override;
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override;
   Pulled Skip(uint64_t count, uint64_t* skipped) override;
@@ -50,25 +50,25 @@ class SegmentOp final : public OrderOp {
   bool HasRoom();
   // Counts those that are done, up to the first one that is not, by what they came to.
   void CountDone();
-  void Uncount(const SegmentTask& task);
+  void Uncount(const SectionTask& task);
   void PushPart();
-  void Push(std::unique_ptr<SegmentTask> task);
+  void Push(std::unique_ptr<SectionTask> task);
   // Lists the failures in front of the next element; false when there are too many of them.
-  bool NoteFailures(const SegmentTask& block);
+  bool NoteFailures(const SectionTask& block);
   bool WithinLimits(bool at_end);
   Pulled FailBehindBlock();
   Pulled Fail(absl::Status status);
-  std::unique_ptr<SegmentTask> NewTask();
-  void Retire(std::unique_ptr<SegmentTask> task);
+  std::unique_ptr<SectionTask> NewTask();
+  void Retire(std::unique_ptr<SectionTask> task);
   void ReleaseRetired();
 
   FrontContext& context_;
-  const std::shared_ptr<const Segment> segment_;
+  const std::shared_ptr<const Section> section_;
   const std::unique_ptr<OrderOp> input_;
-  std::deque<std::unique_ptr<SegmentTask>> blocks_;  // those that were asked for, or parts of them
-  std::unique_ptr<SegmentTask> partial_;             // the next one, while it is filled
-  std::vector<std::unique_ptr<SegmentTask>> idle_;
-  std::vector<std::unique_ptr<SegmentTask>> retired_;  // wait for their worker
+  std::deque<std::unique_ptr<SectionTask>> blocks_;  // those that were asked for, or parts of them
+  std::unique_ptr<SectionTask> partial_;             // the next one, while it is filled
+  std::vector<std::unique_ptr<SectionTask>> idle_;
+  std::vector<std::unique_ptr<SectionTask>> retired_;  // wait for their worker
   uint64_t references_ahead_ = 0;                      // of blocks_
   uint64_t done_bytes_ = 0;                            // of the elements of those that are done
   uint64_t waiting_bytes_ = 0;                         // of the records of the others

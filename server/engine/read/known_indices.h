@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-class SharedIndices {
+class KnownIndices {
  public:
   using Index = std::shared_ptr<const RecordIndex>;
 

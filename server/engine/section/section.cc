@@ -1,4 +1,4 @@
-#include "server/engine/segment/segment.h"
+#include "server/engine/section/section.h"
 
 #include <algorithm>
 #include <cstring>
@@ -94,14 +94,14 @@ Columns ColumnsOf(const BatchProgram& program, const Step& step, Arena& arena) {
 
 }  // namespace
 
-void SegmentRunner::Run(SegmentTask* task) {
+void SectionRunner::Run(SectionTask* task) {
   if (task->errand != nullptr) {
     task->errand();
-    task->done.store(true, std::memory_order_release);  // SYNC segment-done
+    task->done.store(true, std::memory_order_release);  // SYNC section-done
     return;
   }
   const uint32_t rows = static_cast<uint32_t>(task->rows);
-  if (task->segment->batch != nullptr) {
+  if (task->section->batch != nullptr) {
     RunBatch(task);
   } else {
     for (uint32_t first = 0; first < rows; first += kStripRows) {
@@ -114,12 +114,12 @@ void SegmentRunner::Run(SegmentTask* task) {
   task->records.clear();
   task->element_bytes = CellBytes(task->elements);
   // From the store on the task is the front's.
-  task->done.store(true, std::memory_order_release);  // SYNC segment-done
+  task->done.store(true, std::memory_order_release);  // SYNC section-done
 }
 
 // False when nothing follows in this task.
-bool SegmentRunner::RunStrip(SegmentTask* task, uint32_t first, uint32_t rows) {
-  const uint32_t width = task->segment->width;
+bool SectionRunner::RunStrip(SectionTask* task, uint32_t first, uint32_t rows) {
+  const uint32_t width = task->section->width;
   FetchRecords(absl::MakeConstSpan(task->records).subspan(first * width, size_t{rows} * width));
   const uint32_t end = first + rows;
   while (first < end) {
@@ -146,29 +146,29 @@ bool SegmentRunner::RunStrip(SegmentTask* task, uint32_t first, uint32_t rows) {
 }
 
 // Adds what these rows become to the task, if all of them do well.
-RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t rows) {
-  const Segment& segment = *task->segment;
+RowStatus SectionRunner::RunRows(SectionTask* task, uint32_t first, uint32_t rows) {
+  const Section& section = *task->section;
   evaluator_.Reset();
-  Columns in(segment.work->output.size());
+  Columns in(section.work->output.size());
   RowStatus status = evaluator_.Evaluate(
-      *segment.work, {&task->records[size_t{first} * segment.width], rows, segment.width},
+      *section.work, {&task->records[size_t{first} * section.width], rows, section.width},
       absl::MakeSpan(in));
   if (!status.ok()) {
     failed_stage_ = evaluator_.failed_stage();
     failed_loading_ = evaluator_.failed_loading();
     return status;
   }
-  failed_stage_ = segment.stage;
+  failed_stage_ = section.stage;
   failed_loading_ = false;
-  StageClock::Scope scope(evaluator_.clock(), segment.stage);
+  StageClock::Scope scope(evaluator_.clock(), section.stage);
   Split split;
-  if (segment.split->draws()) {
+  if (section.split->draws()) {
     evaluator_.AddIdentities(
-        *segment.work, {&task->records[size_t{first} * segment.width], rows, segment.width}, &in);
+        *section.work, {&task->records[size_t{first} * section.width], rows, section.width}, &in);
   }
   split.counts = {evaluator_.arena().AllocateArray<uint32_t>(rows), rows};
-  Columns out(segment.split->output().size());
-  status = segment.split->Run(static_cast<int>(rows), in, &split, absl::MakeSpan(out),
+  Columns out(section.split->output().size());
+  status = section.split->Run(static_cast<int>(rows), in, &split, absl::MakeSpan(out),
                               evaluator_.arena());
   if (!status.ok()) return status;
   const size_t before = task->elements.size();
@@ -177,12 +177,12 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
     if (split.counts[row] == 0) continue;
     RecordRef reference =
         ElementOrigin(absl::MakeConstSpan(task->records)
-                          .subspan(size_t{first + row} * segment.width, segment.width),
-                      *segment.work, evaluator_.files().manifest());
-    const uint64_t path = segment.work->PathOf(&task->records[size_t{first + row} * segment.width]);
+                          .subspan(size_t{first + row} * section.width, section.width),
+                      *section.work, evaluator_.files().manifest());
+    const uint64_t path = section.work->PathOf(&task->records[size_t{first + row} * section.width]);
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
       absl::Status packed =
-          segment.cells->Pack(out, element++, cells_, &reference, MixPath(path, i));
+          section.cells->Pack(out, element++, cells_, &reference, MixPath(path, i));
       if (!packed.ok()) {
         store_.Release(absl::MakeConstSpan(task->elements).subspan(before));
         task->elements.resize(before);
@@ -198,15 +198,15 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
 }
 
 // The task's records are those of one batch.
-void SegmentRunner::RunBatch(SegmentTask* task) {
-  const Segment& segment = *task->segment;
-  const BatchProgram& program = *segment.batch;
-  StageClock::Scope scope(evaluator_.clock(), segment.stage);
+void SectionRunner::RunBatch(SectionTask* task) {
+  const Section& section = *task->section;
+  const BatchProgram& program = *section.batch;
+  StageClock::Scope scope(evaluator_.clock(), section.stage);
   evaluator_.Reset();
   Arena& arena = evaluator_.arena();
   Step step;
   step.records.swap(task->records);
-  step.info.rows = static_cast<uint32_t>(step.records.size() / segment.width);
+  step.info.rows = static_cast<uint32_t>(step.records.size() / section.width);
   // A last batch has as few rows as there were, unless it is filled up.
   const uint64_t rows =
       program.form().remainder == Remainder::kPad ? program.batch_rows() : step.info.rows;
@@ -216,7 +216,7 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
   if (bytes > UINT32_MAX) {
     step.records.swap(task->records);
     task->error = absl::ResourceExhaustedError(absl::StrCat(
-        "stage ", segment.stage_names[segment.stage],
+        "stage ", section.stage_names[section.stage],
         ": an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
     return;
   }
@@ -232,41 +232,41 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
   batches_.Complete(program, &step, &arena);
   if (!step.failure.ok()) {
     const auto row = absl::MakeConstSpan(step.records)
-                         .subspan(size_t(step.failed_row) * segment.width, segment.width);
+                         .subspan(size_t(step.failed_row) * section.width, section.width);
     if (!LeftOut(task, row, step.failure, step.failure_reason, step.failed_loading))
       task->error = step.failure;
   } else {
     const Columns columns = ColumnsOf(program, step, arena);
-    RecordRef reference = ElementOrigin(absl::MakeConstSpan(step.records).first(segment.width),
-                                        *segment.work, evaluator_.files().manifest());
+    RecordRef reference = ElementOrigin(absl::MakeConstSpan(step.records).first(section.width),
+                                        *section.work, evaluator_.files().manifest());
     // A batch is known by its first row.
     task->error =
-        segment.cells->Pack(columns, 0, cells_, &reference,
-                            MixPath(segment.work->PathOf(step.records.data()), kBatchPath));
+        section.cells->Pack(columns, 0, cells_, &reference,
+                            MixPath(section.work->PathOf(step.records.data()), kBatchPath));
     if (task->error.ok()) task->elements.push_back(reference);
   }
   step.records.swap(task->records);
 }
 
-bool SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage,
+bool SectionRunner::Fail(SectionTask* task, uint32_t row, const absl::Status& status, int stage,
                          bool loading) {
-  const Segment& segment = *task->segment;
+  const Section& section = *task->section;
   const absl::Status staged(
-      status.code(), absl::StrCat("stage ", segment.stage_names[stage], ": ", status.message()));
+      status.code(), absl::StrCat("stage ", section.stage_names[stage], ": ", status.message()));
   const auto element =
-      absl::MakeConstSpan(task->records).subspan(size_t{row} * segment.width, segment.width);
+      absl::MakeConstSpan(task->records).subspan(size_t{row} * section.width, section.width);
   if (LeftOut(task, element, status, staged.message(), loading)) return true;
-  task->error = WithElementAddress(staged, element, *segment.work, evaluator_.files());
+  task->error = WithElementAddress(staged, element, *section.work, evaluator_.files());
   return false;
 }
 
-bool SegmentRunner::LeftOut(SegmentTask* task, absl::Span<const RecordRef> element,
+bool SectionRunner::LeftOut(SectionTask* task, absl::Span<const RecordRef> element,
                             const absl::Status& status, absl::string_view reason, bool loading) {
-  const Segment& segment = *task->segment;
-  if (!segment.ignored || loading || !absl::IsDataLoss(status)) return false;
+  const Section& section = *task->section;
+  if (!section.ignored || loading || !absl::IsDataLoss(status)) return false;
   task->failures.push_back(
       {task->elements.size(),
-       FailedPlace(element, *segment.work, evaluator_.files().manifest(), std::string(reason))});
+       FailedPlace(element, *section.work, evaluator_.files().manifest(), std::string(reason))});
   return true;
 }
 

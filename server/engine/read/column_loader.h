@@ -25,9 +25,9 @@ struct RowReferences {
   const RecordRef& operator[](uint32_t row) const { return refs[size_t{row} * stride]; }
 };
 
-class Loader {
+class ColumnLoader {
  public:
-  virtual ~Loader() = default;
+  virtual ~ColumnLoader() = default;
 
   // The features of one element.
   virtual const Signature& output() const = 0;

@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-class KeptValues {
+class RowValues {
  public:
   void Clear() {
     bytes_.clear();

@@ -1,4 +1,4 @@
-#include "server/engine/read/kept_map.h"
+#include "server/engine/read/near_map.h"
 
 #include <unistd.h>
 
@@ -25,9 +25,9 @@ TEST_CASE("A kept map knows what is in memory, of a read and of what comes behin
   REQUIRE(truncate(path.c_str(), 8 * kMiB) == 0);
   SharedMaps maps(UINT64_MAX);
   const auto file = *LocalFileSystem().Open(path);
-  KeptMap map(*maps.Get(*file), PageCacheView::kPages);
+  NearMap map(*maps.Get(*file), PageCacheView::kPages);
   const auto look = [&](uint64_t offset, uint64_t bytes, uint64_t ahead) {
-    const KeptMap::Nearness near = map.Look(*file, offset, bytes, ahead);
+    const NearMap::Nearness near = map.Look(*file, offset, bytes, ahead);
     return std::pair(near.range, near.ahead);
   };
   CHECK((look(0, 64 * kKiB, 512 * kKiB) == std::pair(true, true)));
@@ -50,9 +50,9 @@ TEST_CASE("A kept map of a file whose pages are not told of knows what is in mem
   std::ofstream(path, std::ios::binary) << std::string(4 * kMiB, 'x');
   SharedMaps maps(UINT64_MAX);
   const auto file = *LocalFileSystem().Open(path);
-  KeptMap map(*maps.Get(*file), PageCacheView::kProbes);
+  NearMap map(*maps.Get(*file), PageCacheView::kProbes);
   for (uint64_t offset = 0; offset < 4 * kMiB; offset += 64 * kKiB) {
-    const KeptMap::Nearness near = map.Look(*file, offset, 64 * kKiB, 512 * kKiB);
+    const NearMap::Nearness near = map.Look(*file, offset, 64 * kKiB, 512 * kKiB);
     CHECK(near.range);
     CHECK(near.ahead);
   }
@@ -64,7 +64,7 @@ TEST_CASE("What a kept map has seen in memory holds for a moment") {
   std::ofstream(path, std::ios::binary) << std::string(kMiB, 'x');
   SharedMaps maps(UINT64_MAX);
   const auto file = *LocalFileSystem().Open(path);
-  KeptMap map(*maps.Get(*file), PageCacheView::kPages);
+  NearMap map(*maps.Get(*file), PageCacheView::kPages);
   const auto begin = std::chrono::steady_clock::now();
   CHECK(map.Look(*file, 0, 64 * kKiB, 64 * kKiB).ahead);
   REQUIRE(truncate(path.c_str(), 0) == 0);
@@ -83,14 +83,14 @@ TEST_CASE("A kept map that a disk is just ahead of sees what has come meanwhile"
   REQUIRE(truncate(path.c_str(), 4 * kMiB) == 0);
   SharedMaps maps(UINT64_MAX);
   const auto file = *LocalFileSystem().Open(path);
-  KeptMap map(*maps.Get(*file), PageCacheView::kPages);
+  NearMap map(*maps.Get(*file), PageCacheView::kPages);
   CHECK_FALSE(map.Look(*file, 0, 64 * kKiB, 2 * kMiB).ahead);
   {
     std::ofstream more(path, std::ios::binary | std::ios::in);
     more.seekp(kMiB);
     more << std::string(2 * kMiB, 'y');
   }
-  const KeptMap::Nearness near = map.Look(*file, 64 * kKiB, 64 * kKiB, 2 * kMiB);
+  const NearMap::Nearness near = map.Look(*file, 64 * kKiB, 64 * kKiB, 2 * kMiB);
   CHECK(near.range);
   CHECK(near.ahead);
   CHECK_FALSE(map.Look(*file, 3 * kMiB, 64 * kKiB, 0).range);

@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-class KeptMap {
+class NearMap {
  public:
   // What is known of a range: whether looking at its bytes waits for no disk, and whether there is nothing behind it that a disk is to be asked for.
   struct Nearness {
@@ -23,7 +23,7 @@ class KeptMap {
   };
 
   // `view`: of the file; not kNone.
-  KeptMap(SharedMaps::Map map, PageCacheView view) : map_(std::move(map)), view_(view) {}
+  NearMap(SharedMaps::Map map, PageCacheView view) : map_(std::move(map)), view_(view) {}
 
   const MappedFile& file() const { return *map_; }
 

@@ -1,4 +1,4 @@
-#include "server/engine/segment/split_op.h"
+#include "server/engine/section/split_op.h"
 
 #include <algorithm>
 

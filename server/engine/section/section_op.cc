@@ -1,22 +1,22 @@
-#include "server/engine/segment/segment_op.h"
+#include "server/engine/section/section_op.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/segment/segments_ahead.h"
+#include "server/engine/section/sections_ahead.h"
 
 namespace penstock {
 
-SegmentOp::SegmentOp(FrontContext& context, std::shared_ptr<const Segment> segment,
+SectionOp::SectionOp(FrontContext& context, std::shared_ptr<const Section> section,
                      std::unique_ptr<OrderOp> input)
-    : context_(context), segment_(std::move(segment)), input_(std::move(input)) {
+    : context_(context), section_(std::move(section)), input_(std::move(input)) {
   context_.ahead.Join();
 }
 
-SegmentOp::~SegmentOp() { context_.ahead.Leave(); }
+SectionOp::~SectionOp() { context_.ahead.Leave(); }
 
-Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
+Pulled SectionOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
   if (!status_.ok()) return Pulled::kFailed;
   while (*pulled < count) {
     Ask();
@@ -27,10 +27,10 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
       }
       return input_result_ == Pulled::kSome ? Pulled::kBlocked : input_result_;
     }
-    SegmentTask& block = *blocks_.front();
-    if (!block.done.load(std::memory_order_acquire)) return Pulled::kBlocked;  // SYNC segment-done
+    SectionTask& block = *blocks_.front();
+    if (!block.done.load(std::memory_order_acquire)) return Pulled::kBlocked;  // SYNC section-done
     const bool is_last = block.ends || !block.error.ok() || block.input_failed;
-    if (segment_->batch == nullptr && block.rows_before == 0 && next_ == 0) {
+    if (section_->batch == nullptr && block.rows_before == 0 && next_ == 0) {
       looked_at_ = block.start;
       has_looked_ = true;
       before_ = 0;
@@ -44,7 +44,7 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
              before_ + block.failures[next_failure_].before < resume_at_)
         ++next_failure_;
       resumed_ = before_ + taken < resume_at_;
-      if (resumed_ && (is_last || block.rows_before + block.rows == segment_->block_rows)) {
+      if (resumed_ && (is_last || block.rows_before + block.rows == section_->block_rows)) {
         before_ += taken;
         return FailBehindBlock();
       }
@@ -75,14 +75,14 @@ Pulled SegmentOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
   return Pulled::kSome;
 }
 
-Pulled SegmentOp::Skip(uint64_t count, uint64_t* skipped) {
-  if (!segment_->one_to_one() || resumed_ || !status_.ok())
+Pulled SectionOp::Skip(uint64_t count, uint64_t* skipped) {
+  if (!section_->one_to_one() || resumed_ || !status_.ok())
     return SkipByPulling(*this, context_, count, skipped);
-  return segment_->batch != nullptr ? SkipBatches(count, skipped) : SkipBlocks(count, skipped);
+  return section_->batch != nullptr ? SkipBatches(count, skipped) : SkipBlocks(count, skipped);
 }
 
 // What has been asked for is left out as a whole, and the rest by the input.
-Pulled SegmentOp::SkipBatches(uint64_t count, uint64_t* skipped) {
+Pulled SectionOp::SkipBatches(uint64_t count, uint64_t* skipped) {
   for (; !blocks_.empty() && *skipped < count; ++*skipped) {
     Retire(std::move(blocks_.front()));
     blocks_.pop_front();
@@ -111,9 +111,9 @@ Pulled SegmentOp::SkipBatches(uint64_t count, uint64_t* skipped) {
 }
 
 // Nothing has been asked for: whole blocks are left out by the input, so that the bounds of those behind them stay where they are.
-Pulled SegmentOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
+Pulled SectionOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
   const uint64_t whole =
-      (skipped_of_block_ + count - *skipped) / segment_->block_rows * segment_->block_rows;
+      (skipped_of_block_ + count - *skipped) / section_->block_rows * section_->block_rows;
   if (blocks_.empty() && partial_ == nullptr && input_result_ == Pulled::kSome &&
       whole > skipped_of_block_) {
     const uint64_t before = *skipped;
@@ -125,15 +125,15 @@ Pulled SegmentOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
       before_ = 0;
       skipped_at_position_ = skipped_;
     }
-    skipped_of_block_ = (skipped_of_block_ + *skipped - before) % segment_->block_rows;
+    skipped_of_block_ = (skipped_of_block_ + *skipped - before) % section_->block_rows;
     if (result == Pulled::kEnd || result == Pulled::kFailed) input_result_ = result;
     if (result != Pulled::kSome) return result;
   }
   return SkipByPulling(*this, context_, count, skipped);
 }
 
-std::optional<uint64_t> SegmentOp::Count() {
-  const std::optional<uint64_t> each = segment_->elements_of_each();
+std::optional<uint64_t> SectionOp::Count() {
+  const std::optional<uint64_t> each = section_->elements_of_each();
   const std::optional<uint64_t> count = each ? input_->Count() : std::nullopt;
   if (!count || each == 1) return count;
   if (*count == 0) return 0;
@@ -143,10 +143,10 @@ std::optional<uint64_t> SegmentOp::Count() {
   return __builtin_mul_overflow(*count, *each, &product) ? kEndless : product;
 }
 
-void SegmentOp::Restart(uint64_t epoch) {
+void SectionOp::Restart(uint64_t epoch) {
   epoch_ = epoch;
   if (!blocks_.empty()) {
-    SegmentTask& front = *blocks_.front();
+    SectionTask& front = *blocks_.front();
     if (front.done.load(std::memory_order_acquire))
       front.elements.erase(front.elements.begin(), front.elements.begin() + next_);
   }
@@ -170,19 +170,19 @@ void SegmentOp::Restart(uint64_t epoch) {
   input_->Restart(epoch);
 }
 
-void SegmentOp::Save(Position& position) const {
+void SectionOp::Save(Position& position) const {
   position.Add(resumed_ ? resume_at_ : before_ + next_);
   position.Add(taken_);
   position.Add(skipped_at_position_);
   // Whether more comes of the block whose element was taken last is known only when all of it has been looked at: it stays the position
   // until another one is. What comes of a batch is one element, behind which the next one begins.
-  const SegmentTask* first = !blocks_.empty() ? blocks_.front().get() : partial_.get();
+  const SectionTask* first = !blocks_.empty() ? blocks_.front().get() : partial_.get();
   if (!has_looked_ && first == nullptr) return input_->Save(position);
   for (const uint64_t counter : (has_looked_ ? looked_at_ : first->start).counters())
     position.Add(counter);
 }
 
-absl::Status SegmentOp::Restore(Position& position) {
+absl::Status SectionOp::Restore(Position& position) {
   resume_at_ = position.Take();
   taken_ = position.Take();
   skipped_ = skipped_at_position_ = position.Take();
@@ -190,16 +190,16 @@ absl::Status SegmentOp::Restore(Position& position) {
   return input_->Restore(position);
 }
 
-absl::Status SegmentOp::status() const { return status_.ok() ? input_->status() : status_; }
+absl::Status SectionOp::status() const { return status_.ok() ? input_->status() : status_; }
 
-void SegmentOp::Ask() {
+void SectionOp::Ask() {
   while (input_result_ == Pulled::kSome && HasRoom() && !context_.interrupted()) {
     if (partial_ == nullptr) {
       partial_ = NewTask();
       input_->Save(partial_->start);
     }
     const size_t before = partial_->records.size();
-    const Pulled result = input_->Pull(segment_->block_rows - partial_->rows_before,
+    const Pulled result = input_->Pull(section_->block_rows - partial_->rows_before,
                                        partial_->records, &partial_->rows);
     // What its work draws is drawn by the pass, which `repeat` behind it tells too late.
     for (RecordRef& record : absl::MakeSpan(partial_->records).subspan(before))
@@ -220,7 +220,7 @@ void SegmentOp::Ask() {
   }
 }
 
-bool SegmentOp::HasRoom() {
+bool SectionOp::HasRoom() {
   if (blocks_.empty()) return true;
   if (blocks_.size() >= kBlocksAhead || references_ahead_ >= kReferencesAhead) return false;
   CountDone();
@@ -230,10 +230,10 @@ bool SegmentOp::HasRoom() {
   return done_bytes_ + waiting + *expected_bytes_ < context_.ahead.bytes();
 }
 
-void SegmentOp::CountDone() {
-  for (const std::unique_ptr<SegmentTask>& block : blocks_) {
+void SectionOp::CountDone() {
+  for (const std::unique_ptr<SectionTask>& block : blocks_) {
     if (block->counted) continue;
-    if (!block->done.load(std::memory_order_acquire)) return;  // SYNC segment-done
+    if (!block->done.load(std::memory_order_acquire)) return;  // SYNC section-done
     Uncount(*block);
     block->counted = true;
     block->bytes = block->element_bytes;
@@ -244,7 +244,7 @@ void SegmentOp::CountDone() {
   }
 }
 
-void SegmentOp::Uncount(const SegmentTask& task) {
+void SectionOp::Uncount(const SectionTask& task) {
   if (task.counted) {
     done_bytes_ -= task.bytes;
   } else {
@@ -253,27 +253,27 @@ void SegmentOp::Uncount(const SegmentTask& task) {
   }
 }
 
-void SegmentOp::Push(std::unique_ptr<SegmentTask> task) {
+void SectionOp::Push(std::unique_ptr<SectionTask> task) {
   task->references = task->records.size();
   references_ahead_ += task->references;
   task->bytes = CellBytes(task->records);
   waiting_bytes_ += task->bytes;
   ++num_waiting_;
-  context_.segments.Push(task.get());
+  context_.sections.Push(task.get());
   blocks_.push_back(std::move(task));
 }
 
 // Whoever waits is not kept waiting for the rest of the block.
-void SegmentOp::PushPart() {
-  std::unique_ptr<SegmentTask> rest = NewTask();
+void SectionOp::PushPart() {
+  std::unique_ptr<SectionTask> rest = NewTask();
   rest->start = partial_->start;
   rest->rows_before = partial_->rows_before + partial_->rows;
   Push(std::exchange(partial_, std::move(rest)));
 }
 
-bool SegmentOp::NoteFailures(const SegmentTask& block) {
+bool SectionOp::NoteFailures(const SectionTask& block) {
   for (; next_failure_ < block.failures.size(); ++next_failure_) {
-    const SegmentTask::Failure& failure = block.failures[next_failure_];
+    const SectionTask::Failure& failure = block.failures[next_failure_];
     if (failure.before > next_) break;
     ++skipped_;
     context_.damage.Add(failure.place);
@@ -282,33 +282,33 @@ bool SegmentOp::NoteFailures(const SegmentTask& block) {
   return true;
 }
 
-bool SegmentOp::WithinLimits(bool at_end) {
-  if (!segment_->ignored) return true;
-  absl::Status status = segment_->ignored->Check(skipped_, taken_, at_end);
+bool SectionOp::WithinLimits(bool at_end) {
+  if (!section_->ignored) return true;
+  absl::Status status = section_->ignored->Check(skipped_, taken_, at_end);
   if (status.ok()) return true;
   Fail(std::move(status));
   return false;
 }
 
-Pulled SegmentOp::FailBehindBlock() {
+Pulled SectionOp::FailBehindBlock() {
   return Fail(absl::FailedPreconditionError(
       absl::StrCat("the cursor is behind element ", resume_at_, " of a block that has ", before_)));
 }
 
-Pulled SegmentOp::Fail(absl::Status status) {
+Pulled SectionOp::Fail(absl::Status status) {
   status_ = std::move(status);
   return Pulled::kFailed;
 }
 
-std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
-  std::unique_ptr<SegmentTask> task;
+std::unique_ptr<SectionTask> SectionOp::NewTask() {
+  std::unique_ptr<SectionTask> task;
   if (idle_.empty()) {
-    task = std::make_unique<SegmentTask>();
+    task = std::make_unique<SectionTask>();
   } else {
     task = std::move(idle_.back());
     idle_.pop_back();
   }
-  task->segment = segment_.get();
+  task->section = section_.get();
   task->start.Clear();
   task->rows_before = task->rows = 0;
   task->elements.clear();
@@ -323,16 +323,16 @@ std::unique_ptr<SegmentTask> SegmentOp::NewTask() {
 }
 
 // Its elements are given back when its worker is done with it.
-void SegmentOp::Retire(std::unique_ptr<SegmentTask> task) {
+void SectionOp::Retire(std::unique_ptr<SectionTask> task) {
   references_ahead_ -= task->references;
   Uncount(*task);
   retired_.push_back(std::move(task));
   ReleaseRetired();
 }
 
-void SegmentOp::ReleaseRetired() {
-  for (std::unique_ptr<SegmentTask>& old : retired_) {
-    if (!old->done.load(std::memory_order_acquire)) continue;  // SYNC segment-done
+void SectionOp::ReleaseRetired() {
+  for (std::unique_ptr<SectionTask>& old : retired_) {
+    if (!old->done.load(std::memory_order_acquire)) continue;  // SYNC section-done
     context_.store.Release(old->elements);
     old->elements.clear();
     idle_.push_back(std::move(old));

@@ -1,4 +1,4 @@
-#include "server/engine/read/kept_map.h"
+#include "server/engine/read/near_map.h"
 
 #include <algorithm>
 
@@ -6,13 +6,13 @@
 
 namespace penstock {
 
-uint64_t KeptMap::InMemoryUntil(const RandomAccessFile& opened, uint64_t offset,
+uint64_t NearMap::InMemoryUntil(const RandomAccessFile& opened, uint64_t offset,
                                 uint64_t end) const {
   return view_ == PageCacheView::kPages ? map_->InMemoryUntil(offset, end)
                                         : CachedUntil(opened.descriptor(), offset, end);
 }
 
-KeptMap::Nearness KeptMap::Look(const RandomAccessFile& opened, uint64_t offset, uint64_t bytes,
+NearMap::Nearness NearMap::Look(const RandomAccessFile& opened, uint64_t offset, uint64_t bytes,
                                 uint64_t ahead) {
   const uint64_t end = std::min(offset + bytes, map_->size());
   const uint64_t ahead_end = std::min(end + ahead, map_->size());

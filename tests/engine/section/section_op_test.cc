@@ -1,5 +1,5 @@
-// How far a segment runs ahead: blocks, references, bytes. The test is the worker.
-#include "server/engine/segment/segment_op.h"
+// How far a section runs ahead: blocks, references, bytes. The test is the worker.
+#include "server/engine/section/section_op.h"
 
 #include <atomic>
 #include <memory>
@@ -53,20 +53,20 @@ class OneOfEach final : public SplitOp {
   const Signature output_;
 };
 
-// A segment over Numbers whose blocks are done when the test says so; an element is the reference that it is made of.
+// A section over Numbers whose blocks are done when the test says so; an element is the reference that it is made of.
 struct Fixture : test::LoneFront {
   explicit Fixture(uint32_t block_rows, uint32_t record_bytes = 0) {
-    segment->block_rows = block_rows;
-    segment->split = std::make_unique<OneOfEach>();
+    section->block_rows = block_rows;
+    section->split = std::make_unique<OneOfEach>();
     auto input = std::make_unique<Numbers>();
     input->length = record_bytes;
-    op = std::make_unique<SegmentOp>(context, segment, std::move(input));
+    op = std::make_unique<SectionOp>(context, section, std::move(input));
   }
 
   // Does the first `count` blocks that were asked for, of elements of that many bytes together.
   void Do(size_t count, uint64_t bytes) {
     for (; count > 0; --count) {
-      SegmentTask* const task = segments.Pop();
+      SectionTask* const task = sections.Pop();
       REQUIRE(task != nullptr);
       for (const RecordRef& record : task->records) {
         RecordRef element;
@@ -89,102 +89,102 @@ struct Fixture : test::LoneFront {
     return numbers;
   }
 
-  const std::shared_ptr<Segment> segment = std::make_shared<Segment>();
-  std::unique_ptr<SegmentOp> op;
+  const std::shared_ptr<Section> section = std::make_shared<Section>();
+  std::unique_ptr<SectionOp> op;
   Pulled result = Pulled::kSome;
 };
 
-TEST_CASE("a segment has 32 small blocks ahead once it knows that they are small") {
+TEST_CASE("a section has 32 small blocks ahead once it knows that they are small") {
   Fixture test(4);
   test.ahead.set_workers(2);
   CHECK(test.Pull(1).empty());
   CHECK(test.result == Pulled::kBlocked);
-  CHECK(test.segments.size() == 2);
+  CHECK(test.sections.size() == 2);
   test.Do(1, 1000);
   CHECK(test.Pull(1) == std::vector<uint64_t>{0});
-  CHECK(test.segments.size() == SegmentOp::kBlocksAhead - 1);
+  CHECK(test.sections.size() == SectionOp::kBlocksAhead - 1);
 }
 
-TEST_CASE("a segment has no further block ahead behind 2^20 references") {
+TEST_CASE("a section has no further block ahead behind 2^20 references") {
   Fixture test(1 << 18);
   test.ahead.set_workers(8);
   test.Pull(1);
-  CHECK(test.segments.size() == 4);
+  CHECK(test.sections.size() == 4);
   Fixture larger((1 << 20) + 1);
   larger.ahead.set_workers(8);
   larger.Pull(1);
-  CHECK(larger.segments.size() == 1);
+  CHECK(larger.sections.size() == 1);
 }
 
-TEST_CASE("a segment has as many bytes ahead as it may, or a block for each worker") {
+TEST_CASE("a section has as many bytes ahead as it may, or a block for each worker") {
   Fixture test(2);
   test.ahead.set_workers(3);
   test.Pull(1);
-  REQUIRE(test.segments.size() == 3);
+  REQUIRE(test.sections.size() == 3);
   test.Do(1, 40 * kMiB);
   // Those under way count as much as the one that is done: six of them are 240 MiB.
   test.Pull(1);
-  CHECK(test.segments.size() == 5);
+  CHECK(test.sections.size() == 5);
   SECTION("blocks that turn out to be small") {
     // The largest one counts for a while.
     test.Do(5, 1000);
     test.Pull(1);
-    const size_t soon = test.segments.size();
+    const size_t soon = test.sections.size();
     CHECK(soon > 5);
     for (int block = 0; block < 64; ++block) {
       while (test.Pull(2).size() == 2) continue;
       test.Do(1, 1000);
     }
-    CHECK(soon < SegmentOp::kBlocksAhead - 1);
-    CHECK(test.segments.size() == SegmentOp::kBlocksAhead - 1);
+    CHECK(soon < SectionOp::kBlocksAhead - 1);
+    CHECK(test.sections.size() == SectionOp::kBlocksAhead - 1);
   }
   SECTION("blocks as large as all that may be ahead") {
-    test.Do(5, SegmentsAhead::kBytes);
+    test.Do(5, SectionsAhead::kBytes);
     for (int block = 0; block < 12; ++block) {
       const std::vector<uint64_t> pulled = test.Pull(2);
-      if (pulled.size() < 2) test.Do(1, SegmentsAhead::kBytes);
+      if (pulled.size() < 2) test.Do(1, SectionsAhead::kBytes);
     }
     test.Pull(1);
-    CHECK(test.segments.size() <= 3);
+    CHECK(test.sections.size() <= 3);
   }
 }
 
-TEST_CASE("records that wait for a segment's workers count as what is ahead") {
+TEST_CASE("records that wait for a section's workers count as what is ahead") {
   // 64 KiB × 1,024 records: four blocks.
   Fixture test(1024, 64 << 10);
   test.ahead.set_workers(1);
   test.Pull(1);
-  CHECK(test.segments.size() == 1);
+  CHECK(test.sections.size() == 1);
   // Nothing comes of them.
-  SegmentTask* const task = test.segments.Pop();
+  SectionTask* const task = test.sections.Pop();
   task->records.clear();
   task->done.store(true, std::memory_order_release);
   test.Pull(1);
-  CHECK(test.segments.size() == 4);
+  CHECK(test.sections.size() == 4);
   // The rest of them were never taken out of a cell.
-  while (SegmentTask* rest = test.segments.Pop()) {
+  while (SectionTask* rest = test.sections.Pop()) {
     rest->records.clear();
     rest->done.store(true, std::memory_order_release);
   }
 }
 
-TEST_CASE("segments of one front share what may be ahead") {
+TEST_CASE("sections of one front share what may be ahead") {
   Fixture test(2);
   test.ahead.set_workers(4);
   auto second =
-      std::make_unique<SegmentOp>(test.context, test.segment, std::make_unique<Numbers>());
+      std::make_unique<SectionOp>(test.context, test.section, std::make_unique<Numbers>());
   test.Pull(1);
-  REQUIRE(test.segments.size() == 2);
+  REQUIRE(test.sections.size() == 2);
   test.Do(2, 40 * kMiB);
   test.Pull(1);
   // Three of 40 MiB are in 128, one of which was done before and one of which has been taken.
-  CHECK(test.segments.size() == 1);
+  CHECK(test.sections.size() == 1);
   second.reset();
   test.Pull(1);
-  CHECK(test.segments.size() == 4);
+  CHECK(test.sections.size() == 4);
 }
 
-TEST_CASE("what a segment hands on does not depend on how much is ahead") {
+TEST_CASE("what a section hands on does not depend on how much is ahead") {
   const auto run = [](uint64_t bytes, int workers) {
     Fixture test(3);
     test.ahead.set_workers(workers);
@@ -192,7 +192,7 @@ TEST_CASE("what a segment hands on does not depend on how much is ahead") {
     while (all.size() < 300) {
       const std::vector<uint64_t> pulled = test.Pull(7);
       all.insert(all.end(), pulled.begin(), pulled.end());
-      if (!test.segments.empty()) test.Do(1, bytes);
+      if (!test.sections.empty()) test.Do(1, bytes);
     }
     all.resize(300);
     return all;
@@ -202,22 +202,22 @@ TEST_CASE("what a segment hands on does not depend on how much is ahead") {
   CHECK(run(1, 1) == expected);
   CHECK(run(200 * kMiB, 1) == expected);
   CHECK(run(90 * kMiB, 4) == expected);
-  CHECK(run(2 * SegmentsAhead::kBytes, 2) == expected);
+  CHECK(run(2 * SectionsAhead::kBytes, 2) == expected);
 }
 
-TEST_CASE("behind blocks that the input has left out, a segment's position is the input's") {
+TEST_CASE("behind blocks that the input has left out, a section's position is the input's") {
   constexpr uint64_t kRows = 4;
   Fixture test(kRows);
   test.ahead.set_workers(1);
   test.Pull(1);
   // So large that nothing is asked for behind it, and looked at to its end.
-  test.Do(1, SegmentsAhead::kBytes);
+  test.Do(1, SectionsAhead::kBytes);
   REQUIRE(test.Pull(kRows).size() == kRows);
-  REQUIRE(test.segments.empty());
+  REQUIRE(test.sections.empty());
   uint64_t skipped = 0;
   REQUIRE(test.op->Skip(2 * kRows, &skipped) == Pulled::kSome);
   REQUIRE(skipped == 2 * kRows);
-  REQUIRE(test.segments.empty());
+  REQUIRE(test.sections.empty());
   Position position;
   test.op->Save(position);
 
