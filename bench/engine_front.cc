@@ -14,10 +14,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/tick_clock.h"
 #include "google/protobuf/text_format.h"
 #include "penstock/v1/pipeline.pb.h"
-#include "server/base/file.h"
-#include "server/base/tick_clock.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/front.h"

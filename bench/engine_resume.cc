@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
+#include "base/tick_clock.h"
 #include "bench/free_slots.h"
-#include "server/base/file.h"
-#include "server/base/tick_clock.h"
 #include "server/engine/plan/cursor.h"
 #include "server/engine/run/executor.h"
 

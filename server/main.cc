@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "server/base/release.h"
+#include "base/release.h"
 #include "server/service/daemon/daemon.h"
 #include "server/service/daemon/daemon_config.h"
 #include "server/service/daemon/supervisor.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/engine/order/grouped_order.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/stage/keyed_elements.h"
@@ -96,7 +96,7 @@ class PadToBoundary final : public WorkOp {
     return {};
   }
 
-  // A row of strings is the sizes of all of them, and then their bytes (server/base/column.h).
+  // A row of strings is the sizes of all of them, and then their bytes (base/column.h).
   static RowBytes PadStrings(RowBytes row, const Shape& from, const RowLayout& layout,
                              int64_t count, Arena& arena) {
     const int64_t given = NumElements(from).value_or(0);

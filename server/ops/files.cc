@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "io/record/record_chunk.h"
 #include "server/engine/order/counted_order.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/read/list_files.h"
-#include "server/io/record/record_chunk.h"
 
 namespace penstock {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/engine/order/counted_order.h"
 #include "server/engine/plan/op_registry.h"
 

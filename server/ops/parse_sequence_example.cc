@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/packed_row.h"
+#include "base/packed_row.h"
 #include "server/codec/example.h"
 #include "server/codec/parsed_features.h"
 #include "server/codec/parsed_rows.h"

@@ -1,4 +1,4 @@
-#include "server/base/random.h"
+#include "base/random.h"
 
 #include "server/engine/order/endless_order.h"
 #include "server/engine/plan/op_registry.h"

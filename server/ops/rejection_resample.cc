@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/random.h"
+#include "base/random.h"
 #include "server/engine/order/replayed_order.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/read/element_cells.h"

@@ -15,153 +15,123 @@ import sys
 # BatchSink. CUDA serves both sides: no library of it is linked, and trainers load it.
 ALLOWED = {
     "proto": set(),
+    "base": set(),
+    "io/file": {"base"},
+    "io/inflate": {"base", "io/file"},
+    "io/record": {"base", "io/file", "io/inflate"},
+    "io/element": {"base", "io/file", "io/record"},
+    "io/array": {"base"},
     "ring": set(),
     "cuda": {"ring"},
-    "server/base": set(),
-    "server/kernels": {"server/base"},
-    "server/io/file": {"server/base"},
-    "server/io/inflate": {"server/base", "server/io/file"},
-    "server/io/record": {"server/base", "server/io/file", "server/io/inflate"},
-    "server/io/element": {"server/base", "server/io/file", "server/io/record"},
-    "server/io/array": {"server/base"},
-    "server/codec": {"proto", "server/base", "server/kernels"},
-    "server/expr": {"server/base", "server/kernels"},
+    "server/kernels": {"base"},
+    "server/codec": {"proto", "base", "server/kernels"},
+    "server/expr": {"base", "server/kernels"},
     "server/image": {"server/kernels", "server/expr"},
     "server/engine/read": {
-        "proto", "server/base", "server/io/file", "server/io/inflate", "server/io/record",
-        "server/io/element", "server/io/array", "server/codec",
+        "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array",
+        "server/codec",
     },
     "server/engine/spec": {
-        "proto", "server/base", "server/io/file", "server/io/record", "server/expr",
-        "server/engine/read",
+        "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
     },
-    "server/engine/tensor": {"proto", "server/base", "server/kernels"},
-    "server/engine/order": {"server/base", "server/engine/read", "server/engine/tensor"},
+    "server/engine/tensor": {"proto", "base", "server/kernels"},
+    "server/engine/order": {"base", "server/engine/read", "server/engine/tensor"},
     "server/engine/share": {
-        "proto", "server/base", "server/engine/read", "server/engine/spec",
-        "server/engine/order",
+        "proto", "base", "server/engine/read", "server/engine/spec", "server/engine/order",
     },
     "server/engine/work": {
-        "server/base", "server/io/record", "server/engine/read", "server/engine/tensor",
+        "base", "io/record", "server/engine/read", "server/engine/tensor",
         "server/engine/order", "server/engine/share",
     },
     "server/engine/section": {
-        "server/base", "server/engine/read", "server/engine/tensor", "server/engine/order",
+        "base", "server/engine/read", "server/engine/tensor", "server/engine/order",
         "server/engine/work",
     },
     "server/engine/plan": {
-        "proto", "server/base", "server/io/file", "server/io/record", "server/engine/read",
-        "server/engine/spec", "server/engine/tensor", "server/engine/order",
-        "server/engine/share", "server/engine/work", "server/engine/section",
+        "proto", "base", "io/file", "io/record", "server/engine/read", "server/engine/spec",
+        "server/engine/tensor", "server/engine/order", "server/engine/share",
+        "server/engine/work", "server/engine/section",
     },
     "server/engine/stage": {
-        "proto", "server/base", "server/io/file", "server/io/record", "server/expr",
-        "server/engine/read", "server/engine/spec", "server/engine/tensor",
-        "server/engine/order", "server/engine/work", "server/engine/section",
-        "server/engine/plan",
+        "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
+        "server/engine/spec", "server/engine/tensor", "server/engine/order",
+        "server/engine/work", "server/engine/section", "server/engine/plan",
     },
     "server/engine/keep": {
-        "server/base", "server/io/file", "server/io/record", "server/io/element",
-        "server/engine/read", "server/engine/spec", "server/engine/tensor",
-        "server/engine/order", "server/engine/section", "server/engine/plan",
+        "base", "io/file", "io/record", "io/element", "server/engine/read",
+        "server/engine/spec", "server/engine/tensor", "server/engine/order",
+        "server/engine/section", "server/engine/plan",
     },
     "server/engine/run": {
-        "server/base", "server/io/record", "server/engine/read", "server/engine/tensor",
+        "base", "io/record", "server/engine/read", "server/engine/tensor",
         "server/engine/order", "server/engine/share", "server/engine/work",
         "server/engine/section", "server/engine/plan", "server/engine/stage",
         "server/engine/keep",
     },
-    "server/functions/array": {"server/base", "server/kernels", "server/expr"},
-    "server/functions/format": {"server/base", "server/codec", "server/expr", "server/image"},
+    "server/functions/array": {"base", "server/kernels", "server/expr"},
+    "server/functions/format": {"base", "server/codec", "server/expr", "server/image"},
     "server/functions/image": {"server/kernels", "server/codec", "server/expr", "server/image"},
     "server/functions/math": {"server/kernels", "server/expr"},
     "server/functions/random": {"server/kernels", "server/expr", "server/image"},
-    "server/functions/string": {"server/base", "server/codec", "server/expr"},
+    "server/functions/string": {"base", "server/codec", "server/expr"},
     "server/ops": {
-        "server/base", "server/io/record", "server/codec", "server/expr",
-        "server/engine/read", "server/engine/spec", "server/engine/tensor",
-        "server/engine/order", "server/engine/section", "server/engine/plan",
-        "server/engine/stage", "server/engine/keep",
+        "base", "io/record", "server/codec", "server/expr", "server/engine/read",
+        "server/engine/spec", "server/engine/tensor", "server/engine/order",
+        "server/engine/section", "server/engine/plan", "server/engine/stage",
+        "server/engine/keep",
     },
     "server/cuda": {"proto", "ring", "cuda", "server/engine/tensor"},
     "server/service/state": {
-        "proto", "ring", "server/base", "server/io/file", "server/codec",
-        "server/engine/spec", "server/engine/plan", "server/engine/run",
+        "proto", "base", "io/file", "ring", "server/codec", "server/engine/spec",
+        "server/engine/plan", "server/engine/run",
     },
     "server/service/watch": {
-        "proto", "ring", "server/base", "server/codec", "server/engine/tensor",
+        "proto", "base", "ring", "server/codec", "server/engine/tensor",
         "server/engine/run",
     },
     "server/service/stream": {
-        "proto", "ring", "server/base", "server/engine/read", "server/engine/tensor",
+        "proto", "base", "ring", "server/engine/read", "server/engine/tensor",
         "server/engine/plan", "server/engine/run", "server/cuda", "server/service/state",
     },
     "server/service/pipeline": {
-        "proto", "ring", "server/base", "server/io/file", "server/engine/read",
-        "server/engine/spec", "server/engine/plan", "server/engine/run", "server/cuda",
-        "server/service/state", "server/service/watch", "server/service/stream",
+        "proto", "base", "io/file", "ring", "server/engine/read", "server/engine/spec",
+        "server/engine/plan", "server/engine/run", "server/cuda", "server/service/state",
+        "server/service/watch", "server/service/stream",
     },
-    "server/service/socket": {"proto", "ring", "server/base"},
+    "server/service/socket": {"proto", "base", "ring"},
     "server/service/attach": {
-        "proto", "ring", "server/base", "server/codec", "server/service/state",
+        "proto", "base", "ring", "server/codec", "server/service/state",
         "server/service/stream", "server/service/pipeline", "server/service/socket",
     },
     "server/service/tune": {
-        "proto", "ring", "server/base", "server/service/watch", "server/service/pipeline",
+        "proto", "base", "ring", "server/service/watch", "server/service/pipeline",
         "server/service/socket",
     },
     "server/service/http": {
-        "proto", "ring", "server/base", "server/io/file", "server/service/state",
-        "server/service/watch", "server/service/pipeline", "server/service/socket",
-        "server/service/tune",
-    },
-    "server/service/control": {
-        "proto", "ring", "server/base", "server/codec", "server/engine/plan",
-        "server/engine/run", "server/service/state", "server/service/watch",
+        "proto", "base", "io/file", "ring", "server/service/state", "server/service/watch",
         "server/service/pipeline", "server/service/socket", "server/service/tune",
     },
+    "server/service/control": {
+        "proto", "base", "ring", "server/codec", "server/engine/plan", "server/engine/run",
+        "server/service/state", "server/service/watch", "server/service/pipeline",
+        "server/service/socket", "server/service/tune",
+    },
     "server/service/daemon": {
-        "proto", "ring", "server/base", "server/io/file", "server/engine/share",
-        "server/engine/run", "server/cuda", "server/service/state", "server/service/watch",
+        "proto", "base", "io/file", "ring", "server/engine/share", "server/engine/run",
+        "server/cuda", "server/service/state", "server/service/watch",
         "server/service/stream", "server/service/pipeline", "server/service/socket",
         "server/service/attach", "server/service/tune", "server/service/http",
         "server/service/control",
     },
-    "server": {
-        "server/base", "server/service/state", "server/service/watch",
-        "server/service/daemon",
-    },
+    "server": {"base", "server/service/state", "server/service/watch", "server/service/daemon"},
     "client/c": {"ring", "cuda"},
     "client/cpp": {"client/c"},
     "client/python": {"ring", "client/c"},
-    "client/ctl/chess": set(),
-    "client/ctl": {"proto", "ring", "client/cpp", "client/ctl/chess"},
-}
-
-# Single includes beyond the table, with their reason.
-EXCEPTIONS = {
-    ("client/ctl/command_line.cc", "server/base/signature.h"): "an unknown word gets the nearest known one, as a name in a spec does",
-    ("client/ctl/shards.h", "server/io/record/tfrecord_writer.h"): "make-sample writes TFRecords as the daemon's tests do",
-    ("client/ctl/make_sample_segmentation.cc", "server/base/random.h"): "the same options give the same records",
-    ("client/ctl/make_sample_segmentation.cc", "server/io/record/example_builder.h"): "make-sample writes tf.train.Examples",
-    ("client/ctl/fill_shards.cc", "server/io/record/example_builder.h"): "make-sample writes tf.train.Examples",
-    ("client/ctl/write.cc", "server/io/record/tfrecord_writer.h"): "write packs a user's files",
-    ("client/ctl/write.cc", "server/io/record/example_builder.h"): "write packs a user's files",
-    ("client/ctl/write_jsonl.cc", "server/io/record/tfrecord_writer.h"): "write packs a user's JSON lines",
-    ("client/ctl/write_jsonl.cc", "server/io/record/example_builder.h"): "write packs a user's JSON lines",
-    ("client/ctl/make_sample_chess.cc", "server/io/record/example_builder.h"): "make-sample writes Examples",
-    ("client/ctl/make_sample_flowers.cc", "server/io/record/example_builder.h"): "make-sample writes Examples",
-    ("client/ctl/verify.cc", "server/io/record/record_stream.h"): "verify reads as the daemon does",
-    ("client/ctl/spec_arguments.cc", "server/base/file_error.h"): "a spec that cannot be opened is told as the daemon tells it of files",
-    ("client/ctl/cursor_file.cc", "server/base/replaced_file.h"): "a cursor takes another one's place as a file of records does",
-    ("client/ctl/cache.cc", "server/base/disk.h"): "cache list, verify and clear look at the daemon's folders",
-    ("client/ctl/cache.cc", "server/io/element/element_file.h"): "and at the files that it keeps there",
-    ("client/ctl/index.cc", "server/io/record/record_index.h"): "index builds what the daemon loads",
-    ("client/ctl/needed_indices.cc", "server/io/record/record_index.h"): "run and create build what the daemon would build without a progress bar",
-    ("client/ctl/needed_indices.cc", "server/base/cache_folder.h"): "and put it where the daemon looks",
-    ("client/ctl/chess/position_stream.h", "server/base/random.h"): "sample data is drawn with the same dice",
-    ("client/ctl/make_sample_flowers.cc", "server/base/random.h"): "sample data is drawn with the same dice",
-    ("client/ctl/make_sample_segmentation.cc", "server/base/random.h"): "sample data is drawn with the same dice",
+    "client/ctl/chess": {"base"},
+    "client/ctl": {
+        "proto", "base", "io/record", "io/element", "ring", "client/cpp",
+        "client/ctl/chess",
+    },
 }
 
 # Modules whose files register themselves and know nothing of each other: a file includes of its own module only its own header.
@@ -197,18 +167,17 @@ def module_of(path):
 
 
 def source_files(root):
-    for top in ("proto", "ring", "cuda", "server", "client"):
+    for top in ("proto", "base", "io", "ring", "cuda", "server", "client"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix in SUFFIXES:
                 yield path
 
 
 def check(root):
-    """Returns the complaints, one sentence each; and the exceptions and arrows that no file needs any more."""
+    """Returns the complaints, one sentence each, and the arrows that no file needs any more."""
     root = pathlib.Path(root)
     complaints = []
     arrows = {}
-    used = set()
     for path in source_files(root):
         name = path.relative_to(root).as_posix()
         module = module_of(name)
@@ -230,8 +199,6 @@ def check(root):
                 continue
             elif to is None:
                 complaints.append(f'{name} includes "{target}": not a path from the root into a module')
-            elif (name, target) in EXCEPTIONS:
-                used.add((name, target))
             elif to == module:
                 if module in STRANGERS and pathlib.Path(target).stem != path.stem:
                     complaints.append(f'{name} includes "{target}": files of {module} know nothing of each other')
@@ -242,12 +209,12 @@ def check(root):
     for cycle in cycles(arrows):
         complaints.append("modules include each other: " + " -> ".join(cycle))
     unused = {(module, to) for module, modules in ALLOWED.items() for to in modules - arrows.get(module, set())}
-    return complaints, unused | (EXCEPTIONS.keys() - used)
+    return complaints, unused
 
 
-def rooms(root):
-    """The folders of modules that are divided into rooms: those that have a module above or beside them by the first two names."""
-    return sorted(module for module in ALLOWED if module.count("/") == 2 and module.startswith("server/"))
+def rooms():
+    """The modules that are rooms: folders of io, and of the modules of server."""
+    return sorted(module for module in ALLOWED if module.count("/") == {"io": 1, "server": 2}.get(module.split("/")[0]))
 
 
 def cycles(arrows):

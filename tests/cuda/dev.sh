@@ -32,7 +32,7 @@ unpacked_kit() {
   echo "$kit"
 }
 
-test_cuda_of_kit() {
+cuda_of_kit() {
   local kit out=$results/cuda status=0
   kit=$(unpacked_kit) || exit
   rm -rf "$out"
@@ -49,7 +49,7 @@ test_cuda_of_kit() {
 # `./dev test python` over a driver that needs no device.
 test_cuda() {
   if [ -n "${PENSTOCK_CUDA_KIT-}" ]; then
-    test_cuda_of_kit
+    cuda_of_kit
     return
   fi
   step "build" build release || return 0

@@ -22,7 +22,7 @@ test_fuzz() {
     for source in tests/fuzz/*_fuzz.cc; do names+=("$(basename "$source" _fuzz.cc)"); done
   fi
   step "build the fuzz targets" fixed_addresses cmake --build build/fuzz --target "${names[@]/#/fuzz_}" || return 0
-  step "coverage in the libraries" instrumented build/fuzz/server/io/libpenstock_io.a || return 0
+  step "coverage in the libraries" instrumented build/fuzz/io/libpenstock_io.a || return 0
   for name in "${names[@]}"; do
     local corpus=build/fuzz/corpus/$name seeds=()
     mkdir -p "$corpus" build/fuzz/found

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/io/record/record_index.h"
+#include "io/record/record_index.h"
 #include "tests/ops/contract_files.h"
 #include "tests/support/arrays.h"
 #include "tests/support/catch.h"

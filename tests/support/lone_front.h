@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/file.h"
+#include "base/file.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/section/section_op.h"

@@ -11,14 +11,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "server/base/pending_call.h"
-#include "server/base/random.h"
-#include "server/base/release.h"
+#include "base/pending_call.h"
+#include "base/random.h"
+#include "base/release.h"
+#include "io/file/crc32c.h"
+#include "io/record/index_file.h"
 #include "server/engine/spec/constant_file.h"
 #include "server/engine/spec/descriptor_path.h"
 #include "server/engine/spec/deterministic_bytes.h"
-#include "server/io/file/crc32c.h"
-#include "server/io/record/index_file.h"
 
 namespace penstock {
 namespace {

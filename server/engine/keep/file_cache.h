@@ -11,12 +11,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/base/disk.h"
-#include "server/base/file.h"
-#include "server/base/patient_once.h"
+#include "base/disk.h"
+#include "base/file.h"
+#include "base/patient_once.h"
+#include "io/element/element_file.h"
+#include "io/element/element_file_writer.h"
 #include "server/engine/plan/plan_builder.h"
-#include "server/io/element/element_file.h"
-#include "server/io/element/element_file_writer.h"
 
 namespace penstock {
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/local_file.h"
-#include "server/base/permutation.h"
+#include "base/local_file.h"
+#include "base/permutation.h"
+#include "io/element/packed_element.h"
 #include "server/engine/read/element_cells.h"
 #include "server/engine/tensor/structure.h"
-#include "server/io/element/packed_element.h"
 
 namespace penstock {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "io/element/element_file.h"
 #include "server/engine/plan/plan_builder.h"
-#include "server/io/element/element_file.h"
 
 namespace penstock {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "server/base/permutation.h"
+#include "base/permutation.h"
 
 namespace penstock {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/signature.h"
+#include "base/signature.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/work_op.h"
 #include "server/engine/read/column_loader.h"
@@ -84,7 +84,7 @@ struct WorkNode {
   const WorkNode* SourceOf(uint32_t file) const;
   // kBranch: which input an element belongs to.
   size_t BranchOf(const RecordRef* element) const;
-  // The path of an element (server/base/row_identity.h), of its references.
+  // The path of an element (base/row_identity.h), of its references.
   uint64_t PathOf(const RecordRef* element) const;
   // Counts references from `by` on, behind those of other inputs.
   void MoveReferences(uint32_t by);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/base/row_identity.h"
+#include "base/row_identity.h"
 #include "server/engine/order/position.h"
 #include "server/engine/read/damage_log.h"
 #include "server/engine/read/file_table.h"

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/signature.h"
+#include "io/file/damage.h"
 #include "penstock/v1/pipeline.pb.h"
-#include "server/base/signature.h"
 #include "server/engine/tensor/batch_sink.h"
-#include "server/io/file/damage.h"
 
 namespace penstock {
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/random.h"
-#include "server/base/row_shape.h"
+#include "base/random.h"
+#include "base/row_shape.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/plan/plan.h"
 #include "server/engine/section/section_op.h"

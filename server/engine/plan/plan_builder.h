@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/file.h"
+#include "base/signature.h"
 #include "penstock/v1/pipeline.pb.h"
-#include "server/base/file.h"
-#include "server/base/signature.h"
 #include "server/engine/order/dataset.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/work_op.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/file.h"
+#include "base/file.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/tensor_source.h"
 

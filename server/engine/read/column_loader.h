@@ -7,10 +7,10 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "server/base/arena.h"
-#include "server/base/column.h"
-#include "server/base/row_identity.h"
-#include "server/base/signature.h"
+#include "base/arena.h"
+#include "base/column.h"
+#include "base/row_identity.h"
+#include "base/signature.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/record.h"
 
@@ -45,7 +45,7 @@ class ColumnLoader {
   virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                          Arena& arena) const = 0;
 
-  // The path of the element that a reference stands for (server/base/row_identity.h).
+  // The path of the element that a reference stands for (base/row_identity.h).
   virtual uint64_t Path(const RecordRef& reference) const {
     const RecordRef place = Locate(reference);
     return MixPath(MixPath(place.file, place.offset), reference.epoch);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/io/file/damage.h"
+#include "io/file/damage.h"
 
 namespace penstock {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/packed_row.h"
-#include "server/io/element/element_file.h"
+#include "base/packed_row.h"
+#include "io/element/element_file.h"
 
 namespace penstock {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/pending_call.h"
+#include "base/pending_call.h"
 
 namespace penstock {
 namespace {

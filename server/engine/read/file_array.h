@@ -13,12 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/base/memory_block.h"
-#include "server/base/patient_once.h"
+#include "base/memory_block.h"
+#include "base/patient_once.h"
+#include "io/array/npy_header.h"
+#include "io/array/zip_directory.h"
+#include "io/file/mapped_file.h"
 #include "server/engine/read/file_table.h"
-#include "server/io/array/npy_header.h"
-#include "server/io/array/zip_directory.h"
-#include "server/io/file/mapped_file.h"
 
 namespace penstock {
 

@@ -2,8 +2,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/cache_folder.h"
-#include "server/io/record/tfrecord_reader.h"
+#include "base/cache_folder.h"
+#include "io/record/tfrecord_reader.h"
 
 namespace penstock {
 

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/file.h"
+#include "base/file.h"
+#include "io/file/damage.h"
+#include "io/file/mapped_file.h"
+#include "io/file/shared_maps.h"
+#include "io/record/record_index.h"
 #include "server/engine/read/known_indices.h"
 #include "server/engine/read/near_map.h"
-#include "server/io/file/damage.h"
-#include "server/io/file/mapped_file.h"
-#include "server/io/file/shared_maps.h"
-#include "server/io/record/record_index.h"
 
 namespace penstock {
 

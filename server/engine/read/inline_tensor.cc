@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/float16.h"
+#include "base/float16.h"
 
 namespace penstock {
 namespace {

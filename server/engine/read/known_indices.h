@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/io/file/damage.h"
-#include "server/io/record/record_index.h"
+#include "io/file/damage.h"
+#include "io/record/record_index.h"
 
 namespace penstock {
 

@@ -16,7 +16,7 @@
 #include <map>
 #include <vector>
 
-#include "server/base/memory_block.h"
+#include "base/memory_block.h"
 
 namespace penstock {
 

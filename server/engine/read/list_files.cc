@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/local_file.h"
+#include "base/local_file.h"
 
 namespace penstock {
 

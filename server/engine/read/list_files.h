@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/file.h"
 #include "google/protobuf/repeated_ptr_field.h"
-#include "server/base/file.h"
 #include "server/engine/read/file_table.h"
 
 namespace penstock {

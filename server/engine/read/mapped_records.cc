@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "server/io/file/mapped_file.h"
-#include "server/io/record/tfrecord_frame.h"
+#include "io/file/mapped_file.h"
+#include "io/record/tfrecord_frame.h"
 
 namespace penstock {
 namespace {

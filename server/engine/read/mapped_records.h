@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "server/engine/read/record.h"
 #include "server/engine/read/record_store.h"
 

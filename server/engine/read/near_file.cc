@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/io/file/damage.h"
+#include "io/file/damage.h"
 
 namespace penstock {
 

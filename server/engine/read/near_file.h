@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "server/base/file.h"
+#include "base/file.h"
 #include "server/engine/read/file_table.h"
 
 namespace penstock {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/base/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 
 namespace penstock {
 

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <utility>
 
-#include "server/base/file.h"
-#include "server/io/file/page_cache.h"
-#include "server/io/file/shared_maps.h"
+#include "base/file.h"
+#include "io/file/page_cache.h"
+#include "io/file/shared_maps.h"
 
 namespace penstock {
 

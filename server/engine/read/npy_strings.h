@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/io/array/npy_header.h"
+#include "io/array/npy_header.h"
 
 namespace penstock {
 

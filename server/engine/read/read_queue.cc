@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "server/base/pending_call.h"
+#include "base/pending_call.h"
+#include "io/record/tfrecord_reader.h"
 #include "server/engine/read/mapped_records.h"
 #include "server/engine/read/near_file.h"
-#include "server/io/record/tfrecord_reader.h"
 
 namespace penstock {
 namespace {

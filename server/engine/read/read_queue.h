@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "server/base/memory_block.h"
+#include "base/memory_block.h"
+#include "io/inflate/byte_stream.h"
+#include "io/record/record_stream.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/record.h"
 #include "server/engine/read/record_store.h"
 #include "server/engine/read/work_queue.h"
-#include "server/io/inflate/byte_stream.h"
-#include "server/io/record/record_stream.h"
 
 namespace penstock {
 

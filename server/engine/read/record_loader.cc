@@ -1,9 +1,9 @@
 #include "server/engine/read/record_loader.h"
 
 #include "absl/strings/str_cat.h"
+#include "io/record/tfrecord_frame.h"
+#include "io/record/tfrecord_reader.h"
 #include "server/engine/read/mapped_records.h"
-#include "server/io/record/tfrecord_frame.h"
-#include "server/io/record/tfrecord_reader.h"
 
 namespace penstock {
 

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "server/base/memory_block.h"
+#include "base/memory_block.h"
+#include "io/record/record_chunk.h"
 #include "server/engine/read/large_cells.h"
 #include "server/engine/read/record.h"
-#include "server/io/record/record_chunk.h"
 
 namespace penstock {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/signature.h"
+#include "base/signature.h"
 #include "server/engine/read/column_loader.h"
 #include "server/engine/read/file_array.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "server/base/signature.h"
-#include "server/io/array/npy_header.h"
-#include "server/io/array/zip_directory.h"
+#include "base/signature.h"
+#include "io/array/npy_header.h"
+#include "io/array/zip_directory.h"
 
 namespace penstock {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/base/pending_call.h"
+#include "base/pending_call.h"
 
 namespace penstock {
 

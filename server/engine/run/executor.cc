@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "server/base/tick_clock.h"
+#include "base/tick_clock.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"

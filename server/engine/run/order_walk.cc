@@ -6,12 +6,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
+#include "io/record/tfrecord_reader.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/run/front.h"
 #include "server/engine/section/section.h"
 #include "server/engine/stage/unbatch_rows.h"
-#include "server/io/record/tfrecord_reader.h"
 
 namespace penstock {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/row_identity.h"
-#include "server/base/signature.h"
+#include "base/row_identity.h"
+#include "base/signature.h"
 #include "server/engine/plan/plan.h"
 
 namespace penstock {
@@ -46,7 +46,7 @@ struct ShownRow {
   // What random functions drew, but for those in front of a `filter` or another op where values decide.
   DrawLog log;
   Signature features;               // without the batch axis, with every size known
-  std::vector<std::string> values;  // their bytes; strings as server/base/column.h has them
+  std::vector<std::string> values;  // their bytes; strings as base/column.h has them
 };
 
 // Row `row` of step `step`, with what its random functions drew. OutOfRange as FindRecords; an error of the row's work as a running

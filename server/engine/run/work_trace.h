@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-#include "server/base/tick_clock.h"
+#include "base/tick_clock.h"
 #include "server/engine/work/stage_clock.h"
 
 namespace penstock {

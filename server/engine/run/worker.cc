@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "server/base/pending_call.h"
+#include "base/pending_call.h"
 
 namespace penstock {
 namespace {

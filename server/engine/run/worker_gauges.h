@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "server/base/pending_call.h"
-#include "server/base/tick_clock.h"
+#include "base/pending_call.h"
+#include "base/tick_clock.h"
 #include "server/engine/run/executor_stats.h"
 #include "server/engine/work/stage_clock.h"
 

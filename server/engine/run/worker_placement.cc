@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/base/numa_node.h"
-#include "server/base/processors.h"
+#include "base/numa_node.h"
+#include "base/processors.h"
 
 namespace penstock {
 namespace {

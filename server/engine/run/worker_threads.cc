@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/new_thread.h"
-#include "server/base/pending_call.h"
+#include "base/new_thread.h"
+#include "base/pending_call.h"
 #include "server/engine/run/calls_under_way.h"
 
 namespace penstock {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/packed_row.h"
-#include "server/base/row_shape.h"
+#include "base/packed_row.h"
+#include "base/row_shape.h"
 #include "server/engine/work/step.h"
 
 namespace penstock {
@@ -18,7 +18,7 @@ constexpr uint32_t kStripRows = 32;
 // The number of a batch among what is made of its first row: that row has others of its own.
 constexpr uint64_t kBatchPath = UINT64_MAX;
 
-// Strings as a column has them (server/base/column.h), of offsets and bytes.
+// Strings as a column has them (base/column.h), of offsets and bytes.
 RowBytes JoinStrings(RowBytes offsets, RowBytes bytes, Arena& arena) {
   const size_t count = offsets.size / sizeof(int64_t) - 1;
   const size_t size = count * sizeof(uint32_t) + bytes.size;
@@ -36,7 +36,7 @@ absl::Span<const int64_t> Integers(const RowBytes& bytes) {
   return {reinterpret_cast<const int64_t*>(bytes.data), bytes.size / sizeof(int64_t)};
 }
 
-// A ragged or sparse tensor as a row (server/base/packed_row.h). `part`: those of the tensor, by their numbers in ring/layout.h.
+// A ragged or sparse tensor as a row (base/packed_row.h). `part`: those of the tensor, by their numbers in ring/layout.h.
 RowBytes PackTensor(const BatchTensor& tensor, const std::function<RowBytes(int)>& part,
                     Arena& arena) {
   const bool is_string = tensor.type.dtype == DType::kString;

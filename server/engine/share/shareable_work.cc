@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/signature.h"
+#include "base/signature.h"
 #include "server/engine/spec/constant_file.h"
 #include "server/engine/spec/deterministic_bytes.h"
 #include "server/engine/spec/stages.h"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "server/base/row_identity.h"
+#include "base/row_identity.h"
 
 namespace penstock {
 

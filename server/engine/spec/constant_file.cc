@@ -5,12 +5,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "io/file/crc32c.h"
+#include "io/record/record_stream.h"
 #include "server/engine/read/array_files.h"
 #include "server/engine/read/npy_strings.h"
 #include "server/engine/spec/stage_message.h"
 #include "server/expr/graph.h"
-#include "server/io/file/crc32c.h"
-#include "server/io/record/record_stream.h"
 
 namespace penstock {
 namespace {

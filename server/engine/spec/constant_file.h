@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/file.h"
 #include "penstock/v1/pipeline.pb.h"
-#include "server/base/file.h"
 #include "server/expr/program.h"
 
 namespace penstock {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "io/record/record_index.h"
+#include "io/record/tfrecord_frame.h"
 #include "server/engine/order/file_stream.h"
 #include "server/engine/order/interleave_state.h"
 #include "server/engine/read/list_files.h"
 #include "server/engine/read/record_loader.h"
-#include "server/io/record/record_index.h"
-#include "server/io/record/tfrecord_frame.h"
 
 namespace penstock {
 namespace {

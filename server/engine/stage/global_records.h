@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/block_permutation.h"
-#include "server/base/patient_once.h"
-#include "server/base/permutation.h"
+#include "base/block_permutation.h"
+#include "base/patient_once.h"
+#include "base/permutation.h"
+#include "io/file/mapped_file.h"
 #include "server/engine/order/dataset.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/read/column_loader.h"
-#include "server/io/file/mapped_file.h"
 
 namespace penstock {
 

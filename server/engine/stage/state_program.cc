@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-// A tensor's values as a column has them (server/base/column.h).
+// A tensor's values as a column has them (base/column.h).
 std::string ColumnBytes(const TensorSource& tensor) {
   if (tensor.type.dtype != DType::kString) return tensor.numbers;
   if (tensor.type.shape.empty()) return tensor.strings.front();

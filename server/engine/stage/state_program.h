@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/arena.h"
+#include "base/column.h"
 #include "penstock/v1/ops.pb.h"
-#include "server/base/arena.h"
-#include "server/base/column.h"
 #include "server/engine/plan/plan_builder.h"
 #include "server/expr/program.h"
 

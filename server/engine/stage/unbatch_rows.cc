@@ -184,7 +184,7 @@ class UnbatchOp final : public SplitOp {
     return result;
   }
 
-  // A row of strings is the sizes of all of them, and then their bytes (server/base/column.h).
+  // A row of strings is the sizes of all of them, and then their bytes (base/column.h).
   static void SplitStrings(const uint8_t* row, size_t row_bytes, uint32_t count, RowBytes* values,
                            Arena& arena, bool nested) {
     const auto size_at = [&](size_t string) {

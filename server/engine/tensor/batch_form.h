@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/signature.h"
+#include "base/signature.h"
 
 namespace penstock {
 

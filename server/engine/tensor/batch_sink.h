@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/base/signature.h"
+#include "base/signature.h"
 
 namespace penstock {
 

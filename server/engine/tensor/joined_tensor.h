@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/base/column.h"
+#include "base/column.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 

@@ -1,4 +1,4 @@
-// A ragged tensor of one step whose rows are ragged themselves (server/base/packed_row.h).
+// A ragged tensor of one step whose rows are ragged themselves (base/packed_row.h).
 //
 // Threads:  as server/engine/tensor/joined_tensor.h says.
 // Owns:     a copy of every value and row length.

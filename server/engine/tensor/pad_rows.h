@@ -10,8 +10,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "server/base/column.h"
-#include "server/base/signature.h"
+#include "base/column.h"
+#include "base/signature.h"
 #include "server/engine/tensor/batch_form.h"
 
 namespace penstock {

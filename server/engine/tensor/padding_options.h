@@ -5,9 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/signature.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "penstock/v1/ops.pb.h"
-#include "server/base/signature.h"
 #include "server/engine/tensor/batch_form.h"
 
 namespace penstock {

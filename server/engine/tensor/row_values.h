@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/packed_row.h"
+#include "base/packed_row.h"
 
 namespace penstock {
 

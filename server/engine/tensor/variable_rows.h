@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "server/base/column.h"
+#include "base/column.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/joined_tensor.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/engine/tensor/pad_rows.h"
 
 namespace penstock {

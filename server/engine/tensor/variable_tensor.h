@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/column.h"
+#include "base/column.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/joined_tensor.h"

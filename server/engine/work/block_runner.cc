@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/pending_call.h"
-#include "server/base/row_shape.h"
+#include "base/pending_call.h"
+#include "base/row_shape.h"
 #include "server/engine/tensor/pad_rows.h"
 
 namespace penstock {

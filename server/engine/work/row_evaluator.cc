@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/pending_call.h"
-#include "server/base/row_shape.h"
+#include "base/pending_call.h"
+#include "base/row_shape.h"
+#include "io/record/tfrecord_frame.h"
 #include "server/engine/share/shared_prefixes.h"
-#include "server/io/record/tfrecord_frame.h"
 
 namespace penstock {
 namespace {

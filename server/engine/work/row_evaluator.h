@@ -8,8 +8,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "server/base/arena.h"
-#include "server/base/column.h"
+#include "base/arena.h"
+#include "base/column.h"
 #include "server/engine/order/dataset.h"
 #include "server/engine/read/column_loader.h"
 #include "server/engine/read/damage_log.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "server/base/tick_clock.h"
+#include "base/tick_clock.h"
 #include "server/engine/share/shared_prefixes.h"
 #include "server/engine/work/row_evaluator.h"
 

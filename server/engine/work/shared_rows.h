@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "server/base/column.h"
+#include "base/column.h"
 #include "server/engine/read/column_loader.h"
 #include "server/engine/share/shared_elements.h"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/base/tick_clock.h"
+#include "base/tick_clock.h"
 
 namespace penstock {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/data_integers.h"
 #include "server/expr/function.h"

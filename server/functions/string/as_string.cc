@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
 #include "server/expr/number_types.h"

@@ -1,7 +1,7 @@
 #include <cstring>
 #include <string>
 
-#include "server/base/utf8.h"
+#include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
 

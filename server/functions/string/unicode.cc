@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/utf8.h"
+#include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
 

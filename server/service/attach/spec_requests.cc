@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/new_thread.h"
 #include "google/protobuf/util/json_util.h"
 #include "penstock/v1/control.pb.h"
-#include "server/base/new_thread.h"
 #include "server/service/socket/fair_places.h"
 #include "server/service/state/overrides.h"
 #include "server/service/stream/ring_sink.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/new_thread.h"
+#include "base/new_thread.h"
 #include "server/service/control/pipeline_service.h"
 #include "server/service/socket/call_places.h"
 #include "server/service/socket/tcp_listener.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/utf8.h"
+#include "base/utf8.h"
 #include "server/codec/wire.h"
 #include "server/engine/run/order_walk.h"
 #include "server/service/state/overrides.h"

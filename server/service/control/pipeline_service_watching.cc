@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 #include "server/service/control/pipeline_service.h"
 #include "server/service/watch/error_details.h"
 #include "server/service/watch/event_log.h"

@@ -8,10 +8,10 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
+#include "base/numa_node.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
-#include "server/base/file_error.h"
-#include "server/base/numa_node.h"
 #include "server/service/socket/tcp_address.h"
 #include "server/service/state/text_proto.h"
 #include "server/service/stream/read_deadline.h"

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "server/base/release.h"
+#include "base/release.h"
 
 namespace penstock {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "io/file/shared_maps.h"
 #include "penstock/v1/control.pb.h"
-#include "server/io/file/shared_maps.h"
 #include "server/service/socket/access.h"
 
 namespace penstock {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
-#include "server/base/release.h"
+#include "base/release.h"
 #include "server/service/state/timeline.h"
 #include "server/service/watch/sample.h"
 

@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/file.h"
+#include "base/numa_node.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/server.pb.h"
-#include "server/base/file.h"
-#include "server/base/numa_node.h"
 #include "server/engine/plan/plan.h"
 
 namespace penstock {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/numa_node.h"
+#include "base/processors.h"
 #include "ring/aligned_map.h"
 #include "ring/memory_limit.h"
-#include "server/base/numa_node.h"
-#include "server/base/processors.h"
 #include "server/engine/read/file_table.h"
 #include "server/service/pipeline/pipeline.h"
 #include "server/service/watch/event_log.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 #include "server/engine/spec/stages.h"
 #include "server/service/pipeline/pipeline.h"
 #include "server/service/watch/event_log.h"

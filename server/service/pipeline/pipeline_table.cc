@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/signature.h"
 #include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
-#include "server/base/signature.h"
 #include "server/service/stream/read_deadline.h"
 #include "spdlog/spdlog.h"
 

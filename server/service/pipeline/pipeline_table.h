@@ -17,10 +17,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/file.h"
+#include "io/file/shared_maps.h"
 #include "penstock/v1/pipeline.pb.h"
 #include "penstock/v1/server.pb.h"
-#include "server/base/file.h"
-#include "server/io/file/shared_maps.h"
 #include "server/service/pipeline/pipeline.h"
 #include "server/service/state/pipeline_journal.h"
 #include "server/service/stream/leftovers.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "server/base/utf8.h"
+#include "base/utf8.h"
 #include "server/service/pipeline/pipeline.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/watch/sample.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 
 namespace penstock {
 namespace {

@@ -4,7 +4,7 @@
 // Owns:     its epoll and wake-up descriptors; watched descriptors stay their owners' and are
 // removed
 //           before they are closed.
-// Limits:   a callback must not block. Timers are due by running time (server/base/running_clock.h): a pause of the process
+// Limits:   a callback must not block. Timers are due by running time (base/running_clock.h): a pause of the process
 //           makes nobody late.
 // Cost:     a system call a wake-up, a map look-up an event.
 #pragma once
@@ -20,9 +20,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/monotonic_clock.h"
+#include "base/running_clock.h"
 #include "ring/descriptor.h"
-#include "server/base/monotonic_clock.h"
-#include "server/base/running_clock.h"
 
 namespace penstock {
 

@@ -15,7 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/base/file_error.h"
+#include "base/file_error.h"
 
 namespace penstock {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/base/new_thread.h"
+#include "base/new_thread.h"
 
 namespace penstock {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/file_error.h"
+#include "base/file_error.h"
 #include "server/service/socket/tcp_address.h"
 #include "spdlog/spdlog.h"
 

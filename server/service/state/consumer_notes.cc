@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "server/base/new_thread.h"
+#include "base/new_thread.h"
 #include "server/engine/run/calls_under_way.h"
 #include "spdlog/spdlog.h"
 

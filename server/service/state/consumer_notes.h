@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/base/pending_call.h"
-#include "server/base/tick_clock.h"
+#include "base/pending_call.h"
+#include "base/tick_clock.h"
 #include "server/service/state/pipeline_journal.h"
 
 namespace penstock {

@@ -13,9 +13,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/file_error.h"
-#include "server/base/pending_call.h"
-#include "server/io/file/crc32c.h"
+#include "base/file_error.h"
+#include "base/pending_call.h"
+#include "io/file/crc32c.h"
 
 namespace penstock {
 namespace {

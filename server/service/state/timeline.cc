@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "io/file/crc32c.h"
 #include "server/engine/plan/pass_change.h"
 #include "server/engine/plan/plan_change.h"
-#include "server/io/file/crc32c.h"
 #include "server/service/state/text_proto.h"
 
 namespace penstock {

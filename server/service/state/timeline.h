@@ -20,8 +20,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/file.h"
 #include "penstock/v1/steering.pb.h"
-#include "server/base/file.h"
 #include "server/engine/plan/cursor.h"
 #include "server/engine/plan/plan.h"
 

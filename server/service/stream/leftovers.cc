@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "server/base/new_thread.h"
+#include "base/new_thread.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/numa_node.h"
 #include "ring/numa_memory.h"
-#include "server/base/numa_node.h"
 
 namespace penstock {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/utf8.h"
+#include "base/utf8.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/numa_node.h"
 #include "ring/writer.h"
-#include "server/base/numa_node.h"
 #include "server/engine/run/step_count.h"
 #include "server/engine/tensor/batch_sink.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/new_thread.h"
 #include "ring/futex.h"
-#include "server/base/new_thread.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/run/step_count.h"
 #include "spdlog/spdlog.h"

@@ -25,9 +25,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/numa_node.h"
 #include "ring/split_log.h"
 #include "ring/writer.h"
-#include "server/base/numa_node.h"
 #include "server/cuda/device_ring_sink.h"
 #include "server/engine/plan/plan.h"
 #include "server/engine/read/damage_log.h"

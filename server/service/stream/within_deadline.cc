@@ -5,9 +5,9 @@
 #include <mutex>
 #include <thread>
 
-#include "server/base/new_thread.h"
-#include "server/base/pending_call.h"
-#include "server/base/tick_clock.h"
+#include "base/new_thread.h"
+#include "base/pending_call.h"
+#include "base/tick_clock.h"
 #include "server/engine/run/calls_under_way.h"
 
 namespace penstock {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/new_thread.h"
 #include "ring/memory_limit.h"
-#include "server/base/new_thread.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {

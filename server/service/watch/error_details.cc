@@ -4,8 +4,8 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "penstock/v1/error_details.pb.h"
-#include "server/base/utf8.h"
 
 namespace penstock {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "server/base/utf8.h"
+#include "base/utf8.h"
 
 namespace penstock {
 

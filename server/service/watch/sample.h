@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "penstock/v1/control.pb.h"
 #include "ring/writer.h"
-#include "server/base/dtype.h"
 #include "server/engine/tensor/batch_sink.h"
 
 namespace penstock {

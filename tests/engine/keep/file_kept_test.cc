@@ -12,8 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/local_file.h"
-#include "server/io/file/crc32c.h"
+#include "base/local_file.h"
+#include "io/file/crc32c.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/recorded_disk.h"

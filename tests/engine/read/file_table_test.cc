@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/io/record/record_chunk.h"
+#include "io/record/record_chunk.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/scratch_folder.h"

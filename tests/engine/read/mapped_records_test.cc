@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "io/file/mapped_file.h"
+#include "io/record/tfrecord_frame.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/read_queue.h"
-#include "server/io/file/mapped_file.h"
-#include "server/io/record/tfrecord_frame.h"
 #include "tests/support/catch.h"
 #include "tests/support/frames.h"
 #include "tests/support/scratch_folder.h"

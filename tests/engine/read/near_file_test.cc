@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "server/io/inflate/byte_stream.h"
-#include "server/io/record/tfrecord_reader.h"
+#include "io/inflate/byte_stream.h"
+#include "io/record/tfrecord_reader.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/scratch_folder.h"

@@ -1,4 +1,4 @@
-// How rows lie in columns (server/base/column.h), strings with axes among them.
+// How rows lie in columns (base/column.h), strings with axes among them.
 #include "server/engine/read/tensor_rows.h"
 
 #include <cstring>

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/io/file/crc32c.h"
+#include "io/file/crc32c.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/faulty_files.h"

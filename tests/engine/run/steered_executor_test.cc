@@ -15,8 +15,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/memory_block.h"
-#include "server/base/tick_clock.h"
+#include "base/memory_block.h"
+#include "base/tick_clock.h"
 #include "server/engine/run/executor.h"
 #include "server/engine/run/stepped_executor.h"
 #include "tests/support/catch.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/engine/tensor/pad_rows.h"
 #include "tests/support/catch.h"
 

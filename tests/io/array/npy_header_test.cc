@@ -1,4 +1,4 @@
-#include "server/io/array/npy_header.h"
+#include "io/array/npy_header.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "server/io/array/zip_directory.h"
+#include "io/array/zip_directory.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // Files of elements: what they say of their elements, and that nothing of it is believed which does not hold. How they are used is tested in
 // engine/file_kept_test.cc.
-#include "server/io/element/element_file.h"
+#include "io/element/element_file.h"
 
 #include <filesystem>
 #include <fstream>
@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "server/io/element/element_bytes.h"
-#include "server/io/element/element_file_writer.h"
-#include "server/io/file/crc32c.h"
-#include "server/io/record/tfrecord_frame.h"
+#include "io/element/element_bytes.h"
+#include "io/element/element_file_writer.h"
+#include "io/file/crc32c.h"
+#include "io/record/tfrecord_frame.h"
 #include "tests/support/catch.h"
 #include "tests/support/recorded_disk.h"
 #include "tests/support/scratch_folder.h"

@@ -1,10 +1,10 @@
-#include "server/io/element/packed_element.h"
+#include "io/element/packed_element.h"
 
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "server/base/random.h"
+#include "base/random.h"
 #include "tests/support/catch.h"
 
 namespace penstock {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/arena.h"
-#include "server/io/record/resynchronise.h"
-#include "server/io/record/tfrecord_reader.h"
+#include "base/arena.h"
+#include "io/record/resynchronise.h"
+#include "io/record/tfrecord_reader.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/frames.h"

@@ -1,4 +1,4 @@
-#include "server/io/file/mapped_file.h"
+#include "io/file/mapped_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "server/io/file/page_cache.h"
+#include "io/file/page_cache.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "io/file/mapped_file.h"
 #include "ring/descriptor.h"
-#include "server/io/file/mapped_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
 

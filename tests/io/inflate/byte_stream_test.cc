@@ -1,11 +1,11 @@
-#include "server/io/inflate/byte_stream.h"
+#include "io/inflate/byte_stream.h"
 
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/io/file/crc32c.h"
-#include "server/io/record/byte_window.h"
+#include "io/file/crc32c.h"
+#include "io/record/byte_window.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/memory_file.h"

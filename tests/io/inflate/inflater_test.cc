@@ -1,4 +1,4 @@
-#include "server/io/inflate/inflater.h"
+#include "io/inflate/inflater.h"
 
 #include <algorithm>
 #include <random>
@@ -7,7 +7,7 @@
 
 #include <zlib.h>
 
-#include "server/io/inflate/compressed_input.h"
+#include "io/inflate/compressed_input.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/deflate_blocks.h"

@@ -1,4 +1,4 @@
-#include "server/io/record/example_builder.h"
+#include "io/record/example_builder.h"
 
 #include <string>
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "server/io/record/record_index.h"
+#include "io/record/record_index.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/faulty_files.h"

@@ -1,4 +1,4 @@
-#include "server/io/record/record_index.h"
+#include "io/record/record_index.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/io/file/crc32c.h"
-#include "server/io/record/index_file.h"
-#include "server/io/record/record_chunk.h"
-#include "server/io/record/tfrecord_frame.h"
+#include "io/file/crc32c.h"
+#include "io/record/index_file.h"
+#include "io/record/record_chunk.h"
+#include "io/record/tfrecord_frame.h"
 #include "tests/support/catch.h"
 #include "tests/support/frames.h"
 #include "tests/support/memory_file.h"

@@ -1,4 +1,4 @@
-#include "server/io/record/record_stream.h"
+#include "io/record/record_stream.h"
 
 #include <string>
 #include <vector>

@@ -1,10 +1,10 @@
-#include "server/io/record/tfrecord_reader.h"
+#include "io/record/tfrecord_reader.h"
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "server/io/file/crc32c.h"
+#include "io/file/crc32c.h"
 #include "tests/support/catch.h"
 #include "tests/support/frames.h"
 #include "tests/support/memory_file.h"

@@ -1,4 +1,4 @@
-#include "server/io/record/tfrecord_writer.h"
+#include "io/record/tfrecord_writer.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "server/io/file/crc32c.h"
+#include "io/file/crc32c.h"
 #include "tests/support/catch.h"
 
 namespace penstock {

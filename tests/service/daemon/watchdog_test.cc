@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "server/base/patient_once.h"
+#include "base/patient_once.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 

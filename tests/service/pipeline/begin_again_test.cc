@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/pending_call.h"
+#include "base/pending_call.h"
 #include "server/service/tune/monitor.h"
 #include "server/service/tune/tuner.h"
 #include "tests/service/counting.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/file.h"
+#include "base/file.h"
 #include "server/service/state/pipeline_journal.h"
 #include "server/service/state/text_proto.h"
 #include "tests/service/counting.h"

@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
+#include "base/file.h"
 #include "penstock/v1/error_details.pb.h"
-#include "server/base/file.h"
 #include "server/service/control/pipeline_service.h"
 #include "server/service/pipeline/pipeline_table.h"
 #include "server/service/watch/error_details.h"

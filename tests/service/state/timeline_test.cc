@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "server/base/local_file.h"
+#include "base/local_file.h"
 #include "server/service/state/text_proto.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
