@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client/c/device_slots.h"
+#include "client/c/given_batch.h"
 #include "client/c/penstock.h"
 #include "client/c/pinned_slots.h"
 #include "client/c/private_view.h"
