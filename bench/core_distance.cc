@@ -10,7 +10,7 @@
 #include <limits>
 #include <thread>
 
-#include "server/base/tick_clock.h"
+#include "base/tick_clock.h"
 
 namespace {
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <thread>
 
+#include "base/file.h"
+#include "base/tick_clock.h"
 #include "bench/free_slots.h"
-#include "server/base/file.h"
-#include "server/base/tick_clock.h"
-#include "server/engine/executor.h"
-#include "server/io/shared_maps.h"
+#include "io/file/shared_maps.h"
+#include "server/engine/run/executor.h"
 
 namespace penstock::bench {
 namespace {

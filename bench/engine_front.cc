@@ -14,13 +14,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/tick_clock.h"
 #include "google/protobuf/text_format.h"
 #include "penstock/v1/pipeline.pb.h"
-#include "server/base/file.h"
-#include "server/base/tick_clock.h"
-#include "server/engine/front.h"
-#include "server/engine/plan_impl.h"
-#include "server/engine/read_queue.h"
+#include "server/engine/plan/plan_impl.h"
+#include "server/engine/read/read_queue.h"
+#include "server/engine/run/front.h"
 
 namespace penstock::bench {
 namespace {
@@ -84,11 +84,11 @@ int Main(int argc, char** argv) {
   FileTable files(plan->files(), plan->manifest());
   RecordStore store;
   ReadQueue reads;
-  SegmentQueue segments;
+  SectionQueue sections;
   DamageLog damage;
   ChunkReader reader(store);
   const std::atomic<bool> cancelled{false};
-  Front front(*plan, files, store, reads, segments, damage, cancelled);
+  Front front(*plan, files, store, reads, sections, damage, cancelled);
   StageClock clock(static_cast<int>(plan->stage_names().size()));
   front.set_clock(&clock);
 

@@ -12,11 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
+#include "base/tick_clock.h"
 #include "bench/free_slots.h"
-#include "server/base/file.h"
-#include "server/base/tick_clock.h"
-#include "server/engine/cursor.h"
-#include "server/engine/executor.h"
+#include "server/engine/plan/cursor.h"
+#include "server/engine/run/executor.h"
 
 namespace penstock::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/memory_block.h"
+#include "base/memory_block.h"
 #include "server/expr/program.h"
 
 namespace penstock {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_block.h"
 #include "google/protobuf/text_format.h"
 #include "penstock/v1/pipeline.pb.h"
-#include "server/base/memory_block.h"
-#include "server/engine/batch_sink.h"
-#include "server/engine/plan.h"
+#include "server/engine/plan/plan.h"
+#include "server/engine/tensor/batch_sink.h"
 
 namespace penstock::bench {
 

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "server/base/file.h"
-#include "server/io/byte_stream.h"
-#include "server/io/crc32c.h"
-#include "server/io/record_stream.h"
+#include "base/file.h"
+#include "io/file/crc32c.h"
+#include "io/inflate/byte_stream.h"
+#include "io/record/record_stream.h"
 
 namespace penstock {
 namespace {

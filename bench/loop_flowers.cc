@@ -17,9 +17,9 @@
 // Behind <cstdio>, whose names it needs.
 #include <jpeglib.h>
 
+#include "base/arena.h"
 #include "bench/loop_measure.h"
 #include "bench/loop_records.h"
-#include "server/base/arena.h"
 #include "server/codec/example.h"
 #include "server/kernels/resize.h"
 

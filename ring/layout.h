@@ -106,7 +106,7 @@ inline constexpr uint32_t kMaxVerdictBytes = 512;
 inline constexpr uint32_t kMaxParts = 4;
 inline constexpr uint32_t kMaxRaggedRank = 3;
 
-// Element types. The codes are those of penstock.v1.DataType and of server/base/dtype.h; a test
+// Element types. The codes are those of penstock.v1.DataType and of base/dtype.h; a test
 // compares them.
 enum class TensorDType : uint8_t {
   kInvalid = 0,

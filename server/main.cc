@@ -10,13 +10,13 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "server/base/release.h"
-#include "server/service/daemon.h"
-#include "server/service/daemon_config.h"
-#include "server/service/grpc_log.h"
-#include "server/service/log_output.h"
-#include "server/service/state_folder.h"
-#include "server/service/supervisor.h"
+#include "base/release.h"
+#include "server/service/daemon/daemon.h"
+#include "server/service/daemon/daemon_config.h"
+#include "server/service/daemon/supervisor.h"
+#include "server/service/state/state_folder.h"
+#include "server/service/watch/grpc_log.h"
+#include "server/service/watch/log_output.h"
 
 namespace {
 

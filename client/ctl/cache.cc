@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/disk.h"
-#include "server/io/element_file.h"
+#include "base/disk.h"
+#include "io/element/element_file.h"
 
 namespace penstock::ctl {
 namespace {

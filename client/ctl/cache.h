@@ -1,4 +1,4 @@
-// The `cache` command: the files of elements in a folder (server/io/element_file.h).
+// The `cache` command: the files of elements in a folder (io/element/element_file.h).
 #pragma once
 
 #include "client/ctl/command_line.h"

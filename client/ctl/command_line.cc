@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/signature.h"
+#include "base/signature.h"
 
 namespace penstock::ctl {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/replaced_file.h"
+#include "base/replaced_file.h"
 
 namespace penstock::ctl {
 namespace {

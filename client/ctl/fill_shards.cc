@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "client/ctl/progress_bar.h"
-#include "server/io/example_builder.h"
+#include "io/record/example_builder.h"
 
 namespace penstock::ctl {
 

@@ -8,7 +8,7 @@
 
 #include "client/ctl/match_files.h"
 #include "client/ctl/progress_bar.h"
-#include "server/io/record_index.h"
+#include "io/record/record_index.h"
 
 namespace penstock::ctl {
 namespace {

@@ -5,7 +5,7 @@
 #include "client/ctl/make_sample.h"
 #include "client/ctl/progress_bar.h"
 #include "client/ctl/shards.h"
-#include "server/io/example_builder.h"
+#include "io/record/example_builder.h"
 
 namespace penstock::ctl {
 

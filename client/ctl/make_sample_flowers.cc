@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/random.h"
 #include "client/ctl/fill_shards.h"
 #include "client/ctl/make_sample.h"
 #include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
-#include "server/base/random.h"
-#include "server/io/example_builder.h"
+#include "io/record/example_builder.h"
 
 namespace penstock::ctl {
 namespace {

@@ -11,12 +11,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/random.h"
 #include "client/ctl/fill_shards.h"
 #include "client/ctl/make_sample.h"
 #include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
-#include "server/base/random.h"
-#include "server/io/example_builder.h"
+#include "io/record/example_builder.h"
 
 namespace penstock::ctl {
 namespace {

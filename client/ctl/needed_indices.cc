@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "base/cache_folder.h"
 #include "client/ctl/progress_bar.h"
-#include "server/base/cache_folder.h"
-#include "server/io/record_index.h"
+#include "io/record/record_index.h"
 
 namespace penstock::ctl {
 namespace {

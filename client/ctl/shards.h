@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/io/tfrecord_writer.h"
+#include "io/record/tfrecord_writer.h"
 
 namespace penstock::ctl {
 

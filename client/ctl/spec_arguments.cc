@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
 #include "ring/descriptor.h"
-#include "server/base/file_error.h"
 
 namespace penstock::ctl {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "client/ctl/match_files.h"
 #include "client/ctl/progress_bar.h"
-#include "server/io/record_stream.h"
+#include "io/record/record_stream.h"
 
 namespace penstock::ctl {
 namespace {

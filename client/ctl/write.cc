@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/match_files.h"
-#include "server/io/example_builder.h"
-#include "server/io/tfrecord_writer.h"
+#include "io/record/example_builder.h"
+#include "io/record/tfrecord_writer.h"
 
 namespace penstock::ctl {
 namespace {

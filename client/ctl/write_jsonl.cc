@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/ctl/write.h"
-#include "server/io/example_builder.h"
-#include "server/io/tfrecord_writer.h"
+#include "io/record/example_builder.h"
+#include "io/record/tfrecord_writer.h"
 
 namespace penstock::ctl {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/base/arena.h"
+#include "base/arena.h"
 
 namespace penstock {
 

@@ -34,9 +34,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/base/arena.h"
-#include "server/base/column.h"
-#include "server/base/dtype.h"
+#include "base/arena.h"
+#include "base/column.h"
+#include "base/dtype.h"
 #include "server/codec/example_outline.h"
 #include "server/codec/example_skeleton.h"
 #include "server/codec/example_value.h"

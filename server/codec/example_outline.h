@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/base/arena.h"
-#include "server/base/dtype.h"
+#include "base/arena.h"
+#include "base/dtype.h"
 #include "server/codec/example_value.h"
 
 namespace penstock {

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/base/column.h"
-#include "server/base/dtype.h"
+#include "base/column.h"
+#include "base/dtype.h"
 #include "server/codec/example_value.h"
 
 namespace penstock {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "server/base/dtype.h"
+#include "base/dtype.h"
 #include "server/codec/wire.h"
 
 namespace penstock::example_wire {

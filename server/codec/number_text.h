@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "server/base/dtype.h"
+#include "base/dtype.h"
 
 namespace penstock {
 

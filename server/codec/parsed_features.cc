@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/arena.h"
-#include "server/base/dtype.h"
+#include "base/arena.h"
+#include "base/dtype.h"
 
 namespace penstock {
 namespace {
@@ -54,7 +54,7 @@ absl::StatusOr<int64_t> CheckShape(const std::string& key,
   return *count;
 }
 
-// Several strings: a row of them is their sizes and then their bytes (server/base/column.h).
+// Several strings: a row of them is their sizes and then their bytes (base/column.h).
 absl::Status PlanStrings(const v1::ParsedBytes& spec, int64_t count, ParsedFeaturePlan* parsed) {
   if (!spec.has_default_value()) return absl::OkStatus();
   const std::string& value = spec.default_value();

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/signature.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "penstock/v1/ops.pb.h"
-#include "server/base/signature.h"
 #include "server/codec/example.h"
 
 namespace penstock {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/packed_row.h"
+#include "base/packed_row.h"
 
 namespace penstock {
 namespace {

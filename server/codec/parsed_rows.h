@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/base/arena.h"
-#include "server/base/column.h"
+#include "base/arena.h"
+#include "base/column.h"
 #include "server/codec/example_value.h"
 #include "server/codec/parsed_features.h"
 #include "server/codec/sequence_example.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "server/codec/example.h"
 #include "server/codec/example_value.h"
 

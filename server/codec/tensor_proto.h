@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/base/signature.h"
+#include "base/signature.h"
 
 namespace penstock {
 

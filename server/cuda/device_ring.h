@@ -28,7 +28,7 @@
 #include "cuda/shared_memory.h"
 #include "ring/descriptor.h"
 #include "ring/status.h"
-#include "server/engine/batch_sink.h"
+#include "server/engine/tensor/batch_sink.h"
 
 namespace penstock {
 

@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/cuda/device_ring.h"
-#include "server/engine/batch_sink.h"
+#include "server/engine/tensor/batch_sink.h"
 
 namespace penstock {
 

@@ -10,7 +10,7 @@
 #include "cuda/expansion.h"
 #include "penstock/v1/pipeline.pb.h"
 #include "ring/status.h"
-#include "server/engine/batch_sink.h"
+#include "server/engine/tensor/batch_sink.h"
 
 namespace penstock {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "server/expr/graph.h"
 #include "server/kernels/bit_select.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "server/base/signature.h"
+#include "base/signature.h"
 
 namespace penstock::expr {
 

@@ -1,6 +1,6 @@
 // The random numbers of one call of a random function for one row.
 //
-// A number is a function of the call's key (seed, stage, function), the row's path (server/base/row_identity.h) and how many were
+// A number is a function of the call's key (seed, stage, function), the row's path (base/row_identity.h) and how many were
 // drawn before it, by Philox4x32-10: the same on every machine, whichever thread computes the row, with any size of batch.
 //
 // Threads:  one thread; made for each row on the stack.
@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "server/base/random.h"
-#include "server/base/row_identity.h"
+#include "base/random.h"
+#include "base/row_identity.h"
 #include "server/expr/row_kernel.h"
 
 namespace penstock::expr {

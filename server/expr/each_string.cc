@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/column.h"
-#include "server/base/row_shape.h"
+#include "base/column.h"
+#include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/one_piece_output.h"
 #include "server/expr/string_row.h"

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/base/signature.h"
+#include "base/signature.h"
 #include "server/expr/draws.h"
 #include "server/expr/row_kernel.h"
 #include "server/kernels/lane_program.h"

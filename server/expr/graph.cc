@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_identity.h"
+#include "base/row_identity.h"
 #include "server/expr/broadcast.h"
 #include "server/expr/region.h"
 

@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/base/signature.h"
+#include "base/signature.h"
 #include "server/expr/function.h"
 
 namespace penstock::expr {

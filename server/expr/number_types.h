@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "server/base/dtype.h"
+#include "base/dtype.h"
 
 namespace penstock::expr {
 

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <utility>
 
-#include "server/base/arena.h"
-#include "server/base/column.h"
+#include "base/arena.h"
+#include "base/column.h"
 #include "server/expr/row_kernel.h"
 
 namespace penstock::expr {

@@ -9,7 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"

@@ -14,9 +14,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/base/arena.h"
-#include "server/base/column.h"
-#include "server/base/signature.h"
+#include "base/arena.h"
+#include "base/column.h"
+#include "base/signature.h"
 
 namespace penstock {
 class FileSystem;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/types/span.h"
-#include "server/base/dtype.h"
+#include "base/dtype.h"
 
 namespace penstock::expr {
 

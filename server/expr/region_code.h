@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/base/dtype.h"
+#include "base/dtype.h"
 #include "server/kernels/arithmetic.h"
 #include "server/kernels/choice.h"
 #include "server/kernels/lane_program.h"

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/base/arena.h"
-#include "server/base/signature.h"
+#include "base/arena.h"
+#include "base/signature.h"
 
 namespace penstock::expr {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/block_kernel.h"
 #include "server/expr/one_piece_output.h"

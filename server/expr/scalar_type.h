@@ -3,7 +3,7 @@
 // Threads: any; no state.
 #pragma once
 
-#include "server/base/signature.h"
+#include "base/signature.h"
 
 namespace penstock::expr {
 

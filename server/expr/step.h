@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "server/base/arena.h"
-#include "server/base/column.h"
-#include "server/base/signature.h"
+#include "base/arena.h"
+#include "base/column.h"
+#include "base/signature.h"
 #include "server/expr/bit_pattern.h"
 #include "server/expr/graph.h"
 #include "server/expr/region.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/broadcast.h"
 #include "server/expr/each_string.h"

@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "server/base/column.h"
+#include "base/column.h"
 
 namespace penstock::kernels {
 

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "server/base/dtype.h"
+#include "base/dtype.h"
 
 namespace penstock::kernels {
 

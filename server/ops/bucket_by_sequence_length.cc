@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
-#include "server/engine/grouped_order.h"
-#include "server/engine/keyed_elements.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/pad_rows.h"
-#include "server/engine/padding_options.h"
+#include "base/row_shape.h"
+#include "server/engine/order/grouped_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/keyed_elements.h"
+#include "server/engine/tensor/pad_rows.h"
+#include "server/engine/tensor/padding_options.h"
 #include "server/expr/arguments.h"
 #include "server/expr/graph.h"
 
@@ -96,7 +96,7 @@ class PadToBoundary final : public WorkOp {
     return {};
   }
 
-  // A row of strings is the sizes of all of them, and then their bytes (server/base/column.h).
+  // A row of strings is the sizes of all of them, and then their bytes (base/column.h).
   static RowBytes PadStrings(RowBytes row, const Shape& from, const RowLayout& layout,
                              int64_t count, Arena& arena) {
     const int64_t given = NumElements(from).value_or(0);

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/keep_in_file.h"
-#include "server/engine/kept_gauge.h"
-#include "server/engine/kept_order.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/keep/keep_in_file.h"
+#include "server/engine/keep/kept_gauge.h"
+#include "server/engine/keep/kept_order.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/directed_order.h"
-#include "server/engine/element_cells.h"
-#include "server/engine/like_elements.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/directed_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/element_cells.h"
+#include "server/engine/section/like_elements.h"
 
 namespace penstock {
 namespace {
@@ -76,7 +76,7 @@ const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
             absl::StrCat("expected choices that are one int64 () each, found ",
                          SignatureToString(plan.signature())));
       }
-      plan.EndSegmentAsIs();
+      plan.EndSectionAsIs();
       const ElementCells* const cells = plan.cells();
       Dataset choices = plan.TakeDataset();
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());

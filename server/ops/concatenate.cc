@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/like_elements.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/section/like_elements.h"
 
 namespace penstock {
 namespace {

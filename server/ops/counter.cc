@@ -1,6 +1,6 @@
-#include "server/engine/counter_loader.h"
-#include "server/engine/endless_order.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/endless_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/counter_loader.h"
 
 namespace penstock {
 namespace {

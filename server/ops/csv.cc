@@ -7,8 +7,8 @@
 #include "absl/strings/string_view.h"
 #include "server/codec/csv_field.h"
 #include "server/codec/number_text.h"
-#include "server/engine/file_records.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/file_records.h"
 
 namespace penstock {
 namespace {

@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/counter_loader.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/counter_loader.h"
 
 namespace penstock {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/engine/counted_order.h"
-#include "server/engine/list_files.h"
-#include "server/engine/op_registry.h"
-#include "server/io/record_chunk.h"
+#include "io/record/record_chunk.h"
+#include "server/engine/order/counted_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/list_files.h"
 
 namespace penstock {
 namespace {
@@ -56,7 +56,7 @@ RowBytes Copy(const std::string& text, Arena& arena) {
   return {copy, text.size()};
 }
 
-class WholeFileLoader final : public Loader {
+class WholeFileLoader final : public ColumnLoader {
  public:
   WholeFileLoader(uint32_t first_file, Classes classes)
       : first_file_(first_file), classes_(std::move(classes)) {

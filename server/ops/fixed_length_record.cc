@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
-#include "server/engine/file_records.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/file_records.h"
 
 namespace penstock {
 namespace {

@@ -1,6 +1,6 @@
-#include "server/engine/element_turns.h"
-#include "server/engine/interleave_op.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/element_turns.h"
+#include "server/engine/order/interleave_op.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

@@ -1,5 +1,5 @@
-#include "server/engine/op_registry.h"
-#include "server/engine/tensor_values.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/tensor_values.h"
 
 namespace penstock {
 namespace {

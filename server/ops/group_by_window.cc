@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/grouped_order.h"
-#include "server/engine/keyed_elements.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/grouped_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/keyed_elements.h"
 
 namespace penstock {
 namespace {

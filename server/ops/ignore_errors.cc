@@ -1,4 +1,4 @@
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

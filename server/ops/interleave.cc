@@ -1,9 +1,9 @@
-#include "server/engine/interleave_op.h"
+#include "server/engine/order/interleave_op.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/element_turns.h"
-#include "server/engine/file_records.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/element_turns.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/file_records.h"
 
 namespace penstock {
 namespace {

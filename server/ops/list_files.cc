@@ -3,16 +3,16 @@
 #include <optional>
 #include <utility>
 
-#include "server/engine/counted_order.h"
-#include "server/engine/drawn_seed.h"
-#include "server/engine/list_files.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/counted_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/list_files.h"
+#include "server/engine/spec/drawn_seed.h"
 
 namespace penstock {
 namespace {
 
 // The paths of the references' files: the feature `value`, a string.
-class PathLoader final : public Loader {
+class PathLoader final : public ColumnLoader {
  public:
   const Signature& output() const override { return output_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,

@@ -3,9 +3,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/map_source.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/structure.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/map_source.h"
+#include "server/engine/tensor/structure.h"
 #include "server/expr/program.h"
 
 namespace penstock {

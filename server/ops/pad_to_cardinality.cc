@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_shape.h"
-#include "server/engine/counted_order.h"
-#include "server/engine/op_registry.h"
+#include "base/row_shape.h"
+#include "server/engine/order/counted_order.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {
@@ -30,7 +30,7 @@ class AddTrue final : public WorkOp {
 };
 
 // Elements of zeros and empty strings; sizes that only the data tells are 0.
-class ZeroLoader final : public Loader {
+class ZeroLoader final : public ColumnLoader {
  public:
   explicit ZeroLoader(Signature output) : output_(std::move(output)) {}
   const Signature& output() const override { return output_; }

@@ -1,8 +1,8 @@
 #include <utility>
 
-#include "server/engine/batch_order.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/padding_options.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/batch_order.h"
+#include "server/engine/tensor/padding_options.h"
 
 namespace penstock {
 namespace {

@@ -7,7 +7,7 @@
 #include "server/codec/example_keys.h"
 #include "server/codec/parsed_features.h"
 #include "server/codec/parsed_rows.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/packed_row.h"
+#include "base/packed_row.h"
 #include "server/codec/example.h"
 #include "server/codec/parsed_features.h"
 #include "server/codec/parsed_rows.h"
 #include "server/codec/sequence_example.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

@@ -1,9 +1,9 @@
-#include "server/base/random.h"
+#include "base/random.h"
 
-#include "server/engine/counter_loader.h"
-#include "server/engine/drawn_seed.h"
-#include "server/engine/endless_order.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/order/endless_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/counter_loader.h"
+#include "server/engine/spec/drawn_seed.h"
 
 namespace penstock {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/batch_order.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/unbatch_rows.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/batch_order.h"
+#include "server/engine/stage/unbatch_rows.h"
 
 namespace penstock {
 namespace {

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/random.h"
-#include "server/engine/drawn_seed.h"
-#include "server/engine/element_cells.h"
-#include "server/engine/keyed_elements.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/replayed_order.h"
+#include "base/random.h"
+#include "server/engine/order/replayed_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/element_cells.h"
+#include "server/engine/spec/drawn_seed.h"
+#include "server/engine/stage/keyed_elements.h"
 
 namespace penstock {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

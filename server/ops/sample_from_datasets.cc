@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/random.h"
-#include "server/engine/directed_order.h"
-#include "server/engine/drawn_seed.h"
-#include "server/engine/like_elements.h"
-#include "server/engine/op_registry.h"
+#include "base/random.h"
+#include "server/engine/order/directed_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/section/like_elements.h"
+#include "server/engine/spec/drawn_seed.h"
 
 namespace penstock {
 namespace {

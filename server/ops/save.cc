@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
-#include "server/engine/keep_in_file.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/keep/keep_in_file.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "server/engine/op_registry.h"
-#include "server/engine/state_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/state_order.h"
 
 namespace penstock {
 namespace {

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/random.h"
-#include "server/engine/drawn_seed.h"
-#include "server/engine/global_records.h"
-#include "server/engine/op_registry.h"
+#include "base/random.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/spec/drawn_seed.h"
+#include "server/engine/stage/global_records.h"
 
 namespace penstock {
 namespace {

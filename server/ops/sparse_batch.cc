@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/batch_order.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/batch_order.h"
 
 namespace penstock {
 namespace {

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "server/engine/op_registry.h"
-#include "server/engine/predicate.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/predicate.h"
 
 namespace penstock {
 namespace {
@@ -37,7 +37,7 @@ const OpRegistration<v1::TakeWhile> kTakeWhile(
     "take_while", [](const v1::TakeWhile& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<Predicate> predicate = Predicate::Read(options, plan);
       if (!predicate.ok()) return predicate.status();
-      plan.EndSegment(std::make_unique<TakeWhileOp>(plan.signature(), *std::move(predicate)),
+      plan.EndSection(std::make_unique<TakeWhileOp>(plan.signature(), *std::move(predicate)),
                       plan.structure());
       plan.SetEndless(false);
       return absl::OkStatus();

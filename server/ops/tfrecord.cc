@@ -1,5 +1,5 @@
-#include "server/engine/file_records.h"
-#include "server/engine/op_registry.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/file_records.h"
 
 namespace penstock {
 namespace {

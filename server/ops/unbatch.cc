@@ -1,5 +1,5 @@
-#include "server/engine/op_registry.h"
-#include "server/engine/unbatch_rows.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/stage/unbatch_rows.h"
 
 namespace penstock {
 namespace {

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/element_cells.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/replayed_order.h"
+#include "server/engine/order/replayed_order.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/element_cells.h"
 
 namespace penstock {
 namespace {
@@ -87,7 +87,7 @@ const OpRegistration<v1::Unique> kUnique(
             absl::StrCat("expected one tensor of int32, int64 or string, found ",
                          SignatureToString(plan.signature())));
       }
-      plan.EndSegmentAsIs();
+      plan.EndSectionAsIs();
       plan.AddOrder(
           [stage = plan.stage(), cells = plan.cells()](FrontContext& context, OrderInputs inputs) {
             return std::make_unique<UniqueOp>(context, stage, cells, std::move(inputs[0]));

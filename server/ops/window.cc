@@ -1,9 +1,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/anchored_input.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/window_dataset.h"
+#include "server/engine/order/anchored_input.h"
+#include "server/engine/order/window_dataset.h"
+#include "server/engine/plan/op_registry.h"
 
 namespace penstock {
 namespace {
@@ -169,7 +169,7 @@ const OpRegistration<v1::Window> kWindow(
       if (!sizes.ok()) return sizes.status();
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       // What is in several windows is computed once.
-      if (sizes->shift < sizes->size * sizes->stride && plan.is_computed()) plan.EndSegmentAsIs();
+      if (sizes->shift < sizes->size * sizes->stride && plan.is_computed()) plan.EndSectionAsIs();
       return plan.SetWindows(options.input(), [&](const OrderNode& nested, uint32_t) {
         return [&nested, sizes = *sizes](FrontContext& context, OrderInputs inputs) {
           return std::make_unique<WindowOp>(context, nested, sizes, std::move(inputs[0]));

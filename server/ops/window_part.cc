@@ -2,9 +2,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/element_cells.h"
-#include "server/engine/op_registry.h"
-#include "server/engine/structure.h"
+#include "server/engine/plan/op_registry.h"
+#include "server/engine/read/element_cells.h"
+#include "server/engine/tensor/structure.h"
 
 namespace penstock {
 namespace {

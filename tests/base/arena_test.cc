@@ -1,5 +1,5 @@
 // Temporaries of a block: where they lie, how long they stay, and what is kept of their memory.
-#include "server/base/arena.h"
+#include "base/arena.h"
 
 #include <cstring>
 #include <vector>

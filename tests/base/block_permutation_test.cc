@@ -1,4 +1,4 @@
-#include "server/base/block_permutation.h"
+#include "base/block_permutation.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "server/base/local_file.h"
+#include "base/local_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

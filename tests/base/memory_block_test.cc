@@ -1,5 +1,5 @@
 // What a block of memory takes from the system, and when.
-#include "server/base/memory_block.h"
+#include "base/memory_block.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

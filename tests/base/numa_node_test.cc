@@ -1,4 +1,4 @@
-#include "server/base/numa_node.h"
+#include "base/numa_node.h"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-#include "server/base/packed_row.h"
+#include "base/packed_row.h"
 
 #include <cstring>
 #include <string>

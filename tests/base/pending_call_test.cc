@@ -1,5 +1,5 @@
 // Calls that somebody else looks at while they are under way.
-#include "server/base/pending_call.h"
+#include "base/pending_call.h"
 
 #include <atomic>
 #include <string>

@@ -1,4 +1,4 @@
-#include "server/base/permutation.h"
+#include "base/permutation.h"
 
 #include <map>
 #include <vector>

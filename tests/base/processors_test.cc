@@ -1,4 +1,4 @@
-#include "server/base/processors.h"
+#include "base/processors.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "server/base/random.h"
+#include "base/random.h"
 
 #include <vector>
 

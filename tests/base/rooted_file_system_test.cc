@@ -1,6 +1,6 @@
 // What a path may lead to when the daemon's files are confined (fault 55).
 
-#include "server/base/rooted_file_system.h"
+#include "base/rooted_file_system.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/local_file.h"
+#include "base/local_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
 

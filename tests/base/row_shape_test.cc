@@ -1,4 +1,4 @@
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 // What a pause of the process takes away from a clock.
 
-#include "server/base/running_clock.h"
+#include "base/running_clock.h"
 
 #include "tests/support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "server/base/signature.h"
+#include "base/signature.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "server/base/utf8.h"
+#include "base/utf8.h"
 
 #include "tests/support/catch.h"
 

@@ -11,7 +11,7 @@ namespace penstock::testing {
 
 namespace {
 
-// A row of server/base/column.h.
+// A row of base/column.h.
 void TakeGathered(DType kind, const ExampleValue& from, ParsedExample::Value* value) {
   if (kind == DType::kInt64) {
     value->ints.resize(from.count);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "server/codec/example.h"
 #include "tests/codec/example_messages.h"
 #include "tests/codec/example_oracle.h"

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/make_sample.h"
-#include "server/io/example_builder.h"
-#include "server/io/tfrecord_writer.h"
+#include "io/record/example_builder.h"
+#include "io/record/tfrecord_writer.h"
 #include "tests/support/catch.h"
 
 namespace penstock::ctl {

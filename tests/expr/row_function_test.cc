@@ -2,7 +2,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/expr/each_string.h"
 #include "server/expr/function.h"
 #include "server/expr/program.h"

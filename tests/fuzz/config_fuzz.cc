@@ -5,7 +5,7 @@
 #include <string>
 
 #include "google/protobuf/text_format.h"
-#include "server/service/daemon_config.h"
+#include "server/service/daemon/daemon_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto config = penstock::ParseDaemonConfig(

@@ -12,8 +12,8 @@
 
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
-#include "server/engine/stepped_executor.h"
-#include "server/io/crc32c.h"
+#include "io/file/crc32c.h"
+#include "server/engine/run/stepped_executor.h"
 #include "tests/sim/shard_pool.h"
 #include "tests/sim/simulated_files.h"
 #include "tests/sim/simulated_sink.h"

@@ -8,7 +8,7 @@
 
 #include <zlib.h>
 
-#include "server/io/byte_stream.h"
+#include "io/inflate/byte_stream.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/stream_pieces.h"
 

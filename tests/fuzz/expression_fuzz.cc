@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/row_identity.h"
+#include "base/row_identity.h"
 #include "server/expr/compile.h"
 
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string>
 
-#include "server/io/crc32c.h"
-#include "server/io/index_file.h"
-#include "server/io/tfrecord_frame.h"
+#include "io/file/crc32c.h"
+#include "io/record/index_file.h"
+#include "io/record/tfrecord_frame.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace penstock;

@@ -60,7 +60,7 @@ def examples():
 
 
 def index_file():
-    """As server/io/record_index.h draws it."""
+    """As io/record/record_index.h draws it."""
 
     def index(offsets, damages=(), data_bytes=1000):
         head = struct.pack("<8sIIQqQIIQQ", b"PENSTIX\n", 1, 1, data_bytes, 0, 0, 0, 0, len(offsets), len(damages))

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "server/io/npy_header.h"
-#include "server/io/zip_directory.h"
+#include "io/array/npy_header.h"
+#include "io/array/zip_directory.h"
 #include "tests/support/memory_file.h"
 
 namespace {

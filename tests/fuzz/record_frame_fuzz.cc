@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "server/engine/mapped_records.h"
-#include "server/engine/record_store.h"
-#include "server/io/record_chunk.h"
-#include "server/io/record_index.h"
-#include "server/io/record_stream.h"
-#include "server/io/tfrecord_reader.h"
+#include "io/record/record_chunk.h"
+#include "io/record/record_index.h"
+#include "io/record/record_stream.h"
+#include "io/record/tfrecord_reader.h"
+#include "server/engine/read/mapped_records.h"
+#include "server/engine/read/record_store.h"
 #include "tests/support/memory_file.h"
 
 namespace {

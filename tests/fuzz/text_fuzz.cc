@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/string_view.h"
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "server/codec/csv_field.h"
 #include "server/codec/json_example.h"
 #include "server/codec/number_text.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
 #include "tests/support/hex.h"

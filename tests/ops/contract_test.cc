@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/v1/ops.pb.h"
-#include "server/engine/cursor.h"
+#include "server/engine/plan/cursor.h"
 #include "tests/ops/contract_files.h"
 #include "tests/ops/contract_pipelines.h"
 #include "tests/support/catch.h"

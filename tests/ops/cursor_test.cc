@@ -1,5 +1,5 @@
 // What a cursor belongs to: the bytes and the streams that are refused, and those that are not.
-#include "server/engine/cursor.h"
+#include "server/engine/plan/cursor.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/io/record_index.h"
+#include "io/record/record_index.h"
 #include "tests/ops/contract_files.h"
 #include "tests/support/arrays.h"
 #include "tests/support/catch.h"

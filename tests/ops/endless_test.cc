@@ -1,5 +1,5 @@
 // Sources without end: what comes out although not everything has come, and whether the whole has an end.
-#include "server/engine/step_count.h"
+#include "server/engine/run/step_count.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/stages.h"

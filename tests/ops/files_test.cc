@@ -2,7 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/order_walk.h"
+#include "server/engine/run/order_walk.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
 #include "tests/support/pipeline.h"

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/engine/plan_impl.h"
+#include "server/engine/plan/plan_impl.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"

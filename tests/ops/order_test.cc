@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/file.h"
+#include "base/file.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"

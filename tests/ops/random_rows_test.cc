@@ -85,7 +85,7 @@ TEST_CASE("An element draws anew in each epoch, and not by its place in it") {
                     kDraw, " | batch { batch_size: 100 }")) == plain);
 }
 
-TEST_CASE("Elements behind a segment draw each for itself, once in each epoch") {
+TEST_CASE("Elements behind a section draw each for itself, once in each epoch") {
   const ContractFiles files;
   for (const std::string& text : {
            // Three elements of each, and of some none.
@@ -162,7 +162,7 @@ TEST_CASE("A filter may draw, anew in each epoch") {
 }
 
 // Whatever stands between what draws and the repeat, and on which side the repeat is.
-TEST_CASE("Each pass draws anew and tells its number, with a segment in it or a nested dataset") {
+TEST_CASE("Each pass draws anew and tells its number, with a section in it or a nested dataset") {
   const ContractFiles files;
   const std::string draw =
       "map { out: 'r = random_uniform(maxval=1000000000, dtype=\"int64\", seed=1)' }";

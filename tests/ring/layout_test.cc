@@ -5,10 +5,10 @@
 #include <cstring>
 #include <string>
 
+#include "base/dtype.h"
 #include "ring/attach.h"
 #include "ring/segment.h"
 #include "ring/segment_plan.h"
-#include "server/base/dtype.h"
 #include "tests/ring/test_ring.h"
 #include "tests/support/catch.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "penstock/v1/pipeline.pb.h"
-#include "server/service/text_proto.h"
+#include "server/service/state/text_proto.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {

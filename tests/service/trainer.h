@@ -12,8 +12,8 @@
 
 #include "ring/attach.h"
 #include "ring/reader.h"
-#include "server/service/event_loop.h"
-#include "server/service/sessions.h"
+#include "server/service/attach/sessions.h"
+#include "server/service/socket/event_loop.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "server/service/analysis.h"
+#include "server/service/watch/analysis.h"
 #include "tests/sim/dice.h"
 
 namespace penstock::test {

@@ -17,7 +17,7 @@ class DrawnPipeline {
   DrawnPipeline(Dice& dice, SimulatedFiles& files, std::string folder);
 
   // In the short form of tests/support/stages.h.
-  // Whether it has a segment, which looks at records before they are asked for.
+  // Whether it has a section, which looks at records before they are asked for.
   bool looks_ahead() const { return looks_ahead_; }
   const std::string& text() const { return text_; }
   // Whether a wrong bit in any file is found: all records have checksums, and none is skipped for them.

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
-#include "server/engine/stepped_executor.h"
+#include "server/engine/run/stepped_executor.h"
 #include "tests/sim/drawn_pipeline.h"
 #include "tests/sim/simulated_files.h"
 #include "tests/sim/simulated_sink.h"
@@ -257,7 +257,7 @@ std::string History::End(SteppedExecutor& executor, const SimulatedSink& sink,
       return absl::StrCat(how, "; the reference has ", reference_.batches.size(), " steps and ",
                           reference_.finished ? reference_.status.ToString() : "no end");
     }
-    // A segment reads ahead of need, so that damage behind the stream's end may be listed.
+    // A section reads ahead of need, so that damage behind the stream's end may be listed.
     if (first_step == 0 && !broken && sink.status().ok() && !pipeline_.looks_ahead() &&
         executor.Skipped().size() != skipped_.size())
       return absl::StrCat(executor.Skipped().size(), " damaged places were skipped, not ",

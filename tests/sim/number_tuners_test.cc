@@ -4,9 +4,9 @@
 #include <cmath>
 #include <string>
 
-#include "server/service/analysis.h"
-#include "server/service/depth_tuner.h"
-#include "server/service/read_ahead_tuner.h"
+#include "server/service/tune/depth_tuner.h"
+#include "server/service/tune/read_ahead_tuner.h"
+#include "server/service/watch/analysis.h"
 #include "tests/sim/clocked_pipeline.h"
 #include "tests/sim/recent_looks.h"
 #include "tests/support/catch.h"

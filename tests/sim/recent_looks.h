@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "server/service/analysis.h"
+#include "server/service/watch/analysis.h"
 #include "tests/sim/clocked_pipeline.h"
 
 namespace penstock::test {

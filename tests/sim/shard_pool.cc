@@ -1,8 +1,8 @@
 #include "tests/sim/shard_pool.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/io/crc32c.h"
-#include "server/io/example_builder.h"
+#include "io/file/crc32c.h"
+#include "io/record/example_builder.h"
 #include "tests/support/compressed.h"
 
 namespace penstock::test {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/read_fully.h"
+#include "base/read_fully.h"
 
 namespace penstock::test {
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "server/base/disk.h"
-#include "server/base/file.h"
+#include "base/disk.h"
+#include "base/file.h"
 #include "tests/sim/dice.h"
 
 namespace penstock::test {

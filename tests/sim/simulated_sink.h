@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/batch_sink.h"
-#include "server/engine/plan.h"
+#include "server/engine/plan/plan.h"
+#include "server/engine/tensor/batch_sink.h"
 #include "tests/sim/dice.h"
 #include "tests/support/pipeline.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "server/service/analysis.h"
-#include "server/service/autotune.h"
+#include "server/service/tune/autotune.h"
+#include "server/service/watch/analysis.h"
 #include "tests/sim/clocked_pipeline.h"
 #include "tests/sim/recent_looks.h"
 #include "tests/support/catch.h"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/file.h"
-#include "server/base/read_fully.h"
+#include "base/file.h"
+#include "base/read_fully.h"
 
 namespace penstock::test {
 

@@ -1,7 +1,7 @@
 #include "tests/support/frames.h"
 
-#include "server/io/crc32c.h"
-#include "server/io/tfrecord_reader.h"
+#include "io/file/crc32c.h"
+#include "io/record/tfrecord_reader.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {

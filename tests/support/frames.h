@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "server/base/file.h"
-#include "server/io/record_stream.h"
+#include "base/file.h"
+#include "io/record/record_stream.h"
 
 namespace penstock::test {
 

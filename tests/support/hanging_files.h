@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/disk.h"
-#include "server/base/file.h"
-#include "server/base/pending_call.h"
+#include "base/disk.h"
+#include "base/file.h"
+#include "base/pending_call.h"
 
 namespace penstock::test {
 

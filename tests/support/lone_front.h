@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/file.h"
-#include "server/engine/order_op.h"
-#include "server/engine/plan_impl.h"
-#include "server/engine/segment_op.h"
-#include "server/engine/segments_ahead.h"
-#include "server/engine/stage_clock.h"
+#include "base/file.h"
+#include "server/engine/order/order_op.h"
+#include "server/engine/plan/plan_impl.h"
+#include "server/engine/section/section_op.h"
+#include "server/engine/section/sections_ahead.h"
+#include "server/engine/work/stage_clock.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {
@@ -45,14 +45,14 @@ struct LoneFront {
   FileTable files{LocalFileSystem(), manifest};
   RecordStore store;
   ReadQueue reads;
-  SegmentQueue segments;
+  SectionQueue sections;
   DamageLog damage;
   std::atomic<bool> cancelled{false};
   std::atomic<int> waiting{0};  // above 0 the front is interrupted
-  SegmentsAhead ahead;
+  SectionsAhead ahead;
   StageClock stages{8};
   StageClock* clock = &stages;
-  FrontContext context{files, store, reads, segments, damage, cancelled, ahead, clock};
+  FrontContext context{files, store, reads, sections, damage, cancelled, ahead, clock};
 };
 
 // The order op that the plan ends with, over another input than the plan's.

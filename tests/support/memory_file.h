@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/file.h"
+#include "base/file.h"
 
 namespace penstock::test {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <mutex>
 
+#include "base/file.h"
 #include "google/protobuf/text_format.h"
-#include "server/base/file.h"
-#include "server/engine/executor.h"
+#include "server/engine/run/executor.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {

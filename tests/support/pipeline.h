@@ -7,11 +7,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/base/file.h"
-#include "server/engine/batch_sink.h"
-#include "server/engine/executor.h"
-#include "server/engine/plan.h"
-#include "server/io/shared_maps.h"
+#include "base/file.h"
+#include "io/file/shared_maps.h"
+#include "server/engine/plan/plan.h"
+#include "server/engine/run/executor.h"
+#include "server/engine/tensor/batch_sink.h"
 
 namespace penstock::test {
 

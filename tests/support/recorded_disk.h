@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/disk.h"
+#include "base/disk.h"
 
 namespace penstock::test {
 

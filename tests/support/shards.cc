@@ -3,8 +3,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "server/io/example_builder.h"
-#include "server/io/tfrecord_writer.h"
+#include "io/record/example_builder.h"
+#include "io/record/tfrecord_writer.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {

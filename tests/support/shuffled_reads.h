@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/file.h"
-#include "server/base/tick_clock.h"
+#include "base/file.h"
+#include "base/tick_clock.h"
 
 namespace penstock::test {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/io/byte_stream.h"
+#include "io/inflate/byte_stream.h"
 
 namespace penstock::test {
 

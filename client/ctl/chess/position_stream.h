@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/random.h"
 #include "client/ctl/chess/encode.h"
 #include "client/ctl/chess/position.h"
-#include "server/base/random.h"
 
 namespace penstock::chess {
 

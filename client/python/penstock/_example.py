@@ -1,6 +1,6 @@
 """tf.train.Example messages from Python's values, without protobuf.
 
-tensorflow/core/example/example.proto and feature.proto describe the message; server/io/example_builder.cc writes the same bytes.
+tensorflow/core/example/example.proto and feature.proto describe the message; io/record/example_builder.cc writes the same bytes.
 """
 
 import math

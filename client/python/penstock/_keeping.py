@@ -148,7 +148,7 @@ def _folder(path):
 
 
 def _footer(file):
-    """The end of a file of elements (server/io/element_file.h), or None; whether it is whole is the daemon's to check."""
+    """The end of a file of elements (io/element/element_file.h), or None; whether it is whole is the daemon's to check."""
     file.seek(-64, os.SEEK_END)
     footer = file.read(64)
     return footer if footer[56:60] == b"LETS" else None

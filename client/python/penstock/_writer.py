@@ -5,7 +5,7 @@ import stat
 
 from penstock import _core, _errors
 
-# What readers take: kMaxRecordBytes of server/io/record_chunk.h.
+# What readers take: kMaxRecordBytes of io/record/record_chunk.h.
 _MAX_RECORD_BYTES = 256 << 20
 _COMPRESSIONS = {None: "", "": "", "NONE": "", "GZIP": "GZIP", "ZLIB": "ZLIB"}
 

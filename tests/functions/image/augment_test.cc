@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
 #include "tests/support/hex.h"

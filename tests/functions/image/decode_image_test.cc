@@ -1,5 +1,5 @@
 // decode_image hands on to decode_jpeg and decode_png, whose own tests compare them with TensorFlow.
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/row_identity.h"
+#include "base/row_identity.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "server/base/row_shape.h"
+#include "base/row_shape.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/arena.h"
+#include "base/arena.h"
 #include "server/codec/jpeg.h"
 #include "server/kernels/resize.h"
 #include "tests/functions/image/row_function.h"

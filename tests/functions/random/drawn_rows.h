@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "server/base/row_identity.h"
-#include "server/base/row_shape.h"
+#include "base/row_identity.h"
+#include "base/row_shape.h"
 #include "server/expr/compile.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"

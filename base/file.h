@@ -1,0 +1,70 @@
+// Files as the rest of the server sees them, so that a test can put faults and memory in their
+// place.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace penstock {
+
+// What tells a file from another of the same name. Zeros where there is no such thing.
+struct FileIdentity {
+  int64_t mtime_ns = 0;
+  uint64_t inode = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+// How the side-car files end that hold an index of a data file (io/record/record_index.h).
+inline constexpr char kIndexSuffix[] = ".penstock-index";
+
+// Threads: safe from any thread.
+class RandomAccessFile {
+ public:
+  virtual ~RandomAccessFile() = default;
+  virtual const std::string& path() const = 0;
+  // The size when it was opened.
+  virtual uint64_t size() const = 0;
+  // When it was opened, too.
+  virtual FileIdentity identity() const { return {}; }
+  // What it has grown to, or was cut to, since; the same as size() where that cannot be told.
+  virtual uint64_t SizeNow() const { return size(); }
+  // Reads up to out.size() bytes at `offset`; fewer only at the end of the file. Interrupted and
+  // short reads are gone on with, errors that may pass are retried (base/read_fully.h).
+  virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) = 0;
+  // The bytes from `offset` on, `bytes` of them or all that there are, where they lie in memory and looking at them waits for no disk; else
+  // empty. Valid as long as this object is. Whoever can write the file may change them at any time, and what it loses becomes zeros: where
+  // what was made of them is not sound, ask CheckNear().
+  virtual absl::Span<const uint8_t> Near(uint64_t offset, size_t bytes) { return {}; }
+  // An error where what Near() gave may not have been the file's.
+  virtual absl::Status CheckNear() const { return absl::OkStatus(); }
+  // Hints that the range will be read soon.
+  virtual void WillNeed(uint64_t offset, uint64_t bytes) {}
+  // Open as long as this object is, for who maps the file instead; -1 where ReadAt is the only way.
+  virtual int descriptor() const { return -1; }
+};
+
+class Disk;
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  // Where pipelines over these files may keep what they have computed; null: nowhere.
+  virtual Disk* disk() { return nullptr; }
+  // Opens a regular file for reading; anything else is refused before it could block.
+  virtual absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) = 0;
+  // The paths that match, in byte order. A path without wildcard characters matches itself if it
+  // exists. Indices (kIndexSuffix) that lie beside the data are left out, unless the pattern ends
+  // so. NotFound when nothing matches.
+  virtual absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) = 0;
+};
+
+// The machine's own.
+FileSystem& LocalFileSystem();
+
+}  // namespace penstock

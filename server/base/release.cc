@@ -1,7 +1,0 @@
-#include "server/base/release.h"
-
-namespace penstock {
-
-const char kRelease[] = PENSTOCK_RELEASE;
-
-}  // namespace penstock

@@ -1,0 +1,381 @@
+#include "server/engine/keep/file_kept.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/keep/kept_gauge.h"
+#include "server/engine/keep/kept_parts.h"
+#include "server/engine/section/section.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kBlocksInFlight = 16;
+// The first block is small, so that little waits in it; each further one is twice as large up to the last of these.
+constexpr uint64_t kFirstBlockBytes = uint64_t{16} << 10;
+constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
+constexpr size_t kBlockElements = 4096;
+// How often a folder's size is looked at, as others write there too.
+constexpr uint64_t kLookBytes = uint64_t{64} << 20;
+// A file that goes on behind others has at least this part of their elements, so that there are never many.
+constexpr uint64_t kWorthwhile = 16;
+// Passes between two attempts to write where there was no room, at most.
+constexpr uint64_t kMaxPatience = 64;
+
+// Elements that a worker writes.
+struct Block {
+  SectionTask task;
+  uint64_t first = 0;
+  uint64_t bytes = 0;
+  RecordList records;
+  std::vector<ElementFile::Element> places;
+  std::vector<const uint8_t*> data;
+  absl::Status status;
+};
+
+// The end of a file, which a worker writes too.
+struct Ending {
+  SectionTask task;
+  absl::StatusOr<std::shared_ptr<const ElementFile>> file = absl::UnknownError("");
+};
+
+class FileKept final : public KeptElements {
+ public:
+  FileKept(FrontContext& context, std::shared_ptr<const FileCache> cache, const ElementCells& cells,
+           int stage, Unwritten unwritten)
+      : context_(context),
+        cache_(std::move(cache)),
+        stage_(stage),
+        unwritten_(unwritten),
+        parts_(*cache_, cells) {}
+
+  void BeginPass() override {
+    tried_ = false;
+    if (writer_ != nullptr || !cache_->reads() || parts_.whole()) return;
+    if (passes_to_wait_ > 0) --passes_to_wait_;
+    parts_.TakeWhatIsThere();
+    has_room_ = passes_to_wait_ == 0 && (parts_.size() == 0 || HasRoomToGrow());
+    ShowParts();
+  }
+
+  bool IsReady() override {
+    GoOn();
+    return ending_ == nullptr && in_flight_.size() < kBlocksInFlight;
+  }
+
+  bool Has(uint64_t ordinal) const override { return ordinal < parts_.size(); }
+
+  bool Deal(uint64_t ordinal, RecordList& out) override {
+    ElementFile::Element element;
+    const uint8_t* data = nullptr;
+    if (!parts_.Find(ordinal, &element, &data)) {
+      // What goes on behind a file that is no more there has no use either.
+      if (writer_ != nullptr) Fill();
+      has_room_ = true;
+      ShowParts();
+      return false;
+    }
+    RecordRef& reference = out.emplace_back();
+    reference.data = data;
+    reference.offset = element.offset;
+    reference.length = element.length;
+    reference.file = cache_->first_file() + element.file;
+    reference.epoch = element.epoch;
+    reference.in_map = 1;
+    if (KeptGauge* const gauge = Gauge()) gauge->Hit();
+    return true;
+  }
+
+  bool Wants(uint64_t ordinal) const override {
+    if (parts_.whole() || full_ || done_ || ordinal != next()) return false;
+    return writer_ != nullptr || MayBegin();
+  }
+
+  void Keep(uint64_t ordinal, const RecordRef& element) override {
+    if (parts_.whole() || full_ || done_ || ordinal != next()) return;
+    if (writer_ == nullptr && (!MayBegin() || !Begin())) return;
+    if (!HasRoom(element.length)) {
+      Fill();
+      return;
+    }
+    context_.store.Share({&element, 1});
+    if (block_ == nullptr) {
+      block_ = std::make_unique<Block>();
+      block_->first = writer_->elements();
+    }
+    ElementFile::Element place;
+    place.offset = element.offset;
+    place.epoch = element.epoch;
+    place.length = element.length;
+    place.file = element.file - cache_->first_file();
+    if (cache_->sharded()) {
+      const int64_t shard = ElementCells::First(element);
+      if (shard < 0 || shard > UINT32_MAX) {
+        failure_ = absl::InvalidArgumentError(absl::StrCat("the number of a shard: expected 0 to ",
+                                                           UINT32_MAX, ", found ", shard,
+                                                           " (element ", ordinal, ")"));
+        Fill();
+        return;
+      }
+      place.file = static_cast<uint32_t>(shard);
+    }
+    block_->places.push_back(writer_->Add(place));
+    block_->records.push_back(element);
+    block_->data.push_back(element.data);
+    block_->bytes += element.length;
+    if (block_->bytes >= block_bytes_ || block_->records.size() == kBlockElements) Flush();
+    Show(KeptState::kFilling, next(), parts_.bytes() + writer_->bytes());
+  }
+
+  Pulled End(uint64_t length) override {
+    // There is no element to begin with, or the last one is there and nobody knew that it is the last.
+    if (writer_ == nullptr && length == parts_.size() && !parts_.whole() && !done_ && MayBegin())
+      Begin();
+    if (writer_ != nullptr && !full_ && next() == length) {
+      Flush();
+      ended_ = true;
+    }
+    GoOn();
+    if (!status_.ok()) return Pulled::kFailed;
+    return ending_ != nullptr || (writer_ != nullptr && (ended_ || full_)) ? Pulled::kBlocked
+                                                                           : Pulled::kEnd;
+  }
+
+  std::optional<uint64_t> Count() const override {
+    if (!parts_.whole()) return std::nullopt;
+    return parts_.size();
+  }
+
+  void GiveBack() override {
+    if (block_ != nullptr) context_.store.Release(block_->records);
+    block_.reset();
+    writer_.reset();
+    full_ = ended_ = false;
+    done_ = true;
+  }
+
+  absl::Status status() const override { return status_; }
+
+ private:
+  KeptGauge* Gauge() const {
+    return context_.gauges == nullptr ? nullptr : &context_.gauges[stage_];
+  }
+  void Show(KeptState state, uint64_t elements, uint64_t bytes) const {
+    if (KeptGauge* const gauge = Gauge()) gauge->Set(state, elements, bytes);
+  }
+  // What is there while nothing is written.
+  void ShowParts() const {
+    KeptState state = KeptState::kComputing;
+    if (parts_.whole()) {
+      state = KeptState::kWhole;
+    } else if (disk_is_full_) {
+      state = KeptState::kDiskFull;
+    } else if (parts_.size() > 0) {
+      state = KeptState::kFull;
+    } else if (given_up_) {
+      state = KeptState::kFailed;
+    }
+    Show(state, parts_.size(), parts_.bytes());
+  }
+
+  // The number of the element that is written next.
+  uint64_t next() const {
+    return writer_ == nullptr ? parts_.size() : writer_->first() + writer_->elements();
+  }
+
+  // Whether it may be worth the work to go on behind what is there.
+  bool HasRoomToGrow() const {
+    if (parts_.full()) return false;
+    return cache_->Room(parts_.bytes(), 0) > parts_.bytes() / kWorthwhile;
+  }
+
+  // A front that only looks for a place (OrderWalk) has no gauges, and writes nothing.
+  bool MayBegin() const {
+    return context_.gauges != nullptr && !tried_ && !given_up_ && !done_ && has_room_;
+  }
+
+  bool Begin() {
+    tried_ = true;
+    const uint64_t first = parts_.size();
+    absl::StatusOr<std::unique_ptr<ElementFileWriter>> writer =
+        cache_->Write(first, parts_.bytes());
+    if (!writer.ok()) {
+      // Another writer's file may be there in the next pass.
+      if (!absl::IsUnavailable(writer.status()) || unwritten_ == Unwritten::kFails)
+        GiveUp(writer.status());
+      return false;
+    }
+    if (cache_->reads()) {
+      // Whoever had the lock before may have finished in the meantime. What this pass goes on with is no matter then.
+      if (parts_.TakeWhatIsThere()) {
+        ShowParts();
+        return false;
+      }
+      cache_->RemoveBehind(first);
+    }
+    writer_ = *std::move(writer);
+    room_ = cache_->Room(parts_.bytes(), 0);
+    looked_at_ = 0;
+    sound_ = UINT64_MAX;
+    failure_ = absl::OkStatus();
+    block_bytes_ = kFirstBlockBytes;
+    return true;
+  }
+
+  bool HasRoom(uint32_t length) {
+    if (writer_->bytes() - looked_at_ >= kLookBytes) {
+      looked_at_ = writer_->bytes();
+      room_ = cache_->Room(parts_.bytes(), looked_at_);
+    }
+    return writer_->BytesWith(length) <= room_;
+  }
+
+  // The file takes no more.
+  void Fill() {
+    full_ = true;
+    Flush();
+  }
+
+  void Flush() {
+    if (block_ == nullptr) return;
+    Block* const block = block_.get();
+    block->task.errand = [block, writer = writer_, &store = context_.store] {
+      block->status = writer->Write(block->first, absl::MakeSpan(block->places), block->data);
+      store.Release(block->records);
+      block->records.clear();
+    };
+    in_flight_.push_back(std::move(block_));
+    block_bytes_ = std::min(2 * block_bytes_, kBlockBytes);
+    context_.sections.Push(&block->task);
+  }
+
+  // Takes back what the workers have done.
+  void GoOn() {
+    while (!in_flight_.empty() &&
+           in_flight_.front()->task.done.load(std::memory_order_acquire)) {  // SYNC section-done
+      const Block& block = *in_flight_.front();
+      if (block.status.ok() && writer_ != nullptr) writer_->Place(block.first, block.places);
+      if (!block.status.ok() && block.first < sound_) {
+        sound_ = block.first;
+        failure_ = block.status;
+        Fill();
+      }
+      in_flight_.pop_front();
+    }
+    if (ending_ != nullptr && ending_->task.done.load(std::memory_order_acquire)) TakeEnding();
+    if (writer_ == nullptr || ending_ != nullptr || !in_flight_.empty() || !(full_ || ended_))
+      return;
+    if (!failure_.ok() &&
+        (!absl::IsResourceExhausted(failure_) || unwritten_ == Unwritten::kFails)) {
+      GiveUp(failure_);
+      return;
+    }
+    if (full_ && (unwritten_ == Unwritten::kFails ||
+                  std::min(sound_, writer_->elements()) <= parts_.size() / kWorthwhile)) {
+      GiveUp(!failure_.ok() ? failure_
+                            : absl::ResourceExhaustedError(
+                                  absl::StrCat("more elements than there is room for: ", room_,
+                                               " bytes (", cache_->folder(), ")")));
+      return;
+    }
+    ending_ = std::make_unique<Ending>();
+    Ending* const ending = ending_.get();
+    ending->task.errand = [ending, writer = writer_, cache = cache_, elements = sound_,
+                           whole = !full_] {
+      const absl::Status status = writer->Finish(elements, whole);
+      if (!status.ok()) {
+        ending->file = status;
+      } else {
+        ending->file = ElementFile::Map(writer->path());
+      }
+    };
+    context_.sections.Push(&ending->task);
+  }
+
+  void TakeEnding() {
+    const bool disk_was_full = !failure_.ok();
+    const bool fell_short = full_;
+    std::unique_ptr<Ending> ending = std::move(ending_);
+    if (!ending->file.ok()) {
+      GiveUp(ending->file.status());
+      return;
+    }
+    writer_.reset();
+    full_ = ended_ = false;
+    std::shared_ptr<const ElementFile> file = *std::move(ending->file);
+    if (unwritten_ == Unwritten::kFails && !file->whole()) {
+      GiveUp(absl::ResourceExhaustedError(absl::StrCat(
+          "the disk is full: ", file->size(), " elements were written (", cache_->folder(), ")")));
+      return;
+    }
+    disk_is_full_ = !file->whole() && (disk_is_full_ || disk_was_full || !fell_short);
+    patience_ = 0;
+    has_room_ = false;
+    if (!cache_->reads()) {
+      done_ = true;
+      Show(KeptState::kWhole, file->size(), file->file_bytes());
+      return;
+    }
+    parts_.Take(std::move(file));
+    ShowParts();
+  }
+
+  // What is being written is of no use; what is there stays. A place that is full may have room again, and is tried in vain after 1, 2, 4, …
+  // passes.
+  void GiveUp(const absl::Status& status) {
+    writer_.reset();
+    full_ = ended_ = false;
+    if (unwritten_ == Unwritten::kFails) status_ = status;
+    disk_is_full_ = absl::IsResourceExhausted(status);
+    if (disk_is_full_ && unwritten_ == Unwritten::kComputed) {
+      patience_ = std::clamp<uint64_t>(2 * patience_, 1, kMaxPatience);
+      passes_to_wait_ = patience_;
+      has_room_ = false;
+    } else {
+      given_up_ = true;
+    }
+    ShowParts();
+  }
+
+  FrontContext& context_;
+  const std::shared_ptr<const FileCache> cache_;
+  const int stage_;
+  const Unwritten unwritten_;
+
+  KeptParts parts_;
+
+  std::shared_ptr<ElementFileWriter> writer_;
+  std::unique_ptr<Block> block_;  // is being filled
+  uint64_t block_bytes_ = kFirstBlockBytes;
+  std::deque<std::unique_ptr<Block>> in_flight_;
+  std::unique_ptr<Ending> ending_;
+  uint64_t room_ = 0;       // bytes that the file may have
+  uint64_t looked_at_ = 0;  // its bytes when that was found
+  uint64_t sound_ =
+      UINT64_MAX;         // of its elements, those in front of the first that could not be written
+  absl::Status failure_;  // of that one
+  bool disk_is_full_ = false;
+  bool full_ = false;      // takes no more elements
+  bool ended_ = false;     // has all of them
+  bool done_ = false;      // has written, and keeps nothing any more
+  bool tried_ = false;     // in this pass
+  bool given_up_ = false;  // for good
+  bool has_room_ = true;   // as far as is known when a pass begins
+  uint64_t patience_ = 0;  // passes between two attempts that were in vain
+  uint64_t passes_to_wait_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace
+
+std::unique_ptr<KeptElements> MakeFileKept(FrontContext& context,
+                                           std::shared_ptr<const FileCache> cache,
+                                           const ElementCells& cells, int stage,
+                                           Unwritten unwritten) {
+  return std::make_unique<FileKept>(context, std::move(cache), cells, stage, unwritten);
+}
+
+}  // namespace penstock

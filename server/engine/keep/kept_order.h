@@ -1,0 +1,45 @@
+// The order of elements that are kept once they have been computed: dealt from where they are kept, and from the input where they are not.
+//
+// The input is always in its first pass. The position is the ordinal of the next element alone, so that it does not tell what is kept.
+//
+// Threads:  one at a time (the front's lock).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "server/engine/order/order_op.h"
+
+namespace penstock {
+
+// Where elements are kept.
+class KeptElements {
+ public:
+  virtual ~KeptElements() = default;
+
+  // Before the first call of a pass.
+  virtual void BeginPass() {}
+  // Whether Keep() may be called now. Where it may not, a task is under way whose end makes the front be asked again.
+  virtual bool IsReady() { return true; }
+  // Whether this element is kept.
+  virtual bool Has(uint64_t ordinal) const = 0;
+  // Appends the kept element, with an owner more; false where it was found to be kept no more. REQUIRES: Has(ordinal).
+  virtual bool Deal(uint64_t ordinal, RecordList& out) = 0;
+  // Whether it waits for this element: then it is not left out but computed.
+  virtual bool Wants(uint64_t) const { return false; }
+  // An element has come from the input; it may be kept.
+  virtual void Keep(uint64_t ordinal, const RecordRef& element) = 0;
+  // The input has ended behind so many elements, or the same is asked again. kBlocked as IsReady().
+  virtual Pulled End(uint64_t /*length*/) { return Pulled::kEnd; }
+  // The length of the dataset, where what is kept tells it.
+  virtual std::optional<uint64_t> Count() const { return std::nullopt; }
+  // Gives back what it owns: nothing will be asked any more.
+  virtual void GiveBack() {}
+  // Why the stream cannot go on.
+  virtual absl::Status status() const { return absl::OkStatus(); }
+};
+
+std::unique_ptr<OrderOp> MakeKeptOrder(FrontContext& context, std::unique_ptr<KeptElements> kept,
+                                       std::unique_ptr<OrderOp> input);
+
+}  // namespace penstock

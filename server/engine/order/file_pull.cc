@@ -1,0 +1,47 @@
+#include "server/engine/order/file_pull.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace penstock {
+
+FilePull::FilePull(FrontContext& context, FileRange files, int stage)
+    : context_(context),
+      files_(files),
+      format_{.stage = stage},
+      left_(uint64_t{1} * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4 * 3) {}
+
+bool FilePull::AskNext(ReadRequest* request) {
+  const auto size = [&] { return context_.files.manifest()[files_.first + file_].size_bytes; };
+  while (file_ < files_.count && offset_ >= size()) {
+    ++file_;
+    offset_ = 0;
+  }
+  if (file_ == files_.count || left_ == 0) return false;
+  request->files = &context_.files;
+  request->file = files_.first + file_;
+  request->format = &format_;
+  request->offset = offset_;
+  request->pull_bytes = std::min({kRequestBytes, size() - offset_, left_});
+  request->done.store(false, std::memory_order_relaxed);
+  offset_ += request->pull_bytes;
+  left_ -= request->pull_bytes;
+  context_.reads.Push(request);
+  return true;
+}
+
+bool FilePull::IsOver() {
+  bool over = true;
+  for (Slot& slot : slots_) {
+    if (slot.under_way && !slot.request.done.load(std::memory_order_acquire)) {  // SYNC chunk-ready
+      over = false;
+      continue;
+    }
+    slot.under_way = AskNext(&slot.request);
+    over = over && !slot.under_way;
+  }
+  return over;
+}
+
+}  // namespace penstock

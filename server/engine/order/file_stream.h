@@ -1,0 +1,56 @@
+// One file of a source that is being read: the records that are at hand, and one read that is on its way.
+//
+// Threads:  one at a time (the front's lock); the reads themselves are done by workers.
+// Owns:     its requests and, for what cannot be read anywhere, the stream. It must live until Close() has returned true.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/engine/order/order_op.h"
+#include "server/engine/read/read_queue.h"
+
+namespace penstock {
+
+class FileStream {
+ public:
+  // Begins at `offset`: 0, or that of a record in a plain TFRecord file; with at most `first_bytes` where it is mapped.
+  FileStream(FrontContext& context, const ReadFormat& format, uint32_t file, uint64_t offset = 0,
+             uint64_t first_bytes = kChunkBytes);
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+  // The next record of the file. kEnd behind the last one, sticky.
+  Pulled Next(RecordRef* record);
+
+  // What was passed over in front of the record that Next() gave last, or of the end; the caller empties it.
+  std::vector<Damage>& damage() { return damage_; }
+  uint32_t file() const { return at_hand().file; }
+  const absl::Status& status() const { return at_hand().error; }
+  // Of a status that is damage: the rest of the file.
+  const Damage& lost() const { return at_hand().lost; }
+
+  // Gives back what was read and not taken. False while a read is under way: then call again later.
+  bool Close();
+
+ private:
+  ReadRequest& at_hand() { return requests_[current_]; }
+  const ReadRequest& at_hand() const { return requests_[current_]; }
+  ReadRequest& ahead() { return requests_[1 - current_]; }
+
+  // Asks for what follows the records at hand: at most so much where it is mapped.
+  void Request(uint64_t max_bytes = kChunkBytes);
+  Pulled NextRead();
+
+  FrontContext& context_;
+  ReadRequest requests_[2];
+  std::unique_ptr<RecordStream> stream_;
+  std::vector<Damage> damage_;
+  int current_ = 0;  // the request whose records are at hand; the first one is empty
+  size_t next_ = 0;  // the first of them that is not taken
+  bool requested_ = false;
+};
+
+}  // namespace penstock

@@ -1,0 +1,187 @@
+#include "server/engine/order/grouped_order.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "server/engine/order/replayed_order.h"
+#include "server/engine/order/window_dataset.h"
+#include "server/engine/read/element_cells.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kPulledAtOnce = 64;
+
+// Windows, one after another.
+class Groups {
+ public:
+  Groups(FrontContext& context, Grouping grouping, std::unique_ptr<OrderOp> input)
+      : context_(context), grouping_(std::move(grouping)), input_(std::move(input)) {}
+
+  // The references of the next window.
+  Pulled Next(RecordList* window) {
+    if (!status_.ok()) return Pulled::kFailed;
+    while (true) {
+      for (; next_ < incoming_.size(); ++next_) {
+        if (const std::optional<int64_t> full = Add(incoming_[next_])) {
+          ++next_;
+          *window = std::move(groups_[*full].elements);
+          groups_.erase(*full);
+          return Pulled::kSome;
+        }
+        if (!status_.ok()) {
+          ++next_;  // its group has it
+          return Pulled::kFailed;
+        }
+      }
+      incoming_.clear();
+      next_ = 0;
+      if (result_ == Pulled::kFailed) {
+        status_ = input_->status();
+        return Pulled::kFailed;
+      }
+      if (result_ == Pulled::kEnd) return NextOfRest(window);
+      uint64_t pulled = 0;
+      const Pulled result = input_->Pull(kPulledAtOnce, incoming_, &pulled);
+      if (result == Pulled::kBlocked && incoming_.empty()) return result;
+      if (result != Pulled::kBlocked) result_ = result;
+    }
+  }
+
+  void Restart(uint64_t epoch) {
+    for (auto& [key, group] : groups_) context_.store.Release(group.elements);
+    groups_.clear();
+    context_.store.Release(absl::MakeConstSpan(incoming_).subspan(next_));
+    incoming_.clear();
+    next_ = 0;
+    result_ = Pulled::kSome;
+    status_ = absl::OkStatus();
+    input_->Restart(epoch);
+  }
+
+  uint32_t width() const { return input_->width(); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  struct Group {
+    RecordList elements;
+    uint64_t size = 0;  // when it is full
+  };
+
+  // The key of the group that is full by that element.
+  std::optional<int64_t> Add(const RecordRef& element) {
+    const int64_t key = grouping_.key_of(ElementCells::First(element));
+    Group& group = groups_[key];
+    group.elements.push_back(element);
+    if (group.size == 0) {
+      const absl::StatusOr<uint64_t> size = grouping_.window_size(key);
+      status_ = size.status();
+      group.size = size.value_or(UINT64_MAX);
+    }
+    return group.elements.size() == group.size ? std::optional(key) : std::nullopt;
+  }
+
+  Pulled NextOfRest(RecordList* window) {
+    if (grouping_.drop_remainder) {
+      for (auto& [key, group] : groups_) context_.store.Release(group.elements);
+      groups_.clear();
+    }
+    if (groups_.empty()) return Pulled::kEnd;
+    *window = std::move(groups_.begin()->second.elements);
+    groups_.erase(groups_.begin());
+    return Pulled::kSome;
+  }
+
+  FrontContext& context_;
+  const Grouping grouping_;
+  const std::unique_ptr<OrderOp> input_;  // whose elements are in cells: of one reference
+  std::map<int64_t, Group> groups_;
+  RecordList incoming_;
+  size_t next_ = 0;                // of incoming_
+  Pulled result_ = Pulled::kSome;  // what the input came to
+  absl::Status status_;
+};
+
+// What both kinds have in common.
+class GroupedOrder : public ReplayedOrder {
+ public:
+  GroupedOrder(FrontContext& context, Grouping grouping, std::unique_ptr<OrderOp> input)
+      : ReplayedOrder(context), groups_(context, std::move(grouping), std::move(input)) {}
+  std::optional<uint64_t> Count() final { return std::nullopt; }
+
+ protected:
+  void Begin(uint64_t epoch) override { groups_.Restart(epoch); }
+
+  Groups groups_;
+};
+
+class BatchesOp final : public GroupedOrder {
+ public:
+  using GroupedOrder::GroupedOrder;
+  uint32_t width() const override { return groups_.width(); }
+  absl::Status status() const override { return groups_.status(); }
+
+ protected:
+  Pulled Take(uint64_t count, RecordList& out, uint64_t* taken) override {
+    RecordList window;
+    for (; *taken < count; ++*taken) {
+      if (const Pulled result = groups_.Next(&window); result != Pulled::kSome) return result;
+      out.insert(out.end(), window.begin(), window.end());
+    }
+    return Pulled::kSome;
+  }
+};
+
+class DatasetsOp final : public GroupedOrder {
+ public:
+  DatasetsOp(FrontContext& context, const OrderNode& nested, Grouping grouping,
+             std::unique_ptr<OrderOp> input)
+      : GroupedOrder(context, std::move(grouping), std::move(input)), dataset_(context, nested) {}
+
+  uint32_t width() const override { return dataset_.width(); }
+  absl::Status status() const override {
+    return groups_.status().ok() ? dataset_.status() : groups_.status();
+  }
+
+ protected:
+  Pulled Take(uint64_t count, RecordList& out, uint64_t* taken) override {
+    while (*taken < count) {
+      if (context().interrupted()) return Pulled::kBlocked;
+      if (!dataset_.is_open()) {
+        RecordList window;
+        if (const Pulled result = groups_.Next(&window); result != Pulled::kSome) return result;
+        dataset_.Open(std::move(window), epoch(), window_++);
+      }
+      const Pulled result = dataset_.Pull(count, out, taken);
+      if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+      if (result == Pulled::kEnd) dataset_.Close();
+    }
+    return Pulled::kSome;
+  }
+
+  void Begin(uint64_t epoch) override {
+    dataset_.Close();
+    window_ = 0;
+    GroupedOrder::Begin(epoch);
+  }
+
+ private:
+  WindowDataset dataset_;
+  uint64_t window_ = 0;  // the next one's number in this pass
+};
+
+}  // namespace
+
+std::unique_ptr<OrderOp> BatchesOfGroups(FrontContext& context, Grouping grouping,
+                                         std::unique_ptr<OrderOp> input) {
+  return std::make_unique<BatchesOp>(context, std::move(grouping), std::move(input));
+}
+
+std::unique_ptr<OrderOp> DatasetsOfGroups(FrontContext& context, const OrderNode& nested,
+                                          Grouping grouping, std::unique_ptr<OrderOp> input) {
+  return std::make_unique<DatasetsOp>(context, nested, std::move(grouping), std::move(input));
+}
+
+}  // namespace penstock

@@ -1,0 +1,254 @@
+#include "server/engine/plan/cursor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/random.h"
+#include "base/release.h"
+#include "io/file/crc32c.h"
+#include "io/record/index_file.h"
+#include "server/engine/plan/plan_impl.h"
+#include "server/engine/spec/constant_file.h"
+#include "server/engine/spec/descriptor_path.h"
+#include "server/engine/spec/deterministic_bytes.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::string_view kMagic = "PNSC";
+constexpr size_t kHeaderBytes = 8;
+
+// Joins values into one hash in which their order counts.
+class Hash {
+ public:
+  void Add(std::string_view bytes) { state_ = MixKey(state_ + bytes.size(), bytes); }
+  void Add(uint64_t number) {
+    Add(std::string_view(reinterpret_cast<const char*>(&number), sizeof(number)));
+  }
+  uint64_t value() const { return state_; }
+
+ private:
+  uint64_t state_ = 0x50454e53544f434b;
+};
+
+// Left out where a file that can have an index has none.
+void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  FileTable files(plan.files(), plan.manifest(), IndexBuilding::kNever, &plan.indices());
+  Hash counts;
+  bool any = false;
+  for (uint32_t i = 0; i < plan.manifest().size(); ++i) {
+    if (!plan.manifest()[i].plain_tfrecord) continue;
+    auto index = files.Index(i, OnDamage::kFail);
+    // One that leaves out damage counts for a pipeline that skips it.
+    if (!index.ok()) index = files.Index(i, OnDamage::kSkipRecord);
+    // How many there are then depends on what was verified.
+    if (!index.ok() || !(*index)->damage().empty()) return;
+    counts.Add((*index)->size());
+    any = true;
+  }
+  if (any) fingerprint->set_counts(counts.value());
+}
+
+absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  Hash names, sizes, ends;
+  for (const FileRange& source : plan.sources()) names.Add(source.count);
+  for (const FileEntry& entry : plan.manifest()) {
+    if (entry.path.empty()) continue;
+    // A folder of another name, or on another host, holds the same data, and so may another descriptor.
+    const bool is_descriptor = IsDescriptorPath(entry.path);
+    names.Add(is_descriptor ? std::string_view("")
+                            : std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
+    sizes.Add(entry.size_bytes);
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(entry.path);
+    if (!file.ok()) return file.status();
+    const absl::StatusOr<IndexStamp> stamp = StampOf(**file);
+    if (!stamp.ok()) return stamp.status();
+    ends.Add(stamp->first_crc);
+    ends.Add(stamp->last_crc);
+  }
+  fingerprint->set_names(names.value());
+  fingerprint->set_sizes(sizes.value());
+  fingerprint->set_ends(ends.value());
+  AddCounts(plan, fingerprint);
+  return absl::OkStatus();
+}
+
+// Leaves the names of the files in a message and of those in it, but not their folders.
+void StripFolders(google::protobuf::Message* message) {
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->name() == "npy" || field->name() == "npz") {
+      const std::string path = reflection.GetString(*message, field);
+      reflection.SetString(message, field, path.substr(path.rfind('/') + 1));
+    }
+    if (field->message_type() != v1::TensorValues::descriptor()) continue;
+    for (int i = 0; i < reflection.FieldSize(*message, field); ++i)
+      StripFolders(reflection.MutableRepeatedMessage(message, field, i));
+  }
+}
+
+// Takes out of an op's options what has a figure of its own in the fingerprint: files, seeds, nested stages and, of the op that makes the
+// stream's batches, their size.
+void StripOptions(google::protobuf::Message* stage, bool makes_batches, Hash* seeds) {
+  const google::protobuf::Reflection& reflection = *stage->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> ops;
+  reflection.ListFields(*stage, &ops);
+  for (const google::protobuf::FieldDescriptor* op : ops) {
+    if (op->message_type() == nullptr) continue;
+    google::protobuf::Message* options = reflection.MutableMessage(stage, op);
+    StripFolders(options);
+    std::vector<const google::protobuf::FieldDescriptor*> fields;
+    options->GetReflection()->ListFields(*options, &fields);
+    for (const google::protobuf::FieldDescriptor* field : fields) {
+      // Where things are kept is no matter of the order.
+      if (field->name() == "filename" || field->name() == "path" ||
+          op->message_type() == v1::Cache::descriptor()) {
+        options->GetReflection()->ClearField(options, field);
+        continue;
+      }
+      const bool is_seed = field->name() == "seed";
+      if (is_seed) {
+        seeds->Add(static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));
+      }
+      const bool is_batch_size =
+          makes_batches && field->name() == "batch_size" && !field->is_repeated();
+      if (is_seed || field->name() == "files" || is_batch_size)
+        options->GetReflection()->ClearField(options, field);
+      if (field->message_type() != v1::Input::descriptor()) continue;
+      // Nested stages come by themselves; how many of them each input has tells where they belong.
+      for (int i = 0; i < options->GetReflection()->FieldSize(*options, field); ++i) {
+        auto& input = static_cast<v1::Input&>(
+            *options->GetReflection()->MutableRepeatedMessage(options, field, i));
+        for (v1::Stage& nested : *input.mutable_stage()) nested.Clear();
+      }
+    }
+  }
+}
+
+// Whether the size of the stream's batches is a figure of the fingerprint.
+bool HasBatchSize(const PlanImpl& plan) {
+  return !plan.tensors().empty() && plan.tensors()[0].batched;
+}
+
+void AddStages(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  const BatchForm& form = plan.program().form();
+  Hash order, seeds, work;
+  v1::PipelineSpec spec = plan.spec();
+  const std::vector<v1::Stage*> stages = AllStages(spec);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    v1::Stage stage = *stages[i];
+    StripConstantFiles(&stage);
+    StripDescriptorPaths(&stage);
+    switch (plan.stage_kinds()[i]) {
+      case StageKind::kHint:
+        break;
+      case StageKind::kOrder:
+        StripOptions(&stage, HasBatchSize(plan) && static_cast<size_t>(form.stage) == i, &seeds);
+        order.Add(DeterministicBytes(stage));
+        break;
+      case StageKind::kWork:
+        work.Add(DeterministicBytes(stage));
+        break;
+    }
+  }
+  fingerprint->set_order(order.value());
+  fingerprint->set_seeds(seeds.value());
+  fingerprint->set_work(work.value());
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
+  const auto& built = static_cast<const PlanImpl&>(plan);
+  v1::Fingerprint fingerprint;
+  if (absl::Status status = AddFiles(built, &fingerprint); !status.ok()) return status;
+  AddStages(built, &fingerprint);
+  fingerprint.set_batch_size(HasBatchSize(built) ? built.batch_rows() : 0);
+  return fingerprint;
+}
+
+absl::StatusOr<std::string> CursorMaker::Make(uint64_t step, const Position& position) const {
+  v1::Cursor cursor;
+  cursor.set_release(kRelease);
+  cursor.set_step(step);
+  *cursor.mutable_fingerprint() = fingerprint_;
+  for (const uint64_t counter : position.counters()) cursor.add_position(counter);
+  std::string bytes(kMagic);
+  const std::string message = DeterministicBytes(cursor);
+  const uint32_t crc =
+      MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(message.data()), message.size()));
+  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(crc >> (8 * i)));
+  bytes += message;
+  if (bytes.size() <= kMaxCursorBytes) return bytes;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the cursor of this pipeline is longer than a cursor may be: ", bytes.size(), " > ",
+      kMaxCursorBytes, " bytes, for ", position.counters().size(), " counters of its ops"));
+}
+
+absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
+                                       ChangedWork changed_work) {
+  if (bytes.size() > kMaxCursorBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "not a cursor: longer than one may be: ", bytes.size(), " > ", kMaxCursorBytes, " bytes"));
+  }
+  if (bytes.size() < kHeaderBytes || bytes.substr(0, 4) != kMagic) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a cursor: expected ", kHeaderBytes,
+                     " bytes or more that begin with \"PNSC\", found ", bytes.size(), " bytes"));
+  }
+  uint32_t stored = 0;
+  for (int i = 0; i < 4; ++i) stored |= uint32_t{static_cast<uint8_t>(bytes[4 + i])} << (8 * i);
+  const std::string_view message = bytes.substr(kHeaderBytes);
+  if (stored !=
+      MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(message.data()), message.size()))) {
+    return absl::InvalidArgumentError(
+        "not a whole cursor: its checksum is wrong; it was cut or changed");
+  }
+  v1::Cursor cursor;
+  if (!cursor.ParseFromArray(message.data(), static_cast<int>(message.size())))
+    return absl::InvalidArgumentError("not a cursor: malformed message");
+
+  const v1::Fingerprint& found = cursor.fingerprint();
+  const auto differs = [](absl::string_view what) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cursor belongs to another stream: ", what));
+  };
+  if (found.order() != expected.order()) return differs("its order ops or their options differ");
+  if (found.batch_size() != expected.batch_size()) {
+    return differs(absl::StrCat("its batch size is ", found.batch_size(), ", this pipeline's ",
+                                expected.batch_size()));
+  }
+  if (found.seeds() != expected.seeds())
+    return differs("its seeds differ; one that a spec does not give is drawn anew by each run");
+  if (found.names() != expected.names())
+    return differs("its files have other names, or there are more or fewer of them");
+  if (found.sizes() != expected.sizes()) return differs("its files have other sizes");
+  if (found.ends() != expected.ends())
+    return differs("its files have the same sizes but begin or end with other bytes");
+  if (found.counts() != 0 && expected.counts() != 0 && found.counts() != expected.counts())
+    return differs("its files have another number of records, as their indices say");
+  const bool other_work = found.work() != expected.work();
+  if (other_work && changed_work == ChangedWork::kRefuse) {
+    return differs(
+        "its work ops (map, parse_example) or their options differ; with --allow-changed-work the "
+        "records go on in their order, with other values");
+  }
+  ResumePoint point;
+  point.step = cursor.step();
+  if (other_work) {
+    point.notice = absl::StrCat("the work ops changed since the cursor was made: from step ",
+                                point.step, " on values differ from those of its stream");
+  }
+  point.position = Position({cursor.position().begin(), cursor.position().end()});
+  if (cursor.release() != kRelease) {
+    absl::StrAppend(&point.notice, point.notice.empty() ? "" : "; ",
+                    "the cursor was made by release ", cursor.release(), ", this is ", kRelease,
+                    ": equal bytes are promised within one release");
+  }
+  return point;
+}
+
+}  // namespace penstock

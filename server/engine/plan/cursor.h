@@ -1,0 +1,50 @@
+// Resume tokens: where a stream stands, and to which stream that belongs. The bytes are those of proto/penstock/v1/cursor.proto.
+//
+// Threads:  functions without state; a CursorMaker is constant after construction.
+// Limits:   a cursor is at most 1,024 bytes; a stream fails at the step whose position is longer (positions grow with their numbers).
+// Cost:     Fingerprint() reads 8 KiB of each file, and its index where there is one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/cursor.pb.h"
+#include "server/engine/order/position.h"
+#include "server/engine/plan/plan.h"
+
+namespace penstock {
+
+inline constexpr size_t kMaxCursorBytes = 1024;
+
+// What a plan's cursors belong to. Errors: those of reading the files.
+absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan);
+
+// Writes the cursors of one stream.
+class CursorMaker {
+ public:
+  explicit CursorMaker(v1::Fingerprint fingerprint) : fingerprint_(std::move(fingerprint)) {}
+
+  // `step` is the number of the next step. ResourceExhausted, with the figures, when it is longer than a cursor may be.
+  absl::StatusOr<std::string> Make(uint64_t step, const Position& position) const;
+
+ private:
+  const v1::Fingerprint fingerprint_;
+};
+
+// Where a stream is to go on.
+struct ResumePoint {
+  uint64_t step = 0;
+  Position position;
+  std::string notice;  // what the user should know, or ""
+};
+
+// Decodes a cursor and compares it with the plan. InvalidArgument for bytes that are no cursor; FailedPrecondition for one of
+// another stream, with what differs.
+// With kAllow, other work ops are no other stream; the notice says so then.
+enum class ChangedWork : uint8_t { kRefuse, kAllow };
+absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
+                                       ChangedWork changed_work = ChangedWork::kRefuse);
+
+}  // namespace penstock

@@ -1,0 +1,155 @@
+#include "server/engine/plan/plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "server/engine/plan/plan_impl.h"
+#include "server/engine/share/shareable_work.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kDefaultVariableBytes = uint64_t{64} << 20;
+constexpr int64_t kMaxSlotBytes = int64_t{1} << 40;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(PlanBuilder builder) {
+  if (absl::Status status = builder.Build(); !status.ok()) return status;
+  std::shared_ptr<PlanImpl> plan(new PlanImpl(std::move(builder)));
+  absl::Status status = plan->Finish();
+  if (!status.ok()) return status;
+  return plan;
+}
+
+absl::Status PlanImpl::Finish() {
+  const Dataset& dataset = built_.dataset_;
+  absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset, built_.stage_names_);
+  if (!program.ok()) {
+    return absl::Status(program.status().code(),
+                        absl::StrCat("stage ", built_.stage_names_.back(),
+                                     ": the pipeline's output ", program.status().message()));
+  }
+  program_ = *std::move(program);
+  num_shareable_ = NumberShareable(*built_.dataset_.work);
+  const int64_t asked = built_.spec_.ring().slot_bytes();
+  if (asked < 0 || asked > kMaxSlotBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ring.slot_bytes: expected 0 to ", kMaxSlotBytes, ", found ", asked));
+  }
+  if (program_.has_variable()) variable_bytes_ = asked > 0 ? asked : kDefaultVariableBytes;
+  return absl::OkStatus();
+}
+
+namespace {
+
+void ExplainOrder(const OrderNode& node, const std::vector<std::string>& names, std::string* text) {
+  if (node.inputs.size() == 1) {
+    ExplainOrder(*node.inputs[0], names, text);
+    absl::StrAppend(text, " -> ");
+  } else if (!node.inputs.empty()) {
+    absl::StrAppend(text, "(");
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (i > 0) absl::StrAppend(text, ", ");
+      ExplainOrder(*node.inputs[i], names, text);
+    }
+    absl::StrAppend(text, ") -> ");
+  }
+  absl::StrAppend(text, names[node.stage]);
+  if (node.nested != nullptr) {
+    absl::StrAppend(text, " { ");
+    ExplainOrder(*node.nested, names, text);
+    absl::StrAppend(text, " }");
+  }
+}
+
+bool DecidedByValues(const OrderNode& node) {
+  return node.decided_by_values || std::any_of(node.inputs.begin(), node.inputs.end(),
+                                               [](const std::unique_ptr<OrderNode>& input) {
+                                                 return DecidedByValues(*input);
+                                               });
+}
+
+CursorClass WorstClass(const OrderNode& node) {
+  CursorClass worst = node.cursor_class;
+  if (worst == CursorClass::kReplayOrder && DecidedByValues(node)) worst = CursorClass::kReplayData;
+  // Places in nested datasets are found by going through their order, unless their counts tell.
+  if (node.nested != nullptr) {
+    worst = std::max(worst, WorstClass(*node.nested));
+    if (DecidedByValues(node)) worst = CursorClass::kReplayData;
+  }
+  for (const std::unique_ptr<OrderNode>& input : node.inputs)
+    worst = std::max(worst, WorstClass(*input));
+  return worst;
+}
+
+void ExplainWork(const WorkNode& node, const std::vector<std::string>& names, std::string* text) {
+  for (const std::unique_ptr<WorkNode>& input : node.inputs) ExplainWork(*input, names, text);
+  if (node.kind != WorkNode::Kind::kWork) return;
+  absl::StrAppend(
+      text, "work: ",
+      absl::StrJoin(node.stages, " + ",
+                    [&](std::string* out, int stage) { absl::StrAppend(out, names[stage]); }),
+      "\n");
+  for (absl::string_view line : absl::StrSplit(node.op->Describe(), '\n', absl::SkipEmpty()))
+    absl::StrAppend(text, "  ", line, "\n");
+}
+
+}  // namespace
+
+std::string PlanImpl::Explain() const {
+  std::string text;
+  const auto files = std::count_if(manifest().begin(), manifest().end(),
+                                   [](const FileEntry& file) { return !file.path.empty(); });
+  absl::StrAppend(&text, "files: ", files, "\norder: ");
+  ExplainOrder(order(), stage_names(), &text);
+  absl::StrAppend(&text, "\n");
+  ExplainWork(work(), stage_names(), &text);
+  absl::StrAppend(&text, "task: at most ", block_rows(), " rows; slot: ", program_.fixed_bytes(),
+                  " bytes");
+  if (variable_bytes_ > 0)
+    absl::StrAppend(&text, " and up to ", variable_bytes_, " of variable size");
+  absl::StrAppend(&text, "\n");
+  for (const std::string& notice : built_.notices_) absl::StrAppend(&text, "note: ", notice, "\n");
+  return text;
+}
+
+std::vector<Plan::NeededIndex> PlanImpl::NeededIndices() const {
+  std::vector<NeededIndex> needed;
+  for (const IndexedFiles& indexed : built_.needed_indices_) {
+    for (uint32_t i = 0; i < indexed.files.count; ++i)
+      needed.push_back({manifest()[indexed.files.first + i].path, indexed.on_damage});
+  }
+  return needed;
+}
+
+std::string PlanImpl::DescribeCursor() const {
+  switch (WorstClass(order())) {
+    case CursorClass::kSeek:
+      return "seek: about 100 bytes, resumed in the same time at any step";
+    case CursorClass::kReplayData: {
+      uint64_t bytes = 0;
+      for (const FileEntry& file : manifest()) bytes += file.size_bytes;
+      return absl::StrCat(
+          "replay data: about 100 bytes; values decide what waits in buffers, so the pass is read "
+          "and computed again up to the cursor, at most ",
+          bytes, " bytes of files");
+    }
+    case CursorClass::kReplayOrder:
+      break;
+  }
+  return "replay order: about 100 bytes; what waits in buffers, or lies behind compressed bytes, "
+         "is "
+         "read again, and no record is parsed for it";
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
+                                                     FileSystem& files) {
+  absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(PlanBuilder(spec, files));
+  if (!plan.ok()) return plan.status();
+  return std::shared_ptr<const Plan>(*std::move(plan));
+}
+
+}  // namespace penstock

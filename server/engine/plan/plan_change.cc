@@ -1,0 +1,224 @@
+#include "server/engine/plan/plan_change.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "server/engine/plan/plan_impl.h"
+
+namespace penstock {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Ops that keep no element between two steps.
+constexpr std::array<std::string_view, 7> kKeepNothing = {
+    "batch", "padded_batch", "ragged_batch", "repeat", "take", "skip", "prefetch"};
+
+// The field of the stage's op; null for a stage without one.
+const FieldDescriptor* OpOf(const v1::Stage& stage) {
+  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
+  return stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
+}
+
+bool Equal(const Message& a, const Message& b) {
+  return google::protobuf::util::MessageDifferencer::Equals(a, b);
+}
+
+// Whether the two differ in the option `name` alone.
+bool DifferOnlyIn(const char* name, const v1::Stage& from, const v1::Stage& to) {
+  v1::Stage a = from, b = to;
+  for (v1::Stage* stage : {&a, &b}) {
+    Message* options = stage->GetReflection()->MutableMessage(stage, OpOf(*stage));
+    const FieldDescriptor* field = options->GetDescriptor()->FindFieldByName(name);
+    if (field == nullptr) return false;
+    options->GetReflection()->ClearField(options, field);
+  }
+  return Equal(a, b);
+}
+
+bool IsBatch(const v1::Stage& stage) {
+  const std::string& op = OpOf(stage)->name();
+  return op == "batch" || op == "padded_batch" || op == "ragged_batch";
+}
+
+// Whether some op makes batches ahead of the front, as elements of the stream: of batches, or of a map
+// of whole batches.
+bool HasEarlyBatches(const Plan& plan) {
+  const auto& stages = plan.spec().stage();
+  const int64_t batches = std::count_if(stages.begin(), stages.end(), IsBatch);
+  return batches > 1 ||
+         (batches == 1 && (plan.tensors().empty() || !plan.tensors().front().batched));
+}
+
+// The kinds of the stages at the top, without nested ones.
+std::vector<StageKind> TopKinds(const PlanImpl& plan) {
+  v1::PipelineSpec spec = plan.spec();
+  const std::vector<v1::Stage*> all = AllStages(spec);
+  std::vector<StageKind> kinds;
+  for (size_t i = 0, top = 0; i < all.size(); ++i) {
+    if (static_cast<int>(top) == spec.stage_size() || all[i] != &spec.stage(static_cast<int>(top)))
+      continue;
+    kinds.push_back(plan.stage_kinds()[i]);
+    ++top;
+  }
+  return kinds;
+}
+
+// Checks one stage; `behind`: the first order op behind it that keeps elements, or "".
+absl::Status CheckStage(const v1::Stage& from, const v1::Stage& to, StageKind kind,
+                        const std::string& behind) {
+  if (Equal(from, to)) return absl::OkStatus();
+  const FieldDescriptor* op = OpOf(from);
+  const std::string address = absl::StrCat("stage ", from.name(), ": ");
+  if (OpOf(to) != op || to.name() != from.name()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        address, op->name(), " cannot become another op while the pipeline runs, found ",
+        OpOf(to) == nullptr ? "none" : OpOf(to)->name(), " \"", to.name(), "\""));
+  }
+  if (kind != StageKind::kOrder) return absl::OkStatus();
+  const bool is_weights = op->name() == "sample_from_datasets" && DifferOnlyIn("weight", from, to);
+  const bool is_size = (op->name() == "batch" || op->name() == "padded_batch") &&
+                       DifferOnlyIn("batch_size", from, to);
+  if (!is_weights && !is_size) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        address, op->name(),
+        " decides the order and cannot be changed while the pipeline runs, but for the weights of "
+        "sample_from_datasets and the batch_size of batch and padded_batch"));
+  }
+  if (behind.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(address, op->name(), " cannot be changed while the pipeline runs: ", behind,
+                   " behind it keeps elements that were chosen before"));
+}
+
+}  // namespace
+
+absl::Status CheckSameElement(const Plan& first, const Plan& to) {
+  const auto refuse = [](const std::string& what) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("consumers would get another element: ", what));
+  };
+  if (first.structure() != to.structure() || first.tensors().size() != to.tensors().size())
+    return refuse("its features differ");
+  for (size_t i = 0; i < first.tensors().size(); ++i) {
+    const BatchTensor& a = first.tensors()[i];
+    const BatchTensor& b = to.tensors()[i];
+    std::vector<int64_t> expected(a.type.shape.begin(), a.type.shape.end());
+    std::vector<int64_t> found(b.type.shape.begin(), b.type.shape.end());
+    bool fits = a.name == b.name && a.type.dtype == b.type.dtype && a.batched == b.batched &&
+                a.kind == b.kind && a.ragged_rank == b.ragged_rank && a.fixed() == b.fixed() &&
+                expected.size() == found.size();
+    if (fits && a.batched && !expected.empty() && expected[0] >= 0) {
+      if (found[0] > expected[0]) {
+        return refuse(absl::StrCat("a batch_size larger than that of the beginning, ", expected[0],
+                                   ", does not fit the ring, found ", found[0]));
+      }
+      found[0] = expected[0];
+    }
+    if (!fits || expected != found) {
+      return refuse(absl::StrCat("feature ", a.name, " was ", TypeToString(a.type), ", found ",
+                                 b.name, " ", TypeToString(b.type)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void KeepSeeds(v1::Stage from, v1::Stage* to) {
+  v1::PipelineSpec old_spec, new_spec;
+  *old_spec.add_stage() = std::move(from);
+  *new_spec.add_stage() = *to;
+  const std::vector<v1::Stage*> old_stages = AllStages(old_spec);
+  const std::vector<v1::Stage*> new_stages = AllStages(new_spec);
+  for (size_t i = 0; i < std::min(old_stages.size(), new_stages.size()); ++i) {
+    const FieldDescriptor* op = OpOf(*new_stages[i]);
+    if (op == nullptr || op != OpOf(*old_stages[i])) continue;
+    if (new_stages[i]->name().empty()) new_stages[i]->set_name(old_stages[i]->name());
+    const FieldDescriptor* seed = op->message_type()->FindFieldByName("seed");
+    if (seed == nullptr) continue;
+    const Message& old_options = old_stages[i]->GetReflection()->GetMessage(*old_stages[i], op);
+    Message* options = new_stages[i]->GetReflection()->MutableMessage(new_stages[i], op);
+    if (seed->cpp_type() == FieldDescriptor::CPPTYPE_INT64 &&
+        !options->GetReflection()->HasField(*options, seed)) {
+      options->GetReflection()->SetInt64(options, seed,
+                                         old_options.GetReflection()->GetInt64(old_options, seed));
+    }
+  }
+  *to = new_spec.stage(0);
+}
+
+absl::Status CheckPlanChange(const Plan& first, const Plan& from, const Plan& to) {
+  const v1::PipelineSpec& old_spec = from.spec();
+  const v1::PipelineSpec& new_spec = to.spec();
+  if (old_spec.stage_size() != new_spec.stage_size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("stages cannot be added or left out while the pipeline runs: expected ",
+                     old_spec.stage_size(), ", found ", new_spec.stage_size()));
+  }
+  const std::vector<StageKind> kinds = TopKinds(static_cast<const PlanImpl&>(from));
+  std::string behind;
+  if (HasEarlyBatches(from)) behind = "an op that takes whole batches";
+  for (int i = old_spec.stage_size() - 1; i >= 0; --i) {
+    absl::Status status = CheckStage(old_spec.stage(i), new_spec.stage(i), kinds[i], behind);
+    if (!status.ok()) return status;
+    const std::string& op = OpOf(old_spec.stage(i))->name();
+    if (kinds[i] == StageKind::kOrder &&
+        std::find(kKeepNothing.begin(), kKeepNothing.end(), op) == kKeepNothing.end()) {
+      behind = absl::StrCat(op, " (stage ", old_spec.stage(i).name(), ")");
+    }
+  }
+  return CheckSameElement(first, to);
+}
+
+absl::Status ReplaceStages(const google::protobuf::RepeatedPtrField<v1::Stage>& changed,
+                           v1::PipelineSpec* spec) {
+  for (const v1::Stage& stage : changed) {
+    const auto found =
+        std::find_if(spec->mutable_stage()->begin(), spec->mutable_stage()->end(),
+                     [&stage](const v1::Stage& one) { return one.name() == stage.name(); });
+    if (found == spec->mutable_stage()->end()) {
+      return absl::NotFoundError(absl::StrCat(
+          "the history changes a stage that the spec has not: \"", stage.name(), "\""));
+    }
+    if (found->has_sample_from_datasets() && stage.has_sample_from_datasets()) {
+      *found->mutable_sample_from_datasets()->mutable_weight() =
+          stage.sample_from_datasets().weight();
+      continue;
+    }
+    v1::Stage taken = stage;
+    KeepSeeds(*found, &taken);
+    *found = std::move(taken);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInputs(const v1::Stage& from, const v1::Stage& to) {
+  if (!from.has_sample_from_datasets() || !to.has_sample_from_datasets()) return absl::OkStatus();
+  v1::Stage kept = to;
+  KeepSeeds(from, &kept);
+  if (DifferOnlyIn("weight", from, kept)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "stage ", from.name(),
+      ": sample_from_datasets decides the order and cannot be changed while the pipeline runs, but "
+      "for its weights"));
+}
+
+google::protobuf::RepeatedPtrField<v1::Stage> ChangedStages(const v1::PipelineSpec& from,
+                                                            const v1::PipelineSpec& to) {
+  google::protobuf::RepeatedPtrField<v1::Stage> changed;
+  for (int i = 0; i < std::min(from.stage_size(), to.stage_size()); ++i) {
+    if (Equal(from.stage(i), to.stage(i))) continue;
+    v1::Stage* stage = changed.Add();
+    *stage = to.stage(i);
+    if (stage->has_sample_from_datasets()) stage->mutable_sample_from_datasets()->clear_input();
+  }
+  return changed;
+}
+
+}  // namespace penstock

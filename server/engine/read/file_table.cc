@@ -1,0 +1,147 @@
+#include "server/engine/read/file_table.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/cache_folder.h"
+#include "io/record/tfrecord_reader.h"
+
+namespace penstock {
+
+FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building,
+                     KnownIndices* shared, Notice notice)
+    : files_(files),
+      manifest_(manifest),
+      building_(building),
+      shared_(shared),
+      notice_(std::move(notice)),
+      open_(manifest.size()),
+      has_grown_(manifest.size()),
+      indices_(manifest.size()) {}
+
+FileTable::~FileTable() = default;
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (open_[file]) return open_[file];
+  }
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = OpenAnew(file);
+  if (!handle.ok()) return handle.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!open_[file] && num_open_ < kMaxOpenFiles) {
+    open_[file] = *handle;
+    ++num_open_;
+  }
+  return *std::move(handle);
+}
+
+void FileTable::LookForGrowth(uint32_t file, const RandomAccessFile& opened) {
+  if (!notice_) return;
+  const uint64_t now = opened.SizeNow();
+  if (now <= opened.size()) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (has_grown_[file]) return;
+    has_grown_[file] = true;
+  }
+  notice_(absl::StrCat("a file has grown while it was read, from ", opened.size(), " to ", now,
+                       " bytes; what was added is left out (", opened.path(), ")"));
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t file) {
+  const FileEntry& entry = manifest_[file];
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = files_.Open(entry.path);
+  if (!handle.ok()) return handle.status();
+  if ((*handle)->size() != entry.size_bytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the file changed since the pipeline was created: ", entry.size_bytes,
+                     " bytes then, ", (*handle)->size(), " now (", entry.path, ")"));
+  }
+  if ((*handle)->identity() != entry.identity) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the file was written to or replaced since the pipeline was created (", entry.path, ")"));
+  }
+  return *std::move(handle);
+}
+
+std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
+  const FileEntry& entry = manifest_[file];
+  // By the same way as for a read, which may be confined to some folders.
+  const absl::StatusOr<std::shared_ptr<RandomAccessFile>> opened = files_.Open(entry.path);
+  if (!opened.ok() || (*opened)->descriptor() < 0) return nullptr;
+  absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(**opened);
+  if (!map.ok() || (*map)->size() != entry.size_bytes || (*map)->identity() != entry.identity)
+    return nullptr;
+  return *std::move(map);
+}
+
+void FileTable::KeepMap(uint32_t file, const RandomAccessFile& opened) {
+  // One read is as good as a map.
+  if (maps_ == nullptr || opened.size() <= kChunkBytes) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (near_maps_.contains(file) || without_map_.contains(file)) return;
+  }
+  absl::StatusOr<SharedMaps::Map> map = maps_->Get(opened);
+  // There may be room for it some other time: each read of a file without a map comes by here.
+  if (absl::IsResourceExhausted(map.status())) return;
+  // A map is of use as long as looking at it waits for no disk.
+  const PageCacheView view =
+      map.ok() ? ViewOfPageCache(opened.descriptor(), opened.size()) : PageCacheView::kNone;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (view == PageCacheView::kNone) {
+    without_map_.insert(file);
+    return;
+  }
+  // Whoever uses one that another thread has put there goes on with it.
+  near_maps_.try_emplace(file, *std::move(map), view);
+}
+
+NearMap* FileTable::MapOf(uint32_t file) {
+  if (maps_ == nullptr) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto kept = near_maps_.find(file);
+  return kept == near_maps_.end() ? nullptr : &kept->second;
+}
+
+absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,
+                                                                    OnDamage on_damage) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!indices_[file] && shared_ != nullptr) indices_[file] = shared_->Find(file, on_damage);
+    if (indices_[file]) return indices_[file];
+  }
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
+  if (!handle.ok()) return handle.status();
+  IndexOptions options;
+  options.cache_dir = CacheFolder("index");
+  options.on_damage = on_damage;
+  options.build = building_ == IndexBuilding::kWhenAsked;
+  absl::StatusOr<std::shared_ptr<const RecordIndex>> index = LoadOrBuildIndex(*handle, options);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!index.ok()) {
+    if (absl::IsNotFound(index.status()) && missing_index_.empty())
+      missing_index_ = (*handle)->path();
+    return index.status();
+  }
+  if (shared_ != nullptr) shared_->Add(file, on_damage, *index);
+  if (!indices_[file]) indices_[file] = *std::move(index);
+  return indices_[file];
+}
+
+absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,
+                                          uint64_t offset) {
+  const FileEntry& entry = manifest_[file];
+  if (entry.plain_tfrecord) {
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
+    if (handle.ok()) return WithAddress(status, **handle, offset);
+  }
+  // An error of reading has an address already.
+  if (absl::StrContains(status.message(), entry.path)) return status;
+  if (entry.is_one_element)
+    return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path, ")"));
+  return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,
+                                                  ", plain offset ", offset, ")"));
+}
+
+}  // namespace penstock

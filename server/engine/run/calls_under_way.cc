@@ -1,0 +1,36 @@
+#include "server/engine/run/calls_under_way.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+template <typename Wanted>
+std::optional<CallUnderWay> OldestOf(const std::vector<CallUnderWay>& calls, const Wanted& wanted) {
+  const CallUnderWay* oldest = nullptr;
+  for (const CallUnderWay& call : calls) {
+    if (wanted(call.kind) && (oldest == nullptr || call.ns > oldest->ns)) oldest = &call;
+  }
+  if (oldest == nullptr) return std::nullopt;
+  return *oldest;
+}
+
+}  // namespace
+
+absl::Status ReadDeadlineError(const CallUnderWay& read, uint64_t deadline_ns) {
+  constexpr uint64_t kNsPerMs = 1'000'000;
+  return absl::DeadlineExceededError(
+      absl::StrCat(read.doing, " did not return within read_deadline_ms: ", read.ns / kNsPerMs,
+                   " > ", deadline_ns / kNsPerMs, " ms; a disk or network hangs (", read.path,
+                   ", offset ", read.offset, ")"));
+}
+
+std::optional<CallUnderWay> OldestRead(const std::vector<CallUnderWay>& calls) {
+  return OldestOf(calls, [](CallKind kind) { return kind == CallKind::kRead; });
+}
+
+std::optional<CallUnderWay> OldestWrite(const std::vector<CallUnderWay>& calls) {
+  return OldestOf(calls, [](CallKind kind) { return kind != CallKind::kRead; });
+}
+
+}  // namespace penstock

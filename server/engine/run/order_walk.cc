@@ -1,0 +1,388 @@
+#include "server/engine/run/order_walk.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/row_shape.h"
+#include "io/record/tfrecord_reader.h"
+#include "server/engine/plan/plan_impl.h"
+#include "server/engine/run/front.h"
+#include "server/engine/section/section.h"
+#include "server/engine/stage/unbatch_rows.h"
+
+namespace penstock {
+namespace {
+
+class OrderWalk {
+ public:
+  explicit OrderWalk(std::shared_ptr<const PlanImpl> plan)
+      : plan_(std::move(plan)),
+        files_(plan_->files(), plan_->manifest()),
+        reader_(store_),
+        clock_(static_cast<int>(plan_->stage_names().size())),
+        section_runner_(store_, files_, clock_),
+        evaluator_(files_, clock_),
+        front_(*plan_, files_, store_, reads_, sections_, damage_, cancelled_) {
+    front_.set_clock(&clock_);
+    section_runner_.set_element_rows(&element_rows_);
+  }
+  ~OrderWalk() {
+    // What was asked for must be done before those who asked are gone.
+    while (WorkOnce()) {
+    }
+  }
+
+  absl::Status GoTo(uint64_t step) {
+    uint64_t skipped = 0;
+    const Pulled result = Finish([&] { return front_.Skip(step, &skipped); });
+    if (result == Pulled::kFailed) return front_.status();
+    next_ = skipped;
+    if (result == Pulled::kEnd) return End();
+    return absl::OkStatus();
+  }
+
+  // The next step's references; false at the end of the stream.
+  absl::StatusOr<bool> Next() {
+    if (!step_.records.empty()) front_.Release(&step_);
+    const Pulled result = Finish([&] { return front_.Assemble(&step_); });
+    if (result == Pulled::kFailed) return front_.status();
+    if (result == Pulled::kEnd) return false;
+    ++next_;
+    whole_.clear();
+    if (!plan_->program().batched())
+      whole_ = OriginsOf(plan_->work(), {element(0), plan_->width()});
+    return true;
+  }
+
+  absl::Status End() const {
+    return absl::OutOfRangeError(absl::StrCat("the stream has only ", next_, " steps"));
+  }
+
+  uint32_t rows() const {
+    size_t rows = step_.info.rows;
+    for (const Origin& origin : whole_) rows = std::max(rows, origin.rows.size());
+    return rows;
+  }
+  // Whether the step is a batch that a later stage has taken as an element, or several of them side by side.
+  bool is_whole_batch() const {
+    return std::any_of(whole_.begin(), whole_.end(),
+                       [](const Origin& origin) { return !origin.rows.empty(); });
+  }
+  // The records that fill a row.
+  void FindPlaces(uint32_t row, std::vector<RecordRef>* places) const {
+    places->clear();
+    if (!is_whole_batch()) {
+      for (const Origin& origin : OriginsOf(plan_->work(), {element(row), plan_->width()}))
+        AddRecords(origin, places);
+      return;
+    }
+    for (const Origin& origin : whole_) {
+      if (origin.rows.empty()) {
+        places->push_back(origin.record);
+      } else if (row < origin.rows.size()) {
+        for (const Origin& of_row : origin.rows[row]) AddRecords(of_row, places);
+      }
+    }
+  }
+  const RecordRef* element(uint32_t row) const {
+    return &step_.records[size_t{row} * plan_->width()];
+  }
+  // The columns of one element, valid until the next call.
+  absl::Status Evaluate(uint32_t row, DrawLog* log, Columns* columns) {
+    evaluator_.Reset();
+    evaluator_.set_draw_log(log);
+    columns->assign(plan_->work().output.size(), Column{});
+    const uint32_t width = plan_->width();
+    const RowStatus status =
+        evaluator_.Evaluate(plan_->work(), {element(row), 1, width}, absl::MakeSpan(*columns));
+    if (status.ok()) return absl::OkStatus();
+    return WithElementAddress(
+        absl::Status(status.status.code(),
+                     absl::StrCat("stage ", plan_->stage_names()[evaluator_.failed_stage()], ": ",
+                                  status.status.message())),
+        {element(row), width}, plan_->work(), files_);
+  }
+  const PlanImpl& plan() const { return *plan_; }
+  FileTable& files() { return files_; }
+
+ private:
+  // Where an element came from: one record, or a batch.
+  struct Origin {
+    RecordRef record;                       // where it is no batch
+    std::vector<std::vector<Origin>> rows;  // of a batch: the origins of each row
+    size_t length = 0;                      // of a batch: its rows, with those that fill it up
+  };
+  // Of an element that several sources feed: those of each that reads files.
+  using Origins = std::vector<Origin>;
+  // What one reference does not tell of the element that it stands for.
+  struct Known {
+    uint64_t path = 0;  // of the element
+    Origins origins;
+    uint64_t epoch = 0;  // of the element, before a later stage repeats it
+  };
+
+  static void AddRecords(const Origin& origin, std::vector<RecordRef>* records) {
+    if (origin.rows.empty()) records->push_back(origin.record);
+    for (const Origins& row : origin.rows) {
+      for (const Origin& of_row : row) AddRecords(of_row, records);
+    }
+  }
+
+  static void AddEpochs(uint64_t epochs, Origin* origin) {
+    origin->record.epoch += epochs;
+    for (Origins& row : origin->rows) {
+      for (Origin& of_row : row) AddEpochs(epochs, &of_row);
+    }
+  }
+
+  // The origins of an element's row `row` of `rows`. Where its batches have others, any record of theirs may be in it.
+  static Origins RowOf(const Origins& element, size_t row, size_t rows) {
+    Origins origins;
+    std::vector<RecordRef> records;
+    for (const Origin& origin : element) {
+      if (!origin.rows.empty() && origin.length == rows) {
+        if (row >= origin.rows.size()) continue;
+        origins.insert(origins.end(), origin.rows[row].begin(), origin.rows[row].end());
+      } else {
+        AddRecords(origin, &records);
+      }
+    }
+    for (const RecordRef& record : records) origins.emplace_back().record = record;
+    return origins;
+  }
+
+  // Of the element that `work` makes of these references.
+  Origins OriginsOf(const WorkNode& work, absl::Span<const RecordRef> references) const {
+    Origins origins;
+    for (const RecordRef& reference : references) {
+      if (const Known* const known = Find(reference)) {
+        for (Origin origin : known->origins) {
+          if (reference.epoch != known->epoch) AddEpochs(reference.epoch - known->epoch, &origin);
+          origins.push_back(std::move(origin));
+        }
+        continue;
+      }
+      if (reference.file >= plan_->manifest().size() ||
+          plan_->manifest()[reference.file].path.empty())
+        continue;
+      Origin& origin = origins.emplace_back();
+      origin.record = work.SourceOf(reference.file)->loader->Locate(reference);
+      origin.record.epoch = reference.epoch;
+    }
+    return origins;
+  }
+
+  const Known* Find(const RecordRef& reference) const {
+    if (!reference.in_cell()) return nullptr;
+    const auto found = known_.find(reference.data);
+    // Cells are used again, by others than sections too.
+    if (found == known_.end() || found->second.path != ElementCells::PackedPath(reference))
+      return nullptr;
+    return &found->second;
+  }
+
+  void Remember(const RecordRef& element, Origins origins) {
+    const bool is_told_by_reference =
+        origins.empty() ||
+        (origins.size() == 1 && origins[0].rows.empty() && origins[0].record.file == element.file &&
+         origins[0].record.offset == element.offset);
+    if (is_told_by_reference) return;
+    known_[element.data] = {ElementCells::PackedPath(element), std::move(origins), element.epoch};
+  }
+
+  void RunSection(SectionTask* task) {
+    if (task->errand != nullptr) return section_runner_.Run(task);
+    const Section& section = *task->section;
+    std::vector<Origins> rows;
+    for (size_t first = 0; first < task->records.size(); first += section.width) {
+      rows.push_back(OriginsOf(*section.work,
+                               absl::MakeConstSpan(task->records).subspan(first, section.width)));
+    }
+    element_rows_.clear();
+    section_runner_.Run(task);
+    const RecordList& elements = task->elements;
+    // Where an older element was, there is none any more.
+    for (const RecordRef& element : elements) known_.erase(element.data);
+    if (section.batch != nullptr) {
+      if (elements.empty()) return;
+      Origin batch;
+      batch.length = section.batch->form().remainder == Remainder::kPad
+                         ? section.batch->batch_rows()
+                         : rows.size();
+      batch.rows = std::move(rows);
+      return Remember(elements.front(), {std::move(batch)});
+    }
+    size_t end = 0;
+    for (size_t first = 0; first < elements.size(); first = end) {
+      const uint32_t row = element_rows_[first];
+      while (end < elements.size() && element_rows_[end] == row) ++end;
+      for (size_t i = first; i < end; ++i) {
+        Remember(elements[i], section.split->makes_rows() ? RowOf(rows[row], i - first, end - first)
+                                                          : rows[row]);
+      }
+    }
+  }
+
+  bool WorkOnce() {
+    if (SectionTask* task = sections_.Pop()) {
+      RunSection(task);
+      return true;
+    }
+    ReadRequest* request = reads_.Pop();
+    if (request == nullptr) return false;
+    reader_.Run(request);
+    return true;
+  }
+  template <typename Step>
+  Pulled Finish(const Step& step) {
+    while (true) {
+      const Pulled result = step();
+      if (result != Pulled::kBlocked || !WorkOnce()) return result;
+    }
+  }
+
+  const std::shared_ptr<const PlanImpl> plan_;
+  FileTable files_;
+  RecordStore store_;
+  ReadQueue reads_;
+  SectionQueue sections_;
+  DamageLog damage_;
+  const std::atomic<bool> cancelled_{false};
+  ChunkReader reader_;
+  StageClock clock_;
+  SectionRunner section_runner_;
+  RowEvaluator evaluator_;
+  Front front_;
+  Step step_;
+  uint64_t next_ = 0;
+  Origins whole_;                                    // of a step that is no batch of elements
+  std::unordered_map<const uint8_t*, Known> known_;  // by the element's cell
+  std::vector<uint32_t> element_rows_;               // of the section's task that is being done
+};
+
+// Goes to a row that must be there.
+absl::Status GoToRow(OrderWalk& walk, uint64_t step, uint32_t row) {
+  if (absl::Status status = walk.GoTo(step); !status.ok()) return status;
+  absl::StatusOr<bool> more = walk.Next();
+  if (!more.ok()) return more.status();
+  if (!*more) return walk.End();
+  if (row >= walk.rows()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("row ", row, ": step ", step, " has ", walk.rows(), " rows"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row) {
+  std::vector<RecordPlace> places;
+  std::vector<RecordRef> records;
+  walk.FindPlaces(row, &records);
+  for (const RecordRef& record : records) {
+    RecordPlace place;
+    const FileEntry& entry = walk.plan().manifest()[record.file];
+    place.file = entry.path;
+    place.offset = record.offset;
+    place.epoch = record.epoch;
+    if (entry.plain_tfrecord) {
+      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = walk.files().Open(record.file);
+      if (!file.ok()) return file.status();
+      place.record = RecordOrdinal(**file, record.offset);
+      place.record_known = true;
+    }
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+// Of an element that is a batch of so many rows, one of these; nothing where it is something else that was made of a batch.
+void TakeRow(uint32_t row, uint32_t rows, Arena& arena, Signature* features, Columns* columns) {
+  const std::unique_ptr<SplitOp> op = RowsOf(*features);
+  if (op == nullptr) return;
+  uint32_t count = 0;
+  Split split;
+  split.counts = {&count, 1};
+  Columns out(columns->size());
+  if (!op->Run(1, *columns, &split, absl::MakeSpan(out), arena).ok() || count != rows) return;
+  *features = op->output();
+  *columns = std::move(out);
+  for (size_t i = 0; i < columns->size(); ++i) {
+    Column& column = (*columns)[i];
+    column.rows += row;
+    if (column.dims != nullptr) column.dims += row * (*features)[i].type.shape.size();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
+                                                     uint64_t step, uint32_t row) {
+  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+  if (absl::Status status = GoToRow(walk, step, row); !status.ok()) return status;
+  return PlacesOf(walk, row);
+}
+
+absl::StatusOr<ShownRow> ShowRow(std::shared_ptr<const Plan> plan, uint64_t step, uint32_t row) {
+  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+  if (absl::Status status = GoToRow(walk, step, row); !status.ok()) return status;
+  ShownRow shown;
+  absl::StatusOr<std::vector<RecordPlace>> places = PlacesOf(walk, row);
+  if (!places.ok()) return places.status();
+  shown.records = *std::move(places);
+  Columns columns;
+  Signature features = walk.plan().work().output;
+  const bool is_whole_batch = walk.is_whole_batch();
+  absl::Status status = walk.Evaluate(is_whole_batch ? 0 : row, &shown.log, &columns);
+  if (!status.ok()) return status;
+  Arena arena;
+  if (is_whole_batch) TakeRow(row, walk.rows(), arena, &features, &columns);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    Feature feature = features[i];
+    const size_t size = NumBytes(feature.type).value_or(columns[i].row_size(0));
+    bytes += size;
+    if (bytes > kShownBytesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a row larger than what is shown: more than ", kShownBytesMax, " bytes"));
+    }
+    feature.type.shape = RowDims(feature.type, columns[i], 0);
+    shown.features.push_back(std::move(feature));
+    shown.values.emplace_back(reinterpret_cast<const char*>(columns[i].row(0)), size);
+  }
+  return shown;
+}
+
+absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::string& file,
+                                 uint64_t offset, uint64_t first_step, uint64_t steps_max) {
+  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+  const Manifest& manifest = walk.plan().manifest();
+  std::vector<bool> wanted(manifest.size());
+  bool any = false;
+  for (size_t i = 0; i < manifest.size(); ++i) {
+    wanted[i] = manifest[i].path == file || absl::EndsWith(manifest[i].path, "/" + file);
+    any = any || wanted[i];
+  }
+  if (!any)
+    return absl::NotFoundError(absl::StrCat("the pipeline reads no file of the name ", file));
+  if (absl::Status status = walk.GoTo(first_step); !status.ok()) return status;
+  std::vector<RecordRef> records;
+  for (uint64_t step = first_step; step - first_step < steps_max; ++step) {
+    absl::StatusOr<bool> more = walk.Next();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    for (uint32_t row = 0; row < walk.rows(); ++row) {
+      walk.FindPlaces(row, &records);
+      for (const RecordRef& record : records) {
+        if (record.offset == offset && wanted[record.file])
+          return RowPlace{step, row, record.epoch};
+      }
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no row of the steps looked at, from ", first_step,
+                                          " on, comes from offset ", offset, " of ", file,
+                                          "; is it where a record begins?"));
+}
+
+}  // namespace penstock

@@ -1,0 +1,219 @@
+#include "server/engine/run/worker.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/pending_call.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kSpins = 50;
+// So many reads are too many to wait for the worker that runs the front.
+constexpr size_t kReadsForAll = 3;
+// What a block should take: some 50 us, beside which a call of a program is little.
+constexpr uint64_t kTaskTicks = 150'000;
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+Worker::Worker(WorkSite& site, int number, const PrefixMember* sharing, bool holds)
+    : site_(site),
+      number_(number),
+      holds_(holds),
+      clock_(site.gauges.clock(number)),
+      runner_(site.files, clock_, sharing),
+      reader_(site.store),
+      section_runner_(site.store, site.files, clock_, sharing) {}
+
+void Worker::Run(const WorkerThreads& threads) {
+  WorkerGauges::Pulse& pulse = site_.gauges.pulse(number_);
+  const CallSpot::OfThisThread spot(pulse.call);
+  pulse.thread.store(gettid(), std::memory_order_relaxed);
+  uint64_t beats = 0;
+  FrontResult front = FrontResult::kStuck;
+  while (!threads.IsOver(number_)) {
+    pulse.beats.store(++beats, std::memory_order_relaxed);
+    if (Once(&front)) {
+      site_.sink.PassBy();
+      continue;
+    }
+    for (int spin = 0; spin < kSpins && !site_.steps.HasBlocks() && !site_.HasRequests(); ++spin)
+      Pause();
+    // The last look before sleeping comes behind the ticket: what changes after it wakes us at
+    // once.
+    const Event::Ticket ticket = site_.work.Prepare();
+    const uint64_t begin = site_.trace.Now();
+    if (threads.IsOver(number_) || Once(&front)) {
+      site_.work.Cancel();
+    } else if (front == FrontResult::kRingFull && !site_.slot_waiter.exchange(true)) {
+      site_.work.Cancel();
+      pulse.idle.store(true, std::memory_order_relaxed);
+      WaitForSlot();
+      pulse.idle.store(false, std::memory_order_relaxed);
+      site_.slot_waiter.store(false);
+      site_.trace.Add(number_, WorkKind::kWaitForSlot, begin);
+    } else {
+      pulse.idle.store(true, std::memory_order_relaxed);
+      site_.sink.Rest();
+      site_.work.Wait(ticket);
+      pulse.idle.store(false, std::memory_order_relaxed);
+      site_.trace.Add(number_, WorkKind::kSleep, begin);
+    }
+  }
+  site_.sink.Rest();
+}
+
+void Worker::WaitForSlot() {
+  const uint64_t start = Ticks();
+  site_.sink.WaitForSlot(absl::Milliseconds(100));
+  site_.gauges.AddSlotWait(Ticks() - start);
+}
+
+bool Worker::Once(FrontResult* front) {
+  *front = FrontResult::kStuck;
+  const bool at_home = site_.front_worker.load(std::memory_order_relaxed) == number_;
+  if (site_.assembler.IsWanted(at_home)) {
+    if (const std::unique_lock<std::mutex> lock = site_.assembler.TryLock(); lock.owns_lock()) {
+      const uint64_t begin = site_.trace.Now();
+      *front = site_.assembler.Run(clock_);
+      site_.front_worker.store(number_, std::memory_order_relaxed);
+      if (*front == FrontResult::kForward) site_.trace.Add(number_, WorkKind::kFront, begin);
+    }
+  }
+  if (!at_home && site_.reads.size() < kReadsForAll && RunBlock()) return true;
+  if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunSection()) return true;
+  // Another worker is in the front, and may be for long: what it has assembled waits for a slot only.
+  if (*front != FrontResult::kStuck || !site_.assembler.HasUnclaimed()) return false;
+  if (site_.assembler.Claim()) return true;
+  *front = FrontResult::kRingFull;
+  return false;
+}
+
+bool Worker::RunBlock() {
+  const std::optional<BlockTask> task =
+      site_.steps.Take(GrainsOfTask(), /*from_back=*/number_ % 2 == 1);
+  if (!task) return false;
+  if (holds_) {
+    task_ = task;
+    return true;
+  }
+  const uint64_t begin = site_.trace.Now();
+  if (begin != 0) clock_.CopyTicks(&ticks_before_);
+  const uint64_t start = Ticks();
+  const uint32_t rows = Fill(*task);
+  if (rows > 0) Learn((Ticks() - start) / rows);
+  Finish(*task);
+  if (begin != 0) site_.trace.AddBlock(number_, clock_, begin, task->number, ticks_before_);
+  return true;
+}
+
+uint32_t Worker::GrainsOfTask() const {
+  const uint32_t most = site_.plan.block_rows() / site_.plan.grain_rows();
+  // Whatever the time, where histories are to be repeated.
+  if (holds_) return 1 + static_cast<uint32_t>(number_) % most;
+  if (row_ticks_ == 0) return 1;
+  const uint64_t grain_ticks = row_ticks_ * site_.plan.grain_rows();
+  return static_cast<uint32_t>(std::clamp<uint64_t>(kTaskTicks / grain_ticks, 1, most));
+}
+
+void Worker::Learn(uint64_t ticks_a_row) {
+  const uint64_t found = std::max<uint64_t>(ticks_a_row, 1);
+  // Who was interrupted in the middle has learned little.
+  row_ticks_ = row_ticks_ == 0 ? found : (3 * row_ticks_ + std::min(found, 4 * row_ticks_)) / 4;
+}
+
+uint32_t Worker::Fill(const BlockTask& task) {
+  Step& step = *task.step;
+  const uint32_t first = task.first_grain * site_.plan.grain_rows();
+  if (first >= step.info.rows) return 0;
+  const uint32_t rows = std::min(task.grains * site_.plan.grain_rows(), step.info.rows - first);
+  runner_.Run(site_.plan.program(), &step, first, rows);
+  return rows;
+}
+
+void Worker::Finish(const BlockTask& task) {
+  Step& step = *task.step;
+  if (step.grains_left.fetch_sub(task.grains, std::memory_order_acq_rel) != task.grains)
+    return;  // SYNC block-done
+  runner_.Complete(site_.plan.program(), &step);
+  step.done.store(true, std::memory_order_release);  // SYNC step-done
+  site_.steps.Commit();
+}
+
+bool Worker::RunSection() {
+  SectionTask* task = site_.sections.Pop();
+  if (task == nullptr) return false;
+  if (holds_) {
+    section_ = task;
+    return true;
+  }
+  const uint64_t begin = site_.trace.Now();
+  Finish(task);
+  site_.trace.Add(number_, WorkKind::kSection, begin);
+  return true;
+}
+
+void Worker::Finish(SectionTask* task) {
+  section_runner_.Run(task);
+  site_.work.NotifyAll();
+}
+
+bool Worker::RunRead() {
+  ReadRequest* request =
+      site_.reads.Pop([this](const ReadRequest& candidate) { return candidate.worker == number_; });
+  if (request == nullptr) return false;
+  if (request->format->is_stream()) request->worker = number_;
+  if (holds_) {
+    read_ = request;
+    return true;
+  }
+  const uint64_t begin = site_.trace.Now();
+  Finish(request);
+  site_.trace.Add(number_, WorkKind::kRead, begin);
+  return true;
+}
+
+void Worker::Finish(ReadRequest* request) {
+  const int stage = request->format->stage;
+  StageClock::Scope scope(clock_, stage);
+  const uint64_t begin = Ticks();
+  const uint64_t bytes = reader_.Run(request);
+  site_.gauges.AddRead(stage, bytes, Ticks() - begin);
+  site_.work.NotifyAll();
+}
+
+bool Worker::FillHeld() {
+  if (!task_ || std::exchange(task_is_filled_, true)) return false;
+  Fill(*task_);
+  return true;
+}
+
+bool Worker::FinishHeld() {
+  if (read_ != nullptr) {
+    Finish(std::exchange(read_, nullptr));
+  } else if (section_ != nullptr) {
+    Finish(std::exchange(section_, nullptr));
+  } else if (task_) {
+    task_is_filled_ = false;
+    Finish(*std::exchange(task_, std::nullopt));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Worker::RunRequests() {
+  while (ReadRequest* request = site_.reads.Pop()) reader_.Run(request);
+  while (SectionTask* task = site_.sections.Pop()) section_runner_.Run(task);
+}
+
+}  // namespace penstock

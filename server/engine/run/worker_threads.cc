@@ -1,0 +1,161 @@
+#include "server/engine/run/worker_threads.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/new_thread.h"
+#include "base/pending_call.h"
+#include "server/engine/run/calls_under_way.h"
+
+namespace penstock {
+
+WorkerThreads::WorkerThreads(int workers, int max_workers, std::function<void(int)> work,
+                             std::atomic<bool>& stop, Event& event, BatchSink& sink,
+                             const WorkerGauges& gauges, uint64_t read_deadline_ns)
+    : max_number_(max_workers),
+      work_(std::move(work)),
+      hung_read_ns_(read_deadline_ns == 0 ? kHungCallNs : std::min(kHungCallNs, read_deadline_ns)),
+      stop_(stop),
+      event_(event),
+      sink_(sink),
+      gauges_(gauges),
+      number_(workers) {}
+
+absl::Status WorkerThreads::Start() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  started_ = true;
+  absl::Status status = Add();
+  if (!status.ok()) {
+    stop_.store(true);
+    Remove(0);
+  }
+  return status;
+}
+
+void WorkerThreads::Stop() {
+  stop_.store(true);
+  std::lock_guard<std::mutex> lock(mutex_);
+  Remove(0);
+}
+
+bool WorkerThreads::TryStop() {
+  stop_.store(true);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!WaitForEnd(0)) return false;
+  Remove(0);
+  return true;
+}
+
+bool WorkerThreads::HaveEnded() const {
+  std::lock_guard<std::mutex> lock(running_mutex_);
+  return std::find(running_.begin(), running_.end(), true) == running_.end();
+}
+
+absl::Status WorkerThreads::SetNumber(int workers) {
+  if (workers < 1 || workers > max_number_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workers: expected 1 to ", max_number_,
+                     " for a pipeline that runs (four for each processor), found ", workers));
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  const int before = number_.exchange(workers, std::memory_order_seq_cst);
+  if (!started_ || stop_.load()) return absl::OkStatus();
+  if (static_cast<int>(threads_.size()) > workers) {
+    if (!WaitForEnd(workers)) {
+      number_.store(before, std::memory_order_seq_cst);
+      // In the place of those that have ended meanwhile.
+      absl::Status status = Add();
+      if (!status.ok()) return status;
+      return absl::FailedPreconditionError(
+          "a worker that would be too many hangs in a read or a write");
+    }
+    Remove(workers);
+  }
+  absl::Status status = Add();
+  if (!status.ok()) {
+    number_.store(before, std::memory_order_seq_cst);
+    Remove(before);
+  }
+  return status;
+}
+
+absl::Status WorkerThreads::Add() {
+  for (int i = 0; i < number_.load(); ++i) {
+    const bool is_new = i == std::ssize(threads_);
+    if (!is_new && IsRunning(i)) continue;
+    if (!is_new && threads_[i].joinable()) threads_[i].join();
+    SetRunning(i, true);
+    absl::StatusOr<std::thread> thread =
+        NewThread(absl::StrCat("worker ", i + 1, " of ", number_.load()), [this, i] {
+          work_(i);
+          SetRunning(i, false);
+        });
+    if (!thread.ok()) {
+      SetRunning(i, false);
+      return thread.status();
+    }
+    if (is_new) threads_.emplace_back();
+    threads_[i] = *std::move(thread);
+  }
+  return absl::OkStatus();
+}
+
+bool WorkerThreads::IsRunning(int worker) const {
+  std::lock_guard<std::mutex> lock(running_mutex_);
+  return running_[worker];
+}
+
+void WorkerThreads::SetRunning(int worker, bool running) {
+  std::lock_guard<std::mutex> lock(running_mutex_);
+  running_.resize(std::max<size_t>(running_.size(), worker + 1));
+  running_[worker] = running;
+  running_changed_.notify_all();
+}
+
+bool WorkerThreads::Hangs(int worker) const {
+  const std::optional<CallSeen> call = gauges_.pulse(worker).call.Look();
+  if (!call) return false;
+  const uint64_t hung_ns = call->kind == CallKind::kRead   ? hung_read_ns_
+                           : call->kind == CallKind::kSync ? kHungSyncNs
+                                                           : kHungCallNs;
+  return gauges_.scale().ToNanos(call->ticks) >= hung_ns;
+}
+
+bool WorkerThreads::WaitForEnd(int first) {
+  constexpr auto kLook = std::chrono::milliseconds(20);
+  WakeAll();
+  std::unique_lock<std::mutex> lock(running_mutex_);
+  while (true) {
+    bool all_hang = true;
+    bool any = false;
+    for (int i = first; i < std::ssize(running_); ++i) {
+      if (!running_[i]) continue;
+      any = true;
+      all_hang = all_hang && Hangs(i);
+    }
+    if (!any) return true;
+    if (all_hang) return false;
+    running_changed_.wait_for(lock, kLook);
+  }
+}
+
+void WorkerThreads::Remove(size_t left) {
+  WakeAll();
+  for (size_t i = left; i < threads_.size(); ++i) {
+    if (threads_[i].joinable()) threads_[i].join();
+  }
+  threads_.resize(std::min(left, threads_.size()));
+  // One that has gone may have been the one that waited for a slot.
+  event_.NotifyAll();
+}
+
+void WorkerThreads::WakeAll() {
+  event_.NotifyAll();
+  sink_.Interrupt();
+}
+
+}  // namespace penstock

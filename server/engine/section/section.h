@@ -1,0 +1,121 @@
+// A section: the part of a plan whose values decide the order of what follows. It is cut off in front: blocks of its elements are
+// computed by workers ahead of need, and what they make is handed over, in order, as elements of a new sequence.
+//
+//     order ops ─► [ blocks: work, split ] ─► order ops ─► [ work, into slots ]
+//
+// Threads:  a Section is constant. A task's fields belong to the worker between Pop() and the store of `done`, else to the front.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/engine/order/position.h"
+#include "server/engine/read/element_cells.h"
+#include "server/engine/read/record.h"
+#include "server/engine/read/record_store.h"
+#include "server/engine/read/skip_limits.h"
+#include "server/engine/read/work_queue.h"
+#include "server/engine/section/split_op.h"
+#include "server/engine/work/batch_program.h"
+#include "server/engine/work/block_runner.h"
+#include "server/engine/work/row_evaluator.h"
+
+namespace penstock {
+
+struct Section {
+  int stage = 0;                         // of the split op
+  std::vector<std::string> stage_names;  // of the whole plan
+  const WorkNode* work = nullptr;  // from the references of an element to its features; the plan's
+  uint32_t width = 1;              // references of an element
+  uint32_t block_rows = 1;         // elements of one task
+  // One of the two: what becomes of each row, or what all rows of one element of the input make together.
+  std::unique_ptr<SplitOp> split;
+  std::unique_ptr<BatchProgram> batch;
+  const ElementCells* cells = nullptr;  // of the new elements; the plan's
+  // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that cannot be had still end it.
+  std::optional<IgnoredFailures> ignored;
+
+  // How many every element makes, whatever its values; absent where that differs or is not known.
+  std::optional<uint64_t> elements_of_each() const {
+    if (ignored) return std::nullopt;
+    return batch != nullptr ? 1 : split->elements_of_each();
+  }
+  bool one_to_one() const { return elements_of_each() == 1; }
+};
+
+struct SectionTask {
+  // Set by the front.
+  // What is to be done instead of all that follows: for an op that has other work than a section's for the workers.
+  std::function<void()> errand;
+  const Section* section = nullptr;
+  Position start;            // in front of the block's first record
+  uint64_t rows_before = 0;  // of the block, in tasks before this one
+  RecordList records;        // of the elements that it has of the block
+  uint64_t rows = 0;
+  uint64_t references = 0;  // records.size() at first
+  uint64_t bytes = 0;       // of the records in cells or, once `counted`, of the elements
+  bool counted = false;
+  bool input_failed = false;  // behind the last record
+
+  // Set by the worker, which gives the records back.
+  RecordList elements;
+  uint64_t element_bytes = 0;
+  struct Failure {
+    size_t before = 0;  // elements in front of it
+    SkippedPlace place;
+  };
+  std::vector<Failure> failures;  // that were skipped
+  absl::Status error;             // behind the last element
+  bool ends = false;              // the same
+
+  std::atomic<bool> done{false};  // SYNC section-done
+};
+
+using SectionQueue = WorkQueue<SectionTask>;
+
+// One worker's means of running sections.
+class SectionRunner {
+ public:
+  // `sharing` as RowEvaluator has it.
+  SectionRunner(RecordStore& store, FileTable& files, StageClock& clock,
+                const PrefixMember* sharing = nullptr)
+      : store_(store),
+        cells_(store),
+        evaluator_(files, clock, sharing),
+        batches_(files, clock, sharing) {}
+
+  // Does what the task asks and marks it done.
+  void Run(SectionTask* task);
+
+  // Cells that it has taken for elements to come.
+  uint64_t spare_cells() const { return cells_.size(); }
+
+  // Of each element that it adds to a task, the row of the task that it was made of is added there; null: nowhere. Not of batches.
+  void set_element_rows(std::vector<uint32_t>* rows) { element_rows_ = rows; }
+
+ private:
+  bool RunStrip(SectionTask* task, uint32_t first, uint32_t rows);
+  RowStatus RunRows(SectionTask* task, uint32_t first, uint32_t rows);
+  void RunBatch(SectionTask* task);
+  // False when nothing follows in this task.
+  bool Fail(SectionTask* task, uint32_t row, const absl::Status& status, int stage, bool loading);
+  // Where such failures are left out, what was to be made of these records is.
+  bool LeftOut(SectionTask* task, absl::Span<const RecordRef> element, const absl::Status& status,
+               absl::string_view reason, bool loading);
+
+  RecordStore& store_;
+  CellCache cells_;
+  RowEvaluator evaluator_;
+  BlockRunner batches_;
+  std::vector<uint32_t>* element_rows_ = nullptr;
+  int failed_stage_ = 0;
+  bool failed_loading_ = false;
+};
+
+}  // namespace penstock

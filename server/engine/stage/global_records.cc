@@ -1,0 +1,293 @@
+#include "server/engine/stage/global_records.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "io/record/tfrecord_frame.h"
+#include "server/engine/order/file_pull.h"
+#include "server/engine/read/record_loader.h"
+#include "server/engine/work/row_evaluator.h"
+
+namespace penstock {
+namespace {
+
+// Its position: the pass, and the number of records taken of it.
+class GlobalOrderOp final : public OrderOp {
+ public:
+  GlobalOrderOp(FrontContext& context, std::shared_ptr<GlobalRecords> records, std::string stage,
+                int stage_index, bool reshuffle)
+      : context_(context),
+        records_(std::move(records)),
+        stage_(std::move(stage)),
+        reshuffle_(reshuffle) {
+    if (records_->reach().read_first) pull_.emplace(context, records_->files(), stage_index);
+  }
+
+  Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
+    if (!Open() || !BeginPass()) return Pulled::kFailed;
+    if (pull_ && !pull_->IsOver()) return Pulled::kBlocked;
+    // The numbers of nested passes are longer.
+    const uint64_t folded = epoch_ >> 32 == 0 ? epoch_ : MixPath(epoch_, 0);
+    const auto order = static_cast<uint32_t>(reshuffle_ ? folded : 0);
+    if (records_->reach().block_size != 0) Announce(order, count - *pulled);
+    for (; *pulled < count; ++*pulled) {
+      if (next_ >= records_->size()) return Pulled::kEnd;
+      out.push_back({nullptr, next_++, order, records_->first_file(), 0});
+    }
+    return Pulled::kSome;
+  }
+
+  Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    if (!Open()) return Pulled::kFailed;
+    const uint64_t left = records_->size() - std::min(next_, records_->size());
+    const uint64_t left_out = std::min(count - *skipped, left);
+    next_ += left_out;
+    *skipped += left_out;
+    return *skipped == count ? Pulled::kSome : Pulled::kEnd;
+  }
+
+  void Restart(uint64_t epoch) override {
+    epoch_ = epoch;
+    next_ = 0;
+    next_group_ = 0;
+  }
+  void Save(Position& position) const override {
+    position.Add(epoch_);
+    position.Add(next_);
+  }
+  absl::Status Restore(Position& position) override {
+    epoch_ = position.Take();
+    next_ = position.Take();
+    return absl::OkStatus();
+  }
+  std::optional<uint64_t> Count() override {
+    return Open() ? std::optional(records_->size()) : std::nullopt;
+  }
+  uint32_t width() const override { return 1; }
+  absl::Status status() const override { return status_; }
+
+ private:
+  bool Open() {
+    if (open_) return true;
+    if (status_.ok()) {
+      const absl::Status status = records_->Open(context_.files);
+      if (!status.ok()) {
+        status_ =
+            absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
+      }
+    }
+    open_ = status_.ok();
+    return open_;
+  }
+
+  // A pass leaves out all that is damaged, which is known before its first record. False when it is too much.
+  bool BeginPass() {
+    if (begun_ == epoch_) return status_.ok();
+    begun_ = epoch_;
+    const std::vector<std::pair<uint32_t, Damage>> damaged = records_->damage();
+    const uint64_t pass = context_.PassOf(epoch_);
+    for (const auto& [file, damage] : damaged) context_.damage.Add({file, pass, damage, ""});
+    const absl::Status status =
+        records_->limits().Check(damaged.size(), records_->size(), /*at_end=*/true);
+    if (!status.ok())
+      status_ = absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
+    return status_.ok();
+  }
+
+  // The blocks of the groups that the next `count` places lie in, and of one more, are read meanwhile.
+  void Announce(uint32_t order, uint64_t count) {
+    if (next_ >= records_->size()) return;
+    if (!order_ || announced_order_ != order) {
+      order_.emplace(*records_, order);
+      announced_order_ = order;
+      next_group_ = 0;
+    }
+    const BlockPermutation& blocks = *order_->blocks();
+    const uint64_t last_place = std::min(next_ + count, records_->size()) - 1;
+    const uint64_t end = std::min(blocks.GroupOf(last_place) + 2, blocks.num_groups());
+    // What was skipped is not read.
+    for (uint64_t group = std::max(next_group_, blocks.GroupOf(next_)); group < end; ++group) {
+      const uint64_t first = blocks.FirstBlock(group);
+      for (uint64_t block = first; block < first + blocks.NumBlocks(group); ++block)
+        records_->Announce(blocks.BlockBegin(block), blocks.BlockEnd(block), context_.files);
+      next_group_ = group + 1;
+    }
+  }
+
+  FrontContext& context_;
+  const std::shared_ptr<GlobalRecords> records_;
+  const std::string stage_;
+  const bool reshuffle_;
+  std::optional<FilePull> pull_;
+  std::optional<GlobalRecords::Order> order_;  // of announced_order_
+  uint32_t announced_order_ = 0;
+  uint64_t next_group_ = 0;  // the first that was not announced
+  bool open_ = false;
+  std::optional<uint64_t> begun_;  // the pass whose damage was told
+  uint64_t epoch_ = 0;
+  uint64_t next_ = 0;
+  absl::Status status_;
+};
+
+class GlobalLoaderImpl final : public ColumnLoader {
+ public:
+  explicit GlobalLoaderImpl(std::shared_ptr<const GlobalRecords> records)
+      : records_(std::move(records)) {}
+
+  const Signature& output() const override { return output_; }
+
+  bool resolves() const override { return true; }
+
+  // A place in the index, as one in a file, is mostly on a page whose address no core knows by heart, and a prefetch waits until that
+  // address is found. So places are asked for while the next ones are computed; and the records' bytes by a loop that does nothing else
+  // (FetchRecords), in which several addresses are looked up at a time.
+  void Resolve(RecordRef* refs, uint32_t rows, uint32_t stride, FileTable& files,
+               Arena& arena) const override {
+    auto* own = arena.AllocateArray<RecordRef*>(rows);
+    auto* places = arena.AllocateArray<GlobalRecords::Place>(rows);
+    std::optional<GlobalRecords::Order> order;
+    uint32_t epoch = 0;
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < rows; ++row) {
+      RecordRef& reference = refs[size_t{row} * stride];
+      if (reference.resolved || reference.file != records_->first_file()) continue;
+      if (!order || reference.length != epoch) order.emplace(*records_, epoch = reference.length);
+      places[count] = records_->PlaceOf((*order)(reference.offset));
+      __builtin_prefetch(places[count].entry);
+      own[count++] = &reference;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t epoch_of_pass = own[i]->epoch;
+      *own[i] = records_->Find(places[i]);
+      own[i]->epoch = epoch_of_pass;
+      own[i]->resolved = 1;
+      if (own[i]->length > kLateRecordBytes) continue;
+      const MappedFile* const map = records_->Map(own[i]->file, files);
+      if (map == nullptr || own[i]->offset + kFrameBytes + own[i]->length > map->size()) continue;
+      own[i]->data = map->bytes() + own[i]->offset + kRecordHeaderBytes;
+      own[i]->in_map = 1;
+    }
+  }
+
+  RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                 Arena& arena) const override {
+    uint32_t resolved = 0;
+    while (resolved < rows.rows && rows[resolved].resolved) ++resolved;
+    if (resolved == rows.rows) return LoadRecords(rows, files, &out[0], arena);
+    auto* own = arena.AllocateArray<RecordRef>(rows.rows);
+    for (uint32_t row = 0; row < rows.rows; ++row) own[row] = rows[row];
+    Resolve(own, rows.rows, 1, files, arena);
+    FetchRecords({own, rows.rows});
+    return LoadRecords({own, rows.rows, 1}, files, &out[0], arena);
+  }
+
+  std::string ContentKey() const override { return RecordLoader::ContentKeyOf(ReadFormat()); }
+
+  RecordRef Locate(const RecordRef& reference) const override {
+    if (reference.resolved) return reference;
+    GlobalRecords::Order order(*records_, reference.length);
+    return records_->Find(records_->PlaceOf(order(reference.offset)));
+  }
+
+ private:
+  const std::shared_ptr<const GlobalRecords> records_;
+  const Signature output_ = {{"value", {DType::kString, {}}}};
+};
+
+}  // namespace
+
+absl::Status GlobalRecords::Open(FileTable& files) {
+  {
+    std::lock_guard<std::mutex> lock(opening_);
+    if (!indices_.empty()) return absl::OkStatus();
+  }
+  std::vector<std::shared_ptr<const RecordIndex>> indices;
+  std::vector<uint64_t> ends;
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < files_.files.count; ++i) {
+    absl::StatusOr<std::shared_ptr<const RecordIndex>> index =
+        files.Index(files_.files.first + i, files_.on_damage);
+    if (!index.ok()) return index.status();
+    end += (*index)->size();
+    ends.push_back(end);
+    indices.push_back(*std::move(index));
+  }
+  std::lock_guard<std::mutex> lock(opening_);
+  // Another stream of the plan may have been first, and reads them already.
+  if (!indices_.empty()) return absl::OkStatus();
+  maps_ = std::vector<Mapping>(indices.size());
+  ends_ = std::move(ends);
+  indices_ = std::move(indices);
+  return absl::OkStatus();
+}
+
+std::vector<std::pair<uint32_t, Damage>> GlobalRecords::damage() const {
+  std::vector<std::pair<uint32_t, Damage>> found;
+  for (uint32_t i = 0; i < indices_.size(); ++i) {
+    for (const Damage& damage : indices_[i]->damage())
+      found.emplace_back(files_.files.first + i, damage);
+  }
+  return found;
+}
+
+GlobalRecords::Order::Order(const GlobalRecords& records, uint64_t epoch)
+    : all_(records.size(), records.key_, epoch) {
+  const GlobalReach& reach = records.reach_;
+  if (reach.block_size != 0)
+    blocks_.emplace(records.size(), reach.block_size, reach.group_blocks, records.key_, epoch);
+}
+
+void GlobalRecords::Announce(uint64_t begin, uint64_t end, FileTable& files) const {
+  while (begin < end) {
+    const Place first = PlaceOf(begin);
+    const uint64_t in_file = std::min(end, ends_[first.file]) - begin;
+    const Place last{first.entry + in_file - 1, first.file};
+    const RecordRef record = Find(last);
+    // What cannot be opened is told of when it is read.
+    const absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
+    if (file.ok())
+      (*file)->WillNeed(*first.entry, record.offset + kFrameBytes + record.length - *first.entry);
+    begin += in_file;
+  }
+}
+
+GlobalRecords::Place GlobalRecords::PlaceOf(uint64_t ordinal) const {
+  // The first file that ends behind it. Without branches, as any guess would be wrong half of the time: by a mask, for compilers make one of `?:` here.
+  const uint64_t* end = ends_.data();
+  for (size_t left = ends_.size(); left > 1;) {
+    const size_t half = left / 2;
+    end += half & -static_cast<size_t>(end[half - 1] <= ordinal);
+    left -= half;
+  }
+  const auto file = static_cast<uint32_t>(end - ends_.data());
+  const uint64_t in_file = ordinal - (file == 0 ? 0 : end[-1]);
+  return {indices_[file]->offsets().data() + in_file, file};
+}
+
+RecordRef GlobalRecords::Find(const Place& place) const {
+  const RecordIndex& index = *indices_[place.file];
+  const uint64_t in_file = place.entry - index.offsets().data();
+  return {nullptr, *place.entry, static_cast<uint32_t>(index.length(in_file)),
+          files_.files.first + place.file, 0};
+}
+
+const MappedFile* GlobalRecords::Map(uint32_t file, FileTable& files) const {
+  Mapping& mapping = maps_[file - files_.files.first];
+  mapping.once.Call([&] { mapping.map = files.Map(file); });
+  return mapping.map.get();
+}
+
+OrderFactory GlobalOrder(std::shared_ptr<GlobalRecords> records, const std::string& stage,
+                         int stage_index, bool reshuffle) {
+  return [records, stage, stage_index, reshuffle](FrontContext& context, OrderInputs) {
+    return std::make_unique<GlobalOrderOp>(context, records, stage, stage_index, reshuffle);
+  };
+}
+
+std::unique_ptr<ColumnLoader> GlobalLoader(std::shared_ptr<const GlobalRecords> records) {
+  return std::make_unique<GlobalLoaderImpl>(std::move(records));
+}
+
+}  // namespace penstock

@@ -1,0 +1,62 @@
+// One tensor of one step whose size only the data tells: its rows are kept by the tasks that make them and, when all are there, laid
+// into the slot.
+//
+// Threads:  Reset() before the step's tasks; Put() by the task that computes those rows; Order(), Measure() and then Write() by the one
+//           that ends last.
+// Owns:     a copy of every value.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/column.h"
+#include "server/engine/tensor/batch_form.h"
+#include "server/engine/tensor/batch_sink.h"
+
+namespace penstock {
+
+class JoinedTensor {
+ public:
+  static constexpr size_t kParts = 4;
+  // More bytes than any slot has: what Measure() says of sizes that overflow.
+  static constexpr uint64_t kTooMany = uint64_t{1} << 60;
+  using PartBytes = std::array<uint64_t, kParts>;
+
+  virtual ~JoinedTensor() = default;
+
+  // How many parts it has in a slot; constant.
+  virtual size_t num_parts() const = 0;
+
+  // For a step of at most as many tasks.
+  virtual void Reset(size_t blocks) = 0;
+
+  // Keeps `rows` rows of the step, from its row `first` on, behind those that the same block has already.
+  virtual RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) = 0;
+
+  // Brings the blocks, of which the first `count` were put into, into the order of their rows.
+  virtual void Order(size_t count) = 0;
+
+  // The bytes of its parts, in the order of ring/layout.h, in a batch of `rows` rows and then others that are no elements,
+  // `shape_rows` in all.
+  virtual RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) = 0;
+
+  // REQUIRES: Measure(), and as much room as it said.
+  virtual void Write(const std::array<uint8_t*, kParts>& parts) const = 0;
+};
+
+// As JoinedTensor::Order(), of what have their step's row at which they begin as `first`. What no step needs any more is given back.
+template <typename Block>
+void OrderBlocks(size_t count, std::vector<Block>* blocks) {
+  std::sort(blocks->begin(), blocks->begin() + count,
+            [](const Block& a, const Block& b) { return a.first < b.first; });
+  std::fill(blocks->begin() + count, blocks->end(), Block());
+}
+
+// Both arguments must outlive it.
+std::unique_ptr<JoinedTensor> MakeJoinedTensor(const BatchTensor& tensor, const RowLayout& layout);
+
+}  // namespace penstock

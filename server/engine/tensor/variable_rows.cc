@@ -1,0 +1,89 @@
+#include "server/engine/tensor/variable_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kPadding = 64;
+
+uint64_t NextPart(uint64_t end) {
+  return std::min((end + kPadding + kAlignment - 1) / kAlignment * kAlignment,
+                  JoinedTensor::kTooMany);
+}
+
+}  // namespace
+
+void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
+                         uint32_t blocks) {
+  blocks_taken_.store(0, std::memory_order_relaxed);
+  if (of_tensor_.empty()) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      of_tensor_.push_back(tensors[i].fixed() ? -1 : static_cast<int>(tensors_.size()));
+      if (!tensors[i].fixed()) tensors_.push_back(MakeJoinedTensor(tensors[i], layouts[i]));
+    }
+  }
+  for (const auto& tensor : tensors_) tensor->Reset(blocks);
+}
+
+RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,
+                            const Column& column) {
+  return tensors_[of_tensor_[tensor]]->Put(block, first, rows, column);
+}
+
+RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
+                                std::vector<TensorExtent>* extents, uint64_t* bytes) {
+  extents->clear();
+  uint64_t end = 0;
+  // Of several tensors' failures the lowest row's counts.
+  RowStatus failure;
+  for (const auto& tensor : tensors_) {
+    tensor->Order(blocks_taken_.load(std::memory_order_relaxed));
+    JoinedTensor::PartBytes part_bytes;
+    RowStatus status = tensor->Measure(rows, shape_rows, &part_bytes);
+    if (!status.ok()) {
+      if (failure.ok() || status.row < failure.row) failure = std::move(status);
+      continue;
+    }
+    TensorExtent& extent = extents->emplace_back();
+    for (size_t part = 0; part < tensor->num_parts(); ++part) {
+      extent.parts[part] = {end, part_bytes[part]};
+      end = NextPart(end + part_bytes[part]);
+    }
+  }
+  *bytes = end;
+  return failure;
+}
+
+void VariableRows::Write(uint8_t* variable, const std::vector<TensorExtent>& extents) const {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    std::array<uint8_t*, JoinedTensor::kParts> parts;
+    for (size_t part = 0; part < parts.size(); ++part)
+      parts[part] = variable + extents[i].parts[part].offset;
+    tensors_[i]->Write(parts);
+  }
+}
+
+RowStatus VariableRows::Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t shape_rows,
+                            std::vector<TensorExtent>* extents) {
+  uint64_t bytes = 0;
+  if (RowStatus status = Measure(rows, shape_rows, extents, &bytes); !status.ok()) return status;
+  if (bytes > slot.variable_bytes) {
+    return {
+        absl::ResourceExhaustedError(absl::StrCat(
+            "batch larger than slot: what only the data tells the size of needs ",
+            bytes == JoinedTensor::kTooMany ? "2^60 or more" : absl::StrCat(bytes), " > ",
+            slot.variable_bytes, " bytes; raise ring { slot_bytes: N } or take smaller batches")),
+        -1};
+  }
+  if (slot.grows != nullptr) slot.grows->MakeRoom(slot.slot, bytes);
+  Write(slot.variable, *extents);
+  return {};
+}
+
+}  // namespace penstock

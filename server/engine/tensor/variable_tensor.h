@@ -1,0 +1,74 @@
+// One tensor of one step whose size only the data tells: its rows are kept by the tasks that make
+// them and, when all are there, laid into the slot.
+//
+// Threads:  as server/engine/tensor/joined_tensor.h says.
+// Owns:     a copy of every value.
+// Cost:     two copies of the values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/column.h"
+#include "server/engine/tensor/batch_form.h"
+#include "server/engine/tensor/batch_sink.h"
+#include "server/engine/tensor/joined_tensor.h"
+
+namespace penstock {
+
+class VariableTensor final : public JoinedTensor {
+ public:
+  // Both must outlive it.
+  VariableTensor(const BatchTensor& tensor, const RowLayout& layout)
+      : tensor_(tensor), layout_(layout) {}
+
+  size_t num_parts() const override;
+  void Reset(size_t blocks) override;
+  // DataLoss for a row that is larger than it is to be padded to.
+  RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
+  void Order(size_t count) override { OrderBlocks(count, &blocks_); }
+  // Fails at the first row whose shape differs from the first one's, where that must not be.
+  RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) override;
+  void Write(const std::array<uint8_t*, kParts>& parts) const override;
+
+ private:
+  // The rows of one task.
+  struct Block {
+    std::optional<uint32_t> first;  // of its rows, in the step
+    uint32_t rows = 0;
+    std::string bytes;            // of the values
+    std::vector<uint32_t> sizes;  // strings: of each
+    std::vector<int64_t> dims;    // of each row: its shape
+  };
+  // One row, wherever it is kept.
+  struct Row {
+    const char* bytes;
+    const uint32_t* sizes;
+    const int64_t* dims;
+    size_t elements;
+  };
+
+  bool is_string() const { return layout_.row.dtype == DType::kString; }
+  bool is_ragged() const { return tensor_.kind == TensorKind::kRagged; }
+  size_t axes() const { return layout_.row.shape.size(); }
+
+  template <typename Visit>
+  void VisitRows(const Visit& visit) const;
+  RowStatus FindShape();
+  void WriteNumbers(uint8_t* values) const;
+  void WriteStrings(uint8_t* offsets, uint8_t* values) const;
+  void WriteSplits(uint8_t* const* parts) const;
+
+  const BatchTensor& tensor_;
+  const RowLayout& layout_;
+  std::vector<Block> blocks_;
+
+  // Of the batch that was measured.
+  uint32_t shape_rows_ = 0;
+  Shape shape_;  // of each row; ragged: unused
+};
+
+}  // namespace penstock

@@ -1,0 +1,164 @@
+#include "server/engine/work/block_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/pending_call.h"
+#include "base/row_shape.h"
+#include "server/engine/tensor/pad_rows.h"
+
+namespace penstock {
+namespace {
+
+// A batch above this is in no cache any more when its last row is written: half of the last-level cache that is assumed of a machine.
+constexpr uint64_t kCachedBatchBytes = 16 << 20;
+
+// Copies a column that was left elsewhere to where it belongs.
+void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
+  if (from.data == to) return;
+  for (size_t row = 0; row < rows; ++row)
+    std::memcpy(to + row * row_bytes, from.row(row), row_bytes);
+}
+
+}  // namespace
+
+RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
+  evaluator_.Reset();
+  const std::vector<BatchTensor>& tensors = program_->tensors();
+  Columns out(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    // The last op writes where the trainer reads.
+    if (step->slot.tensors[i] != nullptr && !program_->layouts()[i].pads)
+      out[i].data = step->slot.tensors[i] + first * program_->row_bytes()[i];
+  }
+  const uint32_t width = program_->width();
+  RowStatus status = evaluator_.Evaluate(
+      program_->work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
+  if (status.ok()) return PutRows(step, first, rows, out);
+  failed_stage_ = evaluator_.failed_stage();
+  failed_loading_ = evaluator_.failed_loading();
+  return status;
+}
+
+RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
+                               absl::Span<const Column> columns) {
+  RowStatus lowest;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    RowStatus status;
+    const RowLayout& layout = program_->layouts()[i];
+    const size_t row_bytes = program_->row_bytes()[i];
+    if (step->slot.tensors[i] == nullptr) {
+      status = step->variable.Put(i, block_, first, rows, columns[i]);
+    } else if (layout.pads) {
+      status = PadRows(program_->tensors()[i].name, layout, columns[i], rows,
+                       step->slot.tensors[i] + first * row_bytes);
+    } else {
+      CopyRows(columns[i], rows, row_bytes, step->slot.tensors[i] + first * row_bytes);
+    }
+    if (!status.ok() && (lowest.ok() || status.row < lowest.row)) lowest = std::move(status);
+  }
+  if (!lowest.ok()) {
+    failed_stage_ = program_->form().stage;
+    failed_loading_ = false;
+  }
+  return lowest;
+}
+
+RowStatus BlockRunner::LayVariable(Step* step, Arena* room) {
+  const uint32_t rows = step->info.rows;
+  std::vector<TensorExtent>& extents = step->info.extents;
+  if (room == nullptr) return step->variable.Lay(step->slot, rows, step->info.shape_rows, &extents);
+  uint64_t bytes = 0;
+  RowStatus status = step->variable.Measure(rows, step->info.shape_rows, &extents, &bytes);
+  if (!status.ok()) return status;
+  if (bytes > UINT32_MAX) {
+    return {absl::ResourceExhaustedError(absl::StrCat(
+                "a batch that is an element is larger than it may be: ", UINT32_MAX, " bytes")),
+            -1};
+  }
+  step->slot.variable = room->Allocate(bytes);
+  step->variable.Write(step->slot.variable, extents);
+  return {};
+}
+
+void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room) {
+  program_ = &program;
+  if (!step->failure.ok()) return;
+  const uint32_t rows = step->info.rows;
+  const BatchForm& form = program_->form();
+  step->info.shape_rows =
+      program_->batched() && form.remainder == Remainder::kPad ? program_->batch_rows() : rows;
+  for (size_t i = 0; i < program_->tensors().size() && step->info.shape_rows > rows; ++i) {
+    if (step->slot.tensors[i] == nullptr) continue;
+    const size_t row_bytes = program_->row_bytes()[i];
+    FillWith(program_->layouts()[i].padding, (step->info.shape_rows - rows) * row_bytes,
+             step->slot.tensors[i] + rows * row_bytes);
+  }
+  if (!program.has_variable()) return;
+  RowStatus status = LayVariable(step, room);
+  if (status.ok()) return;
+  step->failure = std::move(status.status);
+  if (status.row < 0) return;
+  NoteFailure(step, status.row, step->failure, form.stage, /*loading=*/false);
+}
+
+void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
+  program_ = &program;
+  evaluator_.Reset();
+  evaluator_.set_past_caches(program.fixed_bytes() > kCachedBatchBytes ? &program.work() : nullptr);
+  for (const BatchProgram::Resolved& source : program.resolved()) {
+    StageClock::Scope scope(evaluator_.clock(), source.stage);
+    RecordRef* const refs = &step->records[size_t{first} * program.width() + source.reference];
+    // It may map files, of which one stands for all: rows of other branches have no reference there.
+    const PendingCall call("opening", evaluator_.files().manifest()[source.first_file].path);
+    source.loader->Resolve(refs, rows, program.width(), evaluator_.files(), evaluator_.arena());
+  }
+  block_ = step->variable.TakeBlock();
+  FetchRecords(absl::MakeConstSpan(step->records)
+                   .subspan(size_t{first} * program.width(), size_t{rows} * program.width()));
+  RunToFailure(step, first, rows);
+  // What it has of others is not kept while it sleeps.
+  evaluator_.Reset();
+}
+
+void BlockRunner::RunToFailure(Step* step, uint32_t first, uint32_t rows) {
+  // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at
+  // the rows before it.
+  RowStatus failure;
+  int stage = 0;
+  bool loading = false;
+  for (uint32_t left = rows; left > 0;) {
+    RowStatus status = RunRows(step, first, left);
+    if (status.ok()) break;
+    failure = std::move(status);
+    stage = failed_stage_;
+    loading = failed_loading_;
+    left = failure.row;
+  }
+  if (failure.ok()) return;
+
+  const int row = static_cast<int>(first) + failure.row;
+  std::lock_guard<std::mutex> lock(step->failure_mutex);
+  if (!step->failure.ok() && step->failed_row < row) return;
+  NoteFailure(step, row, failure.status, stage, loading);
+}
+
+void BlockRunner::NoteFailure(Step* step, int row, const absl::Status& status, int stage,
+                              bool loading) {
+  step->failure_reason =
+      absl::StrCat("stage ", program_->stage_names()[stage], ": ", status.message());
+  step->failure = WithRowAddress(absl::Status(status.code(), step->failure_reason), *step, row);
+  step->failed_row = row;
+  step->failed_loading = loading;
+}
+
+absl::Status BlockRunner::WithRowAddress(const absl::Status& status, const Step& step, int row) {
+  const uint32_t width = program_->width();
+  return WithElementAddress(status,
+                            absl::MakeConstSpan(step.records).subspan(size_t(row) * width, width),
+                            program_->work(), evaluator_.files());
+}
+
+}  // namespace penstock

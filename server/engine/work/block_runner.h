@@ -1,0 +1,54 @@
+// Runs a batch's work over one block of rows of a step, into the step's slot.
+//
+// Threads:  one runner a worker.
+// Owns:     the temporaries of the block it runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "server/engine/read/file_table.h"
+#include "server/engine/work/batch_program.h"
+#include "server/engine/work/row_evaluator.h"
+#include "server/engine/work/stage_clock.h"
+#include "server/engine/work/step.h"
+
+namespace penstock {
+
+class BlockRunner {
+ public:
+  // `sharing` as RowEvaluator has it.
+  BlockRunner(FileTable& files, StageClock& clock, const PrefixMember* sharing = nullptr)
+      : evaluator_(files, clock, sharing) {}
+
+  // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its
+  // address; the lowest of all blocks stays.
+  void Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
+
+  // Behind the last block of a step: lays what has no fixed place, and fills rows that are no elements. With `room` the slot's variable
+  // part is allocated there, of the size that is needed.
+  void Complete(const BatchProgram& program, Step* step, Arena* room = nullptr);
+
+ private:
+  // Up to the first row that fails, which is noted in the step.
+  void RunToFailure(Step* step, uint32_t first, uint32_t rows);
+  RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
+
+  // What an op left elsewhere goes to its place in the slot, or to the step's variable rows.
+  RowStatus PutRows(Step* step, uint32_t first, uint32_t rows, absl::Span<const Column> columns);
+
+  RowStatus LayVariable(Step* step, Arena* room);
+
+  // Behind the step's failure_mutex, or the last block.
+  void NoteFailure(Step* step, int row, const absl::Status& status, int stage, bool loading);
+  // The address of a failing row: of the first of its references that lies in a file.
+  absl::Status WithRowAddress(const absl::Status& status, const Step& step, int row);
+
+  const BatchProgram* program_ = nullptr;  // of the call
+  RowEvaluator evaluator_;
+  uint32_t block_ = 0;  // of the call, among those of the step
+  int failed_stage_ = 0;
+  bool failed_loading_ = false;
+};
+
+}  // namespace penstock

@@ -1,0 +1,270 @@
+#include "server/service/control/pipeline_service.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/utf8.h"
+#include "server/codec/wire.h"
+#include "server/engine/run/order_walk.h"
+#include "server/service/state/overrides.h"
+#include "server/service/watch/error_details.h"
+
+namespace penstock {
+namespace {
+
+// gRPC sends messages as a header, in which a byte may take three, and once more in the details; the sum of headers is limited to 8 KiB.
+constexpr size_t kMaxMessageBytes = 1500;
+constexpr size_t kMaxRequestIdBytes = 64;
+
+// A fault of the spec, with the stage that the message names.
+absl::Status InSpec(absl::Status status) {
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  constexpr absl::string_view kStage = "stage ";
+  const absl::string_view message = status.message();
+  std::string field = "source.spec";
+  const size_t end = message.find(": ");
+  if (absl::StartsWith(message, kStage) && end != message.npos)
+    absl::StrAppend(&field, ".stage[", message.substr(kStage.size(), end - kStage.size()), "]");
+  return WithField(std::move(status), field);
+}
+
+void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
+  out->set_file(ReadableUtf8(record.file));
+  if (record.record_known) out->set_record(record.record);
+  out->set_offset(record.offset);
+  out->set_epoch(record.epoch);
+}
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status, const std::string& pipeline) {
+  if (status.ok()) return grpc::Status::OK;
+  std::string message = ReadableUtf8(status.message(), kMaxMessageBytes);
+  if (status.message().size() > kMaxMessageBytes) message += " …";
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message,
+                      ErrorDetails(status, message, pipeline));
+}
+
+absl::Status PipelineServiceImpl::Admit(const grpc::ServerContext* context, v1::Right right,
+                                        const std::string& pipeline) const {
+  return gate_(*context, right, pipeline, Asked::kCall);
+}
+
+absl::StatusOr<Identity> PipelineServiceImpl::Caller(const grpc::ServerContext* context) const {
+  std::optional<Identity> who = who_is_(*context);
+  if (!who) return absl::PermissionDeniedError("the caller has hung up");
+  return *std::move(who);
+}
+
+PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
+  return [this, context](const std::string& name) {
+    return gate_(*context, v1::RIGHT_READ, name, Asked::kItem).ok();
+  };
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineServiceImpl::Get(
+    const grpc::ServerContext* context, v1::Right right, const std::string& name) const {
+  absl::Status status = Admit(context, right, name);
+  if (!status.ok()) return WithReason(status, "ACCESS_DENIED");
+  auto pipeline = table_.Find(name, VisibleTo(context));
+  if (!pipeline.ok()) return NotThere(pipeline.status());
+  return pipeline;
+}
+
+absl::Status PipelineServiceImpl::NotThere(const absl::Status& found) {
+  return WithReason(found,
+                    absl::IsUnavailable(found) ? "PIPELINE_RETURNING" : "PIPELINE_NOT_FOUND");
+}
+
+absl::StatusOr<v1::PipelineSpec> PipelineServiceImpl::Resolve(const grpc::ServerContext* context,
+                                                              const v1::SpecSource& source) const {
+  absl::StatusOr<v1::PipelineSpec> spec = ResolveSource(source);
+  if (!spec.ok()) return InSpec(spec.status());
+  absl::Status status = Admit(context, v1::RIGHT_CONTROL, spec->name());
+  if (!status.ok()) return WithReason(status, "ACCESS_DENIED");
+  return spec;
+}
+
+grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
+                                                 const v1::CreatePipelineRequest* request,
+                                                 v1::CreatePipelineResponse* response) {
+  const auto creator = Caller(context);
+  if (!creator.ok()) return ToGrpc(creator.status());
+  const auto spec = Resolve(context, request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  PipelineOptions options;
+  options.cursor = request->cursor();
+  options.changed_work = request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse;
+  options.state.history.assign(request->history().begin(), request->history().end());
+  options.request_id = request->request_id();
+  options.owner = {"", creator->uid, creator->pid};
+  if (options.request_id.size() > kMaxRequestIdBytes) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
+                                "request_id longer than limit: ", options.request_id.size(), " > ",
+                                kMaxRequestIdBytes, " bytes")),
+                            "request_id"));
+  }
+  const auto pipeline = table_.Create(*spec, std::move(options));
+  if (!pipeline.ok()) {
+    absl::Status status = InSpec(pipeline.status());
+    if (status.code() == absl::StatusCode::kAlreadyExists)
+      status = WithReason(status, "PIPELINE_EXISTS");
+    return ToGrpc(status, spec->name());
+  }
+  *response->mutable_pipeline() = (*pipeline)->Describe();
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
+                                                   const v1::ValidatePipelineRequest* request,
+                                                   v1::ValidatePipelineResponse* response) {
+  const auto spec = Resolve(context, request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(InSpec(checked.status()), spec->name());
+  *response->mutable_pipeline() = Describe(*checked);
+  response->set_explanation(checked->plan->Explain());
+  for (const Plan::NeededIndex& needed : checked->plan->NeededIndices()) {
+    // What has no place in a message is built by the daemon when it is needed.
+    if (!wire::IsUtf8(needed.path)) continue;
+    v1::IndexedFile* file = response->add_index_file();
+    file->set_path(needed.path);
+    file->set_skip_damage(needed.on_damage == OnDamage::kSkipRecord);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
+                                                const v1::ListPipelinesRequest* request,
+                                                v1::ListPipelinesResponse* response) {
+  if (request->page_size() < 0) {
+    return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
+                                "page_size: expected at least 0, found ", request->page_size())),
+                            "page_size"));
+  }
+  const PipelineTable::Visible visible = VisibleTo(context);
+  std::map<std::string, v1::Pipeline> all;
+  for (const auto& [name, failure] : table_.Returning()) {
+    v1::Pipeline& out = all[name];
+    out.set_name(name);
+    out.set_state(v1::PIPELINE_STATE_RETURNING);
+    if (failure.ok()) continue;
+    out.mutable_error()->set_code(static_cast<int32_t>(failure.code()));
+    out.mutable_error()->set_message(ReadableUtf8(failure.message()));
+  }
+  for (const auto& pipeline : table_.List()) all[pipeline->name()] = pipeline->Describe();
+  for (auto& [name, pipeline] : all) {
+    // A page's token is the last name of the one before it.
+    if (name <= request->page_token() || !visible(name)) continue;
+    if (request->page_size() > 0 && response->pipelines_size() == request->page_size()) {
+      response->set_next_page_token(response->pipelines().rbegin()->name());
+      break;
+    }
+    pipeline.clear_spec();
+    pipeline.clear_history();
+    *response->add_pipelines() = std::move(pipeline);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::GetPipeline(grpc::ServerContext* context,
+                                              const v1::GetPipelineRequest* request,
+                                              v1::GetPipelineResponse* response) {
+  const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  *response->mutable_pipeline() = (*pipeline)->Describe();
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::GetStats(grpc::ServerContext* context,
+                                           const v1::GetStatsRequest* request,
+                                           v1::GetStatsResponse* response) {
+  const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  *response->mutable_stats() = monitor_.Stats(**pipeline);
+  HideOthers(VisibleTo(context), response->mutable_stats());
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::ListSkipped(grpc::ServerContext* context,
+                                              const v1::ListSkippedRequest* request,
+                                              v1::ListSkippedResponse* response) {
+  const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  *response = (*pipeline)->Skipped();
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
+                                              const v1::FindRecordsRequest* request,
+                                              v1::FindRecordsResponse* response) {
+  const auto spec = Resolve(context, request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  const auto records = penstock::FindRecords(checked->plan, request->step(), request->row());
+  if (!records.ok()) return ToGrpc(records.status());
+  for (const RecordPlace& record : *records) FillPlace(record, response->add_records());
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::ShowRow(grpc::ServerContext* context,
+                                          const v1::ShowRowRequest* request,
+                                          v1::ShowRowResponse* response) {
+  const auto spec = Resolve(context, request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  const auto shown = penstock::ShowRow(checked->plan, request->step(), request->row());
+  if (!shown.ok()) return ToGrpc(shown.status());
+  for (const RecordPlace& record : shown->records) FillPlace(record, response->add_records());
+  for (const DrawLog::Draw& draw : shown->log.draws) {
+    v1::Draw* out = response->add_draws();
+    out->set_call(draw.call);
+    out->set_name(draw.name);
+    out->set_value(draw.value);
+  }
+  for (size_t i = 0; i < shown->features.size(); ++i) {
+    const Feature& feature = shown->features[i];
+    v1::ShownFeature* out = response->add_features();
+    out->set_name(feature.name);
+    out->set_dtype(static_cast<v1::DataType>(feature.type.dtype));
+    for (const int64_t size : feature.type.shape) out->add_shape(size);
+    out->set_values(shown->values[i]);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
+                                          const v1::FindRowRequest* request,
+                                          v1::FindRowResponse* response) {
+  constexpr uint64_t kDefaultSteps = 1'000'000;
+  const auto spec = Resolve(context, request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = table_.Check(*spec);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  const auto row =
+      penstock::FindRow(checked->plan, request->file(), request->offset(), request->first_step(),
+                        request->steps() > 0 ? request->steps() : kDefaultSteps);
+  if (!row.ok()) return ToGrpc(row.status());
+  response->set_epoch(row->epoch);
+  response->set_step(row->step);
+  response->set_row(row->row);
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext* context,
+                                                 const v1::DeletePipelineRequest* request,
+                                                 v1::DeletePipelineResponse*) {
+  // Not Get(): what has not come back after a restart can be deleted as well.
+  const absl::Status status = Admit(context, v1::RIGHT_CONTROL, request->name());
+  if (!status.ok()) return ToGrpc(WithReason(status, "ACCESS_DENIED"), request->name());
+  const absl::Status deleted = table_.Delete(request->name(), VisibleTo(context));
+  return ToGrpc(deleted.ok() ? deleted : NotThere(deleted), request->name());
+}
+
+}  // namespace penstock

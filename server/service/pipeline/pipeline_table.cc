@@ -1,0 +1,324 @@
+#include "server/service/pipeline/pipeline_table.h"
+
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/signature.h"
+#include "ring/may_take_place.h"
+#include "ring/memory_limit.h"
+#include "server/service/stream/read_deadline.h"
+#include "spdlog/spdlog.h"
+
+namespace penstock {
+
+PipelineTable::~PipelineTable() {
+  Close(absl::UnavailableError("penstockd is stopping"));
+  // It may use the files and the journal.
+  leftovers_->Wait();
+}
+
+int64_t PipelineTable::UnixMs() { return absl::ToUnixMillis(absl::Now()); }
+
+void PipelineTable::SetDefaults(const v1::WorkerDefaults& defaults) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  defaults_ = defaults;
+}
+
+v1::WorkerDefaults PipelineTable::defaults() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return defaults_;
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
+                                                                std::string_view cursor,
+                                                                ChangedWork changed_work,
+                                                                Life life) {
+  PipelineOptions options;
+  options.cursor = cursor;
+  options.changed_work = changed_work;
+  return Create(spec, std::move(options), life);
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::PipelineSpec& spec,
+                                                                PipelineOptions options,
+                                                                Life life) {
+  absl::Status status = CheckPipelineName(spec.name());
+  if (!status.ok()) return status;
+  options.defaults = defaults();
+  uint64_t turn;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return absl::UnavailableError("penstockd is stopping");
+    if (const auto found = places_.find(spec.name()); found != places_.end()) {
+      const Place& place = found->second;
+      if (!options.request_id.empty() && place.request_id == options.request_id) {
+        if (place.pipeline != nullptr) return place.pipeline;
+        return absl::UnavailableError(absl::StrCat("pipeline ", spec.name(),
+                                                   " is being created by an earlier request of the "
+                                                   "same request_id; try again"));
+      }
+      return absl::AlreadyExistsError(absl::StrCat(
+          "a pipeline \"", spec.name(), "\" exists",
+          place.expected != nullptr ? ", though it has not come back yet" : "",
+          "; delete it (penstock delete ", spec.name(), ") or give this one another --name"));
+    }
+    if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
+    turn = ++turn_;
+    Place& place = places_[spec.name()];
+    place.request_id = options.request_id;
+    place.turn = turn;
+  }
+  return Make(spec, std::move(options), life, turn);
+}
+
+std::vector<std::string> PipelineTable::ExpectKept() {
+  std::vector<std::string> names;
+  if (journal_ == nullptr) return names;
+  for (PipelineJournal::Entry& entry : journal_->Load()) {
+    const std::string name = entry.spec.name();
+    std::lock_guard<std::mutex> lock(mutex_);
+    Place& place = places_[name];
+    place.expected = std::make_shared<const PipelineJournal::Entry>(std::move(entry));
+    place.turn = ++turn_;
+    names.push_back(name);
+  }
+  return names;
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::string& name) {
+  std::shared_ptr<const PipelineJournal::Entry> entry;
+  uint64_t turn;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = places_.find(name);
+    if (found == places_.end() || found->second.expected == nullptr) return NotFound(name, nullptr);
+    entry = found->second.expected;
+    turn = found->second.turn;
+  }
+  PipelineOptions options;
+  options.cursor = entry->cursor;
+  options.changed_work = entry->changed_work;
+  options.defaults = defaults();
+  options.returns = true;
+  options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups};
+  options.owner.uid = journal_->LoadOwner(name);
+  return Make(entry->spec, std::move(options), Life::kKept, turn);
+}
+
+std::map<std::string, absl::Status> PipelineTable::Returning() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::string, absl::Status> returning;
+  for (const auto& [name, place] : places_) {
+    if (place.expected != nullptr) returning[name] = place.failure;
+  }
+  return returning;
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
+                                                              PipelineOptions options, Life life,
+                                                              uint64_t turn) {
+  options.memory = memory_;
+  options.leftovers = leftovers_;
+  options.prefixes = prefixes_;
+  options.maps = maps_;
+  options.owner.pipeline = spec.name();
+  const bool is_kept = journal_ != nullptr && life == Life::kKept;
+  if (is_kept) {
+    options.split_files = journal_->SplitFilesOf(spec.name(), /*empty=*/!options.returns);
+    options.write_state = [this, name = spec.name(), cursor = options.cursor,
+                           changed_work =
+                               options.changed_work](const KeptState& state) -> absl::Status {
+      // With the seeds that were drawn.
+      const auto pipeline = Find(name);
+      if (!pipeline.ok()) return pipeline.status();
+      return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
+                            state.slow_policies, state.complete_groups});
+    };
+  }
+  options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
+  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
+  if (pipeline.ok() && is_kept && !options.returns) {
+    journal_->PutOwner(spec.name(), options.owner.uid);
+    absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
+                                         options.state.history, /*paused=*/false,
+                                         /*slow_policies=*/{}, (*pipeline)->complete_groups()});
+    if (!status.ok()) {
+      pipeline = status;
+      (void)journal_->Remove(spec.name());
+    }
+  }
+  const absl::Status settled = Settle(spec.name(), turn, pipeline);
+  if (!pipeline.ok()) return pipeline.status();
+  if (!settled.ok()) {
+    // Whoever asked for it is refused, so that it does not come back either.
+    if (is_kept && !options.returns) (void)journal_->Remove(spec.name());
+    (*pipeline)->Close(settled);
+    return settled;
+  }
+  // A change of the history may have come to its epoch before the pipeline was found by its name.
+  if (is_kept && !options.state.history.empty()) (*pipeline)->KeepState();
+  spdlog::info("pipeline {} {}", spec.name(), options.returns ? "comes back" : "created");
+  events_.Publish(options.returns ? MakeEvent(spec.name(), v1::EVENT_KIND_RETURNED,
+                                              "the daemon was started again")
+                                  : MakeEvent(spec.name(), v1::EVENT_KIND_CREATED,
+                                              absl::StrCat(spec.stage_size(), " stages")));
+  (*pipeline)->Announce();
+  return pipeline;
+}
+
+absl::Status PipelineTable::Settle(const std::string& name, uint64_t turn,
+                                   const absl::StatusOr<std::shared_ptr<Pipeline>>& pipeline) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return absl::UnavailableError("penstockd is stopping");
+  const auto found = places_.find(name);
+  if (found == places_.end() || found->second.turn != turn)
+    return absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted"));
+  Place& place = found->second;
+  if (pipeline.ok()) {
+    place.pipeline = *pipeline;
+    place.expected = nullptr;
+  } else if (place.expected != nullptr) {
+    place.failure = pipeline.status();
+  } else {
+    places_.erase(found);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
+  const uid_t user = options.owner.uid;
+  size_t of_user = 0;
+  for (const auto& [name, place] : places_)
+    of_user += place.pipeline != nullptr && place.pipeline->owner_uid() == user;
+  // The daemon's own user is who it works for.
+  const bool shares = user != geteuid();
+  const size_t taken = places_.size();
+  if (shares ? ring::MayTakePlace(taken, of_user, kMaxPipelines) : taken < kMaxPipelines)
+    return absl::OkStatus();
+  std::string message = absl::StrCat("too many pipelines: limit ", kMaxPipelines);
+  if (taken < kMaxPipelines) {
+    absl::StrAppend(&message, ", and the last eighth is for users who have less than that; user ",
+                    user, " has ", of_user);
+  }
+  return absl::ResourceExhaustedError(message);
+}
+
+absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
+  absl::StatusOr<CheckedPipeline> checked =
+      Within<CheckedPipeline>({ReadDeadlineNs(spec, defaults()), leftovers_},
+                              absl::StrCat("the check of pipeline ", spec.name()),
+                              [spec, defaults = defaults(), &files = files_] {
+                                return CheckPipeline(spec, defaults, files);
+                              });
+  if (!checked.ok()) return checked;
+  // Create() would meet the same limit when it makes the ring.
+  uint64_t ring_bytes = 0;
+  const uint64_t slot_bytes = checked->plan->slot_bytes();
+  if (__builtin_mul_overflow(checked->slots, slot_bytes, &ring_bytes)) ring_bytes = UINT64_MAX;
+  const ring::Status memory = ring::CheckMemory(
+      absl::StrCat("a ring of ", checked->slots, " slots of ", ring::BytesToString(slot_bytes)),
+      ring_bytes, ring::ReadUnpromisedMemory());
+  if (!memory.ok()) return FromRing(memory);
+  return checked;
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string& name,
+                                                              const Visible& visible) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = places_.find(name);
+  if (found == places_.end()) return NotFound(name, visible);
+  const Place& place = found->second;
+  if (place.pipeline != nullptr) return place.pipeline;
+  if (place.expected == nullptr) return NotFound(name, visible);
+  return absl::UnavailableError(absl::StrCat(
+      "pipeline ", name, " has not come back yet since penstockd was started again: ",
+      place.failure.ok()
+          ? "its files are being read"
+          : absl::StrCat("it is tried again, the last time: ", place.failure.message())));
+}
+
+absl::Status PipelineTable::NotFound(const std::string& name, const Visible& visible) const {
+  std::vector<std::string> known;
+  for (const auto& [known_name, place] : places_) {
+    if ((place.pipeline != nullptr || place.expected != nullptr) &&
+        (visible == nullptr || visible(known_name)))
+      known.push_back(known_name);
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no pipeline \"", name.substr(0, 128), "\"", DidYouMean(name, known),
+                   known.empty() ? "; there are none: start one with penstock create SPEC"
+                                 : absl::StrCat("; there are ", ListNames(known))));
+}
+
+std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::shared_ptr<Pipeline>> list;
+  for (const auto& [name, place] : places_) {
+    if (place.pipeline != nullptr) list.push_back(place.pipeline);
+  }
+  return list;
+}
+
+absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible,
+                                   const Pipeline* expected) {
+  Place deleted;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = places_.find(name);
+    if (found == places_.end() ||
+        (found->second.pipeline == nullptr && found->second.expected == nullptr) ||
+        (expected != nullptr && found->second.pipeline.get() != expected))
+      return NotFound(name, visible);
+    // Its name stays taken until it is decided; what a try to bring it back makes meanwhile is nobody's.
+    deleted = std::exchange(found->second, {.turn = ++turn_});
+  }
+  // Else what it is told just now would come back, or be another one's of that name.
+  if (deleted.pipeline != nullptr) deleted.pipeline->Retire(true);
+  const absl::Status removed = journal_ != nullptr ? journal_->Remove(name) : absl::OkStatus();
+  if (!removed.ok() && deleted.pipeline != nullptr) deleted.pipeline->Retire(false);
+  bool closed;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    if (removed.ok() || closed) {
+      places_.erase(name);
+    } else {
+      deleted.turn = ++turn_;
+      places_[name] = deleted;
+    }
+  }
+  if (!removed.ok()) {
+    if (closed && deleted.pipeline != nullptr)
+      deleted.pipeline->Close(absl::UnavailableError("penstockd is stopping"));
+    return absl::Status(removed.code(),
+                        absl::StrCat("the pipeline is not deleted, as it would come back after a "
+                                     "restart: ",
+                                     removed.message()));
+  }
+  if (deleted.pipeline != nullptr)
+    deleted.pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
+  spdlog::info("pipeline {} deleted", name);
+  events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));
+  return absl::OkStatus();
+}
+
+void PipelineTable::LookForHungReads() const {
+  for (const auto& pipeline : List()) pipeline->EndAtHungReads();
+  leftovers_->Sweep();
+}
+
+void PipelineTable::Close(const absl::Status& reason) {
+  std::vector<std::shared_ptr<Pipeline>> all;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    for (auto& [name, place] : places_) {
+      if (place.pipeline != nullptr) all.push_back(std::move(place.pipeline));
+    }
+    places_.clear();
+  }
+  for (const auto& pipeline : all) pipeline->Close(reason);
+}
+
+}  // namespace penstock

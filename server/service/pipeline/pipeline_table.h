@@ -1,0 +1,132 @@
+// The pipelines of a daemon, by name.
+//
+// Threads:  safe from any thread; creating or deleting one pipeline does not hold up the others.
+// Owns:     the pipelines, together with whoever holds a reference.
+// Limits:   kMaxPipelines, the last eighth of them for users who have created less than that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "io/file/shared_maps.h"
+#include "penstock/v1/pipeline.pb.h"
+#include "penstock/v1/server.pb.h"
+#include "server/service/pipeline/pipeline.h"
+#include "server/service/state/pipeline_journal.h"
+#include "server/service/stream/leftovers.h"
+#include "server/service/watch/event_log.h"
+
+namespace penstock {
+
+class PipelineTable {
+ public:
+  static constexpr size_t kMaxPipelines = 256;
+
+  // How long a pipeline is meant to live.
+  enum class Life {
+    kKept,       // it comes back when the daemon does
+    kTemporary,  // it ends with the daemon
+  };
+
+  // `files` and `journal` must outlive the table; without a journal nothing comes back.
+  PipelineTable(FileSystem& files, v1::WorkerDefaults defaults, PipelineJournal* journal = nullptr)
+      : files_(files), journal_(journal), events_(UnixMs), defaults_(std::move(defaults)) {}
+  ~PipelineTable();
+
+  // What holds for pipelines that are created from now on.
+  void SetDefaults(const v1::WorkerDefaults& defaults);
+
+  // For what is taken from now on.
+  void SetMemoryLimits(const v1::MemoryLimits& limits) { memory_->SetLimits(limits); }
+
+  // Where pipelines that are created from now on find work that others do too.
+  void SetPrefixes(std::shared_ptr<SharedPrefixes> prefixes) { prefixes_ = std::move(prefixes); }
+  // Likewise: what maps of their files are taken from; may be null.
+  void SetMaps(std::shared_ptr<SharedMaps> maps) { maps_ = std::move(maps); }
+  SharedMaps::Use MapsInUse() const {
+    return maps_ == nullptr ? SharedMaps::Use() : maps_->InUse();
+  }
+
+  // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
+  // then that one, and Unavailable while it is being made. Of `options`, where to begin, whose it is, and the history and id of the request.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
+                                                   PipelineOptions options,
+                                                   Life life = Life::kKept);
+  absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
+                                                   std::string_view cursor = {},
+                                                   ChangedWork changed_work = ChangedWork::kRefuse,
+                                                   Life life = Life::kKept);
+  // Takes the names of what the journal holds, for BringBack(). Until a pipeline is back it is Unavailable to Find().
+  std::vector<std::string> ExpectKept();
+  // Reads its files; the pipeline then waits for StartAgain(). Where it cannot be made it stays expected and can be tried again.
+  absl::StatusOr<std::shared_ptr<Pipeline>> BringBack(const std::string& name);
+  // Those that are expected, and why the last try failed.
+  std::map<std::string, absl::Status> Returning() const;
+  absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec) const;
+
+  // Whether somebody may hear that there is a pipeline of this name.
+  using Visible = std::function<bool(const std::string& name)>;
+  // NotFound names those of the pipelines that `visible` lets through; null: all of them. Unavailable: it has not come back yet.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name,
+                                                 const Visible& visible = nullptr) const;
+  std::vector<std::shared_ptr<Pipeline>> List() const;
+  // `expected`: NotFound where the name is another one's; null: whichever has it.
+  absl::Status Delete(const std::string& name, const Visible& visible = nullptr,
+                      const Pipeline* expected = nullptr);
+
+  // What happens to them, in their order. Whoever listens goes before the table.
+  EventLog& events() const { return events_; }
+
+  // Looks for reads that take longer than their deadlines, and for what was left behind and has ended. To be called a few times a second.
+  void LookForHungReads() const;
+
+  // Ends all pipelines; `reason` is what their consumers get. Create() fails afterwards.
+  void Close(const absl::Status& reason);
+
+ private:
+  static int64_t UnixMs();
+  v1::WorkerDefaults defaults() const;
+  // A name that is taken.
+  struct Place {
+    std::shared_ptr<Pipeline> pipeline = nullptr;  // null while it is created, deleted or expected
+    std::shared_ptr<const PipelineJournal::Entry> expected = nullptr;  // null where it is not
+    absl::Status failure = absl::OkStatus();  // of the last try to bring it back
+    std::string request_id = {};              // of the request that took it; "": it had none
+    uint64_t turn = 0;  // whoever took the place in another turn has no right to it
+  };
+
+  // Makes the pipeline for the place that was taken in this turn, and puts it there.
+  absl::StatusOr<std::shared_ptr<Pipeline>> Make(const v1::PipelineSpec& spec,
+                                                 PipelineOptions options, Life life, uint64_t turn);
+  // An error where the place is not that of the turn any more: the pipeline is nobody's.
+  absl::Status Settle(const std::string& name, uint64_t turn,
+                      const absl::StatusOr<std::shared_ptr<Pipeline>>& pipeline);
+  // REQUIRES: mutex_.
+  absl::Status CheckRoomFor(const PipelineOptions& options) const;
+  absl::Status NotFound(const std::string& name, const Visible& visible) const;
+
+  FileSystem& files_;
+  PipelineJournal* const journal_;
+  const std::shared_ptr<Leftovers> leftovers_ = std::make_shared<Leftovers>();
+  const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
+  std::shared_ptr<SharedPrefixes> prefixes_;  // constant once there are pipelines
+  std::shared_ptr<SharedMaps> maps_;          // likewise
+  mutable EventLog events_;
+  mutable std::mutex mutex_;
+  v1::WorkerDefaults defaults_;          // under mutex_
+  std::map<std::string, Place> places_;  // under mutex_
+  uint64_t turn_ = 0;                    // under mutex_
+  bool closed_ = false;                  // under mutex_
+};
+
+}  // namespace penstock

@@ -1,0 +1,319 @@
+// What a pipeline tells of itself.
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/utf8.h"
+#include "server/service/pipeline/pipeline.h"
+#include "server/service/state/slow_policy.h"
+#include "server/service/watch/sample.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::chrono::milliseconds kLook(50);
+
+const char* ModeName(ring::GroupMode mode) {
+  switch (mode) {
+    case ring::GroupMode::kBroadcast:
+      return "broadcast";
+    case ring::GroupMode::kRank:
+      return "rank";
+    case ring::GroupMode::kSplit:
+      return "split";
+  }
+  return "";
+}
+
+v1::ReadUnderWay ToProto(const CallUnderWay& call) {
+  v1::ReadUnderWay out;
+  out.set_doing(call.doing);
+  out.set_file(ReadableUtf8(call.path));
+  out.set_offset(call.offset);
+  out.set_seconds(1e-9 * static_cast<double>(call.ns));
+  return out;
+}
+
+// The one of both that has taken longest.
+void TakeOlder(const std::optional<CallUnderWay>& call, std::optional<CallUnderWay>* oldest) {
+  if (call && (!*oldest || call->ns > (*oldest)->ns)) *oldest = call;
+}
+
+// Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
+// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements of
+// them, whose numbers cannot be compared.
+uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int stage) {
+  if (stage == 0 || static_cast<int>(stats.stages.size()) != spec.stage_size()) return 0;
+  const uint64_t before = stats.stages[static_cast<size_t>(stage - 1)].elements;
+  uint64_t behind = stats.stages[static_cast<size_t>(stage)].elements;
+  switch (spec.stage(stage).op_case()) {
+    case v1::Stage::kShuffle:
+    case v1::Stage::kMap:
+    case v1::Stage::kParseExample:
+    case v1::Stage::kPrefetch:
+      break;
+    case v1::Stage::kBatch:
+      behind = stats.rows;
+      break;
+    default:
+      return 0;
+  }
+  return before > behind ? before - behind : 0;
+}
+
+}  // namespace
+
+void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
+  std::optional<absl::Status> outcome;
+  bool paused;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    paused = paused_;
+    if (shared_ != nullptr) outcome = shared_->outcome();
+    if (!failure_.ok()) outcome = failure_;
+    if (resting_ && resting_->finished) outcome = absl::OkStatus();
+  }
+  if (!outcome) {
+    *state = paused ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
+  } else if (outcome->ok()) {
+    *state = v1::PIPELINE_STATE_FINISHED;
+  } else {
+    *state = v1::PIPELINE_STATE_FAILED;
+    error->set_code(outcome->raw_code());
+    error->set_message(ReadableUtf8(outcome->message()));
+  }
+}
+
+v1::Pipeline Pipeline::Describe() const {
+  v1::Pipeline result = penstock::Describe(checked_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *result.mutable_spec()->mutable_stage() = timeline_.known().plan->spec().stage();
+    result.mutable_spec()->set_workers(workers_);
+    result.mutable_spec()->mutable_ring()->set_slots(static_cast<int>(slots_));
+    result.mutable_spec()->set_read_ahead_bytes(read_ahead_is_chosen_ ? read_ahead_.at("") : 0);
+    for (const v1::Change& change : timeline_.history()) *result.add_history() = change;
+    result.set_etag(timeline_.Etag());
+  }
+  v1::PipelineState state;
+  v1::PipelineError error;
+  SetState(&state, &error);
+  result.set_state(state);
+  if (error.code() != 0) *result.mutable_error() = error;
+  if (const auto stream = shared()) result.set_slots(stream->writer().slots());
+  return result;
+}
+
+v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
+  v1::PipelineStats result;
+  result.set_name(name_);
+  v1::PipelineState state;
+  v1::PipelineError error;
+  SetState(&state, &error);
+  result.set_state(state);
+  if (error.code() != 0) *result.mutable_error() = error;
+  const std::shared_ptr<Stream> stream = shared();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (resting_) {
+      result.set_resting(true);
+      result.set_steps(resting_->at.step);
+    }
+  }
+  if (stream == nullptr) return result;
+  result.set_small_pages(!stream->writer().has_huge_pages());
+  stream->placement().Describe(stream->writer(), &result);
+  const std::vector<std::shared_ptr<Stream>> all = AllStreams();
+  for (const auto& one : all) {
+    for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
+      if (streams != nullptr) streams->push_back(one->ordinal());
+      v1::ConsumerStats* out = result.add_consumers();
+      out->set_id(consumer.id);
+      out->set_group(consumer.group);
+      out->set_pid(consumer.pid);
+      out->set_position(consumer.position);
+      out->set_lag(consumer.lag);
+      out->set_leases(consumer.leases);
+      out->set_name(consumer.name);
+      out->set_replay(one != stream);
+      out->set_missed(consumer.skipped);
+      out->set_detached(consumer.detached);
+      out->set_left(consumer.left);
+    }
+  }
+  result.set_slots(stream->writer().slots());
+  result.set_used_slots(stream->writer().used_slots());
+  result.set_ring_bytes(stream->writer().memory_bytes());
+
+  if (tunes().any()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *result.mutable_autotune() = autotune_;
+    result.mutable_autotune()->set_on(true);
+  }
+
+  const std::optional<ExecutorStats> snapshot = stream->Snapshot();
+  if (!snapshot) return result;
+  const ExecutorStats& stats = *snapshot;
+  result.set_steps(stats.steps);
+  result.set_made_steps(stats.steps - std::min(stats.steps, stream->first_step()));
+  result.set_rows(stats.rows);
+  result.set_epoch(stats.epoch);
+  result.set_records(stats.records);
+  result.set_bytes_read(stats.bytes_read);
+  result.set_workers(stats.workers);
+  result.set_skipped(stats.skipped);
+  result.set_slot_wait_ns(stats.slot_wait_ns);
+  result.set_running_ns(stats.running_ns);
+  result.set_bottleneck(stats.bottleneck);
+  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write;
+  for (const auto& one : all) {
+    const std::optional<ExecutorStats> of_replay = one == stream ? std::nullopt : one->Snapshot();
+    if (!of_replay) continue;
+    TakeOlder(of_replay->oldest_read, &read);
+    TakeOlder(of_replay->oldest_write, &write);
+  }
+  if (read) *result.mutable_oldest_read() = ToProto(*read);
+  if (write) *result.mutable_oldest_write() = ToProto(*write);
+  const v1::PipelineSpec spec_now = LastSpec();
+  for (const StageStats& stage : stats.stages) {
+    v1::StageStats* out = result.add_stages();
+    out->set_name(stage.name);
+    out->set_elements(stage.elements);
+    out->set_busy_ns(stage.busy_ns);
+    out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
+    if (stage.read_bytes > 0) {
+      out->set_read_bytes(stage.read_bytes);
+      out->set_read_ns(stage.read_ns);
+      out->set_read_ahead_bytes(stage.read_ahead);
+    }
+    if (stage.kept.state.empty()) continue;
+    v1::KeptStats* kept = out->mutable_kept();
+    kept->set_state(stage.kept.state);
+    kept->set_elements(stage.kept.elements);
+    kept->set_bytes(stage.kept.bytes);
+    kept->set_hits(stage.kept.hits);
+  }
+  for (const SharedStats& shared : stats.shared) {
+    v1::SharedPrefixStats* out = result.add_shared_prefix();
+    out->set_stage(shared.stage);
+    for (const std::string& name : shared.with) out->add_with(name);
+    out->set_state(shared.state);
+    out->set_hits(shared.hits);
+    out->set_misses(shared.misses);
+    out->set_elements(shared.elements);
+    out->set_bytes(shared.bytes);
+  }
+  return result;
+}
+
+v1::ListSkippedResponse Pipeline::Skipped() const {
+  v1::ListSkippedResponse result;
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return result;
+  for (const auto& [place, path] : stream->Skipped()) {
+    v1::SkippedPlace* out = result.add_places();
+    out->set_file(ReadableUtf8(path));
+    out->set_offset(place.damage.offset);
+    out->set_length(place.damage.length == kDamageToTheEnd ? 0 : place.damage.length);
+    out->set_reason(place.message.empty() ? DamageReasonName(place.damage.reason)
+                                          : ReadableUtf8(place.message));
+    out->set_epoch(place.epoch);
+  }
+  if (const auto stats = stream->Snapshot()) result.set_count(stats->skipped);
+  return result;
+}
+
+std::vector<WaitLooks> Pipeline::Waits() const {
+  std::vector<WaitLooks> waits;
+  for (const auto& stream : AllStreams()) {
+    for (const ring::ConsumerStats& consumer : stream->writer().Consumers())
+      waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks, stream->ordinal()});
+  }
+  return waits;
+}
+
+absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
+                                                            bool with_numbers) const {
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
+  return penstock::Sample(stream->writer(), checked_.plan->tensors(), sheet_rows, with_numbers);
+}
+
+std::vector<WorkerPulse> Pipeline::Pulses() const {
+  std::vector<WorkerPulse> pulses;
+  for (const auto& stream : AllStreams()) {
+    const std::vector<WorkerPulse> more = stream->Pulses();
+    pulses.insert(pulses.end(), more.begin(), more.end());
+  }
+  return pulses;
+}
+
+void Pipeline::EndAtHungReads() {
+  for (const auto& stream : AllStreams()) {
+    if (stream != nullptr) stream->EndAtHungRead();
+  }
+}
+
+v1::ListGroupsResponse Pipeline::Groups() const {
+  std::map<std::string, v1::GroupStats> groups;
+  for (const auto& stream : AllStreams()) {
+    const uint64_t published = stream->writer().published();
+    for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
+      const bool is_first = !groups.contains(consumer.group);
+      v1::GroupStats& group = groups[consumer.group];
+      group.set_name(consumer.group);
+      group.set_leases(group.leases() + consumer.leases);
+      group.set_missed(group.missed() + consumer.skipped);
+      if (is_first) group.set_first_position(UINT64_MAX);
+      // Who catches up by itself is alone in its ring, whatever its group is.
+      if (is_first || consumer.mode != ring::GroupMode::kBroadcast) {
+        group.set_mode(ModeName(consumer.mode));
+        group.set_world_size(consumer.mode == ring::GroupMode::kRank ? consumer.world_size : 0);
+      }
+      if (consumer.detached || consumer.left) continue;
+      group.set_consumers(group.consumers() + 1);
+      const uint64_t position = consumer.mode == ring::GroupMode::kSplit
+                                    ? published - std::min(published, consumer.lag)
+                                    : consumer.position;
+      group.set_first_position(std::min(group.first_position(), position));
+      group.set_last_position(std::max(group.last_position(), position));
+      group.set_lag(std::max(group.lag(), consumer.lag));
+    }
+  }
+  v1::ListGroupsResponse response;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [name, group] : groups) {
+    if (group.consumers() == 0) group.set_first_position(0);
+    if (const auto policy = slow_policies_.find(name); policy != slow_policies_.end()) {
+      group.set_slow(ToProto(policy->second.first));
+      group.set_lag_ms(policy->second.second);
+    }
+    *response.add_groups() = std::move(group);
+  }
+  return response;
+}
+
+absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration, const Cancelled& cancelled) {
+  {
+    std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+    if (absl::Status status = EndRest(); !status.ok()) return status;
+  }
+  const std::shared_ptr<Stream> stream = shared();
+  if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
+  if (!stream->StartTrace())
+    return absl::FailedPreconditionError("a profile of this pipeline is being made already");
+  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
+  while (std::chrono::steady_clock::now() < end && !cancelled()) {
+    std::this_thread::sleep_until(std::min(end, std::chrono::steady_clock::now() + kLook));
+  }
+  return stream->StopTrace();
+}
+
+}  // namespace penstock

@@ -1,0 +1,211 @@
+#include "server/service/state/text_proto.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/signature.h"
+#include "base/utf8.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "server/codec/wire.h"
+
+namespace penstock {
+namespace {
+
+// Of a string, in a message.
+constexpr size_t kMaxShown = 512;
+
+// Keeps the first error: what follows it is mostly its consequence.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (found) return;
+    found = true;
+    this->line = line;
+    this->column = column;
+    this->message = message;
+  }
+
+  bool found = false;
+  int line = 0;  // from 0
+  int column = 0;
+  std::string message;
+};
+
+std::vector<std::string> FieldNames(const google::protobuf::Descriptor& descriptor) {
+  std::vector<std::string> names;
+  for (int i = 0; i < descriptor.field_count(); ++i) names.push_back(descriptor.field(i)->name());
+  return names;
+}
+
+// The parser's complaint about an unknown field is
+// `Message type "penstock.v1.Stage" has no field named "mpa".`
+std::optional<std::string> SayUnknownField(const google::protobuf::DescriptorPool& pool,
+                                           absl::string_view message) {
+  constexpr absl::string_view kTypeMark = "Message type \"";
+  constexpr absl::string_view kFieldMark = "\" has no field named \"";
+  const size_t field_mark = message.find(kFieldMark);
+  if (!absl::StartsWith(message, kTypeMark) || field_mark == message.npos) return std::nullopt;
+  const std::string type(message.substr(kTypeMark.size(), field_mark - kTypeMark.size()));
+  absl::string_view field = message.substr(field_mark + kFieldMark.size());
+  field = field.substr(0, field.find('"'));
+  const google::protobuf::Descriptor* descriptor = pool.FindMessageTypeByName(type);
+  if (descriptor == nullptr) return std::nullopt;
+  const std::vector<std::string> known = FieldNames(*descriptor);
+  const std::string near = DidYouMean(std::string(field), known);
+  std::string result = absl::StrCat("unknown field \"", field, "\" in ", descriptor->name(), near);
+  if (near.empty()) {
+    absl::StrAppend(&result, "; known are ");
+    for (size_t i = 0; i < known.size(); ++i) absl::StrAppend(&result, i ? ", " : "", known[i]);
+  }
+  return result;
+}
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using ParseInfoTree = google::protobuf::TextFormat::ParseInfoTree;
+
+struct BadString {
+  const FieldDescriptor* field = nullptr;
+  std::string text = "";
+  int line = 0;  // from 0, as `column`; those of the text's beginning where the parser has none
+  int column = 0;
+};
+
+// The first string that is not UTF-8, which only a log would tell of: it could not be sent or kept. `tree` may be null.
+std::optional<BadString> FindBadString(const Message& message, const ParseInfoTree* tree) {
+  const auto& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool is_list = field->is_repeated();
+    const int size = is_list ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      const int index = is_list ? i : -1;
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        const Message& inner = is_list ? reflection.GetRepeatedMessage(message, field, i)
+                                       : reflection.GetMessage(message, field);
+        auto found =
+            FindBadString(inner, tree == nullptr ? nullptr : tree->GetTreeForNested(field, index));
+        if (found) return found;
+      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+        const std::string value = is_list ? reflection.GetRepeatedString(message, field, i)
+                                          : reflection.GetString(message, field);
+        if (wire::IsUtf8(value)) continue;
+        BadString bad{field, value};
+        if (tree == nullptr) return bad;
+        auto location = tree->GetLocation(field, index);
+        // The values of a list in brackets have one place together.
+        for (int before = i - 1; location.line < 0 && before >= 0; --before)
+          location = tree->GetLocation(field, before);
+        bad.line = std::max(0, location.line);
+        bad.column = std::max(0, location.column);
+        return bad;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::Status CheckText(const Message& message) {
+  const std::optional<BadString> bad = FindBadString(message, nullptr);
+  if (!bad) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      bad->field->name(), ": expected text in UTF-8, found ", ReadableUtf8(bad->text, kMaxShown)));
+}
+
+absl::Status CheckFields(const Message& message) {
+  const auto& reflection = *message.GetReflection();
+  if (const auto& unknown = reflection.GetUnknownFields(message); !unknown.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown field ", unknown.field(0).number(),
+                                                   " in ", message.GetDescriptor()->name(),
+                                                   ": the client is newer than this daemon"));
+  }
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      const absl::Status status =
+          CheckFields(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                           : reflection.GetMessage(message, field));
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
+                            google::protobuf::Message* message) {
+  TextPlaces places;
+  return ParseTextProto(text, file_name, message, &places);
+}
+
+absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
+                            google::protobuf::Message* message, TextPlaces* places) {
+  places->file_name_ = std::string(file_name);
+  if (text.size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file_name, ": text longer than limit: ", text.size(), " > ", kMaxTextBytes, " bytes"));
+  }
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(64);
+  parser.WriteLocationsTo(&places->tree_);
+  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  if (parser.Parse(&stream, message)) {
+    const std::optional<BadString> bad = FindBadString(*message, &places->tree_);
+    if (!bad) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(file_name, ":", bad->line + 1, ":",
+                                                   bad->column + 1, ": ", bad->field->name(),
+                                                   ": expected text in UTF-8, found other bytes"));
+  }
+  std::string what = "not a message in Protobuf's text format";
+  if (error.found) {
+    const auto unknown = SayUnknownField(*message->GetDescriptor()->file()->pool(), error.message);
+    what = unknown.value_or(error.message);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(file_name, ":", error.line + 1, ":", error.column + 1, ": ", what));
+}
+
+std::string TextPlaces::Of(const google::protobuf::Message& message, absl::string_view path) const {
+  const google::protobuf::TextFormat::ParseInfoTree* tree = &tree_;
+  const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
+  std::string place = file_name_;
+  for (absl::string_view part : absl::StrSplit(path, '.')) {
+    int index = -1;
+    const size_t bracket = part.find('[');
+    if (bracket != part.npos &&
+        !absl::SimpleAtoi(part.substr(bracket + 1, part.find(']') - bracket - 1), &index))
+      break;
+    const google::protobuf::FieldDescriptor* field =
+        descriptor->FindFieldByName(std::string(part.substr(0, bracket)));
+    if (field == nullptr) break;
+    if (field->is_repeated() && index < 0) index = 0;
+    const auto location = tree->GetLocation(field, field->is_repeated() ? index : -1);
+    if (location.line >= 0)
+      place = absl::StrCat(file_name_, ":", location.line + 1, ":", location.column + 1);
+    descriptor = field->message_type();
+    if (descriptor == nullptr) break;
+    tree = tree->GetTreeForNested(field, field->is_repeated() ? index : -1);
+    if (tree == nullptr) break;
+  }
+  return place;
+}
+
+}  // namespace penstock

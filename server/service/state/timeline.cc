@@ -1,0 +1,286 @@
+#include "server/service/state/timeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "io/file/crc32c.h"
+#include "server/engine/plan/pass_change.h"
+#include "server/engine/plan/plan_change.h"
+#include "server/service/state/text_proto.h"
+
+namespace penstock {
+namespace {
+
+bool SameFingerprint(const v1::Fingerprint& a, const v1::Fingerprint& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
+bool HaveSameFiles(const v1::Fingerprint& a, const v1::Fingerprint& b) {
+  return a.names() == b.names() && a.sizes() == b.sizes() && a.ends() == b.ends();
+}
+
+// The files must be those that the stream began with: a change lists them again.
+absl::Status CheckSameFiles(const v1::Fingerprint& a, const v1::Fingerprint& b) {
+  if (HaveSameFiles(a, b) && a.seeds() == b.seeds()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the files have changed since the pipeline was created, or its seeds differ: a stream cannot "
+      "go on in others");
+}
+
+// The first change of a history that names the files that the pipeline began with.
+bool IsOfTheBeginning(const v1::Change& change) {
+  return change.has_epoch() && change.epoch() == 0 && change.step() == 0;
+}
+
+bool ChangesBytes(const v1::Change& change) {
+  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
+}
+
+bool ChangesNumbers(const v1::Change& change) {
+  return change.has_workers() || change.has_slots() || change.has_read_ahead_bytes() ||
+         change.has_memory_bytes();
+}
+
+bool IsWithdrawn(const v1::Change& change) { return change.has_withdrawn_unix_ms(); }
+
+absl::Status CheckEpochChange(const v1::Change& change) {
+  if (!change.stage().empty() && change.skip_steps() == 0 && !change.has_seek_cursor())
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a change that holds from an epoch on names all stages, and neither leaves steps out nor "
+      "seeks");
+}
+
+}  // namespace
+
+std::string FromWhere(const v1::Change& change) {
+  return change.step() == 0 && change.has_epoch() ? absl::StrCat("epoch ", change.epoch())
+                                                  : absl::StrCat("step ", change.step());
+}
+
+Timeline::Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint) {
+  phases_.push_back({0, std::move(plan), std::move(fingerprint), 0, std::nullopt, std::nullopt});
+}
+
+absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
+                                                     FileSystem& files) const {
+  NextPlan next;
+  if (change.has_withdrawn_unix_ms()) return next;
+  if (change.has_epoch()) {
+    if (absl::Status status = CheckEpochChange(change); !status.ok()) return status;
+  }
+  if (change.stage().empty()) return next;
+  v1::PipelineSpec spec = last().plan->spec();
+  absl::Status status;
+  if (change.has_epoch()) {
+    *spec.mutable_stage() = change.stage();
+    KeepSeedsOf(last().plan->spec(), &spec);
+  } else {
+    status = ReplaceStages(change.stage(), &spec);
+  }
+  if (!status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files);
+  if (!plan.ok()) return plan.status();
+  if (IsOfTheBeginning(change)) {
+    status = CheckSameElement(*first().plan, **plan);
+  } else if (change.has_epoch()) {
+    status = CheckPassChange(*first().plan, *last().plan, **plan);
+  } else {
+    status = CheckPlanChange(*first().plan, *last().plan, **plan);
+  }
+  if (!status.ok()) return status;
+  absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(**plan);
+  if (!fingerprint.ok()) return fingerprint.status();
+  if (!change.has_epoch()) status = CheckSameFiles(last().fingerprint, *fingerprint);
+  if (!status.ok()) return status;
+  next.plan = *std::move(plan);
+  next.fingerprint = *std::move(fingerprint);
+  return next;
+}
+
+absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit) {
+  if (history_.size() >= limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many changes of one pipeline: limit ", limit,
+                     "; create it anew from its cursor, with the spec that it has come to"));
+  }
+  if (change.has_withdrawn_unix_ms()) {
+    history_.push_back(change);
+    return absl::OkStatus();
+  }
+  if (IsOfTheBeginning(change)) {
+    if (!history_.empty() || next.plan == nullptr) {
+      return absl::InvalidArgumentError(
+          "a change that names the files of the beginning is the first one of a history");
+    }
+    phases_.front().plan = std::move(next.plan);
+    phases_.front().fingerprint = std::move(next.fingerprint);
+    history_.push_back(change);
+    return absl::OkStatus();
+  }
+  if (is_waiting() && (ChangesBytes(change) || change.has_epoch())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a change waits for the beginning of epoch ", history_.back().epoch(),
+        "; until then only numbers can be changed that have no effect on the batches"));
+  }
+  const bool waits = change.has_epoch() && change.step() == 0;
+  if (!waits && change.step() < last_step()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("changes come in the order of their steps: the last one holds from step ",
+                     last_step(), " on, found step ", change.step()));
+  }
+  if (!ChangesBytes(change)) {
+    history_.insert(is_waiting() ? history_.end() - 1 : history_.end(), change);
+    return absl::OkStatus();
+  }
+  Phase phase = last();
+  if (!is_steered() || phase.first_step != change.step()) {
+    phase.skip_steps = 0;
+    phase.seek.reset();
+    phase.pass.reset();
+  }
+  phase.first_step = waits ? kUnknownStep : change.step();
+  if (change.has_epoch()) {
+    if (absl::Status status = CheckHasPass(*next.plan, change.epoch()); !status.ok()) return status;
+    phase.pass = change.epoch();
+  }
+  if (change.has_seek_cursor()) {
+    absl::StatusOr<ResumePoint> point = Read(change.seek_cursor());
+    if (!point.ok()) return point.status();
+    phase.seek = std::move(point->position);
+    phase.pass.reset();
+    phase.skip_steps = 0;
+  }
+  if (__builtin_add_overflow(phase.skip_steps, change.skip_steps(), &phase.skip_steps))
+    return absl::InvalidArgumentError("skip_steps: more than there can be");
+  if (next.plan != nullptr) {
+    phase.plan = std::move(next.plan);
+    phase.fingerprint = std::move(next.fingerprint);
+  }
+  history_.push_back(change);
+  phases_.push_back(std::move(phase));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Change> Timeline::Withdraw(uint64_t next, int64_t time_unix_ms) {
+  if (!is_steered()) {
+    return absl::FailedPreconditionError(
+        "no change waits: nothing was changed that has an effect on the batches");
+  }
+  if (!is_waiting() && last().first_step <= next) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no change waits: the last one holds from step ", last().first_step,
+                     " on, and every step in front of it has been begun; the next one is ", next));
+  }
+  size_t index = history_.size() - 1;
+  while (IsWithdrawn(history_[index]) || !ChangesBytes(history_[index])) --index;
+  v1::Change numbers = history_[index];
+  v1::Change& withdrawn = history_[index];
+  withdrawn.set_withdrawn_unix_ms(time_unix_ms);
+  withdrawn.clear_workers();
+  withdrawn.clear_slots();
+  withdrawn.clear_read_ahead_bytes();
+  withdrawn.clear_memory_bytes();
+  const v1::Change result = withdrawn;
+  phases_.pop_back();
+  // What came behind it without an effect on the batches need not wait for its step.
+  const uint64_t step = std::max(next, last_step_before(index));
+  for (size_t i = index + 1; i < history_.size(); ++i) {
+    if (!IsWithdrawn(history_[i])) history_[i].set_step(std::min(history_[i].step(), step));
+  }
+  if (!ChangesNumbers(numbers)) return result;
+  numbers.clear_stage();
+  numbers.clear_skip_steps();
+  numbers.clear_seek_cursor();
+  numbers.clear_epoch();
+  numbers.set_step(step);
+  history_.insert(history_.begin() + static_cast<std::ptrdiff_t>(index), std::move(numbers));
+  return result;
+}
+
+void Timeline::BeginWaiting(uint64_t step) {
+  phases_.back().first_step = step;
+  history_.back().set_step(step);
+}
+
+absl::Status Timeline::NameFiles(const NextPlan& next, v1::Change* change) {
+  *change->mutable_stage() = next.plan->spec().stage();
+  v1::Change named, beginning;
+  *named.mutable_stage() = StagesWithFiles(*next.plan);
+  beginning.set_epoch(0);
+  *beginning.mutable_stage() = StagesWithFiles(*first().plan);
+  const size_t bytes = std::max(named.ByteSizeLong(), beginning.ByteSizeLong());
+  absl::Status status = CheckText(named);
+  if (status.ok()) status = CheckText(beginning);
+  if (bytes > kMaxNamedBytes) {
+    status = absl::ResourceExhaustedError(absl::StrCat(
+        "other files, which the history has to name one by one, are too many for it: ", bytes,
+        " > ", kMaxNamedBytes, " bytes of stages; create a pipeline for them"));
+  }
+  if (!status.ok()) {
+    return HaveSameFiles(last().fingerprint, next.fingerprint) ? absl::OkStatus() : status;
+  }
+  *change->mutable_stage() = named.stage();
+  for (const v1::Change& one : history_) {
+    if (one.has_epoch()) return absl::OkStatus();
+  }
+  v1::Change as_it_was;
+  as_it_was.set_epoch(0);
+  *as_it_was.mutable_stage() = first().plan->spec().stage();
+  // Without a glob they are named already.
+  if (as_it_was.SerializeAsString() != beginning.SerializeAsString())
+    history_.insert(history_.begin(), std::move(beginning));
+  return absl::OkStatus();
+}
+
+uint64_t Timeline::last_step() const {
+  return last_step_before(history_.size() - (is_waiting() ? 1 : 0));
+}
+
+uint64_t Timeline::last_step_before(size_t index) const {
+  while (index > 0 && IsWithdrawn(history_[index - 1])) --index;
+  return index == 0 ? 0 : history_[index - 1].step();
+}
+
+std::string Timeline::Etag() const {
+  v1::History all;
+  for (const v1::Change& change : history_) *all.add_change() = change;
+  const std::string bytes = first().fingerprint.SerializeAsString() + all.SerializeAsString();
+  const uint32_t crc = Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  return absl::StrCat(history_.size(), "-", absl::Hex(crc, absl::kZeroPad8));
+}
+
+absl::StatusOr<ResumePoint> Timeline::Read(const std::string& cursor,
+                                           ChangedWork changed_work) const {
+  if (cursor.empty()) return ResumePoint();
+  absl::StatusOr<ResumePoint> point = absl::UnknownError("");
+  absl::Status status;
+  // That it is of a plan of this history says more than that it is of none of the others.
+  bool is_known = false;
+  // From the last one on: a phase may have the plan of an earlier one.
+  for (auto phase = phases_.rbegin(); phase != phases_.rend(); ++phase) {
+    point = ReadCursor(cursor, phase->fingerprint, changed_work);
+    if (!point.ok()) {
+      if (!is_known) status = point.status();
+      continue;
+    }
+    is_known = true;
+    // It belongs to the phase that made the step in front of it.
+    const std::vector<Phase> made = From(point->step > 0 ? point->step - 1 : 0);
+    if (!is_steered() || SameFingerprint(made.front().fingerprint, phase->fingerprint))
+      return point;
+    status = absl::FailedPreconditionError(
+        absl::StrCat("the cursor belongs to a run with another history: that of step ", point->step,
+                     " was made by what this one has at other steps"));
+  }
+  return status;
+}
+
+std::vector<Phase> Timeline::From(uint64_t step) const {
+  size_t begin = phases_.size() - 1;
+  while (begin > 0 && phases_[begin].first_step > step) --begin;
+  return {phases_.begin() + static_cast<std::ptrdiff_t>(begin), phases_.end()};
+}
+
+}  // namespace penstock

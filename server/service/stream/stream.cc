@@ -1,0 +1,458 @@
+#include "server/service/stream/stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <tuple>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/new_thread.h"
+#include "ring/futex.h"
+#include "server/cuda/expansions.h"
+#include "server/engine/run/step_count.h"
+#include "spdlog/spdlog.h"
+
+namespace penstock {
+namespace {
+
+// It may open files and read their indices.
+absl::StatusOr<StepCount> CountOf(const Plan& first, const StreamOptions& options) {
+  const std::vector<Phase>& phases = options.phases;
+  if (phases.size() != 1 || phases[0].plan.get() != &first || phases[0].first_step != 0)
+    return StepCount{std::nullopt, "the pipeline was changed while it ran"};
+  return Within<StepCount>(options.read_deadline, absl::StrCat("pipeline ", options.name),
+                           [plan = phases[0].plan] { return CountSteps(*plan); });
+}
+
+// Once: it is the machine's affair, and all pipelines'.
+void TellOfSmallPages(const std::string& pipeline) {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  spdlog::warn(
+      "the kernel gives no huge pages for rings (pipeline {} and perhaps others): everything "
+      "works, with "
+      "more processor time; they need Linux 6.1, and free memory in one piece",
+      pipeline);
+}
+
+// What both have done; the stages are those of `now`.
+ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
+  now.rows += before.rows;
+  now.records += before.records;
+  now.bytes_read += before.bytes_read;
+  now.skipped += before.skipped;
+  now.slot_wait_ns += before.slot_wait_ns;
+  now.running_ns += before.running_ns;
+  for (StageStats& stage : now.stages) {
+    for (const StageStats& other : before.stages) {
+      if (other.name != stage.name) continue;
+      stage.elements += other.elements;
+      stage.busy_ns += other.busy_ns;
+      stage.read_bytes += other.read_bytes;
+      stage.read_ns += other.read_ns;
+      stage.kept.hits += other.kept.hits;
+    }
+  }
+  for (SharedStats& shared : now.shared) {
+    for (const SharedStats& other : before.shared) {
+      if (other.stage != shared.stage) continue;
+      shared.hits += other.hits;
+      shared.misses += other.misses;
+    }
+  }
+  return now;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
+                                                       const StreamOptions& options) {
+  std::function<ring::Status(uint64_t bytes)> reserve;
+  if (options.memory != nullptr) {
+    reserve = [memory = options.memory](uint64_t bytes) { return ToRing(memory->Take(bytes)); };
+  }
+  absl::StatusOr<StepCount> count = CountOf(first, options);
+  if (!count.ok()) return count.status();
+  auto placement = std::make_shared<Placement>(options.numa_node, options.misplaced);
+  absl::StatusOr<std::unique_ptr<RingSink>> sink =
+      RingSink::Create(options.name, first.tensors(), options.slots,
+                       {.structure = first.structure(),
+                        .variable_bytes = first.variable_bytes(),
+                        .variable_grows = first.variable_grows(),
+                        .first_step = options.start.step,
+                        .count = *std::move(count),
+                        .first_cursor = options.start_cursor,
+                        .split_log = options.split_log.get(),
+                        .slots_grow = !first.spec().ring().has_device(),
+                        .reserve = std::move(reserve),
+                        .numa_node = placement->ring_node()});
+  if (!sink.ok()) return sink.status();
+  placement->LookAtRing((*sink)->writer());
+  std::shared_ptr<Stream> stream(new Stream(*std::move(sink), std::move(placement), options));
+  stream->writer().TryFewerSlots(options.tries_fewer_slots);
+  if (!stream->writer().has_huge_pages()) TellOfSmallPages(options.name);
+  if (first.spec().ring().has_device()) {
+    const absl::Status status = stream->AddDevice(first);
+    if (!status.ok()) return status;
+  }
+  const Phase& phase = options.phases.front();
+  const bool begins = options.phases.front().first_step == options.start.step;
+  absl::StatusOr<std::unique_ptr<Executor>> executor =
+      stream->MakeExecutor(phase, options.start, begins);
+  if (!executor.ok()) return executor.status();
+  stream->executor_ = *std::move(executor);
+  for (int i = 0; i < options.holds; ++i) stream->executor_->Hold();
+  stream->LimitIt();
+  return stream;
+}
+
+absl::Status Stream::AddDevice(const Plan& plan) {
+  DeviceRingOptions device;
+  device.device = plan.spec().ring().device();
+  device.tensors = plan.tensors();
+  ring::Status status = ReadExpansions(plan.spec().ring(), plan.tensors(), &device.expansions);
+  if (!status.ok()) return FromRing(status);
+  for (uint32_t slot = 0; slot < writer().slots(); ++slot) {
+    std::vector<const uint8_t*>& tensors = device.slots.emplace_back();
+    for (size_t i = 0; i < device.tensors.size(); ++i) {
+      tensors.push_back(writer().tensor(static_cast<int>(slot), static_cast<int>(i)));
+    }
+  }
+  std::unique_ptr<DeviceRing> made;
+  status = DeviceRing::Create(device, &made);
+  if (!status.ok()) {
+    return FromRing({status.code, status.message + " (ring.device of pipeline " + name_ + ")"});
+  }
+  if (!made->not_pinned().empty()) {
+    spdlog::warn("pipeline {}: copies to the device are slower than they could be: {}", name_,
+                 made->not_pinned());
+  }
+  spdlog::info("pipeline {}: {} slots of CUDA device {} take {} bytes", name_, device.slots.size(),
+               device.device, made->memory_bytes());
+  device_sink_ = std::make_shared<DeviceRingSink>(*sink_, std::move(made), &ring::MonotonicNs);
+  return absl::OkStatus();
+}
+
+// `begins`: the phase's first step is that of `start`, which is where the one before it ended.
+absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phase,
+                                                               ResumePoint start, bool begins) {
+  ExecutorOptions options;
+  options.fingerprint = phase.fingerprint;
+  options.start = std::move(start);
+  if (begins) {
+    if (phase.seek) options.start.position = *phase.seek;
+    options.skip_steps = phase.skip_steps;
+    options.start_pass = phase.pass;
+    // Of another plan.
+    if (phase.pass) options.start.position.Clear();
+  }
+  options.read_ahead = read_ahead_;
+  options.workers = workers_;
+  options.worker_nice = worker_nice_;
+  options.processors = placement_->processors();
+  options.not_bound = [placement = placement_.get()](const absl::Status& refusal) {
+    placement->DropProcessors(refusal);
+  };
+  options.prefixes = prefixes_;
+  options.maps = maps_;
+  options.pipeline = name_;
+  options.notice = [name = name_](const std::string& text) {
+    spdlog::warn("pipeline {}: {}", name, text);
+  };
+  options.at_limit = [this] {
+    {
+      std::lock_guard<std::mutex> lock(limit_mutex_);
+      at_limit_ = true;
+    }
+    limit_changed_.notify_all();
+  };
+  options.read_deadline_ns = read_deadline_.ns;
+  return Within<std::unique_ptr<Executor>>(
+      read_deadline_, absl::StrCat("pipeline ", name_),
+      [plan = phase.plan, ring = sink_, device = device_sink_, options] {
+        if (device != nullptr) return Executor::Create(plan, *device, options);
+        return Executor::Create(plan, *ring, options);
+      });
+}
+
+bool Stream::End(Executor& executor) const {
+  if (read_deadline_.leftovers != nullptr) return executor.TryStop();
+  executor.Stop();
+  return true;
+}
+
+void Stream::Leave(std::unique_ptr<Executor> executor) const {
+  read_deadline_.leftovers->Take(absl::StrCat("pipeline ", name_), std::move(executor),
+                                 {device_sink_, placement_, sink_, split_log_, memory_});
+}
+
+void Stream::LimitIt() {
+  if (phases_.size() < 2 || executor_ == nullptr) return;
+  if (phases_[1].first_step == kUnknownStep) {
+    executor_->SetPassLimit(*phases_[1].pass);
+  } else {
+    executor_->SetLimit(phases_[1].first_step);
+  }
+}
+
+absl::Status Stream::Start() {
+  absl::Status status;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (executor_ == nullptr || started_) return absl::OkStatus();
+    started_ = true;
+    absl::StatusOr<std::thread> advancing = NewThread("pipeline change", [this] { Advance(); });
+    status = advancing.status();
+    if (advancing.ok()) {
+      advancing_ = *std::move(advancing);
+      status = executor_->Start();
+    }
+  }
+  // Whoever is attached already is told.
+  if (!status.ok()) producers_sink().Finish(status);
+  return status;
+}
+
+void Stream::Advance() {
+  while (true) {
+    {
+      std::unique_lock<std::mutex> lock(limit_mutex_);
+      limit_changed_.wait(lock, [this] { return at_limit_ || ends_; });
+      if (ends_) return;
+      at_limit_ = false;
+    }
+    TellEpoch();
+    ChangePhase();
+  }
+}
+
+void Stream::TellEpoch() {
+  uint64_t step = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (executor_ == nullptr || phases_.size() < 2 || phases_[1].first_step != kUnknownStep) return;
+    step = executor_->limit();
+    phases_[1].first_step = step;
+  }
+  // Without a lock: whoever is told takes some of its own.
+  if (epoch_begins_ != nullptr) epoch_begins_(step);
+}
+
+void Stream::ChangePhase() {
+  // Nobody gives the old executor what the new one would not hear of.
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  ResumePoint start;
+  Phase next;
+  Executor* old = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stopped_ || executor_ == nullptr || phases_.size() < 2) return;
+    next = phases_[1];
+    old = executor_.get();
+  }
+  start.step = next.first_step;
+  start.position = old->AtLimit();
+  // Stop() waits for change_mutex_, so that it is still there.
+  const bool ended = End(*old);
+  absl::StatusOr<std::unique_ptr<Executor>> executor =
+      MakeExecutor(next, std::move(start), /*begins=*/true);
+  if (!executor.ok()) {
+    producers_sink().Finish(executor.status());
+    return;
+  }
+  std::unique_ptr<Executor> gone;
+  // Behind the lock.
+  const absl::Cleanup leave = [&] {
+    if (!ended) Leave(std::move(gone));
+  };
+  std::lock_guard<std::mutex> lock(mutex_);
+  before_ = StatsNow();
+  uint64_t again = 0;
+  for (SkippedRecord& skipped : SkippedNow(&again)) {
+    if (skipped_before_.size() < DamageLog::kMaxListed)
+      skipped_before_.push_back(std::move(skipped));
+  }
+  gone = std::exchange(executor_, *std::move(executor));
+  phases_.erase(phases_.begin());
+  for (int i = 0; i < holds_; ++i) executor_->Hold();
+  // Before it begins: what it makes behind its limit could not be taken back.
+  LimitIt();
+  const absl::Status started = executor_->Start();
+  if (!started.ok()) producers_sink().Finish(started);
+}
+
+void Stream::Stop(const absl::Status& reason) {
+  {
+    std::lock_guard<std::mutex> lock(limit_mutex_);
+    ends_ = true;
+  }
+  limit_changed_.notify_all();
+  {
+    // Whoever has change_mutex_ may wait for a front that hangs.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (executor_ != nullptr) executor_->Cancel();
+  }
+  std::unique_ptr<Executor> executor;
+  {
+    std::lock_guard<std::mutex> change_lock(change_mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+    executor = std::move(executor_);
+  }
+  if (executor == nullptr) return;
+  if (advancing_.joinable()) advancing_.join();
+  const bool ended = End(*executor);
+  sink_->Close(reason);
+  if (!ended) Leave(std::move(executor));
+}
+
+uint64_t Stream::Hold() {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++holds_;
+  }
+  // Without that lock: it may have to wait for a front that reads.
+  Executor* const held = executor();
+  return held == nullptr ? 0 : held->Hold();
+}
+
+void Stream::Release() {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    --holds_;
+  }
+  if (Executor* const held = executor(); held != nullptr) held->Release();
+}
+
+bool Stream::KnowsEnd() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ == nullptr || executor_->KnowsEnd();
+}
+
+absl::Status Stream::SetWorkers(int workers) {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  Executor* executor = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    executor = executor_.get();
+  }
+  if (executor == nullptr) return absl::OkStatus();
+  absl::Status status = executor->SetWorkers(workers);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (status.ok()) workers_ = workers;
+  return status;
+}
+
+bool Stream::StartTrace() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ != nullptr && executor_->StartTrace();
+}
+
+WorkSpans Stream::StopTrace() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ != nullptr ? executor_->StopTrace() : WorkSpans();
+}
+
+void Stream::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  read_ahead_ = bytes;
+  if (executor_ != nullptr) executor_->SetReadAhead(bytes);
+}
+
+std::optional<uint64_t> Stream::pass() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (executor_ == nullptr) return std::nullopt;
+  uint64_t pass = executor_->pass();
+  for (size_t i = 1; i < phases_.size(); ++i) {
+    if (phases_[i].seek || phases_[i].skip_steps > 0) return std::nullopt;
+    pass = phases_[i].pass.value_or(pass);
+  }
+  return pass;
+}
+
+void Stream::AddPhase(Phase phase) {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  phases_.push_back(std::move(phase));
+  if (phases_.size() == 2) LimitIt();
+}
+
+bool Stream::HasFoundPass() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  // Behind another phase it is not looked for yet.
+  return executor_ != nullptr && phases_.size() == 2 && phases_[1].pass &&
+         executor_->limit() != kUnknownStep;
+}
+
+void Stream::DropLastPhase() {
+  std::lock_guard<std::mutex> change_lock(change_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  phases_.pop_back();
+  if (phases_.size() != 1 || executor_ == nullptr) return;
+  executor_->SetPassLimit(kUnknownStep);
+  executor_->SetLimit(kUnknownStep);
+}
+
+std::optional<ExecutorStats> Stream::Snapshot() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (executor_ == nullptr) return std::nullopt;
+  return StatsNow();
+}
+
+ExecutorStats Stream::StatsNow() const {
+  uint64_t again = 0;
+  // First: what is listed is counted by then.
+  if (!skipped_before_.empty()) SkippedNow(&again);
+  ExecutorStats now = executor_->Snapshot();
+  now.skipped -= again;
+  return Sum(before_, std::move(now));
+}
+
+std::vector<SkippedRecord> Stream::SkippedNow(uint64_t* again) const {
+  const auto key = [](const SkippedRecord& one) {
+    return std::tie(one.path, one.place.epoch, one.place.damage.offset, one.place.damage.length,
+                    one.place.message);
+  };
+  using Key = decltype(key(skipped_before_.front()));
+  std::multiset<Key> before;
+  for (const SkippedRecord& one : skipped_before_) before.insert(key(one));
+  std::vector<SkippedRecord> skipped;
+  for (SkippedPlace& place : executor_->Skipped()) {
+    std::string path = phases_.front().plan->FilePath(place.file);
+    SkippedRecord one{std::move(place), std::move(path)};
+    if (const auto found = before.find(key(one)); found != before.end()) {
+      before.erase(found);
+      ++*again;
+    } else {
+      skipped.push_back(std::move(one));
+    }
+  }
+  return skipped;
+}
+
+std::vector<SkippedRecord> Stream::Skipped() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (executor_ == nullptr) return {};
+  std::vector<SkippedRecord> all = skipped_before_;
+  uint64_t again = 0;
+  const std::vector<SkippedRecord> now = SkippedNow(&again);
+  all.insert(all.end(), now.begin(), now.end());
+  if (all.size() > DamageLog::kMaxListed) all.resize(DamageLog::kMaxListed);
+  return all;
+}
+
+std::vector<WorkerPulse> Stream::Pulses() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executor_ == nullptr ? std::vector<WorkerPulse>() : executor_->Pulses();
+}
+
+void Stream::EndAtHungRead() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (executor_ != nullptr) executor_->EndAtHungRead();
+}
+
+}  // namespace penstock

@@ -1,0 +1,80 @@
+#include "server/service/tune/autotune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// A trainer that waits for less than this has what it wants.
+constexpr double kMayWait = 0.02;
+// Workers that are busy for less than this were not what a trainer waited for.
+constexpr double kBusy = 0.7;
+// What is left free, so that a step that costs more than others makes nobody wait.
+constexpr double kMargin = 1.15;
+// An analysis looks back on as many seconds.
+constexpr int kSettlingLooks = 5;
+constexpr int kMostPatience = 320;
+
+std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
+
+}  // namespace
+
+int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
+  const v1::Analysis& now = stats.analysis();
+  if (settling_ > 0) {
+    --settling_;
+    return workers;
+  }
+  if (stats.state() != v1::PIPELINE_STATE_RUNNING || now.seconds() <= 0) return workers;
+  if (workers > most_) return Choose(workers, most_, absl::StrCat("there may be ", most_));
+  // Nobody waits where nobody reads.
+  const double wait = stats.consumers().empty() ? 0 : now.trainer_wait();
+  // What the workers do in a second, in workers, and what they would if nobody had to wait.
+  const double work = now.busy() * workers;
+  if (wait > kMayWait) {
+    quiet_ = 0;
+    if (now.busy() < kBusy || workers == most_) {
+      reason_ =
+          now.busy() < kBusy
+              ? absl::StrCat("consumers wait ", Percent(wait), " of their time, but workers ",
+                             "are busy for ", Percent(now.busy()), " only: more would not help")
+              : absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", most_,
+                             " workers are as many as there may be");
+      return workers;
+    }
+    if (stepped_down_) patience_ = std::min(2 * patience_, kMostPatience);
+    const double needed = work * kMargin / std::max(0.05, 1 - wait);
+    const int wanted = std::clamp(static_cast<int>(std::ceil(needed)), workers + 1,
+                                  std::max(workers + 1, 2 * workers));
+    stepped_down_ = false;
+    return Choose(workers, std::min(wanted, most_),
+                  absl::StrCat("consumers waited ", Percent(wait), " of their time"));
+  }
+  const int enough = std::max(1, static_cast<int>(std::ceil(work * kMargin)));
+  if (enough >= workers) {
+    quiet_ = 0;
+    reason_ = absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", workers,
+                           " workers are busy for ", Percent(now.busy()));
+    return workers;
+  }
+  if (++quiet_ < patience_) return workers;
+  stepped_down_ = true;
+  return Choose(workers, workers - 1,
+                absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", workers,
+                             " workers were busy for ", Percent(now.busy()), " only"));
+}
+
+int Autotuner::Choose(int workers, int wanted, std::string reason) {
+  if (wanted == workers) return workers;
+  ++changes_;
+  quiet_ = 0;
+  settling_ = kSettlingLooks;
+  reason_ = absl::StrCat(workers, " to ", wanted, ": ", reason);
+  return wanted;
+}
+
+}  // namespace penstock

@@ -1,0 +1,137 @@
+#include "server/service/watch/explain.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// At this share of the looks there was nothing for a consumer: it waits.
+constexpr double kMostly = 0.5;
+
+std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
+
+std::string NameOf(const v1::ConsumerStats& consumer) {
+  return absl::StrCat("consumer ", consumer.id(), " of group ", consumer.group(), " (process ",
+                      consumer.pid(), ")");
+}
+
+// Where it stands; of a split group, where that does.
+uint64_t StepOf(const v1::PipelineStats& stats, const v1::ConsumerStats& consumer) {
+  return stats.steps() - std::min(stats.steps(), consumer.lag());
+}
+
+// Others hold some batches still, and wait for none.
+bool Takes(const v1::ConsumerStats& consumer) { return !consumer.detached() && !consumer.left(); }
+
+// The one that has the most before it; null without any.
+const v1::ConsumerStats* Slowest(const v1::PipelineStats& stats) {
+  const v1::ConsumerStats* slowest = nullptr;
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (!Takes(consumer)) continue;
+    if (!consumer.replay() && (slowest == nullptr || consumer.lag() > slowest->lag()))
+      slowest = &consumer;
+  }
+  return slowest;
+}
+
+void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  const v1::ConsumerStats* slowest = Slowest(stats);
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (!Takes(consumer)) continue;
+    if (&consumer == slowest || consumer.replay() || consumer.empty() < kMostly) continue;
+    out->push_back(absl::StrCat(NameOf(consumer), " waits for step ", StepOf(stats, consumer),
+                                ", which has no slot as long as ", NameOf(*slowest),
+                                " has not taken step ", StepOf(stats, *slowest)));
+  }
+  const uint32_t used = stats.used_slots() > 0 ? stats.used_slots() : stats.slots();
+  out->push_back(absl::StrCat("the workers wait for a free slot: all ", used,
+                              " hold steps that were not taken, or not let go of"));
+  if (slowest == nullptr) {
+    out->push_back("nobody reads: the first consumer that attaches lets it go on");
+    return;
+  }
+  out->push_back(absl::StrCat(NameOf(*slowest), " is the one they wait for: it stands at step ",
+                              StepOf(stats, *slowest), ", ", slowest->lag(), " behind, holds ",
+                              slowest->leases(), " and takes ",
+                              std::lround(10 * slowest->steps_per_s()) / 10.0, " steps/s"));
+}
+
+void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  const v1::Analysis& now = stats.analysis();
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (!Takes(consumer) || consumer.replay() || consumer.empty() < kMostly) continue;
+    out->push_back(absl::StrCat(NameOf(consumer), " waits ", Percent(consumer.empty()),
+                                " of its time for batches that are not made yet"));
+  }
+  if (!now.barren().empty()) {
+    out->push_back(now.barren());
+    return;
+  }
+  if (now.bottleneck() == "reading") {
+    out->push_back(absl::StrCat("the ", stats.workers(), " workers wait ", Percent(now.starved()),
+                                " of their time for files to be read, or for the order"));
+    return;
+  }
+  const auto busiest = std::max_element(now.stage_busy().begin(), now.stage_busy().end());
+  const double share = busiest == now.stage_busy().end() ? 0 : *busiest;
+  out->push_back(absl::StrCat("batches wait for stage ", now.bottleneck(), ", in which the ",
+                              stats.workers(), " workers spend ", Percent(share),
+                              " of their time"));
+}
+
+// A read and a write that have not returned, if there are such.
+std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
+  std::vector<std::string> out;
+  const auto add = [&out](const v1::ReadUnderWay& call) {
+    const bool has_offset = call.doing() == "reading" || call.doing() == "writing";
+    out.push_back(absl::StrCat(call.doing(), " ", call.file(),
+                               has_offset ? absl::StrCat(" at offset ", call.offset()) : "",
+                               " has not returned for ", std::lround(call.seconds()),
+                               " s: a disk or a network hangs",
+                               call.doing() == "syncing" ? ", or has much to write" : ""));
+  };
+  if (stats.has_oldest_read()) add(stats.oldest_read());
+  if (stats.has_oldest_write()) add(stats.oldest_write());
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> Explain(const v1::PipelineStats& stats) {
+  // Its steps are those that were taken, also of a stream that has ended; a pause outlasts the rest.
+  if (stats.resting() && stats.state() != v1::PIPELINE_STATE_PAUSED) {
+    return {absl::StrCat("nobody waits: nobody reads it, and it rests; who attaches gets step ",
+                         stats.steps())};
+  }
+  switch (stats.state()) {
+    case v1::PIPELINE_STATE_FAILED:
+      return {absl::StrCat("every consumer gets the error that stopped the pipeline: ",
+                           stats.error().message())};
+    case v1::PIPELINE_STATE_FINISHED:
+      return {absl::StrCat("nobody waits: the stream has ended with step ", stats.steps())};
+    case v1::PIPELINE_STATE_PAUSED:
+      return {absl::StrCat("consumers wait for step ", stats.steps(),
+                           ": the pipeline is paused until it is resumed")};
+    default:
+      break;
+  }
+  std::vector<std::string> out(stats.numa().notice().begin(), stats.numa().notice().end());
+  const size_t before = out.size();
+  const bool ring_is_full = stats.has_analysis() && stats.analysis().bottleneck() == "consumer";
+  if (!stats.has_analysis() || stats.analysis().bottleneck().empty()) {
+    out.push_back("it has run for too short a time to tell");
+  } else if (ring_is_full) {
+    ExplainFullRing(stats, &out);
+  } else {
+    ExplainWait(stats, &out);
+  }
+  const std::vector<std::string> hung = HungCalls(stats);
+  // While batches are ready it is news, and not the cause yet.
+  out.insert(ring_is_full ? out.begin() + before : out.end(), hung.begin(), hung.end());
+  return out;
+}
+
+}  // namespace penstock

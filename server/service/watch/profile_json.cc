@@ -1,0 +1,59 @@
+#include "server/service/watch/profile_json.h"
+
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr double kNsPerUs = 1000;
+
+std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages) {
+  switch (span.kind) {
+    case WorkKind::kFront:
+      return "front";
+    case WorkKind::kRead:
+      return "read";
+    case WorkKind::kBlock:
+      return absl::StrFormat("block of step %d", span.detail);
+    case WorkKind::kSection:
+      return "section";
+    case WorkKind::kStage:
+      return span.detail < stages.size() ? stages[span.detail] : "stage";
+    case WorkKind::kWaitForSlot:
+      return "waits for a slot";
+    case WorkKind::kSleep:
+      return "sleeps";
+  }
+  return "";
+}
+
+std::string Quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+}  // namespace
+
+std::string ProfileJson(const std::string& pipeline, const std::vector<std::string>& stages,
+                        const WorkSpans& spans) {
+  std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  absl::StrAppendFormat(&out, R"({"ph":"M","pid":1,"name":"process_name","args":{"name":%s}})",
+                        Quoted("penstockd: " + pipeline));
+  std::set<int> workers;
+  for (const WorkSpan& span : spans.spans) workers.insert(span.worker);
+  for (const int worker : workers) {
+    absl::StrAppendFormat(&out,
+                          ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":"
+                          "{\"name\":\"worker %d\"}}",
+                          worker + 1, worker);
+  }
+  for (const WorkSpan& span : spans.spans) {
+    absl::StrAppendFormat(
+        &out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":%s}",
+        span.worker + 1, static_cast<double>(span.begin) / kNsPerUs,
+        static_cast<double>(span.end - span.begin) / kNsPerUs, Quoted(NameOf(span, stages)));
+  }
+  return out + "\n]}\n";
+}
+
+}  // namespace penstock

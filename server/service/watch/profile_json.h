@@ -1,0 +1,16 @@
+// What workers did, as a trace for Perfetto (ui.perfetto.dev) or chrome://tracing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/engine/run/work_trace.h"
+
+namespace penstock {
+
+// The trace event format: a thread for each worker; blocks with their steps and, in them, what each
+// stage took, one behind the other.
+std::string ProfileJson(const std::string& pipeline, const std::vector<std::string>& stages,
+                        const WorkSpans& spans);
+
+}  // namespace penstock

@@ -1,0 +1,160 @@
+// Who waits for whom.
+#include "server/service/watch/explain.h"
+
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+v1::ConsumerStats* AddConsumer(v1::PipelineStats* stats, uint32_t id, uint64_t position,
+                               double empty) {
+  v1::ConsumerStats* consumer = stats->add_consumers();
+  consumer->set_id(id);
+  consumer->set_group("g");
+  consumer->set_pid(static_cast<int>(100 + id));
+  consumer->set_position(position);
+  consumer->set_lag(stats->steps() - position);
+  consumer->set_empty(empty);
+  return consumer;
+}
+
+v1::PipelineStats Stats(const char* bottleneck) {
+  v1::PipelineStats stats;
+  stats.set_state(v1::PIPELINE_STATE_RUNNING);
+  stats.set_steps(50);
+  stats.set_slots(4);
+  stats.set_workers(2);
+  stats.mutable_analysis()->set_bottleneck(bottleneck);
+  stats.mutable_analysis()->add_stage_busy(0.25);
+  stats.mutable_analysis()->add_stage_busy(0.7);
+  stats.mutable_analysis()->set_starved(0.9);
+  return stats;
+}
+
+TEST_CASE("one consumer waits for another one, which holds the ring") {
+  v1::PipelineStats stats = Stats("consumer");
+  AddConsumer(&stats, 1, 50, 0.9);
+  AddConsumer(&stats, 2, 46, 0)->set_leases(2);
+  AddConsumer(&stats, 3, 10, 0)->set_replay(true);
+  const std::vector<std::string> told = Explain(stats);
+  REQUIRE(told.size() == 3);
+  CHECK(told[0] ==
+        "consumer 1 of group g (process 101) waits for step 50, which has no slot as long as "
+        "consumer 2 of group g (process 102) has not taken step 46");
+  CHECK(told[1] ==
+        "the workers wait for a free slot: all 4 hold steps that were not taken, or not let go of");
+  CHECK(told[2] ==
+        "consumer 2 of group g (process 102) is the one they wait for: it stands at step 46, 4 "
+        "behind, holds 2 and takes 0 steps/s");
+}
+
+TEST_CASE("who was sent away or has left waits for nothing, and nobody waits for it") {
+  v1::PipelineStats stats = Stats("consumer");
+  AddConsumer(&stats, 1, 46, 0)->set_leases(2);
+  AddConsumer(&stats, 2, 3, 1)->set_detached(true);
+  AddConsumer(&stats, 3, 3, 1)->set_left(true);
+  const std::vector<std::string> told = Explain(stats);
+  REQUIRE(told.size() == 2);
+  CHECK(told[1].substr(0, 10) == "consumer 1");
+  stats.mutable_analysis()->set_bottleneck("map");
+  CHECK(Explain(stats).size() == 1);
+  stats.mutable_analysis()->set_bottleneck("consumer");
+  stats.mutable_consumers(0)->set_detached(true);
+  CHECK(Explain(stats).back() == "nobody reads: the first consumer that attaches lets it go on");
+}
+
+TEST_CASE("what of its NUMA node a pipeline has not comes first") {
+  v1::PipelineStats stats = Stats("map");
+  stats.mutable_numa()->add_notice("there is no NUMA node 7");
+  REQUIRE(Explain(stats).size() == 2);
+  CHECK(Explain(stats).front() == "there is no NUMA node 7");
+  stats.clear_analysis();
+  CHECK(Explain(stats).size() == 2);
+}
+
+TEST_CASE("fault 28: a read that hangs is what the others wait for") {
+  v1::PipelineStats stats = Stats("reading");
+  v1::ReadUnderWay* read = stats.mutable_oldest_read();
+  read->set_doing("reading");
+  read->set_file("/data/a");
+  read->set_offset(4096);
+  read->set_seconds(12.4);
+  const std::string hung =
+      "reading /data/a at offset 4096 has not returned for 12 s: a disk or a network hangs";
+  CHECK(Explain(stats) ==
+        std::vector<std::string>{
+            "the 2 workers wait 90 % of their time for files to be read, or for the order", hung});
+  stats.mutable_analysis()->set_bottleneck("map");
+  CHECK(Explain(stats).back() == hung);
+  // Batches are ready still.
+  stats.mutable_analysis()->set_bottleneck("consumer");
+  CHECK(Explain(stats).front() == hung);
+  stats.clear_analysis();
+  CHECK(Explain(stats).back() == hung);
+  read->set_doing("opening");
+  CHECK(Explain(stats).back() ==
+        "opening /data/a has not returned for 12 s: a disk or a network hangs");
+}
+
+TEST_CASE("fault 28: a write that hangs is told, with a read that does too in front of it") {
+  v1::PipelineStats stats = Stats("map");
+  v1::ReadUnderWay* write = stats.mutable_oldest_write();
+  write->set_doing("writing");
+  write->set_file("/kept/a.partial");
+  write->set_offset(4096);
+  write->set_seconds(12.4);
+  CHECK(Explain(stats).back() ==
+        "writing /kept/a.partial at offset 4096 has not returned for 12 s: a disk or a network "
+        "hangs");
+  CHECK(Explain(stats).size() == 2);
+  write->set_doing("syncing");
+  stats.mutable_oldest_read()->set_doing("opening");
+  const std::vector<std::string> both = Explain(stats);
+  REQUIRE(both.size() == 3);
+  CHECK(both[1] == "opening  has not returned for 0 s: a disk or a network hangs");
+  CHECK(both[2] ==
+        "syncing /kept/a.partial has not returned for 12 s: a disk or a network hangs, or has much "
+        "to write");
+}
+
+TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all") {
+  v1::PipelineStats stats = Stats("map");
+  AddConsumer(&stats, 1, 50, 0.8);
+  CHECK(Explain(stats) ==
+        std::vector<std::string>{
+            "consumer 1 of group g (process 101) waits 80 % of its time for batches that are not "
+            "made yet",
+            "batches wait for stage map, in which the 2 workers spend 70 % of their time"});
+  CHECK(Explain(Stats("reading")) ==
+        std::vector<std::string>{
+            "the 2 workers wait 90 % of their time for files to be read, or for the order"});
+  v1::PipelineStats barren = Stats("reading");
+  barren.mutable_analysis()->set_barren("stage filter gave no element");
+  CHECK(Explain(barren) == std::vector<std::string>{"stage filter gave no element"});
+  CHECK(Explain(Stats("consumer")).back() ==
+        "nobody reads: the first consumer that attaches lets it go on");
+  stats.set_state(v1::PIPELINE_STATE_PAUSED);
+  CHECK(Explain(stats).front() ==
+        "consumers wait for step 50: the pipeline is paused until it is resumed");
+  stats.set_state(v1::PIPELINE_STATE_FINISHED);
+  CHECK(Explain(stats).front() == "nobody waits: the stream has ended with step 50");
+  stats.set_state(v1::PIPELINE_STATE_FAILED);
+  stats.mutable_error()->set_message("broken");
+  CHECK(Explain(stats).front() ==
+        "every consumer gets the error that stopped the pipeline: broken");
+  v1::PipelineStats rests = Stats("");
+  rests.set_resting(true);
+  CHECK(Explain(rests) ==
+        std::vector<std::string>{"nobody waits: nobody reads it, and it rests; who attaches gets "
+                                 "step 50"});
+  const std::vector<std::string> told = Explain(rests);
+  rests.set_state(v1::PIPELINE_STATE_FINISHED);
+  CHECK(Explain(rests) == told);
+  CHECK(Explain(Stats("")).front() == "it has run for too short a time to tell");
+  v1::PipelineStats young;
+  young.set_state(v1::PIPELINE_STATE_RUNNING);
+  CHECK(Explain(young).front() == "it has run for too short a time to tell");
+}
+
+}  // namespace
+}  // namespace penstock
