@@ -27,6 +27,9 @@ def one(x):
     lambda n: D.from_tensor_slices([b"x"]).parse_example({"x": penstock.io.VarLenFeature(np.int64)}, num_parallel_calls=n),
     lambda n: penstock.TFRecordDataset("x", num_parallel_reads=n),
     lambda n: penstock.TextLineDataset("x", num_parallel_reads=n),
+    lambda n: PAIRS.apply(EXPERIMENTAL.parallel_interleave(one, 2, buffer_output_elements=n)),
+    lambda n: PAIRS.apply(EXPERIMENTAL.map_and_batch(lambda x: x, 2, num_parallel_batches=n)),
+    lambda n: PAIRS.apply(EXPERIMENTAL.map_and_batch(lambda x: x, 2, num_parallel_calls=n)),
     lambda n: PAIRS.sparse_batch(n, [None]),
     lambda n: PAIRS.apply(EXPERIMENTAL.dense_to_sparse_batch(n, [None])),
 ])  # fmt: skip
@@ -58,6 +61,10 @@ def test_what_one_dataset_alone_does_not_need_is_looked_at():
         PAIRS.bucket_by_sequence_length(lambda x: np.shape(x)[0], [2], [1, 1], padded_shapes={"x": [None]}, no_padding=True)
     with pytest.raises(ValueError, match="on_damage skips; it is 'fail'"):
         penstock.TFRecordDataset("x", max_skipped=3)
+    with pytest.raises(ValueError, match="prefetch_input_elements is at least 0: -7"):
+        EXPERIMENTAL.parallel_interleave(one, 2, prefetch_input_elements=-7)
+    with pytest.raises(ValueError, match="num_parallel_batches and num_parallel_calls are not given together"):
+        EXPERIMENTAL.map_and_batch(lambda x: x, 2, num_parallel_batches=1, num_parallel_calls=1)
     with pytest.raises(TypeError, match="an argument of range is an integer"):
         D.range(3).flat_map(lambda n: D.range(0, n, 1.5))
     options = penstock.Options()

@@ -175,6 +175,8 @@ def _has_drawn(name):
     if name != "torch":
         return False
     torch = sys.modules[name]
+    if not hasattr(torch, "Generator"):
+        return False
     fresh = torch.Generator().manual_seed(torch.initial_seed())
     return not torch.equal(fresh.get_state(), torch.get_rng_state())
 

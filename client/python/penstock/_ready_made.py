@@ -1,5 +1,6 @@
 """Pipelines that tf.data.experimental has ready made: make_csv_dataset, make_batched_features_dataset."""
 
+import codecs
 import os
 
 import numpy as np
@@ -203,6 +204,7 @@ def make_csv_dataset(
         )
 
     cycle_length = _cycle_length(num_parallel_reads) or 1
+    codecs.lookup(encoding)
     at_least(1, shuffle_buffer_size, "shuffle_buffer_size")
     optional(shuffle_seed, "shuffle_seed")
     dataset = read(patterns) if cycle_length == 1 else Dataset.list_files(patterns, shuffle=False).interleave(read, cycle_length, 1)
