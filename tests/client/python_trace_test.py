@@ -747,6 +747,11 @@ def test_the_stand_in_may_be_shown(capsys, caplog):
     printed = capsys.readouterr().out
     assert printed == "<traced feature value> [<traced feature value>]\nx is <traced feature value>\n"
     assert caplog.messages == ["x is <traced feature value>, <traced feature value>"] and shown == ["<traced feature value>"]
+    without_source = {"NUMBERS": NUMBERS}
+    exec("def show(x):\n    print(x)\n    return x\ndef text(x):\n    return len('_%s' % x)\nNUMBERS.map(show)", without_source)
+    assert capsys.readouterr().out == "<traced feature value>\n"
+    with pytest.raises(penstock.TraceError, match="a traced value as text"):
+        NUMBERS.map(without_source["text"])
     kept = []
     NUMBERS.map(lambda x: (kept.append(x), x)[1])
     # Behind the trace it is nobody's data.

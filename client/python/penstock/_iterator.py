@@ -39,7 +39,8 @@ class DatasetIterator:
 
     Where the private daemon is killed or crashes, the iterator goes on in a new one, behind the element
     taken last, with a RuntimeWarning; UnavailableError where that one dies before it has given any. In a
-    given daemon it goes on when that is there again within `reconnect` seconds.
+    given daemon it goes on when that is there again within `reconnect` seconds. Where a batch whose size only the data tells is larger than a
+    slot of its ring, it goes on in one with larger slots, with a RuntimeWarning, unless the dataset's options say how large these are.
 
     Attributes that it lacks are those of the Loader (stats, step, epoch, rows).
     """
