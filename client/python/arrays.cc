@@ -36,6 +36,18 @@ PyTypeObject* MakeLeaseType() {
 
 PyTypeObject* lease_type = nullptr;
 
+// The string of an array without axes, borrowed; null with a Python error set for one of several.
+PyObject* LoneString(PyArrayObject* array) {
+  if (PyArray_NDIM(array) > 0) {
+    PyErr_SetString(PyExc_TypeError,
+                    "an array of several strings has no bytes of its own: b\"\".join(x.ravel()) "
+                    "are theirs, and x[0] is a bytes object");
+    return nullptr;
+  }
+  PyObject* string = *static_cast<PyObject**>(PyArray_DATA(array));
+  return string != nullptr ? string : Py_None;
+}
+
 // NumPy's arrays of objects give whoever asks for their bytes (bytes(x), file.write, hashlib) those of pointers. Ours give a lone string's
 // own, and refuse those of several. What NumPy makes of them with another element type is as NumPy's.
 int GetStringBuffer(PyObject* self, Py_buffer* view, int flags) {
@@ -43,14 +55,23 @@ int GetStringBuffer(PyObject* self, Py_buffer* view, int flags) {
   if (PyArray_TYPE(array) != NPY_OBJECT)
     return PyArray_Type.tp_as_buffer->bf_getbuffer(self, view, flags);
   view->obj = nullptr;
-  if (PyArray_NDIM(array) > 0) {
-    PyErr_SetString(PyExc_TypeError,
-                    "an array of several strings has no bytes of its own: b\"\".join(x.ravel()) "
-                    "are theirs, and x[0] is a bytes object");
-    return -1;
+  PyObject* string = LoneString(array);
+  return string != nullptr ? PyObject_GetBuffer(string, view, flags) : -1;
+}
+
+// tobytes(), in the same way.
+PyObject* StringToBytes(PyObject* self, PyObject* args, PyObject* kwargs) {
+  auto* array = reinterpret_cast<PyArrayObject*>(self);
+  if (PyArray_TYPE(array) == NPY_OBJECT) {
+    PyObject* string = LoneString(array);
+    return string != nullptr ? PyBytes_FromObject(string) : nullptr;
   }
-  PyObject* string = *static_cast<PyObject**>(PyArray_DATA(array));
-  return PyObject_GetBuffer(string != nullptr ? string : Py_None, view, flags);
+  PyObject* plain = PyArray_View(array, nullptr, &PyArray_Type);
+  PyObject* method = plain != nullptr ? PyObject_GetAttrString(plain, "tobytes") : nullptr;
+  Py_XDECREF(plain);
+  PyObject* bytes = method != nullptr ? PyObject_Call(method, args, kwargs) : nullptr;
+  Py_XDECREF(method);
+  return bytes;
 }
 
 // In a pickle they are NumPy's own, for processes without this package.
@@ -63,8 +84,11 @@ PyObject* ReduceStrings(PyObject* self, PyObject* protocol) {
 }
 
 PyTypeObject* MakeStringsType() {
-  static PyMethodDef methods[] = {{"__reduce_ex__", &ReduceStrings, METH_O, nullptr},
-                                  {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef methods[] = {
+      {"__reduce_ex__", &ReduceStrings, METH_O, nullptr},
+      {"tobytes", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&StringToBytes)),
+       METH_VARARGS | METH_KEYWORDS, nullptr},
+      {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {
       {Py_tp_methods, methods},
       {Py_bf_getbuffer, reinterpret_cast<void*>(&GetStringBuffer)},

@@ -27,7 +27,7 @@ def test_a_string_gives_its_own_bytes():
     wanted = "w\u00f6rd".encode()
     file = io.BytesIO()
     file.write(word)
-    assert bytes(word) == bytes(memoryview(word)) == file.getvalue() == wanted
+    assert bytes(word) == bytes(memoryview(word)) == file.getvalue() == word.tobytes() == wanted
     assert hashlib.sha256(word).digest() == hashlib.sha256(wanted).digest()
     assert isinstance(word, np.ndarray) and word.shape == () and word.dtype == object and word.item() == word[()] == wanted
     assert bytes(copy.deepcopy(word)) == wanted
@@ -37,12 +37,12 @@ def test_a_string_gives_its_own_bytes():
 
 def test_several_strings_have_no_bytes_of_their_own():
     (words,) = D.from_tensor_slices(["a", "b"]).batch(2)
-    for use in (bytes, memoryview, hashlib.md5, io.BytesIO().write):
+    for use in (bytes, memoryview, hashlib.md5, io.BytesIO().write, type(words).tobytes):
         with pytest.raises(TypeError, match=r"an array of several strings has no bytes of its own: b\"\".join\(x.ravel\(\)\)"):
             use(words)
     assert b"".join(words.ravel()) == b"ab" and words[0] == b"a" and words.tolist() == [b"a", b"b"]
     # What is made of them with another type is NumPy's.
-    assert bytes(words.astype("S1")) == b"ab" and np.char.upper(words.astype("S1")).tolist() == [b"A", b"B"]
+    assert bytes(words.astype("S1")) == words.astype("S1").tobytes(order="C") == b"ab" and np.char.upper(words.astype("S1")).tolist() == [b"A", b"B"]
     ragged = next(iter(D.from_tensor_slices(["a b", "c"]).map(penstock.strings.split).ragged_batch(2)))
     with pytest.raises(TypeError, match="an array of several strings"):
         bytes(ragged.values)

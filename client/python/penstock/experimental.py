@@ -4,7 +4,8 @@ import numpy as np
 
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
-from penstock._arguments import AUTOTUNE, at_least, turns
+from penstock import _arguments
+from penstock._arguments import AUTOTUNE
 from penstock._dataset import Dataset
 from penstock._readers import CsvDataset
 from penstock._ready_made import make_batched_features_dataset, make_csv_dataset
@@ -83,9 +84,9 @@ def parallel_interleave(
 ):
     """For Dataset.apply: interleave(map_func, cycle_length, block_length). The others have no effect: the order is always the same."""
     if buffer_output_elements is not None:
-        turns(buffer_output_elements, "buffer_output_elements")
+        _arguments.turns(buffer_output_elements, "buffer_output_elements")
     if prefetch_input_elements is not None and prefetch_input_elements != AUTOTUNE:
-        at_least(0, prefetch_input_elements, "prefetch_input_elements")
+        _arguments.at_least(0, prefetch_input_elements, "prefetch_input_elements")
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
@@ -113,7 +114,7 @@ def map_and_batch(map_func, batch_size, num_parallel_batches=None, drop_remainde
     """For Dataset.apply: map(map_func), then batch(batch_size, drop_remainder). The two are always fused."""
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError("num_parallel_batches and num_parallel_calls are not given together")
-    turns(num_parallel_batches, "num_parallel_batches")
+    _arguments.turns(num_parallel_batches, "num_parallel_batches")
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
 
 
